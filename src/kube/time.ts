@@ -1,0 +1,84 @@
+/** RFC 3339 in UTC with whole seconds, as metav1.Time. */
+export function formatTime(atMs: number): string {
+  return new Date(Math.floor(atMs / 1000) * 1000).toISOString().replace('.000Z', 'Z')
+}
+
+/** RFC 3339 in UTC with microseconds, as metav1.MicroTime (Leases, Events). */
+export function formatMicroTime(atMs: number): string {
+  return new Date(atMs).toISOString().replace('Z', '000Z')
+}
+
+/** Epoch milliseconds of an RFC 3339 time; undefined for anything else, also for days that do not exist. */
+export function parseTime(text: string | undefined): number | undefined {
+  const match = text === undefined ? null : rfc3339.exec(text)
+  if (!match) return undefined
+  const [, year = '', month = '', day = '', hour = '', minute = '', second = '', fraction = '', zone = 'Z'] = match
+  const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day))
+  const date = new Date(midnight)
+  if (date.getUTCMonth() !== Number(month) - 1 || date.getUTCDate() !== Number(day)) return undefined
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined
+  const fractionMs = fraction ? Math.floor(Number(`0.${fraction}`) * 1000) : 0
+  return (
+    midnight + Number(hour) * 3_600_000 + Number(minute) * 60_000 + Number(second) * 1000 + fractionMs - offsetMs(zone)
+  )
+}
+
+/** Milliseconds of a Go duration such as `1h30m`, `250ms`, `-2s`; undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  if (text === '0' || text === '+0' || text === '-0') return 0
+  const match = /^([+-]?)((?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+$/.exec(text)
+  if (!match) return undefined
+  let total = 0
+  for (const [, amount = '', unit = ''] of text.matchAll(/(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/g)) {
+    total += Number(amount) * (unitMs[unit] ?? 0)
+  }
+  return match[1] === '-' ? -total : total
+}
+
+/** A Go duration for people: `36h0m0s` becomes `36h`, nothing smaller than a millisecond is shown. */
+export function formatDuration(ms: number): string {
+  if (ms < 0) return `-${formatDuration(-ms)}`
+  if (ms < 1000) return ms === 0 ? '0s' : `${Math.round(ms)}ms`
+  const seconds = Math.round(ms) / 1000
+  const hours = Math.floor(seconds / 3600)
+  const minutes = Math.floor((seconds % 3600) / 60)
+  const rest = Math.round((seconds % 60) * 1000) / 1000
+  return `${hours ? `${hours}h` : ''}${minutes ? `${minutes}m` : ''}${rest || (!hours && !minutes) ? `${rest}s` : ''}`
+}
+
+/** An age the way kubectl prints it: `5s`, `3m20s`, `4h`, `2d3h`, `412d`. */
+export function formatAge(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000))
+  if (seconds < 120) return `${seconds}s`
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 10) return seconds % 60 === 0 ? `${minutes}m` : `${minutes}m${seconds % 60}s`
+  if (minutes < 180) return `${minutes}m`
+  const hours = Math.floor(minutes / 60)
+  if (hours < 8) return minutes % 60 === 0 ? `${hours}h` : `${hours}h${minutes % 60}m`
+  if (hours < 48) return `${hours}h`
+  const days = Math.floor(hours / 24)
+  if (days < 8) return hours % 24 === 0 ? `${days}d` : `${days}d${hours % 24}h`
+  if (days < 365 * 2) return `${days}d`
+  const years = Math.floor(days / 365)
+  if (years < 8) return days % 365 === 0 ? `${years}y` : `${years}y${days % 365}d`
+  return `${years}y`
+}
+
+const rfc3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.(\d+))?([Zz]|[+-]\d\d:\d\d)$/
+
+const unitMs: Record<string, number> = {
+  ns: 1e-6,
+  us: 1e-3,
+  µs: 1e-3,
+  μs: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+}
+
+function offsetMs(zone: string): number {
+  if (zone === 'Z' || zone === 'z') return 0
+  const ms = (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6))) * 60_000
+  return zone.startsWith('-') ? -ms : ms
+}
