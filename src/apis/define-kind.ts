@@ -1,0 +1,113 @@
+import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import type { Static, TSchema } from './schema.ts'
+
+/** A column of `kubectl get`. */
+export interface PrinterColumn {
+  readonly name: string
+  readonly type: 'string' | 'integer' | 'boolean' | 'date' | 'number'
+  readonly jsonPath: string
+  readonly description?: string
+  /** Above 0: shown only with `-o wide`. Defaults to 0. */
+  readonly priority?: number
+}
+
+/** Everything there is to say about a kind of ours, said once. */
+export interface KindDefinition<Spec extends TSchema = TSchema, StatusSchema extends TSchema = TSchema> {
+  readonly group: string
+  readonly version: string
+  readonly kind: string
+  readonly plural: string
+  readonly scope: 'Namespaced' | 'Cluster'
+  /** What an object of this kind says, in one sentence. */
+  readonly description: string
+  readonly spec: Spec
+  readonly status: StatusSchema
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  readonly columns?: readonly PrinterColumn[]
+  /** Whether `spec` may be absent. Defaults to false. */
+  readonly specOptional?: boolean
+}
+
+/** A definition together with what follows from it. */
+export interface Kind<Spec extends TSchema = TSchema, StatusSchema extends TSchema = TSchema> extends KindDefinition<
+  Spec,
+  StatusSchema
+> {
+  readonly type: ResourceType
+  readonly apiVersion: string
+  /** The CustomResourceDefinition that registers the kind, here and in any cluster. */
+  readonly crd: KubeObject
+}
+
+/** An object of a kind, as its client returns it. */
+export type ObjectOf<K> =
+  K extends Kind<infer Spec, infer StatusSchema>
+    ? Omit<StoredObject, 'spec' | 'status'> & { readonly spec: Static<Spec>; readonly status?: Static<StatusSchema> }
+    : never
+
+/** The one place a kind of ours is described: type, CRD, docs and registration follow. */
+export function defineKind<Spec extends TSchema, StatusSchema extends TSchema>(
+  definition: KindDefinition<Spec, StatusSchema>,
+): Kind<Spec, StatusSchema> {
+  const { group, version, kind, plural, scope } = definition
+  return {
+    ...definition,
+    apiVersion: `${group}/${version}`,
+    type: { group, version, kind, plural, namespaced: scope === 'Namespaced' },
+    crd: customResourceDefinition(definition),
+  }
+}
+
+function customResourceDefinition(definition: KindDefinition): KubeObject {
+  const { group, version, kind, plural, scope, description, spec, status, columns, specOptional } = definition
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope,
+      names: {
+        kind,
+        listKind: `${kind}List`,
+        plural,
+        singular: kind.toLowerCase(),
+        ...(definition.shortNames ? { shortNames: definition.shortNames } : {}),
+        ...(definition.categories ? { categories: definition.categories } : {}),
+      },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          subresources: { status: {} },
+          ...(columns ? { additionalPrinterColumns: columns } : {}),
+          schema: {
+            openAPIV3Schema: {
+              type: 'object',
+              description,
+              properties: {
+                apiVersion: { type: 'string' },
+                kind: { type: 'string' },
+                metadata: { type: 'object' },
+                spec: plain(spec),
+                status: plain(status),
+              },
+              ...(specOptional ? {} : { required: ['spec'] }),
+            },
+          },
+        },
+      ],
+    },
+  }
+}
+
+/** A schema as plain JSON: TypeBox's hidden marks and an empty `required` do not belong in a manifest. */
+function plain(schema: TSchema): unknown {
+  return JSON.parse(
+    JSON.stringify(schema, (key, value: unknown) =>
+      key === 'required' && Array.isArray(value) && value.length === 0 ? undefined : value,
+    ),
+  )
+}
