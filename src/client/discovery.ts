@@ -1,0 +1,137 @@
+import { apiVersionOf, parseApiVersion, type ResourceType } from '../kube/object.ts'
+import { isStatusError } from '../kube/status-error.ts'
+
+/** A served resource with the names people call it by. */
+export interface DiscoveredType extends ResourceType {
+  readonly singular: string
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  readonly verbs: readonly string[]
+  readonly subresources: readonly string[]
+}
+
+/** What a cluster serves. Remembers each group version it has read until told to forget. */
+export class Discovery {
+  readonly #read: (path: string) => Promise<unknown>
+  /** By `group/version`; a failed read is not kept. */
+  readonly #versions = new Map<string, Promise<readonly DiscoveredType[]>>()
+  #groups: Promise<readonly string[]> | undefined
+
+  constructor(read: (path: string) => Promise<unknown>) {
+    this.#read = read
+  }
+
+  /** The type of a manifest's apiVersion and kind; the kind's case does not matter. Undefined when it is not served. */
+  async typeOf({
+    apiVersion,
+    kind,
+  }: {
+    readonly apiVersion: string
+    readonly kind: string
+  }): Promise<DiscoveredType | undefined> {
+    const types = await this.#typesOf(apiVersion)
+    return (
+      types.find((type) => type.kind === kind) ?? types.find((type) => type.kind.toLowerCase() === kind.toLowerCase())
+    )
+  }
+
+  /** By any name kubectl takes: kind, plural, singular, short name, `name.group` or `name.version.group`, in any case. */
+  async find(name: string): Promise<DiscoveredType | undefined> {
+    const wanted = name.toLowerCase()
+    const all = await this.all()
+    return all.find((type) => namesOf(type).includes(wanted))
+  }
+
+  /** Every served type, each group's preferred version first. A group that cannot be read is left out. */
+  async all(): Promise<readonly DiscoveredType[]> {
+    const versions = await (this.#groups ??= this.#readGroups().catch((error: unknown) => {
+      this.#groups = undefined
+      throw error
+    }))
+    const lists = await Promise.all(versions.map((version) => this.#typesOf(version).catch(() => [])))
+    return lists.flat()
+  }
+
+  /** Asks anew from now on. */
+  forget(): void {
+    this.#versions.clear()
+    this.#groups = undefined
+  }
+
+  #typesOf(apiVersion: string): Promise<readonly DiscoveredType[]> {
+    const known = this.#versions.get(apiVersion)
+    if (known) return known
+    const reading = this.#readVersion(apiVersion)
+    this.#versions.set(apiVersion, reading)
+    // Absence is not kept either: a CRD may come at any time.
+    const forget = () => {
+      if (this.#versions.get(apiVersion) === reading) this.#versions.delete(apiVersion)
+    }
+    reading.then((types) => types.length === 0 && forget(), forget)
+    return reading
+  }
+
+  async #readVersion(apiVersion: string): Promise<readonly DiscoveredType[]> {
+    const { group, version } = parseApiVersion(apiVersion)
+    const path = group ? `/apis/${group}/${version}` : `/api/${version}`
+    try {
+      const { resources = [] } = (await this.#read(path)) as { resources?: readonly WireResource[] }
+      return resources
+        .filter(({ name }) => !name.includes('/'))
+        .map((resource) => ({
+          group,
+          version,
+          kind: resource.kind,
+          plural: resource.name,
+          namespaced: resource.namespaced,
+          singular: resource.singularName || resource.kind.toLowerCase(),
+          shortNames: resource.shortNames ?? [],
+          categories: resource.categories ?? [],
+          verbs: resource.verbs ?? [],
+          subresources: resources
+            .filter(({ name }) => name.startsWith(`${resource.name}/`))
+            .map(({ name }) => name.slice(resource.name.length + 1)),
+        }))
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return []
+      throw error
+    }
+  }
+
+  async #readGroups(): Promise<readonly string[]> {
+    const { groups = [] } = (await this.#read('/apis')) as { groups?: readonly WireGroup[] }
+    const named = groups.flatMap(({ versions, preferredVersion }) => {
+      const all = versions.map(({ groupVersion }) => groupVersion)
+      const preferred = preferredVersion?.groupVersion
+      return preferred ? [preferred, ...all.filter((version) => version !== preferred)] : all
+    })
+    return ['v1', ...named]
+  }
+}
+
+interface WireResource {
+  readonly name: string
+  readonly kind: string
+  readonly namespaced: boolean
+  readonly singularName?: string
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+  readonly verbs?: readonly string[]
+}
+
+interface WireGroup {
+  readonly name: string
+  readonly versions: readonly { readonly groupVersion: string }[]
+  readonly preferredVersion?: { readonly groupVersion: string }
+}
+
+function namesOf({ kind, plural, singular, shortNames, group, version }: DiscoveredType): readonly string[] {
+  const short = [kind.toLowerCase(), plural, singular, ...shortNames]
+  if (!group) return short
+  return [
+    ...short,
+    ...short.map((name) => `${name}.${group}`),
+    ...short.map((name) => `${name}.${version}.${group}`),
+    `${plural}.${apiVersionOf({ group, version })}`,
+  ]
+}
