@@ -1,0 +1,51 @@
+/** What merging and field ownership need to know about a value, whether its schema is built in or a CRD's. */
+export type SchemaNode = ScalarNode | MapNode | ListNode | AnyNode
+
+export interface ScalarNode {
+  readonly is: 'scalar'
+}
+
+/** A struct (fields are named), a map (all values alike), or both. */
+export interface MapNode {
+  readonly is: 'map'
+  /** Owned and replaced as a whole. */
+  readonly isAtomic: boolean
+  field(name: string): FieldNode | undefined
+  /** What fields without a name of their own hold; undefined when there are none. */
+  readonly element: SchemaNode | undefined
+}
+
+/** A named field; `default` completes the keys of list items that leave it out. */
+export interface FieldNode {
+  readonly node: SchemaNode
+  readonly default?: unknown
+}
+
+export interface ListNode {
+  readonly is: 'list'
+  readonly relation: 'atomic' | 'set' | 'map'
+  readonly keys: readonly string[]
+  readonly element: SchemaNode
+}
+
+/** No schema: objects merge field by field, lists are atomic. */
+export interface AnyNode {
+  readonly is: 'any'
+}
+
+export const scalarNode: ScalarNode = { is: 'scalar' }
+export const anyNode: AnyNode = { is: 'any' }
+export const anyMap: MapNode = { is: 'map', isAtomic: false, field: () => undefined, element: anyNode }
+export const anyList: ListNode = { is: 'list', relation: 'atomic', keys: [], element: anyNode }
+
+/** The node that fits the value where the schema leaves it open. */
+export function resolveNode(node: SchemaNode, value: unknown): ScalarNode | MapNode | ListNode {
+  if (node.is !== 'any') return node
+  if (Array.isArray(value)) return anyList
+  return typeof value === 'object' && value !== null ? anyMap : scalarNode
+}
+
+/** The node of a field of an object. */
+export function childNode(node: MapNode, name: string): SchemaNode {
+  return node.field(name)?.node ?? node.element ?? anyNode
+}

@@ -1,0 +1,59 @@
+import { anyNode, scalarNode, type FieldNode, type MapNode, type SchemaNode } from './schema-node.ts'
+import type { Field, StructType, TypeExpression } from './type-table.ts'
+
+/** A built-in type as merging sees it. */
+export function structNode(struct: StructType, isAtomic = struct.isAtomic): SchemaNode {
+  const cache = isAtomic ? atomic : granular
+  const known = cache.get(struct)
+  if (known) return known
+  const fields = new Map<string, FieldNode>()
+  const node: MapNode = {
+    is: 'map',
+    isAtomic,
+    element: undefined,
+    field(name) {
+      const made = fields.get(name)
+      if (made) return made
+      const field = struct.fields.get(name)
+      if (!field) return undefined
+      const fresh = fieldNode(field)
+      fields.set(name, fresh)
+      return fresh
+    },
+  }
+  cache.set(struct, node)
+  return node
+}
+
+const granular = new WeakMap<StructType, SchemaNode>()
+const atomic = new WeakMap<StructType, SchemaNode>()
+
+function fieldNode(field: Field): FieldNode {
+  const node = nodeOf(field.type, field)
+  return field.default === undefined ? { node } : { node, default: field.default }
+}
+
+function nodeOf(type: TypeExpression, field: Field | undefined): SchemaNode {
+  switch (type.is) {
+    case 'struct':
+      return structNode(type.struct, type.struct.isAtomic || field?.isAtomicMap === true)
+    case 'map':
+      return {
+        is: 'map',
+        isAtomic: field?.isAtomicMap === true,
+        field: () => undefined,
+        element: nodeOf(type.of, undefined),
+      }
+    case 'list':
+      return {
+        is: 'list',
+        relation: field?.listType ?? 'atomic',
+        keys: field?.listKeys ?? [],
+        element: nodeOf(type.of, undefined),
+      }
+    case 'scalar':
+      return openScalars.has(type.scalar) ? anyNode : scalarNode
+  }
+}
+
+const openScalars = new Set(['RawExtension', 'JSON', 'FieldsV1', 'Strings', 'SchemaOrArray', 'SchemaOrBool', 'SchemaOrStrings'])

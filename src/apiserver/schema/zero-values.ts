@@ -1,0 +1,61 @@
+import type { Field, StructType, TypeExpression } from './type-table.ts'
+
+/** Adds what Go writes even when unset: nested structs, and fields without omitempty. Changes `object`. */
+export function completeStruct(object: Record<string, unknown>, struct: StructType): Record<string, unknown> {
+  for (const field of alwaysWritten(struct)) {
+    if (object[field.name] === undefined) object[field.name] = zeroValue(field.type)
+  }
+  return object
+}
+
+/** Whether Go would leave this value of a field out. The value is one that decoding produced. */
+export function isOmitted(field: Field, value: unknown): boolean {
+  if (field.isPointer) return false
+  if (isStructLike(field)) return field.omitZero && value === null
+  if (!field.omitEmpty) return false
+  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
+  return value === '' || value === 0 || value === false || value === null
+}
+
+const written = new WeakMap<StructType, readonly Field[]>()
+
+function alwaysWritten(struct: StructType): readonly Field[] {
+  const known = written.get(struct)
+  if (known) return known
+  const fields = [...struct.fields.values()].filter(
+    (field) => !field.isPointer && !field.omitZero && (isStructLike(field) || !field.omitEmpty),
+  )
+  written.set(struct, fields)
+  return fields
+}
+
+/** Go's omitempty does not leave these out. */
+function isStructLike({ type }: Field): boolean {
+  if (type.is === 'struct') return true
+  return type.is === 'scalar' && structScalars.has(type.scalar)
+}
+
+const structScalars = new Set(['Time', 'MicroTime', 'Duration', 'Quantity', 'IntOrString', 'RawExtension'])
+
+/** What Go writes for an unset value of this type. */
+export function zeroValue(type: TypeExpression): unknown {
+  if (type.is === 'struct') return completeStruct({}, type.struct)
+  if (type.is !== 'scalar') return null
+  switch (type.scalar) {
+    case 'string':
+      return ''
+    case 'bool':
+      return false
+    case 'int32':
+    case 'int64':
+    case 'double':
+    case 'IntOrString':
+      return 0
+    case 'Quantity':
+      return '0'
+    case 'Duration':
+      return '0s'
+    default:
+      return null
+  }
+}
