@@ -35,6 +35,15 @@ export function parseDuration(text: string): number | undefined {
   return match[1] === '-' ? -total : total
 }
 
+/** A Go duration, or one in whole days and weeks: `15d`, `2w`, `1d12h`; undefined for anything else. */
+export function parseLongDuration(text: string): number | undefined {
+  const match = /^(?:(\d+)w)?(?:(\d+)d)?(.*)$/s.exec(text)
+  if (!match || text === '') return undefined
+  const [, weeks = '0', days = '0', rest = ''] = match
+  const restMs = rest === '' ? 0 : parseDuration(rest)
+  return restMs === undefined ? undefined : (Number(weeks) * 7 + Number(days)) * 86_400_000 + restMs
+}
+
 /** A Go duration for people: `36h0m0s` becomes `36h`, nothing smaller than a millisecond is shown. */
 export function formatDuration(ms: number): string {
   if (ms < 0) return `-${formatDuration(-ms)}`

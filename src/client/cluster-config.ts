@@ -1,0 +1,29 @@
+/** Who we are to a server: at most one of token, password and certificate is in use. */
+export interface Credentials {
+  readonly token?: string
+  readonly username?: string
+  readonly password?: string
+  /** PEM. */
+  readonly certificate?: string
+  /** PEM. */
+  readonly key?: string
+}
+
+/** How to reach a cluster, wherever that was written down. */
+export interface ClusterConfig {
+  readonly server: string
+  /** PEM; the machine's own roots when absent. */
+  readonly ca?: string
+  readonly insecureSkipTlsVerify?: boolean
+  readonly tlsServerName?: string
+  /** The namespace commands mean when they name none. */
+  readonly namespace: string
+  credentials(): Promise<Credentials>
+  /** Forgets credentials that the server refused, so that the next ones are fresh. */
+  refresh?(): void
+}
+
+/** A configuration that cannot be used: says what, where and how to mend it. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}

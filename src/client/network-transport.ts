@@ -1,0 +1,166 @@
+import { request as httpRequest, Agent as HttpAgent, type IncomingMessage, type RequestOptions } from 'node:http'
+import { request as httpsRequest, Agent as HttpsAgent } from 'node:https'
+import type { ApiRequest, ApiResponse, Transport } from '../kube/transport.ts'
+import type { ClusterConfig, Credentials } from './cluster-config.ts'
+import { jsonLines } from './json-lines.ts'
+import { TransportError } from './transport-error.ts'
+
+/** Carries requests over HTTPS with connections kept open. `close` ends them all. */
+export function networkTransport(
+  config: ClusterConfig,
+  options: { readonly userAgent?: string } = {},
+): { transport: Transport; close(): void } {
+  const server = new URL(config.server)
+  const agents = new Agents(config, server.protocol === 'https:')
+  const userAgent = options.userAgent ?? 'sojourn'
+
+  const transport: Transport = async (request) => {
+    const credentials = await config.credentials()
+    const answered = await send(request, credentials)
+    if (answered.status !== 401 || !config.refresh) return answered
+    // A token may have been rotated since it was read: ask for it anew, once.
+    config.refresh()
+    return send(request, await config.credentials())
+  }
+
+  function send(request: ApiRequest, credentials: Credentials): Promise<ApiResponse> {
+    const { method, path, query, signal } = request
+    const search = query && Object.keys(query).length > 0 ? `?${new URLSearchParams(query).toString()}` : ''
+    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
+    return exchange({
+      secure: server.protocol === 'https:',
+      isWatch: query?.watch === 'true',
+      body,
+      options: {
+        method,
+        host: server.hostname.replace(/^\[|\]$/g, ''),
+        port: server.port || (server.protocol === 'https:' ? 443 : 80),
+        path: `${server.pathname.replace(/\/$/, '')}${path}${search}`,
+        agent: agents.for(credentials),
+        headers: {
+          'user-agent': userAgent,
+          ...authorization(credentials),
+          ...request.headers,
+          ...(body ? { 'content-length': body.length } : {}),
+        },
+        ...(signal ? { signal } : {}),
+      },
+    })
+  }
+
+  return { transport, close: () => agents.close() }
+}
+
+interface Exchange {
+  readonly secure: boolean
+  readonly isWatch: boolean
+  readonly body: Buffer | undefined
+  readonly options: RequestOptions
+}
+
+function exchange({ secure, isWatch, body, options }: Exchange): Promise<ApiResponse> {
+  return new Promise((resolve, reject) => {
+    const fail = (error: Error) => reject(translate(error, options))
+    const outgoing = (secure ? httpsRequest : httpRequest)(options, (incoming) => {
+      const status = incoming.statusCode ?? 0
+      if (isWatch && status === 200)
+        return resolve({
+          status,
+          headers: headersOf(incoming),
+          body: undefined,
+          stream: watchStream(incoming, options),
+        })
+      collect(incoming)
+        .then((bytes) => resolve({ status, headers: headersOf(incoming), body: parseBody(incoming, bytes, options) }))
+        .catch(fail)
+    })
+    outgoing.on('error', fail)
+    outgoing.end(body)
+  })
+}
+
+async function collect(incoming: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of incoming) chunks.push(chunk as Buffer)
+  return chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+}
+
+async function* watchStream(
+  incoming: IncomingMessage,
+  options: RequestOptions,
+): AsyncGenerator<unknown, void, undefined> {
+  try {
+    yield* jsonLines(incoming as AsyncIterable<Buffer>)
+  } catch (error) {
+    throw translate(error as Error, options)
+  } finally {
+    incoming.destroy()
+  }
+}
+
+/** JSON where the server says JSON; text stays text. An answer that claims JSON and is not is no answer. */
+function parseBody(incoming: IncomingMessage, bytes: Buffer, { method = '', path = '' }: RequestOptions): unknown {
+  const text = bytes.toString('utf8')
+  if (!(incoming.headers['content-type'] ?? '').includes('json')) return text
+  try {
+    return JSON.parse(text)
+  } catch (error) {
+    throw new TransportError(`${method} ${path} was answered with broken JSON`, { cause: error })
+  }
+}
+
+function translate(error: Error, { method = '', host = '', port = '' }: RequestOptions): Error {
+  if (error instanceof TransportError || error.name === 'AbortError') return error
+  return new TransportError(`${method} to ${host}:${port} failed: ${error.message}`, { cause: error })
+}
+
+function headersOf(incoming: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(incoming.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  )
+}
+
+function authorization({ token, username, password }: Credentials): Record<string, string> {
+  if (token) return { authorization: `Bearer ${token}` }
+  if (username !== undefined)
+    return { authorization: `Basic ${Buffer.from(`${username}:${password ?? ''}`).toString('base64')}` }
+  return {}
+}
+
+/** One agent for as long as the client certificate stays the same. */
+class Agents {
+  readonly #config: ClusterConfig
+  readonly #secure: boolean
+  #current: HttpAgent | HttpsAgent | undefined
+  #certificate: string | undefined
+
+  constructor(config: ClusterConfig, secure: boolean) {
+    this.#config = config
+    this.#secure = secure
+  }
+
+  for({ certificate, key }: Credentials): HttpAgent | HttpsAgent {
+    if (this.#current && this.#certificate === certificate) return this.#current
+    this.#current?.destroy()
+    this.#certificate = certificate
+    const keepAlive = { keepAlive: true, keepAliveMsecs: 30_000, maxFreeSockets: 64 }
+    const { ca, insecureSkipTlsVerify, tlsServerName } = this.#config
+    this.#current = this.#secure
+      ? new HttpsAgent({
+          ...keepAlive,
+          ...(ca ? { ca } : {}),
+          ...(certificate && key ? { cert: certificate, key } : {}),
+          ...(insecureSkipTlsVerify ? { rejectUnauthorized: false } : {}),
+          ...(tlsServerName ? { servername: tlsServerName } : {}),
+        })
+      : new HttpAgent(keepAlive)
+    return this.#current
+  }
+
+  close(): void {
+    this.#current?.destroy()
+  }
+}
