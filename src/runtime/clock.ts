@@ -8,6 +8,13 @@ export interface Clock {
   after(delayMs: number, callback: () => void): () => void
   /** Lets everything else that is ready run, then resumes. */
   breathe(): Promise<void>
+  /** Runs work during which time must not jump. Only a virtual clock has it: use `tracked`. */
+  track?<T>(work: () => Promise<T>): Promise<T>
+}
+
+/** Runs work that a virtual clock has to wait for, even while it waits for something other than the clock. */
+export function tracked<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
+  return clock.track ? clock.track(work) : work()
 }
 
 /** Resolves after this long, or rejects with the signal's reason when it aborts first. */
