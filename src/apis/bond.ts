@@ -1,0 +1,67 @@
+import { defineKind, type ObjectOf } from './define-kind.ts'
+import { sojournGroup } from './group.ts'
+import { conditions, integer, labelSelector, list, object, oneOf, optional, string, type Static } from './schema.ts'
+
+const spec = object({
+  dependent: object(
+    {
+      apiVersion: string({ minLength: 1 }),
+      kind: string({ minLength: 1 }),
+      name: optional(string({ minLength: 1 })),
+      selector: optional(
+        labelSelector({ description: 'All objects of the kind with these labels, instead of one by name.' }),
+      ),
+    },
+    { description: 'What needs something, in this Bond’s own namespace (or cluster-scoped).' },
+  ),
+  dependency: object(
+    {
+      cluster: optional(string({ description: 'The cluster it is in; absent for this one.' })),
+      apiVersion: string({ minLength: 1 }),
+      kind: string({ minLength: 1 }),
+      namespace: optional(string({ description: 'Defaults to this Bond’s namespace for namespaced kinds.' })),
+      name: string({ minLength: 1 }),
+      uid: optional(
+        string({ description: 'Only this very object; without it, the first one found is pinned in the status.' }),
+      ),
+    },
+    { description: 'What is needed.' },
+  ),
+  onDelete: oneOf(['Cascade', 'Orphan', 'Hold', 'Deny'], {
+    default: 'Cascade',
+    description:
+      'When the dependency goes: take the dependent along, let it stay, make the dependency wait for it, or refuse.',
+  }),
+  reason: optional(string({ maxLength: 1024, description: 'Shown to whom it stops.' })),
+})
+
+const status = object({
+  phase: optional(oneOf(['Pending', 'Active', 'Broken', 'Released'])),
+  dependencyUid: optional(string({ description: 'The pinned dependency.' })),
+  dependents: optional(integer({ minimum: 0, description: 'How many objects it binds.' })),
+  dependentUids: optional(list(string())),
+  conditions: optional(conditions()),
+})
+
+/** This object needs that one, across namespaces and clusters. */
+export const bond = defineKind({
+  ...sojournGroup,
+  kind: 'Bond',
+  plural: 'bonds',
+  scope: 'Namespaced',
+  description: 'This object needs that one, across namespaces and clusters: cascade, hold or deny.',
+  categories: ['sojourn'],
+  spec,
+  status,
+  columns: [
+    { name: 'Dependent', type: 'string', jsonPath: '.spec.dependent.kind' },
+    { name: 'Dependency', type: 'string', jsonPath: '.spec.dependency.kind' },
+    { name: 'Name', type: 'string', jsonPath: '.spec.dependency.name' },
+    { name: 'On delete', type: 'string', jsonPath: '.spec.onDelete' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+})
+
+export type Bond = ObjectOf<typeof bond>
+export type BondSpec = Static<typeof spec>
