@@ -105,8 +105,6 @@ export interface Store extends AsyncDisposable {
   count(query: Omit<ScanQuery, 'limit'>): number
   /** Durable changes only. Throws RangeError when some after `after` are compacted away. */
   changes(query: LogQuery): readonly StoreEvent[]
-  /** The revision of the newest change of a resource, durable or not; 0 when it never had one. */
-  lastChange(resource: string): number
   /** The revision of the newest decision, durable or not. */
   readonly decidedRevision: number
   /** Undefined when this revision is durable already. */

@@ -1,0 +1,253 @@
+import { closeSync, fdatasync, fsyncSync, openSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import type { Clock } from './clock.ts'
+import { migrate } from './sqlite-schema.ts'
+import { SqliteTables } from './sqlite-tables.ts'
+import type {
+  Address,
+  Change,
+  Decision,
+  LogQuery,
+  OwnerGraph,
+  ScanQuery,
+  Store,
+  StoredRecord,
+  StoreEvent,
+  View,
+} from './store.ts'
+
+/** How to open a store file. */
+export interface SqliteStoreOptions {
+  readonly path: string
+  readonly clock: Pick<Clock, 'now' | 'breathe'>
+  /** Whether to answer only what survives a power cut; without, what survives the end of the process. Defaults to true. */
+  readonly durable?: boolean
+  /** Characters of JSON to keep at hand. Defaults to 16 Mi. */
+  readonly cacheSize?: number
+}
+
+/** A decision that waits for its turn, and whom to tell. */
+interface Waiting {
+  readonly decide: (view: View) => Decision<unknown>
+  readonly resolve: (answer: never) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** What one transaction has decided. */
+interface Batch {
+  readonly settle: readonly (() => void)[]
+  readonly events: readonly StoreEvent[]
+}
+
+// Longer transactions would let the first in line wait for the last.
+const batchLimit = 256
+const compactionChunk = 1000
+const skipAfterCrash = 10_000
+
+/** Opens or creates a store file. Only one process may have it open. */
+export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
+  const database = new DatabaseSync(options.path)
+  try {
+    database.exec(`
+      PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;
+      PRAGMA cache_size = -16000; PRAGMA wal_autocheckpoint = 4000; PRAGMA foreign_keys = OFF`)
+    migrate(database)
+    return new SqliteStore(database, options)
+  } catch (error) {
+    database.close()
+    throw error
+  }
+}
+
+/**
+ * Keeps everything in one SQLite file, heads and log apart. The decisions of one turn of the event loop share a transaction
+ * and a sync of the write-ahead log; that sync runs beside the loop, and answers and events wait for it.
+ */
+export class SqliteStore implements Store {
+  readonly #database: DatabaseSync
+  readonly #tables: SqliteTables
+  readonly #clock: Pick<Clock, 'now' | 'breathe'>
+  readonly #listeners = new Set<(events: readonly StoreEvent[]) => void>()
+  /** The write-ahead log, open for syncing; undefined when durability is relaxed. */
+  readonly #logFile: number | undefined
+  #waiting: Waiting[] = []
+  /** Ends when no decision waits any more. */
+  #flushing: Promise<void> | undefined
+  #revision: number
+  #closed = false
+  /** Set once the disk has failed: what it holds is then unknown, so nothing more is acknowledged. */
+  #broken: Error | undefined
+
+  constructor(database: DatabaseSync, { path, clock, durable = true, cacheSize = 1 << 24 }: SqliteStoreOptions) {
+    this.#database = database
+    this.#clock = clock
+    const clean = database.prepare("SELECT value FROM meta WHERE key = 'clean'").get() as { value: number }
+    // A relaxed store may have handed out revisions that a power cut took back: never hand them out twice.
+    this.#tables = new SqliteTables(database, { cacheSize, skip: durable || clean.value === 1 ? 0 : skipAfterCrash })
+    this.#tables.setMeta('clean', 0)
+    this.#revision = this.#tables.revision
+    this.#logFile = durable ? openLog(path) : undefined
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  get decidedRevision(): number {
+    return this.#tables.revision
+  }
+
+  get compactedRevision(): number {
+    return this.#tables.compactedRevision
+  }
+
+  get owners(): OwnerGraph {
+    return this.#tables
+  }
+
+  write<T>(decide: (view: View) => Decision<T>): Promise<T> {
+    if (this.#closed) return Promise.reject(new Error('the store is closed'))
+    return new Promise<T>((resolve, reject) => {
+      this.#waiting.push({ decide, resolve, reject })
+      this.#flushing ??= this.#flush()
+    })
+  }
+
+  get(address: Address): StoredRecord | undefined {
+    return this.#tables.get(address)
+  }
+
+  scan(query: ScanQuery): readonly StoredRecord[] {
+    this.#requireKept(query.at)
+    return this.#tables.scan(query)
+  }
+
+  count(query: Omit<ScanQuery, 'limit'>): number {
+    this.#requireKept(query.at)
+    return this.#tables.count(query)
+  }
+
+  changes(query: LogQuery): readonly StoreEvent[] {
+    this.#requireKept(query.after)
+    return this.#tables.changes(query, this.#revision)
+  }
+
+  durable(revision: number): Promise<void> | undefined {
+    if (revision <= this.#revision) return undefined
+    return this.write(() => ({ answer: undefined, changes: [] }))
+  }
+
+  subscribe(listener: (events: readonly StoreEvent[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async compact({ olderThanMs, keep }: { readonly olderThanMs: number; readonly keep: number }): Promise<void> {
+    const target = this.#tables.compactionTarget(this.#revision - keep, this.#clock.now() - olderThanMs)
+    while (this.compactedRevision < target && !this.#closed) {
+      this.#transact(() => this.#tables.forget(Math.min(target, this.compactedRevision + compactionChunk)))
+      await this.#clock.breathe()
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#flushing
+    this.#listeners.clear()
+    if (!this.#broken) this.#tables.setMeta('clean', 1)
+    if (this.#logFile !== undefined) closeSync(this.#logFile)
+    this.#database.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #requireKept(revision: number | undefined): void {
+    if (revision !== undefined && revision < this.compactedRevision)
+      throw new RangeError(`revision ${revision} is compacted away`)
+  }
+
+  /** Works off what waits, one transaction and one sync per turn of the loop. */
+  async #flush(): Promise<void> {
+    await this.#clock.breathe()
+    while (this.#waiting.length > 0) {
+      const turn = this.#waiting.splice(0, batchLimit)
+      try {
+        const batch = this.#decideAll(turn)
+        if (batch.events.length > 0) await this.#sync()
+        this.#publish(batch)
+      } catch (error) {
+        for (const { reject } of turn) reject(error)
+      }
+    }
+    this.#flushing = undefined
+  }
+
+  #decideAll(turn: readonly Waiting[]): Batch {
+    if (this.#broken) throw this.#broken
+    return this.#transact(() => {
+      const events: StoreEvent[] = []
+      const now = this.#clock.now()
+      const apply = (change: Change) => events.push(this.#tables.apply(change, now))
+      const settle = turn.map(({ decide, resolve, reject }) => {
+        const outcome = attempt(() => decide(this.#tables.view()))
+        if ('error' in outcome) return () => reject(outcome.error)
+        outcome.value.changes.forEach(apply)
+        return () => resolve(outcome.value.answer as never)
+      })
+      return { settle, events }
+    })
+  }
+
+  #transact<T>(work: () => T): T {
+    const revision = this.#tables.revision
+    this.#tables.begin()
+    try {
+      const result = work()
+      this.#tables.commit()
+      return result
+    } catch (error) {
+      this.#tables.rollback(revision)
+      throw error
+    }
+  }
+
+  #sync(): Promise<void> {
+    const file = this.#logFile
+    if (file === undefined) return Promise.resolve()
+    return new Promise((resolve, reject) =>
+      fdatasync(file, (error) => {
+        if (!error) return resolve()
+        this.#broken = new Error('the disk failed while syncing; nothing more is written', { cause: error })
+        reject(this.#broken)
+      }),
+    )
+  }
+
+  #publish({ settle, events }: Batch): void {
+    this.#revision = this.#tables.revision
+    if (events.length > 0) for (const listener of this.#listeners) listener(events)
+    for (const answer of settle) answer()
+  }
+}
+
+type Outcome<T> = { readonly value: T } | { readonly error: unknown }
+
+function attempt<T>(work: () => T): Outcome<T> {
+  try {
+    return { value: work() }
+  } catch (error) {
+    return { error }
+  }
+}
+
+/** Opens the write-ahead log beside the database and makes sure its name is on the disk, too. */
+function openLog(path: string): number {
+  const folder = openSync(dirname(path), 'r')
+  fsyncSync(folder)
+  closeSync(folder)
+  return openSync(`${path}-wal`, 'r+')
+}

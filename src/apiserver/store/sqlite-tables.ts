@@ -1,0 +1,279 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { Document } from './document.ts'
+import { RecordCache } from './record-cache.ts'
+import { prepareStatements, type Statements } from './sqlite-statements.ts'
+import type {
+  Address,
+  Change,
+  Dependent,
+  LogQuery,
+  OwnerGraph,
+  ScanQuery,
+  StoredRecord,
+  StoreEvent,
+  View,
+} from './store.ts'
+
+const types = ['create', 'update', 'delete'] as const
+
+type RecordRow = [namespace: string, name: string, uid: string, revision: number, body: string]
+type EventRow = [
+  revision: number,
+  namespace: string,
+  name: string,
+  type: number,
+  uid: string,
+  body: string,
+  previous: number | null,
+  previousBody: string | null,
+]
+type DependentRow = [
+  resource: number,
+  namespace: string,
+  name: string,
+  uid: string,
+  blocking: number,
+  controller: number,
+]
+
+/** The tables as the store's own values: reads, and writes inside a transaction that somebody else opened. */
+export class SqliteTables implements OwnerGraph {
+  readonly #statements: Statements
+  readonly #cache: RecordCache
+  readonly #ids = new Map<string, number>()
+  readonly #names = new Map<number, string>()
+  /** The newest revision at which each resource changed, where it did since the start. */
+  readonly #lastChanges = new Map<string, number>()
+  readonly #startRevision: number
+  #revision: number
+  #compacted: number
+
+  constructor(database: DatabaseSync, options: { readonly cacheSize: number; readonly skip: number }) {
+    this.#statements = prepareStatements(database)
+    this.#cache = new RecordCache(options.cacheSize)
+    for (const [id, name] of rows<[number, string]>(this.#statements.resources.all())) this.#remember(id, name)
+    this.#compacted = this.meta('compacted')
+    const [[newest] = [null]] = rows<[number | null]>(this.#statements.newestRevision.all())
+    this.#revision = Math.max(newest ?? 0, this.#compacted, this.meta('floor')) + options.skip
+    if (options.skip > 0) this.setMeta('floor', this.#revision)
+    this.#startRevision = this.#revision
+  }
+
+  get revision(): number {
+    return this.#revision
+  }
+
+  get compactedRevision(): number {
+    return this.#compacted
+  }
+
+  begin(): void {
+    this.#statements.begin.run()
+  }
+
+  commit(): void {
+    this.#statements.commit.run()
+  }
+
+  /** Undoes the transaction; what was remembered of its rows is forgotten. */
+  rollback(revision: number): void {
+    this.#statements.rollback.run()
+    this.#revision = revision
+    this.#cache.clear()
+    this.#ids.clear()
+    this.#names.clear()
+    for (const [id, name] of rows<[number, string]>(this.#statements.resources.all())) this.#remember(id, name)
+  }
+
+  view(): View {
+    return {
+      nextRevision: this.#revision + 1,
+      get: (address) => this.get(address),
+      hasAny: (resource, namespace) => this.#hasAny(resource, namespace),
+      dependentsOf: (uid, limit) => this.dependentsOf(uid, limit),
+      countBlocking: (uid) => this.countBlocking(uid),
+      addressOf: (uid) => this.addressOf(uid),
+    }
+  }
+
+  get(address: Address): StoredRecord | undefined {
+    const cached = this.#cache.get(address)
+    if (cached) return cached
+    const id = this.#ids.get(address.resource)
+    if (id === undefined) return undefined
+    const row = this.#statements.get.get(id, address.namespace, address.name) as unknown as RecordRow | undefined
+    if (!row) return undefined
+    const record = toRecord(address.resource, row)
+    this.#cache.put(record)
+    return record
+  }
+
+  scan({ resource, namespace, after, limit, at }: ScanQuery): readonly StoredRecord[] {
+    const id = this.#ids.get(resource)
+    if (id === undefined) return []
+    const from = after ?? { namespace: '', name: '' }
+    const place = [id, namespace ?? from.namespace, startOf(namespace, from), limit] as const
+    const { scanAll, scanNamespace, scanAllAt, scanNamespaceAt } = this.#statements
+    const found = this.#isNewest(resource, at)
+      ? (namespace === undefined ? scanAll : scanNamespace).all(...place)
+      : (namespace === undefined ? scanAllAt : scanNamespaceAt).all(...place, at ?? 0)
+    return rows<RecordRow>(found).map((row) => toRecord(resource, row))
+  }
+
+  count({ resource, namespace, after, at }: Omit<ScanQuery, 'limit'>): number {
+    const id = this.#ids.get(resource)
+    if (id === undefined) return 0
+    const from = after ?? { namespace: '', name: '' }
+    const place = [id, namespace ?? from.namespace, startOf(namespace, from)] as const
+    const { countAll, countNamespace, countAllAt, countNamespaceAt } = this.#statements
+    const found = this.#isNewest(resource, at)
+      ? (namespace === undefined ? countAll : countNamespace).all(...place)
+      : (namespace === undefined ? countAllAt : countNamespaceAt).all(...place, -1, at ?? 0)
+    return rows<[number]>(found)[0]?.[0] ?? 0
+  }
+
+  changes({ resource, after, limit }: LogQuery, upTo: number): readonly StoreEvent[] {
+    const id = this.#ids.get(resource)
+    if (id === undefined || (this.#lastChanges.get(resource) ?? this.#startRevision) <= after) return []
+    return rows<EventRow>(this.#statements.changes.all(id, after, upTo, limit)).map((row) => toEvent(resource, row))
+  }
+
+  /** Writes one change and tells what it replaced. */
+  apply(change: Change, now: number): StoreEvent {
+    const { type, resource, namespace, name, uid, document } = change
+    const id = this.#idOf(resource)
+    const previous = this.get(change)?.document
+    const revision = ++this.#revision
+    if (document.revision !== revision) throw new Error(`a change for revision ${revision} says ${document.revision}`)
+    this.#statements.addLog.run(
+      revision,
+      id,
+      namespace,
+      name,
+      types.indexOf(type),
+      uid,
+      previous?.revision ?? null,
+      now,
+      document.text,
+    )
+    this.#moveHead(change, id)
+    this.#lastChanges.set(resource, revision)
+    return { type, resource, namespace, name, uid, document, previous }
+  }
+
+  dependentsOf(ownerUid: string, limit: number): readonly Dependent[] {
+    const found = rows<DependentRow>(this.#statements.dependentsOf.all(ownerUid, limit))
+    return found.map(([resource, namespace, name, uid, blocking, controller]) => ({
+      resource: this.#names.get(resource) ?? '',
+      namespace,
+      name,
+      uid,
+      ownerUid,
+      blocking: blocking === 1,
+      controller: controller === 1,
+    }))
+  }
+
+  countBlocking(ownerUid: string): number {
+    return rows<[number]>(this.#statements.countBlocking.all(ownerUid))[0]?.[0] ?? 0
+  }
+
+  danglingOwners(limit: number, after = ''): readonly string[] {
+    return rows<[string]>(this.#statements.danglingOwners.all(after, limit)).map(([uid]) => uid)
+  }
+
+  addressOf(uid: string): Address | undefined {
+    const [row] = rows<[number, string, string]>(this.#statements.addressOf.all(uid))
+    return row && { resource: this.#names.get(row[0]) ?? '', namespace: row[1], name: row[2] }
+  }
+
+  /** The newest revision up to `newest` that was written no later than `before`; 0 when there is none. */
+  compactionTarget(newest: number, before: number): number {
+    const found = rows<[number]>(this.#statements.newestBefore.all(this.#compacted, newest, before))
+    return found[0]?.[0] ?? 0
+  }
+
+  /** Forgets what was replaced up to this revision. */
+  forget(upTo: number): void {
+    this.#statements.dropSuperseded.run(this.#compacted, upTo)
+    this.#statements.dropTombstones.run(this.#compacted, upTo)
+    this.setMeta('compacted', upTo)
+    this.#compacted = upTo
+  }
+
+  meta(key: 'floor' | 'compacted' | 'clean'): number {
+    return rows<[number]>(this.#statements.getMeta.all(key))[0]?.[0] ?? 0
+  }
+
+  setMeta(key: 'floor' | 'compacted' | 'clean', value: number): void {
+    this.#statements.setMeta.run(key, value)
+  }
+
+  #hasAny(resource: string, namespace: string | undefined): boolean {
+    const id = this.#ids.get(resource)
+    if (id === undefined) return false
+    const { hasAny, hasAnyIn } = this.#statements
+    return (namespace === undefined ? hasAny.get(id) : hasAnyIn.get(id, namespace)) !== undefined
+  }
+
+  #isNewest(resource: string, at: number | undefined): boolean {
+    return at === undefined || (this.#lastChanges.get(resource) ?? this.#startRevision) <= at
+  }
+
+  #moveHead(change: Change, id: number): void {
+    const { type, namespace, name, uid, owners } = change
+    const { addHead, moveHead, dropHead } = this.#statements
+    if (type === 'create') addHead.run(id, namespace, name, this.#revision, uid)
+    if (type === 'update') moveHead.run(this.#revision, id, namespace, name)
+    if (type === 'delete') dropHead.run(id, namespace, name)
+    if (type === 'delete') this.#cache.drop(change)
+    else this.#cache.put({ resource: change.resource, namespace, name, uid, document: change.document })
+    if (owners) this.#setOwners(change, id)
+  }
+
+  #setOwners({ namespace, name, uid, owners = [] }: Change, id: number): void {
+    this.#statements.dropOwners.run(uid)
+    for (const { ownerUid, blocking, controller } of owners)
+      this.#statements.addOwner.run(ownerUid, uid, id, namespace, name, Number(blocking), Number(controller))
+  }
+
+  #idOf(resource: string): number {
+    const known = this.#ids.get(resource)
+    if (known !== undefined) return known
+    const id = this.#ids.size + 1
+    this.#statements.addResource.run(id, resource)
+    this.#remember(id, resource)
+    return id
+  }
+
+  #remember(id: number, name: string): void {
+    this.#ids.set(name, id)
+    this.#names.set(id, name)
+  }
+}
+
+function startOf(namespace: string | undefined, after: { readonly namespace: string; readonly name: string }): string {
+  return namespace === undefined || namespace === after.namespace ? after.name : ''
+}
+
+function toRecord(resource: string, [namespace, name, uid, revision, body]: RecordRow): StoredRecord {
+  return { resource, namespace, name, uid, document: new Document(revision, body) }
+}
+
+function toEvent(resource: string, row: EventRow): StoreEvent {
+  const [revision, namespace, name, type, uid, body, previous, previousBody] = row
+  return {
+    type: types[type] ?? 'update',
+    resource,
+    namespace,
+    name,
+    uid,
+    document: new Document(revision, body),
+    previous: previousBody === null ? undefined : new Document(previous ?? 0, previousBody),
+  }
+}
+
+/** node:sqlite types its rows as records even when it returns arrays. */
+function rows<T>(found: readonly unknown[]): T[] {
+  return found as T[]
+}
