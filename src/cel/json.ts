@@ -1,0 +1,58 @@
+import { CelMap, entriesOf } from './maps.ts'
+import { CelDuration, CelTimestamp } from './moments.ts'
+import { durationText, timestampText } from './moment-text.ts'
+import { CelError } from './errors.ts'
+import { CelDouble, CelOpaque, CelOptional, CelType, CelUint, isJsonMap } from './values.ts'
+import type { CelValue } from './values.ts'
+
+/** What JSON can hold. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
+
+/**
+ * The value as JSON: moments, types and ints beyond 2^53 as text, bytes in base64, absent optionals as null, errors as
+ * their message.
+ */
+export function toJson(value: CelValue): Json {
+  if (value === null || typeof value === 'boolean' || typeof value === 'string') return value
+  if (typeof value === 'number') return fromNumber(value)
+  if (typeof value === 'bigint') return fromInteger(value)
+  if (Array.isArray(value)) return value.map(toJson)
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
+  if (value instanceof CelMap || isJsonMap(value)) {
+    return Object.fromEntries(Array.from(entriesOf(value), ([key, entry]) => [String(toJson(key)), toJson(entry)]))
+  }
+  return fromBox(value)
+}
+
+function fromBox(value: CelValue): Json {
+  if (value instanceof CelDouble) return fromNumber(value.value)
+  if (value instanceof CelUint) return fromInteger(value.value)
+  if (value instanceof CelTimestamp) return timestampText(value)
+  if (value instanceof CelDuration) return durationText(value)
+  if (value instanceof CelType) return value.name
+  if (value instanceof CelOptional) return value.value === undefined ? null : toJson(value.value)
+  if (value instanceof CelError) return value.message
+  return value instanceof CelOpaque ? value.toString() : null
+}
+
+function fromNumber(value: number): Json {
+  return Number.isFinite(value) ? value + 0 : String(value)
+}
+
+function fromInteger(value: bigint): Json {
+  const small = Number(value)
+  return Number.isSafeInteger(small) ? small : value.toString()
+}
+
+/** Reads JSON so that integers beyond 2^53 keep every digit, as bigints. */
+export function parseJson(text: string): CelValue {
+  const exact = (_key: string, value: unknown, context?: { readonly source?: string }): unknown => {
+    if (typeof value !== 'number' || Number.isSafeInteger(value)) return value
+    return context?.source && /^-?\d{16,20}$/.test(context.source) ? within64Bits(BigInt(context.source), value) : value
+  }
+  return JSON.parse(text, exact) as CelValue
+}
+
+function within64Bits(exact: bigint, rounded: number): bigint | number {
+  return BigInt.asIntN(64, exact) === exact ? exact : rounded
+}

@@ -1,0 +1,82 @@
+import { noSuchOverload } from './errors.ts'
+import type { CelError } from './errors.ts'
+import type { Frame } from './frame.ts'
+import { CelDuration, CelTimestamp } from './moments.ts'
+import { numericValue } from './numbers.ts'
+import type { CelValue } from './values.ts'
+
+/** Below, equal or above zero as `a` is before, with or after `b`; NaN when a number is; an error across types. */
+export function compare(frame: Frame, a: CelValue, b: CelValue): number | CelError {
+  const order = compareSimple(frame, a, b)
+  if (order !== undefined) return order
+  if (isMoment(a) && isMoment(b) && a.constructor === b.constructor) {
+    frame.trace?.order(a, b)
+    return a.seconds - b.seconds || a.nanos - b.nanos
+  }
+  return noSuchOverload
+}
+
+/** `a < b`. For moments it notes when exactly this answer changes, which `compare` must not know so well. */
+export function isLess(frame: Frame, a: CelValue, b: CelValue): boolean | CelError {
+  if (typeof a === 'number' && typeof b === 'number') return a < b
+  if (isMoment(a) && isMoment(b) && a.constructor === b.constructor) {
+    frame.trace?.less(a, b)
+    return a.seconds < b.seconds || (a.seconds === b.seconds && a.nanos < b.nanos)
+  }
+  const order = compareSimple(frame, a, b)
+  return order === undefined ? noSuchOverload : order < 0
+}
+
+/** `a <= b`; not the contrary of `b < a` only where NaN takes part. */
+export function isAtMost(frame: Frame, a: CelValue, b: CelValue): boolean | CelError {
+  if (typeof a === 'number' && typeof b === 'number') return a <= b
+  if (isMoment(a) && isMoment(b) && a.constructor === b.constructor) {
+    frame.trace?.less(b, a)
+    return a.seconds < b.seconds || (a.seconds === b.seconds && a.nanos <= b.nanos)
+  }
+  const order = compareSimple(frame, a, b)
+  return order === undefined ? noSuchOverload : order <= 0
+}
+
+/** Compares strings by code point, as their UTF-8 bytes would compare. */
+export function compareText(a: string, b: string): number {
+  if (a === b) return 0
+  const length = Math.min(a.length, b.length)
+  for (let at = 0; at < length; at++) {
+    const left = a.charCodeAt(at)
+    const right = b.charCodeAt(at)
+    if (left !== right) return rank(left) - rank(right)
+  }
+  return a.length - b.length
+}
+
+/** Lifts surrogates over the rest of the basic plane, where the code points they stand for belong. */
+function rank(unit: number): number {
+  if (unit < 0xd800) return unit
+  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800
+}
+
+function isMoment(value: CelValue): value is CelTimestamp | CelDuration {
+  return value instanceof CelTimestamp || value instanceof CelDuration
+}
+
+function compareSimple(frame: Frame, a: CelValue, b: CelValue): number | undefined {
+  if (typeof a === 'string' && typeof b === 'string') {
+    frame.chargeText(Math.min(a.length, b.length))
+    return compareText(a, b)
+  }
+  if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b)
+  if (a instanceof Uint8Array && b instanceof Uint8Array) {
+    frame.chargeText(Math.min(a.length, b.length))
+    return Buffer.compare(a, b)
+  }
+  const left = numericValue(a)
+  const right = numericValue(b)
+  return left === undefined || right === undefined ? undefined : compareNumbers(left, right)
+}
+
+function compareNumbers(a: number | bigint, b: number | bigint): number {
+  if (a < b) return -1
+  if (a > b) return 1
+  return Number.isNaN(a) || Number.isNaN(b) ? Number.NaN : 0
+}

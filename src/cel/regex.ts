@@ -1,0 +1,47 @@
+import { RE2JS } from 're2js'
+import { CelError } from './errors.ts'
+import type { Frame } from './frame.ts'
+
+const cache = new Map<string, RE2JS | CelError>()
+const mostPatterns = 500
+const longestPattern = 4096
+
+/** The compiled pattern in RE2's syntax, from a cache; an error for what RE2 does not take. */
+export function patternOf(frame: Frame | undefined, source: string): RE2JS | CelError {
+  const known = cache.get(source)
+  if (known) return known
+  frame?.charge(200 + source.length * 20)
+  const made = compilePattern(source)
+  if (cache.size >= mostPatterns) cache.delete(cache.keys().next().value!)
+  cache.set(source, made)
+  return made
+}
+
+function compilePattern(source: string): RE2JS | CelError {
+  if (source.length > longestPattern) return new CelError('regular expression is too long')
+  try {
+    return RE2JS.compile(source)
+  } catch (error) {
+    return new CelError(`invalid regular expression: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/** Spends for searching a text with a pattern, which takes time in proportion to both lengths. */
+export function chargeSearch(frame: Frame, text: string, pattern: string): void {
+  frame.charge(8 + ((text.length * (4 + pattern.length)) >> 4))
+}
+
+/** Whether the pattern is found anywhere in the text. */
+export function isFound(frame: Frame, text: string, source: string): boolean | CelError {
+  const pattern = patternOf(frame, source)
+  if (pattern instanceof CelError) return pattern
+  chargeSearch(frame, text, source)
+  return pattern.matcher(text).find()
+}
+
+/** Compile-time check of a pattern written out as the second argument. */
+export function checkPattern(values: readonly unknown[]): CelError | undefined {
+  const source = values[1]
+  const pattern = typeof source === 'string' ? patternOf(undefined, source) : undefined
+  return pattern instanceof CelError ? pattern : undefined
+}
