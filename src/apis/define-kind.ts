@@ -43,7 +43,7 @@ export interface Kind<Spec extends TSchema = TSchema, StatusSchema extends TSche
 /** An object of a kind, as its client returns it. */
 export type ObjectOf<K> =
   K extends Kind<infer Spec, infer StatusSchema>
-    ? Omit<StoredObject, 'spec' | 'status'> & { readonly spec: Static<Spec>; readonly status?: Static<StatusSchema> }
+    ? StoredObject & { readonly spec: Static<Spec>; readonly status?: Static<StatusSchema> }
     : never
 
 /** The one place a kind of ours is described: type, CRD, docs and registration follow. */

@@ -152,6 +152,8 @@ const environment = object({
   readyOn: optional(
     object({ revision: string(), since: time() }, { description: 'The revision all needed targets have run since.' }),
   ),
+  passedRun: optional(integer({ description: 'The newest run whose revision this environment has been ready on.' })),
+  passedAt: optional(time()),
   promotion: optional(promotion),
   waitingApproval: optional(
     object({

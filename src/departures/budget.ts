@@ -1,0 +1,90 @@
+/** How much may leave before somebody should look. */
+export interface BudgetLimits {
+  /** Of all kinds together, in a minute. Defaults to 1000. */
+  readonly maxPerMinute: number
+  /** Of one kind, in an hour. Defaults to 5000. */
+  readonly maxPerHourOfKind: number
+  /** Of all there were of one kind, in an hour, in percent. Defaults to 50. */
+  readonly maxPercentOfKind: number
+  /** The percentage does not count for this many: half of four is not an accident. Defaults to 100. */
+  readonly freeOfPercent: number
+}
+
+export const defaultLimits: BudgetLimits = {
+  maxPerMinute: 1000,
+  maxPerHourOfKind: 5000,
+  maxPercentOfKind: 50,
+  freeOfPercent: 100,
+}
+
+/** Counts what left in the last minute and hour, each record once however often it is told of. */
+export class Budget {
+  readonly #limits: BudgetLimits
+  /** Records counted, by name; those older than an hour are dropped as their minute leaves. */
+  readonly #counted = new Map<string, number>()
+  /** Departures by minute, then kind. Minutes older than an hour are gone. */
+  readonly #minutes = new Map<number, Map<string, number>>()
+  #since = 0
+
+  constructor(limits: BudgetLimits) {
+    this.#limits = limits
+  }
+
+  /** A record was written at this time. */
+  count(record: string, kind: string, at: number): void {
+    if (at < this.#since || this.#counted.has(record)) return
+    this.#counted.set(record, at)
+    const minute = Math.floor(at / 60_000)
+    const kinds = this.#minutes.get(minute) ?? new Map<string, number>()
+    kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+    this.#minutes.set(minute, kinds)
+  }
+
+  /** Forgets what left before this time: a human has looked at it. */
+  forgive(before: number): void {
+    this.#since = Math.max(this.#since, before)
+    for (const [record, at] of this.#counted) if (at < this.#since) this.#counted.delete(record)
+    for (const minute of this.#minutes.keys()) if ((minute + 1) * 60_000 <= this.#since) this.#minutes.delete(minute)
+  }
+
+  /** Why one more of this kind would be too many; undefined when it would not. `ofKind` is how many there are, asked only when it matters. */
+  async exceeded(kind: string, now: number, ofKind: () => Promise<number>): Promise<string | undefined> {
+    this.#dropBefore(now - hourMs)
+    const { maxPerMinute, maxPerHourOfKind, maxPercentOfKind, freeOfPercent } = this.#limits
+    const lastMinute = this.#leftSince(now - 60_000)
+    if (lastMinute >= maxPerMinute) return `${lastMinute} objects left within a minute; at most ${maxPerMinute} may`
+    const lastHour = this.#leftOfKind(kind)
+    const name = kind.slice(kind.indexOf('/') + 1)
+    if (lastHour >= maxPerHourOfKind) return `${lastHour} ${name} left within an hour; at most ${maxPerHourOfKind} may`
+    if (lastHour < freeOfPercent) return undefined
+    const before = (await ofKind()) + lastHour
+    const percent = ((lastHour + 1) / before) * 100
+    return percent > maxPercentOfKind
+      ? `${lastHour} of ${before} ${name} left within an hour; at most ${maxPercentOfKind} % may`
+      : undefined
+  }
+
+  #leftSince(at: number): number {
+    let sum = 0
+    for (const [minute, kinds] of this.#minutes) {
+      if (minute * 60_000 <= at) continue
+      for (const count of kinds.values()) sum += count
+    }
+    return sum
+  }
+
+  #leftOfKind(kind: string): number {
+    let sum = 0
+    for (const kinds of this.#minutes.values()) sum += kinds.get(kind) ?? 0
+    return sum
+  }
+
+  #dropBefore(at: number): void {
+    const oldest = Math.floor(at / 60_000)
+    let dropped = false
+    for (const minute of this.#minutes.keys()) if (minute < oldest) dropped = this.#minutes.delete(minute) || dropped
+    if (dropped) for (const [record, countedAt] of this.#counted) if (countedAt < at) this.#counted.delete(record)
+  }
+}
+
+const hourMs = 3_600_000

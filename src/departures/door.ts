@@ -1,0 +1,320 @@
+import { bond, type Bond } from '../apis/bond.ts'
+import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
+import { departure, type Departure } from '../apis/departure.ts'
+import { sojournNamespace } from '../apis/group.ts'
+import { workSchedule, type WorkSchedule } from '../apis/work-schedule.ts'
+import type { Client } from '../client/client.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { ignoring, isStatusError } from '../kube/status-error.ts'
+import { formatTime, parseTime } from '../kube/time.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { EventRecorder } from '../runtime/event-recorder.ts'
+import type { Informer } from '../runtime/informer.ts'
+import type { Informers } from '../runtime/informers.ts'
+import type { Logger } from '../runtime/log.ts'
+import type { Counter, Gauge, Metrics } from '../runtime/metrics.ts'
+import type { DepartResult } from './because.ts'
+import { Budget, defaultLimits, type BudgetLimits } from './budget.ts'
+import { configMaps, doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
+import { judge } from './judge.ts'
+import { writePages } from './pages.ts'
+import { departureRecord, recordNamespace, type By } from './record.ts'
+import { subjectKind, type Removal, type Subject } from './subject.ts'
+
+/** A wish that something leaves. */
+export interface DepartRequest {
+  readonly subject: Subject
+  /** The one that was judged: another one under its name stays. */
+  readonly uid: string
+  /** The version that was judged, where the judgement depends on what it says. */
+  readonly resourceVersion?: string
+  /** Why, in the system's own word. */
+  readonly because: string
+  readonly by: By
+  readonly propagation?: Removal['propagation']
+  readonly gracePeriodSeconds?: number
+  /** WorkSchedules that must be open, by name. */
+  readonly schedules?: readonly string[]
+  /** The system's or policy's own dry run. */
+  readonly dryRun?: boolean
+  /** What will leave with it, owners first, for its record. */
+  readonly takes?: () => AsyncIterable<KubeObject> | Iterable<KubeObject>
+}
+
+export interface DoorPorts {
+  /** The home cluster: where records, opt-outs, bonds and switches are. */
+  readonly client: Client
+  readonly informers: Informers
+  readonly clock: Clock
+  readonly events: EventRecorder
+  readonly log: Logger
+  readonly metrics: Metrics
+}
+
+export interface DoorOptions {
+  /** Lets nothing leave. Defaults to false. */
+  readonly dryRun?: boolean
+  readonly limits?: Partial<BudgetLimits>
+}
+
+/** The one door out: `depart` is the only way anything of a user's is deleted. */
+export class Door {
+  readonly #ports: DoorPorts
+  readonly #dryRun: boolean
+  readonly #budget: Budget
+  readonly #optOuts: Informer<CleanupOptOut>
+  readonly #bonds: Informer<Bond>
+  readonly #schedules: Informer<WorkSchedule>
+  readonly #records: Informer<Departure>
+  readonly #switches: Informer
+  readonly #results: Counter<'system' | 'kind' | 'result' | 'because'>
+  readonly #breaker: Gauge<never>
+
+  constructor(ports: DoorPorts, options: DoorOptions = {}) {
+    const { client, informers, metrics } = ports
+    this.#ports = ports
+    this.#dryRun = options.dryRun ?? false
+    this.#budget = new Budget({ ...defaultLimits, ...options.limits })
+    this.#optOuts = informers.open<CleanupOptOut>(client, cleanupOptOut.type, { indexes: { kind: optOutKinds } })
+    this.#bonds = informers.open<Bond>(client, bond.type, { indexes: { dependency: bondDependency } })
+    this.#schedules = informers.open<WorkSchedule>(client, workSchedule.type)
+    this.#records = informers.open<Departure>(client, departure.type)
+    this.#switches = informers.open(client, configMaps, {
+      namespace: sojournNamespace,
+      fieldSelector: `metadata.name=${doorStateName}`,
+    })
+    this.#results = metrics.counter({
+      name: 'sojourn_departures_total',
+      help: 'Wishes that something leaves, by how they ended.',
+      labels: ['system', 'kind', 'result', 'because'],
+    })
+    this.#breaker = metrics.gauge({
+      name: 'sojourn_departures_breaker_open',
+      help: '1 while the breaker holds everything back.',
+    })
+    this.#records.subscribe(({ type, object }) => type !== 'deleted' && this.#count(object))
+    this.#switches.subscribe(() => this.#readSwitches())
+  }
+
+  /** Resolves when everything that could protect an object is known. */
+  async ready(signal?: AbortSignal): Promise<void> {
+    await Promise.all(this.#sources().map((informer) => informer.whenSynced(signal)))
+  }
+
+  /** The switches as they stand; undefined while they cannot be known. */
+  get state(): DoorState | undefined {
+    if (!isCurrent(this.#switches)) return undefined
+    return doorStateOf(this.#switches.get(sojournNamespace, doorStateName))
+  }
+
+  /** Lets something leave, if every rule allows it. May be called again after a crash at any point. */
+  async depart(request: DepartRequest): Promise<DepartResult> {
+    const result = await this.#depart(request)
+    const { subject, by } = request
+    this.#results.inc({
+      system: by.system,
+      kind: subject.ref.kind,
+      result: result.result,
+      because: 'because' in result ? result.because : request.because,
+    })
+    return result
+  }
+
+  close(): void {
+    for (const informer of this.#sources()) informer.close()
+  }
+
+  async #depart(request: DepartRequest): Promise<DepartResult> {
+    const { subject, uid, resourceVersion, schedules = [] } = request
+    const now = this.#ports.clock.now()
+    const object = await subject.read()
+    const verdict = judge({
+      object,
+      uid,
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+      protections: this.#protections(subject, object),
+      state: this.state,
+      dryRun: this.#dryRun || (request.dryRun ?? false),
+      schedules: schedules.map((name) =>
+        isCurrent(this.#schedules) ? this.#schedules.get('', name)?.spec : undefined,
+      ),
+      now,
+    })
+    if (verdict.result !== 'may-leave' || !object) return verdict.result === 'may-leave' ? { result: 'gone' } : verdict
+    return (await this.#overBudget(subject, now)) ?? this.#let(request, object)
+  }
+
+  /** Record, then delete, then say so. */
+  async #let(request: DepartRequest, object: KubeObject): Promise<DepartResult> {
+    const { subject, because, by, propagation = 'Background', gracePeriodSeconds } = request
+    const { clock, log } = this.#ports
+    const record = await this.#writeRecord(request, object)
+    this.#budget.count(record.metadata.name, subjectKind(subject), clock.now())
+    const { uid = '', resourceVersion = '' } = object.metadata
+    const outcome = await subject.remove({
+      uid,
+      resourceVersion,
+      propagation,
+      ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    })
+    if (outcome === 'changed') {
+      await this.#writePhase(record, {
+        phase: 'Abandoned',
+        message: 'it changed between the decision and the deletion',
+      })
+      return { result: 'stale' }
+    }
+    await this.#writePhase(
+      record,
+      outcome === 'gone' ? { phase: 'Gone', goneAt: formatTime(clock.now()) } : { phase: 'Leaving' },
+    )
+    this.#tell(request, object)
+    log.info('left', {
+      cluster: subject.cluster,
+      ...subject.ref,
+      because,
+      system: by.system,
+      record: record.metadata.name,
+    })
+    return { result: outcome }
+  }
+
+  async #overBudget(subject: Subject, now: number): Promise<DepartResult | undefined> {
+    const because = await this.#budget.exceeded(subjectKind(subject), now, () => subject.countKind())
+    if (because === undefined) return undefined
+    const { client, events, log } = this.#ports
+    const switches = await writeDoorState(client, openBreaker(because, now))
+    this.#breaker.set({}, 1)
+    events.record(switches, {
+      type: 'Warning',
+      reason: 'BreakerOpened',
+      message: `${because}. Nothing leaves until a human closes the breaker: sojourn departures --close-breaker`,
+    })
+    log.error('breaker opened', { because })
+    return { result: 'held', because: 'breaker-open', detail: because }
+  }
+
+  /** Writes the record, or finds the one that a former, interrupted try wrote. */
+  async #writeRecord(request: DepartRequest, object: KubeObject): Promise<Departure> {
+    const { client, clock } = this.#ports
+    const { subject, because, by, propagation = 'Background', takes } = request
+    const wanted = departureRecord({ cluster: subject.cluster, object, because, by, propagation, now: clock.now() })
+    const pages = takes ? await writePages(client, wanted, takes()) : undefined
+    const record = { ...wanted, spec: { ...wanted.spec, ...pages } }
+    try {
+      return await client.create<Departure>(departure.type, record)
+    } catch (error) {
+      if (isStatusError(error, 'AlreadyExists')) return this.#resumeRecord(record)
+      // Nothing can be created in a namespace that is on its way out; its record goes where it will last.
+      const elsewhere =
+        isStatusError(error, 'Forbidden') && recordNamespace(subject.cluster, object) !== sojournNamespace
+      if (!elsewhere) throw error
+      return this.#writeElsewhere(record)
+    }
+  }
+
+  /** A former try left a record: it stands, unless that try was given up and this is a new decision. */
+  async #resumeRecord(record: KubeObject): Promise<Departure> {
+    const { client } = this.#ports
+    const { namespace = '', name = '' } = record.metadata
+    const found = await client.get<Departure>(departure.type, { namespace, name })
+    if (found.status?.phase !== 'Abandoned') return found
+    const renewed = await client.update<Departure>(departure.type, { ...found, spec: record.spec })
+    await this.#writePhase(renewed, { phase: 'Recorded' })
+    return renewed
+  }
+
+  async #writeElsewhere(record: KubeObject): Promise<Departure> {
+    const { client } = this.#ports
+    const moved = { ...record, metadata: { ...record.metadata, namespace: sojournNamespace } }
+    const written = await client.create<Departure>(departure.type, moved).catch(ignoring('AlreadyExists'))
+    return (
+      written ??
+      client.get<Departure>(departure.type, { namespace: sojournNamespace, name: record.metadata.name ?? '' })
+    )
+  }
+
+  /** The record's phase follows the delete; should this write fail, the settle controller makes it up. */
+  async #writePhase(record: Departure, status: NonNullable<Departure['status']>): Promise<void> {
+    const { client, log } = this.#ports
+    const { namespace = '', name } = record.metadata
+    await client
+      .patch(departure.type, { namespace, name }, { type: 'merge', body: { status } }, { subresource: 'status' })
+      .catch((error: unknown) => log.debug('record not updated', { record: name, error: String(error) }))
+  }
+
+  #tell({ subject, because, by }: DepartRequest, object: KubeObject): void {
+    const { events } = this.#ports
+    const left = `${subject.ref.kind} ${subject.ref.namespace ? `${subject.ref.namespace}/` : ''}${subject.ref.name}`
+    if (subject.cluster === '')
+      events.record(object, {
+        type: 'Normal',
+        reason: 'Departed',
+        message: `left: ${because} (${by.system})`,
+        ...(by.object ? { related: by.object } : {}),
+      })
+    if (by.object)
+      events.record(by.object, {
+        type: 'Normal',
+        reason: 'Departed',
+        message: `let ${left} leave: ${because}`,
+        related: subject.ref,
+      })
+  }
+
+  #protections(subject: Subject, object: KubeObject | undefined) {
+    if (!isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return undefined
+    const uid = object?.metadata.uid ?? ''
+    return {
+      cluster: subject.cluster,
+      optOuts: this.#optOuts.byIndex('kind', subject.ref.kind.toLowerCase()),
+      bonds: this.#bonds.byIndex('dependency', `${subject.cluster}/${uid}`),
+    }
+  }
+
+  #count({ metadata, spec }: Departure): void {
+    if (spec.page) return
+    const { cluster = '', apiVersion, kind, name } = spec.object
+    this.#budget.count(
+      metadata.name,
+      subjectKind({ cluster, ref: { apiVersion, kind, name } }),
+      parseTime(spec.recordedAt) ?? 0,
+    )
+  }
+
+  #readSwitches(): void {
+    const state = doorStateOf(this.#switches.get(sojournNamespace, doorStateName))
+    this.#breaker.set({}, state.breaker === 'open' ? 1 : 0)
+    if (state.closedAt !== undefined) this.#budget.forgive(state.closedAt)
+  }
+
+  #sources(): readonly Informer[] {
+    return [
+      this.#optOuts,
+      this.#bonds,
+      this.#schedules,
+      this.#records,
+      this.#switches,
+    ] as unknown as readonly Informer[]
+  }
+}
+
+/** What a cache holds may be relied on: it has everything and follows its cluster. */
+function isCurrent(informer: { readonly synced: boolean; readonly trouble: unknown }): boolean {
+  return informer.synced && informer.trouble === undefined
+}
+
+function optOutKinds({ spec }: CleanupOptOut): readonly string[] {
+  return [spec.resource?.kind, spec.selector?.kind]
+    .filter((kind) => kind !== undefined)
+    .map((kind) => kind.toLowerCase())
+}
+
+/** The dependency a bond guards, once it is pinned and something that needs it is there. */
+function bondDependency({ spec, status, metadata }: Bond): readonly string[] {
+  const guards =
+    status?.phase === 'Active' &&
+    (status.dependents ?? 0) > 0 &&
+    !(metadata.deletionTimestamp && spec.onDelete === 'Cascade')
+  return guards && status?.dependencyUid ? [`${spec.dependency.cluster ?? ''}/${status.dependencyUid}`] : []
+}

@@ -1,0 +1,77 @@
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { departure, type Departure, type DepartureSpec } from '../apis/departure.ts'
+import type { Client } from '../client/client.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { manifestOf } from './record.ts'
+
+/** One dependent on a page: the uid it had, and what it was. */
+export interface PageLine {
+  readonly uid: string
+  readonly manifest: KubeObject
+}
+
+/** Writes what leaves with an object on pages of their own, before its record says that they are there. */
+export async function writePages(
+  client: Client,
+  record: KubeObject & { readonly spec: DepartureSpec },
+  objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
+): Promise<{ takes: number; pages: number } | undefined> {
+  let takes = 0
+  let pages = 0
+  let lines: string[] = []
+  let size = 0
+  const flush = async () => {
+    if (lines.length === 0) return
+    pages++
+    await client.create(departure.type, pageOf(record, pages, lines)).catch(ignoring('AlreadyExists'))
+    lines = []
+    size = 0
+  }
+  for await (const object of objects) {
+    const line = JSON.stringify({ uid: object.metadata.uid ?? '', manifest: manifestOf(object) } satisfies PageLine)
+    takes++
+    lines.push(line)
+    size += line.length
+    if (size >= pageBytes) await flush()
+  }
+  await flush()
+  return takes === 0 ? undefined : { takes, pages }
+}
+
+/** The manifests a record's pages hold, owners first. Throws NotFound when a page is missing. */
+export async function* readPages(client: Client, record: Departure): AsyncGenerator<PageLine, void, undefined> {
+  const { namespace = '', name } = record.metadata
+  for (let number = 1; number <= (record.spec.pages ?? 0); number++) {
+    const page = await client.get<Departure>(departure.type, { namespace, name: pageName(name, number) })
+    const text = gunzipSync(Buffer.from(page.spec.page?.manifests ?? '', 'base64')).toString('utf8')
+    for (const line of text.split('\n')) if (line) yield JSON.parse(line) as PageLine
+  }
+}
+
+/** Large enough to compress well, small enough for any API server after compression. */
+const pageBytes = 2_000_000
+
+function pageOf(
+  record: KubeObject & { readonly spec: DepartureSpec },
+  number: number,
+  lines: readonly string[],
+): KubeObject {
+  const { name = '', namespace, labels } = record.metadata
+  const { manifest: _, ...spec } = record.spec
+  const manifests = gzipSync(lines.join('\n')).toString('base64')
+  return {
+    apiVersion: departure.apiVersion,
+    kind: departure.kind,
+    metadata: {
+      name: pageName(name, number),
+      ...(namespace ? { namespace } : {}),
+      labels: { ...labels, 'sojourn.dev/page': String(number) },
+    },
+    spec: { ...spec, page: { of: name, number, manifests } },
+  }
+}
+
+function pageName(record: string, number: number): string {
+  return `${record}-p${number}`
+}

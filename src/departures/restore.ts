@@ -1,0 +1,148 @@
+import { departure, type Departure } from '../apis/departure.ts'
+import type { Client } from '../client/client.ts'
+import {
+  describeRef,
+  refOf,
+  type KubeObject,
+  type OwnerReference,
+  type ResourceType,
+  type StoredObject,
+} from '../kube/object.ts'
+import { isStatusError, StatusError } from '../kube/status-error.ts'
+import { formatTime } from '../kube/time.ts'
+import { readPages, type PageLine } from './pages.ts'
+import { isSecret } from './record.ts'
+
+export interface RestoreOptions {
+  readonly now: number
+  /** Told of each object that is back, for a progress line. */
+  readonly onRestored?: (object: KubeObject) => void
+}
+
+/** What is back, and what a person still has to do. */
+export interface Restored {
+  readonly objects: readonly StoredObject[]
+  readonly notes: readonly string[]
+}
+
+/**
+ * Brings back what a record holds, owners first, with new uids. Everything is tried as a dry run before anything is created:
+ * a restore that cannot be whole changes nothing and throws Invalid, saying why for each object.
+ */
+export async function restore(
+  client: Client,
+  record: Departure,
+  { now, onRestored }: RestoreOptions,
+): Promise<Restored> {
+  const lines = await linesOf(client, record)
+  const types = await typesOf(client, lines)
+  await rehearse(client, lines, types)
+
+  const newUids = new Map<string, string>()
+  const objects: StoredObject[] = []
+  for (const { uid, manifest } of lines) {
+    const created = await client.create<StoredObject>(
+      typeFor(types, manifest),
+      withOwners(manifest, (owner) => newUids.get(owner)),
+    )
+    newUids.set(uid, created.metadata.uid)
+    objects.push(created)
+    onRestored?.(created)
+  }
+  const { namespace = '', name } = record.metadata
+  const status = { phase: 'Restored', restoredAt: formatTime(now) }
+  await client.patch(
+    departure.type,
+    { namespace, name },
+    { type: 'merge', body: { status } },
+    { subresource: 'status' },
+  )
+  return { objects, notes: notesOf(lines) }
+}
+
+async function linesOf(client: Client, record: Departure): Promise<readonly PageLine[]> {
+  const { manifest, object, page } = record.spec
+  if (page) throw new StatusError('Invalid', `${record.metadata.name} is a page of ${page.of}: restore that one`)
+  if (object.cluster) throw new StatusError('Invalid', `it left cluster "${object.cluster}": restore it from there`)
+  if (!manifest) throw new StatusError('Invalid', 'the record holds no manifest')
+  const lines: PageLine[] = [{ uid: object.uid, manifest: manifest as unknown as KubeObject }]
+  for await (const line of readPages(client, record)) lines.push(line)
+  return lines
+}
+
+async function typesOf(client: Client, lines: readonly PageLine[]): Promise<ReadonlyMap<string, ResourceType>> {
+  const types = new Map<string, ResourceType>()
+  for (const { manifest } of lines) {
+    if (types.has(kindName(manifest))) continue
+    const type = await client.discovery.typeOf(manifest)
+    if (!type)
+      throw new StatusError(
+        'Invalid',
+        `${kindName(manifest)} is not served any more: install its CustomResourceDefinition first`,
+      )
+    types.set(kindName(manifest), type)
+  }
+  return types
+}
+
+async function rehearse(
+  client: Client,
+  lines: readonly PageLine[],
+  types: ReadonlyMap<string, ResourceType>,
+): Promise<void> {
+  const problems: string[] = []
+  for (const { manifest } of lines) {
+    // No owner in the rehearsal: the new uids are not known yet.
+    const attempt = client.create(
+      typeFor(types, manifest),
+      withOwners(manifest, () => undefined),
+      { dryRun: true },
+    )
+    const problem = await attempt.then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    if (isStatusError(problem))
+      problems.push(problem.reason === 'AlreadyExists' ? `${describeRef(refOf(manifest))} exists` : problem.message)
+    else if (problem !== undefined) throw problem
+  }
+  if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${problems.join('; ')}`)
+}
+
+/** The manifest as it may be created: its owners by their new uids, none whose new uid is unknown, no finalizers of a deletion. */
+function withOwners(manifest: KubeObject, newUid: (uid: string) => string | undefined): KubeObject {
+  const { ownerReferences = [], finalizers = [], ...metadata } = manifest.metadata
+  const owners = ownerReferences.flatMap((owner): OwnerReference[] => {
+    const uid = newUid(owner.uid)
+    return uid === undefined ? [] : [{ ...owner, uid }]
+  })
+  const kept = finalizers.filter((finalizer) => !deletionFinalizers.has(finalizer))
+  return {
+    ...manifest,
+    metadata: {
+      ...metadata,
+      ...(owners.length > 0 ? { ownerReferences: owners } : {}),
+      ...(kept.length > 0 ? { finalizers: kept } : {}),
+    },
+  }
+}
+
+const deletionFinalizers = new Set(['foregroundDeletion', 'orphan', 'cascade_deletion'])
+
+function notesOf(lines: readonly PageLine[]): readonly string[] {
+  const secrets = lines.filter(({ manifest }) => isSecret(manifest))
+  return secrets.map(
+    ({ manifest }) =>
+      `${describeRef(refOf(manifest))} is back without its data, which records do not keep: fill it in again`,
+  )
+}
+
+function kindName({ apiVersion, kind }: KubeObject): string {
+  return `${apiVersion} ${kind}`
+}
+
+function typeFor(types: ReadonlyMap<string, ResourceType>, manifest: KubeObject): ResourceType {
+  const type = types.get(kindName(manifest))
+  if (!type) throw new Error(`no type for ${kindName(manifest)}`)
+  return type
+}

@@ -1,0 +1,102 @@
+import { departure, type Departure } from '../apis/departure.ts'
+import type { Client } from '../client/client.ts'
+import type { Key } from '../kube/key.ts'
+import type { StoredObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { formatTime, parseTime } from '../kube/time.ts'
+import { Controller, type ControllerPorts } from '../runtime/controller.ts'
+import type { Informers } from '../runtime/informers.ts'
+import { settled, wakeAt, type Outcome } from '../runtime/outcome.ts'
+
+export interface SettleOptions {
+  readonly client: Client
+  readonly informers: Informers
+  readonly ports: ControllerPorts
+  /** The client of a cluster by name, while it can be had. */
+  readonly clusterClient?: (cluster: string) => Client | undefined
+  /** How long records are kept. Defaults to 30 days. */
+  readonly keepMs?: number
+}
+
+/** Closes records that a crash or a finalizer left open, and prunes those whose time is up. */
+export function settleController(options: SettleOptions): Controller {
+  const { client, informers, ports, clusterClient, keepMs = 30 * 86_400_000 } = options
+  const records = informers.open<Departure>(client, departure.type)
+  const controller = new Controller({ name: 'departures', reconcile, ports, concurrency: 2 })
+  controller.watch(records)
+  return controller
+
+  async function reconcile({ namespace, name }: Key): Promise<Outcome> {
+    const record = records.get(namespace, name)
+    if (!record || record.metadata.deletionTimestamp) return settled
+    const now = ports.clock.now()
+    const step = nextStep(record, { now, keepMs })
+    switch (step.do) {
+      case 'wait':
+        return wakeAt(step.until)
+      case 'prune':
+        await prune(record)
+        return settled
+      case 'look':
+        return look(record, now)
+    }
+  }
+
+  async function look(record: Departure, now: number): Promise<Outcome> {
+    const living = await find(record)
+    if (living === 'unknown') return wakeAt(now + lookAgainMs)
+    if (living === undefined) {
+      await writeStatus(record, { phase: 'Gone', goneAt: formatTime(now) })
+    } else if (living.metadata.deletionTimestamp) {
+      const waitingFor = [...(living.metadata.finalizers ?? [])]
+      if (record.status?.phase !== 'Leaving' || waitingFor.join() !== (record.status.waitingFor ?? []).join())
+        await writeStatus(record, { phase: 'Leaving', waitingFor })
+    } else {
+      await writeStatus(record, { phase: 'Abandoned', message: 'the deletion was never carried out' })
+    }
+    return wakeAt(now + lookAgainMs)
+  }
+
+  /** The object of a record if the very same still lives; a cluster that cannot be asked leaves it unknown. */
+  async function find({ spec }: Departure): Promise<StoredObject | undefined | 'unknown'> {
+    const { cluster = '', namespace, name, uid } = spec.object
+    const home = cluster === '' ? client : clusterClient?.(cluster)
+    const type = await home?.discovery.typeOf(spec.object).catch(() => undefined)
+    if (!home || !type) return 'unknown'
+    const found = await home
+      .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
+      .catch(ignoring('NotFound'))
+    return found?.metadata.uid === uid ? found : undefined
+  }
+
+  async function writeStatus({ metadata }: Departure, status: NonNullable<Departure['status']>): Promise<void> {
+    const { namespace = '', name } = metadata
+    await client
+      .patch(departure.type, { namespace, name }, { type: 'merge', body: { status } }, { subresource: 'status' })
+      .catch(ignoring('NotFound'))
+  }
+
+  /** A record is ours, not a user's object: it needs no record of its own. */
+  async function prune({ metadata }: Departure): Promise<void> {
+    const { namespace = '', name, uid, resourceVersion } = metadata
+    await client
+      .deleteObject(departure.type, { namespace, name }, { uid, resourceVersion })
+      .catch(ignoring('NotFound', 'Conflict'))
+  }
+}
+
+/** How long an open record may wait for its delete before somebody looks after it. */
+const patienceMs = 60_000
+const lookAgainMs = 60_000
+
+/** What a record needs next. */
+export function nextStep(
+  { spec, status }: Pick<Departure, 'spec' | 'status'>,
+  { now, keepMs }: { readonly now: number; readonly keepMs: number },
+): { readonly do: 'prune' | 'look' } | { readonly do: 'wait'; readonly until: number } {
+  const recordedAt = parseTime(spec.recordedAt) ?? now
+  const isOpen =
+    !spec.page && (status?.phase === undefined || status.phase === 'Recorded' || status.phase === 'Leaving')
+  if (isOpen) return now < recordedAt + patienceMs ? { do: 'wait', until: recordedAt + patienceMs } : { do: 'look' }
+  return now >= recordedAt + keepMs ? { do: 'prune' } : { do: 'wait', until: recordedAt + keepMs }
+}
