@@ -68,10 +68,11 @@ function decodeBytes(value: unknown, mismatch: Mismatch): string {
 }
 
 function decodeSchema(value: unknown, scalar: 'SchemaOrArray' | 'SchemaOrBool' | 'SchemaOrStrings'): unknown {
-  const isFine =
-    isRecord(value) || (scalar === 'SchemaOrBool' ? typeof value === 'boolean' : Array.isArray(value))
+  const isFine = isRecord(value) || (scalar === 'SchemaOrBool' ? typeof value === 'boolean' : Array.isArray(value))
   if (!isFine) {
-    throw new DecodeError(scalar === 'SchemaOrBool' ? 'boolean or JSON schema expected' : 'array or JSON schema expected')
+    throw new DecodeError(
+      scalar === 'SchemaOrBool' ? 'boolean or JSON schema expected' : 'array or JSON schema expected',
+    )
   }
   return value
 }
@@ -108,7 +109,8 @@ function decodeTime(value: unknown, scalar: 'Time' | 'MicroTime'): string | null
   if (value === '') return null
   const atMs = parseTime(value)
   const layout = scalar === 'Time' ? '2006-01-02T15:04:05Z07:00' : '2006-01-02T15:04:05.000000Z07:00'
-  if (atMs === undefined) throw new DecodeError(`parsing time "${value}" as "${layout}": cannot parse "${value}" as "2006"`)
+  if (atMs === undefined)
+    throw new DecodeError(`parsing time "${value}" as "${layout}": cannot parse "${value}" as "2006"`)
   if (scalar === 'Time') return formatTime(atMs)
   const fraction = /\.(\d+)/.exec(value)?.[1] ?? ''
   return formatTime(atMs).replace('Z', `.${fraction.slice(0, 6).padEnd(6, '0')}Z`)

@@ -23,7 +23,12 @@ export function decodeStruct(value: unknown, struct: StructType, unknown: string
   return structFrom(value, struct, place, unknown)
 }
 
-function structFrom(value: Record<string, unknown>, struct: StructType, place: Place, unknown: string[]): Record<string, unknown> {
+function structFrom(
+  value: Record<string, unknown>,
+  struct: StructType,
+  place: Place,
+  unknown: string[],
+): Record<string, unknown> {
   const fields = struct.fields
   const result: Record<string, unknown> = {}
   for (const name of Object.keys(value)) {
@@ -55,7 +60,9 @@ function decodeValue(value: unknown, type: TypeExpression, place: Place, unknown
       return structFrom(value, type.struct, place, unknown)
     case 'list':
       if (!Array.isArray(value)) throw mismatch(value, place, place.field?.goType ?? 'slice')
-      return value.map((item, index) => decodeItem(item, type.of, { ...place, path: `${place.path}[${index}]` }, unknown))
+      return value.map((item, index) =>
+        decodeItem(item, type.of, { ...place, path: `${place.path}[${index}]` }, unknown),
+      )
     case 'map':
       return decodeMap(value, type.of, place, unknown)
     case 'scalar':

@@ -24,7 +24,8 @@ export function builtinSchema(gvk: GroupVersionKind): ObjectSchema | undefined {
   if (!struct) return undefined
   const { group, version, kind } = gvk
   const schema = { gvk: { group, version, kind }, root: structNode(struct), struct }
-  schemas.set(key, schema)
+  // Option kinds are known in every group, so their keys are the client's to invent: those are not kept.
+  if (!struct.id.startsWith('meta/')) schemas.set(key, schema)
   return schema
 }
 

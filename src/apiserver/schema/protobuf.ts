@@ -3,7 +3,14 @@ import { StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { ProtobufReader } from './protobuf-reader.ts'
 import { setOwn } from './set-own.ts'
-import { structOfKind, structType, type Field, type Scalar, type StructType, type TypeExpression } from './type-table.ts'
+import {
+  structOfKind,
+  structType,
+  type Field,
+  type Scalar,
+  type StructType,
+  type TypeExpression,
+} from './type-table.ts'
 import { completeStruct, isOmitted, zeroValue } from './zero-values.ts'
 
 /**
@@ -17,7 +24,10 @@ export function decodeProtobuf(bytes: Uint8Array, assume?: GroupVersionKind): Ku
   if (!kind) throw new StatusError('BadRequest', "Object 'Kind' is missing in the protobuf envelope")
   const struct = structOfKind(kindOf({ apiVersion, kind }))
   if (!struct) {
-    throw new StatusError('BadRequest', `no kind "${kind}" is registered for version "${apiVersion}" in the protobuf decoder`)
+    throw new StatusError(
+      'BadRequest',
+      `no kind "${kind}" is registered for version "${apiVersion}" in the protobuf decoder`,
+    )
   }
   return guarded(() => {
     const object: Record<string, unknown> = { kind, apiVersion }
@@ -30,7 +40,10 @@ const magic = [0x6b, 0x38, 0x73, 0x00]
 
 function readEnvelope(bytes: Uint8Array): { apiVersion: string; kind: string; raw: Uint8Array } {
   if (magic.some((byte, index) => bytes[index] !== byte)) {
-    throw new StatusError('BadRequest', 'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]')
+    throw new StatusError(
+      'BadRequest',
+      'provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]',
+    )
   }
   return guarded(() => {
     const reader = new ProtobufReader(bytes.subarray(4))
@@ -250,6 +263,8 @@ function guarded<T>(read: () => T): T {
     return read()
   } catch (error) {
     if (error instanceof StatusError) throw error
-    throw new StatusError('BadRequest', `the body is not a valid protobuf message: ${(error as Error).message}`, { cause: error })
+    throw new StatusError('BadRequest', `the body is not a valid protobuf message: ${(error as Error).message}`, {
+      cause: error,
+    })
   }
 }

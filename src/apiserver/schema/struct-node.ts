@@ -56,4 +56,12 @@ function nodeOf(type: TypeExpression, field: Field | undefined): SchemaNode {
   }
 }
 
-const openScalars = new Set(['RawExtension', 'JSON', 'FieldsV1', 'Strings', 'SchemaOrArray', 'SchemaOrBool', 'SchemaOrStrings'])
+const openScalars = new Set([
+  'RawExtension',
+  'JSON',
+  'FieldsV1',
+  'Strings',
+  'SchemaOrArray',
+  'SchemaOrBool',
+  'SchemaOrStrings',
+])

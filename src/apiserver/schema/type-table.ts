@@ -129,7 +129,9 @@ export function structType(id: string): StructType | undefined {
 /** The built-in type of a kind, or of an options or review object. */
 export function structOfKind({ group, version, kind }: GroupVersionKind): StructType | undefined {
   const packageName = group === '' ? 'core' : (group.split('.')[0] ?? '')
-  return structType(`${packageName}/${version}.${kind}`) ?? (metaKinds.has(kind) ? structType(`meta/v1.${kind}`) : undefined)
+  return (
+    structType(`${packageName}/${version}.${kind}`) ?? (metaKinds.has(kind) ? structType(`meta/v1.${kind}`) : undefined)
+  )
 }
 
 /** The kinds of the table, as `builtin-kinds.ts` offers them. */

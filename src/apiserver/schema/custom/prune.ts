@@ -1,0 +1,54 @@
+import { isRecord, setOwn } from '../set-own.ts'
+import type { StructuralSchema } from './structural-schema.ts'
+
+/** An object without what its schema does not know, and the paths that went. */
+export interface Pruned<T> {
+  readonly object: T
+  readonly unknown: readonly string[]
+}
+
+/** Drops the fields a schema does not specify, unless it preserves them. apiVersion, kind and metadata always stay. */
+export function prune<T>(schema: StructuralSchema, object: T): Pruned<T> {
+  const unknown: string[] = []
+  const root = { ...schema, 'x-kubernetes-embedded-resource': true }
+  const pruned = pruneValue(object, root, '', unknown) as T
+  return { object: pruned, unknown: unknown.toSorted() }
+}
+
+function pruneValue(value: unknown, schema: StructuralSchema | undefined, path: string, unknown: string[]): unknown {
+  if (Array.isArray(value)) {
+    const items = schema?.items
+    if (schema?.['x-kubernetes-preserve-unknown-fields'] && !items) return value
+    return value.map((item, index) => pruneValue(item, items, `${path}[${index}]`, unknown))
+  }
+  return isRecord(value) ? pruneFields(value, schema, path, unknown) : value
+}
+
+function pruneFields(
+  value: Record<string, unknown>,
+  schema: StructuralSchema | undefined,
+  path: string,
+  unknown: string[],
+): unknown {
+  const result: Record<string, unknown> = {}
+  const keepsUnknown = schema?.['x-kubernetes-preserve-unknown-fields'] === true
+  const additional = schema?.additionalProperties
+  for (const name of Object.keys(value)) {
+    const inner = value[name]
+    const at = path ? `${path}.${name}` : name
+    const property = own(schema?.properties, name)
+    if (schema?.['x-kubernetes-embedded-resource'] && metaFields.has(name)) setOwn(result, name, inner)
+    else if (property) setOwn(result, name, pruneValue(inner, property, at, unknown))
+    else if (additional !== undefined && additional !== false) {
+      setOwn(result, name, pruneValue(inner, additional === true ? undefined : additional, at, unknown))
+    } else if (keepsUnknown) setOwn(result, name, inner)
+    else unknown.push(at)
+  }
+  return result
+}
+
+const metaFields = new Set(['apiVersion', 'kind', 'metadata'])
+
+function own(properties: StructuralSchema['properties'], name: string): StructuralSchema | undefined {
+  return properties && Object.hasOwn(properties, name) ? properties[name] : undefined
+}

@@ -1,0 +1,43 @@
+import { invalidValue, type FieldError } from '../field-error.ts'
+import { listFaults } from './list-faults.ts'
+import { schemaFaults } from './schema-faults.ts'
+import type { StructuralSchema } from './structural-schema.ts'
+
+/** Checks x-kubernetes-validations of a whole object; `old` is undefined on create. */
+export type RuleHook = (object: unknown, old: unknown) => readonly FieldError[]
+
+export interface CustomValidation {
+  /** What is stored: given on update, so that faults in parts that did not change are let pass. */
+  readonly old?: unknown
+  readonly rules?: RuleHook
+}
+
+/** All faults of a custom resource against its schema, in the API's words. Prune and default it first. */
+export function validateCustom(
+  schema: StructuralSchema,
+  object: unknown,
+  { old, rules }: CustomValidation = {},
+): readonly FieldError[] {
+  const errors = [...schemaFaults(schema, object, old), ...listFaults(schema, object, old)]
+  if (!rules) return errors
+  if (errors.some(({ type }) => blocking.has(type))) {
+    return [
+      ...errors,
+      invalidValue(
+        '<nil>',
+        null,
+        'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation',
+      ),
+    ]
+  }
+  return [...errors, ...rules(object, old)]
+}
+
+/** Faults after which rules would be evaluated on values they were not written for. */
+const blocking = new Set([
+  'FieldValueNotSupported',
+  'FieldValueRequired',
+  'FieldValueTooLong',
+  'FieldValueTooMany',
+  'FieldValueTypeInvalid',
+])

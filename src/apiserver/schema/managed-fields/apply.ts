@@ -1,0 +1,153 @@
+import { apiVersionOf, kindOf, type KubeObject } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import { StatusError } from '../../../kube/status-error.ts'
+import type { ObjectSchema } from '../object-schema.ts'
+import { isRecord } from '../set-own.ts'
+import { conflictError } from './conflict-error.ts'
+import { fieldSetOf, removeFields } from './extract.ts'
+import { FieldSet } from './field-set.ts'
+import { allowedByLastApplied, renewLastApplied } from './last-applied.ts'
+import { decodeManagers, managerId, type Manager, type Managers } from './managers.ts'
+import { merge } from './merge.ts'
+import { comparisons, conflictsOf, fieldsOfPaths, release, unowned, type SchemaOf } from './ownership.ts'
+import { ItemError } from './path-element.ts'
+import { emptyObject, track, withManagers, withoutManagers, type TrackedWrite } from './track-update.ts'
+
+/** A server-side apply. */
+export interface Apply extends TrackedWrite {
+  /** What is stored; undefined when the apply creates the object. */
+  readonly live: KubeObject | undefined
+  /** The configuration that was sent. */
+  readonly applied: KubeObject
+  /** Take over fields that others own. */
+  readonly force: boolean
+}
+
+/**
+ * The object after a server-side apply, managedFields included: what is applied wins, what this manager applied before and no
+ * longer mentions goes unless someone else owns it. Throws Conflict when another manager owns what would change.
+ */
+export function apply(request: Apply): KubeObject {
+  checkApplied(request)
+  try {
+    return renewLastApplied(applyChecked(request), request)
+  } catch (error) {
+    if (!(error instanceof ItemError)) throw error
+    throw new StatusError(
+      'InternalError',
+      `failed to create typed patch object (${describe(request)}): ${error.message}`,
+      { cause: error },
+    )
+  }
+}
+
+function applyChecked(request: Apply): KubeObject {
+  const { schema, subresource = '' } = request
+  const live = withoutManagers(request.live ?? emptyObject(schema))
+  const apiVersion = apiVersionOf(schema.gvk)
+  const schemaOf = request.schemaOf ?? ((version: string) => (version === apiVersion ? schema : undefined))
+  const ignored = fieldsOfPaths(request.resetFields ?? [])
+  const managers = managersBefore(request, live)
+  const writer = { manager: request.manager, operation: 'Apply', apiVersion, subresource } as const
+  const id = managerId(writer)
+  const last = managers.get(id)
+  dropUnserved(managers, schemaOf)
+
+  const fields = fieldSetOf(request.applied, schema.root).without(ignored)
+  managers.set(id, { ...writer, time: last?.time, fields })
+  const merged = merge(live, request.applied, schema.root) as KubeObject
+  const pruned = last ? prune(merged, last, managers, schemaOf) : merged
+  const compareAt = comparisons({ before: live, after: pruned, schemaOf, ignored })
+  if (!request.force) {
+    const conflicts = conflictsOf(managers, id, compareAt)
+    const allowed = conflicts.length > 0 ? allowedByLastApplied(request) : undefined
+    const forbidden = allowed ? conflicts.filter(({ path }) => !allowed.has(path)) : conflicts
+    if (forbidden.length > 0) throw conflictError(forbidden, managers)
+  }
+  release(managers, id, compareAt)
+  const isNoop = deepEqual(live, pruned)
+  settle(managers, id, isNoop ? last?.time : request.now)
+  return withManagers(isNoop ? live : pruned, managers)
+}
+
+/** Gives the writer's entry its time, without the fields nobody owns; an entry that owns nothing goes. */
+function settle(managers: Managers, id: string, time: string | undefined): void {
+  const entry = managers.get(id)
+  if (!entry) return
+  const fields = entry.fields.difference(unowned)
+  if (fields.isEmpty) managers.delete(id)
+  else managers.set(id, { ...entry, time, fields })
+}
+
+/** Objects written before anyone applied have no managers: what they hold then belongs to one made up for the purpose. */
+function managersBefore(request: Apply, live: KubeObject): Managers {
+  const managers = decodeManagers(request.live?.metadata.managedFields)
+  if (!managers) throw new StatusError('InternalError', 'failed to decode managed fields')
+  if (managers.size === 0 && request.live) {
+    const update = { ...request, live: emptyObject(request.schema), object: live }
+    track(update, managers, {
+      manager: 'before-first-apply',
+      subresource: request.subresource ?? '',
+      time: request.now,
+    })
+  }
+  return managers
+}
+
+/** Entries of versions that are served no more say nothing that could be compared. */
+function dropUnserved(managers: Managers, schemaOf: SchemaOf): void {
+  for (const [id, { apiVersion }] of managers) if (!schemaOf(apiVersion)) managers.delete(id)
+}
+
+/** Takes out what the manager applied last time and does not mention now, unless somebody else owns it. */
+function prune(merged: KubeObject, last: Manager, managers: Managers, schemaOf: SchemaOf): KubeObject {
+  const schema = schemaOf(last.apiVersion)
+  if (!schema || last.fields.isEmpty) return merged
+  const { root } = schema
+  const lastFields = last.fields.withNamedFields(root)
+  const bare = removeFields(merged, lastFields, root) ?? {}
+  const pruned = addBackOwned(merged, bare, managers, schemaOf)
+  const dangling = named(merged, schema).difference(named(pruned, schema)).intersection(lastFields)
+  return (removeFields(merged, dangling, root) ?? {}) as KubeObject
+}
+
+/** Puts back what was taken out although a manager, this one with its new configuration included, owns it. */
+function addBackOwned(merged: KubeObject, pruned: unknown, managers: Managers, schemaOf: SchemaOf): unknown {
+  const owned = new Map<ObjectSchema, FieldSet>()
+  for (const { apiVersion, fields } of managers.values()) {
+    const schema = schemaOf(apiVersion)
+    if (schema) owned.set(schema, (owned.get(schema) ?? new FieldSet()).union(fields))
+  }
+  let result = pruned
+  for (const [schema, fields] of owned) {
+    const kept = named(result, schema).union(fields.withNamedFields(schema.root))
+    result = removeFields(merged, named(merged, schema).difference(kept), schema.root) ?? {}
+  }
+  return result
+}
+
+function named(value: unknown, { root }: ObjectSchema): FieldSet {
+  return fieldSetOf(value, root).withNamedFields(root)
+}
+
+function checkApplied({ schema, applied }: Apply): void {
+  const { gvk } = schema
+  const sent = kindOf(applied)
+  if (apiVersionOf(sent) !== apiVersionOf(gvk)) {
+    throw new StatusError(
+      'BadRequest',
+      `Incorrect version specified in apply patch. Specified patch version: ${apiVersionOf(sent)}, expected: ${apiVersionOf(gvk)}`,
+    )
+  }
+  if (sent.kind !== gvk.kind) {
+    throw new StatusError('BadRequest', `invalid object type: ${apiVersionOf(sent)}, Kind=${sent.kind}`)
+  }
+  if (isRecord(applied.metadata) && applied.metadata.managedFields != null) {
+    throw new StatusError('BadRequest', 'metadata.managedFields must be nil')
+  }
+}
+
+function describe({ applied, schema }: Apply): string {
+  const { namespace = '', name = '' } = applied.metadata ?? {}
+  return `${namespace}/${name}; ${apiVersionOf(schema.gvk)}, Kind=${schema.gvk.kind}`
+}

@@ -1,0 +1,165 @@
+import { childNode, resolveNode, type SchemaNode } from '../schema-node.ts'
+import { compareElements, type PathElement } from './path-element.ts'
+
+/** FieldsV1 as it stands in managedFields. */
+export type FieldsV1 = { readonly [element: PathElement]: FieldsV1 }
+
+/** A set of paths into an object, as a trie. Sets are never changed once they have been handed out. */
+export class FieldSet {
+  /** Elements that end a path of the set. */
+  readonly members: Set<PathElement>
+  /** Elements below which the set has more; never an empty set. */
+  readonly children: Map<PathElement, FieldSet>
+
+  constructor(members = new Set<PathElement>(), children = new Map<PathElement, FieldSet>()) {
+    this.members = members
+    this.children = children
+  }
+
+  static from(fields: FieldsV1 | undefined | null): FieldSet {
+    const set = new FieldSet()
+    for (const element in fields) {
+      const below = fields[element]
+      if (element === '.' || below === undefined) continue
+      const child = FieldSet.from(below)
+      if (child.isEmpty || '.' in below) set.members.add(element)
+      if (!child.isEmpty) set.children.set(element, child)
+    }
+    return set
+  }
+
+  static of(...paths: readonly (readonly PathElement[])[]): FieldSet {
+    const builder = new FieldSetBuilder()
+    for (const path of paths) builder.insert(path)
+    return builder.set
+  }
+
+  get isEmpty(): boolean {
+    return this.members.size === 0 && this.children.size === 0
+  }
+
+  toFieldsV1(): FieldsV1 {
+    const fields: Record<string, FieldsV1> = {}
+    for (const member of this.members) if (!this.children.has(member)) fields[member] = {}
+    for (const [element, child] of this.children) {
+      const below = child.toFieldsV1()
+      fields[element] = this.members.has(element) ? { '.': {}, ...below } : below
+    }
+    return fields
+  }
+
+  has(path: readonly PathElement[]): boolean {
+    let at: FieldSet | undefined = this
+    for (const element of path.slice(0, -1)) at = at?.children.get(element)
+    return at?.members.has(path.at(-1) ?? '') === true
+  }
+
+  union(other: FieldSet): FieldSet {
+    if (other.isEmpty) return this
+    if (this.isEmpty) return other
+    const children = new Map(this.children)
+    for (const [element, theirs] of other.children) {
+      const mine = children.get(element)
+      children.set(element, mine ? mine.union(theirs) : theirs)
+    }
+    return new FieldSet(new Set([...this.members, ...other.members]), children)
+  }
+
+  intersection(other: FieldSet): FieldSet {
+    const children = new Map<PathElement, FieldSet>()
+    for (const [element, mine] of this.children) {
+      const theirs = other.children.get(element)
+      const both = theirs && mine.intersection(theirs)
+      if (both && !both.isEmpty) children.set(element, both)
+    }
+    return new FieldSet(
+      only(this.members, (element) => other.members.has(element)),
+      children,
+    )
+  }
+
+  /** Paths of this set that are not in the other; what lies below a member of the other stays. */
+  difference(other: FieldSet): FieldSet {
+    if (other.isEmpty || this.isEmpty) return this
+    const children = new Map<PathElement, FieldSet>()
+    for (const [element, mine] of this.children) {
+      const theirs = other.children.get(element)
+      const rest = theirs ? mine.difference(theirs) : mine
+      if (!rest.isEmpty) children.set(element, rest)
+    }
+    return new FieldSet(
+      only(this.members, (element) => !other.members.has(element)),
+      children,
+    )
+  }
+
+  /** As `difference`, but a member of the other takes all that lies below it away too. */
+  without(other: FieldSet): FieldSet {
+    if (other.isEmpty || this.isEmpty) return this
+    const children = new Map<PathElement, FieldSet>()
+    for (const [element, mine] of this.children) {
+      if (other.members.has(element)) continue
+      const theirs = other.children.get(element)
+      const rest = theirs ? mine.without(theirs) : mine
+      if (!rest.isEmpty) children.set(element, rest)
+    }
+    return new FieldSet(
+      only(this.members, (element) => !other.members.has(element)),
+      children,
+    )
+  }
+
+  /** Makes members of the named fields that are only on the way to others, so that structs can be removed with their fields. */
+  withNamedFields(node: SchemaNode): FieldSet {
+    const map = node.is === 'any' ? undefined : node
+    const members = new Set(this.members)
+    const children = new Map<PathElement, FieldSet>()
+    for (const [element, child] of this.children) {
+      if (map?.is === 'map' && element.startsWith('f:') && map.field(element.slice(2))) members.add(element)
+      children.set(element, child.withNamedFields(below(node, element)))
+    }
+    return new FieldSet(members, children)
+  }
+
+  /** All paths, in the order the API lists them. */
+  *paths(prefix: readonly PathElement[] = []): Generator<readonly PathElement[]> {
+    for (const member of [...this.members].toSorted(compareElements)) yield [...prefix, member]
+    for (const element of [...this.children.keys()].toSorted(compareElements)) {
+      yield* this.children.get(element)?.paths([...prefix, element]) ?? []
+    }
+  }
+}
+
+/** Fills a set that nobody else holds yet. */
+export class FieldSetBuilder {
+  readonly set = new FieldSet()
+
+  insert(path: readonly PathElement[]): void {
+    const last = path.at(-1)
+    if (last === undefined) return
+    let at = this.set
+    for (let index = 0; index < path.length - 1; index++) {
+      const element = path[index] as string
+      let next = at.children.get(element)
+      if (!next) at.children.set(element, (next = new FieldSet()))
+      at = next
+    }
+    at.members.add(last)
+  }
+}
+
+function only(elements: ReadonlySet<PathElement>, keep: (element: PathElement) => boolean): Set<PathElement> {
+  const kept = new Set<PathElement>()
+  for (const element of elements) if (keep(element)) kept.add(element)
+  return kept
+}
+
+/** The schema below a path element. */
+export function below(node: SchemaNode, element: PathElement): SchemaNode {
+  if (element.startsWith('f:')) {
+    const map = resolveNode(node, {})
+    return map.is === 'map' ? childNode(map, element.slice(2)) : node
+  }
+  const list = resolveNode(node, [])
+  return list.is === 'list' ? list.element : node
+}

@@ -1,0 +1,48 @@
+import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
+import type { ObjectSchema } from '../object-schema.ts'
+import { isRecord } from '../set-own.ts'
+import { compare } from './compare.ts'
+import { fieldSetOf } from './extract.ts'
+import type { FieldSet } from './field-set.ts'
+
+const annotation = 'kubectl.kubernetes.io/last-applied-configuration'
+
+interface ByKubectl {
+  readonly schema: ObjectSchema
+  readonly manager: string
+  readonly live: KubeObject | undefined
+  readonly applied: KubeObject
+}
+
+/**
+ * Fields kubectl may take over without force: those it applied client-side before and nobody changed since.
+ * Undefined for every other manager, and for objects it never applied.
+ */
+export function allowedByLastApplied({ schema, manager, live }: ByKubectl): FieldSet | undefined {
+  const text = live?.metadata.annotations?.[annotation]
+  if (manager !== 'kubectl' || !live || !text) return undefined
+  const last = parse(text)
+  if (!isRecord(last) || last.apiVersion !== apiVersionOf(schema.gvk)) return undefined
+  const { modified, added, removed } = compare(last, live, schema.root)
+  return fieldSetOf(last, schema.root).difference(modified).difference(added).difference(removed)
+}
+
+/** Keeps the client-side annotation true while kubectl applies server-side. */
+export function renewLastApplied(object: KubeObject, { manager, applied }: ByKubectl): KubeObject {
+  if (manager !== 'kubectl' || !object.metadata.annotations?.[annotation]) return object
+  const { [annotation]: _, ...annotations } = applied.metadata?.annotations ?? {}
+  const last = { ...applied, metadata: { ...applied.metadata, annotations } }
+  const metadata = {
+    ...object.metadata,
+    annotations: { ...object.metadata.annotations, [annotation]: `${JSON.stringify(last)}\n` },
+  }
+  return { ...object, metadata }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,112 @@
+import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import type { ObjectSchema } from '../object-schema.ts'
+import { isRecord } from '../set-own.ts'
+import { completeStruct } from '../zero-values.ts'
+import { FieldSet } from './field-set.ts'
+import { capUpdaters, decodeManagers, encodeManagers, managerId, type Managers } from './managers.ts'
+import { comparisons, fieldsOfPaths, release, unowned, type SchemaOf } from './ownership.ts'
+
+/** What every tracked write says about itself. */
+export interface TrackedWrite {
+  readonly schema: ObjectSchema
+  /** Who writes: the `fieldManager` of the request, or what its user agent starts with. */
+  readonly manager: string
+  /** RFC 3339, whole seconds. */
+  readonly now: string
+  /** `status`, `scale`; left out at the main endpoint. */
+  readonly subresource?: string
+  /** Dotted paths the endpoint does not write: `['status']`, `['spec', 'metadata']`. */
+  readonly resetFields?: readonly string[]
+  /** Schemas of the other served versions; this version's own when left out. */
+  readonly schemaOf?: SchemaOf
+}
+
+/** A write that is not an apply. */
+export interface Update extends TrackedWrite {
+  /** What is stored; undefined for a create. */
+  readonly live: KubeObject | undefined
+  /** What is about to be stored, defaults included. */
+  readonly object: KubeObject
+}
+
+/** The object with its managedFields after a write that is not an apply: who changes a field owns it. */
+export function trackUpdate(update: Update): KubeObject {
+  const { live, object, subresource = '', now, manager } = update
+  const managers = managersOf(live, object, subresource !== '')
+  if (live !== undefined && managers.size === 0) return withManagers(object, managers)
+  track({ ...update, live: live ?? emptyObject(update.schema) }, managers, {
+    manager: manager || 'unknown',
+    subresource,
+    time: now,
+  })
+  capUpdaters(managers)
+  return withManagers(object, managers)
+}
+
+/** Whether two versions of an object are the same but for the times in their managedFields. */
+export function changedOnlyInManagedTimes(one: KubeObject, other: KubeObject): boolean {
+  return deepEqual(withoutTimes(one), withoutTimes(other))
+}
+
+/** What the API compares a new object with: the zero of its type. */
+export function emptyObject({ gvk, struct }: ObjectSchema): KubeObject {
+  const object = { apiVersion: apiVersionOf(gvk), kind: gvk.kind }
+  return (struct ? completeStruct(object, struct) : object) as unknown as KubeObject
+}
+
+/** Moves ownership of what changed to the writer. Changes `managers`. */
+export function track(
+  update: Update & { readonly live: KubeObject },
+  managers: Managers,
+  writer: { readonly manager: string; readonly subresource: string; readonly time: string | undefined },
+): void {
+  const { schema, live, object } = update
+  const apiVersion = apiVersionOf(schema.gvk)
+  const schemaOf = update.schemaOf ?? ((version: string) => (version === apiVersion ? schema : undefined))
+  const ignored = fieldsOfPaths(update.resetFields ?? [])
+  const compareAt = comparisons({ before: withoutManagers(live), after: withoutManagers(object), schemaOf, ignored })
+  release(managers, '', compareAt)
+  const comparison = compareAt(apiVersion)
+  if (!comparison) return
+  const changed = comparison.modified.union(comparison.added).difference(unowned)
+  if (changed.isEmpty) return
+  const entry = { manager: writer.manager, operation: 'Update', apiVersion, subresource: writer.subresource } as const
+  const id = managerId(entry)
+  const before = managers.get(id)?.fields ?? new FieldSet()
+  managers.set(id, { ...entry, time: writer.time, fields: changed.union(before) })
+}
+
+/** The object without its managedFields. */
+export function withoutManagers(object: KubeObject): KubeObject {
+  const { metadata } = object
+  if (metadata?.managedFields === undefined) return object
+  const { managedFields: _, ...rest } = metadata
+  return { ...object, metadata: rest }
+}
+
+/** The object with these managers; an object nobody manages has no managedFields. */
+export function withManagers(object: KubeObject, managers: Managers): KubeObject {
+  if (managers.size === 0) return withoutManagers(object)
+  return { ...object, metadata: { ...object.metadata, managedFields: encodeManagers(managers) } }
+}
+
+/**
+ * A client may rewrite managedFields at the main endpoint, and reset them with `[{}]` or `[]`. What cannot be read, or says
+ * nothing, leaves those of the stored object in place: most clients just do not know the field.
+ */
+function managersOf(live: KubeObject | undefined, object: KubeObject, isSubresource: boolean): Managers {
+  const stored = (): Managers => decodeManagers(live?.metadata.managedFields) ?? new Map()
+  const sent = object.metadata.managedFields
+  if (isSubresource || sent === undefined || sent === null) return stored()
+  if (sent.length === 0 || (sent.length === 1 && isRecord(sent[0]) && Object.keys(sent[0]).length === 0))
+    return new Map()
+  return decodeManagers(sent) ?? stored()
+}
+
+function withoutTimes(object: KubeObject): unknown {
+  const managedFields = object.metadata.managedFields?.map((entry) =>
+    isRecord(entry) ? { ...entry, time: undefined } : entry,
+  )
+  return { ...object, metadata: { ...object.metadata, managedFields } }
+}
