@@ -1,0 +1,113 @@
+import { CR, hexValue, LF } from './bytes.ts'
+
+const maxSizeDigits = 12
+const maxTrailerBytes = 8192
+const forbiddenTrailer =
+  /^(?:content-length|transfer-encoding|host|connection|te|trailer|upgrade|content-encoding|content-type|content-range|authorization|set-cookie|cookie|expect|keep-alive|proxy-.*)$/
+const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/
+
+type Phase = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'trailer' | 'done' | 'broken'
+
+/**
+ * Follows a chunked body byte for byte, so that its end is known without decoding it. Chunk extensions and anything
+ * else that two parsers could read differently make it `broken`.
+ */
+export class ChunkedBody {
+  #phase: Phase = 'size'
+  #size = 0
+  #digits = 0
+  #line = ''
+  #trailerBytes = 0
+  /** Start and end of each run of content in the bytes last followed. */
+  readonly runs: number[] = []
+
+  get done(): boolean {
+    return this.#phase === 'done'
+  }
+
+  get broken(): boolean {
+    return this.#phase === 'broken'
+  }
+
+  reset(): void {
+    this.#phase = 'size'
+    this.#size = 0
+    this.#digits = 0
+    this.#line = ''
+    this.#trailerBytes = 0
+  }
+
+  /** Follows the body through the bytes; answers where in them it ended, or `end` while it goes on. */
+  follow(bytes: Uint8Array, start: number, end: number): number {
+    this.runs.length = 0
+    let at = start
+    while (at < end && this.#phase !== 'done' && this.#phase !== 'broken') {
+      if (this.#phase === 'data') {
+        const upTo = Math.min(end, at + this.#size)
+        this.runs.push(at, upTo)
+        this.#size -= upTo - at
+        at = upTo
+        if (this.#size === 0) this.#phase = 'data-cr'
+      } else {
+        this.#step(bytes[at++]!)
+      }
+    }
+    return at
+  }
+
+  #step(byte: number): void {
+    switch (this.#phase) {
+      case 'size':
+        return this.#sizeByte(byte)
+      case 'size-lf':
+        this.#phase = byte !== LF ? 'broken' : this.#size > 0 ? 'data' : 'trailer'
+        this.#digits = 0
+        return
+      case 'data-cr':
+        this.#phase = byte === CR ? 'data-lf' : 'broken'
+        return
+      case 'data-lf':
+        this.#phase = byte === LF ? 'size' : 'broken'
+        return
+      case 'trailer':
+        return this.#trailerByte(byte)
+      default:
+        return
+    }
+  }
+
+  #sizeByte(byte: number): void {
+    if (byte === CR && this.#digits > 0) {
+      this.#phase = 'size-lf'
+      return
+    }
+    const digit = hexValue[byte]!
+    if (digit < 0 || this.#digits === maxSizeDigits) {
+      this.#phase = 'broken'
+      return
+    }
+    this.#size = this.#digits === 0 ? digit : this.#size * 16 + digit
+    this.#digits++
+  }
+
+  #trailerByte(byte: number): void {
+    if (++this.#trailerBytes > maxTrailerBytes) {
+      this.#phase = 'broken'
+      return
+    }
+    if (byte !== LF) {
+      this.#line += String.fromCharCode(byte)
+      return
+    }
+    const line = this.#line
+    this.#line = ''
+    if (!line.endsWith('\r')) this.#phase = 'broken'
+    else if (line === '\r') this.#phase = 'done'
+    else if (!isSafeTrailer(line.slice(0, -1))) this.#phase = 'broken'
+  }
+}
+
+/** A trailer may add information, never change how the message is framed or routed. */
+function isSafeTrailer(line: string): boolean {
+  return trailerLine.test(line) && !forbiddenTrailer.test(line.slice(0, line.indexOf(':')).toLowerCase())
+}

@@ -1,0 +1,324 @@
+import type { Socket } from 'node:net'
+import { adoptSocket, ownBytes, readBuffer } from './adopt-socket.ts'
+import { answer, type Because } from './answers.ts'
+import { ChunkedBody } from './chunked-body.ts'
+import type { Core } from './core.ts'
+import { Exchange, type ClientLink } from './exchange.ts'
+import { Head, type Parsed } from './head.ts'
+import { ProxyPreamble } from './proxy-protocol.ts'
+import { understand } from './request.ts'
+
+const requestHead = new Head()
+const preface = 'PRI * HTTP/2.0\r\n\r\n'
+const lingerMs = 2000
+const maxPipelinedBytes = 65_536
+
+const faults: Record<Exclude<Parsed, 'complete' | 'incomplete'>, Because> = {
+  malformed: 'malformed-request',
+  'too-large': 'head-too-large',
+  'target-too-long': 'target-too-long',
+}
+
+export interface ClientOptions {
+  readonly secure: boolean
+  /** The connection begins with a PROXY protocol header. */
+  readonly proxyProtocol: boolean
+}
+
+/**
+ * One client's connection: finds the requests in its bytes, strictly, and hands them to an exchange one at a time.
+ * `head` waits for a request, `body` reads one, `response` has read one and waits for its answer to end.
+ */
+export class ClientConnection implements ClientLink {
+  readonly #core: Core
+  readonly #socket: Socket
+  readonly #exchange: Exchange
+  #preamble: ProxyPreamble | undefined
+  #phase: 'head' | 'body' | 'response' | 'tunnel' | 'closing' | 'gone' = 'head'
+  minor = 1
+  keepAlive = true
+  remoteAddress: string
+  readonly proto: 'http' | 'https'
+  /** The forwarding fields, and the host they are for. */
+  addedFor = ''
+  added = ''
+  #carry: Buffer | undefined
+  #requests = 0
+  /** Bytes the body still lacks, or -1 if it is chunked. */
+  #bodyLeft = 0
+  #chunks: ChunkedBody | undefined
+  #deadlineAt: number
+  #working = false
+
+  constructor(accepted: Socket, core: Core, { secure, proxyProtocol }: ClientOptions) {
+    this.#core = core
+    this.#deadlineAt = core.time.now + core.limits.headTimeoutMs
+    this.proto = secure ? 'https' : 'http'
+    this.remoteAddress = plainAddress(accepted.remoteAddress ?? 'unknown')
+    if (proxyProtocol) this.#preamble = new ProxyPreamble()
+    this.#exchange = new Exchange(core, this)
+    this.#socket = adoptSocket(accepted, (length) => this.#read(length))
+    this.#socket.on('drain', () => this.#exchange.clientDrained())
+    this.#socket.on('end', () => this.#ended())
+    this.#socket.on('error', () => this.#socket.destroy())
+    this.#socket.on('close', () => this.#closed())
+  }
+
+  /** Called when the connection is gone, whatever the cause. */
+  onGone: () => void = () => {}
+
+  write(payload: string | Buffer): boolean {
+    return this.#socket.write(payload as string, 'latin1')
+  }
+
+  pauseReading(): void {
+    this.#socket.pause()
+  }
+
+  resumeReading(): void {
+    if (this.#socket.isPaused()) this.#socket.resume()
+  }
+
+  exchangeDone(keep: boolean): void {
+    if (this.#phase === 'gone') return
+    if (!keep) return this.#linger()
+    this.#phase = 'head'
+    this.#deadlineAt = this.#core.time.now + this.#core.limits.keepAliveMs
+    if (this.#working) return
+    this.#continue()
+    this.resumeReading()
+  }
+
+  enterTunnel(): void {
+    this.#phase = 'tunnel'
+    this.#touchTunnel()
+    this.#continue()
+    this.resumeReading()
+  }
+
+  end(): void {
+    this.#socket.end()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  /** Asks the client to leave: at once if it is idle, else after its answer. */
+  retire(): void {
+    if (this.#phase === 'head' && !this.#carry) this.#socket.destroy()
+  }
+
+  sweep(now: number): void {
+    if (this.#exchange.active) this.#exchange.sweep(now)
+    if (now < this.#deadlineAt || this.#phase === 'response') return
+    if (this.#phase === 'head' && this.#carry) return this.#refuse('head-timeout')
+    this.#socket.destroy()
+  }
+
+  #read(length: number): void {
+    let bytes = readBuffer
+    let end = length
+    if (this.#phase === 'closing') return
+    if (this.#carry) {
+      if (this.#phase === 'response') return this.#keepForLater(readBuffer, 0, length)
+      end = this.#carry.length + length
+      bytes = Buffer.allocUnsafe(end + 1)
+      this.#carry.copy(bytes)
+      readBuffer.copy(bytes, this.#carry.length, 0, length)
+      // A head cannot have become complete, nor newly wrong in a way that matters, without a line's end.
+      if (this.#phase === 'head' && end < 16_384 && readBuffer.subarray(0, length).indexOf(10) < 0) {
+        this.#carry = bytes.subarray(0, end)
+        return
+      }
+      this.#carry = undefined
+    }
+    this.#work(bytes, end)
+  }
+
+  /** Takes up what was kept while the last answer was under way. */
+  #continue(): void {
+    const kept = this.#carry
+    if (!kept) return
+    this.#carry = undefined
+    const bytes = Buffer.allocUnsafe(kept.length + 1)
+    kept.copy(bytes)
+    this.#work(bytes, kept.length)
+  }
+
+  #work(bytes: Buffer, end: number): void {
+    this.#working = true
+    let at = 0
+    while (at < end) {
+      const next = this.#step(bytes, at, end)
+      if (next < 0) break
+      at = next
+    }
+    this.#working = false
+  }
+
+  /** Consumes what it can; answers where to go on, or -1 when nothing more can be done with these bytes now. */
+  #step(bytes: Buffer, at: number, end: number): number {
+    switch (this.#phase) {
+      case 'head':
+        return this.#preamble ? this.#beforeHead(bytes, at, end) : this.#head(bytes, at, end)
+      case 'body':
+        return this.#body(bytes, at, end)
+      case 'response':
+        this.#keepForLater(bytes, at, end)
+        return -1
+      case 'tunnel':
+        this.#touchTunnel()
+        this.#exchange.tunnel(ownBytes(bytes, at, end))
+        return -1
+      default:
+        return -1
+    }
+  }
+
+  #beforeHead(bytes: Buffer, at: number, end: number): number {
+    const found = this.#preamble!.read(bytes.subarray(at, end))
+    if (found === 'incomplete') return this.#wantMore(bytes, at, end)
+    if (found === 'malformed') {
+      this.#socket.destroy()
+      return -1
+    }
+    this.#preamble = undefined
+    if (found.address !== undefined) this.remoteAddress = found.address
+    return at + found.length
+  }
+
+  #head(bytes: Buffer, at: number, end: number): number {
+    const parsed = requestHead.parseRequest(bytes, at, end)
+    if (parsed === 'incomplete') return this.#wantMore(bytes, at, end)
+    if (parsed !== 'complete') {
+      if (this.#requests === 0 && bytes.toString('latin1', at, Math.min(end, at + preface.length)) === preface) {
+        return this.#speakHttp2(bytes, at, end)
+      }
+      this.#refuse(faults[parsed])
+      return -1
+    }
+    this.#requests++
+    return this.#request(bytes, end)
+  }
+
+  #request(bytes: Buffer, end: number): number {
+    const head = requestHead
+    this.minor = head.minor
+    this.keepAlive = head.minor === 1
+    const bodyStart = head.end
+    const request = understand(bytes, head, this, this.#core)
+    if (typeof request === 'string') {
+      const unread = head.chunked || head.contentLength > 0
+      if (unread || request !== 'unknown-host' || !this.keepAlive) {
+        this.#refuse(request)
+        return -1
+      }
+      const isHead =
+        head.methodEnd - head.start === 4 && bytes.toString('latin1', head.start, head.methodEnd) === 'HEAD'
+      this.write(answer(request, { close: false, isHead }))
+      return bodyStart
+    }
+    this.#bodyLeft = head.chunked ? -1 : Math.max(0, head.contentLength)
+    if (this.#bodyLeft < 0) (this.#chunks ??= new ChunkedBody()).reset()
+    const bodyEnd = this.#follow(bytes, bodyStart, end)
+    if (bodyEnd < 0) {
+      this.#refuse('malformed-request')
+      return -1
+    }
+    const complete = this.#bodyLeft === 0
+    this.#phase = complete ? 'response' : 'body'
+    this.#deadlineAt = this.#core.time.now + this.#core.limits.bodyTimeoutMs
+    this.#exchange.begin({
+      ...request,
+      body: bodyEnd > bodyStart ? ownBytes(bytes, bodyStart, bodyEnd) : '',
+      complete,
+    })
+    return bodyEnd
+  }
+
+  #body(bytes: Buffer, at: number, end: number): number {
+    const bodyEnd = this.#follow(bytes, at, end)
+    if (bodyEnd < 0) {
+      this.#exchange.reject('malformed-request')
+      return -1
+    }
+    const complete = this.#bodyLeft === 0
+    if (complete) this.#phase = 'response'
+    this.#deadlineAt = this.#core.time.now + this.#core.limits.bodyTimeoutMs
+    this.#exchange.body(ownBytes(bytes, at, bodyEnd), complete)
+    return bodyEnd
+  }
+
+  /** Where in the bytes the body ends or breaks off; negative if it is malformed. */
+  #follow(bytes: Buffer, start: number, end: number): number {
+    if (this.#bodyLeft >= 0) {
+      const taken = Math.min(end - start, this.#bodyLeft)
+      this.#bodyLeft -= taken
+      return start + taken
+    }
+    const bodyEnd = this.#chunks!.follow(bytes, start, end)
+    if (this.#chunks!.broken) return -1
+    if (this.#chunks!.done) this.#bodyLeft = 0
+    return bodyEnd
+  }
+
+  #wantMore(bytes: Buffer, at: number, end: number): number {
+    // The time for a head runs from its first byte, however slowly the rest drips in.
+    if (this.#requests > 0) this.#deadlineAt = this.#core.time.now + this.#core.limits.headTimeoutMs
+    this.#carry = Buffer.from(bytes.subarray(at, end))
+    return -1
+  }
+
+  #keepForLater(bytes: Buffer, at: number, end: number): void {
+    const rest = bytes.subarray(at, end)
+    this.#carry = this.#carry ? Buffer.concat([this.#carry, rest]) : Buffer.from(rest)
+    if (this.#carry.length >= maxPipelinedBytes) this.pauseReading()
+  }
+
+  #speakHttp2(bytes: Buffer, at: number, end: number): number {
+    this.#phase = 'gone'
+    this.#socket.removeAllListeners()
+    this.onGone()
+    this.#core.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)))
+    return -1
+  }
+
+  #refuse(because: Because): void {
+    this.write(answer(because, { close: true }))
+    this.#linger()
+  }
+
+  /** Closes our side, and reads a little longer: a reset now could destroy the answer on its way. */
+  #linger(): void {
+    this.#phase = 'closing'
+    this.#carry = undefined
+    this.#deadlineAt = this.#core.time.now + lingerMs
+    this.#socket.end()
+    this.resumeReading()
+  }
+
+  #touchTunnel(): void {
+    const idleMs = this.#exchange.route.config.tunnelIdleMs
+    this.#deadlineAt = idleMs > 0 ? this.#core.time.now + idleMs : Infinity
+  }
+
+  #ended(): void {
+    if (this.#phase === 'tunnel') return this.#exchange.closeTunnel()
+    if (this.#phase === 'closing') this.#socket.destroy()
+    else if (this.#phase !== 'gone') this.#socket.destroy()
+  }
+
+  #closed(): void {
+    if (this.#phase === 'gone') return
+    this.#phase = 'gone'
+    this.#carry = undefined
+    this.#exchange.abandon()
+    this.onGone()
+  }
+}
+
+/** IPv4 addresses come mapped into IPv6 when the listener takes both. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') ? address.slice(7) : address
+}

@@ -1,0 +1,35 @@
+import type { Socket } from 'node:net'
+import type { Counters } from './counters.ts'
+import type { CoarseTime, ProxyLimits, ProxyPorts } from './ports.ts'
+import type { Address } from './route.ts'
+import type { RouteTable } from './route-table.ts'
+import { Target } from './target.ts'
+
+/** What all connections of one thread share. */
+export interface Core {
+  readonly ports: ProxyPorts
+  readonly limits: ProxyLimits
+  readonly time: CoarseTime
+  readonly table: RouteTable
+  readonly targets: Map<string, Target>
+  readonly counters: Counters
+  /** Requests that wait now, and the bytes they hold. */
+  waiting: number
+  waitingBytes: number
+  /** No new connections are wanted: answers ask clients to leave. */
+  closing: boolean
+  /** Takes over a connection that turned out to speak HTTP/2; `read` is what was already read from it. */
+  readonly speakHttp2: (socket: Socket, read: Buffer) => void
+}
+
+/** A target that is always warm at one address: where requests go whose workload was not ready in time. */
+export function fallbackTarget(core: Core, address: Address): Target {
+  const id = `fallback ${address.host}:${address.port}`
+  let target = core.targets.get(id)
+  if (!target) {
+    target = new Target(id, core.time, core.limits, { ...core.ports, wake: () => {} })
+    core.targets.set(id, target)
+    target.set({ is: 'warm', endpoints: [address] })
+  }
+  return target
+}

@@ -1,0 +1,64 @@
+/** What is counted per route and thread. Each cell only ever grows (and wraps), except `waiting`. */
+export const cell = {
+  started: 0,
+  finished: 1,
+  waiting: 2,
+  coldStarts: 3,
+  waitedMs: 4,
+  informational: 5,
+  success: 6,
+  redirect: 7,
+  clientError: 8,
+  serverError: 9,
+  refused: 10,
+  clientLeft: 11,
+  tunnels: 12,
+  retries: 13,
+  /** Twelve buckets of waiting time begin here. */
+  waitBuckets: 16,
+} as const
+
+/** Upper bounds of the waiting-time buckets in milliseconds; the last is open. */
+export const waitBucketsMs = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 20_000, 30_000, 60_000] as const
+
+export const cellsPerSlot = 32
+const slotsPerPage = 1024
+
+/** One thread's counters: pages of shared memory that the thread alone writes and anyone may read, without locks. */
+export class Counters {
+  readonly pages: SharedArrayBuffer[]
+  readonly #views: Int32Array[] = []
+
+  constructor(pages: SharedArrayBuffer[] = []) {
+    this.pages = pages
+  }
+
+  /** The cells of a slot. Pages are added as needed; a slot's memory never moves. */
+  slot(index: number): Int32Array {
+    const page = Math.floor(index / slotsPerPage)
+    while (this.pages.length <= page) this.pages.push(new SharedArrayBuffer(slotsPerPage * cellsPerSlot * 4))
+    this.#views[page] ??= new Int32Array(this.pages[page]!)
+    const from = (index % slotsPerPage) * cellsPerSlot
+    return this.#views[page].subarray(from, from + cellsPerSlot)
+  }
+}
+
+/** Requests of this slot that have begun and not ended, those that wait included. */
+export function inFlightOf(cells: Int32Array): number {
+  return (cells[cell.started]! - cells[cell.finished]!) | 0
+}
+
+/** Notes how long a request waited for its workload. */
+export function noteWait(cells: Int32Array, waitedMs: number): void {
+  cells[cell.coldStarts]!++
+  cells[cell.waitedMs] = (cells[cell.waitedMs]! + Math.round(waitedMs)) | 0
+  let bucket = 0
+  while (bucket < waitBucketsMs.length && waitedMs > waitBucketsMs[bucket]!) bucket++
+  cells[cell.waitBuckets + bucket]!++
+}
+
+/** Notes a response by the class of its status. */
+export function noteStatus(cells: Int32Array, status: number): void {
+  const index = status < 200 ? 5 : status < 300 ? 6 : status < 400 ? 7 : status < 500 ? 8 : 9
+  cells[index]!++
+}

@@ -1,0 +1,419 @@
+import { answer, page, statusFor, type Because } from './answers.ts'
+import { word } from './bytes.ts'
+import { fallbackTarget, type Core } from './core.ts'
+import { cell, noteStatus, noteWait } from './counters.ts'
+import { fieldKind, type Head } from './head.ts'
+import type { Refusal, Waiter } from './ports.ts'
+import { rewriteResponse, saysOnly, valuesOfKind } from './rewrite.ts'
+import type { Route } from './route.ts'
+import type { Target } from './target.ts'
+import type { Breakage, Framing, Served, UpstreamConnection } from './upstream-connection.ts'
+import { waitingPage } from './waiting-page.ts'
+
+/** The client's side of an exchange. */
+export interface ClientLink {
+  /** HTTP/1.`minor` is what the client speaks. */
+  readonly minor: number
+  readonly keepAlive: boolean
+  /** False when the client cannot keep up. */
+  write(payload: string | Buffer): boolean
+  pauseReading(): void
+  resumeReading(): void
+  /** The answer has gone out; the connection may carry another request if `keep`. */
+  exchangeDone(keep: boolean): void
+  enterTunnel(): void
+  end(): void
+  destroy(): void
+}
+
+/** A request as it will be forwarded. */
+export interface Forwarded {
+  readonly route: Route
+  readonly method: string
+  readonly host: string
+  readonly head: string
+  /** What arrived of the body together with the head. */
+  readonly body: string | Buffer
+  /** Whether that is all of it. */
+  readonly complete: boolean
+  readonly asksUpgrade: boolean
+  /** The request comes from someone who only wants to know whether anybody is there. */
+  readonly isProbe: boolean
+  /** The request is a browser opening a page. */
+  readonly isNavigation: boolean
+}
+
+const keepAlive = word('keep-alive')
+const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
+const maxReplays = 2
+
+/** One request and its answer, from admission to the last byte. Each client connection reuses one. */
+export class Exchange implements Served, Waiter {
+  readonly #core: Core
+  readonly #client: ClientLink
+  route!: Route
+  active = false
+  isHead = false
+  asksUpgrade = false
+  unchunked = false
+  sent = false
+  deadlineAt = 0
+  /** When the workload must have begun to answer, or the client to read again. */
+  #impatientAt = Infinity
+  #request!: Forwarded
+  #upstream: UpstreamConnection | undefined
+  #held: (string | Buffer)[] = []
+  #heldBytes = 0
+  /** All of the body has arrived. */
+  #received = false
+  /** All that was ever sent on is still in `request` and `held`. */
+  #whole = true
+  #responding = false
+  #keep = false
+  #replays = 0
+  #waiting: Target | undefined
+  #waitingSince = 0
+  #cold = false
+
+  constructor(core: Core, client: ClientLink) {
+    this.#core = core
+    this.#client = client
+  }
+
+  begin(request: Forwarded): void {
+    const { route } = request
+    this.active = true
+    this.route = route
+    this.#request = request
+    this.isHead = request.method === 'HEAD'
+    this.asksUpgrade = request.asksUpgrade
+    this.unchunked = this.#client.minor === 0
+    this.sent = false
+    this.#received = request.complete
+    this.#whole = true
+    this.#responding = false
+    this.#cold = false
+    this.#replays = 0
+    this.#waitingSince = 0
+    this.#impatientAt = Infinity
+    route.cells[cell.started]!++
+    if (request.body.length > 0) this.#hold(request.body)
+    const upstream = route.target.waiters.size === 0 ? route.target.take(this.#mayReuse) : undefined
+    if (upstream) this.#use(upstream)
+    else this.#wait()
+  }
+
+  /** The next stretch of the request's body. */
+  body(payload: string | Buffer, last: boolean): void {
+    this.#received = last
+    if (this.#upstream?.open) {
+      this.sent = last
+      this.#whole = false
+      this.#impatientAt = this.#core.time.now + this.route.config.responseTimeoutMs
+      if (!this.#upstream.send(payload) && !last) this.#client.pauseReading()
+      return
+    }
+    this.#hold(payload)
+    if (this.#heldBytes >= this.#core.limits.holdBytes) this.#client.pauseReading()
+  }
+
+  /** The client is gone: so is its request. */
+  abandon(): void {
+    if (!this.active) return
+    this.route.cells[cell.clientLeft]!++
+    this.#letGo()
+  }
+
+  /** The request turned out to be broken while it was being forwarded. */
+  reject(because: Because): void {
+    this.#upstream?.destroy()
+    this.#upstream = undefined
+    this.#answer(because, undefined, true)
+  }
+
+  clientDrained(): void {
+    if (!this.#upstream) return
+    this.#impatientAt = Infinity
+    this.#upstream.socket.resume()
+  }
+
+  tunnel(payload: string | Buffer): void {
+    if (this.#upstream && !this.#upstream.send(payload)) this.#client.pauseReading()
+  }
+
+  /** The client will send no more into its tunnel. */
+  closeTunnel(): void {
+    this.#upstream?.socket.end()
+  }
+
+  sweep(now: number): void {
+    if (now < this.#impatientAt || !this.#upstream) return
+    if (this.#responding) return this.#client.destroy()
+    this.#upstream.destroy()
+    this.#upstream = undefined
+    this.#answer('upstream-timeout', undefined, false)
+  }
+
+  resume(): void {
+    const upstream = this.#waiting?.take(this.#mayReuse)
+    if (!upstream) return
+    this.#leaveQueue()
+    this.#use(upstream)
+  }
+
+  refuse(because: Refusal, retryAfterSeconds: number): void {
+    this.#leaveQueue()
+    this.route.cells[cell.refused]!++
+    this.#answer(because, retryAfterSeconds, false)
+  }
+
+  glance(now: number): void {
+    const { config } = this.route
+    if (now >= this.deadlineAt) {
+      if (!config.fallback) return this.refuse('not-ready-in-time', 1)
+      this.#leaveQueue()
+      this.#waitOn(fallbackTarget(this.#core, config.fallback), this.#core.limits.dialTimeoutMs)
+    } else if (
+      this.#request.isNavigation &&
+      this.#cold &&
+      now - this.#waitingSince >= this.#core.limits.waitingPageAfterMs
+    ) {
+      this.#showPage(now)
+    }
+  }
+
+  connected(): void {
+    this.#send()
+  }
+
+  interim(bytes: Buffer, head: Head): void {
+    if (this.#client.minor === 1) this.#client.write(rewriteResponse(bytes, head, ''))
+  }
+
+  respond(bytes: Buffer, head: Head, framing: Framing): string | undefined {
+    const client = this.#client
+    this.#responding = true
+    this.#impatientAt = Infinity
+    noteStatus(this.route.cells, head.status)
+    const unframed = this.unchunked && framing === 'chunked'
+    this.#keep = client.keepAlive && framing !== 'until-close' && !unframed && !this.#core.closing
+    let added = ''
+    if (!this.#keep) added = 'Connection: close\r\n'
+    else if (client.minor === 0) added = 'Connection: keep-alive\r\n'
+    if (this.#cold) added += this.#coldStart()
+    const asIs = added === '' && head.clean && !head.hasHop && !head.hasUpgrade && head.minor === 1
+    if (asIs && (head.connections === 0 || saysOnly(bytes, head, keepAlive))) return undefined
+    return rewriteResponse(bytes, head, added, unframed)
+  }
+
+  relay(payload: string | Buffer, last: boolean): void {
+    const upstream = this.#upstream
+    const flowing = payload.length === 0 || this.#client.write(payload)
+    if (last) {
+      this.#end()
+      this.#client.exchangeDone(this.#keep && this.#received)
+    } else if (!flowing && upstream) {
+      this.#impatientAt = this.#core.time.now + this.route.config.responseTimeoutMs
+      upstream.socket.pause()
+    }
+  }
+
+  switched(bytes: Buffer, head: Head, rest: string | Buffer): void {
+    this.route.cells[cell.tunnels]!++
+    this.#responding = true
+    this.#impatientAt = Infinity
+    noteStatus(this.route.cells, head.status)
+    const protocol = valuesOfKind(bytes, head, fieldKind.upgrade)
+    const cold = this.#cold ? this.#coldStart() : ''
+    this.#client.write(rewriteResponse(bytes, head, `Connection: Upgrade\r\nUpgrade: ${protocol}\r\n${cold}`))
+    if (rest.length > 0) this.#client.write(rest)
+    this.#client.enterTunnel()
+  }
+
+  tunnelled(payload: string | Buffer): void {
+    if (!this.#client.write(payload)) this.#upstream?.socket.pause()
+  }
+
+  tunnelEnded(): void {
+    this.#client.end()
+  }
+
+  drained(): void {
+    this.#client.resumeReading()
+  }
+
+  broke(because: Breakage): void {
+    this.#upstream = undefined
+    if (because === 'dial-failed') return this.#wait()
+    if (because === 'closed-unanswered' && this.#mayReplay) {
+      this.#replays++
+      this.route.cells[cell.retries]!++
+      const upstream = this.route.target.take(false)
+      return upstream ? this.#use(upstream) : this.#wait()
+    }
+    if (this.#responding) this.#client.destroy()
+    else this.#answer('upstream-failed', undefined, false)
+  }
+
+  /** A kept connection may be closing just now: only what can be sent twice is risked on one that was idle for long. */
+  get #mayReuse(): boolean {
+    return idempotent.has(this.#request.method)
+  }
+
+  /** Nothing came back, and all that was sent is still here to be sent again. */
+  get #mayReplay(): boolean {
+    return this.sent && this.#whole && idempotent.has(this.#request.method) && this.#replays < maxReplays
+  }
+
+  #hold(payload: string | Buffer): void {
+    this.#held.push(payload)
+    this.#heldBytes += payload.length
+    if (this.#waiting) this.#core.waitingBytes += payload.length
+  }
+
+  #use(upstream: UpstreamConnection): void {
+    this.#upstream = upstream
+    upstream.serve(this)
+    if (upstream.open) this.#send()
+    else if (!this.#received && this.#heldBytes >= this.#core.limits.holdBytes) this.#client.pauseReading()
+  }
+
+  #send(): void {
+    const upstream = this.#upstream!
+    this.#impatientAt = this.#core.time.now + this.route.config.responseTimeoutMs
+    this.sent = this.#received
+    upstream.begin()
+    const [first = ''] = this.#held
+    if (typeof first === 'string' && this.#held.length < 2) upstream.send(this.#request.head + first)
+    else this.#sendHeld(upstream)
+    if (this.#received) return
+    this.#whole = false
+    this.#dropHeld()
+    this.#client.resumeReading()
+  }
+
+  #sendHeld(upstream: UpstreamConnection): void {
+    upstream.socket.cork()
+    upstream.send(this.#request.head)
+    for (const piece of this.#held) upstream.send(piece)
+    upstream.socket.uncork()
+  }
+
+  #dropHeld(): void {
+    if (this.#held.length === 0) return
+    if (this.#waiting) this.#core.waitingBytes -= this.#heldBytes
+    this.#held = []
+    this.#heldBytes = 0
+  }
+
+  #wait(): void {
+    const { target, config } = this.route
+    if (target.state.is === 'refusing') return this.#turnAway(target.state.because, target.state.retryAfterSeconds)
+    if (this.route.removed) return this.#turnAway('route-gone', 1)
+    if (this.#request.isProbe && target.state.is !== 'warm') return this.#answerProbe()
+    this.#waitOn(target, config.readinessTimeoutMs || this.#core.limits.longestWaitMs)
+  }
+
+  #waitOn(target: Target, patienceMs: number): void {
+    const core = this.#core
+    const { limits } = core
+    const { route } = this
+    const now = core.ports.clock.monotonic()
+    if (this.#waitingSince === 0) this.#waitingSince = now
+    if (target === route.target) {
+      this.deadlineAt = this.#waitingSince + patienceMs
+      if (target.state.is !== 'warm' || !target.endpoints.some(({ proven }) => proven)) this.#cold = true
+    } else {
+      this.deadlineAt = now + patienceMs
+    }
+    const bytes = this.#request.head.length + this.#heldBytes
+    if (
+      route.waiting >= route.config.maxWaiting ||
+      core.waiting >= limits.maxWaiting ||
+      core.waitingBytes + bytes > limits.maxWaitingBytes
+    ) {
+      return this.#turnAway('queue-full', 1)
+    }
+    this.#waiting = target
+    route.waiting++
+    core.waiting++
+    core.waitingBytes += bytes
+    route.cells[cell.waiting]!++
+    target.wait(this)
+  }
+
+  #leaveQueue(): void {
+    const target = this.#waiting
+    if (!target) return
+    target.waiters.delete(this)
+    this.#waiting = undefined
+    this.route.waiting--
+    this.#core.waiting--
+    this.#core.waitingBytes -= this.#request.head.length + this.#heldBytes
+    this.route.cells[cell.waiting]!--
+  }
+
+  #turnAway(because: Refusal, retryAfterSeconds: number): void {
+    this.route.cells[cell.refused]!++
+    this.#answer(because, retryAfterSeconds, false)
+  }
+
+  /** Answers in the workload's place. The connection outlives it only if the request was read whole. */
+  #answer(because: Because, retryAfterSeconds: number | undefined, close: boolean): void {
+    noteStatus(this.route.cells, statusFor(because))
+    const keep = !close && this.#client.keepAlive && this.#received && !this.#core.closing
+    const retry = retryAfterSeconds ?? (because === 'upstream-failed' || because === 'upstream-timeout' ? 1 : undefined)
+    this.#reply(
+      answer(because, {
+        close: !keep,
+        isHead: this.isHead,
+        ...(retry === undefined ? {} : { retryAfterSeconds: retry }),
+      }),
+      keep,
+    )
+  }
+
+  #answerProbe(): void {
+    const status = this.route.config.probeStatus
+    noteStatus(this.route.cells, status)
+    const keep = this.#client.keepAlive && this.#received
+    const extra = 'X-Sojourn-Because: asleep\r\n'
+    this.#reply(page(status, 'asleep\n', { type: 'text/plain', extra, close: !keep, isHead: this.isHead }), keep)
+  }
+
+  #showPage(now: number): void {
+    const waitedMs = now - this.#waitingSince
+    const expectedMs = this.route.target.expectedWakeMs
+    this.#leaveQueue()
+    noteStatus(this.route.cells, 503)
+    const keep = this.#client.keepAlive && this.#received
+    this.#reply(waitingPage({ host: this.#request.host, waitedMs, expectedMs, close: !keep }), keep)
+  }
+
+  #reply(text: string, keep: boolean): void {
+    this.#client.write(text)
+    this.#end()
+    this.#client.exchangeDone(keep)
+  }
+
+  #coldStart(): string {
+    const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#waitingSince))
+    noteWait(this.route.cells, waitedMs)
+    this.route.target.noteWake(waitedMs)
+    return this.route.config.coldStartHeader ? `X-Cold-Start: ${waitedMs}\r\n` : ''
+  }
+
+  #letGo(): void {
+    this.#leaveQueue()
+    this.#upstream?.destroy()
+    this.#end()
+  }
+
+  #end(): void {
+    if (!this.active) return
+    this.active = false
+    this.#upstream = undefined
+    this.#dropHeld()
+    this.route.cells[cell.finished]!++
+  }
+}

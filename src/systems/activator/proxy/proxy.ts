@@ -1,0 +1,146 @@
+import net, { type AddressInfo, type Server, type Socket } from 'node:net'
+import { ClientConnection } from './client-connection.ts'
+import type { Core } from './core.ts'
+import { Counters } from './counters.ts'
+import { defaultLimits, type ProxyLimits, type ProxyPorts } from './ports.ts'
+import type { Route, RouteConfig } from './route.ts'
+import { RouteTable } from './route-table.ts'
+import { Target, type TargetState } from './target.ts'
+
+export interface ProxyOptions {
+  readonly limits?: Partial<ProxyLimits>
+  readonly counters?: Counters
+}
+
+export interface ListenOptions {
+  readonly host?: string
+  readonly port: number
+  /** Several threads share the port; the kernel spreads connections over them. */
+  readonly reusePort?: boolean
+  /** Connections begin with a PROXY protocol header. */
+  readonly proxyProtocol?: boolean
+}
+
+const tickMs = 250
+
+/** The data plane of one thread: accepts connections and carries requests to pods, by what the control plane told it. */
+export class Proxy {
+  readonly #core: Core
+  readonly #routes = new Map<string, Route>()
+  readonly #clients = new Set<ClientConnection>()
+  readonly #servers: Server[] = []
+  #cancelTick: () => void
+
+  constructor(ports: ProxyPorts, { limits, counters = new Counters() }: ProxyOptions = {}) {
+    this.#core = {
+      ports,
+      limits: { ...defaultLimits, ...limits },
+      time: { now: ports.clock.monotonic() },
+      table: new RouteTable(),
+      targets: new Map(),
+      counters,
+      waiting: 0,
+      waitingBytes: 0,
+      closing: false,
+      speakHttp2: (socket) => socket.destroy(),
+    }
+    this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
+  }
+
+  /** Adds a route, or changes the one of this id. */
+  setRoute(config: RouteConfig): void {
+    const former = this.#routes.get(config.id)
+    if (former && former.config.target === config.target && former.config.slot === config.slot) {
+      this.#core.table.remove(former)
+      former.config = config
+      this.#core.table.add(former)
+      return
+    }
+    if (former) this.removeRoute(config.id)
+    const target = this.#target(config.target)
+    target.uses++
+    const route = { config, target, cells: this.#core.counters.slot(config.slot), waiting: 0, removed: false }
+    this.#routes.set(config.id, route)
+    this.#core.table.add(route)
+  }
+
+  /** Removes a route; requests that wait on it are told so. */
+  removeRoute(id: string): void {
+    const route = this.#routes.get(id)
+    if (!route) return
+    this.#routes.delete(id)
+    this.#core.table.remove(route)
+    route.removed = true
+    for (const waiter of route.target.waiters) if (waiter.route === route) waiter.refuse('route-gone', 1)
+    if (--route.target.uses > 0) return
+    route.target.close()
+    this.#core.targets.delete(route.target.id)
+  }
+
+  setTarget(id: string, state: TargetState): void {
+    this.#core.targets.get(id)?.set(state)
+  }
+
+  /** Requests of a target that are being served here, and those that wait for it. */
+  loadOf(id: string): { readonly busy: number; readonly waiting: number } {
+    const target = this.#core.targets.get(id)
+    return { busy: target?.busy ?? 0, waiting: target?.waiters.size ?? 0 }
+  }
+
+  get counters(): Counters {
+    return this.#core.counters
+  }
+
+  get connections(): number {
+    return this.#clients.size
+  }
+
+  /** Opens a listener; answers the port it got. */
+  async listen({ host, port, reusePort = false, proxyProtocol = false }: ListenOptions): Promise<number> {
+    const server = net.createServer({ noDelay: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
+      this.#accept(socket, false, proxyProtocol),
+    )
+    this.#servers.push(server)
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ port, backlog: 4096, reusePort, ...(host === undefined ? {} : { host }) }, () => resolve())
+    })
+    return (server.address() as AddressInfo).port
+  }
+
+  /** Stops accepting and asks clients to leave; resolves when all have, or when `withinMs` has passed. */
+  async close(withinMs = 0): Promise<void> {
+    const { clock } = this.#core.ports
+    this.#core.closing = true
+    for (const server of this.#servers) server.close()
+    for (const client of this.#clients) client.retire()
+    const until = clock.monotonic() + withinMs
+    while (this.#clients.size > 0 && clock.monotonic() < until) {
+      await new Promise<void>((resolve) => clock.after(20, resolve))
+    }
+    this.#cancelTick()
+    for (const client of this.#clients) client.destroy()
+    for (const target of this.#core.targets.values()) target.close()
+  }
+
+  #accept(socket: Socket, secure: boolean, proxyProtocol: boolean): void {
+    const client = new ClientConnection(socket, this.#core, { secure, proxyProtocol })
+    this.#clients.add(client)
+    client.onGone = () => this.#clients.delete(client)
+  }
+
+  #target(id: string): Target {
+    const { targets, time, limits, ports } = this.#core
+    let target = targets.get(id)
+    if (!target) targets.set(id, (target = new Target(id, time, limits, ports)))
+    return target
+  }
+
+  #tick(): void {
+    const { ports, time, targets } = this.#core
+    this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
+    const now = (time.now = ports.clock.monotonic())
+    for (const client of this.#clients) client.sweep(now)
+    for (const target of targets.values()) target.sweep(now)
+  }
+}

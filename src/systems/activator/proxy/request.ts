@@ -1,0 +1,124 @@
+import type { Because } from './answers.ts'
+import type { Core } from './core.ts'
+import type { Forwarded } from './exchange.ts'
+import { fieldKind, type Head } from './head.ts'
+import { connectionOptions, fieldValue, rewriteRequest, valuesOfKind } from './rewrite.ts'
+import type { Route } from './route.ts'
+import { isNavigation } from './waiting-page.ts'
+
+/** What understanding a request needs from its connection, and sets on it. */
+export interface RequestContext {
+  readonly minor: number
+  keepAlive: boolean
+  readonly remoteAddress: string
+  readonly proto: 'http' | 'https'
+  added: string
+  addedFor: string
+}
+
+type Understood = Omit<Forwarded, 'body' | 'complete'>
+
+/** Finds a request's route and the head to forward it with, or why it cannot be forwarded. */
+export function understand(bytes: Buffer, head: Head, context: RequestContext, core: Core): Understood | Because {
+  const method = bytes.toString('latin1', head.start, head.methodEnd)
+  if (method === 'CONNECT') return 'unsupported-method'
+  let target: string | undefined
+  let host = head.host < 0 ? '' : bytes.toString('latin1', head.valueStart(head.host), head.valueEnd(head.host))
+  const form = bytes[head.targetStart]
+  if (head.host < 0 && head.minor === 1) return 'bad-host'
+  if (form !== 47) {
+    const absolute = absoluteForm(bytes.toString('latin1', head.targetStart, head.targetEnd), method)
+    if (absolute === undefined) return 'malformed-request'
+    target = absolute.target
+    if (absolute.host !== undefined) host = absolute.host
+  }
+  if (host === '' && head.minor === 1) return 'bad-host'
+  let upgrade: string | undefined
+  if (head.connections > 0) {
+    const options = connectionOptions(bytes, head)
+    if (options.forbidden) return 'malformed-request'
+    context.keepAlive = head.minor === 1 ? !options.close : options.keepAlive && !options.close
+    if (options.upgrade && head.hasUpgrade && head.minor === 1) upgrade = upgradeOf(bytes, head)
+  }
+  if (head.hasExpect && valuesOfKind(bytes, head, fieldKind.expect).toLowerCase() !== '100-continue')
+    return 'unsupported-expectation'
+  const routes = core.table.find(host)
+  if (routes === 'invalid') return 'bad-host'
+  const route = routes && (routes.only ?? matchRoute(routes, bytes, head, target))
+  if (!route) return 'unknown-host'
+  const line =
+    target !== undefined || head.minor === 0 ? `${method} ${target ?? pathOf(bytes, head)} HTTP/1.1\r\n` : undefined
+  const rewritten = rewriteRequest(bytes, head, {
+    line,
+    host: target !== undefined || head.host < 0 ? host || route.config.hosts[0] : undefined,
+    added:
+      addedFields(bytes, head, context, host) +
+      (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`),
+  })
+  const warm = route.target.state.is === 'warm'
+  return {
+    route,
+    method,
+    host,
+    head: rewritten,
+    asksUpgrade: upgrade !== undefined,
+    isProbe: !warm && isProbe(route, bytes, head),
+    isNavigation: route.config.waitingPage && !warm && isNavigation(method, (name) => fieldValue(bytes, head, name)),
+  }
+}
+
+function matchRoute(
+  routes: { match(path: string, field: (name: string) => string | undefined): Route | undefined },
+  bytes: Buffer,
+  head: Head,
+  target: string | undefined,
+): Route | undefined {
+  return routes.match(target ?? pathOf(bytes, head), (name) => fieldValue(bytes, head, name))
+}
+
+function pathOf(bytes: Buffer, head: Head): string {
+  return bytes.toString('latin1', head.targetStart, head.targetEnd)
+}
+
+/** `http://host/path` names its host itself; `*` is for OPTIONS alone. Anything else is no request for a gateway. */
+function absoluteForm(target: string, method: string): { readonly host?: string; readonly target: string } | undefined {
+  if (target === '*') return method === 'OPTIONS' ? { target } : undefined
+  const parts = /^https?:\/\/([^/?#@]+)([/?][^#]*)?$/i.exec(target)
+  if (!parts) return undefined
+  const path = parts[2] ?? '/'
+  return { host: parts[1]!, target: path.startsWith('/') ? path : `/${path}` }
+}
+
+/** The protocol a client asks to switch to. Not h2c: what goes through such a tunnel would escape every rule. */
+function upgradeOf(bytes: Buffer, head: Head): string | undefined {
+  const protocol = valuesOfKind(bytes, head, fieldKind.upgrade)
+  return protocol === '' || /(?:^|,)\s*h2c?\s*(?:,|$)/i.test(protocol) ? undefined : protocol
+}
+
+/** The forwarding fields: what the client passed on is kept and extended. */
+function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: string): string {
+  if (!head.hasForwarded) {
+    if (context.addedFor !== host || context.added === '') {
+      context.added = forwarding(context.remoteAddress, host, context.proto)
+      context.addedFor = host
+    }
+    return context.added
+  }
+  const passed = valuesOfKind(bytes, head, fieldKind.forwardedFor)
+  return forwarding(
+    passed === '' ? context.remoteAddress : `${passed}, ${context.remoteAddress}`,
+    valuesOfKind(bytes, head, fieldKind.forwardedHost) || host,
+    valuesOfKind(bytes, head, fieldKind.forwardedProto) || context.proto,
+  )
+}
+
+function forwarding(client: string, host: string, proto: string): string {
+  return `X-Forwarded-For: ${client}\r\n${host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`}X-Forwarded-Proto: ${proto}\r\n`
+}
+
+function isProbe({ config }: Route, bytes: Buffer, head: Head): boolean {
+  if (config.probePaths.length > 0 && config.probePaths.includes(pathOf(bytes, head))) return true
+  if (config.probeAgents.length === 0) return false
+  const agent = fieldValue(bytes, head, 'user-agent')
+  return agent !== undefined && config.probeAgents.some((prefix) => agent.startsWith(prefix))
+}

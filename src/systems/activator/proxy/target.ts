@@ -1,0 +1,203 @@
+import type { Address } from './route.ts'
+import type { CoarseTime, ProxyLimits, ProxyPorts, Refusal, Waiter } from './ports.ts'
+import { UpstreamConnection } from './upstream-connection.ts'
+
+/** What the control plane says of a workload. `draining` holds new requests back until it has decided. */
+export type TargetState =
+  | { readonly is: 'cold' }
+  | { readonly is: 'warm'; readonly endpoints: readonly Address[]; readonly protocol?: 'http1' | 'h2c' }
+  | { readonly is: 'draining' }
+  | { readonly is: 'refusing'; readonly because: Refusal; readonly retryAfterSeconds: number }
+
+const redialMs = 50
+const wakeAgainMs = 1000
+// A pod may close a connection idle for longer than this just as something is sent on it.
+const freshMs = 1000
+const timedWakes = 15
+
+/** One pod of a workload, as one thread sees it. */
+export class Endpoint {
+  readonly address: Address
+  readonly target: Target
+  /** Kept-alive connections, the one used last on top. */
+  readonly idle: UpstreamConnection[] = []
+  open = 0
+  readonly dials = new Set<UpstreamConnection>()
+  busy = 0
+  /** After a failed dial one at a time is enough to see whether the pod is back. */
+  proven = true
+  /** Not dialled again before this time: the last attempt failed. */
+  restUntil = 0
+  retired = false
+
+  constructor(address: Address, target: Target) {
+    this.address = address
+    this.target = target
+  }
+
+  /** Whether a request could go to it now. */
+  hasRoom({ maxConnectionsPerPod, maxDialsPerPod }: ProxyLimits): boolean {
+    if (this.restUntil !== 0) return false
+    return (
+      this.idle.length > 0 || (this.open < maxConnectionsPerPod && this.dials.size < (this.proven ? maxDialsPerPod : 1))
+    )
+  }
+
+  retire(): void {
+    this.retired = true
+    this.closeIdle()
+  }
+
+  closeIdle(): void {
+    for (const connection of this.idle.splice(0)) connection.destroy()
+  }
+}
+
+/** A workload in one thread: its pods, and the requests that wait for it. */
+export class Target {
+  readonly id: string
+  readonly time: CoarseTime
+  readonly #limits: ProxyLimits
+  readonly #ports: ProxyPorts
+  readonly waiters = new Set<Waiter>()
+  state: TargetState = { is: 'cold' }
+  endpoints: Endpoint[] = []
+  /** Requests forwarded and not ended. */
+  busy = 0
+  /** Routes that lead here. */
+  uses = 0
+  readonly #wakesMs: number[] = []
+  #wokenAt = -Infinity
+  #cancelRedial: (() => void) | undefined
+
+  constructor(id: string, time: CoarseTime, limits: ProxyLimits, ports: ProxyPorts) {
+    this.id = id
+    this.time = time
+    this.#limits = limits
+    this.#ports = ports
+  }
+
+  get protocol(): 'http1' | 'h2c' {
+    return this.state.is === 'warm' ? (this.state.protocol ?? 'http1') : 'http1'
+  }
+
+  /** The median of recent cold starts. */
+  get expectedWakeMs(): number | undefined {
+    return this.#wakesMs.toSorted((a, b) => a - b)[this.#wakesMs.length >> 1]
+  }
+
+  noteWake(tookMs: number): void {
+    this.#wakesMs.push(tookMs)
+    if (this.#wakesMs.length > timedWakes) this.#wakesMs.shift()
+  }
+
+  /** Takes the control plane's word for the state, and lets those go on who now can. */
+  set(state: TargetState): void {
+    this.state = state
+    if (state.is === 'warm') this.#replaceEndpoints(state.endpoints)
+    else if (state.is === 'draining') for (const endpoint of this.endpoints) endpoint.closeIdle()
+    else this.#replaceEndpoints([])
+    if (state.is === 'refusing') {
+      for (const waiter of this.waiters) waiter.refuse(state.because, state.retryAfterSeconds)
+    } else {
+      this.#wokenAt = -Infinity
+      this.dispatch()
+    }
+  }
+
+  /** A connection ready to carry a request, or one being opened; undefined when the request has to wait. */
+  take(mayReuse: boolean): UpstreamConnection | undefined {
+    if (this.state.is !== 'warm') return undefined
+    const endpoint = this.pick()
+    if (!endpoint) return undefined
+    const kept = endpoint.idle.at(-1)
+    if (!kept || (!mayReuse && this.time.now - kept.since > freshMs)) return new UpstreamConnection(endpoint)
+    return endpoint.idle.pop()
+  }
+
+  /** The less busy of two pods picked at random, among those that answered when last dialled and have room. */
+  pick(): Endpoint | undefined {
+    const { endpoints } = this
+    const limits = this.#limits
+    if (endpoints.length === 1) return endpoints[0]!.hasRoom(limits) ? endpoints[0] : undefined
+    if (endpoints.length === 0) return undefined
+    const first = endpoints[Math.floor(this.#ports.random() * endpoints.length)]!
+    const second = endpoints[Math.floor(this.#ports.random() * endpoints.length)]!
+    const better = second.busy < first.busy ? second : first
+    return better.hasRoom(limits) ? better : endpoints.find((endpoint) => endpoint.hasRoom(limits))
+  }
+
+  wait(waiter: Waiter): void {
+    this.waiters.add(waiter)
+    this.nudge()
+  }
+
+  /** Lets waiting requests go on, oldest first, as far as connections allow. */
+  dispatch(): void {
+    if (this.waiters.size === 0) return
+    if (this.state.is !== 'warm') return this.nudge()
+    for (const waiter of this.waiters) {
+      if (!this.endpoints.some((endpoint) => endpoint.hasRoom(this.#limits))) break
+      waiter.resume()
+    }
+    if (this.waiters.size > 0) this.nudge()
+  }
+
+  /** Asks for the workload, but not more than once in a while. */
+  nudge(): void {
+    if (this.state.is === 'draining' || this.state.is === 'refusing') return
+    if (this.state.is === 'warm' && this.endpoints.some(({ restUntil }) => restUntil === 0)) return
+    const now = this.#ports.clock.monotonic()
+    if (now - this.#wokenAt < wakeAgainMs) return
+    this.#wokenAt = now
+    this.#ports.wake(this.id)
+  }
+
+  /** A pod did not answer: leave it alone for a moment, then try again if anyone waits. */
+  dialFailed(endpoint: Endpoint): void {
+    endpoint.restUntil = this.#ports.clock.monotonic() + redialMs
+    endpoint.proven = false
+    endpoint.closeIdle()
+    this.#cancelRedial ??= this.#ports.clock.after(redialMs, () => {
+      this.#cancelRedial = undefined
+      for (const each of this.endpoints) each.restUntil = 0
+      this.dispatch()
+    })
+  }
+
+  /** Ends dials that take too long and connections that have been idle too long. */
+  sweep(now: number): void {
+    const { dialTimeoutMs, upstreamIdleMs } = this.#limits
+    for (const endpoint of this.endpoints) {
+      for (const dial of endpoint.dials) if (now - dial.since > dialTimeoutMs) dial.socket.destroy()
+      // The bottom of the stack has been idle longest.
+      let expired = 0
+      while (expired < endpoint.idle.length && now - endpoint.idle[expired]!.since > upstreamIdleMs) expired++
+      for (const connection of endpoint.idle.splice(0, expired)) connection.destroy()
+    }
+    for (const waiter of this.waiters) waiter.glance(now)
+    if (this.waiters.size > 0) this.nudge()
+  }
+
+  close(): void {
+    this.#cancelRedial?.()
+    this.#cancelRedial = undefined
+    for (const waiter of this.waiters) waiter.refuse('route-gone', 1)
+    for (const endpoint of this.endpoints) endpoint.retire()
+    this.endpoints = []
+  }
+
+  #replaceEndpoints(addresses: readonly Address[]): void {
+    const kept = new Map(
+      this.endpoints.map((endpoint) => [`${endpoint.address.host} ${endpoint.address.port}`, endpoint]),
+    )
+    this.endpoints = addresses.map((address) => {
+      const key = `${address.host} ${address.port}`
+      const endpoint = kept.get(key) ?? new Endpoint(address, this)
+      kept.delete(key)
+      endpoint.restUntil = 0
+      return endpoint
+    })
+    for (const gone of kept.values()) gone.retire()
+  }
+}

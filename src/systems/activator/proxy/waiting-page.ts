@@ -1,0 +1,45 @@
+import { page } from './answers.ts'
+
+export interface WaitingPage {
+  readonly host: string
+  readonly waitedMs: number
+  /** The median of past cold starts; undefined while none is known. */
+  readonly expectedMs: number | undefined
+  readonly close: boolean
+}
+
+const refreshSeconds = 2
+
+/** What a browser shows while its workload wakes: says so, and asks again by itself. */
+export function waitingPage({ host, waitedMs, expectedMs, close }: WaitingPage): string {
+  const name = escapeHtml(host)
+  const soon =
+    expectedMs === undefined
+      ? 'It has not been timed yet.'
+      : `It usually takes about ${Math.max(1, Math.round(expectedMs / 1000))} seconds.`
+  const share = expectedMs === undefined ? 30 : Math.min(95, Math.round((waitedMs / Math.max(1, expectedMs)) * 100))
+  const body = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="${refreshSeconds}">
+<meta name="viewport" content="width=device-width,initial-scale=1"><title>Waking ${name}</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;display:grid;place-items:center;min-height:90vh;margin:0;color:#223;background:#f6f7f9}
+main{max-width:28rem;padding:2rem}progress{width:100%}@media(prefers-color-scheme:dark){body{color:#dde;background:#15171c}}</style></head>
+<body><main><h1>Waking up</h1><p><strong>${name}</strong> was asleep and is being started. ${soon} This page reloads by itself.</p>
+<progress max="100" value="${share}" aria-label="progress"></progress></main></body></html>
+`
+  return page(503, body, {
+    type: 'text/html; charset=utf-8',
+    extra: `Retry-After: ${refreshSeconds}\r\nX-Sojourn-Because: waking\r\n`,
+    close,
+  })
+}
+
+/** Whether a request is a person's browser opening a page, rather than a script, an asset or a program. */
+export function isNavigation(method: string, field: (name: string) => string | undefined): boolean {
+  if (method !== 'GET' || !field('accept')?.includes('text/html')) return false
+  const mode = field('sec-fetch-mode')
+  return mode === undefined ? field('x-requested-with') === undefined : mode === 'navigate'
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
