@@ -1,0 +1,3 @@
+module sojourn.dev/bench/go-heap
+
+go 1.26.0
