@@ -1,7 +1,7 @@
 import { execFile, spawn } from 'node:child_process'
-import { mkdirSync, renameSync, rmSync } from 'node:fs'
+import { mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { constants, setPriority } from 'node:os'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 
 /** What was asked for cannot be had on this machine; the message says what is missing. Tests skip on it, loudly. */
@@ -40,7 +40,8 @@ export async function whyNoGo(module: string): Promise<string | undefined> {
   } catch (error) {
     const { code, stderr } = error as { code?: unknown; stderr?: string }
     if (code === 'ENOENT') return 'Go is not installed: there is no "go" on the PATH'
-    return `this Go cannot build it: ${stderr?.trim()}`
+    const [, wanted] = /^go (\S+)/m.exec(readFileSync(join(module, 'go.mod'), 'utf8')) ?? []
+    return `Go ${wanted} or newer is needed; the one on the PATH says: ${stderr?.trim().split('\n').slice(0, 2).join(' ')}`
   }
 }
 

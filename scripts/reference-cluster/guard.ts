@@ -11,7 +11,10 @@ export class Guard {
 
   constructor(directory: string) {
     // Detached, or ctrl-C in a terminal would end it with us.
-    this.#child = spawn('sh', ['-c', script, 'sh', directory], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+    this.#child = spawn('/bin/sh', ['-c', script, 'sh', directory], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    })
     this.#child.unref()
     unref(this.#child.stdin)
   }

@@ -6,7 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
  * waiters do so at the same instant, both run, so `work` must be safe to do twice.
  */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  while (!take(path)) await sleep(200)
+  if (!take(path)) {
+    console.error(`waiting for another process to remove ${path}`)
+    while (!take(path)) await sleep(200)
+  }
   try {
     return await work()
   } finally {

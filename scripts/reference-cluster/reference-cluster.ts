@@ -32,6 +32,8 @@ export type ReferenceCluster = AsyncDisposable & {
  * process. The data is under the system's temporary directory: durable only if that is a disk.
  */
 export async function startReferenceCluster(options: ReferenceClusterOptions = {}): Promise<ReferenceCluster> {
+  // First, because the ports chosen below may not stay free for the minutes of a build.
+  for (const tool of toolsFor(options)) await ensureTool(tool)
   const directory = mkdtempSync(join(tmpdir(), 'sojourn-reference-'))
   const guard = new Guard(directory)
   const daemons: Daemon[] = []
@@ -54,6 +56,10 @@ export async function startReferenceCluster(options: ReferenceClusterOptions = {
     await stop()
     throw error
   }
+}
+
+function toolsFor({ controllerManager }: ReferenceClusterOptions): Tool[] {
+  return ['etcd', 'kube-apiserver', ...(controllerManager ? (['kube-controller-manager'] as const) : [])]
 }
 
 type Site = {

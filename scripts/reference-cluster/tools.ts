@@ -29,6 +29,7 @@ const tools = {
 } as const satisfies Record<string, Omit<GoBuild, 'output'>>
 
 export type Tool = keyof typeof tools
+export const toolNames = Object.keys(tools) as readonly Tool[]
 
 /** The path of a binary, built first (minutes, told on stderr) if this machine has none; throws `Unavailable` without Go. */
 export async function ensureTool(tool: Tool): Promise<string> {

@@ -2,10 +2,9 @@ import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
-import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { ensureTool, toolNames, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 
-const missing = await whyUnavailable('kubectl', 'helm', 'etcd', 'kube-apiserver', 'kube-controller-manager')
-if (missing) console.warn(`SKIPPED: the reference cluster. ${missing}`)
+const missing = await whyUnavailable(...toolNames)
 
 describe.skipIf(missing)('the reference cluster', () => {
   let cluster: ReferenceCluster
