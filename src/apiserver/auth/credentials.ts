@@ -1,0 +1,174 @@
+import { createPrivateKey, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto'
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseTime } from '../../kube/time.ts'
+import { controllersGroup, viewersGroup } from './bootstrap-roles.ts'
+import { issueCertificate, type CertificateRequest, type Issuer, type KeyPair } from './certificate.ts'
+import { StaticTokens } from './static-tokens.ts'
+import { mastersGroup } from './user.ts'
+
+/** Everything the server proves itself and recognises others with. */
+export interface Credentials {
+  /** The authority's certificate, for clients to trust and to check theirs against. */
+  readonly authority: string
+  readonly server: KeyPair
+  /** A client certificate of the administrator. */
+  readonly admin: KeyPair
+  readonly tokens: StaticTokens
+  /** PEM of the key that signs ServiceAccount tokens. */
+  readonly serviceAccountKey: string
+}
+
+export interface CredentialsOptions {
+  /** Where they are kept, files 0600 in a folder 0700; without it they live as long as the process. */
+  readonly directory?: string
+  readonly now: number
+  /** Names and addresses the server is reached by. */
+  readonly hosts: readonly string[]
+}
+
+/** Reads the server's credentials, making whatever is missing, about to expire, or not valid for these hosts. */
+export function loadCredentials(options: CredentialsOptions): Credentials {
+  const files = new Files(options.directory)
+  const authority = authorityPair(files, options)
+  return {
+    authority: authority.certificate,
+    server: leaf(files, 'server', {
+      authority,
+      options,
+      request: { commonName: 'kube-apiserver', hosts: options.hosts, usage: 'server' },
+    }),
+    admin: leaf(files, 'admin', {
+      authority,
+      options,
+      request: { commonName: 'kubernetes-admin', organizations: [mastersGroup], usage: 'client' },
+    }),
+    tokens: staticTokens(files),
+    serviceAccountKey: files.readOr('service-account.key', newSigningKey),
+  }
+}
+
+const authorityName = 'sojourn-ca'
+const authorityDays = 3650
+const leafDays = 365
+const renewalMs = 30 * 86_400_000
+
+type SignedPair = KeyPair & { readonly issuer: Issuer }
+
+function authorityPair(files: Files, { now }: CredentialsOptions): SignedPair {
+  const known = files.pair('ca')
+  if (known && validUntil(known.certificate) - now > renewalMs) {
+    return { ...known, issuer: { commonName: authorityName, key: createPrivateKey(known.key) } }
+  }
+  const made = issueCertificate({
+    commonName: authorityName,
+    usage: 'authority',
+    now,
+    days: authorityDays,
+    serial: randomBytes(16),
+  })
+  files.writePair('ca', made)
+  return made
+}
+
+function leaf(
+  files: Files,
+  name: string,
+  wanted: {
+    readonly authority: SignedPair
+    readonly options: CredentialsOptions
+    readonly request: Pick<CertificateRequest, 'commonName' | 'organizations' | 'hosts' | 'usage'>
+  },
+): KeyPair {
+  const { authority, options, request } = wanted
+  const known = files.pair(name)
+  if (known && isUsable(known, authority, options.now, request.hosts)) return known
+  const made = issueCertificate(
+    { ...request, now: options.now, days: leafDays, serial: randomBytes(16) },
+    authority.issuer,
+  )
+  files.writePair(name, made)
+  return made
+}
+
+function isUsable({ certificate }: KeyPair, authority: KeyPair, now: number, hosts: readonly string[] = []): boolean {
+  const parsed = new X509Certificate(certificate)
+  return (
+    validUntil(certificate) - now > renewalMs &&
+    parsed.verify(new X509Certificate(authority.certificate).publicKey) &&
+    hosts.every((host) => parsed.checkIP(host) !== undefined || parsed.checkHost(host) !== undefined)
+  )
+}
+
+function validUntil(certificate: string): number {
+  return parseTime(new X509Certificate(certificate).validToDate.toISOString()) ?? 0
+}
+
+function staticTokens(files: Files): StaticTokens {
+  const known = StaticTokens.parse(
+    files.readOr('tokens.csv', () =>
+      [
+        [newToken(), 'system:admin', 'admin', mastersGroup],
+        [newToken(), 'sojourn:viewer', 'viewer', viewersGroup],
+        [newToken(), 'sojourn:controller', 'controller', controllersGroup],
+      ]
+        .map((row) => `${row.join(',')}\n`)
+        .join(''),
+    ),
+  )
+  return known
+}
+
+function newToken(): string {
+  return randomBytes(32).toString('base64url')
+}
+
+function newSigningKey(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
+}
+
+/** The credential files of a folder, or nothing at all when there is no folder. */
+class Files {
+  readonly #directory: string | undefined
+
+  constructor(directory: string | undefined) {
+    this.#directory = directory
+    if (directory) mkdirSync(directory, { recursive: true, mode: 0o700 })
+  }
+
+  readOr(name: string, make: () => string): string {
+    const known = this.#read(name)
+    if (known !== undefined) return known
+    const made = make()
+    this.#write(name, made)
+    return made
+  }
+
+  pair(name: string): KeyPair | undefined {
+    const certificate = this.#read(`${name}.crt`)
+    const key = this.#read(`${name}.key`)
+    return certificate && key ? { certificate, key } : undefined
+  }
+
+  writePair(name: string, { certificate, key }: KeyPair): void {
+    this.#write(`${name}.key`, key)
+    this.#write(`${name}.crt`, certificate)
+  }
+
+  #read(name: string): string | undefined {
+    if (!this.#directory) return undefined
+    const path = join(this.#directory, name)
+    if (!existsSync(path)) return undefined
+    // Somebody may have copied the folder about without its modes.
+    chmodSync(path, 0o600)
+    return readFileSync(path, 'utf8')
+  }
+
+  #write(name: string, content: string): void {
+    if (!this.#directory) return
+    const path = join(this.#directory, name)
+    writeFileSync(`${path}.new`, content, { mode: 0o600 })
+    renameSync(`${path}.new`, path)
+  }
+}

@@ -1,0 +1,44 @@
+import type { User } from '../objects/request.ts'
+
+export type { User }
+
+/** Members of this group may do everything, whatever the roles say. */
+export const mastersGroup = 'system:masters'
+/** Everybody who showed valid credentials is a member. */
+export const authenticatedGroup = 'system:authenticated'
+export const unauthenticatedGroup = 'system:unauthenticated'
+
+/** Whoever shows no credentials. */
+export const anonymous: User = { name: 'system:anonymous', groups: [unauthenticatedGroup] }
+
+/** The same user with the group every authenticated user is in. */
+export function authenticated(user: User): User {
+  return user.groups.includes(authenticatedGroup) ? user : { ...user, groups: [...user.groups, authenticatedGroup] }
+}
+
+/** `system:serviceaccount:NAMESPACE:NAME`. */
+export function serviceAccountUser({
+  namespace,
+  name,
+  uid,
+}: {
+  readonly namespace: string
+  readonly name: string
+  readonly uid?: string
+}): User {
+  return {
+    name: `system:serviceaccount:${namespace}:${name}`,
+    ...(uid === undefined ? {} : { uid }),
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, authenticatedGroup],
+  }
+}
+
+/** Namespace and name of a ServiceAccount's user name; undefined for any other user. */
+export function parseServiceAccountUser(
+  userName: string,
+): { readonly namespace: string; readonly name: string } | undefined {
+  const [system, serviceaccount, namespace, name, ...rest] = userName.split(':')
+  if (system !== 'system' || serviceaccount !== 'serviceaccount' || !namespace || !name || rest.length > 0)
+    return undefined
+  return { namespace, name }
+}

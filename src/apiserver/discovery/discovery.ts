@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+import type { Kinds } from '../kinds/kinds.ts'
+import { negotiateDiscovery } from '../http/accept.ts'
+import { json, type Answer } from '../http/answer.ts'
+import type { EdgeRequest } from '../http/edge-request.ts'
+import { StatusError } from '../../kube/status-error.ts'
+import { aggregatedContentType, apiGroupDiscoveryList } from './aggregated.ts'
+import { groupKinds, type Group } from './groups.ts'
+import { apiGroup, apiGroupList, apiResourceList, apiVersions } from './plain.ts'
+
+/** Serves `/api`, `/apis` and what is below them as far as no resource is named. */
+export class Discovery {
+  readonly #kinds: Kinds
+  #groups: readonly Group[] = []
+  #groupsVersion = -1
+  /** Bodies of the aggregated lists, with their ETags, of the current `#groupsVersion`. */
+  readonly #lists = new Map<string, { readonly text: string; readonly etag: string }>()
+
+  constructor(kinds: Kinds) {
+    this.#kinds = kinds
+  }
+
+  /** The served kinds by group, as of now. */
+  groups(): readonly Group[] {
+    if (this.#groupsVersion !== this.#kinds.version) {
+      this.#groupsVersion = this.#kinds.version
+      this.#groups = groupKinds(this.#kinds.all())
+      this.#lists.clear()
+    }
+    return this.#groups
+  }
+
+  readonly serve = (request: EdgeRequest, path: string): Answer | undefined => {
+    const [root, group, version, ...rest] = path.split('/').filter(Boolean)
+    if (rest.length > 0) return undefined
+    if (root === 'api') return version ? undefined : this.#core(request, group)
+    if (root === 'apis') return this.#named(request, group, version)
+    return undefined
+  }
+
+  #core(request: EdgeRequest, version: string | undefined): Answer | undefined {
+    if (!version) return this.#roots(request, 'api')
+    const found = this.#find('')?.versions.find((candidate) => candidate.version === version)
+    return found && json(apiResourceList(found))
+  }
+
+  #named(request: EdgeRequest, name: string | undefined, version: string | undefined): Answer | undefined {
+    if (!name) return this.#roots(request, 'apis')
+    const group = this.#find(name)
+    if (!version) return group && json(apiGroup(group))
+    const found = group?.versions.find((candidate) => candidate.version === version)
+    return found && json(apiResourceList(found))
+  }
+
+  #find(name: string): Group | undefined {
+    return this.groups().find((group) => group.name === name)
+  }
+
+  #roots({ headers }: EdgeRequest, root: 'api' | 'apis'): Answer {
+    const form = negotiateDiscovery(headers['accept'])
+    if (!form) throw new StatusError('NotAcceptable', 'only the following media types are accepted: application/json')
+    if (form === 'plain') {
+      const body = root === 'api' ? apiVersions(this.groups(), headers['host'] ?? '') : apiGroupList(this.groups())
+      return { ...json(body), headers: { vary: 'Accept' } }
+    }
+    const { text, etag } = this.#aggregated(root, form)
+    const cacheHeaders = { etag, vary: 'Accept', 'cache-control': 'public' }
+    if (headers['if-none-match'] === etag) return { status: 304, headers: cacheHeaders, content: { is: 'empty' } }
+    return {
+      status: 200,
+      headers: cacheHeaders,
+      content: { is: 'json-text', text, type: aggregatedContentType(form) },
+    }
+  }
+
+  #aggregated(root: 'api' | 'apis', version: 'v2' | 'v2beta1') {
+    const groups = this.groups().filter(({ name }) => (name === '') === (root === 'api'))
+    const key = `${root} ${version}`
+    const known = this.#lists.get(key)
+    if (known) return known
+    const text = JSON.stringify(apiGroupDiscoveryList(groups, version))
+    const made = { text, etag: `"${createHash('sha256').update(text).digest('hex').toUpperCase()}"` }
+    this.#lists.set(key, made)
+    return made
+  }
+}

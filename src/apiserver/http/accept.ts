@@ -1,0 +1,57 @@
+/** One alternative of an Accept header. */
+export interface MediaRange {
+  readonly type: string
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** The alternatives of an Accept header, best first; an absent header accepts anything. */
+export function parseAccept(header: string | undefined): readonly MediaRange[] {
+  if (!header?.trim()) return [{ type: '*/*', params: {} }]
+  const ranges = header.split(',').flatMap((part, position) => {
+    const [type = '', ...pairs] = part.split(';').map((piece) => piece.trim())
+    if (!type) return []
+    const params: Record<string, string> = {}
+    for (const pair of pairs) {
+      const equals = pair.indexOf('=')
+      if (equals > 0) params[pair.slice(0, equals).toLowerCase()] = pair.slice(equals + 1).replaceAll('"', '')
+    }
+    const { q, ...rest } = params
+    return [{ range: { type: type.toLowerCase(), params: rest }, quality: q === undefined ? 1 : Number(q), position }]
+  })
+  return ranges
+    .filter(({ quality }) => quality > 0)
+    .toSorted((left, right) => right.quality - left.quality || left.position - right.position)
+    .map(({ range }) => range)
+}
+
+/** How an object or list is to be shown. */
+export type ObjectForm = { readonly as: 'Object' | 'Table' | 'PartialObjectMetadata'; readonly version: string }
+
+/** What the client wants of a resource answered in JSON; undefined when nothing it accepts can be had. */
+export function negotiateForm(accept: string | undefined): ObjectForm | undefined {
+  for (const { type, params } of parseAccept(accept)) {
+    if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
+    if (params['as'] === undefined) return { as: 'Object', version: 'v1' }
+    if (params['g'] !== 'meta.k8s.io' || (params['v'] !== 'v1' && params['v'] !== 'v1beta1')) continue
+    const version = params['v']
+    if (params['as'] === 'Table') return { as: 'Table', version }
+    if (params['as'] === 'PartialObjectMetadata' || params['as'] === 'PartialObjectMetadataList') {
+      return { as: 'PartialObjectMetadata', version }
+    }
+  }
+  return undefined
+}
+
+/** How the list of resources is to be shown: aggregated in one of two versions, or group by group. */
+export type DiscoveryForm = 'v2' | 'v2beta1' | 'plain'
+
+/** Negotiates `/api` and `/apis`; a client that gets a version it did not ask for sees no resources at all. */
+export function negotiateDiscovery(accept: string | undefined): DiscoveryForm | undefined {
+  for (const { type, params } of parseAccept(accept)) {
+    if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
+    if (params['as'] === undefined) return 'plain'
+    if (params['g'] !== 'apidiscovery.k8s.io' || params['as'] !== 'APIGroupDiscoveryList') continue
+    if (params['v'] === 'v2' || params['v'] === 'v2beta1') return params['v']
+  }
+  return undefined
+}

@@ -1,0 +1,115 @@
+import { StatusError } from '../../kube/status-error.ts'
+import { forbidden, type Access } from '../auth/access.ts'
+import type { Verdict } from '../auth/rbac.ts'
+import type { Kinds } from '../kinds/kinds.ts'
+import type { ServedKind } from '../kinds/served-kind.ts'
+import type { User } from '../objects/request.ts'
+import { failure, type Answer } from './answer.ts'
+import type { EdgeRequest } from './edge-request.ts'
+import { impersonated } from './impersonation.ts'
+import { requestInfo, selectedName, type RequestInfo, type ResourceRequest } from './request-info.ts'
+import { serveResource, type ResourceCall, type ResourcePorts } from './resource-endpoint.ts'
+
+/** Serves one verb of one resource or subresource that is not simply stored: reviews, tokens, logs. */
+export type ResourceHandler = (call: ResourceCall) => Promise<Answer> | Answer
+
+/** Serves a path that is no resource; undefined when it is not one of its own. */
+export type PathHandler = (request: EdgeRequest, path: string) => Promise<Answer | undefined> | Answer | undefined
+
+export interface EdgePorts extends ResourcePorts {
+  readonly kinds: Kinds
+  authorize(user: User, access: Access): Verdict
+  /** By `VERB RESOURCE.GROUP[/SUBRESOURCE]`, as in `create serviceaccounts/token`. */
+  readonly handlers: ReadonlyMap<string, ResourceHandler>
+  readonly paths: readonly PathHandler[]
+  /** Told of failures that are nobody's but ours. */
+  onInternalError(error: unknown, request: EdgeRequest): void
+}
+
+/** From a request with a known sender to its answer: impersonation, authorization, routing. Never throws. */
+export class Edge {
+  readonly #ports: EdgePorts
+
+  constructor(ports: EdgePorts) {
+    this.#ports = ports
+  }
+
+  async handle(request: EdgeRequest): Promise<Answer> {
+    try {
+      return await this.#serve(request)
+    } catch (error) {
+      if (error instanceof StatusError) return failure(error)
+      this.#ports.onInternalError(error, request)
+      return failure(new StatusError('InternalError', 'Internal error occurred: unexpected failure'))
+    }
+  }
+
+  async #serve(sent: EdgeRequest): Promise<Answer> {
+    const info = requestInfo(sent.method, sent.path, sent.query)
+    if (!info) throw methodNotAllowed()
+    const request = impersonated(sent, (access) => this.#require(sent.user, access))
+    this.#require(request.user, accessOf(info, request))
+    return info.kind === 'path' ? this.#servePath(request, info.path) : this.#serveResource(request, info)
+  }
+
+  #require(user: User, access: Access): void {
+    const { allowed, reason } = this.#ports.authorize(user, access)
+    if (!allowed) throw forbidden(user, access, reason)
+  }
+
+  async #servePath(request: EdgeRequest, path: string): Promise<Answer> {
+    for (const handler of this.#ports.paths) {
+      const answer = await handler(request, path)
+      if (answer) return answer
+    }
+    throw noSuchResource()
+  }
+
+  async #serveResource(request: EdgeRequest, info: ResourceRequest): Promise<Answer> {
+    const { kinds, handlers } = this.#ports
+    const type = kinds.find({ group: info.group, version: info.version, plural: info.resource })
+    if (!type || !fitsScope(type, info)) throw noSuchResource()
+    const call: ResourceCall = { request, info, type }
+    const handler = handlers.get(handlerKey(type, info))
+    if (handler) return handler(call)
+    requireVerb(type, info)
+    return serveResource(this.#ports, call)
+  }
+}
+
+/** What a path or method that nothing serves is answered with. */
+export function noSuchResource(): StatusError {
+  return new StatusError('NotFound', 'the server could not find the requested resource', { details: {} })
+}
+
+function methodNotAllowed(): StatusError {
+  return new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {
+    details: {},
+  })
+}
+
+function accessOf(info: RequestInfo, { query }: EdgeRequest): Access {
+  if (info.kind === 'path') return { verb: info.verb, path: info.path }
+  const { verb, group, resource, subresource, namespace } = info
+  return { verb, group, resource, subresource, namespace, name: selectedName(info, query) }
+}
+
+function handlerKey({ resource }: ServedKind, { verb, subresource }: ResourceRequest): string {
+  return `${verb} ${resource}${subresource ? `/${subresource}` : ''}`
+}
+
+/** Cluster-scoped kinds have no namespace; namespaced ones need one for everything but lists, watches and deletes of many. */
+function fitsScope(type: ServedKind, { namespace, name, verb, resource }: ResourceRequest): boolean {
+  if (!type.namespaced) return namespace === '' || resource === 'namespaces'
+  return namespace !== '' || (name === '' && (verb === 'list' || verb === 'watch' || type.verbs.length === 1))
+}
+
+function requireVerb(type: ServedKind, { verb, subresource }: ResourceRequest): void {
+  if (!subresource) {
+    if (!type.verbs.includes(verb)) throw methodNotAllowed()
+    return
+  }
+  const found = type.subresources.find(({ name }) => name === subresource)
+  if (!found) throw noSuchResource()
+  if (!found.verbs.includes(verb)) throw methodNotAllowed()
+}

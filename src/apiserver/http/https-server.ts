@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
+import { StatusError } from '../../kube/status-error.ts'
+import type { Authenticator } from '../auth/authenticator.ts'
+import { anonymous, type User } from '../auth/user.ts'
+import type { Clock } from '../store/clock.ts'
+import { failure, type Answer } from './answer.ts'
+import { bytesBody } from './body.ts'
+import { readBody } from './read-body.ts'
+import type { Edge } from './edge.ts'
+import type { EdgeRequest } from './edge-request.ts'
+import { writeAnswer, writeHead } from './response-writer.ts'
+import { WatchLimit } from './watch-limit.ts'
+import { WatchWriter } from './watch-writer.ts'
+
+/** A page of the application on the API's port, outside the Kubernetes API. */
+export interface ExtraRoute {
+  /** `public` pages guard themselves; for the others the user must be allowed to do this to the path. */
+  readonly access: 'public' | 'authorized'
+  serve(request: IncomingMessage, response: ServerResponse, user: User): void | Promise<void>
+}
+
+/** Finds the application's page for a path (no query); undefined leaves it to the API. */
+export type ExtraRoutes = (method: string, path: string) => ExtraRoute | undefined
+
+export interface HttpsLimits {
+  readonly urlLength: number
+  readonly watchesPerUser: number
+  /** How long a request may take to arrive. */
+  readonly requestMs: number
+  /** How long a client may leave what was sent to it unread. */
+  readonly stallMs: number
+}
+
+export const defaultLimits: HttpsLimits = {
+  urlLength: 16 * 1024,
+  watchesPerUser: 5000,
+  requestMs: 60_000,
+  stallMs: 60_000,
+}
+
+export interface HttpsPorts {
+  readonly edge: Edge
+  readonly authenticator: Authenticator
+  readonly tls: { readonly certificate: string; readonly key: string; readonly authority: string }
+  readonly clock: Clock
+  readonly extraRoutes: ExtraRoutes
+  readonly limits: HttpsLimits
+  /** Whether a path may be asked for without credentials. */
+  isPublic(path: string): boolean
+  /** Throws Forbidden unless the user may do this to the path. */
+  requirePath(user: User, verb: string, path: string): void
+  onInternalError(error: unknown, request: { readonly method: string; readonly path: string }): void
+}
+
+/** The API on a TLS port. */
+export class HttpsServer {
+  readonly #ports: HttpsPorts
+  readonly #server: Server
+  readonly #watches: WatchLimit
+
+  constructor(ports: HttpsPorts) {
+    const { tls, limits } = ports
+    this.#ports = ports
+    this.#watches = new WatchLimit(limits.watchesPerUser)
+    this.#server = createServer(
+      {
+        cert: tls.certificate,
+        key: tls.key,
+        ca: tls.authority,
+        requestCert: true,
+        rejectUnauthorized: false,
+        minVersion: 'TLSv1.2',
+        maxHeaderSize: limits.urlLength + 64 * 1024,
+        requestTimeout: limits.requestMs,
+        headersTimeout: limits.requestMs,
+        keepAliveTimeout: 120_000,
+        noDelay: true,
+      },
+      (request, response) => void this.#serve(request, response),
+    )
+    this.#server.on('clientError', refuse)
+  }
+
+  listen({ port, host }: { readonly port: number; readonly host: string }): Promise<AddressInfo> {
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', reject)
+      this.#server.listen(port, host, () => {
+        this.#server.off('error', reject)
+        resolve(this.#server.address() as AddressInfo)
+      })
+    })
+  }
+
+  /** Lets answers that are on their way finish for a moment, then cuts what is left, watches first of all. */
+  close(graceMs: number): Promise<void> {
+    if (!this.#server.listening) return Promise.resolve()
+    this.#watches.endAll()
+    return new Promise((resolve) => {
+      const cancel = this.#ports.clock.after(graceMs, () => this.#server.closeAllConnections())
+      this.#server.close(() => {
+        cancel()
+        resolve()
+      })
+      this.#server.closeIdleConnections()
+    })
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { method = 'GET', url = '' } = request
+    const [path = ''] = url.split('?', 1)
+    response.setHeader('audit-id', auditId(request))
+    try {
+      await this.#route(request, response, { method, path })
+    } catch (error) {
+      if (response.headersSent) return void response.destroy()
+      if (!(error instanceof StatusError)) this.#ports.onInternalError(error, { method, path })
+      await this.#write(request, response, failure(asStatus(error)))
+    }
+  }
+
+  async #route(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { method, path }: { readonly method: string; readonly path: string },
+  ): Promise<void> {
+    const { extraRoutes, limits, edge } = this.#ports
+    checkUrl(request.url ?? '', limits.urlLength)
+    const route = extraRoutes(method, path)
+    const user = this.#userOf(request)
+    if (route?.access === 'public') return route.serve(request, response, user ?? anonymous)
+    if (!user && !this.#ports.isPublic(path)) throw new StatusError('Unauthorized', 'Unauthorized')
+    if (route) {
+      this.#ports.requirePath(user ?? anonymous, method.toLowerCase(), path)
+      return route.serve(request, response, user ?? anonymous)
+    }
+    const answer = await edge.handle(await edgeRequest(request, user ?? anonymous, path))
+    await this.#write(request, response, answer, user)
+  }
+
+  /** Undefined without credentials; wrong ones are refused at once. */
+  #userOf(request: IncomingMessage): User | undefined {
+    const { authenticator } = this.#ports
+    const [scheme = '', token = ''] = (request.headers.authorization ?? '').split(' ')
+    if (scheme.toLowerCase() === 'bearer' && token) {
+      const user = authenticator.byToken(token)
+      if (!user) throw new StatusError('Unauthorized', 'Unauthorized')
+      return user
+    }
+    const socket = request.socket as TLSSocket
+    return socket.authorized ? authenticator.byCertificate(socket.getPeerCertificate().subject ?? {}) : undefined
+  }
+
+  async #write(request: IncomingMessage, response: ServerResponse, answer: Answer, user = anonymous): Promise<void> {
+    const { content } = answer
+    if (content.is === 'watch') return this.#watch(response, { ...answer, content }, user)
+    await writeAnswer(
+      response,
+      { ...answer, content },
+      {
+        acceptsGzip: /\bgzip\b/.test(request.headers['accept-encoding']?.toString() ?? ''),
+        isHead: request.method === 'HEAD',
+        onStall: () => this.#ports.clock.after(this.#ports.limits.stallMs, () => response.destroy()),
+      },
+    )
+  }
+
+  #watch(
+    response: ServerResponse,
+    answer: Answer & { readonly content: Extract<Answer['content'], { is: 'watch' }> },
+    user: User,
+  ): void {
+    const { as, open } = answer.content
+    const { clock, limits } = this.#ports
+    const writer = new WatchWriter(response, as, () => clock.after(limits.stallMs, () => response.destroy()))
+    this.#watches.take(user.name, response)
+    writeHead(response, answer)
+    // Nothing is flushed before the watch is open: opening it may still fail with a Status.
+    writer.attach(open(writer))
+    response.flushHeaders()
+  }
+}
+
+function asStatus(error: unknown): StatusError {
+  if (error instanceof StatusError) return error
+  return new StatusError('InternalError', 'Internal error occurred: unexpected failure', { cause: error })
+}
+
+function checkUrl(url: string, limit: number): void {
+  if (url.length > limit) {
+    throw new StatusError('BadRequest', `the request URI is longer than ${limit} bytes`, { code: 414 })
+  }
+  if (!url.startsWith('/')) throw new StatusError('BadRequest', 'the request target is not a path')
+}
+
+async function edgeRequest(request: IncomingMessage, user: User, path: string): Promise<EdgeRequest> {
+  const { method = 'GET', url = '', headers } = request
+  const parameters = new URLSearchParams(url.slice(path.length + 1))
+  const query = Object.create(null) as Record<string, string>
+  for (const [name, value] of parameters) query[name] ??= value
+  const bytes = method === 'GET' || method === 'HEAD' ? new Uint8Array() : await readBody(request)
+  return {
+    method,
+    path,
+    query,
+    dryRun: parameters.getAll('dryRun'),
+    headers: flatHeaders(headers),
+    user,
+    body: bytesBody(bytes, headers['content-type']),
+  }
+}
+
+function flatHeaders(headers: IncomingMessage['headers']): Record<string, string> {
+  const flat: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) flat[name] = typeof value === 'string' ? value : value.join(', ')
+  }
+  return flat
+}
+
+function auditId(request: IncomingMessage): string {
+  const given = request.headers['audit-id']
+  return typeof given === 'string' && /^[-\w.]{1,64}$/.test(given) ? given : randomUUID()
+}
+
+/** Answers what is not HTTP, or too much of it, and hangs up. */
+function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
+  const status =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? '431 Request Header Fields Too Large'
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? '408 Request Timeout'
+        : '400 Bad Request'
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+}

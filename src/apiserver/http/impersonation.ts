@@ -1,0 +1,91 @@
+import { StatusError } from '../../kube/status-error.ts'
+import type { Access } from '../auth/access.ts'
+import {
+  authenticated,
+  parseServiceAccountUser,
+  serviceAccountUser,
+  unauthenticatedGroup,
+  type User,
+} from '../auth/user.ts'
+import type { EdgeRequest } from './edge-request.ts'
+
+/** The request as the user its Impersonate headers name, once the sender proves allowed to take each part of that identity. */
+export function impersonated(request: EdgeRequest, require: (access: Access) => void): EdgeRequest {
+  const wanted = wantedUser(request.headers)
+  if (!wanted) return request
+  for (const access of requiredAccess(wanted)) require(access)
+  return { ...request, user: withOwnGroups(wanted) }
+}
+
+function wantedUser(headers: Readonly<Record<string, string>>): User | undefined {
+  const name = headers['impersonate-user'] ?? ''
+  const uid = headers['impersonate-uid'] ?? ''
+  const groups = listHeader(headers['impersonate-group'])
+  const extra = extraHeaders(headers)
+  const hasExtra = Object.keys(extra).length > 0
+  if (name) return { name, groups, ...(uid ? { uid } : {}), ...(hasExtra ? { extra } : {}) }
+  if (uid || groups.length > 0 || hasExtra) {
+    throw new StatusError(
+      'InternalError',
+      'Internal error occurred: requested user, group or extra without a user name',
+      {
+        code: 400,
+      },
+    )
+  }
+  return undefined
+}
+
+function requiredAccess({ name, uid, groups, extra = {} }: User): Access[] {
+  const impersonate = { verb: 'impersonate', subresource: '', namespace: '' }
+  const account = parseServiceAccountUser(name)
+  const authentication = { ...impersonate, group: 'authentication.k8s.io' }
+  return [
+    account
+      ? { ...impersonate, group: '', resource: 'serviceaccounts', namespace: account.namespace, name: account.name }
+      : { ...impersonate, group: '', resource: 'users', name },
+    ...groups.map((group) => ({ ...impersonate, group: '', resource: 'groups', name: group })),
+    ...(uid ? [{ ...authentication, resource: 'uids', name: uid }] : []),
+    ...Object.entries(extra).flatMap(([key, values]) =>
+      values.map((value) => ({ ...authentication, resource: 'userextras', subresource: key, name: value })),
+    ),
+  ]
+}
+
+/** Groups that follow from the name need not, and cannot, be asked for. */
+function withOwnGroups(user: User): User {
+  if (user.name === 'system:anonymous') {
+    return user.groups.includes(unauthenticatedGroup)
+      ? user
+      : { ...user, groups: [...user.groups, unauthenticatedGroup] }
+  }
+  const account = parseServiceAccountUser(user.name)
+  if (!account || user.groups.length > 0) return authenticated(user)
+  return { ...user, groups: serviceAccountUser(account).groups }
+}
+
+/** Repeated headers arrive joined. */
+function listHeader(value: string | undefined): string[] {
+  return (value ?? '')
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean)
+}
+
+const extraPrefix = 'impersonate-extra-'
+
+function extraHeaders(headers: Readonly<Record<string, string>>): Record<string, string[]> {
+  const extra: Record<string, string[]> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (name.startsWith(extraPrefix)) extra[decodeKey(name.slice(extraPrefix.length))] = listHeader(value)
+  }
+  return extra
+}
+
+function decodeKey(key: string): string {
+  try {
+    return decodeURIComponent(key)
+  } catch {
+    return key
+  }
+}

@@ -1,0 +1,204 @@
+import { apiVersionOf } from '../../kube/object.ts'
+import { patchContentType, type PatchType } from '../../kube/patch.ts'
+import { StatusError } from '../../kube/status-error.ts'
+import type { ServedKind } from '../kinds/served-kind.ts'
+import type { Objects } from '../objects/objects.ts'
+import type { DeleteResult, WriteResult } from '../objects/request.ts'
+import { negotiateForm } from './accept.ts'
+import type { Answer } from './answer.ts'
+import { objectTypes, type BodyType, type EdgeRequest } from './edge-request.ts'
+import {
+  metadataPresentation,
+  plainPresentation,
+  tablePresentation,
+  type Columns,
+  type IncludeObject,
+  type Presentation,
+} from './presentation.ts'
+import type { ResourceRequest } from './request-info.ts'
+
+/** A request for a kind that is served. */
+export interface ResourceCall {
+  readonly request: EdgeRequest
+  readonly info: ResourceRequest
+  readonly type: ServedKind
+}
+
+/** What the endpoints of stored objects need. */
+export interface ResourcePorts {
+  readonly objects: Objects
+  columnsOf(type: ServedKind, subresource: string): Columns
+}
+
+/** Turns a request for stored objects into a call of `Objects`, and its result into an answer. */
+export async function serveResource(ports: ResourcePorts, call: ResourceCall): Promise<Answer> {
+  const { objects } = ports
+  const { info } = call
+  const as = presentation(ports, call)
+  switch (info.verb) {
+    case 'get':
+      return { status: 200, content: { is: 'object', document: await objects.get(named(call)), as } }
+    case 'list':
+      return { status: 200, content: { is: 'list', list: await objects.list(selection(call)), as } }
+    case 'watch':
+      return { status: 200, content: { is: 'watch', open: (sink) => objects.watch(selection(call), sink), as } }
+    case 'create':
+      return written(await objects.create({ ...location(call), ...writeOptions(call), ...objectBody(call) }), as)
+    case 'update':
+      return written(await objects.update({ ...named(call), ...writeOptions(call), ...objectBody(call) }), as)
+    case 'patch':
+      return written(await objects.patch({ ...named(call), ...writeOptions(call), ...patchBody(call) }), as)
+    case 'delete':
+      return deleted(await objects.delete({ ...named(call), ...deleteOptions(call) }), as)
+    case 'deletecollection': {
+      const list = await objects.deleteCollection({ ...selection(call), ...deleteOptions(call) })
+      return { status: 200, content: { is: 'list', list, as } }
+    }
+    default:
+      throw new Error(`no endpoint for ${info.verb}`)
+  }
+}
+
+function written({ document, created, warnings }: WriteResult, as: Presentation): Answer {
+  return { status: created ? 201 : 200, warnings, content: { is: 'object', document, as } }
+}
+
+function deleted({ code, document, status, warnings }: DeleteResult, as: Presentation): Answer {
+  return {
+    status: code,
+    warnings,
+    content: document ? { is: 'object', document, as } : { is: 'json', value: status },
+  }
+}
+
+function location({ request, info, type }: ResourceCall) {
+  return {
+    type,
+    user: request.user,
+    ...(type.namespaced && info.namespace ? { namespace: info.namespace } : {}),
+    ...(info.name ? { name: info.name } : {}),
+    ...(info.subresource ? { subresource: info.subresource } : {}),
+  }
+}
+
+function named(call: ResourceCall) {
+  const { resourceVersion } = call.request.query
+  return { ...location(call), name: call.info.name, ...(resourceVersion ? { resourceVersion } : {}) }
+}
+
+function selection(call: ResourceCall) {
+  const { query } = call.request
+  return { ...location(call), ...pick(query, selectionParameters), ...nameAsSelector(call) }
+}
+
+const selectionParameters = [
+  'labelSelector',
+  'fieldSelector',
+  'limit',
+  'continue',
+  'resourceVersion',
+  'resourceVersionMatch',
+  'sendInitialEvents',
+  'allowWatchBookmarks',
+  'timeoutSeconds',
+] as const
+
+/** A watch below a name is a watch of that one object. */
+function nameAsSelector({ info, request }: ResourceCall): { fieldSelector?: string } {
+  if (!info.name) return {}
+  const given = request.query['fieldSelector']
+  return { fieldSelector: `metadata.name=${info.name}${given ? `,${given}` : ''}` }
+}
+
+function writeOptions({ request }: ResourceCall) {
+  const userAgent = request.headers['user-agent']
+  return {
+    ...pick(request.query, ['fieldManager', 'fieldValidation'] as const),
+    ...(request.dryRun.length > 0 ? { dryRun: request.dryRun } : {}),
+    ...(userAgent ? { userAgent } : {}),
+  }
+}
+
+function deleteOptions({ request }: ResourceCall) {
+  const { body, query, dryRun } = request
+  const options = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptions' }
+  return {
+    ...(body.isEmpty ? {} : { body: body.decode({ types: objectTypes, assume: options }).value }),
+    query: {
+      ...pick(query, ['gracePeriodSeconds', 'propagationPolicy', 'orphanDependents'] as const),
+      ...(dryRun.length > 0 ? { dryRun } : {}),
+    },
+  }
+}
+
+function objectBody({ request, info, type }: ResourceCall) {
+  const assume = type.subresources.find(({ name }) => name === info.subresource) ?? type
+  const { value, duplicates } = request.body.decode({ types: objectTypes, assume })
+  return { body: value, duplicates }
+}
+
+function patchBody({ request, type }: ResourceCall) {
+  const patchTypes: readonly PatchType[] = type.custom
+    ? ['json', 'merge', 'apply']
+    : ['json', 'merge', 'strategic', 'apply']
+  const types = patchTypes.map((patchType) => patchContentType[patchType] as BodyType)
+  const body = request.body.decode({ types })
+  const patchType = patchTypes.find((candidate) => patchContentType[candidate] === body.type) ?? 'merge'
+  const { force } = request.query
+  return {
+    body: body.value,
+    duplicates: body.duplicates,
+    patchType,
+    ...(force === undefined ? {} : { force: force === 'true' || force === '1' }),
+  }
+}
+
+function presentation(ports: ResourcePorts, { request, info, type }: ResourceCall): Presentation {
+  const form = negotiateForm(request.headers['accept'])
+  if (!form) throw notAcceptable()
+  const { as, version } = form
+  switch (as) {
+    case 'Object':
+      return plainPresentation({ apiVersion: apiVersionOf(type), listKind: type.listKind })
+    case 'PartialObjectMetadata':
+      return metadataPresentation(version)
+    case 'Table': {
+      const includeObject = includeObjectOf(request.query['includeObject'])
+      return tablePresentation({ version, columns: ports.columnsOf(type, info.subresource), includeObject })
+    }
+  }
+}
+
+function includeObjectOf(value: string | undefined): IncludeObject {
+  switch (value) {
+    case undefined:
+    case '':
+    case 'Metadata':
+      return 'Metadata'
+    case 'None':
+    case 'Object':
+      return value
+    default:
+      throw new StatusError('BadRequest', `unrecognized includeObject value: "${value}"`)
+  }
+}
+
+function notAcceptable(): StatusError {
+  return new StatusError(
+    'NotAcceptable',
+    'only the following media types are accepted: application/json, application/json;stream=watch',
+    { details: {} },
+  )
+}
+
+function pick<K extends string>(
+  query: Readonly<Record<string, string>>,
+  names: readonly K[],
+): { readonly [name in K]?: string } {
+  const picked: { [name in K]?: string } = {}
+  for (const name of names) {
+    const value = query[name]
+    if (value !== undefined && value !== '') picked[name] = value
+  }
+  return picked
+}

@@ -1,0 +1,138 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { constants, createGzip, gzip } from 'node:zlib'
+import { promisify } from 'node:util'
+import { contentType, type Answer, type Content } from './answer.ts'
+import type { Presentation } from './presentation.ts'
+
+/** Answers shorter than this are not worth compressing. */
+const gzipThreshold = 128 * 1024
+
+export interface WriteContext {
+  readonly acceptsGzip: boolean
+  /** A HEAD request wants everything but the body. */
+  readonly isHead: boolean
+  /** Called when the client stops reading; the result is called when it goes on. */
+  readonly onStall: () => () => void
+}
+
+/** Sends an answer that ends by itself. Resolves when it is handed over, or the client has gone. */
+export async function writeAnswer(
+  response: ServerResponse,
+  answer: Answer & { readonly content: Exclude<Content, { is: 'watch' }> },
+  context: WriteContext,
+): Promise<void> {
+  const { content } = answer
+  writeHead(response, answer)
+  if (context.isHead) return void response.end()
+  switch (content.is) {
+    case 'json':
+      return writeText(response, JSON.stringify(content.value), context)
+    case 'json-text':
+    case 'text':
+      return writeText(response, content.text, context)
+    case 'object': {
+      const { as, document } = content
+      return writeText(response, as.isPlain ? document.text : JSON.stringify(as.one(document)), context)
+    }
+    case 'list':
+      return writeChunks(response, listText(content), context)
+    case 'stream':
+      response.flushHeaders()
+      return writeChunks(response, content.chunks, { ...context, acceptsGzip: false })
+    case 'empty':
+      return void response.end()
+  }
+}
+
+/** Status and headers; the body's length is added by who knows it. */
+export function writeHead(response: ServerResponse, { status, headers = {}, warnings = [], content }: Answer): void {
+  response.statusCode = status
+  response.setHeader('content-type', contentType(content))
+  response.setHeader('cache-control', 'no-cache, private')
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
+  if (warnings.length > 0) response.setHeader('warning', warnings.map(warningValue))
+}
+
+/** `299 - "text"`, with everything escaped that would end the header or the quotes. */
+export function warningValue(text: string): string {
+  const safe = text.replaceAll(/[^\x20-\x7e\u00a0-\uffff]/g, ' ').replaceAll(/["\\]/g, '\\$&')
+  return `299 - "${Buffer.from(safe).toString('latin1')}"`
+}
+
+async function writeText(response: ServerResponse, text: string, { acceptsGzip }: WriteContext): Promise<void> {
+  if (!acceptsGzip || text.length < gzipThreshold) {
+    const bytes = Buffer.from(text)
+    response.setHeader('content-length', bytes.length)
+    response.end(bytes)
+    return
+  }
+  const compressed = await promisify(gzip)(text, { level: constants.Z_BEST_SPEED })
+  response.setHeader('content-encoding', 'gzip')
+  response.setHeader('vary', 'Accept-Encoding')
+  response.setHeader('content-length', compressed.length)
+  response.end(compressed)
+}
+
+/** Small lists leave in one piece; great ones as they are read, no faster than the client takes them. */
+async function writeChunks(
+  response: ServerResponse,
+  chunks: AsyncIterable<Uint8Array | string>,
+  { acceptsGzip, onStall }: WriteContext,
+): Promise<void> {
+  let target: NodeJS.WritableStream = response
+  let size = 0
+  let head = ''
+  for await (const chunk of chunks) {
+    if (response.destroyed) return
+    size += chunk.length
+    if (acceptsGzip && typeof chunk === 'string' && target === response && !response.headersSent) {
+      head += chunk
+      if (size < gzipThreshold) continue
+      response.setHeader('content-encoding', 'gzip')
+      response.setHeader('vary', 'Accept-Encoding')
+      const zip = createGzip({ level: constants.Z_BEST_SPEED })
+      zip.pipe(response)
+      target = zip
+      if (!zip.write(head)) await drained(zip, response, onStall)
+      continue
+    }
+    if (!target.write(chunk)) await drained(target, response, onStall)
+  }
+  if (response.headersSent || target !== response) target.end()
+  else response.end(head)
+}
+
+async function drained(
+  target: NodeJS.WritableStream,
+  response: ServerResponse,
+  onStall: () => () => void,
+): Promise<void> {
+  const gone = new AbortController()
+  const onClose = () => gone.abort()
+  const goesOn = onStall()
+  response.once('close', onClose)
+  try {
+    await once(target, 'drain', { signal: gone.signal })
+  } catch {
+    // The client has gone; the loop sees that the response is destroyed.
+  } finally {
+    goesOn()
+    response.off('close', onClose)
+  }
+}
+
+async function* listText({ list, as }: Extract<Content, { is: 'list' }>): AsyncGenerator<string> {
+  const head = JSON.stringify(as.head(list.metadata))
+  let lead = `${head.slice(0, -1)},${JSON.stringify(as.itemsField)}:[`
+  for await (const documents of list.items) {
+    if (documents.length === 0) continue
+    yield lead + documents.map((document) => itemText(as, document)).join(',')
+    lead = ','
+  }
+  yield `${lead === ',' ? '' : lead}]}`
+}
+
+function itemText(as: Presentation, document: Parameters<Presentation['item']>[0]): string {
+  return as.isPlain ? document.text : JSON.stringify(as.item(document))
+}

@@ -1,0 +1,32 @@
+import type { Columns } from '../http/presentation.ts'
+import type { ServedKind } from '../kinds/served-kind.ts'
+import { ageColumn, columnsOf, nameColumn, type Column } from './column.ts'
+import { coreColumns } from './core-columns.ts'
+import { customColumns } from './custom-columns.ts'
+import { groupColumns } from './group-columns.ts'
+import { workloadColumns } from './workload-columns.ts'
+
+/** Knows the columns of every served kind. */
+export class Tables {
+  readonly #now: () => number
+  readonly #known = new WeakMap<ServedKind, Columns>()
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** The columns of a kind, or name and age for what a subresource other than `status` returns. */
+  columnsOf(type: ServedKind, subresource: string): Columns {
+    if (subresource !== '' && subresource !== 'status') return columnsOf([nameColumn, ageColumn], this.#now)
+    const known = this.#known.get(type) ?? columnsOf(columnsFor(type), this.#now)
+    this.#known.set(type, known)
+    return known
+  }
+}
+
+function columnsFor({ custom, group, plural }: ServedKind): readonly Column[] {
+  if (custom) return customColumns(custom.printerColumns)
+  // By group and not by `resource`: both kinds of Event are kept in one place and have different fields.
+  const resource = group ? `${plural}.${group}` : plural
+  return coreColumns[resource] ?? workloadColumns[resource] ?? groupColumns[resource] ?? [nameColumn, ageColumn]
+}
