@@ -7,6 +7,7 @@ import { formatTime, parseTime } from '../kube/time.ts'
 import { Controller, type ControllerPorts } from '../runtime/controller.ts'
 import type { Informers } from '../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../runtime/outcome.ts'
+import { removeOwn } from './own-machinery.ts'
 
 export interface SettleOptions {
   readonly client: Client
@@ -35,7 +36,7 @@ export function settleController(options: SettleOptions): Controller {
       case 'wait':
         return wakeAt(step.until)
       case 'prune':
-        await prune(record)
+        await removeOwn(client, departure.type, record)
         return settled
       case 'look':
         return look(record, now)
@@ -74,14 +75,6 @@ export function settleController(options: SettleOptions): Controller {
     await client
       .patch(departure.type, { namespace, name }, { type: 'merge', body: { status } }, { subresource: 'status' })
       .catch(ignoring('NotFound'))
-  }
-
-  /** A record is ours, not a user's object: it needs no record of its own. */
-  async function prune({ metadata }: Departure): Promise<void> {
-    const { namespace = '', name, uid, resourceVersion } = metadata
-    await client
-      .deleteObject(departure.type, { namespace, name }, { uid, resourceVersion })
-      .catch(ignoring('NotFound', 'Conflict'))
   }
 }
 

@@ -1,0 +1,80 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Budget, defaultLimits } from './budget.ts'
+
+const minute = 60_000
+const many = () => Promise.resolve(1_000_000)
+
+function budget(
+  limits: Partial<typeof defaultLimits>,
+  counts: readonly [at: number, kind: string, amount: number][] = [],
+) {
+  const made = new Budget({ ...defaultLimits, ...limits })
+  counts.forEach(([at, kind, amount], index) => {
+    for (let i = 0; i < amount; i++) made.count(`${index}-${i}`, kind, at)
+  })
+  return made
+}
+
+describe('Budget', () => {
+  it('stops at the most per minute, whatever the kinds', async () => {
+    const full = budget({ maxPerMinute: 10 }, [
+      [10 * minute, '/A', 5],
+      [10 * minute, '/B', 5],
+    ])
+    expect(await full.exceeded('/C', 10 * minute + 1, many)).toMatch('10 objects left within a minute')
+    expect(await full.exceeded('/C', 12 * minute, many)).toBeUndefined()
+  })
+
+  it('stops at the most of a kind per hour', async () => {
+    const full = budget({ maxPerHourOfKind: 10 }, [[minute, '/A', 10]])
+    expect(await full.exceeded('/A', 30 * minute, many)).toMatch('10 A left within an hour')
+    expect(await full.exceeded('/B', 30 * minute, many)).toBeUndefined()
+    expect(await full.exceeded('/A', 62 * minute, many)).toBeUndefined()
+  })
+
+  it('stops at a share of a kind, but lets a few go freely', async () => {
+    const half = budget({ freeOfPercent: 5, maxPercentOfKind: 50 }, [[minute, '/A', 5]])
+    expect(await half.exceeded('/A', 2 * minute, () => Promise.resolve(5))).toMatch(
+      '5 of 10 A left within an hour; at most 50 % may',
+    )
+    expect(await half.exceeded('/A', 2 * minute, () => Promise.resolve(20))).toBeUndefined()
+    const few = budget({ freeOfPercent: 5 }, [[minute, '/A', 4]])
+    expect(await few.exceeded('/A', 2 * minute, () => Promise.resolve(0))).toBeUndefined()
+  })
+
+  it('fails rather than guesses when the kind cannot be counted', async () => {
+    const half = budget({ freeOfPercent: 1 }, [[minute, '/A', 5]])
+    await expect(half.exceeded('/A', 2 * minute, () => Promise.reject(new Error('forbidden')))).rejects.toThrow(
+      'forbidden',
+    )
+  })
+
+  it('counts a record once and forgives what a human has seen', async () => {
+    const full = budget({ maxPerHourOfKind: 2 })
+    for (let i = 0; i < 5; i++) full.count('same', '/A', minute)
+    expect(await full.exceeded('/A', 2 * minute, many)).toBeUndefined()
+    full.count('other', '/A', minute)
+    expect(await full.exceeded('/A', 2 * minute, many)).toBeDefined()
+    full.forgive(2 * minute)
+    expect(await full.exceeded('/A', 2 * minute, many)).toBeUndefined()
+  })
+
+  it('never lets more of a kind go in any hour than it may', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 5 * minute }), { maxLength: 200 }), async (steps) => {
+        const limited = budget({ maxPerHourOfKind: 7, maxPerMinute: 1000 })
+        const left: number[] = []
+        let now = 1_000 * minute
+        for (const [index, step] of steps.entries()) {
+          now += step
+          if ((await limited.exceeded('/A', now, many)) !== undefined) continue
+          limited.count(`r${index}`, '/A', now)
+          left.push(now)
+        }
+        for (const at of left)
+          expect(left.filter((other) => other > at - 60 * minute && other <= at).length).toBeLessThanOrEqual(7)
+      }),
+    )
+  })
+})

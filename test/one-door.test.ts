@@ -1,0 +1,41 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { describe, expect, it } from 'vitest'
+
+const root = resolve(import.meta.dirname, '../src')
+
+/** Who may speak of deletes on the wire: the client that words them, the server that answers them, the door. */
+const mayDelete = [/^client\/client\.ts$/, /^departures\//, /^apiserver\//, /^kube\/transport\.ts$/]
+
+/** Every way a delete could leave this process. */
+const deletes = [/\.deleteObject\(/, /\.deleteCollection\(/, /['"`]DELETE['"`]/, /\bdeletecollection\b/i]
+
+function offences(path: string, source: string): string[] {
+  if (mayDelete.some((allowed) => allowed.test(path))) return []
+  return source
+    .split('\n')
+    .flatMap((line, index) =>
+      deletes.some((pattern) => pattern.test(line)) ? [`${path}:${index + 1}: ${line.trim()}`] : [],
+    )
+}
+
+/** Lines outside the door that say DELETE and delete nothing in a cluster, each with its reason. */
+const harmless: readonly { readonly line: RegExp; readonly because: string }[] = []
+
+describe('one door out', () => {
+  it('has no delete anywhere but in src/departures', () => {
+    const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+      (path) => path.endsWith('.ts') && !path.endsWith('.test.ts'),
+    )
+    expect(files.length).toBeGreaterThan(50)
+    const found = files.flatMap((path) => offences(path, readFileSync(join(root, path), 'utf8')))
+    expect(found.filter((line) => !harmless.some((exception) => exception.line.test(line)))).toEqual([])
+  })
+
+  it.each([
+    'await client.deleteObject(type, place)',
+    "await client.request({ method: 'DELETE', path })",
+    'transport({ method: "DELETE" })',
+    'client.deleteCollection(type)',
+  ])('would notice %s in a system', (line) => expect(offences('systems/cleaner/act.ts', line)).toHaveLength(1))
+})
