@@ -20,7 +20,12 @@ function offences(path: string, source: string): string[] {
 }
 
 /** Lines outside the door that say DELETE and delete nothing in a cluster, each with its reason. */
-const harmless: readonly { readonly line: RegExp; readonly because: string }[] = []
+const harmless: readonly { readonly line: RegExp; readonly because: string }[] = [
+  {
+    line: /^systems\/activator\/proxy\/exchange\.ts:\d+: const idempotent = /,
+    because: 'methods of requests that pass through the proxy',
+  },
+]
 
 describe('one door out', () => {
   it('has no delete anywhere but in src/departures', () => {
