@@ -112,6 +112,8 @@ const promotion = object({
   runSequence: integer(),
   retry: optional(integer()),
   revision: string(),
+  direction: optional(oneOf(['Forward', 'Backward'])),
+  approvedBy: optional(list(string())),
   value: optional(string({ description: 'What is written at the marker when it differs from the revision.' })),
   fromRevision: optional(string()),
   strategyHash: string(),
@@ -154,6 +156,12 @@ const environment = object({
   ),
   passedRun: optional(integer({ description: 'The newest run whose revision this environment has been ready on.' })),
   passedAt: optional(time()),
+  retry: optional(
+    object(
+      { sequence: integer(), count: integer() },
+      { description: 'How often a retry was asked for, in which run.' },
+    ),
+  ),
   promotion: optional(promotion),
   waitingApproval: optional(
     object({

@@ -1,0 +1,80 @@
+import type { Pipeline } from '../../apis/pipeline.ts'
+import type { PipelineStatus } from '../../apis/pipeline-status.ts'
+import { deletionStep, dropRemoved } from './departing.ts'
+import type { Announcement, Draft, Observed } from './draft.ts'
+import { dueEffect, type Effect } from './effects.ts'
+import { judgeEnvironment, noteArrival } from './environments.ts'
+import { PlanError, planOf, type Plan } from './plan.ts'
+import { report, reportInvalid } from './report.ts'
+import { handleRetry } from './retry.ts'
+import { closeRun, judgeRun } from './runs.ts'
+import { recordTargets } from './target-records.ts'
+
+/** What should be true next, and at most one thing to do about it. */
+export interface Decision {
+  /** To be written, and only then acted on. */
+  readonly status: PipelineStatus
+  readonly effect: Effect | undefined
+  readonly announcements: readonly Announcement[]
+  /** Look again at this time, if nothing changes before. */
+  readonly wakeAt: number
+  /** Nothing of a pipeline that is being deleted is left outside. */
+  readonly mayGo: boolean
+}
+
+/** Decides the whole of a pipeline's next step from what was observed and the time, and from nothing else. */
+export function decide(observed: Observed, now: number): Decision {
+  const { pipeline } = observed
+  const status = structuredClone(pipeline.status ?? {})
+  const planned = readPlan(pipeline)
+  const draft: Draft = {
+    plan: planned instanceof PlanError ? emptyPlan : planned,
+    observed,
+    now,
+    status,
+    announcements: [],
+    pending: undefined,
+    wakeAt: Infinity,
+  }
+  if (pipeline.metadata.deletionTimestamp) return { ...deletionStep(draft), wakeAt: draft.wakeAt }
+  status.observedGeneration = pipeline.metadata.generation ?? 0
+  if (planned instanceof PlanError) reportInvalid(draft, planned)
+  else walk(draft)
+  const effect = dueEffect(draft)
+  return { status, effect, announcements: draft.announcements, wakeAt: draft.wakeAt, mayGo: false }
+}
+
+function walk(draft: Draft): void {
+  const { plan } = draft
+  recordTargets(draft)
+  dropRemoved(draft)
+  handleRetry(draft)
+  judgeRun(draft)
+  for (const environment of plan.environments) noteArrival(draft, environment)
+  for (const environment of plan.environments.slice(1)) judgeEnvironment(draft, environment)
+  closeRun(draft)
+  report(draft)
+  draft.wakeAt = Math.min(draft.wakeAt, draft.now + plan.intervalMs)
+}
+
+function readPlan({ spec, metadata }: Pipeline): Plan | PlanError {
+  try {
+    return planOf(spec, metadata.namespace ?? '')
+  } catch (error) {
+    if (error instanceof PlanError) return error
+    throw error
+  }
+}
+
+const emptyPlan: Plan = {
+  environments: [],
+  suspended: true,
+  intervalMs: 300_000,
+  quietPeriodMs: 0,
+  maxWaitMs: 0,
+  runPolicy: 'Restart',
+  maxRestarts: 0,
+  maxRunDurationMs: undefined,
+  rollback: 'Hold',
+  withdrawal: 'Close',
+}

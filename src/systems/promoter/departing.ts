@@ -1,0 +1,39 @@
+import { announce, hasEnded, type Draft } from './draft.ts'
+import type { Decision } from './decide.ts'
+import { dueEffect } from './effects.ts'
+import { isOver, supersede } from './promotions.ts'
+import type { Because } from './because.ts'
+
+/** Environments that left the spec: what they have open is taken back, then their record goes. */
+export function dropRemoved(draft: Draft): void {
+  const kept = new Set(draft.plan.environments.map(({ name }) => name))
+  for (const name of Object.keys(draft.status.environments ?? {}))
+    if (!kept.has(name) && takeBack(draft, name, 'EnvironmentRemoved')) delete draft.status.environments?.[name]
+}
+
+/** A pipeline that is being deleted takes back what it has open, then may go. */
+export function deletionStep(draft: Draft): Omit<Decision, 'wakeAt'> {
+  const { status, announcements } = draft
+  const over = Object.keys(status.environments ?? {}).map((name) => takeBack(draft, name, 'PipelineDeleted'))
+  const mayGo = !over.includes(false)
+  const effect = mayGo ? undefined : dueEffect(draft)
+  return { status, effect, announcements, mayGo }
+}
+
+/** Whether nothing is left outside. */
+function takeBack(draft: Draft, name: string, because: Because): boolean {
+  const promotion = draft.status.environments?.[name]?.promotion
+  if (!promotion) return true
+  if (!hasEnded(promotion)) {
+    const leaveOpen = draft.observed.pipeline.spec.withdrawal === 'Orphan'
+    supersede(draft, name, promotion, { because, leaveOpen })
+  }
+  if (promotion.withdraw === 'Abandoned')
+    announce(draft, {
+      type: 'Warning',
+      because: 'WithdrawalAbandoned',
+      environment: name,
+      message: `${name}: ${promotion.pullRequest?.url ?? promotion.branch ?? promotion.id} is left behind: ${promotion.lastError?.message ?? ''}`,
+    })
+  return isOver(promotion)
+}

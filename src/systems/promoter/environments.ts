@@ -1,0 +1,234 @@
+import type { EnvironmentStatus, Promotion } from '../../apis/pipeline-status.ts'
+import { formatTime } from '../../kube/time.ts'
+import { judgeApproval } from './approvals.ts'
+import {
+  announce,
+  at,
+  enter,
+  environmentStatus,
+  hasEnded,
+  isDoneOn,
+  notAfter,
+  targetsOf,
+  wake,
+  type Draft,
+} from './draft.ts'
+import { areOpen, gatesOf, type Want } from './gates.ts'
+import type { EnvironmentPlan } from './plan.ts'
+import {
+  announcePhase,
+  armedBy,
+  intend,
+  isOver,
+  newPromotion,
+  supersede,
+  toHistory,
+  watchRollout,
+} from './promotions.ts'
+import { isLowerVersion } from './semver.ts'
+
+/** Brings one environment's record up to date and as far forward as it may go. */
+export function judgeEnvironment(draft: Draft, environment: EnvironmentPlan): void {
+  const state = environmentStatus(draft, environment.name)
+  const want = wantOf(draft, environment, state)
+  if (!want) return void delete state.gates
+  if (isBlockedByOld(draft, environment, { state, want })) return
+  if (isDoneOn(draft, environment, want.revision)) return arrive(draft, environment, { state, want })
+  const { promotion } = state
+  if (draft.status.run?.phase === 'Complete' && draft.plan.runPolicy !== 'Pairwise') return void delete state.gates
+  if (promotion && hasEnded(promotion)) return rearm(draft, environment, promotion)
+  if (promotion && isUnderWay(promotion)) return follow(draft, environment, promotion)
+  advance(draft, environment, { state, want })
+}
+
+/** Notes what the environment runs, since when, and which run has passed through it. */
+export function noteArrival(draft: Draft, environment: EnvironmentPlan): void {
+  const { status, now } = draft
+  const state = environmentStatus(draft, environment.name)
+  const revision = readyRevision(draft, environment)
+  if (revision === undefined) delete state.readyOn
+  else if (state.readyOn?.revision !== revision) state.readyOn = { revision, since: formatTime(now) }
+  else state.readyOn.since = notAfter(state.readyOn.since, now)
+  const { run } = status
+  if (!run || revision !== run.revision || state.passedRun === run.sequence) return
+  state.passedRun = run.sequence
+  state.passedAt = formatTime(now)
+}
+
+interface Case {
+  readonly state: EnvironmentStatus
+  readonly want: Want
+}
+
+function readyRevision(draft: Draft, environment: EnvironmentPlan): string | undefined {
+  const revisions = new Set(targetsOf(draft, environment).map(({ revision }) => revision))
+  return [...revisions].find((revision) => revision !== undefined && isDoneOn(draft, environment, revision))
+}
+
+function wantOf(draft: Draft, environment: EnvironmentPlan, state: EnvironmentStatus): Want | undefined {
+  const { status, plan } = draft
+  if (plan.runPolicy !== 'Pairwise') return status.run
+  const upstream = plan.environments.filter(({ name }) => environment.dependsOn.includes(name))
+  const revisions = new Set(upstream.map((before) => readyRevision(draft, before)))
+  const [revision] = revisions
+  const { promotion } = state
+  if (revisions.size !== 1 || revision === undefined) return promotion && wantAgain(promotion)
+  if (promotion?.revision === revision) return wantAgain(promotion)
+  const running = new Set(targetsOf(draft, environment).map((target) => target.revision))
+  const past = (state.history ?? []).some((entry) => entry.revision === revision && entry.phase === 'Succeeded')
+  const older = [...running].some((current) => current !== undefined && isLowerVersion(revision, current))
+  return { revision, sequence: (status.sequence ?? 0) + 1, direction: past || older ? 'Backward' : 'Forward' }
+}
+
+function wantAgain({ revision, runSequence, direction = 'Forward' }: Promotion): Want {
+  return { revision, sequence: runSequence, direction }
+}
+
+/** An older promotion still has its place: it is ended, and taken back, before the next one begins. */
+function isBlockedByOld(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): boolean {
+  const { promotion } = state
+  if (!promotion || isCurrent(promotion, environment, want)) return false
+  if (isOver(promotion)) {
+    toHistory(state, draft.now)
+    return false
+  }
+  if (hasEnded(promotion)) return true
+  if (promotion.phase === 'RollingOut' || promotion.phase === 'Merged' || promotion.phase === 'Notified')
+    return isLetArrive(draft, environment, { state, want })
+  const because = promotion.revision === want.revision ? 'StrategyChanged' : 'NewRevision'
+  const policy = environment.promotion?.supersede ?? 'Replace'
+  if (policy === 'Update' && because === 'NewRevision' && promotion.phase === 'Proposed') {
+    takeOver(draft, environment, { state, want })
+    return false
+  }
+  supersede(draft, environment.name, promotion, { because, by: want.revision, leaveOpen: policy === 'Keep' })
+  if (!isOver(promotion)) return true
+  toHistory(state, draft.now)
+  return false
+}
+
+function isCurrent(promotion: Promotion, { promotion: plan }: EnvironmentPlan, want: Want): boolean {
+  if (promotion.revision !== want.revision || promotion.runSequence !== want.sequence) return false
+  if (promotion.phase === 'Superseded') return false
+  const settledElsewhere =
+    promotion.phase === 'RollingOut' || promotion.phase === 'Merged' || promotion.phase === 'Succeeded'
+  return settledElsewhere || promotion.strategyHash === (plan?.strategyHash ?? '')
+}
+
+/** A promotion merged while it was being withdrawn: the environment first gets what was merged, within its deadline. */
+function isLetArrive(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): boolean {
+  const promotion = state.promotion!
+  const arrived = isDoneOn(draft, environment, promotion.revision)
+  const deadline = at(promotion.phaseAt) + environment.rolloutDeadlineMs
+  if (promotion.supersededBy && !arrived && draft.now < deadline) {
+    wake(draft, deadline)
+    return true
+  }
+  if (arrived) enter(promotion, 'Succeeded', 'Arrived', draft.now)
+  else supersede(draft, environment.name, promotion, { because: 'NewRevision', by: want.revision })
+  toHistory(state, draft.now)
+  return false
+}
+
+/** The same branch and pull request get the newer revision; approvals of the old one do not carry over. */
+function takeOver(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+  const old = state.promotion!
+  supersede(draft, environment.name, old, { because: 'NewRevision', by: want.revision, leaveOpen: true })
+  toHistory(state, draft.now)
+  const next = newPromotion(draft, environment, want)
+  if (old.pullRequest) next.pullRequest = old.pullRequest
+  if (old.headSHA) next.replacesSHA = old.headSHA
+  state.promotion = next
+}
+
+function arrive(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+  const { promotion } = state
+  delete state.gates
+  delete state.waitingApproval
+  if (!promotion) return warnUnexplained(draft, environment, { state, want })
+  if (hasEnded(promotion)) return
+  // Only a pull request known to be open, or a branch that may be there, still has to go.
+  const leftOpen = promotion.strategy?.kind === 'pull-request' && wasPushed(promotion)
+  enter(promotion, 'Succeeded', 'Arrived', draft.now)
+  promotion.attempt = 0
+  if (leftOpen) promotion.withdraw = 'Due'
+  delete promotion.lastError
+  announcePhase(draft, environment.name, promotion)
+}
+
+function wasPushed({ phase, attempt }: Promotion): boolean {
+  return phase === 'Pushed' || phase === 'Proposed' || (phase === 'Intended' && attempt > 0)
+}
+
+/** The environment got the revision before anybody promoted it: perhaps all environments follow the same branch. */
+function warnUnexplained(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+  const { run } = draft.status
+  const justNow = at(state.passedAt) === at(formatTime(draft.now))
+  if (!justNow || !run || run.sequence === 1 || state.passedRun !== run.sequence) return
+  announce(draft, {
+    type: 'Warning',
+    because: 'RevisionNotDiscriminating',
+    environment: environment.name,
+    message: `${environment.name} gained ${want.revision} without a promotion`,
+  })
+}
+
+/** A failed promotion is tried again once spec or credentials have changed. */
+function rearm(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
+  if (promotion.phase !== 'Failed' || !promotion.failedIn || !environment.promotion) return
+  const current = armedBy(draft, environment)
+  if (promotion.armedBy === current) return
+  enter(promotion, promotion.failedIn, 'Rearmed', draft.now)
+  promotion.armedBy = current
+  promotion.strategy = environment.promotion.strategy
+  delete promotion.failedIn
+  delete promotion.lastError
+  announcePhase(draft, environment.name, promotion)
+}
+
+function isUnderWay({ phase }: Promotion): boolean {
+  return phase !== 'Gated' && phase !== 'AwaitingApproval'
+}
+
+function follow(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
+  if (promotion.phase === 'Merged' || promotion.phase === 'Notified' || promotion.phase === 'RollingOut')
+    watchRollout(draft, environment, promotion)
+}
+
+/** Not decided yet: looks at the gates, then at the approvals, then records the intent. */
+function advance(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+  const gates = gatesOf(draft, environment, want)
+  state.gates = gates
+  const upstream = gates.find(({ name }) => name === 'upstream')
+  if (upstream?.state === 'Open' && !state.promotion) state.promotion = begin(draft, environment, want)
+  const { promotion } = state
+  if (!promotion) return
+  if (upstream?.state === 'Open' && runsAlready(draft, environment, want)) return adopt(draft, environment, promotion)
+  const plan = environment.promotion
+  if (!plan || !areOpen(gates)) return
+  const verdict = judgeApproval(draft, { state, promotion, plan, direction: want.direction })
+  if (verdict === 'given') intend(draft, environment, { promotion, plan })
+  else if (verdict === 'refused') {
+    enter(promotion, 'Rejected', 'ApprovalRefused', draft.now)
+    announcePhase(draft, environment.name, promotion)
+  } else if (promotion.phase !== 'AwaitingApproval') {
+    enter(promotion, 'AwaitingApproval', 'AwaitingApproval', draft.now)
+    announcePhase(draft, environment.name, promotion)
+  }
+}
+
+function begin(draft: Draft, environment: EnvironmentPlan, want: Want): Promotion {
+  draft.status.sequence = Math.max(draft.status.sequence ?? 0, want.sequence)
+  return newPromotion(draft, environment, want)
+}
+
+function runsAlready(draft: Draft, environment: EnvironmentPlan, want: Want): boolean {
+  return targetsOf(draft, environment).some(({ revision }) => revision === want.revision)
+}
+
+/** Somebody else has begun to roll the revision out: there is nothing to promote, only to wait for. */
+function adopt(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
+  enter(promotion, 'RollingOut', 'AlreadyRunning', draft.now)
+  announcePhase(draft, environment.name, promotion)
+  watchRollout(draft, environment, promotion)
+}
