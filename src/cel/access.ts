@@ -1,6 +1,7 @@
 import { CelBox } from './box.ts'
 import { CelError, noSuchOverload } from './errors.ts'
-import { CelMap, isMap, lookup } from './maps.ts'
+import { isMap, lookup } from './maps.ts'
+import type { AnyMap } from './maps.ts'
 import { indexValue } from './numbers.ts'
 import { CelOptional } from './values.ts'
 import type { CelValue, JsonMap } from './values.ts'
@@ -16,13 +17,18 @@ export function selectorOf(field: string): Selector {
   const careful = (operand: CelValue): CelValue => {
     if (operand instanceof CelError) return operand
     if (operand instanceof CelOptional) return selectOptional(operand, field)
-    return isMap(operand) ? (lookup(operand, field) ?? missing) : noSuchOverload
+    return isMap(operand) ? found(lookup(operand, field), missing) : noSuchOverload
   }
   if (isSuspect) return careful
   return (operand) => {
     if (typeof operand !== 'object' || operand === null || operand instanceof CelBox) return careful(operand)
     return (operand as JsonMap)[field] ?? absent(operand as JsonMap, field, missing)
   }
+}
+
+/** The value, null included, or the error when there is none. */
+function found(value: CelValue | undefined, missing: CelError): CelValue {
+  return value === undefined ? missing : value
 }
 
 function absent(operand: JsonMap, field: string, missing: CelError): CelValue {
@@ -57,7 +63,8 @@ export function indexInto(operand: CelValue, index: CelValue): CelValue {
     return (operand as readonly CelValue[])[at] ?? outside(operand, at)
   }
   if (!isMap(operand)) return noSuchOverload
-  return lookup(operand, index) ?? new CelError(`no such key: ${shown(index)}`)
+  const value = lookup(operand, index)
+  return value === undefined ? new CelError(`no such key: ${shown(index)}`) : value
 }
 
 function outside(list: readonly CelValue[], at: number): CelValue {
@@ -74,7 +81,7 @@ export function indexOptional(operand: CelValue, index: CelValue): CelValue {
 }
 
 /** Whether a list has an equal element is the caller's; this tells whether a map has the key. */
-export function hasKey(map: JsonMap | CelMap, key: CelValue): boolean {
+export function hasKey(map: AnyMap, key: CelValue): boolean {
   return lookup(map, key) !== undefined
 }
 

@@ -284,9 +284,9 @@ class Checker {
     this.#expect(expr.test, types.boolType)
     const yes = this.check(expr.yes)
     const no = this.check(expr.no)
-    if (yes.kind === 'dyn' || no.kind === 'dyn') return types.dynType
-    if (this.#unifier.attempt(() => this.#unifier.assign(yes, no))) return yes
-    if (this.#unifier.attempt(() => this.#unifier.assign(no, yes))) return no
+    const joined = this.#unifier.join(yes, no)
+    const isDynamic = yes.kind === 'dyn' || no.kind === 'dyn'
+    if (joined.kind !== 'dyn' || isDynamic) return joined
     return this.#noOverload(expr, '_?_:_', [types.boolType, yes, no])
   }
 

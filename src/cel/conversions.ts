@@ -5,8 +5,8 @@ import { durationText, timestampText } from './moment-text.ts'
 import { doubleValue, intOverflow, isDouble, isInt, toDouble, toInt, toUint, uintOverflow } from './numbers.ts'
 import type { CelInt } from './numbers.ts'
 import { traceSeconds } from './calendar-trace.ts'
-import { CelDouble, CelUint } from './values.ts'
-import type { CelValue } from './values.ts'
+import { CelUint } from './values.ts'
+import type { CelDouble, CelValue } from './values.ts'
 
 const twoTo63 = 2 ** 63
 const twoTo64 = 2 ** 64

@@ -1,10 +1,28 @@
 import { createEnvironment } from './environment.ts'
 import type { Environment } from './environment.ts'
+import { cleanerLibrary } from './libraries/cleaner.ts'
+import { kubernetesListsLibrary, listsLibrary, setsLibrary } from './libraries/collections.ts'
+import { bindingsLibrary, comprehensionsLibrary, encodersLibrary } from './libraries/encoders.ts'
+import { mathLibrary } from './libraries/math.ts'
+import { optionalsLibrary } from './libraries/optionals.ts'
 import { standardLibrary } from './libraries/standard.ts'
+import { stringsLibrary } from './libraries/strings.ts'
 import type { Type } from './types.ts'
 
-const kubernetesLibraries = [standardLibrary]
-const cleanerLibraries = [...kubernetesLibraries]
+/** The language and cel-go's extensions of it. */
+export const extensionLibraries = [
+  standardLibrary,
+  optionalsLibrary,
+  stringsLibrary,
+  bindingsLibrary,
+  comprehensionsLibrary,
+  mathLibrary,
+  encodersLibrary,
+  setsLibrary,
+  listsLibrary,
+]
+const kubernetesLibraries = [...extensionLibraries, kubernetesListsLibrary]
+const cleanerLibraries = [...kubernetesLibraries, cleanerLibrary]
 
 /** What expressions in Kubernetes' own API may use, as of version 1.34. */
 export function kubernetesEnvironment(variables: Readonly<Record<string, Type>>): Environment {

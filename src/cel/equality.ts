@@ -4,6 +4,7 @@ import { entriesOf, isMap, lookup, sizeOf } from './maps.ts'
 import type { AnyMap } from './maps.ts'
 import { CelDuration, CelTimestamp } from './moments.ts'
 import { numericValue } from './numbers.ts'
+import { comparableNumbers } from './ordering.ts'
 import { CelOpaque, CelOptional, CelType } from './values.ts'
 import type { CelValue } from './values.ts'
 
@@ -17,18 +18,16 @@ export function isEqual(frame: Frame, a: CelValue, b: CelValue): boolean {
   if (a === b && typeof a !== 'object') return !Number.isNaN(a)
   if (a === null || b === null) return a === b
   if (typeof a === 'boolean' || typeof b === 'boolean' || typeof b === 'string') return false
-  const left = numericValue(a)
-  if (left !== undefined) return isSameNumber(left, numericValue(b))
+  if (numericValue(a) !== undefined) return isSameNumber(comparableNumbers(a, b))
   if (Array.isArray(a)) return Array.isArray(b) && areEqualLists(frame, a, b)
   if (a instanceof CelBox && !isMap(a)) return areEqualBoxes(frame, a, b)
   if (a instanceof Uint8Array) return b instanceof Uint8Array && areEqualBytes(frame, a, b)
   return isMap(a) && isMap(b) && areEqualMaps(frame, a, b)
 }
 
-function isSameNumber(a: number | bigint, b: number | bigint | undefined): boolean {
+function isSameNumber(pair: readonly [number | bigint, number | bigint] | undefined): boolean {
   // Loose on purpose: a bigint and a number are equal when they are the same number.
-  // eslint-disable-next-line eqeqeq
-  return b !== undefined && a == b
+  return pair !== undefined && pair[0] == pair[1]
 }
 
 function areEqualLists(frame: Frame, a: readonly CelValue[], b: readonly CelValue[]): boolean {

@@ -19,9 +19,14 @@ export function toJson(value: CelValue): Json {
   if (Array.isArray(value)) return value.map(toJson)
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
   if (value instanceof CelMap || isJsonMap(value)) {
-    return Object.fromEntries(Array.from(entriesOf(value), ([key, entry]) => [String(toJson(key)), toJson(entry)]))
+    return Object.fromEntries(Array.from(entriesOf(value), ([key, entry]) => [keyText(key), toJson(entry)]))
   }
   return fromBox(value)
+}
+
+function keyText(key: CelValue): string {
+  const json = toJson(key)
+  return typeof json === 'string' ? json : JSON.stringify(json)
 }
 
 function fromBox(value: CelValue): Json {

@@ -2,7 +2,7 @@ import { noSuchOverload } from './errors.ts'
 import type { CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
 import { CelDuration, CelTimestamp } from './moments.ts'
-import { numericValue } from './numbers.ts'
+import { isDouble, numericValue } from './numbers.ts'
 import type { CelValue } from './values.ts'
 
 /** Below, equal or above zero as `a` is before, with or after `b`; NaN when a number is; an error across types. */
@@ -60,6 +60,14 @@ function isMoment(value: CelValue): value is CelTimestamp | CelDuration {
   return value instanceof CelTimestamp || value instanceof CelDuration
 }
 
+/** Numbers as they are compared: an int or uint beside a double is taken as a double, precision lost or not. */
+export function comparableNumbers(a: CelValue, b: CelValue): readonly [number | bigint, number | bigint] | undefined {
+  const left = numericValue(a)
+  const right = numericValue(b)
+  if (left === undefined || right === undefined) return undefined
+  return isDouble(a) || isDouble(b) ? [Number(left), Number(right)] : [left, right]
+}
+
 function compareSimple(frame: Frame, a: CelValue, b: CelValue): number | undefined {
   if (typeof a === 'string' && typeof b === 'string') {
     frame.chargeText(Math.min(a.length, b.length))
@@ -70,9 +78,8 @@ function compareSimple(frame: Frame, a: CelValue, b: CelValue): number | undefin
     frame.chargeText(Math.min(a.length, b.length))
     return Buffer.compare(a, b)
   }
-  const left = numericValue(a)
-  const right = numericValue(b)
-  return left === undefined || right === undefined ? undefined : compareNumbers(left, right)
+  const pair = comparableNumbers(a, b)
+  return pair && compareNumbers(...pair)
 }
 
 function compareNumbers(a: number | bigint, b: number | bigint): number {

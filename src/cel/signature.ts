@@ -61,8 +61,7 @@ export function parseType(text: string): Type {
 const opaqueNames = /^(?:net\.IP|net\.CIDR|kubernetes\.\w+|vtex\.Pair)$/
 
 function receiverType(text: string): Type | undefined {
-  const isType =
-    Object.hasOwn(simpleTypes, text) || /^[A-Z]$/.test(text) || /\)$|^(?:list|map|optional|type)$/.test(text)
+  const isType = Object.hasOwn(simpleTypes, text) || /^[A-Z]$/.test(text) || text.endsWith(')')
   return isType || opaqueNames.test(text) ? parseType(text) : undefined
 }
 

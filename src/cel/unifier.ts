@@ -56,8 +56,20 @@ export class Unifier {
   /** The type that holds both; dyn when they have nothing in common. */
   join(a: Type, b: Type): Type {
     if (a.kind === 'dyn' || b.kind === 'dyn') return dynType
-    if (this.attempt(() => this.assign(a, b))) return a
-    return this.attempt(() => this.assign(b, a)) ? b : dynType
+    const isCommon = this.attempt(() => this.assign(a, b)) || this.attempt(() => this.assign(b, a))
+    return isCommon ? this.#general(this.resolve(a), this.resolve(b)) : dynType
+  }
+
+  /** Of two types that fit each other the one that says less, part by part. */
+  #general(a: Type, b: Type): Type {
+    if (a.kind === 'dyn' || b.kind === 'dyn') return dynType
+    if (a.kind === 'null' && b.kind !== 'null') return b
+    if (a.kind === 'list' && b.kind === 'list') return listType(this.#general(a.element, b.element))
+    if (a.kind === 'map' && b.kind === 'map')
+      return mapType(this.#general(a.key, b.key), this.#general(a.value, b.value))
+    if (a.kind === 'optional' && b.kind === 'optional') return optionalType(this.#general(a.of, b.of))
+    if (a.kind !== 'opaque' || b.kind !== 'opaque') return a
+    return { ...a, parameters: a.parameters.map((part, index) => this.#general(part, b.parameters[index] ?? part)) }
   }
 
   #assignParts(to: Type, from: Type): boolean {
