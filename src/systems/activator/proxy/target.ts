@@ -129,7 +129,7 @@ export class Target {
 
   wait(waiter: Waiter): void {
     this.waiters.add(waiter)
-    this.nudge()
+    this.dispatch()
   }
 
   /** Lets waiting requests go on, oldest first, as far as connections allow. */

@@ -1,0 +1,256 @@
+import { describe, expect, it } from 'vitest'
+import { cell, inFlightOf } from './counters.ts'
+import { aRoute, eventually, rawClient, roundTrip, startBackend, startEcho, startProxy } from './testing.ts'
+
+const get = 'GET / HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n'
+const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
+
+describe('a cold request', () => {
+  it('waits, wakes its workload once however many wait, and is told that it was cold', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    const answers = Array.from({ length: 300 }, () => roundTrip(it.port, `${get}\r\n`))
+    await eventually(() => it.proxy.loadOf('t').waiting === 300)
+    expect(it.woken).toEqual(['t'])
+    expect(inFlightOf(it.proxy.counters.slot(0))).toBe(300)
+    it.warm(pod.address)
+    for (const answer of await Promise.all(answers)) expect(answer).toMatch(/200 OK[^]*X-Cold-Start: \d+\r\n/)
+    const cells = it.proxy.counters.slot(0)
+    expect([inFlightOf(cells), cells[cell.waiting], cells[cell.coldStarts]]).toEqual([0, 0, 300])
+    expect(await roundTrip(it.port, `${get}\r\n`)).not.toContain('X-Cold-Start')
+  })
+
+  it('gets no cold-start header where that is switched off', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({ coldStartHeader: false })
+    const answer = roundTrip(it.port, `${get}\r\n`)
+    await eventually(() => it.woken.length > 0)
+    it.warm(pod.address)
+    expect(await answer).not.toContain('X-Cold-Start')
+  })
+
+  it('frees its place when its client leaves', async () => {
+    await using it = await startProxy()
+    const client = rawClient(it.port)
+    client.send(`${get}\r\n`)
+    await eventually(() => it.proxy.loadOf('t').waiting === 1)
+    client.socket.destroy()
+    await eventually(() => it.proxy.loadOf('t').waiting === 0)
+    const cells = it.proxy.counters.slot(0)
+    expect([inFlightOf(cells), cells[cell.waiting], cells[cell.clientLeft]]).toEqual([0, 0, 1])
+  })
+
+  it('is told 504 at its own deadline, and the pod never sees it', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({ readinessTimeoutMs: 1 })
+    expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 504[^]*Retry-After: 1\r\n/)
+    it.warm(pod.address)
+    expect(pod.received).toEqual([])
+  })
+
+  it('is refused at once when too many wait on its route', async () => {
+    await using it = await startProxy({ maxWaiting: 2 })
+    it.proxy.setRoute(aRoute({ id: 'other', slot: 1, hosts: ['other.test'] }))
+    using first = rawClient(it.port)
+    using second = rawClient(it.port)
+    first.send(`${get}\r\n`)
+    second.send(`${get}\r\n`)
+    await eventually(() => it.proxy.loadOf('t').waiting === 2)
+    expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 503[^]*queue-full[^]*Retry-After/)
+    using third = rawClient(it.port)
+    third.send('GET / HTTP/1.1\r\nHost: other.test\r\n\r\n')
+    await eventually(() => it.proxy.loadOf('t').waiting === 3)
+  })
+
+  it('is refused when too many wait in all, by count or by bytes', async () => {
+    await using byCount = await startProxy({}, { maxWaiting: 0 })
+    expect(await roundTrip(byCount.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 503/)
+    await using byBytes = await startProxy({}, { maxWaitingBytes: 10 })
+    expect(await roundTrip(byBytes.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 503/)
+  })
+
+  it('is refused with the reason when the workload cannot be woken', async () => {
+    await using it = await startProxy()
+    const answer = roundTrip(it.port, `${get}\r\n`)
+    await eventually(() => it.woken.length > 0)
+    it.proxy.setTarget('t', { is: 'refusing', because: 'wake-denied', retryAfterSeconds: 7 })
+    expect(await answer).toMatch(/^HTTP\/1.1 503[^]*wake-denied[^]*Retry-After: 7/)
+    expect(await roundTrip(it.port, `${get}\r\n`)).toContain('wake-denied')
+    expect(it.woken).toEqual(['t'])
+  })
+
+  it('is refused when its route is removed while it waits', async () => {
+    await using it = await startProxy()
+    const answer = roundTrip(it.port, `${get}\r\n`)
+    await eventually(() => it.woken.length > 0)
+    it.proxy.removeRoute('r')
+    expect(await answer).toMatch(/^HTTP\/1.1 503[^]*route-gone/)
+    expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 404/)
+  })
+
+  it('goes to the fallback when its workload is not ready in time', async () => {
+    await using spare = await startEcho()
+    await using it = await startProxy({ readinessTimeoutMs: 1, fallback: spare.address })
+    expect(await roundTrip(it.port, `${get}\r\n`)).toContain('200 OK')
+    expect(spare.received).toHaveLength(1)
+  })
+
+  it('is not disturbed by news of another workload', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    it.proxy.setRoute(aRoute({ id: 'other', target: 'u', slot: 1, hosts: ['other.test'] }))
+    using client = rawClient(it.port)
+    client.send(`${get}\r\n`)
+    await eventually(() => it.woken.length > 0)
+    it.proxy.setTarget('u', { is: 'warm', endpoints: [pod.address] })
+    expect(it.proxy.loadOf('t').waiting).toBe(1)
+  })
+})
+
+describe('a body that arrives while its request waits', () => {
+  it('is taken in only up to the bound, then streamed', async () => {
+    const size = 16_000_000
+    let head = ''
+    await using pod = await startBackend((text, socket) => {
+      head ||= text.slice(0, text.indexOf('\r\n\r\n') + 4)
+      if (socket.bytesRead === head.length + size) socket.write(ok)
+    })
+    await using it = await startProxy({}, { holdBytes: 65_536 })
+    using client = rawClient(it.port)
+    client.send(`POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: ${size}\r\nConnection: close\r\n\r\n`)
+    client.socket.write(Buffer.alloc(size, 'x'))
+    await eventually(() => it.woken.length > 0)
+    await eventually(() => client.socket.bytesWritten > 65_536)
+    // What the kernel's own buffers take is not ours; what is left in this process is most of the body.
+    expect(client.socket.writableLength).toBeGreaterThan(size / 2)
+    it.warm(pod.address)
+    expect(await client.closed()).toContain('200 OK')
+  })
+
+  it('is not asked for before there is someone to read it', async () => {
+    await using pod = await startBackend((text, socket) =>
+      text.endsWith('body!') ? socket.write(ok) : socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
+    )
+    await using it = await startProxy()
+    using client = rawClient(it.port)
+    client.send(
+      'POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n',
+    )
+    await eventually(() => it.woken.length > 0)
+    expect(client.text).toBe('')
+    it.warm(pod.address)
+    await client.until((text) => text.includes('100 Continue'))
+    client.send('body!')
+    expect(await client.closed()).toContain('200 OK')
+  })
+
+  it('is left unread when the time is up: 504 and the connection closes', async () => {
+    await using it = await startProxy({ readinessTimeoutMs: 1 })
+    const request = 'POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n'
+    expect(await roundTrip(it.port, request)).toMatch(/^HTTP\/1.1 504[^]*Connection: close/)
+  })
+})
+
+describe('draining', () => {
+  it('holds new requests and closes idle connections, until told otherwise', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    it.warm(pod.address)
+    using client = rawClient(it.port)
+    client.send('GET /1 HTTP/1.1\r\nHost: app.test\r\n\r\n')
+    await client.until((text) => text.includes('GET /1'))
+    it.proxy.setTarget('t', { is: 'draining' })
+    await eventually(() => pod.sockets[0]!.destroyed || pod.sockets[0]!.readableEnded)
+    client.send('GET /2 HTTP/1.1\r\nHost: app.test\r\n\r\n')
+    await eventually(() => it.proxy.loadOf('t').waiting === 1)
+    expect(it.woken).toEqual([])
+    it.warm(pod.address)
+    await client.until((text) => text.includes('GET /2'))
+  })
+
+  it('turns into a wake for whoever came meanwhile', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    it.warm(pod.address)
+    it.proxy.setTarget('t', { is: 'draining' })
+    const answer = roundTrip(it.port, `${get}\r\n`)
+    await eventually(() => it.proxy.loadOf('t').waiting === 1)
+    it.proxy.setTarget('t', { is: 'cold' })
+    await eventually(() => it.woken.length === 1)
+    it.warm(pod.address)
+    expect(await answer).toContain('200 OK')
+  })
+
+  it('lets what is in flight end', async () => {
+    let finish = () => {}
+    await using pod = await startBackend((_, socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab')
+      finish = () => void socket.write('cd')
+    })
+    await using it = await startProxy()
+    it.warm(pod.address)
+    using client = rawClient(it.port)
+    client.send('GET / HTTP/1.1\r\nHost: app.test\r\n\r\n')
+    await client.until((text) => text.endsWith('ab'))
+    it.proxy.setTarget('t', { is: 'draining' })
+    expect(it.proxy.loadOf('t').busy).toBe(1)
+    finish()
+    await client.until((text) => text.endsWith('abcd'))
+    expect(it.proxy.loadOf('t').busy).toBe(0)
+  })
+})
+
+describe('probes', () => {
+  it.each(['kube-probe/1.33', 'GoogleHC/1.0', 'ELB-HealthChecker/2.0'])('%s neither wakes nor waits', async (agent) => {
+    await using it = await startProxy()
+    expect(await roundTrip(it.port, `${get}User-Agent: ${agent}\r\n\r\n`)).toMatch(/^HTTP\/1.1 200/)
+    expect(it.woken).toEqual([])
+  })
+
+  it('of a configured path are answered as configured while it sleeps, and by the pod while it is awake', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({ probePaths: ['/health'], probeStatus: 503 })
+    const probe = 'GET /health HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n'
+    expect(await roundTrip(it.port, probe)).toMatch(/^HTTP\/1.1 503/)
+    expect(it.woken).toEqual([])
+    it.warm(pod.address)
+    expect(await roundTrip(it.port, probe)).toContain('GET /health')
+  })
+})
+
+describe('a browser', () => {
+  const navigation = `${get}Accept: text/html,*/*;q=0.8\r\nSec-Fetch-Mode: navigate\r\n\r\n`
+
+  it('gets a page that reloads itself, where the route says so', async () => {
+    await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 1 })
+    const text = await roundTrip(it.port, navigation)
+    expect(text).toMatch(/^HTTP\/1.1 503[^]*Content-Type: text\/html[^]*http-equiv="refresh"/)
+    expect(it.woken).toEqual(['t'])
+  })
+
+  it.each([
+    ['an asset', 'Accept: image/avif,*/*\r\nSec-Fetch-Mode: no-cors\r\n'],
+    ['a script that asks for HTML', 'Accept: text/html\r\nSec-Fetch-Mode: cors\r\n'],
+    ['a program', 'Accept: */*\r\n'],
+  ])('never gets it for %s', async (_, fields) => {
+    await using pod = await startEcho()
+    await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 0 })
+    using client = rawClient(it.port)
+    client.send(`${get}${fields}\r\n`)
+    await eventually(() => it.woken.length > 0)
+    // A navigation beside it has had its page: time enough for this one to have been mistaken.
+    await roundTrip(it.port, navigation)
+    expect(client.text).toBe('')
+    it.warm(pod.address)
+    expect(await client.closed()).toContain('200 OK')
+  })
+
+  it('is held where the route does not say so', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({}, { waitingPageAfterMs: 0 })
+    const answer = roundTrip(it.port, navigation)
+    await eventually(() => it.woken.length > 0)
+    it.warm(pod.address)
+    expect(await answer).toContain('200 OK')
+  })
+})
