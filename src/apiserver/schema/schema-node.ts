@@ -3,6 +3,7 @@ export type SchemaNode = ScalarNode | MapNode | ListNode | AnyNode
 
 export interface ScalarNode {
   readonly is: 'scalar'
+  readonly scalar: 'string' | 'numeric' | 'boolean' | 'untyped'
 }
 
 /** A struct (fields are named), a map (all values alike), or both. */
@@ -33,7 +34,12 @@ export interface AnyNode {
   readonly is: 'any'
 }
 
-export const scalarNode: ScalarNode = { is: 'scalar' }
+export const scalarNodes = {
+  string: { is: 'scalar', scalar: 'string' },
+  numeric: { is: 'scalar', scalar: 'numeric' },
+  boolean: { is: 'scalar', scalar: 'boolean' },
+  untyped: { is: 'scalar', scalar: 'untyped' },
+} as const satisfies Record<string, ScalarNode>
 export const anyNode: AnyNode = { is: 'any' }
 export const anyMap: MapNode = { is: 'map', isAtomic: false, field: () => undefined, element: anyNode }
 export const anyList: ListNode = { is: 'list', relation: 'atomic', keys: [], element: anyNode }
@@ -42,7 +48,7 @@ export const anyList: ListNode = { is: 'list', relation: 'atomic', keys: [], ele
 export function resolveNode(node: SchemaNode, value: unknown): ScalarNode | MapNode | ListNode {
   if (node.is !== 'any') return node
   if (Array.isArray(value)) return anyList
-  return typeof value === 'object' && value !== null ? anyMap : scalarNode
+  return typeof value === 'object' && value !== null ? anyMap : scalarNodes.untyped
 }
 
 /** The node of a field of an object. */

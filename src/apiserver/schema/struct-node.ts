@@ -1,5 +1,6 @@
-import { anyNode, scalarNode, type FieldNode, type MapNode, type SchemaNode } from './schema-node.ts'
-import type { Field, StructType, TypeExpression } from './type-table.ts'
+import { anyNode, scalarNodes, type FieldNode, type MapNode, type SchemaNode } from './schema-node.ts'
+import type { Field, Scalar, StructType, TypeExpression } from './type-table.ts'
+import { zeroValue } from './zero-values.ts'
 
 /** A built-in type as merging sees it. */
 export function structNode(struct: StructType, isAtomic = struct.isAtomic): SchemaNode {
@@ -30,7 +31,13 @@ const atomic = new WeakMap<StructType, SchemaNode>()
 
 function fieldNode(field: Field): FieldNode {
   const node = nodeOf(field.type, field)
-  return field.default === undefined ? { node } : { node, default: field.default }
+  const value = field.default ?? unsaid(field)
+  return value === undefined ? { node } : { node, default: value }
+}
+
+/** What a field that is always written holds when a client leaves it out. */
+function unsaid({ type, isPointer, omitEmpty }: Field): unknown {
+  return type.is === 'scalar' && !isPointer && !omitEmpty ? (zeroValue(type) ?? undefined) : undefined
 }
 
 function nodeOf(type: TypeExpression, field: Field | undefined): SchemaNode {
@@ -52,16 +59,28 @@ function nodeOf(type: TypeExpression, field: Field | undefined): SchemaNode {
         element: nodeOf(type.of, undefined),
       }
     case 'scalar':
-      return openScalars.has(type.scalar) ? anyNode : scalarNode
+      return scalarNode(type.scalar)
   }
 }
 
-const openScalars = new Set([
-  'RawExtension',
-  'JSON',
-  'FieldsV1',
-  'Strings',
-  'SchemaOrArray',
-  'SchemaOrBool',
-  'SchemaOrStrings',
-])
+function scalarNode(scalar: Scalar): SchemaNode {
+  switch (scalar) {
+    case 'string':
+    case 'bytes':
+      return scalarNodes.string
+    case 'bool':
+      return scalarNodes.boolean
+    case 'int32':
+    case 'int64':
+    case 'double':
+      return scalarNodes.numeric
+    case 'Time':
+    case 'MicroTime':
+    case 'Duration':
+    case 'Quantity':
+    case 'IntOrString':
+      return scalarNodes.untyped
+    default:
+      return anyNode
+  }
+}

@@ -1,6 +1,6 @@
 import type { GroupVersionKind } from '../../../kube/object.ts'
 import type { ObjectSchema } from '../object-schema.ts'
-import { anyNode, scalarNode, type FieldNode, type MapNode, type SchemaNode } from '../schema-node.ts'
+import { anyNode, scalarNodes, type FieldNode, type MapNode, type SchemaNode } from '../schema-node.ts'
 import { structNode } from '../struct-node.ts'
 import { structType } from '../type-table.ts'
 import type { StructuralSchema } from './structural-schema.ts'
@@ -27,8 +27,12 @@ function nodeOf(schema: StructuralSchema, isOpen: boolean): SchemaNode {
     case undefined:
     case '':
       return anyNode
+    case 'string':
+      return schema.format && schema.format !== 'byte' ? scalarNodes.untyped : scalarNodes.string
+    case 'boolean':
+      return scalarNodes.boolean
     default:
-      return scalarNode
+      return scalarNodes.numeric
   }
 }
 
@@ -63,8 +67,8 @@ function elementOf(
 function resourceFields(): [string, FieldNode][] {
   const meta = structType('meta/v1.ObjectMeta')
   return [
-    ['apiVersion', { node: scalarNode }],
-    ['kind', { node: scalarNode }],
+    ['apiVersion', { node: scalarNodes.string }],
+    ['kind', { node: scalarNodes.string }],
     ['metadata', { node: meta ? structNode(meta) : anyNode }],
   ]
 }

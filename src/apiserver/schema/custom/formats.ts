@@ -67,7 +67,7 @@ function isMac(text: string): boolean {
 }
 
 function isRequestUri(text: string): boolean {
-  if (text.startsWith('/')) return !/[\s\u0000-\u001f]/u.test(text)
+  if (text.startsWith('/')) return !/\s/u.test(text)
   return /^[a-zA-Z][a-zA-Z0-9+.-]*:/.test(text) && URL.canParse(text)
 }
 
@@ -82,14 +82,19 @@ function isHostname(text: string): boolean {
 function isIsbn10(text: string): boolean {
   const digits = text.replaceAll(/[\s-]/g, '')
   if (!/^\d{9}[\dX]$/.test(digits)) return false
-  const sum = Array.from(digits).reduce((total, digit, index) => total + (index + 1) * (digit === 'X' ? 10 : Number(digit)), 0)
+  const sum = Array.from(digits).reduce(
+    (total, digit, index) => total + (index + 1) * (digit === 'X' ? 10 : Number(digit)),
+    0,
+  )
   return sum % 11 === 0
 }
 
 function isIsbn13(text: string): boolean {
   const digits = text.replaceAll(/[\s-]/g, '')
   if (!/^\d{13}$/.test(digits)) return false
-  return Array.from(digits).reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0) % 10 === 0
+  return (
+    Array.from(digits).reduce((total, digit, index) => total + Number(digit) * (index % 2 === 0 ? 1 : 3), 0) % 10 === 0
+  )
 }
 
 function isCreditCard(text: string): boolean {
@@ -100,9 +105,11 @@ function isCreditCard(text: string): boolean {
     )
   )
     return false
-  const sum = Array.from(digits).toReversed().reduce((total, digit, index) => {
-    const value = Number(digit) * (index % 2 === 0 ? 1 : 2)
-    return total + (value > 9 ? value - 9 : value)
-  }, 0)
+  const sum = Array.from(digits)
+    .toReversed()
+    .reduce((total, digit, index) => {
+      const value = Number(digit) * (index % 2 === 0 ? 1 : 2)
+      return total + (value > 9 ? value - 9 : value)
+    }, 0)
   return sum % 10 === 0
 }

@@ -1,8 +1,10 @@
-import { apiVersionOf, kindOf, type KubeObject } from '../../../kube/object.ts'
+import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
+import { decodeStruct } from '../decode-struct.ts'
 import type { ObjectSchema } from '../object-schema.ts'
 import { isRecord } from '../set-own.ts'
+import { typedFaults } from './check-typed.ts'
 import { conflictError } from './conflict-error.ts'
 import { fieldSetOf, removeFields } from './extract.ts'
 import { FieldSet } from './field-set.ts'
@@ -10,7 +12,6 @@ import { allowedByLastApplied, renewLastApplied } from './last-applied.ts'
 import { decodeManagers, managerId, type Manager, type Managers } from './managers.ts'
 import { merge } from './merge.ts'
 import { comparisons, conflictsOf, fieldsOfPaths, release, unowned, type SchemaOf } from './ownership.ts'
-import { ItemError } from './path-element.ts'
 import { emptyObject, track, withManagers, withoutManagers, type TrackedWrite } from './track-update.ts'
 
 /** A server-side apply. */
@@ -29,16 +30,7 @@ export interface Apply extends TrackedWrite {
  */
 export function apply(request: Apply): KubeObject {
   checkApplied(request)
-  try {
-    return renewLastApplied(applyChecked(request), request)
-  } catch (error) {
-    if (!(error instanceof ItemError)) throw error
-    throw new StatusError(
-      'InternalError',
-      `failed to create typed patch object (${describe(request)}): ${error.message}`,
-      { cause: error },
-    )
-  }
+  return renewLastApplied(applyChecked(request), request)
 }
 
 function applyChecked(request: Apply): KubeObject {
@@ -67,7 +59,12 @@ function applyChecked(request: Apply): KubeObject {
   release(managers, id, compareAt)
   const isNoop = deepEqual(live, pruned)
   settle(managers, id, isNoop ? last?.time : request.now)
-  return withManagers(isNoop ? live : pruned, managers)
+  return withManagers(isNoop ? live : normalised(pruned, schema), managers)
+}
+
+/** What Go would keep of the merged object: nulls and empty lists of built-in kinds go. */
+function normalised(object: KubeObject, { struct }: ObjectSchema): KubeObject {
+  return struct ? (decodeStruct(object, struct, []) as unknown as KubeObject) : object
 }
 
 /** Gives the writer's entry its time, without the fields nobody owns; an entry that owns nothing goes. */
@@ -131,23 +128,17 @@ function named(value: unknown, { root }: ObjectSchema): FieldSet {
 }
 
 function checkApplied({ schema, applied }: Apply): void {
-  const { gvk } = schema
-  const sent = kindOf(applied)
-  if (apiVersionOf(sent) !== apiVersionOf(gvk)) {
-    throw new StatusError(
-      'BadRequest',
-      `Incorrect version specified in apply patch. Specified patch version: ${apiVersionOf(sent)}, expected: ${apiVersionOf(gvk)}`,
-    )
-  }
-  if (sent.kind !== gvk.kind) {
-    throw new StatusError('BadRequest', `invalid object type: ${apiVersionOf(sent)}, Kind=${sent.kind}`)
+  const { gvk, root } = schema
+  const kind = `${applied.apiVersion}, Kind=${applied.kind}`
+  if (applied.apiVersion !== apiVersionOf(gvk) || applied.kind !== gvk.kind) {
+    throw new StatusError('BadRequest', `invalid object type: ${kind}`)
   }
   if (isRecord(applied.metadata) && applied.metadata.managedFields != null) {
     throw new StatusError('BadRequest', 'metadata.managedFields must be nil')
   }
-}
-
-function describe({ applied, schema }: Apply): string {
+  const faults = typedFaults(applied, root)
+  if (faults.length === 0) return
   const { namespace = '', name = '' } = applied.metadata ?? {}
-  return `${namespace}/${name}; ${apiVersionOf(schema.gvk)}, Kind=${schema.gvk.kind}`
+  const what = faults.length === 1 ? faults[0] : ['errors:', ...faults.map((fault) => `  ${fault}`)].join('\n')
+  throw new StatusError('BadRequest', `failed to create typed patch object (${namespace}/${name}; ${kind}): ${what}`)
 }

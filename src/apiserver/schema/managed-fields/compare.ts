@@ -1,5 +1,5 @@
 import { deepEqual } from '../../../kube/patch.ts'
-import { childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../schema-node.ts'
+import { anyMap, childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../schema-node.ts'
 import { isRecord } from '../set-own.ts'
 import { FieldSetBuilder, type FieldSet } from './field-set.ts'
 import { itemElement, type PathElement } from './path-element.ts'
@@ -28,7 +28,7 @@ class CompareWalk {
     if (before === after) return
     const shape = resolveNode(node, after ?? before)
     if (node.is === 'any' && before != null && after != null && resolveNode(node, before).is !== shape.is) {
-      return this.#leaf(before, after)
+      return this.#reshaped(before, after)
     }
     if (shape.is === 'map' && !shape.isAtomic && (hasFields(before) || hasFields(after))) {
       this.#fields(before, after, shape)
@@ -37,6 +37,13 @@ class CompareWalk {
     } else return this.#leaf(before, after)
     if (before === undefined) this.added.insert(this.#path)
     else if (after === undefined) this.removed.insert(this.#path)
+  }
+
+  /** A value of no fixed type that was an object and is none now, or the other way round. */
+  #reshaped(before: unknown, after: unknown): void {
+    if (hasFields(before)) this.#fields(before, undefined, anyMap)
+    if (hasFields(after)) this.#fields(undefined, after, anyMap)
+    if (!hasFields(before) || !hasFields(after)) this.modified.insert(this.#path)
   }
 
   #leaf(before: unknown, after: unknown): void {

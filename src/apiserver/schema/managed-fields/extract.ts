@@ -1,6 +1,6 @@
 import { childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../schema-node.ts'
 import { isRecord, setOwn } from '../set-own.ts'
-import { FieldSetBuilder, FieldSet } from './field-set.ts'
+import { FieldSetBuilder, type FieldSet } from './field-set.ts'
 import { itemElement, type PathElement } from './path-element.ts'
 
 /** The paths a configuration mentions: leaves, list items, map entries and empty objects. */
@@ -10,7 +10,7 @@ export function fieldSetOf(value: unknown, node: SchemaNode): FieldSet {
   return builder.set
 }
 
-/** The value without what is in the set; undefined when nothing is left. Structures that become empty go too. */
+/** The value without what is in the set; undefined when nothing is left. A field whose value became empty is null. */
 export function removeFields(value: unknown, toRemove: FieldSet, node: SchemaNode): unknown {
   const shape = resolveNode(node, value)
   if (shape.is === 'map' && isRecord(value)) {
@@ -76,8 +76,7 @@ function removeFromMap(value: Record<string, unknown>, toRemove: FieldSet, node:
     if (toRemove.members.has(element)) continue
     const deeper = toRemove.children.get(element)
     const rest = deeper ? removeFields(value[name], deeper, childNode(node, name)) : value[name]
-    if (rest === undefined) continue
-    setOwn(result, name, rest)
+    setOwn(result, name, rest ?? null)
     size++
   }
   return size > 0 ? result : undefined

@@ -49,9 +49,8 @@ export class FieldSet {
   }
 
   has(path: readonly PathElement[]): boolean {
-    let at: FieldSet | undefined = this
-    for (const element of path.slice(0, -1)) at = at?.children.get(element)
-    return at?.members.has(path.at(-1) ?? '') === true
+    const [first = '', ...rest] = path
+    return rest.length === 0 ? this.members.has(first) : this.children.get(first)?.has(rest) === true
   }
 
   union(other: FieldSet): FieldSet {
