@@ -108,6 +108,11 @@ export class Door {
     return doorStateOf(this.#switches.get(sojournNamespace, doorStateName))
   }
 
+  /** Whether `depart` would let it leave now, budget aside. Writes nothing. */
+  async peek(request: DepartRequest): Promise<DepartResult | { readonly result: 'may-leave' }> {
+    return this.#judge(request, await request.subject.read())
+  }
+
   /** Lets something leave, if every rule allows it. May be called again after a crash at any point. */
   async depart(request: DepartRequest): Promise<DepartResult> {
     const result = await this.#depart(request)
@@ -126,23 +131,28 @@ export class Door {
   }
 
   async #depart(request: DepartRequest): Promise<DepartResult> {
-    const { subject, uid, resourceVersion, schedules = [] } = request
-    const now = this.#ports.clock.now()
+    const { subject } = request
     const object = await subject.read()
-    const verdict = judge({
+    const verdict = this.#judge(request, object)
+    if (verdict.result !== 'may-leave') return verdict
+    if (!object) return { result: 'gone' }
+    return (await this.#overBudget(subject, this.#ports.clock.now())) ?? this.#let(request, object)
+  }
+
+  #judge(request: DepartRequest, object: KubeObject | undefined): ReturnType<typeof judge> {
+    const { subject, uid, resourceVersion, schedules = [], dryRun = false } = request
+    return judge({
       object,
       uid,
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       protections: this.#protections(subject, object),
       state: this.state,
-      dryRun: this.#dryRun || (request.dryRun ?? false),
+      dryRun: this.#dryRun || dryRun,
       schedules: schedules.map((name) =>
         isCurrent(this.#schedules) ? this.#schedules.get('', name)?.spec : undefined,
       ),
-      now,
+      now: this.#ports.clock.now(),
     })
-    if (verdict.result !== 'may-leave' || !object) return verdict.result === 'may-leave' ? { result: 'gone' } : verdict
-    return (await this.#overBudget(subject, now)) ?? this.#let(request, object)
   }
 
   /** Record, then delete, then say so. */

@@ -1,0 +1,142 @@
+import { defineKind, type ObjectOf } from './define-kind.ts'
+import {
+  anything,
+  boolean,
+  conditions,
+  integer,
+  labelSelector,
+  list,
+  mapOf,
+  object,
+  oneOf,
+  optional,
+  string,
+  time,
+  type Static,
+} from './schema.ts'
+
+const reference = object({
+  apiGroup: optional(string({ description: 'The kind’s group; absent for the core group.' })),
+  version: optional(string({ description: 'The kind’s version, with apiGroup.' })),
+  apiVersion: optional(string({ description: 'Group and version in one, instead of apiGroup and version.' })),
+  kind: string({ minLength: 1, description: 'In any case: service, Service.' }),
+  name: optional(string({ minLength: 1, description: 'One object by its name.' })),
+  matchLabels: optional(mapOf(string(), { description: 'All objects with these labels, instead of one by name.' })),
+  labelSelector: optional(labelSelector({ description: 'The same, with expressions.' })),
+})
+
+const helmRelease = {
+  release: optional(string({ maxLength: 53, description: 'The name of a release in this namespace.' })),
+  delete: optional(boolean({ description: 'Uninstall it. Defaults to false.' })),
+  driver: optional(
+    oneOf(['secret', 'configmap'], { description: 'Where the release is recorded. Defaults to secret.' }),
+  ),
+  disableHooks: optional(boolean({ description: 'Run no delete hooks. Defaults to false.' })),
+  timeout: optional(string({ description: 'How long each hook may take. Defaults to 5m.' })),
+}
+
+const spec = object({
+  ttl: string({ description: 'How long after its creation this Cleaner starts to look: 90m, 360h, 15d, 2w.' }),
+  retry: optional(
+    object({
+      period: string({ description: 'How often to look again when nothing else tells when.' }),
+      monotonic: optional(
+        boolean({
+          description:
+            'The user’s word that once true, the conditions stay true. Not needed: the next instant is computed.',
+        }),
+      ),
+    }),
+  ),
+  helm: optional(
+    object({ ...helmRelease, releases: optional(list(object(helmRelease), { description: 'Several releases.' })) }),
+  ),
+  targets: optional(
+    list(
+      object({
+        name: string({ minLength: 1, maxLength: 63, description: 'The variable that stands for it in conditions.' }),
+        reference,
+        delete: optional(boolean({ description: 'Delete it when all conditions are true. Defaults to false.' })),
+        includeWhenEvaluating: optional(boolean({ description: 'Let conditions see it. Defaults to false.' })),
+        onMissing: optional(
+          oneOf(['Wait', 'Null', 'Complete'], {
+            description:
+              'When a named, evaluated target is not there: wait for it, see null, or count as done. Defaults to Wait.',
+          }),
+        ),
+        propagationPolicy: optional(oneOf(['Background', 'Foreground', 'Orphan'])),
+      }),
+      { description: 'What is looked at and what is deleted.' },
+    ),
+  ),
+  conditions: optional(list(string({ minLength: 1 }), { description: 'CEL; all must be true.' })),
+  cloudEventSink: optional(string({ description: 'Gets a CloudEvent when everything is deleted.' })),
+  suspend: optional(boolean({ description: 'Do nothing for now. Defaults to false.' })),
+  dryRun: optional(boolean({ description: 'Only say what would be deleted. Defaults to false.' })),
+  schedule: optional(string({ description: 'A WorkSchedule within which to delete.' })),
+})
+
+/** What was decided, before anything was done about it. */
+export const decisionStatus = object({
+  at: time(),
+  generation: integer(),
+  targets: list(
+    object({
+      name: string(),
+      apiVersion: string(),
+      kind: string(),
+      namespace: optional(string()),
+      objectName: string(),
+      uid: string(),
+      resourceVersion: optional(string()),
+      done: optional(boolean()),
+    }),
+  ),
+})
+
+/** The targets as they were evaluated when it was decided. */
+export const evaluatedTargets = list(
+  object({
+    name: string(),
+    delete: boolean(),
+    includeWhenEvaluating: boolean(),
+    state: optional(
+      anything({ description: 'The target as it was evaluated; left out where all together are too large.' }),
+    ),
+  }),
+)
+
+const status = object({
+  resolvedTargets: optional(
+    list(string(), { description: 'name.plural.group/version of what conditions see, at most 100.' }),
+  ),
+  resolvedCount: optional(integer()),
+  nextScheduledEvaluation: optional(time()),
+  evaluationTime: optional(time({ description: 'When all conditions were true.' })),
+  conditions: optional(conditions()),
+  targets: optional(evaluatedTargets),
+  decision: optional(decisionStatus),
+})
+
+/** Deletes targets, Helm releases and itself once its time is up and its conditions are true. */
+export const cleaner = defineKind({
+  group: 'cleaner.vtex.dev',
+  version: 'v1alpha',
+  kind: 'Cleaner',
+  plural: 'cleaners',
+  scope: 'Namespaced',
+  description: 'Deletes its targets, its Helm releases and itself once its time is up and its conditions are true.',
+  categories: ['sojourn'],
+  spec,
+  status,
+  columns: [
+    { name: 'TTL', type: 'string', jsonPath: '.spec.ttl' },
+    { name: 'Status', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
+    { name: 'Next', type: 'string', jsonPath: '.status.nextScheduledEvaluation' },
+    { name: 'Message', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].message', priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  ],
+})
+
+export type Cleaner = ObjectOf<typeof cleaner>
+export type CleanerSpec = Static<typeof spec>
