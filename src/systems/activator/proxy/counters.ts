@@ -41,6 +41,17 @@ export class Counters {
     const from = (index % slotsPerPage) * cellsPerSlot
     return this.#views[page].subarray(from, from + cellsPerSlot)
   }
+
+  /** The thread that wrote here is gone, and with it all that was under way. */
+  forget(): void {
+    for (const page of this.pages) {
+      const cells = new Int32Array(page)
+      for (let from = 0; from < cells.length; from += cellsPerSlot) {
+        cells[from + cell.finished] = cells[from + cell.started]!
+        cells[from + cell.waiting] = 0
+      }
+    }
+  }
 }
 
 /** Requests of this slot that have begun and not ended, those that wait included. */

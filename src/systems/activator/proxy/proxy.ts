@@ -1,7 +1,10 @@
 import net, { type AddressInfo, type Server, type Socket } from 'node:net'
+import tls from 'node:tls'
+import { CertificateStore, type Certificate, type CertificateFault } from './certificates.ts'
 import { ClientConnection } from './client-connection.ts'
 import type { Core } from './core.ts'
 import { Counters } from './counters.ts'
+import { Http2Front } from './http2-front.ts'
 import { defaultLimits, type ProxyLimits, type ProxyPorts } from './ports.ts'
 import type { Route, RouteConfig } from './route.ts'
 import { RouteTable } from './route-table.ts'
@@ -19,6 +22,8 @@ export interface ListenOptions {
   readonly reusePort?: boolean
   /** Connections begin with a PROXY protocol header. */
   readonly proxyProtocol?: boolean
+  /** Terminate TLS, with whatever certificates have been given. */
+  readonly tls?: boolean
 }
 
 const tickMs = 250
@@ -29,6 +34,8 @@ export class Proxy {
   readonly #routes = new Map<string, Route>()
   readonly #clients = new Set<ClientConnection>()
   readonly #servers: Server[] = []
+  readonly #certificates = new CertificateStore()
+  readonly #http2: Http2Front
   #cancelTick: () => void
 
   constructor(ports: ProxyPorts, { limits, counters = new Counters() }: ProxyOptions = {}) {
@@ -42,8 +49,9 @@ export class Proxy {
       waiting: 0,
       waitingBytes: 0,
       closing: false,
-      speakHttp2: (socket) => socket.destroy(),
+      speakHttp2: (socket, read) => this.#http2.accept(socket, read, 'http'),
     }
+    this.#http2 = new Http2Front(this.#core)
     this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
   }
 
@@ -92,14 +100,26 @@ export class Proxy {
   }
 
   get connections(): number {
-    return this.#clients.size
+    return this.#clients.size + this.#http2.size
+  }
+
+  /** The certificates TLS listeners offer from now on; answers those that cannot be used. */
+  setCertificates(certificates: readonly Certificate[]): readonly CertificateFault[] {
+    const faults = this.#certificates.replace(certificates)
+    const { first } = this.#certificates
+    if (first) for (const server of this.#servers) if (server instanceof tls.Server) server.setSecureContext(first)
+    return faults
   }
 
   /** Opens a listener; answers the port it got. */
-  async listen({ host, port, reusePort = false, proxyProtocol = false }: ListenOptions): Promise<number> {
-    const server = net.createServer({ noDelay: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
-      this.#accept(socket, false, proxyProtocol),
-    )
+  async listen({
+    host,
+    port,
+    reusePort = false,
+    proxyProtocol = false,
+    tls: secure = false,
+  }: ListenOptions): Promise<number> {
+    const server = secure ? this.#tlsServer() : this.#plainServer(proxyProtocol)
     this.#servers.push(server)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -114,13 +134,38 @@ export class Proxy {
     this.#core.closing = true
     for (const server of this.#servers) server.close()
     for (const client of this.#clients) client.retire()
+    this.#http2.retire()
     const until = clock.monotonic() + withinMs
-    while (this.#clients.size > 0 && clock.monotonic() < until) {
+    while (this.connections > 0 && clock.monotonic() < until) {
       await new Promise<void>((resolve) => clock.after(20, resolve))
     }
     this.#cancelTick()
     for (const client of this.#clients) client.destroy()
+    this.#http2.destroy()
     for (const target of this.#core.targets.values()) target.close()
+  }
+
+  #plainServer(proxyProtocol: boolean): Server {
+    return net.createServer({ noDelay: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
+      this.#accept(socket, false, proxyProtocol),
+    )
+  }
+
+  #tlsServer(): Server {
+    const server = tls.createServer({
+      ...this.#certificates.first,
+      ALPNProtocols: ['h2', 'http/1.1'],
+      allowHalfOpen: true,
+      handshakeTimeout: this.#core.limits.headTimeoutMs,
+      SNICallback: (name, done) => done(null, this.#certificates.find(name)),
+    })
+    server.on('secureConnection', (socket) => {
+      socket.setNoDelay(true)
+      if (socket.alpnProtocol === 'h2') this.#http2.accept(socket, Buffer.alloc(0), 'https')
+      else this.#accept(socket, true, false)
+    })
+    server.on('tlsClientError', (_error, socket) => socket.destroy())
+    return server
   }
 
   #accept(socket: Socket, secure: boolean, proxyProtocol: boolean): void {

@@ -29,6 +29,7 @@ export class Endpoint {
   /** Not dialled again before this time: the last attempt failed. */
   restUntil = 0
   retired = false
+  readonly #closers: (() => void)[] = []
 
   constructor(address: Address, target: Target) {
     this.address = address
@@ -43,7 +44,13 @@ export class Endpoint {
     )
   }
 
+  /** Something else to close when the pod is no longer used. */
+  onRetire(close: () => void): void {
+    this.#closers.push(close)
+  }
+
   retire(): void {
+    for (const close of this.#closers.splice(0)) close()
     this.retired = true
     this.closeIdle()
   }

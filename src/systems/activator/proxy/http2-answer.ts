@@ -1,0 +1,34 @@
+import http2, { type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
+import { sentenceFor, statusFor, type Because } from './answers.ts'
+
+/** Answers a stream in the workload's place; a gRPC client is told in its own words. */
+export function answerStream(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  because: Because,
+  retryAfterSeconds?: number,
+): void {
+  if (stream.destroyed || stream.headersSent) return stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR)
+  if (headers['content-type']?.startsWith('application/grpc')) {
+    const status = because === 'unknown-host' ? '12' : '14'
+    stream.respond(
+      {
+        ':status': 200,
+        'content-type': 'application/grpc',
+        'grpc-status': status,
+        'grpc-message': sentenceFor(because),
+      },
+      { endStream: true },
+    )
+    return
+  }
+  const answer: OutgoingHttpHeaders = {
+    ':status': statusFor(because),
+    'content-type': 'text/plain; charset=utf-8',
+    'x-sojourn-because': because,
+    'cache-control': 'no-store',
+  }
+  if (retryAfterSeconds !== undefined) answer['retry-after'] = String(Math.max(1, Math.ceil(retryAfterSeconds)))
+  stream.respond(answer)
+  stream.end(`${sentenceFor(because)}\n`)
+}

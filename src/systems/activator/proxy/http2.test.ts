@@ -1,0 +1,250 @@
+import { execFileSync } from 'node:child_process'
+import http from 'node:http'
+import http2, { type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2'
+import { mkdtempSync, readFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import tls from 'node:tls'
+import { describe, expect, it } from 'vitest'
+import { inFlightOf } from './counters.ts'
+import { eventually, startEcho, startProxy } from './testing.ts'
+
+interface Answer {
+  readonly headers: IncomingHttpHeaders
+  readonly trailers: IncomingHttpHeaders
+  readonly body: string
+}
+
+function ask(session: ClientHttp2Session, headers: Record<string, string>, body?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request(
+      { ':authority': 'app.test', ':path': '/', ...headers },
+      { endStream: body === undefined },
+    )
+    let [head, trailers, text]: [IncomingHttpHeaders, IncomingHttpHeaders, string] = [{}, {}, '']
+    stream.on('response', (value) => (head = value))
+    stream.on('trailers', (value) => (trailers = value))
+    stream.on('data', (data: Buffer) => (text += data.toString('latin1')))
+    stream.on('end', () => resolve({ headers: head, trailers, body: text }))
+    stream.on('error', reject)
+    if (body !== undefined) stream.end(body)
+  })
+}
+
+/** A pod that speaks HTTP/2 only: answers each request with its path and body, and a gRPC status in the trailers. */
+async function startHttp2Pod() {
+  const server = http2.createServer()
+  server.on('stream', (stream, headers) => {
+    let body = ''
+    stream.on('data', (data: Buffer) => (body += data.toString('latin1')))
+    stream.on('end', () => {
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+      stream.end(`${headers[':path']} ${String(headers['te'])} ${body}`)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const sessions = new Set<http2.ServerHttp2Session>()
+  server.on('session', (session) => sessions.add(session))
+  return {
+    address: { host: '127.0.0.1', port: (server.address() as AddressInfo).port },
+    [Symbol.dispose]: () => {
+      for (const session of sessions) session.destroy()
+      server.close()
+    },
+  }
+}
+
+function certificateFor(...hosts: string[]) {
+  const folder = mkdtempSync(join(tmpdir(), 'certificate-'))
+  const names = hosts.map((host) => `DNS:${host}`).join(',')
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '30',
+      '-subj',
+      `/CN=${hosts[0]}`,
+    ].concat(['-addext', `subjectAltName=${names}`, '-keyout', join(folder, 'key'), '-out', join(folder, 'cert')]),
+    { stdio: 'ignore' },
+  )
+  return {
+    name: hosts[0]!,
+    cert: readFileSync(join(folder, 'cert'), 'utf8'),
+    key: readFileSync(join(folder, 'key'), 'utf8'),
+  }
+}
+
+describe('HTTP/2 in clear text', () => {
+  it('reaches a pod that speaks HTTP/2, trailers included', async () => {
+    using pod = await startHttp2Pod()
+    await using it = await startProxy()
+    it.proxy.setTarget('t', { is: 'warm', endpoints: [pod.address], protocol: 'h2c' })
+    const session = http2.connect(`http://127.0.0.1:${it.port}`)
+    const answer = await ask(
+      session,
+      { ':method': 'POST', ':path': '/svc/Call', 'content-type': 'application/grpc', te: 'trailers' },
+      'ping',
+    )
+    expect(answer.body).toBe('/svc/Call trailers ping')
+    expect(answer.trailers['grpc-status']).toBe('0')
+    session.destroy()
+  })
+
+  it('reaches a pod that speaks HTTP/1', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    it.warm(pod.address)
+    const session = http2.connect(`http://127.0.0.1:${it.port}`)
+    const answer = await ask(session, { ':path': '/x' })
+    expect([answer.headers[':status'], answer.body]).toEqual([200, 'GET /x HTTP/1.1'])
+    session.destroy()
+  })
+
+  it('holds every stream of a cold workload by itself, with one wake', async () => {
+    using pod = await startHttp2Pod()
+    await using it = await startProxy()
+    const session = http2.connect(`http://127.0.0.1:${it.port}`)
+    const answers = Array.from({ length: 50 }, (_, i) => ask(session, { ':method': 'POST', ':path': `/${i}` }, 'x'))
+    const left = session.request({ ':authority': 'app.test', ':path': '/left' })
+    left.on('error', () => {})
+    await eventually(() => it.proxy.loadOf('t').waiting === 51)
+    left.close(http2.constants.NGHTTP2_CANCEL)
+    await eventually(() => it.proxy.loadOf('t').waiting === 50)
+    expect(it.woken).toEqual(['t'])
+    it.proxy.setTarget('t', { is: 'warm', endpoints: [pod.address], protocol: 'h2c' })
+    for (const [i, answer] of (await Promise.all(answers)).entries()) {
+      expect(answer.body).toContain(`/${i} `)
+      expect(answer.headers['x-cold-start']).toMatch(/^\d+$/)
+    }
+    session.destroy()
+    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+  })
+
+  it('tells gRPC clients in their own words that there is nobody', async () => {
+    await using it = await startProxy({ readinessTimeoutMs: 1 })
+    const session = http2.connect(`http://127.0.0.1:${it.port}`)
+    const answer = await ask(session, { ':method': 'POST', 'content-type': 'application/grpc' }, '')
+    expect([answer.headers[':status'], answer.headers['grpc-status']]).toEqual([200, '14'])
+    const unknown = await ask(session, { ':authority': 'other.test' })
+    expect(unknown.headers[':status']).toBe(404)
+    session.destroy()
+  })
+
+  it('waits for a pod that cannot be reached yet', async () => {
+    const gone = await startHttp2Pod()
+    const address = gone.address
+    gone[Symbol.dispose]()
+    await using it = await startProxy()
+    it.proxy.setTarget('t', { is: 'warm', endpoints: [address], protocol: 'h2c' })
+    const session = http2.connect(`http://127.0.0.1:${it.port}`)
+    const answer = ask(session, { ':method': 'POST' }, 'kept')
+    await eventually(() => it.woken.length > 0)
+    using pod = await startHttp2Pod()
+    it.proxy.setTarget('t', { is: 'warm', endpoints: [pod.address], protocol: 'h2c' })
+    expect((await answer).body).toContain('kept')
+    session.destroy()
+  })
+})
+
+describe('TLS', () => {
+  it('is terminated with the certificate of the host asked for', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({ hosts: ['app.test', 'b.test', 'c.b.test'] })
+    it.warm(pod.address)
+    const [a, b] = [certificateFor('app.test'), certificateFor('b.test', '*.b.test')]
+    const faults = it.proxy.setCertificates([{ name: 'broken', cert: 'no', key: 'no' }, a, b])
+    expect(faults.map(({ name }) => name)).toEqual(['broken'])
+    const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
+    for (const [servername, expected] of [
+      ['app.test', 'app.test'],
+      ['b.test', 'b.test'],
+      ['c.b.test', 'b.test'],
+      ['unknown.test', 'app.test'],
+    ] as const) {
+      const socket = tls.connect({
+        host: '127.0.0.1',
+        port,
+        servername,
+        rejectUnauthorized: false,
+        ALPNProtocols: ['http/1.1'],
+      })
+      socket.write('GET /tls HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n')
+      let name: unknown
+      socket.on('secureConnect', () => (name = socket.getPeerCertificate().subject.CN))
+      let text = ''
+      for await (const data of socket) text += String(data)
+      expect(text).toContain('GET /tls')
+      expect(name).toBe(expected)
+    }
+    expect(pod.received.join('')).toContain('X-Forwarded-Proto: https')
+  })
+
+  it('offers HTTP/2 and follows certificates as they change', async () => {
+    using pod = await startHttp2Pod()
+    await using it = await startProxy()
+    it.proxy.setTarget('t', { is: 'warm', endpoints: [pod.address], protocol: 'h2c' })
+    const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
+    for (const name of ['app.test', 'other.test']) {
+      it.proxy.setCertificates([certificateFor(name)])
+      const session = http2.connect(`https://127.0.0.1:${port}`, { servername: 'app.test', rejectUnauthorized: false })
+      expect((await ask(session, { ':method': 'POST', ':path': '/h2' }, 'x')).body).toContain('/h2')
+      expect((session.socket as tls.TLSSocket).getPeerCertificate().subject.CN).toBe(name)
+      session.destroy()
+    }
+  })
+})
+
+describe('the PROXY protocol', () => {
+  const header = Buffer.concat([
+    Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1'),
+    Buffer.from([0x21, 0x11, 0, 12, 192, 0, 2, 9, 127, 0, 0, 1, 0, 80, 1, 187]),
+  ]).toString('latin1')
+
+  it.each([
+    ['text', 'PROXY TCP4 192.0.2.9 127.0.0.1 5000 80\r\n'],
+    ['binary', header],
+  ])('in its %s form tells who the client is', async (_, preamble) => {
+    const { rawClient } = await import('./testing.ts')
+    await using pod = await startEcho()
+    await using it = await startProxy({}, {}, { proxyProtocol: true })
+    it.warm(pod.address)
+    using client = rawClient(it.port)
+    client.send(`${preamble}GET / HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n`)
+    await client.closed()
+    expect(pod.received[0]).toContain('X-Forwarded-For: 192.0.2.9\r\n')
+  })
+
+  it('is demanded when it is on and refused when it is off', async () => {
+    const { roundTrip } = await import('./testing.ts')
+    await using on = await startProxy({}, {}, { proxyProtocol: true })
+    expect(await roundTrip(on.port, 'GET / HTTP/1.1\r\nHost: app.test\r\n\r\n')).toBe('')
+    await using off = await startProxy()
+    expect(
+      await roundTrip(off.port, 'PROXY TCP4 192.0.2.9 127.0.0.1 5000 80\r\nGET / HTTP/1.1\r\nHost: app.test\r\n\r\n'),
+    ).toMatch(/^HTTP\/1.1 400/)
+  })
+})
+
+describe('a real HTTP/1 client', () => {
+  it('gets streamed answers as they come', async () => {
+    const server = http.createServer((_, response) => {
+      response.write('first')
+      setImmediate(() => response.end('second'))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    await using it = await startProxy({ hosts: ['127.0.0.1'] })
+    it.warm({ host: '127.0.0.1', port: (server.address() as AddressInfo).port })
+    expect(await (await fetch(`http://127.0.0.1:${it.port}/`)).text()).toBe('firstsecond')
+    server.closeAllConnections()
+    server.close()
+  })
+})
