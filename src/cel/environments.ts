@@ -3,10 +3,16 @@ import type { Environment } from './environment.ts'
 import { cleanerLibrary } from './libraries/cleaner.ts'
 import { kubernetesListsLibrary, listsLibrary, setsLibrary } from './libraries/collections.ts'
 import { bindingsLibrary, comprehensionsLibrary, encodersLibrary } from './libraries/encoders.ts'
+import { formatLibrary } from './libraries/formats.ts'
+import { kubernetesRegexLibrary } from './libraries/kubernetes-regex.ts'
 import { mathLibrary } from './libraries/math.ts'
+import { networkLibrary } from './libraries/network.ts'
 import { optionalsLibrary } from './libraries/optionals.ts'
+import { quantityLibrary } from './libraries/quantity.ts'
+import { semverLibrary } from './libraries/semver.ts'
 import { standardLibrary } from './libraries/standard.ts'
 import { stringsLibrary } from './libraries/strings.ts'
+import { urlLibrary } from './libraries/url.ts'
 import type { Type } from './types.ts'
 
 /** The language and cel-go's extensions of it. */
@@ -21,7 +27,16 @@ export const extensionLibraries = [
   setsLibrary,
   listsLibrary,
 ]
-const kubernetesLibraries = [...extensionLibraries, kubernetesListsLibrary]
+const kubernetesLibraries = [
+  ...extensionLibraries,
+  kubernetesListsLibrary,
+  kubernetesRegexLibrary,
+  urlLibrary,
+  networkLibrary,
+  quantityLibrary,
+  semverLibrary,
+  formatLibrary,
+]
 const cleanerLibraries = [...kubernetesLibraries, cleanerLibrary]
 
 /** What expressions in Kubernetes' own API may use, as of version 1.34. */

@@ -76,7 +76,9 @@ export function fromSpecValue({ kind }: Value): CelValue {
   }
 }
 
-function fromEntries(entries: readonly { readonly key?: Value; readonly value?: Value }[]): CelMap {
+function fromEntries(
+  entries: readonly { readonly key?: Value | undefined; readonly value?: Value | undefined }[],
+): CelMap {
   const map = new CelMap()
   for (const { key, value } of entries) if (key && value) map.add(fromSpecValue(key), fromSpecValue(value))
   return map

@@ -5,8 +5,8 @@ import type { Library, Overload } from '../functions.ts'
 import { doubleValue, intOverflow, isDouble, numericValue, toDouble, toInt } from '../numbers.ts'
 import type { CelInt } from '../numbers.ts'
 import { compare } from '../ordering.ts'
-import { CelDouble, CelUint } from '../values.ts'
-import type { CelValue } from '../values.ts'
+import { CelUint } from '../values.ts'
+import type { CelDouble, CelValue } from '../values.ts'
 
 type Double = number | CelDouble
 

@@ -141,12 +141,12 @@ function fixedText(value: number, digits: number): string {
 
 /** Whether the value lies exactly between two numbers of so many digits; Go then takes the even one. */
 function isTie(value: number, digits: number): boolean {
-  const exact = value.toFixed(100)
+  const exact = value.toFixed(mostPrecision)
   return /^50*$/.test(exact.slice(exact.indexOf('.') + 1 + digits))
 }
 
 function towardsZero(value: number, digits: number): string {
-  const exact = value.toFixed(100)
+  const exact = value.toFixed(mostPrecision)
   const point = exact.indexOf('.')
   return exact.slice(0, digits ? point + 1 + digits : point)
 }

@@ -1,0 +1,164 @@
+import { CelError } from './errors.ts'
+import { isEqual } from './equality.ts'
+import { Budget, Frame } from './frame.ts'
+import { CelMap, entriesOf } from './maps.ts'
+import { CelDuration, CelTimestamp, timestampOfNanoseconds } from './moments.ts'
+import { defaultBudget } from './program.ts'
+import type { Bindings, Program } from './program.ts'
+import { Trace } from './trace.ts'
+import { typeNameOf } from './type-of.ts'
+import { CelOptional } from './values.ts'
+import type { CelValue } from './values.ts'
+
+/**
+ * When a result changes while the data stay as they are; instants are milliseconds since 1970.
+ * `at`: the earliest instant with another result. `never`: not before the year 10 000.
+ * `unfinished`: not before `at`, where the search was given up. `opaque`: it cannot be told.
+ */
+export type NextChange =
+  | { readonly kind: 'at'; readonly at: number }
+  | { readonly kind: 'never' }
+  | { readonly kind: 'unfinished'; readonly at: number }
+  | { readonly kind: 'opaque' }
+
+export interface NextChangeOptions {
+  /** The variable that holds the current time; default `time`. */
+  readonly variable?: string
+  /** Evaluations after which the search is given up; default 4096. */
+  readonly steps?: number
+  /** Units of cost for the whole search; default 1 000 000. */
+  readonly budget?: number | Budget
+  /** Milliseconds between the instants that matter, counted from now; default 1. */
+  readonly tickMs?: number
+}
+
+/** The earliest instant after `now` at which the expression's result differs from its result now. */
+export function nextChange(
+  program: Program,
+  bindings: Bindings,
+  now: number,
+  options: NextChangeOptions = {},
+): NextChange {
+  const search = new Search(bindings, now, options)
+  const first = search.look(program, Math.floor(now))
+  if (first.isOpaque || isSpent(first.value)) return { kind: 'opaque' }
+  return search.until(program, first, (value) => !isSame(value, first.value))
+}
+
+/** The earliest instant from `now` on at which all the expressions are true. */
+export function nextTrue(
+  programs: readonly Program[],
+  bindings: Bindings,
+  now: number,
+  options: NextChangeOptions = {},
+): NextChange {
+  const search = new Search(bindings, now, options)
+  let at = Math.floor(now)
+  for (;;) {
+    const latest = latestOfFalse(search, programs, at)
+    if (latest.kind !== 'at' || latest.at === at) return latest
+    at = latest.at
+  }
+}
+
+/** No conjunction is true before the last of its false terms is. */
+function latestOfFalse(search: Search, programs: readonly Program[], at: number): NextChange {
+  let latest = at
+  let unsure: NextChange | undefined
+  for (const program of programs) {
+    const look = search.look(program, at)
+    if (isSpent(look.value)) return { kind: 'unfinished', at }
+    if (look.value === true) continue
+    const change: NextChange = look.isOpaque
+      ? { kind: 'opaque' }
+      : search.until(program, look, (value) => value === true)
+    if (change.kind === 'never') return change
+    if (change.kind === 'at') latest = Math.max(latest, change.at)
+    else unsure = change
+  }
+  return unsure ?? { kind: 'at', at: latest }
+}
+
+interface Look {
+  readonly at: number
+  readonly value: CelValue
+  readonly isOpaque: boolean
+  /** Nanoseconds for which the same path is taken. */
+  readonly span: bigint | undefined
+}
+
+/** Evaluates at one instant after the other, each the first at which an answer used at the last one changes. */
+class Search {
+  readonly #bindings: Bindings
+  readonly #now: number
+  readonly #variable: string
+  readonly #tickMs: number
+  readonly #budget: Budget
+  #steps: number
+
+  constructor(bindings: Bindings, now: number, options: NextChangeOptions) {
+    const { variable = 'time', steps = 4096, budget = defaultBudget, tickMs = 1 } = options
+    this.#bindings = bindings
+    this.#now = Math.floor(now)
+    this.#variable = variable
+    this.#tickMs = tickMs
+    this.#budget = typeof budget === 'number' ? new Budget(budget) : budget
+    this.#steps = steps
+  }
+
+  look(program: Program, at: number): Look {
+    const { seconds, nanos } = CelTimestamp.fromMilliseconds(at)
+    const trace = new Trace()
+    this.#steps -= 1
+    const bindings = { ...this.#bindings, [this.#variable]: new CelTimestamp(seconds, nanos, 1) }
+    const value = program.evaluateTraced(bindings, this.#budget, trace)
+    return { at, value, isOpaque: trace.isOpaque || isMoving(value), span: trace.span }
+  }
+
+  until(program: Program, first: Look, isReached: (value: CelValue) => boolean): NextChange {
+    let look = first
+    for (;;) {
+      const at = this.#after(look)
+      if (at === undefined) return { kind: 'never' }
+      if (this.#steps <= 0) return { kind: 'unfinished', at }
+      look = this.look(program, at)
+      if (isSpent(look.value)) return { kind: 'unfinished', at }
+      if (isReached(look.value)) return { kind: 'at', at }
+      if (look.isOpaque) return { kind: 'unfinished', at }
+    }
+  }
+
+  /** The first tick at which the path may be another; `undefined` when time ends before. */
+  #after({ at, span }: Look): number | undefined {
+    if (span === undefined) return undefined
+    const tick = BigInt(this.#tickMs) * 1_000_000n
+    const passed = BigInt(at - this.#now) * 1_000_000n + span
+    const ticks = (passed + tick - 1n) / tick
+    const next = BigInt(this.#now) * 1_000_000n + ticks * tick
+    return timestampOfNanoseconds(next) instanceof CelError ? undefined : Number(next / 1_000_000n)
+  }
+}
+
+function isSpent(value: CelValue): boolean {
+  return value instanceof CelError && value.kind !== 'evaluation'
+}
+
+/** Two errors are the same result; values must agree in type, too. */
+function isSame(a: CelValue, b: CelValue): boolean {
+  if (a instanceof CelError || b instanceof CelError) return a instanceof CelError && b instanceof CelError
+  if (typeNameOf(a) !== typeNameOf(b)) return false
+  return (
+    (Number.isNaN(a) && Number.isNaN(b)) ||
+    isEqual(new Frame({}, 0, new Budget(Number.POSITIVE_INFINITY), undefined), a, b)
+  )
+}
+
+/** Whether a result holds `time` itself, so that it changes with every tick. */
+function isMoving(value: CelValue): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (value instanceof CelTimestamp || value instanceof CelDuration) return value.rate !== 0
+  if (Array.isArray(value)) return (value as readonly CelValue[]).some(isMoving)
+  if (value instanceof CelOptional) return value.value !== undefined && isMoving(value.value)
+  // Plain objects came with the data, where nothing moves.
+  return value instanceof CelMap && Array.from(entriesOf(value)).some(([, entry]) => isMoving(entry))
+}
