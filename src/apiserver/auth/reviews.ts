@@ -1,4 +1,5 @@
-import type { KubeObject } from '../../kube/object.ts'
+import { parseApiVersion, type KubeObject } from '../../kube/object.ts'
+import { StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { Access } from './access.ts'
 import type { Authenticator } from './authenticator.ts'
@@ -6,13 +7,13 @@ import type { PolicyRule } from './rbac-rules.ts'
 import { authorize, rulesOf, type RoleSource } from './rbac.ts'
 import { defaultAudience } from './service-account-tokens.ts'
 import type { User } from './user.ts'
-import { StatusError } from '../../kube/status-error.ts'
+import { invalid, invalidValue, type FieldError } from '../schema/field-error.ts'
 
 /** What the reviews answer from. */
 export interface ReviewPorts {
   readonly roles: RoleSource
   readonly authenticator: Authenticator
-  now(): number
+  readonly now: () => number
 }
 
 /** Answers a review: the object that was sent, with its status. `namespace` is the one in the path. */
@@ -20,14 +21,15 @@ export function review(ports: ReviewPorts, { object, user, namespace }: ReviewRe
   const spec = (object.spec ?? {}) as ReviewSpec
   switch (object.kind) {
     case 'SelfSubjectAccessReview':
+      requireValid(object, attributeFaults(spec))
       return answered(object, accessStatus(ports.roles, user, spec))
     case 'SubjectAccessReview':
-      return answered(object, accessStatus(ports.roles, subject(spec), spec))
     case 'LocalSubjectAccessReview':
-      requireNamespace(spec, namespace)
+      requireValid(object, subjectFaults(spec), namespaceFaults(object, spec, namespace))
       return answered(object, accessStatus(ports.roles, subject(spec), spec))
     case 'SelfSubjectRulesReview':
-      return answered(object, rulesStatus(rulesOf(ports.roles, user, spec.namespace ?? '')))
+      if (!spec.namespace) throw new StatusError('BadRequest', 'no namespace on request')
+      return answered(object, rulesStatus(rulesOf(ports.roles, user, spec.namespace)))
     case 'SelfSubjectReview':
       return {
         ...object,
@@ -76,28 +78,41 @@ function accessStatus(roles: RoleSource, user: User, spec: ReviewSpec): unknown 
 }
 
 function accessOf({ resourceAttributes, nonResourceAttributes }: ReviewSpec): Access {
-  if (resourceAttributes && nonResourceAttributes) {
-    throw new StatusError('Invalid', 'exactly one of nonResourceAttributes or resourceAttributes must be specified')
-  }
   if (nonResourceAttributes) return { verb: nonResourceAttributes.verb ?? '', path: nonResourceAttributes.path ?? '' }
-  if (!resourceAttributes) {
-    throw new StatusError('Invalid', 'exactly one of nonResourceAttributes or resourceAttributes must be specified')
-  }
-  const { namespace = '', verb = '', group = '', resource = '', subresource = '', name = '' } = resourceAttributes
+  const { namespace = '', verb = '', group = '', resource = '', subresource = '', name = '' } = resourceAttributes ?? {}
   return { namespace, verb, group, resource, subresource, name }
 }
 
 function subject({ user = '', groups = [], uid, extra }: ReviewSpec): User {
-  if (!user && groups.length === 0) {
-    throw new StatusError('Invalid', 'spec.user: Invalid value: "": at least one of user or group must be specified')
-  }
   return { name: user, groups, ...(uid ? { uid } : {}), ...(extra ? { extra } : {}) }
 }
 
-function requireNamespace({ resourceAttributes }: ReviewSpec, namespace: string): void {
-  if (resourceAttributes?.namespace !== namespace) {
-    throw new StatusError('BadRequest', `spec.resourceAttributes.namespace must match namespace: ${namespace}`)
+function requireValid({ apiVersion }: KubeObject, ...faults: readonly (readonly FieldError[])[]): void {
+  const all = faults.flat()
+  if (all.length > 0) throw invalid({ ...parseApiVersion(apiVersion), kind: '' }, '', all)
+}
+
+function attributeFaults({ resourceAttributes, nonResourceAttributes }: ReviewSpec): FieldError[] {
+  const fault = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
+  if (resourceAttributes && nonResourceAttributes) {
+    const both = 'cannot be specified in combination with resourceAttributes'
+    return [invalidValue('spec.nonResourceAttributes', nonResourceAttributes, both)]
   }
+  return resourceAttributes || nonResourceAttributes ? [] : [invalidValue('spec.resourceAttributes', null, fault)]
+}
+
+function subjectFaults(spec: ReviewSpec): FieldError[] {
+  const isNobody = !spec.user && !spec.groups?.length
+  return [
+    ...attributeFaults(spec),
+    ...(isNobody ? [invalidValue('spec.user', '', 'at least one of user or group must be specified')] : []),
+  ]
+}
+
+function namespaceFaults({ kind }: KubeObject, { resourceAttributes }: ReviewSpec, namespace: string): FieldError[] {
+  const asked = resourceAttributes?.namespace ?? ''
+  if (kind !== 'LocalSubjectAccessReview' || asked === namespace) return []
+  return [invalidValue('spec.resourceAttributes.namespace', asked, 'must match metadata.namespace')]
 }
 
 function rulesStatus(rules: readonly PolicyRule[]): unknown {
@@ -116,9 +131,10 @@ function rulesStatus(rules: readonly PolicyRule[]): unknown {
 }
 
 function tokenStatus(authenticator: Authenticator, { token = '', audiences = [] }: ReviewSpec): unknown {
+  if (!token) throw new StatusError('BadRequest', 'token is required for TokenReview in authentication')
   const wanted = audiences.length > 0 ? audiences : [defaultAudience]
-  const user = token ? authenticator.byToken(token, wanted) : undefined
-  if (!user) return { user: {}, error: '[invalid bearer token, token lookup failed]' }
+  const user = authenticator.byToken(token, wanted)
+  if (!user) return { user: {}, error: 'invalid bearer token' }
   return { authenticated: true, user: userInfo(user), audiences: wanted }
 }
 

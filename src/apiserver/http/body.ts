@@ -3,26 +3,37 @@ import { StatusError } from '../../kube/status-error.ts'
 import { parseJson } from '../schema/json-text.ts'
 import { decodeProtobuf } from '../schema/protobuf.ts'
 import type { BodyType, DecodedBody, RequestBody } from './edge-request.ts'
+import { goJsonError } from './go-json-error.ts'
+
+/** What a body is when it cannot be read at all; whoever expected something says what that was. */
+export class UnreadableBody extends Error {
+  override readonly name = 'UnreadableBody'
+  /** The start of the body, for people. */
+  readonly summary: string
+  readonly type: BodyType
+
+  constructor(message: string, options: ErrorOptions & { readonly summary: string; readonly type: BodyType }) {
+    super(message, options)
+    this.summary = options.summary
+    this.type = options.type
+  }
+}
 
 /** A body as it came over the network. */
 export function bytesBody(bytes: Uint8Array, contentType: string | undefined): RequestBody {
   return {
     isEmpty: bytes.length === 0,
+    mediaType: mediaTypeOf(contentType),
     decode: ({ types, assume }) => {
-      const type = mediaType(contentType, types)
-      const text = () => new TextDecoder().decode(bytes)
-      switch (type) {
-        case 'application/vnd.kubernetes.protobuf':
-          return { value: decodeProtobuf(bytes, assume), duplicates: [], type }
-        case 'application/yaml':
-        case 'application/apply-patch+yaml':
-          return { ...yamlOrJson(text()), type }
-        case 'application/json':
-        case 'application/json-patch+json':
-        case 'application/merge-patch+json':
-        case 'application/strategic-merge-patch+json':
-          return { ...readJson(text()), type }
+      const type = acceptedType(contentType, types)
+      const unreadable = (message: string, cause: unknown) =>
+        new UnreadableBody(message, { cause, type, summary: summarize(bytes) })
+      if (type === 'application/vnd.kubernetes.protobuf') {
+        if (!isProtobuf(bytes)) throw unreadable(notProtobuf, undefined)
+        return { value: decodeProtobuf(bytes, assume), duplicates: [], type }
       }
+      const text = new TextDecoder().decode(bytes)
+      return { ...(isYaml(type) ? readYaml(text, unreadable) : readJson(text, unreadable)), type }
     },
   }
 }
@@ -31,34 +42,39 @@ export function bytesBody(bytes: Uint8Array, contentType: string | undefined): R
 export function valueBody(value: unknown, contentType: string | undefined): RequestBody {
   return {
     isEmpty: value === undefined,
-    decode: ({ types }) => ({ value, duplicates: [], type: mediaType(contentType, types) }),
+    mediaType: mediaTypeOf(contentType),
+    decode: ({ types }) => ({ value, duplicates: [], type: acceptedType(contentType, types) }),
   }
 }
 
 /** No Content-Type means JSON. */
-function mediaType(header: string | undefined, accepted: readonly BodyType[]): BodyType {
-  const type = header?.split(';')[0]?.trim().toLowerCase() || 'application/json'
+function mediaTypeOf(header: string | undefined): string {
+  return header?.split(';')[0]?.trim().toLowerCase() || 'application/json'
+}
+
+function acceptedType(header: string | undefined, accepted: readonly BodyType[]): BodyType {
+  const type = mediaTypeOf(header)
   const known = accepted.find((candidate) => candidate === type)
   if (known) return known
   throw new StatusError(
     'UnsupportedMediaType',
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
-    { details: {} },
   )
 }
 
 type Parsed = Pick<DecodedBody, 'value' | 'duplicates'>
+type Unreadable = (message: string, cause: unknown) => UnreadableBody
 
-function readJson(text: string): Parsed {
+function readJson(text: string, unreadable: Unreadable): Parsed {
   try {
     return parseJson(text)
   } catch (error) {
-    throw malformed(error)
+    throw unreadable(goJsonError(text), error)
   }
 }
 
 /** Clients label JSON as YAML when they apply, and JSON is much faster to read. */
-function yamlOrJson(text: string): Parsed {
+function readYaml(text: string, unreadable: Unreadable): Parsed {
   if (text.trimStart().startsWith('{')) {
     try {
       return parseJson(text)
@@ -66,17 +82,33 @@ function yamlOrJson(text: string): Parsed {
       // Flow-style YAML also starts with a brace.
     }
   }
-  const document = parseDocument(text, { uniqueKeys: false, version: '1.2', merge: true })
-  const [error] = document.errors
-  if (error) throw malformed(error)
   try {
+    const document = parseDocument(text, { uniqueKeys: false, merge: true })
+    const [error] = document.errors
+    if (error) throw error
     return { value: document.toJS({ maxAliasCount: 100 }) as unknown, duplicates: [] }
-  } catch (cause) {
-    throw malformed(cause)
+  } catch (error) {
+    const [first = ''] = (error as Error).message.split('\n')
+    throw unreadable(`yaml: ${first}`, error)
   }
 }
 
-function malformed(cause: unknown): StatusError {
-  const message = `couldn't get version/kind; json parse error: ${(cause as Error).message}`
-  return new StatusError('BadRequest', message, { cause })
+function isYaml(type: BodyType): boolean {
+  return type === 'application/yaml' || type === 'application/apply-patch+yaml'
+}
+
+const protobufPrefix = [0x6b, 0x38, 0x73, 0x00]
+const notProtobuf = `provided data does not appear to be a protobuf message, expected prefix [${protobufPrefix.join(' ')}]`
+
+function isProtobuf(bytes: Uint8Array): boolean {
+  return protobufPrefix.every((byte, index) => bytes[index] === byte)
+}
+
+const summaryLength = 30
+
+function summarize(bytes: Uint8Array): string {
+  if (bytes.length === 0) return '<empty>'
+  const head = Buffer.from(bytes.subarray(0, summaryLength))
+  const shown = bytes[0] === 0x7b ? head.toString() : head.toString('hex')
+  return bytes.length > summaryLength ? `${shown} ...` : shown
 }

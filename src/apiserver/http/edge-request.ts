@@ -19,7 +19,9 @@ export interface EdgeRequest {
 /** A body that is decoded only when somebody wants it, and knows what it should be. */
 export interface RequestBody {
   readonly isEmpty: boolean
-  /** Throws a StatusError for a body, or a type of body, that cannot be read. */
+  /** As the Content-Type says, without its parameters. */
+  readonly mediaType: string
+  /** Throws UnsupportedMediaType for another type of body, and UnreadableBody for one that cannot be read. */
   decode(expected: { readonly types: readonly BodyType[]; readonly assume?: GroupVersionKind }): DecodedBody
 }
 

@@ -1,10 +1,11 @@
 import { StatusError } from '../../kube/status-error.ts'
+import { parseDuration } from '../../kube/time.ts'
 import { forbidden, type Access } from '../auth/access.ts'
 import type { Verdict } from '../auth/rbac.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import type { User } from '../objects/request.ts'
-import { failure, type Answer } from './answer.ts'
+import { failure, text, type Answer } from './answer.ts'
 import type { EdgeRequest } from './edge-request.ts'
 import { impersonated } from './impersonation.ts'
 import { requestInfo, selectedName, type RequestInfo, type ResourceRequest } from './request-info.ts'
@@ -46,10 +47,18 @@ export class Edge {
 
   async #serve(sent: EdgeRequest): Promise<Answer> {
     const info = requestInfo(sent.method, sent.path, sent.query)
-    if (!info) throw methodNotAllowed()
-    const request = impersonated(sent, (access) => this.#require(sent.user, access))
+    if (!info) throw sent.method === 'GET' ? noSuchResource() : methodNotAllowed()
+    requireTimeout(sent, info)
+    const request = this.#impersonate(sent, info)
     this.#require(request.user, accessOf(info, request))
     return info.kind === 'path' ? this.#servePath(request, info.path) : this.#serveResource(request, info)
+  }
+
+  #impersonate(sent: EdgeRequest, info: RequestInfo): EdgeRequest {
+    return impersonated(sent, {
+      mayBe: (access) => this.#ports.authorize(sent.user, access).allowed,
+      wanted: accessOf(info, sent),
+    })
   }
 
   #require(user: User, access: Access): void {
@@ -62,18 +71,26 @@ export class Edge {
       const answer = await handler(request, path)
       if (answer) return answer
     }
-    throw noSuchResource()
+    return pageNotFound()
   }
 
   async #serveResource(request: EdgeRequest, info: ResourceRequest): Promise<Answer> {
     const { kinds, handlers } = this.#ports
     const type = kinds.find({ group: info.group, version: info.version, plural: info.resource })
-    if (!type || !fitsScope(type, info)) throw noSuchResource()
+    if (!type) return this.#unknownResource(info)
+    requireScope(type, info)
     const call: ResourceCall = { request, info, type }
     const handler = handlers.get(handlerKey(type, info))
     if (handler) return handler(call)
     requireVerb(type, info)
     return serveResource(this.#ports, call)
+  }
+
+  /** Groups that are not served at all are nobody's paths. */
+  #unknownResource({ group, version }: ResourceRequest): Answer {
+    const isKnown = this.#ports.kinds.all().some((kind) => kind.group === group && kind.version === version)
+    if (group === '' || isKnown) throw noSuchResource()
+    return pageNotFound()
   }
 }
 
@@ -98,10 +115,31 @@ function handlerKey({ resource }: ServedKind, { verb, subresource }: ResourceReq
   return `${verb} ${resource}${subresource ? `/${subresource}` : ''}`
 }
 
-/** Cluster-scoped kinds have no namespace; namespaced ones need one for everything but lists, watches and deletes of many. */
-function fitsScope(type: ServedKind, { namespace, name, verb, resource }: ResourceRequest): boolean {
-  if (!type.namespaced) return namespace === '' || resource === 'namespaces'
-  return namespace !== '' || (name === '' && (verb === 'list' || verb === 'watch' || type.verbs.length === 1))
+/** Cluster-scoped kinds have no namespace; namespaced ones need one for everything but lists and watches. */
+function requireScope(type: ServedKind, { namespace, name, verb, resource }: ResourceRequest): void {
+  if (!type.namespaced) {
+    if (namespace !== '' && resource !== 'namespaces') throw noSuchResource()
+    return
+  }
+  if (namespace !== '') return
+  if (name !== '') throw noSuchResource()
+  if (verb !== 'list' && verb !== 'watch') throw methodNotAllowed()
+}
+
+/** The `timeout` of a request is checked though nothing here takes that long; a watch may have any. */
+function requireTimeout({ query }: EdgeRequest, info: RequestInfo): void {
+  const timeout = query['timeout']
+  if (!timeout || (info.kind === 'resource' && info.verb === 'watch')) return
+  if (parseDuration(timeout) === undefined) {
+    throw new StatusError(
+      'BadRequest',
+      `invalid timeout specified in the request URL - time: invalid duration ${JSON.stringify(timeout)}`,
+    )
+  }
+}
+
+function pageNotFound(): Answer {
+  return text('404 page not found\n', 404)
 }
 
 function requireVerb(type: ServedKind, { verb, subresource }: ResourceRequest): void {

@@ -1,5 +1,5 @@
 import { StatusError } from '../../kube/status-error.ts'
-import type { Access } from '../auth/access.ts'
+import { forbidden, type Access } from '../auth/access.ts'
 import {
   authenticated,
   parseServiceAccountUser,
@@ -9,12 +9,20 @@ import {
 } from '../auth/user.ts'
 import type { EdgeRequest } from './edge-request.ts'
 
+export interface ImpersonationCheck {
+  /** Whether the sender may do this. */
+  readonly mayBe: (access: Access) => boolean
+  /** What the request is for; failures name it. */
+  readonly wanted: Access
+}
+
 /** The request as the user its Impersonate headers name, once the sender proves allowed to take each part of that identity. */
-export function impersonated(request: EdgeRequest, require: (access: Access) => void): EdgeRequest {
-  const wanted = wantedUser(request.headers)
-  if (!wanted) return request
-  for (const access of requiredAccess(wanted)) require(access)
-  return { ...request, user: withOwnGroups(wanted) }
+export function impersonated(request: EdgeRequest, { mayBe, wanted }: ImpersonationCheck): EdgeRequest {
+  const user = wantedUser(request.headers)
+  if (!user) return request
+  if (requiredAccess(user).every(mayBe)) return { ...request, user: withOwnGroups(user) }
+  const mode = parseServiceAccountUser(user.name) ? 'serviceaccount' : 'user-info'
+  throw forbidden(request.user, { ...wanted, verb: `impersonate-on:${mode}:${wanted.verb}` })
 }
 
 function wantedUser(headers: Readonly<Record<string, string>>): User | undefined {
@@ -25,12 +33,10 @@ function wantedUser(headers: Readonly<Record<string, string>>): User | undefined
   const hasExtra = Object.keys(extra).length > 0
   if (name) return { name, groups, ...(uid ? { uid } : {}), ...(hasExtra ? { extra } : {}) }
   if (uid || groups.length > 0 || hasExtra) {
+    const list = groups.map((group) => JSON.stringify(group)).join(', ')
     throw new StatusError(
-      'InternalError',
-      'Internal error occurred: requested user, group or extra without a user name',
-      {
-        code: 400,
-      },
+      'BadRequest',
+      `requested &user.DefaultInfo{Name:"", UID:${JSON.stringify(uid)}, Groups:[]string{${list}}, Extra:map[string][]string(nil)} without impersonating a user name`,
     )
   }
   return undefined

@@ -39,15 +39,10 @@ export function requestInfo(
   const where = locate(rest)
   if (!where) return undefined
   const verb = verbOf(method, where, query)
-  return (
-    verb && {
-      kind: 'resource',
-      verb,
-      group: core ? '' : (parts[1] ?? ''),
-      version: (core ? parts[1] : parts[2]) ?? '',
-      ...where,
-    }
-  )
+  if (!verb) return undefined
+  const group = core ? '' : (parts[1] ?? '')
+  const version = (core ? parts[1] : parts[2]) ?? ''
+  return { kind: 'resource', verb, group, version, ...where }
 }
 
 /** The name that a list, watch or delete of many restricts itself to; roles with resourceNames allow it then. */
@@ -62,7 +57,7 @@ export function selectedName({ verb, name }: ResourceRequest, query: Readonly<Re
 
 /** Whether a query parameter says yes. */
 export function isTrue(value: string | undefined): boolean {
-  return value !== undefined && value !== 'false' && value !== '0'
+  return value !== undefined && value.toLowerCase() !== 'false' && value !== '0'
 }
 
 type Location = Pick<ResourceRequest, 'namespace' | 'resource' | 'name' | 'subresource'>
@@ -103,18 +98,13 @@ function verbOf(
   }
 }
 
-/** The path's segments, decoded; empty ones (doubled slashes) are dropped. */
+/** The path's segments, decoded first, as Go does; empty ones (doubled slashes) are dropped. */
 function segments(path: string): string[] {
-  return path
-    .split('/')
-    .filter((segment) => segment !== '')
-    .map((segment) => {
-      try {
-        return decodeURIComponent(segment)
-      } catch (error) {
-        throw new StatusError('BadRequest', `invalid URL escape in path segment ${JSON.stringify(segment)}`, {
-          cause: error,
-        })
-      }
-    })
+  try {
+    return decodeURIComponent(path)
+      .split('/')
+      .filter((segment) => segment !== '')
+  } catch (error) {
+    throw new StatusError('BadRequest', `invalid URL escape in ${JSON.stringify(path)}`, { cause: error })
+  }
 }

@@ -1,12 +1,13 @@
 import { apiVersionOf } from '../../kube/object.ts'
 import { patchContentType, type PatchType } from '../../kube/patch.ts'
-import { StatusError } from '../../kube/status-error.ts'
+import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import type { Objects } from '../objects/objects.ts'
 import type { DeleteResult, WriteResult } from '../objects/request.ts'
-import { negotiateForm } from './accept.ts'
+import { negotiateForm, parseAccept } from './accept.ts'
 import type { Answer } from './answer.ts'
-import { objectTypes, type BodyType, type EdgeRequest } from './edge-request.ts'
+import type { BodyType, EdgeRequest } from './edge-request.ts'
+import { decodeDeleteOptions, decodeObjectBody, decodePatchBody } from './object-body.ts'
 import {
   metadataPresentation,
   plainPresentation,
@@ -15,7 +16,7 @@ import {
   type IncludeObject,
   type Presentation,
 } from './presentation.ts'
-import type { ResourceRequest } from './request-info.ts'
+import { isTrue, type ResourceRequest } from './request-info.ts'
 
 /** A request for a kind that is served. */
 export interface ResourceCall {
@@ -47,7 +48,10 @@ export async function serveResource(ports: ResourcePorts, call: ResourceCall): P
     case 'update':
       return written(await objects.update({ ...named(call), ...writeOptions(call), ...objectBody(call) }), as)
     case 'patch':
-      return written(await objects.patch({ ...named(call), ...writeOptions(call), ...patchBody(call) }), as)
+      return written(
+        await objects.patch({ ...named(call), ...writeOptions(call), ...(await patchBody(ports, call)) }),
+        as,
+      )
     case 'delete':
       return deleted(await objects.delete({ ...named(call), ...deleteOptions(call) }), as)
     case 'deletecollection': {
@@ -120,10 +124,10 @@ function writeOptions({ request }: ResourceCall) {
 }
 
 function deleteOptions({ request }: ResourceCall) {
-  const { body, query, dryRun } = request
-  const options = { group: 'meta.k8s.io', version: 'v1', kind: 'DeleteOptions' }
+  const { query, dryRun } = request
+  const body = decodeDeleteOptions(request)
   return {
-    ...(body.isEmpty ? {} : { body: body.decode({ types: objectTypes, assume: options }).value }),
+    ...(body === undefined ? {} : { body }),
     query: {
       ...pick(query, ['gracePeriodSeconds', 'propagationPolicy', 'orphanDependents'] as const),
       ...(dryRun.length > 0 ? { dryRun } : {}),
@@ -132,30 +136,45 @@ function deleteOptions({ request }: ResourceCall) {
 }
 
 function objectBody({ request, info, type }: ResourceCall) {
-  const assume = type.subresources.find(({ name }) => name === info.subresource) ?? type
-  const { value, duplicates } = request.body.decode({ types: objectTypes, assume })
+  const expected = type.subresources.find(({ name }) => name === info.subresource) ?? type
+  const { value, duplicates } = decodeObjectBody(request, expected)
   return { body: value, duplicates }
 }
 
-function patchBody({ request, type }: ResourceCall) {
+async function patchBody({ objects }: ResourcePorts, call: ResourceCall) {
+  const { request, type } = call
   const patchTypes: readonly PatchType[] = type.custom
     ? ['json', 'merge', 'apply']
     : ['json', 'merge', 'strategic', 'apply']
-  const types = patchTypes.map((patchType) => patchContentType[patchType] as BodyType)
-  const body = request.body.decode({ types })
-  const patchType = patchTypes.find((candidate) => patchContentType[candidate] === body.type) ?? 'merge'
+  const patchType = patchTypes.find((candidate) => patchContentType[candidate] === request.body.mediaType)
+  if (!patchType && !type.custom) {
+    throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
+  }
+  const types = patchTypes.map((candidate) => patchContentType[candidate] as BodyType)
+  const body = await decodeAfterLooking(call, objects, types)
   const { force } = request.query
   return {
     body: body.value,
     duplicates: body.duplicates,
-    patchType,
-    ...(force === undefined ? {} : { force: force === 'true' || force === '1' }),
+    patchType: patchType ?? 'merge',
+    ...(force === undefined ? {} : { force: isTrue(force) }),
+  }
+}
+
+/** A bad patch of an object that is not there is answered with 404, as a good one would be. */
+async function decodeAfterLooking(call: ResourceCall, objects: Objects, types: readonly BodyType[]) {
+  try {
+    return decodePatchBody(call.request, types)
+  } catch (error) {
+    const isApply = call.request.body.mediaType === patchContentType.apply
+    if (!isApply && isStatusError(error, 'BadRequest')) await objects.get(named(call))
+    throw error
   }
 }
 
 function presentation(ports: ResourcePorts, { request, info, type }: ResourceCall): Presentation {
   const form = negotiateForm(request.headers['accept'])
-  if (!form) throw notAcceptable()
+  if (!form) throw notAcceptable(request.headers['accept'])
   const { as, version } = form
   switch (as) {
     case 'Object':
@@ -179,16 +198,22 @@ function includeObjectOf(value: string | undefined): IncludeObject {
     case 'Object':
       return value
     default:
-      throw new StatusError('BadRequest', `unrecognized includeObject value: "${value}"`)
+      throw new StatusError(
+        'BadRequest',
+        `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: must be 'Metadata', 'Object', 'None', or empty`,
+      )
   }
 }
 
-function notAcceptable(): StatusError {
-  return new StatusError(
-    'NotAcceptable',
-    'only the following media types are accepted: application/json, application/json;stream=watch',
-    { details: {} },
-  )
+function notAcceptable(accept: string | undefined): StatusError {
+  const isJson = parseAccept(accept).some(({ type }) => type === 'application/json')
+  return isJson
+    ? new StatusError('NotAcceptable', 'only the following media types are accepted: application/json')
+    : new StatusError(
+        'NotAcceptable',
+        '406: Not Acceptable\n\nAvailable representations: application/json, application/json;stream=watch',
+        { details: {} },
+      )
 }
 
 function pick<K extends string>(

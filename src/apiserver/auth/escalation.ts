@@ -1,0 +1,96 @@
+import type { KubeObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
+import type { AdmissionHook, Review } from '../objects/admission.ts'
+import { forbiddenResource } from './access.ts'
+import { authorize, rulesOf, type RoleSource } from './rbac.ts'
+import { describeRule, uncovered, type PolicyRule } from './rbac-rules.ts'
+import { bindingOf } from './role-index.ts'
+import { mastersGroup } from './user.ts'
+
+const group = 'rbac.authorization.k8s.io'
+
+/** Refuses to let anybody hand out rights that they do not have themselves. */
+export function escalationCheck(roles: RoleSource): AdmissionHook {
+  return {
+    validate: (review) => {
+      if (review.type.group !== group || review.operation === 'DELETE' || !review.object) return
+      if (review.user.groups.includes(mastersGroup)) return
+      switch (review.type.kind) {
+        case 'Role':
+        case 'ClusterRole':
+          return checkRole(roles, review, review.object)
+        case 'RoleBinding':
+        case 'ClusterRoleBinding':
+          return checkBinding(roles, review, review.object)
+        default:
+      }
+    },
+  }
+}
+
+function checkRole(roles: RoleSource, review: Review, role: KubeObject): void {
+  const { old } = review
+  if (old && deepEqual(old['rules'], role['rules']) && deepEqual(old['aggregationRule'], role['aggregationRule']))
+    return
+  if (may(roles, review, 'escalate', review)) return
+  const wanted: readonly PolicyRule[] = role['aggregationRule']
+    ? // What it will gather is not known, so only somebody who has everything may make one.
+      [...everything, ...rulesIn(role)]
+    : rulesIn(role)
+  requireHeld(roles, review, wanted)
+}
+
+function checkBinding(roles: RoleSource, review: Review, object: KubeObject): void {
+  const { old } = review
+  if (old && deepEqual(old['roleRef'], object['roleRef']) && deepEqual(old['subjects'], object['subjects'])) return
+  const { roleRef } = bindingOf(object)
+  const isLocal = roleRef.kind === 'Role'
+  const target = { plural: isLocal ? 'roles' : 'clusterroles', name: roleRef.name, namespace: review.namespace }
+  if (may(roles, review, 'bind', target)) return
+  const rules = roles.rules(isLocal ? review.namespace : '', roleRef.name)
+  if (!rules) {
+    throw forbiddenResource(
+      { group, resource: review.type.plural, name: review.name },
+      `${target.plural}.${group} ${JSON.stringify(roleRef.name)} not found`,
+    )
+  }
+  requireHeld(roles, review, rules)
+}
+
+const everything: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
+function rulesIn(role: KubeObject): readonly PolicyRule[] {
+  return (role['rules'] ?? []) as readonly PolicyRule[]
+}
+
+function may(
+  roles: RoleSource,
+  { user, type }: Review,
+  verb: string,
+  on: { readonly plural?: string; readonly namespace: string; readonly name: string },
+): boolean {
+  const resource = on.plural ?? type.plural
+  return authorize(roles, user, { verb, group, resource, subresource: '', namespace: on.namespace, name: on.name })
+    .allowed
+}
+
+function requireHeld(roles: RoleSource, { user, type, namespace, name }: Review, wanted: readonly PolicyRule[]): void {
+  const missing = uncovered(rulesOf(roles, user, namespace), wanted)
+  if (missing.length === 0) return
+  const groups = user.groups.map((entry) => JSON.stringify(entry)).join(' ')
+  throw forbiddenResource(
+    { group, resource: type.plural, name },
+    `user ${JSON.stringify(user.name)} (groups=[${groups}]) is attempting to grant RBAC permissions not currently held:\n${compact(missing).map(describeRule).join('\n')}`,
+  )
+}
+
+/** Rules that differ only in their verb said as one. */
+function compact(rules: readonly PolicyRule[]): readonly PolicyRule[] {
+  const byTarget = Map.groupBy(rules, ({ verbs: _, ...target }) => JSON.stringify(target))
+  return [...byTarget.values()].flatMap(([first, ...others]) =>
+    first ? [{ ...first, verbs: [...first.verbs, ...others.flatMap(({ verbs }) => verbs)] }] : [],
+  )
+}

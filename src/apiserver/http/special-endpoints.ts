@@ -1,0 +1,87 @@
+import type { KubeObject } from '../../kube/object.ts'
+import { StatusError } from '../../kube/status-error.ts'
+import { review, type ReviewPorts } from '../auth/reviews.ts'
+import { issueToken, type TokenRequestPorts } from '../auth/token-request.ts'
+import type { Objects } from '../objects/objects.ts'
+import { decodeObject } from '../schema/decode.ts'
+import { builtinSchema } from '../schema/object-schema.ts'
+import { json, type Answer } from './answer.ts'
+import type { ResourceHandler } from './edge.ts'
+import { decodeObjectBody } from './object-body.ts'
+import type { ResourceCall } from './resource-endpoint.ts'
+
+export interface SpecialPorts {
+  readonly reviews: ReviewPorts
+  readonly tokens: TokenRequestPorts
+  readonly objects: Objects
+}
+
+/** The resources that answer and are not stored: reviews, tokens, evictions. */
+export function specialEndpoints(ports: SpecialPorts): ReadonlyMap<string, ResourceHandler> {
+  return new Map<string, ResourceHandler>([
+    ...reviewResources.map((resource): [string, ResourceHandler] => [
+      `create ${resource}`,
+      (call) => created(review(ports.reviews, { ...sender(call), object: sentObject(call) })),
+    ]),
+    [
+      'create serviceaccounts/token',
+      (call) => {
+        const { namespace, name } = call.info
+        return created(issueToken(ports.tokens, { request: sentObject(call), namespace, name }))
+      },
+    ],
+    ['create pods/eviction', (call) => evict(ports.objects, call)],
+  ])
+}
+
+const reviewResources = [
+  'selfsubjectaccessreviews.authorization.k8s.io',
+  'subjectaccessreviews.authorization.k8s.io',
+  'localsubjectaccessreviews.authorization.k8s.io',
+  'selfsubjectrulesreviews.authorization.k8s.io',
+  'selfsubjectreviews.authentication.k8s.io',
+  'tokenreviews.authentication.k8s.io',
+]
+
+function sender({ request, info }: ResourceCall) {
+  return { user: request.user, namespace: info.namespace }
+}
+
+function created(object: KubeObject): Answer {
+  return json(object, 201)
+}
+
+/** The object of the kind that this endpoint takes. */
+function sentObject({ request, info, type }: ResourceCall): KubeObject {
+  const expected = type.subresources.find(({ name }) => name === info.subresource) ?? type
+  const { group, version, kind } = expected
+  const { value } = decodeObjectBody(request, { group, version, kind })
+  const schema = builtinSchema({ group, version, kind })
+  if (!schema) throw new Error(`the type table has no ${kind}`)
+  const { object } = decodeObject(schema, value)
+  if (object.kind !== kind) {
+    throw new StatusError(
+      'BadRequest',
+      `${object.kind} in version ${JSON.stringify(object.apiVersion)} cannot be handled as a ${kind}`,
+    )
+  }
+  return object
+}
+
+/** An eviction is a delete that also names what to delete. */
+async function evict(objects: Objects, call: ResourceCall): Promise<Answer> {
+  const { request, info, type } = call
+  const eviction = sentObject(call)
+  if (eviction.metadata?.name !== info.name) {
+    throw new StatusError('BadRequest', 'name in URL does not match name in Eviction object')
+  }
+  await objects.delete({
+    type,
+    namespace: info.namespace,
+    name: info.name,
+    user: request.user,
+    ...(eviction['deleteOptions'] ? { body: eviction['deleteOptions'] } : {}),
+    ...(request.dryRun.length > 0 ? { query: { dryRun: request.dryRun } } : {}),
+  })
+  return json({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }, 201)
+}

@@ -1,0 +1,136 @@
+import type { StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
+import type { ServedKind } from '../kinds/served-kind.ts'
+import { KeyedLoop } from './keyed-loop.ts'
+import { builtin, systemUser, type LifecycleController, type LifecyclePorts } from './ports.ts'
+
+const finalizer = 'kubernetes'
+
+/** Empties namespaces that are being deleted, then lets them go. */
+export class NamespaceDeleter implements LifecycleController {
+  readonly #ports: LifecyclePorts
+  readonly #loop: KeyedLoop
+  readonly #unsubscribe: () => void
+
+  constructor(ports: LifecyclePorts) {
+    this.#ports = ports
+    this.#loop = new KeyedLoop({
+      clock: ports.clock,
+      work: (name) => this.#reconcile(name),
+      onError: (error, key) => ports.onError(error, 'namespace-deleter', key),
+    })
+    this.#unsubscribe = ports.store.subscribe((events) => {
+      for (const { resource, namespace, name, type } of events) {
+        if (resource === 'namespaces') this.#loop.add(name)
+        // What was left of a namespace may have been the last of it.
+        else if (type === 'delete' && namespace && this.#isTerminating(namespace)) this.#loop.add(namespace)
+      }
+    })
+    for (const { name } of ports.store.scan({ resource: 'namespaces', limit: Number.MAX_SAFE_INTEGER }))
+      this.#loop.add(name)
+  }
+
+  close(): Promise<void> {
+    this.#unsubscribe()
+    return this.#loop.close()
+  }
+
+  async #reconcile(name: string): Promise<void> {
+    const namespace = this.#get(name)
+    if (!namespace?.metadata.deletionTimestamp || !finalizersOf(namespace).includes(finalizer)) return
+    const contents = this.#contents(name)
+    for (const type of contents) await this.#empty(type, name)
+    const remaining = contents.filter(({ resource }) => this.#count(resource, name) > 0)
+    if (remaining.length > 0) return this.#report(namespace, remaining)
+    await this.#release(namespace)
+  }
+
+  /** One type for each namespaced resource that has objects here. */
+  #contents(namespace: string): readonly ServedKind[] {
+    const types = new Map<string, ServedKind>()
+    for (const type of this.#ports.kinds.all()) {
+      if (!type.namespaced || !type.verbs.includes('deletecollection') || types.has(type.resource)) continue
+      if (this.#count(type.resource, namespace) > 0) types.set(type.resource, type)
+    }
+    return [...types.values()]
+  }
+
+  async #empty(type: ServedKind, namespace: string): Promise<void> {
+    const { items } = await this.#ports.objects.deleteCollection({
+      type,
+      namespace,
+      user: systemUser,
+      query: { propagationPolicy: 'Background' },
+    })
+    // Deletion may happen as the list is read.
+    for await (const _ of items);
+  }
+
+  async #release(namespace: StoredObject): Promise<void> {
+    const { objects, kinds } = this.#ports
+    const spec = { finalizers: finalizersOf(namespace).filter((entry) => entry !== finalizer) }
+    await objects
+      .update({
+        type: builtin(kinds, '', 'namespaces'),
+        name: namespace.metadata.name,
+        subresource: 'finalize',
+        user: systemUser,
+        body: { ...namespace, spec },
+      })
+      .catch(ignoring('NotFound', 'Conflict'))
+  }
+
+  /** Says what holds the namespace; its going will wake us. */
+  async #report(namespace: StoredObject, remaining: readonly ServedKind[]): Promise<void> {
+    const { objects, kinds, clock } = this.#ports
+    const name = namespace.metadata.name
+    const message = `Some resources are remaining: ${remaining
+      .map(({ resource }) => `${resource} has ${this.#count(resource, name)} resource instances`)
+      .join(', ')}`
+    const known = (namespace.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? []
+    const old = known.find(({ type }) => type === 'NamespaceContentRemaining')
+    if (old?.message === message) return
+    const condition: Condition = {
+      type: 'NamespaceContentRemaining',
+      status: 'True',
+      reason: 'SomeResourcesRemain',
+      message,
+      lastTransitionTime: old?.lastTransitionTime ?? formatTime(clock.now()),
+    }
+    await objects
+      .patch({
+        type: builtin(kinds, '', 'namespaces'),
+        name,
+        subresource: 'status',
+        user: systemUser,
+        patchType: 'merge',
+        body: { status: { conditions: [...known.filter((entry) => entry !== old), condition] } },
+      })
+      .catch(ignoring('NotFound', 'Conflict'))
+  }
+
+  #get(name: string): StoredObject | undefined {
+    return this.#ports.store.get({ resource: 'namespaces', namespace: '', name })?.document.object
+  }
+
+  #isTerminating(name: string): boolean {
+    return this.#get(name)?.metadata.deletionTimestamp !== undefined
+  }
+
+  #count(resource: string, namespace: string): number {
+    return this.#ports.store.count({ resource, namespace })
+  }
+}
+
+interface Condition {
+  readonly type: string
+  readonly status: string
+  readonly reason: string
+  readonly message: string
+  readonly lastTransitionTime: string
+}
+
+function finalizersOf({ spec }: StoredObject): readonly string[] {
+  return (spec as { finalizers?: readonly string[] } | undefined)?.finalizers ?? []
+}

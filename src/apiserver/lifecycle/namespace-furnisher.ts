@@ -1,0 +1,90 @@
+import type { KubeObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { KeyedLoop } from './keyed-loop.ts'
+import { builtin, systemUser, type LifecycleController, type LifecyclePorts } from './ports.ts'
+
+const accountName = 'default'
+const authorityMap = 'kube-root-ca.crt'
+
+/** Gives every namespace its ServiceAccount `default` and the ConfigMap with the authority, and keeps both there. */
+export class NamespaceFurnisher implements LifecycleController {
+  readonly #ports: LifecyclePorts
+  readonly #loop: KeyedLoop
+  readonly #unsubscribe: () => void
+
+  constructor(ports: LifecyclePorts) {
+    this.#ports = ports
+    this.#loop = new KeyedLoop({
+      clock: ports.clock,
+      work: (name) => this.#reconcile(name),
+      onError: (error, key) => ports.onError(error, 'namespace-furnisher', key),
+    })
+    this.#unsubscribe = ports.store.subscribe((events) => {
+      for (const { resource, namespace, name, type } of events) {
+        if (resource === 'namespaces' && type === 'create') this.#loop.add(name)
+        if (resource === 'serviceaccounts' && name === accountName && type === 'delete') this.#loop.add(namespace)
+        if (resource === 'configmaps' && name === authorityMap && type !== 'create') this.#loop.add(namespace)
+      }
+    })
+    for (const { name } of ports.store.scan({ resource: 'namespaces', limit: Number.MAX_SAFE_INTEGER }))
+      this.#loop.add(name)
+  }
+
+  close(): Promise<void> {
+    this.#unsubscribe()
+    return this.#loop.close()
+  }
+
+  async #reconcile(namespace: string): Promise<void> {
+    const { store } = this.#ports
+    const record = store.get({ resource: 'namespaces', namespace: '', name: namespace })
+    if (!record || record.document.object.metadata.deletionTimestamp) return
+    await Promise.all([
+      store.get({ resource: 'serviceaccounts', namespace, name: accountName })
+        ? undefined
+        : this.#create('serviceaccounts', {
+            apiVersion: 'v1',
+            kind: 'ServiceAccount',
+            metadata: { name: accountName, namespace },
+          }),
+      this.#publishAuthority(namespace),
+    ])
+  }
+
+  async #publishAuthority(namespace: string): Promise<void> {
+    const { store, objects, kinds, authority } = this.#ports
+    const data = { 'ca.crt': authority }
+    const known = store.get({ resource: 'configmaps', namespace, name: authorityMap })?.document.object
+    if (!known) {
+      const annotations = {
+        'kubernetes.io/description':
+          'The certificate authority to verify this API server with; not for any other server.',
+      }
+      return this.#create('configmaps', {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name: authorityMap, namespace, annotations },
+        data,
+      })
+    }
+    if (deepEqual(known['data'], data)) return
+    await objects
+      .update({
+        type: builtin(kinds, '', 'configmaps'),
+        namespace,
+        name: authorityMap,
+        user: systemUser,
+        body: { ...known, data },
+      })
+      .catch(ignoring('NotFound', 'Conflict'))
+  }
+
+  async #create(plural: string, body: KubeObject): Promise<void> {
+    const { objects, kinds } = this.#ports
+    await objects
+      .create({ type: builtin(kinds, '', plural), namespace: body.metadata.namespace ?? '', user: systemUser, body })
+      // Forbidden: the namespace began to go; NotFound: it is gone.
+      .catch(ignoring('AlreadyExists', 'Forbidden', 'NotFound'))
+  }
+}

@@ -1,0 +1,75 @@
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
+import { matches, requirementsOf, type LabelSelector } from '../../kube/selector.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { PolicyRule } from '../auth/rbac-rules.ts'
+import { KeyedLoop } from './keyed-loop.ts'
+import { builtin, systemUser, type LifecycleController, type LifecyclePorts } from './ports.ts'
+
+const group = 'rbac.authorization.k8s.io'
+const resource = `clusterroles.${group}`
+
+/** The rules of all roles that an aggregated role selects, in order of their names, each rule once. */
+export function aggregatedRules(role: KubeObject, roles: readonly KubeObject[]): readonly PolicyRule[] {
+  const selectors = (role['aggregationRule'] as { clusterRoleSelectors?: readonly LabelSelector[] })
+    .clusterRoleSelectors
+  const wanted = (selectors ?? []).map(requirementsOf)
+  const rules: PolicyRule[] = []
+  for (const candidate of roles.toSorted((left, right) =>
+    (left.metadata.name ?? '') < (right.metadata.name ?? '') ? -1 : 1,
+  )) {
+    if (candidate.metadata.name === role.metadata.name) continue
+    if (!wanted.some((requirements) => matches(requirements, candidate.metadata.labels))) continue
+    for (const rule of (candidate['rules'] ?? []) as readonly PolicyRule[]) {
+      if (!rules.some((known) => deepEqual(known, rule))) rules.push(rule)
+    }
+  }
+  return rules
+}
+
+/** Keeps the rules of ClusterRoles that have an aggregationRule. */
+export class RoleAggregation implements LifecycleController {
+  readonly #ports: LifecyclePorts
+  readonly #loop: KeyedLoop
+  readonly #unsubscribe: () => void
+
+  constructor(ports: LifecyclePorts) {
+    this.#ports = ports
+    this.#loop = new KeyedLoop({
+      clock: ports.clock,
+      work: () => this.#reconcile(),
+      onError: (error, key) => ports.onError(error, 'role-aggregation', key),
+    })
+    this.#unsubscribe = ports.store.subscribe((events) => {
+      if (events.some((event) => event.resource === resource)) this.#loop.add('all')
+    })
+    this.#loop.add('all')
+  }
+
+  close(): Promise<void> {
+    this.#unsubscribe()
+    return this.#loop.close()
+  }
+
+  async #reconcile(): Promise<void> {
+    const { store, objects, kinds } = this.#ports
+    const roles = store
+      .scan({ resource, limit: Number.MAX_SAFE_INTEGER })
+      .map(({ document }): StoredObject => document.object)
+    for (const role of roles) {
+      if (!role['aggregationRule'] || role.metadata.deletionTimestamp) continue
+      const rules = aggregatedRules(role, roles)
+      if (deepEqual(role['rules'] ?? [], rules)) continue
+      await objects
+        .update({
+          type: builtin(kinds, group, 'clusterroles'),
+          name: role.metadata.name,
+          user: systemUser,
+          fieldManager: 'clusterrole-aggregation-controller',
+          body: { ...role, rules },
+        })
+        // Another write came first; its event brings us back.
+        .catch(ignoring('Conflict', 'NotFound'))
+    }
+  }
+}
