@@ -1,3 +1,5 @@
+import type { StructuralSchema } from '../schema/custom/structural-schema.ts'
+
 /** A column of `kubectl get` as a CRD gives it. */
 export interface PrinterColumn {
   readonly name: string
@@ -8,20 +10,16 @@ export interface PrinterColumn {
   readonly priority?: number
 }
 
-/** Where `/scale` finds its numbers in a custom resource. */
-export interface ScalePaths {
-  readonly specReplicasPath: string
-  readonly statusReplicasPath: string
-  readonly labelSelectorPath?: string
-}
-
 /** What a CustomResourceDefinition says about one version of its kind. */
 export interface CustomKind {
+  /** The CRD's name: `cleaners.cleaner.vtex.dev`. */
   readonly definition: string
-  readonly openAPIV3Schema: Readonly<Record<string, unknown>> | undefined
+  readonly openAPIV3Schema: StructuralSchema | undefined
   readonly printerColumns: readonly PrinterColumn[]
-  readonly selectableFields: readonly string[]
-  readonly scale: ScalePaths | undefined
   readonly hasStatus: boolean
   readonly deprecationWarning: string | undefined
+  /** Whether the CRD is on its way out: nothing new may be made. */
+  readonly isTerminating: boolean
+  /** Documents older than this were written under another schema. */
+  readonly since: number
 }

@@ -15,10 +15,15 @@ export class Document {
 
   /** Parsed at most once, deeply frozen, shared by all who ask. */
   get object(): StoredObject {
-    this.#object ??= JSON.parse(this.text) as StoredObject
-    if (!this.#frozen) deepFreeze(this.#object)
+    const object = this.value
+    if (!this.#frozen) deepFreeze(object)
     this.#frozen = true
-    return this.#object
+    return object
+  }
+
+  /** The same, perhaps not frozen yet: only for code that surely does not change it. */
+  get value(): StoredObject {
+    return (this.#object ??= JSON.parse(this.text) as StoredObject)
   }
 }
 

@@ -68,7 +68,7 @@ export class MemoryStore implements Store {
     if (this.#closed) throw new Error('the store is closed')
     const { answer, changes } = decide(this.#view())
     const events = changes.map((change) => this.#apply(change))
-    await undefined
+    await Promise.resolve()
     if (events.length > 0) for (const listener of this.#listeners) listener(events)
     return answer
   }

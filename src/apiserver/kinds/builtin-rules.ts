@@ -1,0 +1,86 @@
+import { jobRules } from './job-rules.ts'
+import { plainRules, type KindRules } from './kind-rules.ts'
+import { namespaceRules } from './namespace-rules.ts'
+import { podRules } from './pod-rules.ts'
+import { secretRules } from './secret-rules.ts'
+import { volumeClaimRules, volumeRules } from './volume-rules.ts'
+import { webhookRules } from './webhook-rules.ts'
+
+const countsGenerations = new Set([
+  'pods',
+  'replicationcontrollers',
+  'deployments.apps',
+  'replicasets.apps',
+  'statefulsets.apps',
+  'daemonsets.apps',
+  'jobs.batch',
+  'cronjobs.batch',
+  'endpointslices.discovery.k8s.io',
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'ingresses.networking.k8s.io',
+  'ingressclasses.networking.k8s.io',
+  'networkpolicies.networking.k8s.io',
+  'poddisruptionbudgets.policy',
+  'priorityclasses.scheduling.k8s.io',
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+])
+
+const createsOnUpdate = new Set([
+  'endpoints',
+  'events',
+  'limitranges',
+  'resourcequotas',
+  'services',
+  'leases.coordination.k8s.io',
+  'roles.rbac.authorization.k8s.io',
+  'rolebindings.rbac.authorization.k8s.io',
+  'clusterroles.rbac.authorization.k8s.io',
+  'clusterrolebindings.rbac.authorization.k8s.io',
+])
+
+const needsVersion = new Set([
+  'leases.coordination.k8s.io',
+  'poddisruptionbudgets.policy',
+  'customresourcedefinitions.apiextensions.k8s.io',
+  'validatingadmissionpolicies.admissionregistration.k8s.io',
+  'validatingadmissionpolicybindings.admissionregistration.k8s.io',
+])
+
+const answersDeleted = new Set([
+  'pods',
+  'namespaces',
+  'services',
+  'serviceaccounts',
+  'persistentvolumes',
+  'persistentvolumeclaims',
+  'podtemplates',
+  'resourcequotas',
+])
+
+const orphansDependents = new Set(['replicationcontrollers', 'jobs.batch'])
+
+const special: Readonly<Record<string, Partial<KindRules>>> = {
+  namespaces: namespaceRules,
+  pods: podRules,
+  secrets: secretRules,
+  persistentvolumes: volumeRules,
+  persistentvolumeclaims: volumeClaimRules,
+  'jobs.batch': jobRules,
+  'validatingwebhookconfigurations.admissionregistration.k8s.io': webhookRules,
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhookRules,
+}
+
+/** What a built-in kind does, by its name in the store. */
+export function builtinRules(resource: string, hasStatus: boolean): KindRules {
+  return {
+    ...plainRules,
+    hasStatus,
+    countsGenerations: countsGenerations.has(resource),
+    createsOnUpdate: createsOnUpdate.has(resource),
+    updatesUnconditionally: !needsVersion.has(resource),
+    answersDeleted: answersDeleted.has(resource),
+    orphansDependents: orphansDependents.has(resource),
+    ...special[resource],
+  }
+}

@@ -1,0 +1,168 @@
+import { apiVersionOf, groupResource, type KubeObject } from '../../kube/object.ts'
+import { applyDefaults } from '../schema/custom/apply-defaults.ts'
+import { compileRules } from '../schema/custom/cel-rules.ts'
+import { customSchema } from '../schema/custom/custom-schema.ts'
+import { validateCustom } from '../schema/custom/validate-custom.ts'
+import { decodeObject } from '../schema/decode.ts'
+import type { ObjectSchema } from '../schema/object-schema.ts'
+import { validateCreate, validateUpdate } from '../schema/validation/validate-object.ts'
+import { Document } from '../store/document.ts'
+import type { CustomKind } from './custom-kind.ts'
+import { isTrue, type Definition, type DefinitionVersion } from './definition.ts'
+import { plainRules } from './kind-rules.ts'
+import { fieldValues, selectableFields } from './selectable-fields.ts'
+import type { ScalePaths, ServedKind, Subresource } from './served-kind.ts'
+
+/** The versions of a CRD's kind that are served; none before its names are accepted. */
+export function customServedKinds(definition: Definition, since: number): readonly ServedKind[] {
+  if (!isTrue(definition, 'Established')) return []
+  const { group, versions } = definition.spec
+  const { kind } = acceptedNames(definition)
+  const schemas = new Map(
+    versions.map((version) => {
+      const gvk = { group, version: version.name, kind }
+      return [apiVersionOf(gvk), customSchema(gvk, version.schema?.openAPIV3Schema)] as const
+    }),
+  )
+  const served = versions.filter((version) => version.served)
+  return served.map((version) => new CustomVersion(definition, version, { schemas, since }).served())
+}
+
+/** One version of a custom kind, while its ServedKind is put together. */
+class CustomVersion {
+  readonly #definition: Definition
+  readonly #version: DefinitionVersion
+  readonly #schemas: ReadonlyMap<string, ObjectSchema>
+  readonly #since: number
+  readonly #apiVersion: string
+  readonly #schema: ObjectSchema
+
+  constructor(
+    definition: Definition,
+    version: DefinitionVersion,
+    options: { readonly schemas: ReadonlyMap<string, ObjectSchema>; readonly since: number },
+  ) {
+    const { kind } = acceptedNames(definition)
+    this.#definition = definition
+    this.#version = version
+    this.#schemas = options.schemas
+    this.#since = options.since
+    const gvk = { group: definition.spec.group, version: version.name, kind }
+    this.#apiVersion = apiVersionOf(gvk)
+    this.#schema = this.#schemas.get(this.#apiVersion) ?? customSchema(gvk, undefined)
+  }
+
+  served(): ServedKind {
+    const { group, scope, versions } = this.#definition.spec
+    const {
+      plural,
+      singular = '',
+      kind,
+      listKind = '',
+      shortNames = [],
+      categories = [],
+    } = acceptedNames(this.#definition)
+    const { gvk } = this.#schema
+    const fields = (this.#version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, ''))
+    const selectable = selectableFields('', fields)
+    const storage = versions.find((version) => version.storage)?.name ?? this.#version.name
+    const hasStatus = this.#version.subresources?.status !== undefined
+    return {
+      ...gvk,
+      plural,
+      namespaced: scope === 'Namespaced',
+      singular,
+      listKind,
+      shortNames,
+      categories,
+      verbs: ['create', 'delete', 'deletecollection', 'get', 'list', 'patch', 'update', 'watch'],
+      subresources: this.#subresources(),
+      resource: groupResource({ group, plural }),
+      storageVersion: apiVersionOf({ group, version: storage }),
+      custom: this.#custom(),
+      schema: this.#schema,
+      rules: { ...plainRules, countsGenerations: true, updatesUnconditionally: false, hasStatus },
+      selectableFields: selectable,
+      scale: this.#scale(),
+      fieldsOf: (object) => fieldValues(object, selectable),
+      serve: (document) => this.#serve(document),
+      toStored: (object) => ({ ...object, apiVersion: apiVersionOf({ group, version: storage }), kind }),
+      decode: (value) => decodeObject(this.#schema, value),
+      default: (object) => this.#default(object),
+      ...this.#validation(),
+      schemaOf: (apiVersion) => this.#schemas.get(apiVersion),
+    }
+  }
+
+  #custom(): CustomKind {
+    const { schema, additionalPrinterColumns, deprecated, deprecationWarning, subresources, name } = this.#version
+    const { metadata, spec } = this.#definition
+    return {
+      definition: metadata.name,
+      openAPIV3Schema: schema?.openAPIV3Schema,
+      printerColumns: additionalPrinterColumns ?? [],
+      hasStatus: subresources?.status !== undefined,
+      deprecationWarning: deprecated
+        ? deprecationWarning || `${spec.group}/${name} ${spec.names.kind} is deprecated`
+        : undefined,
+      isTerminating: metadata.deletionTimestamp !== undefined,
+      since: this.#since,
+    }
+  }
+
+  #subresources(): readonly Subresource[] {
+    const { subresources } = this.#version
+    const verbs = ['get', 'patch', 'update']
+    return [
+      ...(subresources?.status ? [{ ...this.#schema.gvk, name: 'status', verbs }] : []),
+      ...(subresources?.scale ? [{ group: 'autoscaling', version: 'v1', kind: 'Scale', name: 'scale', verbs }] : []),
+    ]
+  }
+
+  #scale(): ScalePaths | undefined {
+    const scale = this.#version.subresources?.scale
+    if (!scale) return undefined
+    const { specReplicasPath, statusReplicasPath, labelSelectorPath } = scale
+    return {
+      specReplicasPath: specReplicasPath.slice(1),
+      statusReplicasPath: statusReplicasPath.slice(1),
+      ...(labelSelectorPath ? { labelSelectorPath: labelSelectorPath.slice(1) } : {}),
+    }
+  }
+
+  #validation(): Pick<ServedKind, 'validateCreate' | 'validateUpdate'> {
+    const { gvk, structural = {} } = this.#schema
+    const { rules } = compileRules(structural)
+    const options = rules ? { rules } : {}
+    return {
+      validateCreate: (object) => [...validateCreate(gvk, object), ...validateCustom(structural, object, options)],
+      validateUpdate: (object, old) => [
+        ...validateUpdate(gvk, object, old),
+        ...validateCustom(structural, object, { ...options, old }),
+      ],
+    }
+  }
+
+  /** Changes the version in the text where that is all there is to do. */
+  #serve(document: Document): Document {
+    if (document.revision < this.#since) return this.#reshape(document)
+    const prefix = `{"apiVersion":"${this.#apiVersion}",`
+    if (document.text.startsWith(prefix)) return document
+    return new Document(document.revision, prefix + document.text.slice(document.text.indexOf(',') + 1))
+  }
+
+  /** What was written under another schema is read through this one. */
+  #reshape(document: Document): Document {
+    const { object } = decodeObject(this.#schema, { ...document.value, apiVersion: this.#apiVersion })
+    const { apiVersion, kind, metadata, ...rest } = this.#default(object)
+    return new Document(document.revision, JSON.stringify({ apiVersion, kind, metadata, ...rest }))
+  }
+
+  #default(object: KubeObject): KubeObject {
+    return applyDefaults(this.#schema.structural ?? {}, object) as KubeObject
+  }
+}
+
+function acceptedNames({ spec, status }: Definition) {
+  return status?.acceptedNames?.kind ? status.acceptedNames : spec.names
+}

@@ -1,0 +1,145 @@
+import { groupResource, type GroupVersionKind } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
+import { formatTime } from '../../kube/time.ts'
+import { builtinKinds } from '../schema/builtin-kinds.ts'
+import type { Clock } from '../store/clock.ts'
+import type { Document } from '../store/document.ts'
+import type { Store } from '../store/store.ts'
+import { builtinServedKind } from './builtin-kind.ts'
+import { customServedKinds } from './custom-served-kind.ts'
+import { definitionResource, type Definition } from './definition.ts'
+import { definitionRules } from './definition-rules.ts'
+import { allNames } from './establish-definition.ts'
+import type { ServedKind } from './served-kind.ts'
+
+interface Defined {
+  readonly definition: Definition
+  readonly since: number
+  readonly kinds: readonly ServedKind[]
+}
+
+/** The kinds that are served: the built-in ones, and those of the CustomResourceDefinitions in the store. */
+export class Kinds {
+  readonly #builtin: readonly ServedKind[]
+  readonly #custom = new Map<string, Defined>()
+  readonly #listeners = new Set<(gone: readonly ServedKind[]) => void>()
+  #version = 1
+  /** `group/version/plural` → kind; rebuilt on every change. */
+  #byPath: ReadonlyMap<string, ServedKind> = new Map()
+
+  constructor({ clock }: { readonly clock: Pick<Clock, 'now'> }) {
+    const rules = definitionRules({
+      taken: (group, except) => this.#takenNames(group, except),
+      now: () => formatTime(clock.now()),
+    })
+    this.#builtin = builtinKinds().map((kind) => {
+      const served = builtinServedKind(kind)
+      return served.resource === definitionResource ? { ...served, rules: { ...served.rules, ...rules } } : served
+    })
+    this.#index()
+  }
+
+  /** Grows with every change: what was made from the kinds before is old then. */
+  get version(): number {
+    return this.#version
+  }
+
+  all(): readonly ServedKind[] {
+    return [...this.#byPath.values()]
+  }
+
+  find({ group, version, plural }: { group: string; version: string; plural: string }): ServedKind | undefined {
+    return this.#byPath.get(`${group}/${version}/${plural}`)
+  }
+
+  ofKind({ group, version, kind }: GroupVersionKind): ServedKind | undefined {
+    return this.all().find((type) => type.group === group && type.version === version && type.kind === kind)
+  }
+
+  /** Any served version of what the store keeps under this name. */
+  ofResource(resource: string): ServedKind | undefined {
+    return this.all().find((type) => type.resource === resource && !isConverted(type))
+  }
+
+  /** Calls back after each change, with the kinds that are not served any more as they were. */
+  subscribe(listener: (gone: readonly ServedKind[]) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Serves the CRDs of this store, now and as they change, until the result is called. */
+  follow(store: Store): () => void {
+    const found = store.scan({ resource: definitionResource, limit: Number.MAX_SAFE_INTEGER })
+    for (const { document } of found) this.#define(document)
+    this.#index()
+    return store.subscribe((events) => {
+      const changes = events.filter(({ resource }) => resource === definitionResource)
+      if (changes.length === 0) return
+      const gone = changes.flatMap(({ type, name, document }) =>
+        type === 'delete' ? this.#forget(name) : this.#define(document),
+      )
+      this.#changed(gone)
+    })
+  }
+
+  #define(document: Document): readonly ServedKind[] {
+    const definition = document.value as unknown as Definition
+    const { name } = definition.metadata
+    const before = this.#custom.get(name)
+    if (before && isSame(before.definition, definition)) {
+      this.#custom.set(name, { ...before, definition })
+      return []
+    }
+    const isReshaped = !before || !deepEqual(before.definition.spec.versions, definition.spec.versions)
+    const since = isReshaped ? document.revision : before.since
+    this.#custom.set(name, { definition, since, kinds: customServedKinds(definition, since) })
+    return before?.kinds ?? []
+  }
+
+  #forget(name: string): readonly ServedKind[] {
+    const gone = this.#custom.get(name)?.kinds ?? []
+    this.#custom.delete(name)
+    return gone
+  }
+
+  #changed(gone: readonly ServedKind[]): void {
+    this.#index()
+    this.#version += 1
+    for (const listener of this.#listeners) listener(gone)
+  }
+
+  #index(): void {
+    const custom = [...this.#custom.values()].flatMap(({ kinds }) => kinds)
+    this.#byPath = new Map(
+      [...custom, ...this.#builtin].map((type) => [`${type.group}/${type.version}/${type.plural}`, type]),
+    )
+  }
+
+  #takenNames(group: string, except: string): ReadonlyMap<string, string> {
+    const others = [...this.#custom.values()].filter(
+      ({ definition, kinds }) =>
+        kinds.length > 0 && definition.spec.group === group && definition.metadata.name !== except,
+    )
+    return new Map(
+      others.flatMap(({ definition }) =>
+        allNames(definition.status?.acceptedNames ?? definition.spec.names).map(
+          (name) => [name, definition.metadata.name] as const,
+        ),
+      ),
+    )
+  }
+}
+
+/** Whether two states of a CRD serve the same. */
+function isSame(left: Definition, right: Definition): boolean {
+  return (
+    deepEqual(left.spec, right.spec) &&
+    deepEqual(left.status?.acceptedNames, right.status?.acceptedNames) &&
+    deepEqual(left.status?.conditions, right.status?.conditions) &&
+    left.metadata.deletionTimestamp === right.metadata.deletionTimestamp
+  )
+}
+
+function isConverted({ group, plural, resource }: ServedKind): boolean {
+  return groupResource({ group, plural }) !== resource
+}

@@ -1,0 +1,85 @@
+import type { KubeObject } from '../../kube/object.ts'
+
+/** Fields that lists of built-in kinds can be narrowed by, beside metadata.name and metadata.namespace. */
+const builtin: Readonly<Record<string, readonly string[]>> = {
+  pods: [
+    'spec.nodeName',
+    'spec.restartPolicy',
+    'spec.schedulerName',
+    'spec.serviceAccountName',
+    'spec.hostNetwork',
+    'status.phase',
+    'status.podIP',
+    'status.podIPs',
+    'status.nominatedNodeName',
+  ],
+  events: [
+    'involvedObject.kind',
+    'involvedObject.namespace',
+    'involvedObject.name',
+    'involvedObject.uid',
+    'involvedObject.apiVersion',
+    'involvedObject.resourceVersion',
+    'involvedObject.fieldPath',
+    'regarding.kind',
+    'regarding.namespace',
+    'regarding.name',
+    'regarding.uid',
+    'regarding.apiVersion',
+    'regarding.resourceVersion',
+    'regarding.fieldPath',
+    'reason',
+    'reportingComponent',
+    'reportingController',
+    'source',
+    'type',
+  ],
+  namespaces: ['status.phase'],
+  secrets: ['type'],
+  nodes: ['spec.unschedulable'],
+  services: ['spec.clusterIP', 'spec.type'],
+  replicationcontrollers: ['status.replicas'],
+  'replicasets.apps': ['status.replicas'],
+  'jobs.batch': ['status.successful'],
+}
+
+const always = ['metadata.name', 'metadata.namespace']
+
+/** The field labels a kind offers. */
+export function selectableFields(resource: string, more: readonly string[] = []): ReadonlySet<string> {
+  return new Set([...always, ...(builtin[resource] ?? []), ...more])
+}
+
+/** The values of these fields, as selectors compare them: what is not there is the zero of its type. */
+export function fieldValues(object: KubeObject, fields: Iterable<string>): Record<string, string> {
+  const values: Record<string, string> = {}
+  for (const field of fields) values[field] = text(read(object, aliases[field] ?? field.split('.')), field)
+  return values
+}
+
+const aliases: Readonly<Record<string, readonly string[]>> = {
+  source: ['source', 'component'],
+  'status.successful': ['status', 'succeeded'],
+  'status.podIPs': ['status', 'podIPs', '0', 'ip'],
+}
+
+const zeros: Readonly<Record<string, string>> = {
+  'spec.hostNetwork': 'false',
+  'spec.unschedulable': 'false',
+  'status.replicas': '0',
+  'status.successful': '0',
+}
+
+function read(object: unknown, path: readonly string[]): unknown {
+  let at = object
+  for (const step of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
+    at = (at as Record<string, unknown>)[step]
+  }
+  return at
+}
+
+function text(value: unknown, field: string): string {
+  if (value === undefined || value === null || typeof value === 'object') return zeros[field] ?? ''
+  return String(value as string | number | boolean)
+}

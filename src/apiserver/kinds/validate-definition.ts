@@ -1,0 +1,141 @@
+import { compileRules } from '../schema/custom/cel-rules.ts'
+import { checkStructural } from '../schema/custom/check-structural.ts'
+import { forbidden, invalidValue, required, unsupported, type FieldError } from '../schema/field-error.ts'
+import type { Definition, DefinitionNames, DefinitionSpec, DefinitionVersion } from './definition.ts'
+
+/** Everything about a CRD that its type alone does not forbid. */
+export function validateDefinition(definition: Definition, old?: Definition): readonly FieldError[] {
+  return [...faults(definition), ...(old ? changes(definition, old) : [])]
+}
+
+function* faults({ metadata, ...definition }: Definition): Generator<FieldError> {
+  const spec: Partial<DefinitionSpec> = definition.spec
+  const { group = '', names, scope, versions = [], conversion } = spec
+  const name = `${names?.plural ?? ''}.${group}`
+  if (metadata.name !== name)
+    yield invalidValue('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group')
+  if (!group) yield required('spec.group')
+  else if (!subdomain.test(group) || !group.includes('.'))
+    yield invalidValue('spec.group', group, 'should be a domain with at least one dot')
+  if (scope !== 'Namespaced' && scope !== 'Cluster')
+    yield scope ? unsupported('spec.scope', scope, ['Cluster', 'Namespaced']) : required('spec.scope')
+  yield* nameFaults(names ?? { plural: '', kind: '' })
+  if (conversion?.strategy === 'Webhook')
+    yield forbidden('spec.conversion.strategy', 'this server does not call conversion webhooks')
+  else if (conversion?.strategy && conversion.strategy !== 'None')
+    yield unsupported('spec.conversion.strategy', conversion.strategy, ['None', 'Webhook'])
+  if (spec.preserveUnknownFields)
+    yield invalidValue(
+      'spec.preserveUnknownFields',
+      true,
+      'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
+    )
+  yield* versionsFaults(versions)
+}
+
+function* nameFaults({
+  plural,
+  singular,
+  kind,
+  listKind,
+  shortNames = [],
+  categories = [],
+}: DefinitionNames): Generator<FieldError> {
+  const at = 'spec.names'
+  if (!plural) yield required(`${at}.plural`)
+  if (!kind) yield required(`${at}.kind`)
+  const labels: [string, string | undefined][] = [
+    [`${at}.plural`, plural],
+    [`${at}.singular`, singular],
+    [`${at}.kind`, kind?.toLowerCase()],
+    [`${at}.listKind`, listKind?.toLowerCase()],
+    ...shortNames.map((name, index): [string, string] => [`${at}.shortNames[${index}]`, name]),
+    ...categories.map((name, index): [string, string] => [`${at}.categories[${index}]`, name]),
+  ]
+  for (const [field, value] of labels) if (value && !label.test(value)) yield invalidValue(field, value, labelRule)
+  if (kind && listKind && kind === listKind)
+    yield invalidValue(`${at}.listKind`, listKind, 'kind and listKind may not be the same')
+}
+
+function* versionsFaults(versions: readonly DefinitionVersion[]): Generator<FieldError> {
+  if (versions.length === 0) yield required('spec.versions', 'must have at least one version')
+  if (versions.filter(({ storage }) => storage).length !== 1)
+    yield invalidValue(
+      'spec.versions',
+      versions.map(({ name }) => name),
+      'must have exactly one version marked as storage version',
+    )
+  const seen = new Set<string>()
+  for (const [index, version] of versions.entries()) {
+    const at = `spec.versions[${index}]`
+    if (!label.test(version.name ?? '')) yield invalidValue(`${at}.name`, version.name, labelRule)
+    if (seen.has(version.name)) yield invalidValue('spec.versions', version.name, 'must contain unique version names')
+    seen.add(version.name)
+    yield* schemaFaults(version, at)
+    yield* subresourceFaults(version, at)
+  }
+}
+
+function* schemaFaults({ schema }: DefinitionVersion, at: string): Generator<FieldError> {
+  const path = `${at}.schema.openAPIV3Schema`
+  const openAPIV3Schema = schema?.openAPIV3Schema
+  if (!openAPIV3Schema) {
+    yield required(path, 'schemas are required')
+    return
+  }
+  const structural = checkStructural(openAPIV3Schema, path)
+  yield* structural
+  if (structural.length > 0) return
+  for (const error of compileRules(openAPIV3Schema).errors) yield { ...error, field: `${path}.${error.field}` }
+}
+
+function* subresourceFaults(
+  { subresources, selectableFields = [] }: DefinitionVersion,
+  at: string,
+): Generator<FieldError> {
+  const scale = subresources?.scale
+  if (scale) {
+    const path = `${at}.subresources.scale`
+    yield* pathFaults(`${path}.specReplicasPath`, scale.specReplicasPath, '.spec.')
+    yield* pathFaults(`${path}.statusReplicasPath`, scale.statusReplicasPath, '.status.')
+    if (scale.labelSelectorPath && !/^\.(spec|status)\./.test(scale.labelSelectorPath))
+      yield invalidValue(
+        `${path}.labelSelectorPath`,
+        scale.labelSelectorPath,
+        'should be a json path under either .spec or .status',
+      )
+  }
+  for (const [index, { jsonPath }] of selectableFields.entries())
+    if (!simplePath.test(jsonPath))
+      yield invalidValue(`${at}.selectableFields[${index}].jsonPath`, jsonPath, 'is an invalid path')
+}
+
+function* pathFaults(field: string, path: string | undefined, prefix: string): Generator<FieldError> {
+  if (!path) yield required(field)
+  else if (!path.startsWith(prefix) || !simplePath.test(path))
+    yield invalidValue(field, path, `should be a json path under ${prefix.slice(0, -1)}`)
+}
+
+function* changes({ spec }: Definition, { spec: before, status }: Definition): Generator<FieldError> {
+  const immutable = 'field is immutable'
+  if (spec.group !== before.group) yield invalidValue('spec.group', spec.group, immutable)
+  if (spec.scope !== before.scope) yield invalidValue('spec.scope', spec.scope, immutable)
+  if (spec.names?.plural !== before.names.plural) yield invalidValue('spec.names.plural', spec.names?.plural, immutable)
+  if (spec.names?.kind !== before.names.kind) yield invalidValue('spec.names.kind', spec.names?.kind, immutable)
+  const present = new Set((spec.versions ?? []).map(({ name }) => name))
+  for (const [index, stored] of (status?.storedVersions ?? []).entries())
+    if (!present.has(stored))
+      yield invalidValue(
+        `status.storedVersions[${index}]`,
+        stored,
+        'missing from spec.versions; ' +
+          `${stored} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${stored} and removes ${stored} from status.storedVersions`,
+      )
+}
+
+const subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
+const label = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/
+const simplePath = /^(\.[A-Za-z_$][\w$-]*(\[[^\]]*\])?)+$/
+const labelRule =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end " +
+  "with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"

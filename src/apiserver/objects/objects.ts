@@ -1,0 +1,128 @@
+import type { KubeObject } from '../../kube/object.ts'
+import { notFound, StatusError } from '../../kube/status-error.ts'
+import type { Kinds } from '../kinds/kinds.ts'
+import type { Clock } from '../store/clock.ts'
+import type { Document } from '../store/document.ts'
+import type { Store, View } from '../store/store.ts'
+import type { AdmissionHook } from './admission.ts'
+import { decideCreate } from './create-object.ts'
+import { decodeBody } from './decode-body.ts'
+import { deleteCollection } from './delete-collection.ts'
+import { deleteObject } from './delete-object.ts'
+import { listObjects } from './list-objects.ts'
+import { namespaceLifecycle } from './namespace-lifecycle.ts'
+import { patchObject } from './patch-object.ts'
+import { createPodSubresource } from './pod-subresources.ts'
+import { reachRevision } from './reach-revision.ts'
+import type {
+  CreateRequest,
+  DeleteCollectionRequest,
+  DeleteRequest,
+  DeleteResult,
+  GetRequest,
+  ListRequest,
+  ListResult,
+  PatchRequest,
+  UpdateRequest,
+  Watch,
+  WatchRequest,
+  WatchSink,
+  WriteResult,
+} from './request.ts'
+import { parseResourceVersion } from './resource-version.ts'
+import { scaleOf } from './scale.ts'
+import { serviceAccountDefault } from './service-account-default.ts'
+import { updateObject } from './update-object.ts'
+import { WatchHub } from './watch-hub.ts'
+import { unstored, type WritePorts } from './write-object.ts'
+import { mannerOf } from './write-options.ts'
+
+export interface ObjectsOptions {
+  readonly store: Store
+  readonly kinds: Kinds
+  readonly clock: Clock
+  /** A number from 0 up to, not including, 1. */
+  readonly random: () => number
+  /** A new uid. */
+  readonly uid: () => string
+  /** Policies about writes, after the built-in ones. Defaults to none. */
+  readonly admission?: readonly AdmissionHook[]
+  /** Whether deleting an object has to wait for what depends on it. Defaults to never. */
+  readonly cascades?: (object: KubeObject, view: View) => boolean
+}
+
+/** Everything that can be done to objects, as kube-apiserver does it. */
+export class Objects implements Disposable {
+  readonly #ports: WritePorts
+  readonly #hub: WatchHub
+  readonly #stop: readonly (() => void)[]
+
+  constructor({ store, kinds, clock, random, uid, admission = [], cascades = () => false }: ObjectsOptions) {
+    const hooks = [namespaceLifecycle, serviceAccountDefault, ...admission]
+    this.#ports = { store, kinds, clock, random, uid, hooks, cascades }
+    // Kinds must know of a CRD before the write that made it is answered, and before watchers of it are told.
+    const unfollow = kinds.follow(store)
+    this.#hub = new WatchHub({ store, clock, random })
+    const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
+    this.#stop = [unfollow, unsubscribe, () => this.#hub.close()]
+  }
+
+  /** How many watches are open. */
+  get watches(): number {
+    return this.#hub.size
+  }
+
+  async get({ type, namespace = '', name, subresource = '', resourceVersion }: GetRequest): Promise<Document> {
+    const atLeast = parseResourceVersion(resourceVersion) ?? 0
+    if (atLeast > this.#ports.store.revision) await reachRevision(this.#ports, atLeast)
+    const record = this.#ports.store.get({ resource: type.resource, namespace, name })
+    if (!record) throw notFound(type, name)
+    await this.#ports.store.durable(record.document.revision)
+    const document = type.serve(record.document)
+    return subresource === 'scale' ? unstored(scaleOf(type, document.value)) : document
+  }
+
+  list(request: ListRequest): Promise<ListResult> {
+    return listObjects(this.#ports, request)
+  }
+
+  watch(request: WatchRequest, sink: WatchSink): Watch {
+    return this.#hub.open(request, sink)
+  }
+
+  async create(request: CreateRequest): Promise<WriteResult> {
+    const { type, namespace = '', user, subresource } = request
+    if (subresource) return createPodSubresource(this.#ports, request)
+    if (type.namespaced && namespace === '')
+      throw new StatusError('BadRequest', 'an empty namespace may not be set during creation')
+    const manner = mannerOf('CreateOptions', request)
+    const { object, warnings } = decodeBody(type, request, manner)
+    return this.#ports.store.write((view) =>
+      decideCreate(this.#ports, view, { type, namespace, object, user, manner, warnings }),
+    )
+  }
+
+  update(request: UpdateRequest): Promise<WriteResult> {
+    return updateObject(this.#ports, request)
+  }
+
+  patch(request: PatchRequest): Promise<WriteResult> {
+    return patchObject(this.#ports, request)
+  }
+
+  delete(request: DeleteRequest): Promise<DeleteResult> {
+    return deleteObject(this.#ports, request)
+  }
+
+  deleteCollection(request: DeleteCollectionRequest): Promise<ListResult> {
+    return deleteCollection(this.#ports, request)
+  }
+
+  close(): void {
+    for (const stop of this.#stop) stop()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+}

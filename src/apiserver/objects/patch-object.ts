@@ -1,0 +1,123 @@
+import type { KubeObject } from '../../kube/object.ts'
+import { isStatusError, notFound, StatusError } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
+import { strictFindings } from '../schema/decode.ts'
+import { invalid, invalidValue } from '../schema/field-error.ts'
+import { apply } from '../schema/managed-fields/apply.ts'
+import type { Document } from '../store/document.ts'
+import type { Decision, View } from '../store/store.ts'
+import { applyPatch } from './apply-patch.ts'
+import { decideCreate } from './create-object.ts'
+import { withType } from './decode-body.ts'
+import { badRequest } from './failures.ts'
+import { placeIn } from './metadata.ts'
+import type { PatchRequest, WriteResult } from './request.ts'
+import { resetFieldsOf, revise } from './revise-object.ts'
+import { decideScalePatch } from './scale-object.ts'
+import type { WritePorts } from './write-object.ts'
+import { patchMannerOf, type Manner } from './write-options.ts'
+
+/** Changes an object by one of the four kinds of patch. */
+export async function patchObject(ports: WritePorts, request: PatchRequest): Promise<WriteResult> {
+  const manner = patchMannerOf(request)
+  if (request.patchType === 'strategic' && request.type.custom)
+    throw new StatusError(
+      'UnsupportedMediaType',
+      'the body of the request was in an unknown format - accepted media types include: ' +
+        'application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
+    )
+  const decide = request.subresource === 'scale' ? decideScalePatch : decidePatch
+  return ports.store.write((view) => decide(ports, view, { request, manner }))
+}
+
+/** A patch with its options checked. */
+export interface Patch {
+  readonly request: PatchRequest
+  readonly manner: Manner
+}
+
+function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<WriteResult> {
+  const { request, manner } = patch
+  const { type, name, namespace = '', subresource = '', user } = request
+  const existing = view.get({ resource: type.resource, namespace, name })
+  const now = formatTime(ports.clock.now())
+  if (!existing) {
+    if (request.patchType !== 'apply' || subresource) throw notFound(type, name)
+    const { object, warnings } = applied(patch, undefined, now)
+    return decideCreate(ports, view, { type, namespace, object, user, manner, warnings, isApplied: true })
+  }
+  const current = type.serve(existing.document)
+  const proposal = request.patchType === 'apply' ? applied(patch, current, now) : patched(patch, current)
+  const { document, change, warnings } = revise(ports, view, {
+    type,
+    name,
+    namespace,
+    subresource,
+    user,
+    manner,
+    current,
+    proposed: proposal.object,
+    needsVersion: false,
+    isApplied: request.patchType === 'apply',
+  })
+  return {
+    answer: { document, created: false, warnings: [...proposal.warnings, ...warnings] },
+    changes: change ? [change] : [],
+  }
+}
+
+interface Proposal {
+  readonly object: KubeObject
+  readonly warnings: readonly string[]
+}
+
+function patched({ request, manner }: Patch, current: Document): Proposal {
+  const { type, duplicates = [] } = request
+  const result = applyPatch(type.schema, current.value, request)
+  const { object, unknown } = decodePatched(request, result)
+  const findings = strictFindings({ unknown, duplicates })
+  if (findings.length === 0 || manner.fieldValidation === 'Ignore') return { object, warnings: [] }
+  if (manner.fieldValidation === 'Warn') return { object, warnings: findings }
+  throw invalidPatch(result, `strict decoding error: ${findings.join(', ')}`)
+}
+
+/** A patch that makes nonsense of an object is itself what is wrong. */
+function decodePatched({ type }: PatchRequest, result: unknown) {
+  try {
+    return type.decode(withType(type, result))
+  } catch (error) {
+    if (!isStatusError(error, 'BadRequest')) throw error
+    throw invalidPatch(result, error.message)
+  }
+}
+
+function invalidPatch(result: unknown, why: string): StatusError {
+  return invalid({ group: '', kind: '' }, '', [invalidValue('patch', JSON.stringify(result), why)])
+}
+
+function applied({ request, manner }: Patch, current: Document | undefined, now: string): Proposal {
+  const { type, name, namespace = '', subresource = '', force = false, duplicates = [] } = request
+  const { object, unknown } = type.decode(withType(type, request.body))
+  const findings = strictFindings({ unknown, duplicates })
+  if (findings.length > 0 && manner.fieldValidation === 'Strict')
+    throw badRequest(`error strict decoding YAML: ${findings.join(', ')}`)
+  const { metadata } = object
+  if (metadata.name && metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
+  const merged = apply({
+    schema: type.schema,
+    live: current?.value,
+    applied: placeIn(type, { ...object, metadata: { ...metadata, name } }, namespace),
+    manager: manner.manager,
+    force,
+    now,
+    ...(subresource ? { subresource } : {}),
+    resetFields: resetFieldsOf(type, subresource),
+    schemaOf: type.schemaOf,
+  })
+  const version = metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}
+  return {
+    object: { ...merged, metadata: { ...merged.metadata, ...version } },
+    warnings: manner.fieldValidation === 'Warn' ? findings : [],
+  }
+}

@@ -1,0 +1,67 @@
+import type { KubeObject } from '../../kube/object.ts'
+import { notFound, StatusError } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
+import { Document } from '../store/document.ts'
+import type { Decision, View } from '../store/store.ts'
+import { decideDelete } from './delete-object.ts'
+import { deleteMannerOf } from './delete-options.ts'
+import { badRequest, conflict } from './failures.ts'
+import type { CreateRequest, WriteResult } from './request.ts'
+import { changeTo, type WritePorts } from './write-object.ts'
+import { mannerOf } from './write-options.ts'
+
+interface PodStatus {
+  readonly conditions?: readonly { readonly type: string }[]
+}
+
+/** POST of `binding` and `eviction` below a pod. */
+export async function createPodSubresource(ports: WritePorts, request: CreateRequest): Promise<WriteResult> {
+  const { subresource } = request
+  if (subresource === 'binding') return ports.store.write((view) => bind(ports, view, request))
+  if (subresource === 'eviction') return ports.store.write((view) => evict(ports, view, request))
+  throw new StatusError('MethodNotAllowed', `the server does not allow this method on the requested resource`)
+}
+
+/** Puts a pod on a node, once. */
+function bind(ports: WritePorts, view: View, request: CreateRequest): Decision<WriteResult> {
+  const { type, name = '', namespace = '' } = request
+  const { isDryRun } = mannerOf('CreateOptions', request)
+  const node = (request.body as { target?: { name?: unknown } } | null)?.target?.name
+  if (typeof node !== 'string' || node === '') throw badRequest('target.name: Required value')
+  const existing = view.get({ resource: type.resource, namespace, name })
+  if (!existing) throw notFound(type, name)
+  const old = existing.document.value
+  const { nodeName } = (old.spec ?? {}) as { readonly nodeName?: string }
+  if (nodeName)
+    throw conflict({ group: '', plural: 'pods/binding' }, name, `pod ${name} is already assigned to node "${nodeName}"`)
+  if (isDryRun) return { answer: success, changes: [] }
+  const bound = withCondition(
+    { ...old, spec: { ...(old.spec as object), nodeName: node } },
+    formatTime(ports.clock.now()),
+  )
+  const { change } = changeTo(type, bound, { kind: 'update', revision: view.nextRevision, old })
+  return { answer: success, changes: [change] }
+}
+
+function withCondition(pod: KubeObject, now: string): KubeObject {
+  const status = (pod.status ?? {}) as PodStatus
+  const others = (status.conditions ?? []).filter(({ type }) => type !== 'PodScheduled')
+  const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: now }
+  return { ...pod, status: { ...status, conditions: [...others, scheduled] } }
+}
+
+/** A delete that asks to be one. */
+function evict(ports: WritePorts, view: View, request: CreateRequest): Decision<WriteResult> {
+  const { type, name = '', namespace = '', user } = request
+  const options = (request.body as { deleteOptions?: unknown } | null)?.deleteOptions
+  const manner = deleteMannerOf(options === undefined ? {} : { body: options })
+  const isDryRun = manner.isDryRun || mannerOf('CreateOptions', request).isDryRun
+  const { changes } = decideDelete(ports, view, {
+    request: { type, name, namespace, user },
+    manner: { ...manner, isDryRun },
+  })
+  return { answer: success, changes }
+}
+
+const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }
+const success: WriteResult = { document: new Document(0, JSON.stringify(status)), created: true, warnings: [] }

@@ -1,0 +1,181 @@
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import { formatTime } from '../../kube/time.ts'
+import type { ServedKind } from '../kinds/served-kind.ts'
+import { invalid, type FieldError } from '../schema/field-error.ts'
+import { changedOnlyInManagedTimes } from '../schema/managed-fields/changed-only-in-managed-times.ts'
+import { trackUpdate } from '../schema/managed-fields/track-update.ts'
+import type { Document } from '../store/document.ts'
+import type { Change, View } from '../store/store.ts'
+import { mutate, validate, type Review } from './admission.ts'
+import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from './failures.ts'
+import { isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from './metadata.ts'
+import type { User } from './request.ts'
+import { changeTo, unstored, type WritePorts } from './write-object.ts'
+import type { Manner } from './write-options.ts'
+
+/** A change to an object that is there. */
+export interface Revision {
+  readonly type: ServedKind
+  readonly name: string
+  readonly namespace: string
+  /** Empty at the main endpoint. */
+  readonly subresource: string
+  readonly user: User
+  readonly manner: Manner
+  /** What is stored, in the version of the request. */
+  readonly current: Document
+  /** What the client wants it to be. */
+  readonly proposed: KubeObject
+  /** Whether the client must say which version it saw, where the kind demands it. */
+  readonly needsVersion: boolean
+  /** Set by server-side apply, which knows the owners of the fields already. */
+  readonly isApplied?: boolean
+}
+
+/** What comes of a revision; no change when everything is as it was. */
+export interface Revised {
+  readonly document: Document
+  readonly change: Change | undefined
+  readonly warnings: readonly string[]
+}
+
+/** Turns a proposal into what is stored: checks, defaults, admission, generation, field owners, the end of what was leaving. */
+export function revise(ports: WritePorts, view: View, revision: Revision): Revised {
+  const { type, manner, current } = revision
+  const old = current.value
+  checkIdentity(revision)
+  const shaped = shape(revision)
+  const { object, warnings } = admit(ports, view, { ...revision, proposed: shaped })
+  const now = formatTime(ports.clock.now())
+  const tracked = revision.isApplied ? object : track(revision, object, now)
+  if (isLeaving(type, tracked)) return remove(view, revision, tracked, warnings)
+  if (changedOnlyInManagedTimes(old, tracked)) return { document: current, change: undefined, warnings }
+  if (manner.isDryRun) return { document: unstored(tracked), change: undefined, warnings }
+  return { ...changeTo(type, tracked, { kind: 'update', revision: view.nextRevision, old }), warnings }
+}
+
+/** Whether nothing holds a marked object any more. */
+export function isLeaving({ rules }: ServedKind, object: KubeObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata
+  if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
+  return !(rules.isHeld?.(object) ?? false)
+}
+
+function remove(
+  view: View,
+  { type, manner, current }: Revision,
+  object: KubeObject,
+  warnings: readonly string[],
+): Revised {
+  if (manner.isDryRun) return { document: unstored(object), change: undefined, warnings }
+  return { ...changeTo(type, object, { kind: 'delete', revision: view.nextRevision, old: current.value }), warnings }
+}
+
+function checkIdentity({ type, name, namespace, current, proposed, needsVersion }: Revision): void {
+  const { metadata } = placeIn(type, proposed, namespace)
+  const old = current.value.metadata
+  if (metadata.name && metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
+  if (!metadata.name)
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
+  if (metadata.uid && metadata.uid !== old.uid) throw uidMismatch(type, { namespace, name }, [metadata.uid, old.uid])
+  if (metadata.resourceVersion && metadata.resourceVersion !== old.resourceVersion)
+    throw conflict(type, name, modifiedMeanwhile)
+  if (!metadata.resourceVersion && needsVersion && !type.rules.updatesUnconditionally)
+    throw invalid(type, name, [missingVersion])
+}
+
+// The API prints this zero as Go does.
+const missingVersion: FieldError = {
+  type: 'FieldValueInvalid',
+  field: 'metadata.resourceVersion',
+  message: 'Invalid value: 0x0: must be specified for an update',
+}
+
+/** Only the part of the object that its endpoint writes, the rest as it is. */
+function shape({ type, namespace, subresource, current, proposed }: Revision): KubeObject {
+  const old = current.value
+  const metadata = keptMetadata(placeIn(type, proposed, namespace).metadata, old.metadata)
+  switch (subresource) {
+    case '':
+      return type.rules.hasStatus ? withStatusOf(old, { ...proposed, metadata }) : { ...proposed, metadata }
+    case 'status':
+      return withStatusOf(proposed, { ...old, metadata: type.custom ? withManagers(old, metadata) : metadata })
+    case 'finalize':
+      return { ...old, spec: { ...(old.spec as object), finalizers: finalizersOf(proposed) } }
+    case 'scale':
+      return { ...proposed, metadata }
+    default:
+      return { ...old, metadata, ...(proposed.spec === undefined ? {} : { spec: proposed.spec }) }
+  }
+}
+
+function withStatusOf(source: KubeObject, object: KubeObject): KubeObject {
+  const { status: _status, ...rest } = object
+  return (source.status === undefined ? rest : { ...rest, status: source.status }) as KubeObject
+}
+
+/** Metadata as it is, but for who owns which field. */
+function withManagers(old: StoredObject, { managedFields }: KubeObject['metadata']): KubeObject['metadata'] {
+  return { ...old.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
+}
+
+function finalizersOf({ spec }: KubeObject): readonly string[] {
+  return (spec as { readonly finalizers?: readonly string[] } | undefined)?.finalizers ?? []
+}
+
+function admit(
+  ports: WritePorts,
+  view: View,
+  revision: Revision,
+): { readonly object: KubeObject; readonly warnings: readonly string[] } {
+  const { type, name, namespace, subresource, user, manner } = revision
+  const { rules } = type
+  const old = revision.current.value
+  const review: Review & { object: KubeObject } = {
+    operation: 'UPDATE',
+    type,
+    namespace,
+    name,
+    subresource,
+    user,
+    isDryRun: manner.isDryRun,
+    object: type.default(revision.proposed),
+    old,
+    view,
+  }
+  const admitted = mutate(ports.hooks, review)
+  const prepared = subresource === '' ? (rules.prepareUpdate?.(admitted, old) ?? admitted) : admitted
+  const object = withGeneration(type, prepared, old)
+  const errors = [
+    ...newFinalizerErrors(object, old),
+    ...type.validateUpdate(object, old),
+    ...(subresource === '' ? (rules.validate?.(object, old) ?? []) : []),
+  ]
+  if (errors.length > 0) throw invalid(type, name, errors)
+  return { object, warnings: validate(ports.hooks, { ...review, object }) }
+}
+
+function withGeneration(type: ServedKind, object: KubeObject, old: StoredObject): KubeObject {
+  if (!type.rules.countsGenerations || !isSpecChanged(type, object, old)) return object
+  return { ...object, metadata: { ...object.metadata, generation: (old.metadata.generation ?? 0) + 1 } }
+}
+
+function track({ type, subresource, manner, current }: Revision, object: KubeObject, now: string): KubeObject {
+  return trackUpdate({
+    schema: type.schema,
+    live: current.value,
+    object,
+    manager: manner.manager,
+    now,
+    ...(subresource ? { subresource } : {}),
+    resetFields: resetFieldsOf(type, subresource),
+    schemaOf: type.schemaOf,
+  })
+}
+
+/** What an endpoint ignores, so that nobody comes to own it there. */
+export function resetFieldsOf({ rules, custom }: ServedKind, subresource: string): readonly string[] {
+  if (subresource === 'status') return custom ? ['spec', 'metadata'] : ['spec']
+  return subresource === '' && rules.hasStatus ? ['status'] : []
+}
