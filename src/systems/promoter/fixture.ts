@@ -1,12 +1,13 @@
 import type { EnvironmentSpec, Pipeline, PipelineSpec, PromotionSpec } from '../../apis/pipeline.ts'
 import type { PipelineStatus, Promotion, TargetStatus } from '../../apis/pipeline-status.ts'
+import { parseTime } from '../../kube/time.ts'
 import { decide, type Decision } from './decide.ts'
 import type { Announcement } from './draft.ts'
 import type { Effect } from './effects.ts'
 import { recordResult, type EffectResult } from './results.ts'
 
 /** Where every test starts in time. */
-export const start = Date.UTC(2026, 10, 2, 12)
+export const start = parseTime('2026-11-02T12:00:00Z')!
 
 export const pullRequestPromotion: PromotionSpec = {
   strategy: {

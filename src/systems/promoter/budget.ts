@@ -1,0 +1,120 @@
+import type { Http, HttpResponse } from './http.ts'
+import { parseTime } from '../../kube/time.ts'
+import { Trouble } from './trouble.ts'
+
+export interface BudgetOptions {
+  /** Requests that may go out at once. Defaults to 60. */
+  readonly burst?: number
+  /** Requests per second after that. Defaults to 10. */
+  readonly perSecond?: number
+  readonly now: () => number
+}
+
+/** One budget per forge host and credential, shared by every pipeline: what the forge says of limits holds for all of them. */
+export class ForgeBudget {
+  readonly #burst: number
+  readonly #perSecond: number
+  readonly #now: () => number
+  readonly #accounts = new Map<string, Account>()
+
+  constructor({ burst = 60, perSecond = 10, now }: BudgetOptions) {
+    this.#burst = burst
+    this.#perSecond = perSecond
+    this.#now = now
+  }
+
+  /** The same, with every request counted and every limit kept. */
+  wrap(http: Http, credential: string): Http {
+    return async (request) => {
+      const { host } = new URL(request.url)
+      const account = this.#accountOf(`${host} ${credential}`)
+      this.#take(host, account)
+      const response = await http(request)
+      this.#heed(host, account, response)
+      return response
+    }
+  }
+
+  /** When requests to this host may go on, by credential; only those that may not now. */
+  blocked(): ReadonlyMap<string, number> {
+    const now = this.#now()
+    return new Map(
+      [...this.#accounts].flatMap(([key, { blockedUntil }]) =>
+        blockedUntil > now ? [[key.split(' ')[0]!, blockedUntil]] : [],
+      ),
+    )
+  }
+
+  #accountOf(key: string): Account {
+    const account = this.#accounts.get(key) ?? { tokens: this.#burst, countedAt: this.#now(), blockedUntil: 0 }
+    this.#accounts.set(key, account)
+    return account
+  }
+
+  #take(host: string, account: Account): void {
+    const now = this.#now()
+    if (now < account.blockedUntil) throw waiting(host, account.blockedUntil)
+    const elapsedMs = Math.max(0, now - account.countedAt)
+    account.tokens = Math.min(this.#burst, account.tokens + (elapsedMs / 1000) * this.#perSecond)
+    account.countedAt = now
+    if (account.tokens < 1) throw waiting(host, now + Math.ceil(((1 - account.tokens) / this.#perSecond) * 1000))
+    account.tokens -= 1
+  }
+
+  #heed(host: string, account: Account, response: HttpResponse): void {
+    const now = this.#now()
+    const until = retryAtOf(response, now)
+    if (until === undefined) return
+    account.blockedUntil = Math.max(account.blockedUntil, until)
+    if (isLimited(response)) throw waiting(host, until, response.status)
+  }
+}
+
+interface Account {
+  tokens: number
+  countedAt: number
+  blockedUntil: number
+}
+
+/** Without any word of how long, a refusal for too many requests means a minute. */
+const defaultWaitMs = 60_000
+
+function waiting(host: string, until: number, httpStatus?: number): Trouble {
+  return new Trouble('RateLimited', 'RateLimited', `${host} takes no more requests for now`, {
+    retryAt: until,
+    ...(httpStatus === undefined ? {} : { httpStatus }),
+  })
+}
+
+function isLimited({ status, headers }: HttpResponse): boolean {
+  if (status === 429) return true
+  return (status === 403 || status === 503) && (headers['retry-after'] !== undefined || remaining(headers) === '0')
+}
+
+function remaining(headers: HttpResponse['headers']): string | undefined {
+  return headers['x-ratelimit-remaining'] ?? headers['ratelimit-remaining']
+}
+
+/** When a response says that requests may go on; undefined when it says nothing of the kind. */
+export function retryAtOf(response: HttpResponse, now: number): number | undefined {
+  const { headers } = response
+  const waits: number[] = []
+  const retryAfter = headers['retry-after']
+  if (retryAfter !== undefined && (isLimited(response) || response.status >= 500)) {
+    const at = /^\d+$/.test(retryAfter.trim()) ? now + Number(retryAfter) * 1000 : parseHttpDate(retryAfter)
+    if (at !== undefined) waits.push(at)
+  }
+  const reset = headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']
+  if (remaining(headers) === '0' && reset !== undefined && /^\d+$/.test(reset)) waits.push(Number(reset) * 1000)
+  if (waits.length > 0) return Math.max(...waits)
+  return isLimited(response) ? now + defaultWaitMs : undefined
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+
+function parseHttpDate(text: string): number | undefined {
+  const match = /^\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/.exec(text.trim())
+  if (!match) return undefined
+  const [, day, month = '', year, clock] = match
+  return parseTime(`${year}-${String(months.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}Z`)
+}

@@ -1,0 +1,66 @@
+import type { Forge, PullRequest } from './forge.ts'
+import { query, type ForgeApi } from './forge-api.ts'
+import type { RepositoryAddress } from './repository-address.ts'
+
+interface CloudPull {
+  readonly id: number
+  readonly state: 'OPEN' | 'MERGED' | 'DECLINED' | 'SUPERSEDED'
+  readonly description?: string
+  readonly links: { readonly html: { readonly href: string } }
+  readonly source: { readonly branch: { readonly name: string }; readonly commit?: { readonly hash: string } | null }
+  readonly destination: { readonly branch: { readonly name: string } }
+  readonly merge_commit?: { readonly hash: string } | null
+}
+
+interface CloudPage {
+  readonly values: readonly CloudPull[]
+  readonly next?: string
+}
+
+/** Bitbucket Cloud. Its commit ids are cut at twelve digits. */
+export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
+  const pulls = `/repositories/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/pullrequests`
+  const read = (number: number) => api.get<CloudPull>(`${pulls}/${number}`)
+  return {
+    async list({ head, base }) {
+      const filter = `source.branch.name = ${JSON.stringify(head)} AND destination.branch.name = ${JSON.stringify(base)}`
+      const states = ['OPEN', 'MERGED', 'DECLINED', 'SUPERSEDED'].map((state) => `&state=${state}`).join('')
+      const path = `${query(pulls, { q: filter, pagelen: 50 })}${states}`
+      const found = await api.getAll<CloudPull, CloudPage>(path, ({ values, next }) => ({ items: values, next }))
+      return found.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
+    },
+    get: async (number) => toPullRequest(await read(number)),
+    async create({ head, base, title, body }) {
+      const request = {
+        title,
+        description: body,
+        source: { branch: { name: head } },
+        destination: { branch: { name: base } },
+      }
+      return toPullRequest(await api.send<CloudPull>('POST', pulls, request))
+    },
+    update: (number, { title, body }) => api.send('PUT', `${pulls}/${number}`, { title, description: body }),
+    comment: (number, raw) => api.send('POST', `${pulls}/${number}/comments`, { content: { raw } }),
+    close: (number) => api.send('POST', `${pulls}/${number}/decline`, {}),
+    async merge(number, sha) {
+      const { source } = await read(number)
+      if (!source.commit || !sha.startsWith(source.commit.hash)) return false
+      return api.attempt('POST', `${pulls}/${number}/merge`, {}, [400, 409, 555])
+    },
+  }
+}
+
+const states = { OPEN: 'open', MERGED: 'merged', DECLINED: 'closed', SUPERSEDED: 'closed' } as const
+
+function toPullRequest(pull: CloudPull): PullRequest {
+  return {
+    number: pull.id,
+    url: pull.links.html.href,
+    state: states[pull.state],
+    head: pull.source.branch.name,
+    base: pull.destination.branch.name,
+    headSHA: pull.source.commit?.hash,
+    mergeSHA: pull.merge_commit?.hash,
+    body: pull.description ?? '',
+  }
+}

@@ -1,0 +1,86 @@
+import type { Forge, PullRequest } from './forge.ts'
+import { query, type ForgeApi } from './forge-api.ts'
+import type { RepositoryAddress } from './repository-address.ts'
+
+interface BitbucketPull {
+  readonly id: number
+  readonly version: number
+  readonly state: 'OPEN' | 'DECLINED' | 'MERGED'
+  readonly description?: string
+  readonly fromRef: { readonly id: string; readonly latestCommit?: string }
+  readonly toRef: { readonly id: string }
+  readonly links?: { readonly self?: readonly { readonly href: string }[] }
+  readonly properties?: { readonly mergeCommit?: { readonly id?: string } }
+}
+
+interface BitbucketPage {
+  readonly values: readonly BitbucketPull[]
+  readonly isLastPage: boolean
+  readonly nextPageStart?: number | null
+}
+
+/** Bitbucket Data Center, once called Server. */
+export function bitbucketServer(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
+  const repository = `/projects/${encodeURIComponent(owner)}/repos/${encodeURIComponent(name)}`
+  const pulls = `${repository}/pull-requests`
+  const place = { slug: name, project: { key: owner } }
+  const read = (number: number) => api.get<BitbucketPull>(`${pulls}/${number}`)
+  return {
+    async list({ head, base }) {
+      const page = (start: number) =>
+        query(pulls, { state: 'ALL', direction: 'OUTGOING', at: `refs/heads/${head}`, limit: 100, start })
+      const found = await api.getAll<BitbucketPull, BitbucketPage>(
+        page(0),
+        ({ values, isLastPage, nextPageStart }) => ({
+          items: values,
+          next: isLastPage || typeof nextPageStart !== 'number' ? undefined : page(nextPageStart),
+        }),
+      )
+      return found.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
+    },
+    get: async (number) => toPullRequest(await read(number)),
+    async create({ head, base, title, body }) {
+      const request = {
+        title,
+        description: body,
+        fromRef: { id: `refs/heads/${head}`, repository: place },
+        toRef: { id: `refs/heads/${base}`, repository: place },
+      }
+      return toPullRequest(await api.send<BitbucketPull>('POST', pulls, request))
+    },
+    async update(number, { title, body }) {
+      const { version } = await read(number)
+      await api.send('PUT', `${pulls}/${number}`, { version, title, description: body })
+    },
+    comment: (number, text) => api.send('POST', `${pulls}/${number}/comments`, { text }),
+    async close(number) {
+      const { version } = await read(number)
+      await api.send('POST', query(`${pulls}/${number}/decline`, { version }), {})
+    },
+    async merge(number, sha) {
+      const { version, fromRef } = await read(number)
+      // The version changes with every push, so what was read here is what is merged.
+      if (fromRef.latestCommit !== sha) return false
+      return api.attempt('POST', query(`${pulls}/${number}/merge`, { version }), {}, [409])
+    },
+  }
+}
+
+const states = { OPEN: 'open', DECLINED: 'closed', MERGED: 'merged' } as const
+
+function toPullRequest(pull: BitbucketPull): PullRequest {
+  return {
+    number: pull.id,
+    url: pull.links?.self?.[0]?.href ?? '',
+    state: states[pull.state],
+    head: branchOf(pull.fromRef.id),
+    base: branchOf(pull.toRef.id),
+    headSHA: pull.fromRef.latestCommit,
+    mergeSHA: pull.properties?.mergeCommit?.id,
+    body: pull.description ?? '',
+  }
+}
+
+function branchOf(ref: string): string {
+  return ref.replace(/^refs\/heads\//, '')
+}

@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto'
+
+export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag'
+
+/** A git object with its content; the id follows from both. */
+export interface GitObject {
+  readonly type: ObjectType
+  readonly content: Buffer
+}
+
+export interface TreeEntry {
+  readonly mode: string
+  readonly name: string
+  readonly id: string
+}
+
+export interface CommitInfo {
+  readonly tree: string
+  readonly parents: readonly string[]
+  readonly message: string
+}
+
+export interface Signature {
+  readonly name: string
+  readonly email: string
+  readonly atMs: number
+}
+
+/** The id of an object: SHA-1 over its type, size and content. */
+export function idOf({ type, content }: GitObject): string {
+  return createHash('sha1').update(`${type} ${content.length}\0`).update(content).digest('hex')
+}
+
+export function parseTree(content: Buffer): TreeEntry[] {
+  const entries: TreeEntry[] = []
+  let position = 0
+  while (position < content.length) {
+    const space = content.indexOf(0x20, position)
+    const end = content.indexOf(0, space)
+    if (space < 0 || end < 0) throw new Error('the git server sent a broken tree')
+    entries.push({
+      mode: content.toString('latin1', position, space),
+      // Names are bytes; Latin-1 keeps each of them.
+      name: content.toString('latin1', space + 1, end),
+      id: content.toString('hex', end + 1, end + 21),
+    })
+    position = end + 21
+  }
+  return entries
+}
+
+export function treeOf(entries: readonly TreeEntry[]): GitObject {
+  const parts = entries.flatMap(({ mode, name, id }) => [
+    Buffer.from(`${mode} ${name}\0`, 'latin1'),
+    Buffer.from(id, 'hex'),
+  ])
+  return { type: 'tree', content: Buffer.concat(parts) }
+}
+
+export function parseCommit(content: Buffer): CommitInfo {
+  const text = content.toString('utf8')
+  const blank = text.indexOf('\n\n')
+  const headers = (blank < 0 ? text : text.slice(0, blank)).split('\n')
+  const of = (name: string) =>
+    headers.filter((line) => line.startsWith(`${name} `)).map((line) => line.slice(name.length + 1))
+  return { tree: of('tree')[0] ?? '', parents: of('parent'), message: blank < 0 ? '' : text.slice(blank + 2) }
+}
+
+/** A commit whose id depends on nothing but what is given here. */
+export function commitOf(info: CommitInfo, by: Signature): GitObject {
+  const signature = `${clean(by.name)} <${clean(by.email)}> ${Math.floor(by.atMs / 1000)} +0000`
+  const lines = [
+    `tree ${info.tree}`,
+    ...info.parents.map((parent) => `parent ${parent}`),
+    `author ${signature}`,
+    `committer ${signature}`,
+    '',
+    info.message,
+  ]
+  return { type: 'commit', content: Buffer.from(lines.join('\n')) }
+}
+
+/** What a name in a commit may not hold. */
+function clean(text: string): string {
+  return text.replace(/[<>\p{Cc}]/gu, ' ').trim()
+}

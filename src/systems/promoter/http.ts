@@ -1,0 +1,82 @@
+import { Agent, request as httpsRequest, type RequestOptions } from 'node:https'
+
+/** A request to somebody else's server, as a value. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: Uint8Array
+  /** Certificates to trust instead of the machine's, in PEM. */
+  readonly ca?: string | undefined
+  readonly signal?: AbortSignal | undefined
+  /** More than this is not read. Defaults to 16 MiB. */
+  readonly maxBytes?: number
+}
+
+export interface HttpResponse {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+/** Carries a request out; rejects when there is no whole answer. Redirects are answers. */
+export type Http = (request: HttpRequest) => Promise<HttpResponse>
+
+/** HTTPS over kept-alive connections, one pool per set of trusted certificates. */
+export function networkHttp(): { readonly http: Http; close(): void } {
+  const agents = new Map<string, Agent>()
+  const agentFor = (ca: string | undefined) => {
+    const key = ca ?? ''
+    const agent = agents.get(key) ?? new Agent({ keepAlive: true, maxSockets: 16, ...(ca ? { ca } : {}) })
+    agents.set(key, agent)
+    return agent
+  }
+  return {
+    http: (request) => send(request, agentFor(request.ca)),
+    close: () => {
+      for (const agent of agents.values()) agent.destroy()
+      agents.clear()
+    },
+  }
+}
+
+const idleMs = 30_000
+const defaultMaxBytes = 16 * 1024 * 1024
+
+function send({ method, url, headers, body, signal, maxBytes }: HttpRequest, agent: Agent): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    const target = new URL(url)
+    if (target.protocol !== 'https:') return reject(new Error(`${target.host} is not addressed over HTTPS`))
+    const options: RequestOptions = {
+      method,
+      agent,
+      timeout: idleMs,
+      headers: { ...headers, ...(body ? { 'content-length': String(body.byteLength) } : {}) },
+      ...(signal ? { signal } : {}),
+    }
+    const outgoing = httpsRequest(target, options, (incoming) => {
+      const chunks: Buffer[] = []
+      let size = 0
+      incoming.on('data', (chunk: Buffer) => {
+        size += chunk.byteLength
+        if (size > (maxBytes ?? defaultMaxBytes))
+          incoming.destroy(new Error(`${target.host} answered more than ${maxBytes ?? defaultMaxBytes} bytes`))
+        else chunks.push(chunk)
+      })
+      incoming.on('error', reject)
+      incoming.on('end', () =>
+        resolve({ status: incoming.statusCode ?? 0, headers: flat(incoming.headers), body: Buffer.concat(chunks) }),
+      )
+    })
+    outgoing.on('timeout', () => outgoing.destroy(new Error(`${target.host} did not answer within ${idleMs} ms`)))
+    outgoing.on('error', reject)
+    outgoing.end(body)
+  })
+}
+
+function flat(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(', ') : (value ?? '')]),
+  )
+}

@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { parseDocument } from 'yaml'
+import { setMarkedValues } from './markers.ts'
+
+const marker = { namespace: 'team', pipeline: 'app', environment: 'prod' }
+const mark = '# {"$promotion": "team:app:prod"}'
+
+function set(source: string, value = '1.1.0') {
+  const edit = setMarkedValues(new TextEncoder().encode(source), marker, value)
+  return edit.edit === 'changed' ? new TextDecoder('utf-8', { ignoreBOM: true }).decode(edit.content) : edit
+}
+
+describe('a marked value', () => {
+  it.each([
+    ['is set where it is plain', `version: 1.0.0 ${mark}\n`, `version: 1.1.0 ${mark}\n`],
+    ['keeps its double quotes', `version: "1.0.0" ${mark}\n`, `version: "1.1.0" ${mark}\n`],
+    ['keeps its single quotes', `version: '1.0.0'   ${mark}\n`, `version: '1.1.0'   ${mark}\n`],
+    ['is set in a list', `- a\n- 1.0.0 ${mark}\n- b\n`, `- a\n- 1.1.0 ${mark}\n- b\n`],
+    ['is set at the top level', `1.0.0 ${mark}\n`, `1.1.0 ${mark}\n`],
+    ['is set below a comment of its own', `a: 1\n${mark}\nversion: 1.0.0\n`, `a: 1\n${mark}\nversion: 1.1.0\n`],
+    ['is set below a comment at the very start', `${mark}\nversion: 1.0.0\n`, `${mark}\nversion: 1.1.0\n`],
+    ['is set without a last line feed', `version: 1.0.0 ${mark}`, `version: 1.1.0 ${mark}`],
+    ['is set where there was none', `version: ${mark}\n`, `version: 1.1.0 ${mark}\n`],
+    ['is set behind an anchor', `version: &v 1.0.0 ${mark}\nother: *v\n`, `version: &v 1.1.0 ${mark}\nother: *v\n`],
+    ['is set in a flow list', `[a, 1.0.0, ${mark}\n b]\n`, `[a, 1.1.0, ${mark}\n b]\n`],
+    [
+      'is set in a file with Windows line ends',
+      `---\r\na:   1\r\nversion: 1.0.0 ${mark}\r\nb: 2\r\n`,
+      `---\r\na:   1\r\nversion: 1.1.0 ${mark}\r\nb: 2\r\n`,
+    ],
+    ['is set behind a byte order mark', `\uFEFFversion: 1.0.0 ${mark}\n`, `\uFEFFversion: 1.1.0 ${mark}\n`],
+    [
+      'is set in every document',
+      `---\nversion: 1.0.0 ${mark}\n---\n# odd\n    deep:\n          version: "1.0.0"     ${mark}\n...\n`,
+      `---\nversion: 1.1.0 ${mark}\n---\n# odd\n    deep:\n          version: "1.1.0"     ${mark}\n...\n`,
+    ],
+    [
+      'leaves its neighbours alone',
+      `a:    1   # keep\nversion: 1.0.0 ${mark}\nname: {{ .x }}\nlist: [ 1,2 ]\n`,
+      `a:    1   # keep\nversion: 1.1.0 ${mark}\nname: {{ .x }}\nlist: [ 1,2 ]\n`,
+    ],
+  ])('%s', (_, source, expected) => expect(set(source)).toBe(expected))
+
+  it.each([
+    '1.10',
+    '5',
+    'true',
+    'yes',
+    'null',
+    '~',
+    '1e3',
+    '0x1f',
+    '12:30:45',
+    '2026-11-02',
+    '',
+    ' x',
+    'a: b',
+    'a #b',
+    '*x',
+    '- a',
+    'x:',
+    '[1]',
+    '{a}',
+    'no',
+    '.5',
+    '0o17',
+    '0b1',
+    '1_000',
+  ])('is quoted when plain it would not stay the string %j', (value) => {
+    const edited = set(`version: 1.0.0 ${mark}\n`, value)
+    expect(edited).toBe(`version: ${JSON.stringify(value)} ${mark}\n`)
+  })
+
+  it('of another environment, pipeline or namespace is left alone', () => {
+    const source = ['team:app:dev', 'team:other:prod', 'x:app:prod']
+      .map((text) => `v: 1 # {"$promotion": "${text}"}\n`)
+      .join('---\n')
+    expect(set(source)).toEqual({ edit: 'none' })
+  })
+
+  it('that is right already changes nothing', () => {
+    expect(set(`version: 1.1.0 ${mark}\n`)).toEqual({ edit: 'same' })
+  })
+
+  it('is read back as the same string whatever it holds', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 40 }), fc.constantFrom('old', '"old"', "'old'"), (value, old) => {
+        fc.pre(value !== 'old')
+        const edited = set(`version: ${old} ${mark}\nnext: 1\n`, value)
+        if (typeof edited !== 'string') throw new Error('not edited')
+        const document = parseDocument(edited)
+        expect(document.errors).toEqual([])
+        expect(document.toJS()).toEqual({ version: value, next: 1 })
+      }),
+    )
+  })
+})
+
+describe('a file that cannot be edited safely', () => {
+  it.each([
+    ['broken YAML', `a: [1\nversion: 1.0.0 ${mark}\n`],
+    ['a template', `{{- if .x }}\nversion: 1.0.0 ${mark}\n{{- end }}\n`],
+    ['a marker on a block of text', `text: | ${mark}\n  1.0.0\n`],
+    ['a marker on an alias', `a: &a 1\nb: *a ${mark}\n`],
+  ])('is a problem: %s', (_, source) => expect(set(source)).toMatchObject({ edit: 'problem' }))
+
+  it('is a problem when it is not UTF-8', () => {
+    const bytes = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(`version: 1 ${mark}`)])
+    expect(setMarkedValues(bytes, marker, '2')).toEqual({ edit: 'problem', problem: 'is not UTF-8' })
+  })
+})

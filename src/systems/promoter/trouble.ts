@@ -1,0 +1,49 @@
+import type { PromotionError } from '../../apis/pipeline-status.ts'
+import type { Because } from './because.ts'
+
+/** A failure of something outside, classed by what helps against it. */
+export class Trouble extends Error {
+  override readonly name = 'Trouble'
+  readonly kind: PromotionError['class']
+  readonly because: Because
+  readonly httpStatus: number | undefined
+  /** Not to be tried again before this time. */
+  readonly retryAt: number | undefined
+
+  constructor(
+    kind: PromotionError['class'],
+    because: Because,
+    message: string,
+    options: ErrorOptions & { readonly httpStatus?: number; readonly retryAt?: number } = {},
+  ) {
+    super(message, options)
+    this.kind = kind
+    this.because = because
+    this.httpStatus = options.httpStatus
+    this.retryAt = options.retryAt
+  }
+
+  /** As it is kept in a status: shortened, and without anything that could be a credential. */
+  toRecord(): PromotionError {
+    const { kind, because, httpStatus } = this
+    return {
+      class: kind,
+      reason: because,
+      message: withoutSecrets(this.message).slice(0, maxMessage),
+      ...(httpStatus === undefined ? {} : { httpStatus }),
+    }
+  }
+}
+
+/** Anything thrown, as trouble: what is not classed yet may pass. */
+export function troubleOf(error: unknown): Trouble {
+  if (error instanceof Trouble) return error
+  const message = error instanceof Error ? error.message || error.name : String(error)
+  return new Trouble('Transient', 'GitProviderUnavailable', message, { cause: error })
+}
+
+const maxMessage = 1024
+
+function withoutSecrets(text: string): string {
+  return text.replace(/\/\/[^/@\s]*@/g, '//').replace(/(token|password|secret|authorization)(["'=:\s]+)\S+/gi, '$1$2…')
+}
