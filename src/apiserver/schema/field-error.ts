@@ -48,6 +48,9 @@ export function describe({ field, message }: FieldError): string {
   return `${field}: ${message}`
 }
 
+/** Stands for a value that is too big to be quoted. */
+export const omitted = Symbol('omitted')
+
 export function required(field: string, detail = ''): FieldError {
   return make('FieldValueRequired', field, '', detail)
 }
@@ -57,7 +60,7 @@ export function forbidden(field: string, detail: string): FieldError {
 }
 
 export function invalidValue(field: string, value: unknown, detail: string): FieldError {
-  return make('FieldValueInvalid', field, printed(value), detail)
+  return make('FieldValueInvalid', field, value === omitted ? '' : printed(value), detail)
 }
 
 export function invalidType(field: string, value: unknown, detail: string): FieldError {
@@ -65,7 +68,7 @@ export function invalidType(field: string, value: unknown, detail: string): Fiel
 }
 
 export function duplicate(field: string, value: unknown): FieldError {
-  return make('FieldValueDuplicate', field, printed(value), '')
+  return make('FieldValueDuplicate', field, value === omitted ? '' : printed(value), '')
 }
 
 export function notFoundValue(field: string, value: unknown): FieldError {

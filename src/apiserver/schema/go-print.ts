@@ -3,7 +3,7 @@ import { isRecord } from './set-own.ts'
 /** A value as Go's %v prints it. */
 export function goPrint(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(goPrint).join(' ')}]`
-  if (!isRecord(value)) return value === null ? '<nil>' : String(value)
+  if (!isRecord(value)) return value === null ? '<nil>' : typeof value === 'string' ? value : JSON.stringify(value)
   const keys = Object.keys(value).toSorted()
   return `map[${keys.map((key) => `${key}:${goPrint(value[key])}`).join(' ')}]`
 }

@@ -12,6 +12,7 @@ import { allowedByLastApplied, renewLastApplied } from './last-applied.ts'
 import { decodeManagers, managerId, type Manager, type Managers } from './managers.ts'
 import { merge } from './merge.ts'
 import { comparisons, conflictsOf, fieldsOfPaths, release, unowned, type SchemaOf } from './ownership.ts'
+import { ItemError } from './path-element.ts'
 import { emptyObject, track, withManagers, withoutManagers, type TrackedWrite } from './track-update.ts'
 
 /** A server-side apply. */
@@ -30,7 +31,12 @@ export interface Apply extends TrackedWrite {
  */
 export function apply(request: Apply): KubeObject {
   checkApplied(request)
-  return renewLastApplied(applyChecked(request), request)
+  try {
+    return renewLastApplied(applyChecked(request), request)
+  } catch (error) {
+    if (!(error instanceof ItemError)) throw error
+    throw new StatusError('BadRequest', `failed to merge config: ${error.message}`, { cause: error })
+  }
 }
 
 function applyChecked(request: Apply): KubeObject {

@@ -1,10 +1,10 @@
 import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
 import type { ObjectSchema } from '../object-schema.ts'
 import { isRecord } from '../set-own.ts'
 import { completeStruct } from '../zero-values.ts'
 import { FieldSet } from './field-set.ts'
 import { capUpdaters, decodeManagers, encodeManagers, managerId, type Managers } from './managers.ts'
+import { ItemError } from './path-element.ts'
 import { comparisons, fieldsOfPaths, release, unowned, type SchemaOf } from './ownership.ts'
 
 /** What every tracked write says about itself. */
@@ -32,6 +32,16 @@ export interface Update extends TrackedWrite {
 
 /** The object with its managedFields after a write that is not an apply: who changes a field owns it. */
 export function trackUpdate(update: Update): KubeObject {
+  try {
+    return tracked(update)
+  } catch (error) {
+    // A list whose items have no identity cannot be tracked; the API then stores the object without managers.
+    if (error instanceof ItemError) return withoutManagers(update.object)
+    throw error
+  }
+}
+
+function tracked(update: Update): KubeObject {
   const { live, object, subresource = '', now, manager } = update
   const managers = managersOf(live, object, subresource !== '')
   if (live !== undefined && managers.size === 0) return withManagers(object, managers)
@@ -42,11 +52,6 @@ export function trackUpdate(update: Update): KubeObject {
   })
   capUpdaters(managers)
   return withManagers(object, managers)
-}
-
-/** Whether two versions of an object are the same but for the times in their managedFields. */
-export function changedOnlyInManagedTimes(one: KubeObject, other: KubeObject): boolean {
-  return deepEqual(withoutTimes(one), withoutTimes(other))
 }
 
 /** What the API compares a new object with: the zero of its type. */
@@ -102,11 +107,4 @@ function managersOf(live: KubeObject | undefined, object: KubeObject, isSubresou
   if (sent.length === 0 || (sent.length === 1 && isRecord(sent[0]) && Object.keys(sent[0]).length === 0))
     return new Map()
   return decodeManagers(sent) ?? stored()
-}
-
-function withoutTimes(object: KubeObject): unknown {
-  const managedFields = object.metadata.managedFields?.map((entry) =>
-    isRecord(entry) ? { ...entry, time: undefined } : entry,
-  )
-  return { ...object, metadata: { ...object.metadata, managedFields } }
 }

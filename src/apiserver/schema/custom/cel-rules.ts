@@ -1,0 +1,202 @@
+import { CelError } from '../../../cel/errors.ts'
+import { Budget } from '../../../cel/frame.ts'
+import { CelOptional, type CelValue } from '../../../cel/values.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import { duplicate, forbidden, invalidValue, omitted, required, type FieldError } from '../field-error.ts'
+import { isRecord } from '../set-own.ts'
+import { compileRule, selfType, type CompiledRule, type SelfType } from './compile-rule.ts'
+import type { StructuralSchema, ValidationRule } from './structural-schema.ts'
+import type { RuleHook } from './validate-custom.ts'
+
+/** The rules of a schema, ready to check objects with; `rules` is left out when the schema has none. */
+export interface CompiledRules {
+  readonly rules?: RuleHook
+  /** What is wrong with the rules themselves; fields are relative to the schema. */
+  readonly errors: readonly FieldError[]
+}
+
+/** Compiles x-kubernetes-validations. Do it once per schema: it costs more than checking an object. */
+export function compileRules(schema: StructuralSchema): CompiledRules {
+  const errors: FieldError[] = []
+  const root = compileNode(schema, '', errors, { isRoot: true, isCorrelated: true })
+  if (!root) return { errors }
+  return { rules: (object, old) => new Check(new Budget(objectBudget)).object(root, object, old), errors }
+}
+
+/** Cost one object's rules may have together. */
+const objectBudget = 10_000_000
+
+/** A place of the schema with rules at it or below it. */
+interface RuleNode {
+  readonly schema: StructuralSchema
+  readonly self: SelfType
+  readonly rules: readonly CompiledRule[]
+  readonly properties: ReadonlyMap<string, RuleNode>
+  readonly additional: RuleNode | undefined
+  readonly items: RuleNode | undefined
+}
+
+interface Place {
+  readonly isRoot?: boolean
+  /** Whether a value here can be told to be the successor of a former one. */
+  readonly isCorrelated: boolean
+}
+
+function compileNode(schema: StructuralSchema, path: string, errors: FieldError[], place: Place): RuleNode | undefined {
+  const { isCorrelated, isRoot = false } = place
+  const at = (step: string): string => (path ? `${path}.${step}` : step)
+  const properties = new Map<string, RuleNode>()
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
+    const node = compileNode(property, at(`properties[${name}]`), errors, { isCorrelated })
+    if (node) properties.set(name, node)
+  }
+  const { additionalProperties, items } = schema
+  const additional = isRecord(additionalProperties)
+    ? compileNode(additionalProperties as StructuralSchema, at('additionalProperties'), errors, { isCorrelated })
+    : undefined
+  const isKeyed = isCorrelated && schema['x-kubernetes-list-type'] === 'map'
+  const inner = items && compileNode(items, at('items'), errors, { isCorrelated: isKeyed })
+  const rules = schema['x-kubernetes-validations'] ?? []
+  if (rules.length === 0 && properties.size === 0 && !additional && !inner) return undefined
+  const self = selfType(schema, isRoot)
+  const compiled = rules.flatMap((rule, index) =>
+    compiledRule(rule, self, { path: at(`x-kubernetes-validations[${index}]`), isCorrelated, errors }),
+  )
+  return { schema, self, rules: compiled, properties, additional, items: inner }
+}
+
+function compiledRule(
+  rule: ValidationRule,
+  self: SelfType,
+  {
+    path,
+    isCorrelated,
+    errors,
+  }: { readonly path: string; readonly isCorrelated: boolean; readonly errors: FieldError[] },
+): CompiledRule[] {
+  const compiled = compileRule(rule, self, path)
+  if (!('program' in compiled)) {
+    errors.push(...compiled)
+    return []
+  }
+  if (compiled.usesOldSelf && !isCorrelated) {
+    const where = path.slice(0, path.lastIndexOf('.x-kubernetes-validations'))
+    errors.push(
+      invalidValue(
+        `${path}.rule`,
+        rule.rule,
+        `oldSelf cannot be used on the uncorrelatable portion of the schema within ${where}`,
+      ),
+    )
+  }
+  return [compiled]
+}
+
+/** One object being checked within one budget. */
+class Check {
+  readonly #budget: Budget
+  readonly #errors: FieldError[] = []
+  #isSpent = false
+
+  constructor(budget: Budget) {
+    this.#budget = budget
+  }
+
+  object(root: RuleNode, object: unknown, old: unknown): readonly FieldError[] {
+    this.#visit(root, object, old, '')
+    return this.#errors
+  }
+
+  #visit(node: RuleNode, value: unknown, old: unknown, path: string): void {
+    if (value === null || value === undefined) return
+    for (const rule of node.rules) if (!this.#isSpent) this.#rule(rule, node, value, old ?? undefined, path)
+    if (Array.isArray(value)) this.#items(node, value, old, path)
+    else if (isRecord(value)) this.#fields(node, value, old, path)
+  }
+
+  #fields(node: RuleNode, value: Record<string, unknown>, old: unknown, path: string): void {
+    const before = isRecord(old) ? old : {}
+    for (const name of Object.keys(value)) {
+      const property = node.properties.get(name)
+      if (property) this.#visit(property, value[name], before[name], path ? `${path}.${name}` : name)
+      else if (node.additional) this.#visit(node.additional, value[name], before[name], `${path}[${name}]`)
+    }
+  }
+
+  #items(node: RuleNode, value: readonly unknown[], old: unknown, path: string): void {
+    const { items } = node
+    if (!items) return
+    const keys =
+      node.schema['x-kubernetes-list-type'] === 'map' ? (node.schema['x-kubernetes-list-map-keys'] ?? []) : []
+    const keyOf = (item: unknown): string =>
+      isRecord(item) ? JSON.stringify(keys.map((key) => item[key] ?? null)) : ''
+    const before = new Map(
+      keys.length > 0 && Array.isArray(old) ? old.map((item) => [keyOf(item), item as unknown]) : [],
+    )
+    value.forEach((item, index) => this.#visit(items, item, before.get(keyOf(item)), `${path}[${index}]`))
+  }
+
+  #rule(compiled: CompiledRule, node: RuleNode, value: unknown, old: unknown, path: string): void {
+    const { rule, program, usesOldSelf } = compiled
+    if (usesOldSelf && old === undefined && !rule.optionalOldSelf) return
+    const bindings = bind(compiled, node, value, old)
+    const result = program.evaluate(bindings, { budget: this.#budget })
+    if (result === true) return
+    // What was stored with this fault may stay as it is.
+    if (!usesOldSelf && old !== undefined && deepEqual(value, old)) return
+    const field = (path + (rule.fieldPath ?? '')).replace(/^\./, '') || '<nil>'
+    this.#errors.push(
+      result instanceof CelError
+        ? this.#failure(result, rule, node, field)
+        : this.#broken(compiled, value, bindings, field),
+    )
+  }
+
+  #failure({ kind, message }: CelError, rule: ValidationRule, { schema }: RuleNode, field: string): FieldError {
+    const type = schema.type ?? ''
+    if (kind === 'budget') {
+      this.#isSpent = true
+      return invalidValue(
+        field,
+        type,
+        'validation failed due to running out of cost budget, no further validation rules will be run',
+      )
+    }
+    const name = rule.message?.trim() || rule.rule.trim()
+    if (message.startsWith('no such overload')) {
+      const detail = `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${name}`
+      return invalidValue(field, type, detail)
+    }
+    return invalidValue(field, type, `${message} evaluating rule: ${name}`)
+  }
+
+  #broken(
+    { rule, message }: CompiledRule,
+    value: unknown,
+    bindings: Record<string, CelValue>,
+    field: string,
+  ): FieldError {
+    const text = message?.evaluate(bindings, { budget: this.#budget })
+    const isUsable = typeof text === 'string' && text.trim() !== '' && !text.trim().includes('\n')
+    const detail = isUsable ? text.trim() : rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
+    const shown = typeof value === 'object' ? omitted : value
+    switch (rule.reason) {
+      case 'FieldValueForbidden':
+        return forbidden(field, detail)
+      case 'FieldValueRequired':
+        return required(field, detail)
+      case 'FieldValueDuplicate':
+        return duplicate(field, shown)
+      default:
+        return invalidValue(field, shown, detail)
+    }
+  }
+}
+
+function bind({ rule }: CompiledRule, { self }: RuleNode, value: unknown, old: unknown): Record<string, CelValue> {
+  const before = old === undefined ? undefined : self.adapt(old)
+  if (rule.optionalOldSelf) {
+    return { self: self.adapt(value), oldSelf: before === undefined ? CelOptional.none : new CelOptional(before) }
+  }
+  return before === undefined ? { self: self.adapt(value) } : { self: self.adapt(value), oldSelf: before }
+}

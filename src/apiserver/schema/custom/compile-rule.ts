@@ -1,0 +1,113 @@
+import { compile } from '../../../cel/compile.ts'
+import { kubernetesEnvironment } from '../../../cel/environments.ts'
+import { CelCompileError } from '../../../cel/errors.ts'
+import type { Program } from '../../../cel/program.ts'
+import { typeFromSchema } from '../../../cel/schema.ts'
+import { optionalType, type Type } from '../../../cel/types.ts'
+import type { CelValue } from '../../../cel/values.ts'
+import { forbidden, invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
+import type { StructuralSchema, ValidationRule } from './structural-schema.ts'
+
+/** What `self` is at one place of a schema. */
+export interface SelfType {
+  readonly type: Type
+  /** Makes the value an expression sees from the JSON that is stored. */
+  readonly adapt: (json: unknown) => CelValue
+}
+
+/** A rule ready to be evaluated. */
+export interface CompiledRule {
+  readonly rule: ValidationRule
+  readonly program: Program
+  readonly message: Program | undefined
+  /** Whether it compares with the former value, so that it says nothing about new ones. */
+  readonly usesOldSelf: boolean
+}
+
+/** The type of the values a schema describes, as expressions see them. */
+export function selfType(schema: StructuralSchema, isRoot: boolean): SelfType {
+  if (isRoot) return { type: typeFromSchema(schema, { isRoot: true, name: 'self' }), adapt: (json) => json as CelValue }
+  const holder = typeFromSchema({ type: 'object', properties: { value: schema } }, { name: 'self' })
+  const field = holder.kind === 'object' ? holder.fields.get('value') : undefined
+  if (!field) throw new Error('a schema has no type')
+  const adapt = field.adapt as ((json: unknown) => CelValue) | undefined
+  return { type: field.type, adapt: adapt ?? ((json) => json as CelValue) }
+}
+
+/** Compiles a rule, or says what is wrong with it. `path` is where the rule stands. */
+export function compileRule(rule: ValidationRule, self: SelfType, path: string): CompiledRule | readonly FieldError[] {
+  const written = [...writtenFaults(rule, path)]
+  if (written.length > 0) return written
+  const alone = kubernetesEnvironment({ self: self.type })
+  const oldSelf = rule.optionalOldSelf ? optionalType(self.type) : self.type
+  const both = kubernetesEnvironment({ self: self.type, oldSelf })
+  const plain = compile(rule.rule, alone)
+  const usesOldSelf = plain instanceof CelCompileError && !(compile(rule.rule, both) instanceof CelCompileError)
+  const program = usesOldSelf ? compile(rule.rule, both) : plain
+  const faults = [...programFaults(rule, program, path, 'rule')]
+  const message = rule.messageExpression ? compile(rule.messageExpression, both) : undefined
+  if (message) faults.push(...programFaults(rule, message, path, 'messageExpression'))
+  if (rule.optionalOldSelf !== undefined && !usesOldSelf && faults.length === 0) {
+    faults.push(
+      invalidValue(`${path}.optionalOldSelf`, rule.optionalOldSelf, 'may not be set if oldSelf is not used in rule'),
+    )
+  }
+  if (faults.length > 0 || program instanceof CelCompileError || message instanceof CelCompileError) return faults
+  return { rule, program, message, usesOldSelf }
+}
+
+const reasons = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired']
+
+function* writtenFaults(rule: ValidationRule, path: string): Generator<FieldError> {
+  const { message = '', messageExpression, reason, fieldPath } = rule
+  const text = rule.rule?.trim() ?? ''
+  if (!text) yield required(`${path}.rule`, 'rule is not specified')
+  else if (rule.rule.length > maxRuleBytes)
+    yield forbidden(`${path}.rule`, `may not be more than ${maxRuleBytes} bytes`)
+  else if (message && !message.trim()) yield invalidValue(`${path}.message`, message, 'must be non-empty if specified')
+  else if (message.trim().includes('\n')) yield invalidValue(`${path}.message`, message, 'must not contain line breaks')
+  else if (text.includes('\n') && !message.trim()) {
+    yield required(`${path}.message`, 'message must be specified if rule contains line breaks')
+  }
+  if (messageExpression && !messageExpression.trim()) {
+    yield required(`${path}.messageExpression`, 'messageExpression must be non-empty if specified')
+  }
+  if (reason && !reasons.includes(reason)) yield unsupported(`${path}.reason`, reason, reasons)
+  if (fieldPath && !fieldPath.trim())
+    yield invalidValue(`${path}.fieldPath`, fieldPath, 'must be non-empty if specified')
+}
+
+const maxRuleBytes = 65_536
+
+function* programFaults(
+  rule: ValidationRule,
+  program: Program | CelCompileError,
+  path: string,
+  what: 'rule' | 'messageExpression',
+): Generator<FieldError> {
+  const at = `${path}.${what}`
+  const isMessage = what === 'messageExpression'
+  if (program instanceof CelCompileError) {
+    const source = (isMessage ? rule.messageExpression : rule.rule) ?? ''
+    yield invalidValue(
+      at,
+      rule,
+      `${isMessage ? 'messageExpression ' : ''}compilation failed: ${describeIssues(program, source)}`,
+    )
+  } else if (isMessage && program.type.kind !== 'string' && program.type.kind !== 'dyn') {
+    yield invalidValue(at, rule, 'messageExpression must evaluate to a string')
+  } else if (!isMessage && program.type.kind !== 'bool' && program.type.kind !== 'dyn') {
+    yield invalidValue(at, rule, 'cel expression must evaluate to a bool')
+  }
+}
+
+/** Faults of an expression with the place marked under its text, as cel-go prints them. */
+function describeIssues({ issues }: CelCompileError, source: string): string {
+  const lines = source.split('\n')
+  return issues
+    .map(({ message, line, column }) => {
+      const text = lines[line - 1] ?? ''
+      return `ERROR: <input>:${line}:${column}: ${message}\n | ${text}\n | ${'.'.repeat(Math.max(0, column - 1))}^`
+    })
+    .join('\n')
+}

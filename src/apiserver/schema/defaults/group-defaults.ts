@@ -1,0 +1,83 @@
+import { fill, optional, part, type Defaulter, type Json } from './fill.ts'
+
+const rbac = 'rbac.authorization.k8s.io'
+
+/** All groups but core, apps and batch. */
+export const groupDefaults: Readonly<Record<string, Defaulter>> = {
+  'rbac/v1.RoleBinding': (binding) => fill(part(binding, 'roleRef'), { apiGroup: rbac }),
+  'rbac/v1.ClusterRoleBinding': (binding) => fill(part(binding, 'roleRef'), { apiGroup: rbac }),
+  'rbac/v1.Subject': (subject) => {
+    if (subject.kind === 'User' || subject.kind === 'Group') fill(subject, { apiGroup: rbac })
+  },
+  'autoscaling/v1.HorizontalPodAutoscaler': (scaler) =>
+    fill(part(scaler, 'spec'), { minReplicas: 1, targetCPUUtilizationPercentage: 80 }),
+  'autoscaling/v2.HorizontalPodAutoscaler': fillScaler,
+  'discovery/v1.EndpointPort': (port) => {
+    if (port.name === undefined) port.name = ''
+    fill(port, { protocol: 'TCP' })
+  },
+  'networking/v1.NetworkPolicyPort': (port) => fill(port, { protocol: 'TCP' }),
+  'networking/v1.NetworkPolicy': (policy) => {
+    const spec = part(policy, 'spec')
+    const hasEgress = Array.isArray(spec.egress) && spec.egress.length > 0
+    fill(spec, { policyTypes: hasEgress ? ['Ingress', 'Egress'] : ['Ingress'] })
+  },
+  'networking/v1.IngressClass': (ingressClass) => {
+    const parameters = optional(part(ingressClass, 'spec'), 'parameters')
+    if (parameters) fill(parameters, { scope: 'Cluster' })
+  },
+  'storage/v1.StorageClass': (storage) => fill(storage, { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' }),
+  'scheduling/v1.PriorityClass': (priority) => fill(priority, { preemptionPolicy: 'PreemptLowerPriority' }),
+  'authentication/v1.TokenRequestSpec': (spec) => fill(spec, { expirationSeconds: 3600 }),
+  'apiextensions/v1.CustomResourceDefinition': fillDefinition,
+  'apiextensions/v1.ServiceReference': (service) => fill(service, { port: 443 }),
+  'admissionregistration/v1.ServiceReference': (service) => fill(service, { port: 443 }),
+  'admissionregistration/v1.Rule': (rule) => fill(rule, { scope: '*' }),
+  'admissionregistration/v1.ValidatingWebhook': fillWebhook,
+  'admissionregistration/v1.MutatingWebhook': (webhook) => {
+    fillWebhook(webhook)
+    fill(webhook, { reinvocationPolicy: 'Never' })
+  },
+  'admissionregistration/v1.ValidatingAdmissionPolicySpec': (spec) => fill(spec, { failurePolicy: 'Fail' }),
+  'admissionregistration/v1.MatchResources': (match) =>
+    fill(match, { matchPolicy: 'Equivalent', namespaceSelector: {}, objectSelector: {} }),
+}
+
+function fillWebhook(webhook: Json): void {
+  fill(webhook, {
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    namespaceSelector: {},
+    objectSelector: {},
+    timeoutSeconds: 10,
+  })
+}
+
+function fillScaler(scaler: Json): void {
+  const spec = part(scaler, 'spec')
+  const cpu = { type: 'Resource', resource: { name: 'cpu', target: { type: 'Utilization', averageUtilization: 80 } } }
+  fill(spec, { minReplicas: 1, metrics: [cpu] })
+  const behavior = optional(spec, 'behavior')
+  if (!behavior) return
+  const percent = { type: 'Percent', value: 100, periodSeconds: 15 }
+  fill(part(behavior, 'scaleUp'), {
+    stabilizationWindowSeconds: 0,
+    selectPolicy: 'Max',
+    policies: [{ type: 'Pods', value: 4, periodSeconds: 15 }, percent],
+  })
+  fill(part(behavior, 'scaleDown'), { selectPolicy: 'Max', policies: [{ ...percent }] })
+}
+
+function fillDefinition(definition: Json): void {
+  const spec = part(definition, 'spec')
+  const names = part(spec, 'names')
+  const kind = typeof names.kind === 'string' ? names.kind : ''
+  fill(names, { singular: kind.toLowerCase(), ...(kind ? { listKind: `${kind}List` } : {}) })
+  fill(spec, { conversion: { strategy: 'None' } })
+  const status = part(definition, 'status')
+  if (Array.isArray(status.storedVersions) && status.storedVersions.length > 0) return
+  const stored = Array.isArray(spec.versions)
+    ? (spec.versions as Json[]).find((version) => version.storage === true)
+    : undefined
+  if (stored) status.storedVersions = [stored.name]
+}

@@ -1,0 +1,20 @@
+import { formatQuantity, parseQuantity } from '../quantity.ts'
+import { fill, optional, part, type Json } from './fill.ts'
+
+const milli = 1_000_000n
+
+/** Rounds amounts up to thousandths: the API keeps nothing finer. Changes its argument. */
+export function roundResources(list: Json): void {
+  for (const [name, value] of Object.entries(list)) {
+    const quantity = typeof value === 'string' ? parseQuantity(value) : undefined
+    if (!quantity || quantity.nanos % milli === 0n) continue
+    const floor = quantity.nanos - (((quantity.nanos % milli) + milli) % milli)
+    list[name] = formatQuantity({ ...quantity, nanos: floor + milli })
+  }
+}
+
+/** A container that limits a resource without requesting it requests as much as it may use. Changes its argument. */
+export function requestLimits(container: Json): void {
+  const limits = optional(part(container, 'resources'), 'limits')
+  if (limits) fill(part(part(container, 'resources'), 'requests'), limits)
+}

@@ -1,0 +1,66 @@
+import { fill, optional, part, type Defaulter, type Json } from './fill.ts'
+
+/** Deployments, sets, jobs. */
+export const workloadDefaults: Readonly<Record<string, Defaulter>> = {
+  'apps/v1.Deployment': (deployment) => {
+    const spec = part(deployment, 'spec')
+    fill(spec, { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600 })
+    const strategy = part(spec, 'strategy')
+    fill(strategy, { type: 'RollingUpdate' })
+    if (strategy.type === 'RollingUpdate')
+      fill(part(strategy, 'rollingUpdate'), { maxUnavailable: '25%', maxSurge: '25%' })
+  },
+  'apps/v1.ReplicaSet': (set) => fill(part(set, 'spec'), { replicas: 1 }),
+  'apps/v1.DaemonSet': (set) => {
+    const spec = part(set, 'spec')
+    fill(spec, { revisionHistoryLimit: 10 })
+    const strategy = part(spec, 'updateStrategy')
+    fill(strategy, { type: 'RollingUpdate' })
+    if (strategy.type === 'RollingUpdate') fill(part(strategy, 'rollingUpdate'), { maxUnavailable: 1, maxSurge: 0 })
+  },
+  'apps/v1.StatefulSet': fillStatefulSet,
+  'batch/v1.Job': fillJob,
+  'batch/v1.CronJob': (job) =>
+    fill(part(job, 'spec'), {
+      concurrencyPolicy: 'Allow',
+      suspend: false,
+      successfulJobsHistoryLimit: 3,
+      failedJobsHistoryLimit: 1,
+    }),
+  'batch/v1.PodFailurePolicyOnPodConditionsPattern': (pattern) => fill(pattern, { status: 'True' }),
+  'core/v1.ReplicationController': (controller) => {
+    const template = optional(part(controller, 'spec'), 'template')
+    const labels = template && optional(part(template, 'metadata'), 'labels')
+    if (!labels) return
+    fill(part(controller, 'spec'), { selector: { ...labels } })
+    fill(part(controller, 'metadata'), { labels: { ...labels } })
+  },
+}
+
+function fillStatefulSet(set: Json): void {
+  const spec = part(set, 'spec')
+  fill(spec, { podManagementPolicy: 'OrderedReady', replicas: 1, revisionHistoryLimit: 10 })
+  const strategy = part(spec, 'updateStrategy')
+  if (!strategy.type) {
+    strategy.type = 'RollingUpdate'
+    part(strategy, 'rollingUpdate')
+  }
+  const rolling = strategy.type === 'RollingUpdate' ? optional(strategy, 'rollingUpdate') : undefined
+  if (rolling) fill(rolling, { partition: 0, maxUnavailable: 1 })
+  fill(part(spec, 'persistentVolumeClaimRetentionPolicy'), { whenDeleted: 'Retain', whenScaled: 'Retain' })
+}
+
+function fillJob(job: Json): void {
+  const spec = part(job, 'spec')
+  if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1
+  fill(spec, {
+    parallelism: 1,
+    backoffLimit: spec.backoffLimitPerIndex === undefined ? 6 : 2_147_483_647,
+    completionMode: 'NonIndexed',
+    suspend: false,
+    podReplacementPolicy: spec.podFailurePolicy === undefined ? 'TerminatingOrFailed' : 'Failed',
+    manualSelector: false,
+  })
+  const labels = optional(part(part(spec, 'template'), 'metadata'), 'labels')
+  if (labels) fill(part(job, 'metadata'), { labels: { ...labels } })
+}

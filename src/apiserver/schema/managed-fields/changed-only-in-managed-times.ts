@@ -1,0 +1,15 @@
+import type { KubeObject } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import { isRecord } from '../set-own.ts'
+
+/** Whether two versions of an object are the same but for the times in their managedFields: such a write is no write. */
+export function changedOnlyInManagedTimes(one: KubeObject, other: KubeObject): boolean {
+  return deepEqual(withoutTimes(one), withoutTimes(other))
+}
+
+function withoutTimes(object: KubeObject): unknown {
+  const managedFields = object.metadata.managedFields?.map((entry) =>
+    isRecord(entry) ? { ...entry, time: undefined } : entry,
+  )
+  return { ...object, metadata: { ...object.metadata, managedFields } }
+}
