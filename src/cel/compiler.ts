@@ -284,10 +284,9 @@ function adapted(step: Step, adapt: Adapt | undefined): Step {
 
 function variable(name: string): Step {
   const missing = new CelError(`no such variable: ${name}`)
-  return (frame) => {
-    const { bindings } = frame
-    return Object.hasOwn(bindings, name) ? (bindings[name] ?? null) : missing
-  }
+  const read: Step = ({ bindings }) => (Object.hasOwn(bindings, name) ? (bindings[name] ?? null) : missing)
+  // Only names every object inherits need the careful look.
+  return name in {} ? read : (frame) => frame.bindings[name] ?? read(frame)
 }
 
 /** The value in an optional, `undefined` when empty; anything else is an error. */

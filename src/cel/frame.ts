@@ -27,7 +27,7 @@ export class Frame {
 
   constructor(bindings: Readonly<Record<string, CelValue>>, slots: number, budget: Budget, trace: Trace | undefined) {
     this.bindings = bindings
-    this.slots = Array.from<CelValue>({ length: slots }).fill(null)
+    this.slots = slots === 0 ? [] : emptySlots(slots)
     this.#budget = budget
     this.trace = trace
   }
@@ -43,6 +43,12 @@ export class Frame {
   chargeText(length: number): void {
     if (length >= 16) this.charge(length >> 4)
   }
+}
+
+function emptySlots(count: number): CelValue[] {
+  const slots: CelValue[] = []
+  for (let slot = 0; slot < count; slot++) slots.push(null)
+  return slots
 }
 
 /** A compiled expression: finds its value in a frame; errors come back as values. */
