@@ -23,7 +23,7 @@ import { NamespaceFurnisher } from './lifecycle/namespace-furnisher.ts'
 import { RoleAggregation } from './lifecycle/role-aggregation.ts'
 import type { LifecycleController } from './lifecycle/ports.ts'
 import type { AdmissionHook } from './objects/admission.ts'
-import { Objects } from './objects/objects.ts'
+import { Objects, type ObjectsOptions } from './objects/objects.ts'
 import type { User } from './objects/request.ts'
 import { Upkeep } from './objects/upkeep.ts'
 import { openApiDocument } from './schema/openapi/open-api.ts'
@@ -44,6 +44,8 @@ export interface ApiServerOptions {
   readonly hosts?: readonly string[]
   /** Checks and changes of the application, run for every write. */
   readonly admission?: readonly AdmissionHook[]
+  /** Whether deleting an object has to wait for what depends on it; default never. */
+  readonly cascades?: NonNullable<ObjectsOptions['cascades']>
   /** Pages of the application on the API's port. */
   readonly extraRoutes?: ExtraRoutes
   /** Subresources that somebody else serves, by `VERB RESOURCE/SUBRESOURCE`: `get pods/log`. */
@@ -95,7 +97,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
   })
   const roles = new RoleIndex(store)
   const kinds = new Kinds({ clock })
-  const unfollow = kinds.follow(store)
   const objects = new Objects({
     store,
     kinds,
@@ -103,6 +104,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     random,
     uid,
     admission: [escalationCheck(roles), ...(options.admission ?? [])],
+    ...(options.cascades ? { cascades: options.cascades } : {}),
   })
   const uidOf = (resource: string, namespace: string, name: string) => store.get({ resource, namespace, name })?.uid
   const serviceAccounts = new ServiceAccountTokens(credentials.serviceAccountKey)
@@ -121,7 +123,6 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       ...specialEndpoints({
         reviews: { roles, authenticator, now },
         tokens: { tokens: serviceAccounts, uidOf, now },
-        objects,
       }),
       ...(options.handlers ?? []),
     ]),
@@ -166,8 +167,8 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     await server.close(closeGraceMs)
     await Promise.all(running.map((controller) => controller.close()))
     await upkeep.close()
+    objects.close()
     roles.close()
-    unfollow()
   }
   return {
     objects,

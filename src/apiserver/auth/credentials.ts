@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { parseTime } from '../../kube/time.ts'
 import { controllersGroup, viewersGroup } from './bootstrap-roles.ts'
@@ -83,12 +84,12 @@ function leaf(
   const { authority, options, request } = wanted
   const known = files.pair(name)
   if (known && isUsable(known, authority, options.now, request.hosts)) return known
-  const made = issueCertificate(
+  const { certificate, key } = issueCertificate(
     { ...request, now: options.now, days: leafDays, serial: randomBytes(16) },
     authority.issuer,
   )
-  files.writePair(name, made)
-  return made
+  files.writePair(name, { certificate, key })
+  return { certificate, key }
 }
 
 function isUsable({ certificate }: KeyPair, authority: KeyPair, now: number, hosts: readonly string[] = []): boolean {
@@ -96,7 +97,7 @@ function isUsable({ certificate }: KeyPair, authority: KeyPair, now: number, hos
   return (
     validUntil(certificate) - now > renewalMs &&
     parsed.verify(new X509Certificate(authority.certificate).publicKey) &&
-    hosts.every((host) => parsed.checkIP(host) !== undefined || parsed.checkHost(host) !== undefined)
+    hosts.every((host) => (isIP(host) ? parsed.checkIP(host) : parsed.checkHost(host)) !== undefined)
   )
 }
 
@@ -105,7 +106,7 @@ function validUntil(certificate: string): number {
 }
 
 function staticTokens(files: Files): StaticTokens {
-  const known = StaticTokens.parse(
+  return StaticTokens.parse(
     files.readOr('tokens.csv', () =>
       [
         [newToken(), 'system:admin', 'admin', mastersGroup],
@@ -116,7 +117,6 @@ function staticTokens(files: Files): StaticTokens {
         .join(''),
     ),
   )
-  return known
 }
 
 function newToken(): string {

@@ -45,8 +45,8 @@ export function failure(error: StatusError): Answer {
   }
 }
 
-/** The Content-Type of an answer. */
-export function contentType(content: Content): string {
+/** The Content-Type of an answer; none without a body: caches would take the one of a 304 for that of what they keep. */
+export function contentType(content: Content): string | undefined {
   switch (content.is) {
     case 'json':
     case 'json-text':
@@ -60,6 +60,6 @@ export function contentType(content: Content): string {
     case 'stream':
       return content.type
     case 'empty':
-      return 'text/plain'
+      return undefined
   }
 }

@@ -28,9 +28,10 @@ async function respond(
   { status, headers = {}, warnings, content }: Answer,
   signal?: AbortSignal,
 ): Promise<ApiResponse> {
+  const type = contentType(content)
   const all = {
     ...headers,
-    'content-type': contentType(content),
+    ...(type ? { 'content-type': type } : {}),
     ...(warnings?.length ? { warning: warnings.map((text) => `299 - ${JSON.stringify(text)}`).join(', ') } : {}),
   }
   if (content.is !== 'watch') return { status, headers: all, body: await value(content) }

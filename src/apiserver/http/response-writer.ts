@@ -48,7 +48,8 @@ export async function writeAnswer(
 /** Status and headers; the body's length is added by who knows it. */
 export function writeHead(response: ServerResponse, { status, headers = {}, warnings = [], content }: Answer): void {
   response.statusCode = status
-  response.setHeader('content-type', contentType(content))
+  const type = contentType(content)
+  if (type) response.setHeader('content-type', type)
   response.setHeader('cache-control', 'no-cache, private')
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value)
   if (warnings.length > 0) response.setHeader('warning', warnings.map(warningValue))

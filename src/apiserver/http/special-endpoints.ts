@@ -2,7 +2,6 @@ import type { KubeObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { review, type ReviewPorts } from '../auth/reviews.ts'
 import { issueToken, type TokenRequestPorts } from '../auth/token-request.ts'
-import type { Objects } from '../objects/objects.ts'
 import { decodeObject } from '../schema/decode.ts'
 import { builtinSchema } from '../schema/object-schema.ts'
 import { json, type Answer } from './answer.ts'
@@ -13,10 +12,9 @@ import type { ResourceCall } from './resource-endpoint.ts'
 export interface SpecialPorts {
   readonly reviews: ReviewPorts
   readonly tokens: TokenRequestPorts
-  readonly objects: Objects
 }
 
-/** The resources that answer and are not stored: reviews, tokens, evictions. */
+/** The resources that answer and are not stored: reviews and tokens. */
 export function specialEndpoints(ports: SpecialPorts): ReadonlyMap<string, ResourceHandler> {
   return new Map<string, ResourceHandler>([
     ...reviewResources.map((resource): [string, ResourceHandler] => [
@@ -30,7 +28,6 @@ export function specialEndpoints(ports: SpecialPorts): ReadonlyMap<string, Resou
         return created(issueToken(ports.tokens, { request: sentObject(call), namespace, name }))
       },
     ],
-    ['create pods/eviction', (call) => evict(ports.objects, call)],
   ])
 }
 
@@ -66,22 +63,4 @@ function sentObject({ request, info, type }: ResourceCall): KubeObject {
     )
   }
   return object
-}
-
-/** An eviction is a delete that also names what to delete. */
-async function evict(objects: Objects, call: ResourceCall): Promise<Answer> {
-  const { request, info, type } = call
-  const eviction = sentObject(call)
-  if (eviction.metadata?.name !== info.name) {
-    throw new StatusError('BadRequest', 'name in URL does not match name in Eviction object')
-  }
-  await objects.delete({
-    type,
-    namespace: info.namespace,
-    name: info.name,
-    user: request.user,
-    ...(eviction['deleteOptions'] ? { body: eviction['deleteOptions'] } : {}),
-    ...(request.dryRun.length > 0 ? { query: { dryRun: request.dryRun } } : {}),
-  })
-  return json({ kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }, 201)
 }
