@@ -35,7 +35,7 @@ function ask(session: ClientHttp2Session, headers: Record<string, string>, body?
 /** A pod that speaks HTTP/2 only: answers each request with its path and body, and a gRPC status in the trailers. */
 async function startHttp2Pod() {
   const server = http2.createServer()
-  server.on('stream', (stream, headers) => {
+  server.on('stream', (stream: http2.ServerHttp2Stream, headers: IncomingHttpHeaders) => {
     let body = ''
     stream.on('data', (data: Buffer) => (body += data.toString('latin1')))
     stream.on('end', () => {

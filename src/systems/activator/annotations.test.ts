@@ -1,0 +1,229 @@
+import { describe, expect, it } from 'vitest'
+import type { StoredObject } from '../../kube/object.ts'
+import { isOnDemand, readWishes, wishDefaults } from './annotations.ts'
+import { parseAwakeHours } from './awake-hours.ts'
+import { innerHosts, settleClaims } from './claims.ts'
+import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
+
+function service(annotations: Record<string, string>, spec: unknown = {}): StoredObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: 'web',
+      namespace: 'shop',
+      uid: 'u',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      annotations,
+    },
+    spec,
+  }
+}
+
+describe('a Service’s annotations', () => {
+  it('make it on demand when they name a workload', () => {
+    expect(isOnDemand(service({ 'proxless/domains': 'a.io' }))).toBe(false)
+    expect(isOnDemand(service({ 'proxless/deployment': 'web' }))).toBe(true)
+    expect(isOnDemand(service({ 'sojourn.dev/target': 'StatefulSet/db' }))).toBe(true)
+  })
+
+  it('are read as proxless wrote them', () => {
+    const wishes = readWishes(
+      service({
+        'proxless/deployment': 'web',
+        'proxless/domains': 'a.io, B.io,b.io , b\u00fccher.example',
+        'proxless/ttl-seconds': '30',
+        'proxless/readiness-timeout-seconds': '10',
+      }),
+    )
+    expect(wishes).toMatchObject({
+      workloads: [{ apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' }],
+      backend: 'web',
+      domains: ['a.io', 'b.io', 'xn--bcher-kva.example'],
+      ttlMs: 30_000,
+      readinessTimeoutMs: 10_000,
+      faults: [],
+    })
+  })
+
+  it('name the real Service where the annotated one stands before the proxy', () => {
+    expect(readWishes(service({ 'proxless/deployment': 'web', 'proxless/service': 'real' })).backend).toBe('real')
+  })
+
+  it('may name anything that scales, and what is woken with it', () => {
+    const { workloads } = readWishes(
+      service({
+        'sojourn.dev/target': 'StatefulSet/db',
+        'sojourn.dev/wake-with': 'Deployment/cache, widgets.io/v1/Widget/w',
+      }),
+    )
+    expect(workloads.map(({ apiVersion, kind, name }) => `${apiVersion} ${kind} ${name}`)).toEqual([
+      'apps/v1 StatefulSet db',
+      'apps/v1 Deployment cache',
+      'widgets.io/v1 Widget w',
+    ])
+  })
+
+  it.each([
+    ['proxless/ttl-seconds', '0'],
+    ['proxless/ttl-seconds', '-5'],
+    ['proxless/ttl-seconds', 'soon'],
+    ['proxless/ttl-seconds', '1.5'],
+    ['proxless/readiness-timeout-seconds', 'x'],
+    ['proxless/domains', 'not a host'],
+    ['sojourn.dev/min-replicas', '-1'],
+    ['sojourn.dev/waiting-page', 'maybe'],
+    ['sojourn.dev/awake-hours', 'always'],
+    ['sojourn.dev/awake-until', 'tomorrow'],
+    ['sojourn.dev/path-prefix', 'api'],
+    ['sojourn.dev/wake-with', 'DaemonSet/x'],
+  ])('that are wrong are named and do no harm: %s=%s', (key, value) => {
+    const wishes = readWishes(service({ 'proxless/deployment': 'web', [key]: value }))
+    expect(wishes.faults).toEqual([{ annotation: key, message: expect.stringContaining(value) as string }])
+    expect(wishes).toMatchObject({
+      ttlMs: wishDefaults.ttlMs,
+      readinessTimeoutMs: wishDefaults.readinessTimeoutMs,
+      pathPrefix: '/',
+    })
+    expect(wishes.workloads).toHaveLength(1)
+  })
+
+  it('cannot reach into another namespace', () => {
+    const wishes = readWishes(service({ 'proxless/deployment': 'other/web' }))
+    expect(wishes.workloads).toEqual([])
+    expect(wishes.faults[0]).toMatchObject({
+      annotation: 'proxless/deployment',
+      message: expect.stringContaining('namespace') as string,
+    })
+  })
+})
+
+describe('awake hours', () => {
+  it('are days, hours and a zone', () => {
+    expect(parseAwakeHours('Mon-Fri 08:00-18:00 Europe/Berlin; Sat 10:00-12:00')).toEqual({
+      timeZone: 'Europe/Berlin',
+      windows: [
+        { days: ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'], start: '08:00', end: '18:00' },
+        { days: ['Saturday'], start: '10:00', end: '12:00' },
+      ],
+    })
+    expect(parseAwakeHours('Sat-Mon 00:00-24:00')?.windows[0]?.days).toEqual(['Saturday', 'Sunday', 'Monday'])
+  })
+
+  it.each(['', 'Mon', 'Mon 8-18', 'Foo 08:00-18:00', 'Mon 08:00-25:00', 'Mon 08:00-18:00 Mars/Olympus'])(
+    'are not %s',
+    (text) => expect(parseAwakeHours(text)).toBeUndefined(),
+  )
+})
+
+describe('claims', () => {
+  const claim = (id: string, createdAt: string, ...domains: string[]) => ({
+    id,
+    uid: id,
+    createdAt,
+    domains,
+    pathPrefix: '/',
+  })
+
+  it('give a domain to the oldest, whatever the order, and only the contested one is refused', () => {
+    const [older, newer] = [
+      claim('a/x', '2026-01-01T00:00:00Z', 'x.io'),
+      claim('b/y', '2026-02-01T00:00:00Z', 'x.io', 'y.io'),
+    ]
+    for (const claims of [
+      [older, newer],
+      [newer, older],
+    ]) {
+      const { granted, lost } = settleClaims(claims)
+      expect([granted.get('a/x'), granted.get('b/y')]).toEqual([['x.io'], ['y.io']])
+      expect(lost).toEqual([{ id: 'b/y', domain: 'x.io', owner: 'a/x' }])
+    }
+    expect(settleClaims([newer]).granted.get('b/y')).toEqual(['x.io', 'y.io'])
+  })
+
+  it('are settled by uid between equals', () => {
+    const at = '2026-01-01T00:00:00Z'
+    expect(settleClaims([claim('b', at, 'x.io'), claim('a', at, 'x.io')]).lost).toEqual([
+      { id: 'b', domain: 'x.io', owner: 'a' },
+    ])
+  })
+
+  it('stand side by side on different paths', () => {
+    const both = [claim('a', '1', 'x.io'), { ...claim('b', '2', 'x.io'), pathPrefix: '/api' }]
+    expect(settleClaims(both).lost).toEqual([])
+  })
+})
+
+describe('inner hosts', () => {
+  it('are those a caller in the cluster uses', () => {
+    expect(innerHosts('shop', 'web', false)).toEqual([
+      'web.shop',
+      'web.shop.svc',
+      'web.shop.svc.cluster.local',
+      'web-proxless.shop',
+      'web-proxless.shop.svc',
+      'web-proxless.shop.svc.cluster.local',
+    ])
+    expect(innerHosts('shop', 'web', true)).toEqual(expect.arrayContaining(['web', 'web-proxless']))
+  })
+})
+
+describe('endpoints', () => {
+  const slice = (
+    endpoints: EndpointSlice['endpoints'],
+    ports: EndpointSlice['ports'] = [{ name: 'http', port: 8080 }],
+  ): EndpointSlice => ({
+    ...service({}),
+    kind: 'EndpointSlice',
+    endpoints: endpoints!,
+    ports: ports!,
+  })
+  const port = { name: 'http', port: 80 }
+
+  it('are the ready ones that are not on their way out, each once', () => {
+    const slices = [
+      slice([
+        { addresses: ['10.0.0.1'] },
+        { addresses: ['10.0.0.2'], conditions: { ready: false } },
+        { addresses: [] },
+      ]),
+      slice([
+        { addresses: ['10.0.0.1'], conditions: { ready: true } },
+        { addresses: ['10.0.0.3'], conditions: { ready: true, terminating: true } },
+      ]),
+    ]
+    expect(backendsOf(slices, port).addresses).toEqual([{ host: '10.0.0.1', port: 8080 }])
+  })
+
+  it('come with the port of the same name', () => {
+    const both = slice(
+      [{ addresses: ['10.0.0.1'] }],
+      [
+        { name: 'metrics', port: 9090 },
+        { name: 'http', port: 8080 },
+      ],
+    )
+    expect(backendsOf([both], port).addresses).toEqual([{ host: '10.0.0.1', port: 8080 }])
+    expect(backendsOf([both], { port: 80 }).addresses).toEqual([])
+    expect(backendsOf([slice([{ addresses: ['10.0.0.1'] }], [{ port: 8080 }])], { port: 80 }).addresses).toHaveLength(1)
+  })
+
+  it('speak HTTP/2 only where the port says so', () => {
+    expect(backendsOf([], { ...port, appProtocol: 'kubernetes.io/h2c' }).protocol).toBe('h2c')
+    expect(backendsOf([], port).protocol).toBe('http1')
+  })
+
+  it('are those of the first port, unless another is named', () => {
+    const ports = {
+      ports: [
+        { name: 'a', port: 8080 },
+        { name: 'b', port: 80 },
+      ],
+    }
+    expect(portOf(service({}, ports), undefined)?.name).toBe('a')
+    expect(portOf(service({}, ports), 'b')?.port).toBe(80)
+    expect(portOf(service({}, ports), '80')?.name).toBe('b')
+    expect(portOf(service({}, {}), undefined)).toBeUndefined()
+  })
+})

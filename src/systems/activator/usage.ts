@@ -1,0 +1,105 @@
+import type { Usage } from './decide.ts'
+import { cell, inFlightOf, type Counters } from './proxy/counters.ts'
+
+interface RouteUse {
+  readonly slot: number
+  started: number
+  lastUsedAt: number
+}
+
+/**
+ * When routes were last used, found by looking at what the data plane counts: in flight means in use now, and a count
+ * that moved means used since the last look. Costs the data plane nothing.
+ */
+export class UsageTracker {
+  readonly #counters: () => readonly Counters[]
+  readonly #routes = new Map<string, RouteUse>()
+  readonly #freeSlots: number[] = []
+  #nextSlot = 0
+
+  constructor(counters: () => readonly Counters[]) {
+    this.#counters = counters
+  }
+
+  /** The slot in which a route is counted; a new route counts as used now. */
+  slotOf(route: string, now: number): number {
+    const known = this.#routes.get(route)
+    if (known) return known.slot
+    const slot = this.#freeSlots.pop() ?? this.#nextSlot++
+    this.#routes.set(route, { slot, started: this.#sum(slot, cell.started), lastUsedAt: now })
+    return slot
+  }
+
+  forget(route: string): void {
+    const known = this.#routes.get(route)
+    if (!known) return
+    this.#routes.delete(route)
+    // A slot with something still under way would lend its count to the next route.
+    if (this.#inFlight(known.slot) === 0) this.#freeSlots.push(known.slot)
+  }
+
+  /** Takes someone else's word for a use; the newest counts, and no one uses anything in the future. */
+  note(route: string, usedAt: number, now: number): void {
+    const known = this.#routes.get(route)
+    if (known) known.lastUsedAt = Math.max(known.lastUsedAt, Math.min(usedAt, now))
+  }
+
+  /** Replaces what was assumed when the route was new by what is known to be true. */
+  recall(route: string, usedAt: number): void {
+    const known = this.#routes.get(route)
+    if (known) known.lastUsedAt = usedAt
+  }
+
+  /** Looks at all routes; answers those used since the last look. */
+  scan(now: number): string[] {
+    const used: string[] = []
+    for (const [route, use] of this.#routes) if (this.#look(use, now)) used.push(route)
+    return used
+  }
+
+  /** How these routes are used, taken together, at this very moment. */
+  of(routes: Iterable<string>, now: number): Usage {
+    let [inFlight, waiting, lastUsedAt] = [0, 0, 0]
+    for (const route of routes) {
+      const use = this.#routes.get(route)
+      if (!use) continue
+      this.#look(use, now)
+      inFlight += this.#inFlight(use.slot)
+      waiting += this.#sum(use.slot, cell.waiting)
+      lastUsedAt = Math.max(lastUsedAt, use.lastUsedAt)
+    }
+    return { inFlight: inFlight - waiting, waiting, lastUsedAt }
+  }
+
+  /** What a route has counted so far, over all threads. */
+  cellsOf(route: string): Int32Array | undefined {
+    const use = this.#routes.get(route)
+    if (!use) return undefined
+    const total = new Int32Array(32)
+    for (const counters of this.#counters()) {
+      const cells = counters.slot(use.slot)
+      for (let i = 0; i < total.length; i++) total[i]! += cells[i]!
+    }
+    return total
+  }
+
+  #look(use: RouteUse, now: number): boolean {
+    const started = this.#sum(use.slot, cell.started)
+    const used = started !== use.started || this.#inFlight(use.slot) > 0
+    use.started = started
+    if (used) use.lastUsedAt = Math.max(use.lastUsedAt, now)
+    return used
+  }
+
+  #inFlight(slot: number): number {
+    let total = 0
+    for (const counters of this.#counters()) total += inFlightOf(counters.slot(slot))
+    return Math.max(0, total)
+  }
+
+  #sum(slot: number, index: number): number {
+    let total = 0
+    for (const counters of this.#counters()) total = (total + counters.slot(slot)[index]!) | 0
+    return total
+  }
+}
