@@ -13,8 +13,8 @@ import { plainRules } from './kind-rules.ts'
 import { fieldValues, selectableFields } from './selectable-fields.ts'
 import type { ScalePaths, ServedKind, Subresource } from './served-kind.ts'
 
-/** The versions of a CRD's kind that are served; none before its names are accepted. */
-export function customServedKinds(definition: Definition, since: number): readonly ServedKind[] {
+/** Every version of a CRD's kind; none before its names are accepted. */
+export function customKinds(definition: Definition, since: number): readonly ServedKind[] {
   if (!isTrue(definition, 'Established')) return []
   const { group, versions } = definition.spec
   const { kind } = acceptedNames(definition)
@@ -24,8 +24,7 @@ export function customServedKinds(definition: Definition, since: number): readon
       return [apiVersionOf(gvk), customSchema(gvk, version.schema?.openAPIV3Schema)] as const
     }),
   )
-  const served = versions.filter((version) => version.served)
-  return served.map((version) => new CustomVersion(definition, version, { schemas, since }).served())
+  return versions.map((version) => new CustomVersion(definition, version, { schemas, since }).served())
 }
 
 /** One version of a custom kind, while its ServedKind is put together. */

@@ -1,4 +1,4 @@
-import { groupResource, type GroupVersionKind } from '../../kube/object.ts'
+import { apiVersionOf, groupResource, type GroupVersionKind } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { formatTime } from '../../kube/time.ts'
 import { builtinKinds } from '../schema/builtin-kinds.ts'
@@ -6,7 +6,7 @@ import type { Clock } from '../store/clock.ts'
 import type { Document } from '../store/document.ts'
 import type { Store } from '../store/store.ts'
 import { builtinServedKind } from './builtin-kind.ts'
-import { customServedKinds } from './custom-served-kind.ts'
+import { customKinds } from './custom-served-kind.ts'
 import { definitionResource, type Definition } from './definition.ts'
 import { definitionRules } from './definition-rules.ts'
 import { allNames } from './establish-definition.ts'
@@ -16,6 +16,8 @@ interface Defined {
   readonly definition: Definition
   readonly since: number
   readonly kinds: readonly ServedKind[]
+  /** The version that is stored, whether it is served or not. */
+  readonly storage: ServedKind | undefined
 }
 
 /** The kinds that are served: the built-in ones, and those of the CustomResourceDefinitions in the store. */
@@ -61,6 +63,11 @@ export class Kinds {
     return this.all().find((type) => type.resource === resource && !isConverted(type))
   }
 
+  /** The kind whose objects a CRD keeps, also while no version of it is served. */
+  ofDefinition(name: string): ServedKind | undefined {
+    return this.#custom.get(name)?.storage
+  }
+
   /** Calls back after each change, with the kinds that are not served any more as they were. */
   subscribe(listener: (gone: readonly ServedKind[]) => void): () => void {
     this.#listeners.add(listener)
@@ -92,7 +99,11 @@ export class Kinds {
     }
     const isReshaped = !before || !deepEqual(before.definition.spec.versions, definition.spec.versions)
     const since = isReshaped ? document.revision : before.since
-    this.#custom.set(name, { definition, since, kinds: customServedKinds(definition, since) })
+    const all = customKinds(definition, since)
+    const served = new Set(definition.spec.versions.filter((version) => version.served).map((version) => version.name))
+    const kinds = all.filter(({ version }) => served.has(version))
+    const storage = all.find((type) => apiVersionOf(type) === type.storageVersion)
+    this.#custom.set(name, { definition, since, kinds, storage })
     return before?.kinds ?? []
   }
 

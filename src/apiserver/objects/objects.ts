@@ -51,7 +51,7 @@ export interface ObjectsOptions {
   readonly cascades?: (object: KubeObject, view: View) => boolean
 }
 
-/** Everything that can be done to objects, as kube-apiserver does it. */
+/** Everything that can be done to objects, as kube-apiserver does it. `kinds` must follow the same store already. */
 export class Objects implements Disposable {
   readonly #ports: WritePorts
   readonly #hub: WatchHub
@@ -60,11 +60,9 @@ export class Objects implements Disposable {
   constructor({ store, kinds, clock, random, uid, admission = [], cascades = () => false }: ObjectsOptions) {
     const hooks = [namespaceLifecycle, serviceAccountDefault, ...admission]
     this.#ports = { store, kinds, clock, random, uid, hooks, cascades }
-    // Kinds must know of a CRD before the write that made it is answered, and before watchers of it are told.
-    const unfollow = kinds.follow(store)
     this.#hub = new WatchHub({ store, clock, random })
     const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
-    this.#stop = [unfollow, unsubscribe, () => this.#hub.close()]
+    this.#stop = [unsubscribe, () => this.#hub.close()]
   }
 
   /** How many watches are open. */
