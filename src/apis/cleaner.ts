@@ -82,14 +82,11 @@ export const decisionStatus = object({
   generation: integer(),
   targets: list(
     object({
-      name: string(),
+      name: string({ description: 'The target’s name in the spec.' }),
       apiVersion: string(),
       kind: string(),
       namespace: optional(string()),
-      objectName: string(),
-      uid: string(),
-      resourceVersion: optional(string()),
-      done: optional(boolean()),
+      objects: list(object({ name: string(), uid: string() })),
     }),
   ),
 })

@@ -4,7 +4,7 @@ import { CelCompileError, CelError } from '../../cel/errors.ts'
 import { nextChange } from '../../cel/next-change.ts'
 import type { Program } from '../../cel/program.ts'
 import { dynType, timestampType } from '../../cel/types.ts'
-import { CelTimestamp } from '../../cel/values.ts'
+import { CelTimestamp } from '../../cel/moments.ts'
 import type { Model, Problem } from './model.ts'
 
 /** What the conditions say of the targets at an instant. */

@@ -34,6 +34,7 @@ export const reasons = {
   'target-unresolved': 'TargetResolveError',
   'kind-not-found': 'KindNotFound',
   'target-forbidden': 'TargetForbidden',
+  'too-many-targets': 'TooManyTargets',
   'condition-error': 'ConditionEvaluationError',
   'condition-not-boolean': 'ConditionResultNotBoolean',
   'waiting-for-conditions': 'WaitingForConditions',
@@ -99,18 +100,37 @@ function unresolved(
   now: number,
 ): Decision | undefined {
   for (const target of targets) {
-    if (!target.evaluate) continue
-    const decision = unseen(target, resolutions.get(target.name) ?? { found: 'unknown', message: 'not looked up yet' })
+    const resolution = resolutions.get(target.name)
+    const decision = target.evaluate
+      ? unseen(target, resolution ?? notSeen)
+      : resolution && undeletable(target, resolution)
     if (decision) return decision.do === 'wait' ? { ...decision, until: now + periodMs } : decision
   }
   return undefined
 }
 
-function unseen({ name, kind, apiVersion, onMissing }: Target, resolution: Resolution): Decision | undefined {
+const notSeen: Resolution = { found: 'unknown', message: 'not looked up yet' }
+
+/** What is only to be deleted may be gone, or its kind; but it must be known what there is. */
+function undeletable(target: Target, resolution: Resolution): Decision | undefined {
+  if (resolution.found === 'unknown' || resolution.found === 'not-allowed') return unseen(target, resolution)
+  const count = resolution.found === 'list' ? resolution.objects.length : 0
+  if (count <= mostTargets) return undefined
+  return {
+    do: 'stall',
+    because: 'too-many-targets',
+    message: `target ${target.name} selects ${count} objects; at most ${mostTargets} may go at once`,
+  }
+}
+
+const mostTargets = 10_000
+
+function unseen(target: Target, resolution: Resolution): Decision | undefined {
+  const { name, kind, apiVersion, onMissing } = target
   switch (resolution.found) {
     case 'object':
     case 'list':
-      return undefined
+      return target.delete ? undeletable(target, resolution) : undefined
     case 'missing':
       if (onMissing === 'Null') return undefined
       if (onMissing === 'Complete')

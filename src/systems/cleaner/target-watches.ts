@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { keyFromString, keyToString, type Key } from '../../kube/key.ts'
 import type { ResourceType } from '../../kube/object.ts'
-import { matches, type Requirement } from '../../kube/selector.ts'
+import { formatSelector, matches, type Requirement } from '../../kube/selector.ts'
 import type { Change, Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import type { Target } from './model.ts'
@@ -67,6 +67,13 @@ export class TargetWatches {
   }
 }
 
+interface LabelInterest {
+  readonly user: string
+  readonly requirements: readonly Requirement[]
+  /** The requirements as text: what tells two interests of a user apart. */
+  readonly selector: string
+}
+
 /** One type's cache and who cares about which of its objects. */
 class Watch {
   readonly informer: Informer
@@ -74,7 +81,7 @@ class Watch {
   /** Who named an object, by `namespace/name`. */
   readonly #byName = new Map<string, Set<string>>()
   /** Who selects by labels, by namespace: the same user may do so more than once. */
-  readonly #byLabels = new Map<string, { readonly user: string; readonly requirements: readonly Requirement[] }[]>()
+  readonly #byLabels = new Map<string, LabelInterest[]>()
   #users = 0
 
   constructor(informer: Informer, tell: (user: string) => void) {
@@ -97,7 +104,7 @@ class Watch {
       this.#byName.set(at, (this.#byName.get(at) ?? new Set()).add(user))
     } else {
       const list = this.#byLabels.get(namespace) ?? []
-      list.push({ user, requirements: select.requirements })
+      list.push({ user, requirements: select.requirements, selector: formatSelector(select.requirements) })
       this.#byLabels.set(namespace, list)
     }
   }
@@ -113,7 +120,7 @@ class Watch {
       if (users?.size === 0) this.#byName.delete(at)
     } else {
       const list = this.#byLabels.get(namespace) ?? []
-      const kept = list.filter((entry) => entry.user !== user || entry.requirements !== select.requirements)
+      const kept = list.filter((entry) => entry.user !== user || entry.selector !== formatSelector(select.requirements))
       if (kept.length > 0) this.#byLabels.set(namespace, kept)
       else this.#byLabels.delete(namespace)
     }
@@ -127,7 +134,7 @@ class Watch {
   #has(user: string, namespace: string, select: Interest['select']): boolean {
     if (select.by === 'name') return this.#byName.get(`${namespace}/${select.name}`)?.has(user) ?? false
     return (this.#byLabels.get(namespace) ?? []).some(
-      (entry) => entry.user === user && entry.requirements === select.requirements,
+      (entry) => entry.user === user && entry.selector === formatSelector(select.requirements),
     )
   }
 
@@ -157,5 +164,5 @@ function isSame(left: Interest, right: Interest): boolean {
   if (left.select.by === 'name' || right.select.by === 'name') {
     return left.select.by === 'name' && right.select.by === 'name' && left.select.name === right.select.name
   }
-  return left.select.requirements === right.select.requirements
+  return formatSelector(left.select.requirements) === formatSelector(right.select.requirements)
 }

@@ -1,0 +1,208 @@
+import type { Client } from '../../client/client.ts'
+import { sentenceOf } from '../../departures/because.ts'
+import type { Door } from '../../departures/door.ts'
+import { keyToString, type Key } from '../../kube/key.ts'
+import { groupResource, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { formatTime } from '../../kube/time.ts'
+import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Informers } from '../../runtime/informers.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { Act, recordedDecision } from './act.ts'
+import { decide, expiryOf, type Decision, type Observed, type Resolution } from './decide.ts'
+import type { Model, Target } from './model.ts'
+import { locate, objectsOf, resolveCached, resolveLive, type Located } from './observe.ts'
+import { readModel } from './read-model.ts'
+import { evaluatedTargets, resolvedNames, statusFor, type CleanerStatus } from './status.ts'
+import { TargetWatches } from './target-watches.ts'
+
+export interface CleanerOptions {
+  readonly client: Client
+  readonly informers: Informers
+  readonly door: Door
+  readonly events: EventRecorder
+  readonly ports: ControllerPorts
+  /** Cleaner or ConditionalTTL: one controller each, the same in all but the type. */
+  readonly type: ResourceType
+  readonly mine?: (key: Key) => boolean
+  /** How many Cleaners are worked on at once. Defaults to 8. */
+  readonly concurrency?: number
+}
+
+/** Looks after the Cleaners of one kind: waits for their time, watches their targets, lets them leave. */
+export function cleanerController(options: CleanerOptions): Controller {
+  const { client, informers, door, events, ports, type, concurrency = 8 } = options
+  const cleaners = informers.open(client, type)
+  const act = new Act({ client, door, clock: ports.clock, events }, type)
+  const controller = new Controller({
+    name: `cleaner-${type.kind.toLowerCase()}`,
+    reconcile,
+    ports,
+    concurrency,
+    ...(options.mine ? { mine: options.mine } : {}),
+  })
+  const watches = new TargetWatches({ client, informers }, (key) => controller.enqueue(key))
+  watchKinds(informers, client, () => retryKindless())
+  /** Cleaners that wait for a kind to be served. */
+  const kindless = new Map<string, Key>()
+  controller.watch(cleaners)
+  return controller
+
+  async function reconcile(key: Key, signal: AbortSignal): Promise<Outcome> {
+    const self = cleaners.get(key.namespace, key.name)
+    if (!self) return forget(key)
+    const reading = readModel(self)
+    const model = 'model' in reading ? reading.model : undefined
+    if (self.metadata.deletionTimestamp) {
+      watches.set(key, [])
+      return act.finalize(self, model, signal)
+    }
+    const observation = await observe(key, self, model)
+    const observed: Observed = { self, reading, resolutions: observation.resolutions }
+    const decision = decide(observed, ports.clock.now())
+    if (isCommitted(self)) return model ? act.commit(self, model) : settled
+    return decision.do === 'leave' && model ? leave(key, self, model) : report(key, observed, decision, observation)
+  }
+
+  /** Everything that conditions see, from caches; nothing before the time is up, and no watches either. */
+  async function observe(key: Key, self: StoredObject, model: Model | undefined) {
+    const located = new Map<string, Located>()
+    const resolutions = new Map<string, Resolution>()
+    if (!model || model.suspend || ports.clock.now() < (expiryOf(self, model) ?? Infinity)) {
+      watches.set(key, [])
+      return { located, resolutions }
+    }
+    const evaluated = model.targets.filter(({ evaluate }) => evaluate)
+    for (const target of evaluated) located.set(target.name, await locate(client, target, key.namespace))
+    watches.set(
+      key,
+      evaluated.flatMap((target) => interestIn(target, located.get(target.name))),
+    )
+    for (const target of evaluated) {
+      const place = located.get(target.name) ?? { found: 'no-such-kind' }
+      const informer = 'type' in place ? watches.informer(place.type) : undefined
+      resolutions.set(
+        target.name,
+        'type' in place
+          ? informer
+            ? resolveCached(informer, target, place)
+            : { found: 'unknown', message: 'not watched yet' }
+          : place,
+      )
+    }
+    return { located, resolutions }
+  }
+
+  async function report(
+    key: Key,
+    observed: Observed,
+    decision: Decision,
+    { located }: { located: ReadonlyMap<string, Located> },
+  ): Promise<Outcome> {
+    const { self, reading, resolutions } = observed
+    const now = ports.clock.now()
+    const resolved =
+      'model' in reading ? resolvedNames(reading.model, resolutions, (name) => pluralOf(located.get(name))) : []
+    if (decision.because === 'kind-not-found') kindless.set(keyToString(key), key)
+    await write(key, self, statusFor(self, decision, { now, resolved }))
+    return decision.do === 'wait' && decision.until !== undefined ? wakeAt(decision.until) : settled
+  }
+
+  /** All is true by the caches: look once more at the cluster itself, ask the door, write the decision down, and only then begin. */
+  async function leave(key: Key, self: StoredObject, model: Model): Promise<Outcome> {
+    const live = await resolveAll(model, key.namespace)
+    const now = ports.clock.now()
+    const decision = decide({ self, reading: { model }, resolutions: live }, now)
+    if (decision.do !== 'leave')
+      return report(key, { self, reading: { model }, resolutions: live }, decision, { located: new Map() })
+    const verdict = await door.peek(act.selfRequest(self, model))
+    if (verdict.result === 'held' || verdict.result === 'refused')
+      return act.reportHeld(self, sentenceOf(verdict), verdict.result === 'held' ? verdict.until : undefined)
+    if (verdict.result !== 'may-leave') return settled
+    const targets = model.targets
+      .filter((target) => target.delete)
+      .flatMap((target) => recordedTargets(target, live.get(target.name)))
+    const status: CleanerStatus = {
+      ...statusFor(self, decision, { now, resolved: [] }),
+      evaluationTime: formatTime(now),
+      targets: evaluatedTargets(model, live),
+      decision: recordedDecision(self, targets, now),
+    }
+    const recorded = await write(key, self, status)
+    return recorded ? act.commit(recorded, model) : settled
+  }
+
+  /** Every target as the cluster has it now: those that are evaluated, and those that are only deleted. */
+  async function resolveAll({ targets }: Model, namespace: string): Promise<ReadonlyMap<string, Resolution>> {
+    const resolutions = new Map<string, Resolution>()
+    for (const target of targets) {
+      if (!target.evaluate && !target.delete) continue
+      const place = await locate(client, target, namespace)
+      resolutions.set(target.name, 'type' in place ? await resolveLive(client, target, place) : place)
+    }
+    return resolutions
+  }
+
+  async function write(key: Key, self: StoredObject, status: CleanerStatus): Promise<StoredObject | undefined> {
+    const written = await act.writeStatus(self, status)
+    if (written) controller.expect(key, written.metadata.resourceVersion)
+    return written
+  }
+
+  function forget(key: Key): Outcome {
+    watches.set(key, [])
+    kindless.delete(keyToString(key))
+    return settled
+  }
+
+  function retryKindless(): void {
+    client.discovery.forget()
+    for (const key of kindless.values()) controller.enqueue(key)
+    kindless.clear()
+  }
+}
+
+/** Calls when kinds come or change. */
+function watchKinds(informers: Informers, client: Client, onChange: () => void): void {
+  const definitions = informers.open(client, customResourceDefinitions, { metadataOnly: true })
+  definitions.subscribe(({ initial }) => !initial && onChange())
+}
+
+const customResourceDefinitions: ResourceType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}
+
+/** Whether what was decided for this very spec is written down: then it is carried out, whatever has changed since. */
+function isCommitted({ status, metadata }: StoredObject): boolean {
+  const { decision } = (status ?? {}) as CleanerStatus
+  return decision !== undefined && decision.generation === metadata.generation
+}
+
+function interestIn({ select }: Target, place: Located | undefined) {
+  return place && 'type' in place ? [{ type: place.type, namespace: place.namespace, select }] : []
+}
+
+function recordedTargets({ name }: Target, resolution: Resolution | undefined) {
+  const objects = objectsOf(resolution)
+  const [first] = objects
+  if (!first) return []
+  const { namespace } = first.metadata
+  const { apiVersion, kind } = first
+  return [
+    {
+      name,
+      apiVersion,
+      kind,
+      ...(namespace ? { namespace } : {}),
+      objects: objects.map(({ metadata }) => ({ name: metadata.name, uid: metadata.uid })),
+    },
+  ]
+}
+
+function pluralOf(place: Located | undefined): string {
+  return place && 'type' in place ? `${groupResource(place.type)}/${place.type.version}` : ''
+}

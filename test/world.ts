@@ -1,0 +1,105 @@
+import { allKinds } from '../src/apis/all-kinds.ts'
+import { sojournNamespace } from '../src/apis/group.ts'
+import { startTestServer, type TestServer, type TestServerOptions } from '../src/apiserver/testing.ts'
+import { Client } from '../src/client/client.ts'
+import { Door, type DoorOptions } from '../src/departures/door.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../src/kube/object.ts'
+import type { Controller } from '../src/runtime/controller.ts'
+import { EventRecorder } from '../src/runtime/event-recorder.ts'
+import { Informers } from '../src/runtime/informers.ts'
+import { silentLogger } from '../src/runtime/log.ts'
+import { Metrics } from '../src/runtime/metrics.ts'
+import { VirtualClock } from '../src/runtime/virtual-clock.ts'
+
+/** A cluster with our kinds in it and the parts every system needs, on a clock that the test moves. */
+export interface World extends AsyncDisposable {
+  readonly clock: VirtualClock
+  readonly server: TestServer
+  readonly client: Client
+  readonly informers: Informers
+  readonly events: EventRecorder
+  readonly metrics: Metrics
+  readonly door: Door
+  readonly ports: { readonly clock: VirtualClock; readonly log: typeof silentLogger; readonly metrics: Metrics }
+  /** Runs a controller until the world ends. */
+  run(controller: Controller): void
+  /** Lets everything come to rest after this much time has passed. */
+  pass(ms: number): Promise<void>
+  create<T = StoredObject>(manifest: KubeObject): Promise<T>
+  get<T = StoredObject>(ref: {
+    apiVersion: string
+    kind: string
+    namespace?: string
+    name: string
+  }): Promise<T | undefined>
+  /** The names of all objects of a type, sorted. */
+  names(type: Pick<ResourceType, 'group' | 'version' | 'plural'>): Promise<readonly string[]>
+}
+
+export interface WorldOptions {
+  readonly startAt?: number
+  readonly door?: DoorOptions
+  readonly server?: Partial<TestServerOptions>
+}
+
+/** Namespace `team` is there for tests to fill. */
+export async function startWorld(options: WorldOptions = {}): Promise<World> {
+  const clock = new VirtualClock(options.startAt ?? Date.parse('2026-01-05T08:00:00Z'))
+  const server = await startTestServer({ clock, ...options.server })
+  const client = new Client(server.transport)
+  const metrics = new Metrics()
+  const ports = { clock, log: silentLogger, metrics }
+  const informers = new Informers({ clock, log: silentLogger }, { freeze: true })
+  const events = new EventRecorder('sojourn', { client, clock, log: silentLogger })
+
+  async function create<T>(manifest: KubeObject): Promise<T> {
+    const type = await client.discovery.typeOf(manifest)
+    if (!type) throw new Error(`the server does not serve ${manifest.apiVersion} ${manifest.kind}`)
+    return client.create<T>(type, manifest)
+  }
+
+  for (const { crd } of allKinds) await create(crd)
+  for (const name of [sojournNamespace, 'team'])
+    await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  const door = new Door({ client, informers, clock, events, log: silentLogger, metrics }, options.door)
+  const stop = new AbortController()
+  const running: Promise<void>[] = []
+  await clock.settle()
+
+  const world: World = {
+    clock,
+    server,
+    client,
+    informers,
+    events,
+    metrics,
+    door,
+    ports,
+    run: (controller) => void running.push(controller.start(stop.signal)),
+    pass: async (ms) => {
+      await clock.run(clock.now() + ms)
+    },
+    create,
+    async get<T>(ref: { apiVersion: string; kind: string; namespace?: string; name: string }) {
+      const type = await client.discovery.typeOf(ref)
+      if (!type) return undefined
+      return client.get<T>(type, ref).catch((error: { reason?: string }) => {
+        if (error.reason === 'NotFound') return undefined
+        throw error
+      })
+    },
+    async names(type) {
+      const found = await client.list({ ...type, kind: '', namespaced: true })
+      return found.items.map(({ metadata }) => metadata.name).toSorted()
+    },
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await clock.settle()
+      await Promise.all(running)
+      door.close()
+      informers.close()
+      await server.close()
+    },
+  }
+  return world
+}
