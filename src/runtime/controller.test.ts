@@ -5,7 +5,6 @@ import { StatusError } from '../kube/status-error.ts'
 import { sleep } from './clock.ts'
 import { Controller, type ControllerOptions } from './controller.ts'
 import type { Follower } from './expectations.ts'
-import type { Informer } from './informer.ts'
 import { createLogger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import { settled, TerminalError, wakeAt } from './outcome.ts'
@@ -337,7 +336,7 @@ function fakeFollower() {
     },
   }
   return {
-    informer: follower as Informer,
+    informer: follower,
     reach(version: string) {
       reached.add(version)
       waiting.get(version)?.()

@@ -7,7 +7,7 @@ import { Alarms, type AlarmSet } from './alarms.ts'
 import { Backoff, type BackoffOptions } from './backoff.ts'
 import { tracked, type Clock } from './clock.ts'
 import { controllerMetrics, type ReconcileResult } from './controller-metrics.ts'
-import { Expectations } from './expectations.ts'
+import { Expectations, type Follower } from './expectations.ts'
 import type { Change, Informer } from './informer.ts'
 import type { Logger } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -44,6 +44,8 @@ export interface ControllerOptions {
   readonly mine?: (key: Key) => boolean
 }
 
+type Source = Follower & Pick<Informer, 'type' | 'cluster'>
+
 /** Runs a reconcile for each key that may need one: never two at once for a key, failures backed off and kept apart. */
 export class Controller {
   readonly name: string
@@ -65,7 +67,7 @@ export class Controller {
   readonly #expectations: Expectations
   /** Wanted, but waiting for their expectations. Subset of the expectations' handles. */
   readonly #parked = new Set<number>()
-  readonly #sources = new Set<Informer>()
+  readonly #sources = new Set<Source>()
   /** What is under way: aborted when a stop has waited long enough. */
   readonly #underWay = new Set<AbortController>()
   #workers = 0
@@ -136,7 +138,7 @@ export class Controller {
    * The key was written at this version: not reconciled again before the informer shows it. Without an informer, the
    * watched one of the key's kind and cluster.
    */
-  expect(key: Key, resourceVersion: string, informer: Informer | undefined = this.#sourceOf(key)): void {
+  expect(key: Key, resourceVersion: string, informer: Follower | undefined = this.#sourceOf(key)): void {
     if (!informer) throw new Error(`controller ${this.name} watches no informer of ${key.kind} to expect a version of`)
     const handle = this.#alarms.intern(keyToString(key))
     const isNew = !this.#expectations.has(handle)
@@ -176,7 +178,7 @@ export class Controller {
     return new Promise((resolve) => this.#resting.push(resolve))
   }
 
-  #sourceOf({ cluster, kind }: Key): Informer | undefined {
+  #sourceOf({ cluster, kind }: Key): Source | undefined {
     return this.#sources.values().find((informer) => informer.cluster === cluster && kindKey(informer.type) === kind)
   }
 

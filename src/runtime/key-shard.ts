@@ -90,7 +90,9 @@ export class KeyShard {
     this.#live(entry)
     const start = this.#starts[entry] as number
     const end = start + this.#bytesOf(entry)
-    return this.#isWide(entry) ? this.#texts.toString('utf16le', start, end) : this.#texts.latin1Slice(start, end)
+    return this.#isWide(entry)
+      ? this.#texts.toString('utf16le', start, end)
+      : this.#texts.toString('latin1', start, end)
   }
 
   #live(entry: number): number {
@@ -134,7 +136,7 @@ export class KeyShard {
     const narrow = isLatin1(text)
     const bytes = narrow ? text.length : text.length * 2
     if (this.#textsEnd + bytes > this.#texts.length) this.#moveTexts(Math.ceil((this.#textsEnd + bytes) * 1.25))
-    if (narrow) this.#texts.latin1Write(text, this.#textsEnd, bytes)
+    if (narrow) this.#texts.write(text, this.#textsEnd, 'latin1')
     else this.#texts.write(text, this.#textsEnd, 'utf16le')
     this.#starts[entry] = this.#textsEnd
     this.#lengths[entry] = narrow ? text.length : text.length | wide

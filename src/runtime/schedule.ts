@@ -9,6 +9,7 @@ const levelSlots = 256
 const slotMask = levelSlots - 1
 /** Ticks per slot of each level: 10 ms, 2.56 s, 11 min, 47 h. */
 const slotTicks = [1, 2 ** 8, 2 ** 16, 2 ** 24] as const
+const topTicks = slotTicks[3]
 /** The list of entries taken from a slot whose time has come and not yet sorted out. */
 const loose = levels * levelSlots
 const none = -1
@@ -153,7 +154,7 @@ export class Schedule {
       const position = Math.floor(tick / ticks)
       if (position - Math.floor(this.#tick / ticks) < levelSlots) return level * levelSlots + (position & slotMask)
     }
-    const last = Math.floor(this.#tick / slotTicks[levels - 1]) + levelSlots - 1
+    const last = Math.floor(this.#tick / topTicks) + levelSlots - 1
     return (levels - 1) * levelSlots + (last & slotMask)
   }
 
