@@ -1,4 +1,4 @@
-import type { StatusError } from '../../kube/status-error.ts'
+import type { Status, StatusError } from '../../kube/status-error.ts'
 import type { ListResult, Watch, WatchSink } from '../objects/request.ts'
 import type { Document } from '../store/document.ts'
 import type { Presentation } from './presentation.ts'
@@ -40,9 +40,15 @@ export function failure(error: StatusError): Answer {
   const retryAfter = error.details?.retryAfterSeconds
   return {
     status: error.code,
-    content: { is: 'json', value: error.toStatus() },
+    content: { is: 'json', value: withoutEmptyDetails(error.toStatus()) },
     ...(retryAfter === undefined ? {} : { headers: { 'retry-after': String(retryAfter) } }),
   }
+}
+
+/** Go leaves out what is empty. */
+function withoutEmptyDetails(status: Status): Status {
+  if (!status.details) return status
+  return { ...status, details: Object.fromEntries(Object.entries(status.details).filter(([, value]) => value !== '')) }
 }
 
 /** The Content-Type of an answer; none without a body: caches would take the one of a 304 for that of what they keep. */

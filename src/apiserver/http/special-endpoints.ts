@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../kube/object.ts'
+import { apiVersionOf, parseApiVersion, type KubeObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { review, type ReviewPorts } from '../auth/reviews.ts'
 import { issueToken, type TokenRequestPorts } from '../auth/token-request.ts'
@@ -55,11 +55,12 @@ function sentObject({ request, info, type }: ResourceCall): KubeObject {
   const { value } = decodeObjectBody(request, { group, version, kind })
   const schema = builtinSchema({ group, version, kind })
   if (!schema) throw new Error(`the type table has no ${kind}`)
-  const { object } = decodeObject(schema, value)
+  // What is sent without a kind is taken for the one that belongs here.
+  const { object } = decodeObject(schema, { apiVersion: apiVersionOf(expected), kind, ...(value as object) })
   if (object.kind !== kind) {
     throw new StatusError(
       'BadRequest',
-      `${object.kind} in version ${JSON.stringify(object.apiVersion)} cannot be handled as a ${kind}`,
+      `${object.kind} in version ${JSON.stringify(parseApiVersion(object.apiVersion).version)} cannot be handled as a ${kind}`,
     )
   }
   return object

@@ -4,7 +4,7 @@ import { bootstrapPolicy } from '../auth/bootstrap-roles.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { Objects } from '../objects/objects.ts'
 import type { Store } from '../store/store.ts'
-import { systemUser } from './ports.ts'
+import { asSystem } from './ports.ts'
 import { syntheticNode } from './synthetic-node.ts'
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
@@ -32,7 +32,7 @@ async function ensure({ store, objects, kinds }: BootstrapOptions, object: KubeO
   const type = kinds.ofKind({ ...parseApiVersion(object.apiVersion), kind: object.kind })
   if (!type) throw new Error(`${object.apiVersion} ${object.kind} is not served`)
   if (store.get({ resource: type.resource, namespace: '', name: object.metadata.name ?? '' })) return false
-  const created = await objects.create({ type, user: systemUser, body: object }).catch(ignoring('AlreadyExists'))
+  const created = await objects.create({ type, ...asSystem, body: object }).catch(ignoring('AlreadyExists'))
   return created !== undefined
 }
 
@@ -45,7 +45,7 @@ async function ensureNode(options: BootstrapOptions, node: KubeObject): Promise<
     type,
     name: node.metadata.name ?? '',
     subresource: 'status',
-    user: systemUser,
+    ...asSystem,
     patchType: 'merge',
     body: { status: node.status },
   })

@@ -3,7 +3,7 @@ import { ignoring } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import { KeyedLoop } from './keyed-loop.ts'
-import { builtin, systemUser, type LifecycleController, type LifecyclePorts } from './ports.ts'
+import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const finalizer = 'kubernetes'
 
@@ -60,7 +60,7 @@ export class NamespaceDeleter implements LifecycleController {
     const { items } = await this.#ports.objects.deleteCollection({
       type,
       namespace,
-      user: systemUser,
+      ...asSystem,
       query: { propagationPolicy: 'Background' },
     })
     // Deletion may happen as the list is read.
@@ -75,7 +75,7 @@ export class NamespaceDeleter implements LifecycleController {
         type: builtin(kinds, '', 'namespaces'),
         name: namespace.metadata.name,
         subresource: 'finalize',
-        user: systemUser,
+        ...asSystem,
         body: { ...namespace, spec },
       })
       .catch(ignoring('NotFound', 'Conflict'))
@@ -103,7 +103,7 @@ export class NamespaceDeleter implements LifecycleController {
         type: builtin(kinds, '', 'namespaces'),
         name,
         subresource: 'status',
-        user: systemUser,
+        ...asSystem,
         patchType: 'merge',
         body: { status: { conditions: [...known.filter((entry) => entry !== old), condition] } },
       })

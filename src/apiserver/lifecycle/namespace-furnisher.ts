@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { KeyedLoop } from './keyed-loop.ts'
-import { builtin, systemUser, type LifecycleController, type LifecyclePorts } from './ports.ts'
+import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const accountName = 'default'
 const authorityMap = 'kube-root-ca.crt'
@@ -74,7 +74,7 @@ export class NamespaceFurnisher implements LifecycleController {
         type: builtin(kinds, '', 'configmaps'),
         namespace,
         name: authorityMap,
-        user: systemUser,
+        ...asSystem,
         body: { ...known, data },
       })
       .catch(ignoring('NotFound', 'Conflict'))
@@ -83,7 +83,7 @@ export class NamespaceFurnisher implements LifecycleController {
   async #create(plural: string, body: KubeObject): Promise<void> {
     const { objects, kinds } = this.#ports
     await objects
-      .create({ type: builtin(kinds, '', plural), namespace: body.metadata.namespace ?? '', user: systemUser, body })
+      .create({ type: builtin(kinds, '', plural), namespace: body.metadata.namespace ?? '', ...asSystem, body })
       // Forbidden: the namespace began to go; NotFound: it is gone.
       .catch(ignoring('AlreadyExists', 'Forbidden', 'NotFound'))
   }

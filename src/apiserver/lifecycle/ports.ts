@@ -24,7 +24,10 @@ export interface LifecycleController {
 }
 
 /** As whom the server's own controllers act. */
-export const systemUser: User = { name: 'system:apiserver', groups: [mastersGroup] }
+export const asSystem: { readonly user: User; readonly fieldManager: string } = {
+  user: { name: 'system:apiserver', groups: [mastersGroup] },
+  fieldManager: 'kube-apiserver',
+}
 
 /** A built-in kind, which is always served. */
 export function builtin(kinds: Kinds, group: string, plural: string): ServedKind {

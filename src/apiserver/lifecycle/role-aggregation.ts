@@ -4,7 +4,7 @@ import { matches, requirementsOf, type LabelSelector } from '../../kube/selector
 import { ignoring } from '../../kube/status-error.ts'
 import type { PolicyRule } from '../auth/rbac-rules.ts'
 import { KeyedLoop } from './keyed-loop.ts'
-import { builtin, systemUser, type LifecycleController, type LifecyclePorts } from './ports.ts'
+import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const group = 'rbac.authorization.k8s.io'
 const resource = `clusterroles.${group}`
@@ -64,7 +64,7 @@ export class RoleAggregation implements LifecycleController {
         .update({
           type: builtin(kinds, group, 'clusterroles'),
           name: role.metadata.name,
-          user: systemUser,
+          ...asSystem,
           fieldManager: 'clusterrole-aggregation-controller',
           body: { ...role, rules },
         })

@@ -1,0 +1,28 @@
+import type { Core } from '../core.ts'
+import { Upkeep } from '../objects/upkeep.ts'
+import type { ApiServerOptions } from '../options.ts'
+import { NamespaceDeleter } from './namespace-deleter.ts'
+import { NamespaceFurnisher } from './namespace-furnisher.ts'
+import type { LifecycleController, LifecyclePorts } from './ports.ts'
+import { RoleAggregation } from './role-aggregation.ts'
+
+/** Starts the store's upkeep and the server's own controllers; the result stops them all. */
+export function startControllers(options: ApiServerOptions, core: Core): () => Promise<void> {
+  const { store, clock, controllers = true, onError } = options
+  const { objects, kinds, credentials } = core
+  const ports: LifecyclePorts = {
+    store,
+    objects,
+    kinds,
+    clock,
+    authority: credentials.authority,
+    onError: (error, controller, key) => onError?.(error, { controller, key }),
+  }
+  const running: readonly LifecycleController[] = controllers
+    ? [new NamespaceDeleter(ports), new NamespaceFurnisher(ports), new RoleAggregation(ports)]
+    : []
+  const upkeep = new Upkeep({ store, objects, kinds, clock })
+  return async () => {
+    await Promise.all([upkeep.close(), ...running.map((controller) => controller.close())])
+  }
+}

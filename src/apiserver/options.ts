@@ -1,0 +1,35 @@
+import type { ExtraRoutes, HttpsLimits } from './http/https-server.ts'
+import type { ResourceHandler } from './http/edge.ts'
+import type { AdmissionHook } from './objects/admission.ts'
+import type { ObjectsOptions } from './objects/objects.ts'
+import type { Clock } from './store/clock.ts'
+import type { Store } from './store/store.ts'
+
+export interface ApiServerOptions {
+  readonly store: Store
+  readonly clock: Clock
+  /** A number in [0, 1). */
+  readonly random: () => number
+  /** A new uid at each call. */
+  readonly uid: () => string
+  /** Where certificates and tokens are kept; without it they live as long as the server. */
+  readonly credentialsDirectory?: string
+  /** Names and addresses clients use beside loopback; default none. */
+  readonly hosts?: readonly string[]
+  /** Policies of the application about writes; default none. */
+  readonly admission?: readonly AdmissionHook[]
+  /** Whether deleting an object has to wait for what depends on it; default never. */
+  readonly cascades?: NonNullable<ObjectsOptions['cascades']>
+  /** Pages of the application on the API's port; default none. */
+  readonly extraRoutes?: ExtraRoutes
+  /** Subresources that somebody else serves, by `VERB RESOURCE/SUBRESOURCE`: `get pods/log`; default none. */
+  readonly handlers?: ReadonlyMap<string, ResourceHandler>
+  /** Bounds on what clients may take; default `defaultLimits`. */
+  readonly limits?: Partial<HttpsLimits>
+  /** Name of a node to pretend; default none. */
+  readonly nodeName?: string
+  /** Whether namespaces are furnished and emptied and roles aggregated here; default true. */
+  readonly controllers?: boolean
+  /** Told of failures inside the server; default nobody. */
+  readonly onError?: (error: unknown, where: Readonly<Record<string, string>>) => void
+}
