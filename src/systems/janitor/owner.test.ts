@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest'
+import type { OwnerStrategySpec } from '../../apis/cleanup-policy.ts'
+import { addressesIn, compileOwner, type OwnerSources } from './owner.ts'
+import type { Resource } from './resource.ts'
+import { resource } from './testing.ts'
+
+const ownerOf = (
+  strategies: OwnerStrategySpec[] | undefined,
+  given: Partial<Resource> = {},
+  sources: OwnerSources = {},
+) => compileOwner(strategies ? { strategies } : undefined, [])(resource(given), sources)?.address
+
+describe('owner', () => {
+  it('is the address of a tag', () =>
+    expect(ownerOf([{ type: 'Tag' }], { tags: { owner: 'ann@example.org' } })).toBe('ann@example.org'))
+  it('is nobody without tags', () => expect(ownerOf([{ type: 'Tag' }])).toBeUndefined())
+  it('unites the answers of ordinary strategies', () =>
+    expect(
+      ownerOf([{ type: 'Tag' }, { type: 'Application', values: { web: 'team@example.org' } }], {
+        tags: { owner: 'ann@example.org' },
+        group: 'web',
+      }),
+    ).toBe('ann@example.org,team@example.org'))
+  it('is the primary’s answer alone', () =>
+    expect(
+      ownerOf([{ type: 'Tag' }, { type: 'Application', primary: true, values: { web: 'team@example.org' } }], {
+        tags: { owner: 'ann@example.org' },
+        group: 'web',
+      }),
+    ).toBe('team@example.org'))
+  it('takes the namespace’s word where the object has none', () =>
+    expect(ownerOf(undefined, {}, { namespaceTags: () => ({ owner: 'shop@example.org' }) })).toBe('shop@example.org'))
+  it('walks up to the nearest owner who says', () =>
+    expect(
+      ownerOf(
+        [{ type: 'OwnerReference' }],
+        {},
+        { ownersOf: () => [{ tags: {} }, { tags: { owner: 'a@example.org' } }, { tags: { owner: 'b@example.org' } }] },
+      ),
+    ).toBe('a@example.org'))
+  it('knows the creator by the first managed fields', () => {
+    const object = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        managedFields: [
+          { manager: 'later', time: '2026-02-01T00:00:00Z' },
+          { manager: 'helm', time: '2026-01-01T00:00:00Z' },
+        ],
+      },
+    }
+    expect(ownerOf([{ type: 'Creator', values: { helm: 'deploy@example.org' } }], { object })).toBe(
+      'deploy@example.org',
+    )
+  })
+  it('falls back on the default', () =>
+    expect(compileOwner({ strategies: [], default: 'ops@example.org' }, [])(resource())).toEqual({
+      address: 'ops@example.org',
+      source: 'default',
+    }))
+  it('refuses a default that is no address', () => {
+    const problems: { field: string; problem: string }[] = []
+    compileOwner({ default: 'ops' }, problems)
+    expect(problems.map(({ field }) => field)).toEqual(['spec.owner.default'])
+  })
+  it.each([
+    ['ann@example.cloud', ['ann@example.cloud']],
+    ['ann@example.org, bob@example.org', ['ann@example.org', 'bob@example.org']],
+    ['team-a', []],
+    ['a@b\r\nBcc: x@y.z', ['x@y.z']],
+    ['<ann@example.org>', []],
+  ])('reads addresses of %j', (text, expected) => expect(addressesIn(text)).toEqual(expected))
+})

@@ -1,0 +1,152 @@
+import { describe, expect, it } from 'vitest'
+import type { WorkScheduleSpec } from '../../apis/work-schedule.ts'
+import { parseTime } from '../../kube/time.ts'
+import type { Verdict } from './judge.ts'
+import { partition } from './partition.ts'
+import { deleteAllowance, planCycle, type Judged } from './plan.ts'
+import { deletionDate, nextAllowedTime } from './retention.ts'
+import { day, mark, now, policy, resource } from './testing.ts'
+
+const violating: Verdict = { is: 'violating', summaries: [] }
+const compliant: Verdict = { is: 'compliant', because: 'no-rule-matches' }
+const at = (text: string) => parseTime(text) ?? 0
+const times = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
+const facts = { previouslyVisited: undefined, circuitForgiven: false, now }
+
+describe('caps', () => {
+  const unmarked = (index: number): Judged<number> => ({
+    resource: resource({ name: `r${index}`, createdAt: now - index * day }),
+    verdict: violating,
+    mark: undefined,
+  })
+
+  it('marks so many a cycle, the oldest first', () => {
+    const plan = planCycle({ ...facts, judged: times(1000, unmarked), policy: policy({ limits: { maxMarks: 10 } }) })
+    expect(plan.steps.map(({ judged }) => judged.resource?.name)).toEqual(times(10, (index) => `r${999 - index}`))
+    expect(plan.counts).toMatchObject({ visited: 1000, violating: 1000, deferred: 990 })
+  })
+
+  const lifted = (index: number): Judged<number> => ({
+    resource: resource({ name: `r${index}` }),
+    verdict: compliant,
+    mark: { mark: mark(), of: index },
+  })
+
+  it('opens the circuit rather than lift too many marks', () => {
+    const tight = policy({ limits: { maxUnmarks: 5 } })
+    expect(planCycle({ ...facts, judged: times(5, lifted), policy: tight })).toMatchObject({
+      circuit: undefined,
+      steps: { length: 5 },
+    })
+    expect(planCycle({ ...facts, judged: times(6, lifted), policy: tight })).toMatchObject({
+      circuit: '6 marks would be lifted at once; at most 5 may',
+      steps: [],
+    })
+    expect(planCycle({ ...facts, judged: times(6, lifted), policy: tight, circuitForgiven: true }).steps).toHaveLength(
+      6,
+    )
+  })
+
+  it('opens the circuit when the listing shrinks', () => {
+    const plan = planCycle({ ...facts, judged: times(40, unmarked), policy: policy(), previouslyVisited: 100 })
+    expect(plan).toMatchObject({ circuit: '60 of 100 resources are no longer listed (60 %)', steps: [] })
+    expect(
+      planCycle({ ...facts, judged: times(60, unmarked), policy: policy(), previouslyVisited: 100 }).circuit,
+    ).toBeUndefined()
+  })
+
+  it('honours opt-outs even then', () => {
+    const spared: Judged<number> = {
+      resource: resource(),
+      verdict: { is: 'excluded', because: 'opted-out' },
+      mark: { mark: mark(), of: 1 },
+    }
+    const plan = planCycle({
+      ...facts,
+      judged: [spared, ...times(6, lifted)],
+      policy: policy({ limits: { maxUnmarks: 5 } }),
+    })
+    expect(plan.steps.map(({ decision }) => decision.do)).toEqual(['opt-out'])
+  })
+
+  it.each([
+    [10, 10, 50, 5],
+    [3, 10, 50, 3],
+    [10, 25, 2, 1],
+    [10, 0, 50, 0],
+    [0, 50, 50, 0],
+  ])('lets %i and %i %% of %i leave: %i', (maxDeletes, maxDeletePercent, visited, expected) =>
+    expect(deleteAllowance(policy({ limits: { maxDeletes, maxDeletePercent } }), visited)).toBe(expected),
+  )
+})
+
+describe('batches', () => {
+  it('never mix groups and are spread over the time', () => {
+    const items = [{ group: 'app' }, { group: 'app' }, { group: undefined }, { group: 'package' }, { group: 'package' }]
+    const batches = partition(items, { batchSize: 2, spreadMs: 60 })
+    expect(batches.map(({ items: { length }, offsetMs }) => [length, offsetMs])).toEqual([
+      [2, 0],
+      [2, 40],
+      [1, 20],
+    ])
+    for (const batch of batches) expect(new Set(batch.items.map(({ group }) => group)).size).toBe(1)
+  })
+  it('keep two packages of one owner apart', () =>
+    expect(
+      partition([{ group: 'a' }, { group: 'b' }], { batchSize: 5, spreadMs: 0 }).map(({ items }) => items.length),
+    ).toEqual([1, 1]))
+  it('are no bigger than told', () =>
+    expect(
+      partition(
+        times(7, () => ({ group: 'a' })),
+        { batchSize: 3, spreadMs: 0 },
+      ).map(({ items }) => items.length),
+    ).toEqual([3, 3, 1]))
+})
+
+describe('the deletion date', () => {
+  const office: WorkScheduleSpec = {
+    timeZone: 'America/Los_Angeles',
+    windows: [{ days: ['Monday', 'Tuesday', 'Wednesday', 'Thursday'], start: '09:00', end: '16:00' }],
+    holidays: ['2026-03-04'],
+  }
+  const twoDays = { ms: 2 * day }
+  it('is the retention later', () =>
+    expect(deletionDate(twoDays, { from: at('2026-03-02T09:30:00Z'), schedule: undefined })).toBe(
+      at('2026-03-04T09:30:00Z'),
+    ))
+  it('moves on to a day and hour on which things may leave', () => {
+    expect(deletionDate(twoDays, { from: at('2026-03-03T18:00:00Z'), schedule: office })).toBe(
+      at('2026-03-05T18:00:00Z'),
+    )
+    expect(deletionDate(twoDays, { from: at('2026-03-04T18:00:00Z'), schedule: office })).toBe(
+      at('2026-03-09T17:00:00Z'),
+    )
+    expect(deletionDate({ ms: day }, { from: at('2026-03-03T18:00:00Z'), schedule: office })).toBe(
+      at('2026-03-05T18:00:00Z'),
+    )
+  })
+  it('keeps an allowed time and moves a Saturday to Monday at the same hour', () => {
+    expect(nextAllowedTime(office, at('2026-03-02T18:00:00Z'))).toBe(at('2026-03-02T18:00:00Z'))
+    expect(nextAllowedTime(office, at('2026-03-14T18:00:00Z'))).toBe(at('2026-03-16T18:00:00Z'))
+  })
+  it('judges Friday evening in the schedule’s zone, not Saturday in UTC', () => {
+    const friday: WorkScheduleSpec = { timeZone: 'America/Los_Angeles', windows: [{ days: ['Friday'] }] }
+    expect(nextAllowedTime(friday, at('2026-03-07T01:30:00Z'))).toBe(at('2026-03-07T01:30:00Z'))
+  })
+  it('counts business days and leaves out holidays', () =>
+    expect(deletionDate({ businessDays: 2 }, { from: at('2026-03-03T18:00:00Z'), schedule: office })).toBe(
+      at('2026-03-09T17:00:00Z'),
+    ))
+  it('counts Monday to Friday without a schedule', () =>
+    expect(deletionDate({ businessDays: 3 }, { from: at('2026-03-05T10:00:00Z'), schedule: undefined })).toBe(
+      at('2026-03-10T10:00:00Z'),
+    ))
+  it('is unknown where nothing may ever leave', () => {
+    const never: WorkScheduleSpec = {
+      windows: [{ days: ['Monday'] }],
+      skip: [{ from: '2026-01-01', to: '2036-01-01' }],
+    }
+    expect(deletionDate(twoDays, { from: now, schedule: never })).toBeUndefined()
+  })
+})

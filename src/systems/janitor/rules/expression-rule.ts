@@ -1,0 +1,58 @@
+import { compile } from '../../../cel/compile.ts'
+import { kubernetesEnvironment } from '../../../cel/environments.ts'
+import { CelCompileError, CelError } from '../../../cel/errors.ts'
+import { CelTimestamp } from '../../../cel/moments.ts'
+import { dynType, timestampType } from '../../../cel/types.ts'
+import { hit, miss, onlyParameters, undecided, type Rule } from './rule.ts'
+
+const environment = kubernetesEnvironment({
+  object: dynType,
+  resource: dynType,
+  tags: dynType,
+  use: dynType,
+  now: timestampType,
+})
+
+/** A CEL expression over `object`, `resource`, `tags`, `use` and `now`; anything but true or false leaves it undecided. */
+export const expressionRule: Rule = {
+  compile(parameters) {
+    onlyParameters(parameters, 'expression', 'says')
+    const { expression, says } = parameters
+    if (typeof expression !== 'string') throw new Error('expression must be a CEL expression')
+    const program = compile(expression, environment)
+    if (program instanceof CelCompileError) throw new Error(`expression cannot be compiled: ${program.message}`)
+    const sentence = typeof says === 'string' ? says : `it satisfies ${expression}`
+    return ({ resource }, now) => {
+      const result = program.evaluate({
+        object: resource.object,
+        resource: viewOf(resource),
+        tags: resource.tags,
+        use: resource.use,
+        now: CelTimestamp.fromMilliseconds(now),
+      })
+      if (result === true) return hit(sentence)
+      if (result === false) return miss
+      return undecided(result instanceof CelError ? result.message : 'its expression gave neither true nor false')
+    }
+  },
+}
+
+function viewOf({
+  kind,
+  namespace = '',
+  name,
+  cluster,
+  account = '',
+  region = '',
+  facts = {},
+}: {
+  readonly kind: string
+  readonly namespace?: string
+  readonly name: string
+  readonly cluster: string
+  readonly account?: string
+  readonly region?: string
+  readonly facts?: Readonly<Record<string, unknown>>
+}): Record<string, unknown> {
+  return { kind, namespace, name, cluster, account, region, ...facts }
+}

@@ -1,0 +1,74 @@
+import { attributeOf, valueMatcher } from '../attribute.ts'
+import { isExpired, timeToLiveOf, wholeDays } from '../time-to-live.ts'
+import { daysParameter, hit, miss, onlyParameters, undecided, type Rule } from './rule.ts'
+
+/** Rules for resources of every kind. */
+export const generalRules = {
+  /** Older than so many whole days. Without the parameter it never matches. */
+  AgeRule: {
+    compile(parameters) {
+      onlyParameters(parameters, 'moreThanDays')
+      const days = daysParameter(parameters, 'moreThanDays')
+      return ({ resource }, now) => {
+        if (days === undefined) return miss
+        if (resource.createdAt === undefined) return undecided('its age is not known')
+        return wholeDays(resource.createdAt, now) > days ? hit(`it is older than ${days} days`) : miss
+      }
+    },
+  },
+
+  /** Any of the listed properties has one of its listed values. */
+  AttributeRule: {
+    compile(parameters) {
+      const wanted = Object.entries(parameters).map(([key, value]) => ({
+        key,
+        matches: valueMatcher(Array.isArray(value) ? (value as readonly unknown[]) : [value]),
+      }))
+      return (described) => {
+        const found = wanted.find(({ key, matches }) => matches(attributeOf(described, key)))
+        return found ? hit(`its ${found.key} is ${shown(attributeOf(described, found.key))}`) : miss
+      }
+    },
+  },
+
+  /** Its own ttl is over. */
+  ExpiredResourceRule: {
+    compile(parameters) {
+      onlyParameters(parameters)
+      return ({ resource }, now) => {
+        const ttl = timeToLiveOf(resource)
+        const expired = isExpired(ttl, resource.createdAt, now)
+        if (expired === undefined)
+          return undecided(ttl.says === 'malformed' ? `its ttl "${ttl.text}" cannot be read` : 'its age is not known')
+        return expired ? hit('its own ttl is over') : miss
+      }
+    },
+  },
+
+  /** Nothing uses it, as far as its detector can tell. */
+  Unused: {
+    compile(parameters) {
+      onlyParameters(parameters)
+      return ({ resource: { use } }) => {
+        if (use.state === 'unknown') return undecided(use.because)
+        return use.state === 'unused' ? hit(use.because) : miss
+      }
+    },
+  },
+
+  /** For trying things out: exactly the listed ids. */
+  AlwaysCleanRule: {
+    compile(parameters) {
+      onlyParameters(parameters, 'resourceIds')
+      const ids = parameters.resourceIds
+      if (!Array.isArray(ids) || !ids.every((id) => typeof id === 'string'))
+        throw new Error('resourceIds must list the ids it is meant for')
+      return ({ resource }) => (ids.includes(resource.name) ? hit('it is listed for tests') : miss)
+    },
+  },
+} satisfies Readonly<Record<string, Rule>>
+
+function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? '')
+  return text.length > 80 ? `${text.slice(0, 79)}…` : text
+}

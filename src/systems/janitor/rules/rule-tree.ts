@@ -1,0 +1,93 @@
+import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
+import type { Described } from '../attribute.ts'
+import { cloudRules } from './cloud-rules.ts'
+import { expressionRule } from './expression-rule.ts'
+import { generalRules } from './general-rules.ts'
+import type { Check, Rule } from './rule.ts'
+
+/** Every rule there is, by the name policies call it. */
+export const rules: Readonly<Record<string, Rule>> = { ...generalRules, ...cloudRules, Expression: expressionRule }
+
+/** Why a rule matched, for the mark and the notice. */
+export interface Summary {
+  readonly rule: string
+  readonly description: string
+}
+
+/** What all branches together say. */
+export type TreeAnswer =
+  | { readonly matches: true; readonly summaries: readonly Summary[] }
+  | { readonly matches: false }
+  | { readonly matches: 'undecided'; readonly because: string }
+
+export interface Problem {
+  readonly field: string
+  readonly problem: string
+}
+
+/** Compiled branches: any suffices; within one, AND needs all and OR any. */
+export type RuleTree = (described: Described, now: number) => TreeAnswer
+
+interface CompiledRule {
+  readonly name: string
+  readonly description: string | undefined
+  readonly kinds: readonly string[] | undefined
+  readonly check: Check
+}
+
+interface Branch {
+  readonly all: boolean
+  readonly rules: readonly CompiledRule[]
+}
+
+/** Compiles a policy's rules; what is wrong goes into `problems`, by field. */
+export function compileRules(branches: CleanupPolicySpec['rules'], problems: Problem[]): RuleTree {
+  const compiled = branches.map(({ operator = 'OR', rules: members }, branchIndex): Branch => ({
+    all: operator === 'AND',
+    rules: members.flatMap((member, index) => {
+      const field = `spec.rules[${branchIndex}].rules[${index}]`
+      const rule = Object.hasOwn(rules, member.name) ? rules[member.name] : undefined
+      if (!rule) {
+        problems.push({ field: `${field}.name`, problem: `there is no rule "${member.name}"` })
+        return []
+      }
+      try {
+        const check = rule.compile(member.parameters ?? {})
+        return [{ name: member.name, description: member.description, kinds: rule.kinds, check }]
+      } catch (error) {
+        problems.push({ field: `${field}.parameters`, problem: (error as Error).message })
+        return []
+      }
+    }),
+  }))
+  return (described, now) => evaluate(compiled, described, now)
+}
+
+function evaluate(branches: readonly Branch[], described: Described, now: number): TreeAnswer {
+  const summaries = new Map<string, Summary>()
+  let doubt: string | undefined
+  for (const branch of branches) {
+    // A rule that cannot judge this kind voids its branch: half a branch might match what the whole would not.
+    if (branch.rules.some(({ kinds }) => kinds && !kinds.includes(described.resource.kind))) continue
+    const answer = evaluateBranch(branch, described, now)
+    if (answer.matches === 'undecided') doubt ??= answer.because
+    if (answer.matches === true)
+      for (const summary of answer.summaries) summaries.set(`${summary.rule}/${summary.description}`, summary)
+  }
+  if (summaries.size > 0) return { matches: true, summaries: [...summaries.values()] }
+  return doubt === undefined ? { matches: false } : { matches: 'undecided', because: doubt }
+}
+
+function evaluateBranch({ all, rules: members }: Branch, described: Described, now: number): TreeAnswer {
+  const summaries: Summary[] = []
+  let doubt: string | undefined
+  for (const { name, description, check } of members) {
+    const answer = check(described, now)
+    if (answer.hit === true) summaries.push({ rule: name, description: description ?? answer.says })
+    else if (answer.hit === 'undecided') doubt ??= answer.because
+    else if (all) return { matches: false }
+  }
+  if (all && doubt !== undefined) return { matches: 'undecided', because: doubt }
+  if (summaries.length > 0) return { matches: true, summaries }
+  return doubt === undefined ? { matches: false } : { matches: 'undecided', because: doubt }
+}

@@ -1,0 +1,208 @@
+import { describe, expect, it } from 'vitest'
+import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
+import type { Resource } from '../resource.ts'
+import { day, now, resource } from '../testing.ts'
+import { compileRules, rules, type Problem } from './rule-tree.ts'
+
+function answer(branches: CleanupPolicySpec['rules'], given: Partial<Resource> = {}) {
+  const problems: Problem[] = []
+  const tree = compileRules(branches, problems)
+  expect(problems).toEqual([])
+  return tree({ resource: resource(given), owner: () => 'ann@example.org' }, now)
+}
+
+const one = (name: string, parameters: Record<string, unknown> = {}) => [{ rules: [{ name, parameters }] }]
+const matches = (branches: CleanupPolicySpec['rules'], given: Partial<Resource> = {}) => answer(branches, given).matches
+
+describe('AgeRule', () => {
+  it.each([
+    [{}, false],
+    [{ moreThanDays: 6 }, false],
+    [{ moreThanDays: 5 }, false],
+    [{ moreThanDays: 4 }, true],
+  ])('answers for five days with %o: %s', (parameters, expected) => {
+    expect(matches(one('AgeRule', parameters), { createdAt: now - 5 * day })).toBe(expected)
+  })
+
+  it('decides nothing about what has no age', () => {
+    const { createdAt: _, ...ageless } = resource()
+    const tree = compileRules(one('AgeRule', { moreThanDays: 1 }), [])
+    expect(tree({ resource: ageless, owner: () => undefined }, now).matches).toBe('undecided')
+  })
+
+  it('finds nothing old when the clock went back', () => {
+    expect(matches(one('AgeRule', { moreThanDays: 0 }), { createdAt: now + day })).toBe(false)
+  })
+})
+
+describe('AttributeRule', () => {
+  it('never matches without parameters', () => expect(matches(one('AttributeRule'))).toBe(false))
+
+  it.each([
+    ['bar foo', 'x', true],
+    ['foo bar', 'x', false],
+    ['foo bar', 'id', true],
+  ])('is content with one of several properties: %s / %s', (title, id, expected) => {
+    const parameters = { title: 'pattern:^bar', resourceId: 'id' }
+    expect(matches(one('AttributeRule', parameters), { name: id, facts: { title } })).toBe(expected)
+  })
+
+  it.each([
+    [{ imageExists: false }, true],
+    [{ imageExists: true }, false],
+    [{ load: 1 }, true],
+    [{ load: 0 }, false],
+    [{ missing: 'x' }, false],
+  ])('compares what is not text by equality: %o', (parameters, expected) => {
+    expect(matches(one('AttributeRule', parameters), { facts: { imageExists: false, load: 1 } })).toBe(expected)
+  })
+
+  it('takes everything after the first colon for the pattern', () => {
+    expect(matches(one('AttributeRule', { arn: 'pattern:^arn:aws:' }), { facts: { arn: 'arn:aws:x' } })).toBe(true)
+  })
+
+  it('finds one of the comma-separated parts', () => {
+    expect(matches(one('AttributeRule', { owner: 'b' }), { facts: { owner: 'a, b' } })).toBe(true)
+  })
+
+  it('follows paths into an object, dots in keys included', () => {
+    const object = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { labels: { 'app.kubernetes.io/name': 'web' } },
+      spec: { type: 'NodePort' },
+    }
+    expect(matches(one('AttributeRule', { 'spec.type': 'NodePort' }), { object })).toBe(true)
+    expect(matches(one('AttributeRule', { 'metadata.labels.app.kubernetes.io/name': 'web' }), { object })).toBe(true)
+  })
+})
+
+describe('ExpiredResourceRule', () => {
+  it.each([
+    [{}, false],
+    [{ ttl: '4d' }, false],
+    [{ ttl: '2d' }, true],
+    [{ expires: '1w' }, false],
+    [{ expiration_time: '1m' }, false],
+    [{ ttl: '1y' }, false],
+    [{ ttl: '2d', expires: 'never' }, false],
+    [{ expires: '2026-03-01' }, true],
+    [{ expires: '2026-04-01T00:00:00Z' }, false],
+    [{ ttl: 'soon' }, 'undecided'],
+  ])('at three days of age with %o: %s', (tags, expected) => {
+    expect(matches(one('ExpiredResourceRule'), { createdAt: now - 3 * day, tags })).toBe(expected)
+  })
+})
+
+describe('Expression', () => {
+  it.each([
+    ['object.metadata.name == "thing" && use.state == "unused"', true],
+    ['now - timestamp("2026-03-01T00:00:00Z") > duration("240h")', false],
+    ['object.spec.absent == 1', 'undecided'],
+    ['"yes"', 'undecided'],
+    ['has(tags.team) || resource.kind == "ConfigMap"', true],
+  ])('%s is %s', (expression, expected) => expect(matches(one('Expression', { expression }))).toBe(expected))
+})
+
+describe('rules of server groups', () => {
+  const group = (facts: Record<string, unknown>) => ({ kind: 'serverGroup', facts })
+  it.each([
+    ['ZeroInstanceRule', {}, { instances: [] }, true],
+    ['ZeroInstanceRule', {}, { instances: ['i-1'] }, false],
+    ['ZeroInstanceRule', {}, {}, 'undecided'],
+    ['ZeroLoadBalancerRule', {}, { loadBalancers: [] }, true],
+    ['ZeroLoadBalancerRule', {}, { loadBalancers: ['lb'] }, false],
+    ['DisabledLoadBalancerRule', {}, { isDisabled: true, disabledSince: now - 2 * day }, true],
+    ['DisabledLoadBalancerRule', { moreThanDays: 3 }, { isDisabled: true, disabledSince: now - 2 * day }, false],
+    ['DisabledLoadBalancerRule', { moreThanDays: 1 }, { isDisabled: true, disabledSince: now - 2 * day }, true],
+    ['DisabledLoadBalancerRule', { moreThanDays: 1 }, { isDisabled: true }, 'undecided'],
+    ['DisabledLoadBalancerRule', {}, { isDisabled: false }, false],
+    ['NotInDiscoveryRule', {}, { isOutOfDiscovery: true, outOfDiscoverySince: now - 2 * day }, true],
+    ['NotInDiscoveryRule', { moreThanDays: 3 }, { isOutOfDiscovery: true, outOfDiscoverySince: now - 2 * day }, false],
+    ['NotInDiscoveryRule', { moreThanDays: 1 }, { isOutOfDiscovery: true, outOfDiscoverySince: now - 2 * day }, true],
+    ['NotInDiscoveryRule', {}, { isOutOfDiscovery: false }, false],
+    [
+      'ZeroInstanceDisabledServerGroupRule',
+      {},
+      { instances: [], isDisabled: true, disabledSince: now - 31 * day },
+      true,
+    ],
+    [
+      'ZeroInstanceDisabledServerGroupRule',
+      {},
+      { instances: [], isDisabled: true, disabledSince: now - 2 * day },
+      false,
+    ],
+    [
+      'ZeroInstanceDisabledServerGroupRule',
+      {},
+      { instances: ['i'], isDisabled: true, disabledSince: now - 31 * day },
+      false,
+    ],
+    [
+      'ZeroInstanceInDiscoveryDisabledServerGroupRule',
+      {},
+      { isOutOfDiscovery: true, isDisabled: true, disabledSince: now - 31 * day },
+      true,
+    ],
+    [
+      'ZeroInstanceInDiscoveryDisabledServerGroupRule',
+      {},
+      { isOutOfDiscovery: false, isDisabled: true, disabledSince: now - 31 * day },
+      false,
+    ],
+  ])('%s %o of %o is %s', (name, parameters, facts, expected) => {
+    expect(matches(one(name, parameters), group(facts))).toBe(expected)
+  })
+
+  it.each(['OrphanedImageRule', 'OrphanedSnapshotRule', 'OrphanedELBRule'])('%s needs evidence', (name) => {
+    const kind = rules[name]?.kinds?.[0] ?? ''
+    expect(matches(one(name), { kind, use: { state: 'unused', because: 'x' } })).toBe(true)
+    expect(matches(one(name), { kind, use: { state: 'used', by: 'x' } })).toBe(false)
+    expect(matches(one(name), { kind, use: { state: 'unknown', because: 'x' } })).toBe('undecided')
+  })
+})
+
+describe('branches', () => {
+  const yes = { name: 'AttributeRule', parameters: { name: 'thing' } }
+  const alsoYes = { name: 'AgeRule', parameters: { moreThanDays: 10 } }
+  const no = { name: 'AgeRule', parameters: { moreThanDays: 100 } }
+  const doubtful = { name: 'Expression', parameters: { expression: 'object.no.such == 1' } }
+  const summaries = (branches: CleanupPolicySpec['rules']) => {
+    const result = answer(branches)
+    return result.matches === true ? result.summaries.map(({ rule }) => rule) : result.matches
+  }
+
+  it('names every rule of an OR branch that matches', () =>
+    expect(summaries([{ rules: [yes, no, alsoYes] }])).toEqual(['AttributeRule', 'AgeRule']))
+  it('needs all rules of an AND branch', () => {
+    expect(summaries([{ operator: 'AND', rules: [yes, no, alsoYes] }])).toBe(false)
+    expect(summaries([{ operator: 'AND', rules: [yes, alsoYes] }])).toEqual(['AttributeRule', 'AgeRule'])
+  })
+  it('tells each summary once', () =>
+    expect(summaries([{ operator: 'AND', rules: [yes, alsoYes] }, { rules: [yes] }])).toEqual([
+      'AttributeRule',
+      'AgeRule',
+    ]))
+  it('decides nothing where one rule of an AND branch is undecided', () =>
+    expect(summaries([{ operator: 'AND', rules: [yes, doubtful] }])).toBe('undecided'))
+  it('lets a certain no settle an AND branch', () =>
+    expect(summaries([{ operator: 'AND', rules: [doubtful, no] }])).toBe(false))
+  it('lets a certain yes settle an OR branch', () =>
+    expect(summaries([{ rules: [doubtful, yes] }])).toEqual(['AttributeRule']))
+  it('voids a branch with a rule for another kind', () =>
+    expect(summaries([{ rules: [yes, { name: 'ZeroInstanceRule' }] }])).toBe(false))
+
+  it.each([
+    [{ name: 'NoSuchRule' }, 'spec.rules[0].rules[0].name', 'there is no rule "NoSuchRule"'],
+    [{ name: 'toString' }, 'spec.rules[0].rules[0].name', 'there is no rule "toString"'],
+    [{ name: 'AgeRule', parameters: { moreThan: 3 } }, 'spec.rules[0].rules[0].parameters', 'moreThan is no parameter'],
+    [{ name: 'AgeRule', parameters: { moreThanDays: 'x' } }, 'spec.rules[0].rules[0].parameters', 'number of days'],
+    [{ name: 'AttributeRule', parameters: { name: 'pattern:(' } }, 'spec.rules[0].rules[0].parameters', 'missing'],
+    [{ name: 'Expression', parameters: { expression: 'object.' } }, 'spec.rules[0].rules[0].parameters', 'compiled'],
+  ])('names the field of %o', (rule, field, problem) => {
+    const problems: Problem[] = []
+    compileRules([{ rules: [rule] }], problems)
+    expect(problems).toEqual([{ field, problem: expect.stringContaining(problem) }])
+  })
+})
