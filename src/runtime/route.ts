@@ -1,0 +1,35 @@
+/** Who asks, as far as the server has found out. */
+export interface RouteUser {
+  readonly name: string
+  readonly groups: readonly string[]
+}
+
+/** A request as a value. `body` is its text as it came, for signatures. */
+export interface RouteRequest {
+  /** The `:name` parts of the path, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: Readonly<Record<string, string>>
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  /** Absent when nobody has signed in. */
+  readonly user?: RouteUser
+}
+
+/** An answer as a value: text goes out as it is, anything else as JSON. */
+export interface RouteResponse {
+  readonly status: number
+  /** Lower-case names. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+/** A page or call that a system offers beside the Kubernetes API; the composition root serves it. */
+export interface Route {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  /** Segments, with `:name` for those that vary: `/janitor/opt-out/:candidate`. */
+  readonly path: string
+  /** Only for those who have signed in. Defaults to true; a link that carries its own signature says false. */
+  readonly authenticated?: boolean
+  handle(request: RouteRequest): Promise<RouteResponse>
+}
