@@ -122,8 +122,13 @@ function lookupOf(flags: ConfigSources['flags'], env: ConfigSources['env']): (fl
     const written = file.values[field]
     return written === undefined || written === null
       ? undefined
-      : { text: Array.isArray(written) ? written.join(',') : String(written), where: `${file.path}: ${field}` }
+      : { text: textOf(written), where: `${file.path}: ${field}` }
   }
+}
+
+function textOf(written: unknown): string {
+  if (Array.isArray(written)) return written.map(textOf).join(',')
+  return typeof written === 'object' ? JSON.stringify(written) : String(written as string | number | boolean)
 }
 
 function readFile(named: string | undefined): { path: string; values: Record<string, unknown> } {

@@ -1,0 +1,93 @@
+import type { Client } from '../client/client.ts'
+import { Door } from '../departures/door.ts'
+import { settleController } from '../departures/settle-controller.ts'
+import { Alarms } from '../runtime/alarms.ts'
+import type { Clock } from '../runtime/clock.ts'
+import type { Controller, ControllerPorts } from '../runtime/controller.ts'
+import { EventRecorder } from '../runtime/event-recorder.ts'
+import { Informers } from '../runtime/informers.ts'
+import type { Logger } from '../runtime/log.ts'
+import { Metrics } from '../runtime/metrics.ts'
+import type { Config } from './config.ts'
+
+/** What every system is given: one of each for the whole process. */
+export interface Core {
+  readonly config: Config
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly informers: Informers
+  readonly events: EventRecorder
+  readonly door: Door
+  readonly ports: ControllerPorts
+  /** Runs a controller until the process stops. */
+  run(controller: Controller): void
+  /** Calls back when the process stops, last one first. */
+  onStop(stop: () => void | Promise<void>): void
+  readonly signal: AbortSignal
+}
+
+export interface CoreOptions {
+  readonly config: Config
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics?: Metrics
+}
+
+/** Builds the core; `stop` ends everything that was run on it. */
+export function createCore({
+  config,
+  client,
+  clock,
+  log,
+  metrics = new Metrics(),
+}: CoreOptions): Core & { stop(): Promise<void> } {
+  const stopping = new AbortController()
+  const informers = new Informers({ clock, log, metrics })
+  const events = new EventRecorder('sojourn', { client, clock, log, metrics })
+  const door = new Door(
+    { client, informers, clock, events, log, metrics },
+    { dryRun: config.dryRun, limits: limitsOf(config) },
+  )
+  const alarms = new Alarms(clock)
+  const ports: ControllerPorts = { clock, log, metrics, alarms }
+  const running: Promise<void>[] = []
+  const stops: (() => void | Promise<void>)[] = []
+
+  const core: Core = {
+    config,
+    client,
+    clock,
+    log,
+    metrics,
+    informers,
+    events,
+    door,
+    ports,
+    run: (controller) => void running.push(controller.start(stopping.signal)),
+    onStop: (stop) => void stops.push(stop),
+    signal: stopping.signal,
+  }
+  core.run(settleController({ client, informers, ports, keepMs: config.keepRecordsMs }))
+  return {
+    ...core,
+    async stop() {
+      stopping.abort(new Error('stopping'))
+      await Promise.allSettled(running)
+      for (const stop of stops.toReversed()) await stop()
+      await events.flush().catch(() => {})
+      door.close()
+      informers.close()
+    },
+  }
+}
+
+function limitsOf({ maxDeparturesPerMinute, maxDeparturesPerHour, maxDeparturesPercent }: Config) {
+  return {
+    ...(maxDeparturesPerMinute === undefined ? {} : { maxPerMinute: maxDeparturesPerMinute }),
+    ...(maxDeparturesPerHour === undefined ? {} : { maxPerHourOfKind: maxDeparturesPerHour }),
+    ...(maxDeparturesPercent === undefined ? {} : { maxPercentOfKind: maxDeparturesPercent }),
+  }
+}

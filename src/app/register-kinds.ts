@@ -1,0 +1,41 @@
+import { allKinds } from '../apis/all-kinds.ts'
+import { sojournNamespace } from '../apis/group.ts'
+import type { Client } from '../client/client.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import { deepEqual } from '../kube/patch.ts'
+import { ignoring } from '../kube/status-error.ts'
+
+/** Makes sure that a server knows our kinds and has our namespace; writes only what differs. */
+export async function registerKinds(client: Client): Promise<void> {
+  await Promise.all([ensureNamespace(client), ...allKinds.map(({ crd }) => ensureDefinition(client, crd))])
+}
+
+async function ensureNamespace(client: Client): Promise<void> {
+  const labels = { 'app.kubernetes.io/part-of': 'sojourn' }
+  await client
+    .create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } })
+    .catch(ignoring('AlreadyExists'))
+}
+
+async function ensureDefinition(client: Client, crd: KubeObject): Promise<void> {
+  const name = crd.metadata.name ?? ''
+  const found = await client.get<StoredObject>(definitions, { name }).catch(ignoring('NotFound'))
+  if (!found) return void (await client.create(definitions, crd).catch(ignoring('AlreadyExists')))
+  const written = { ...(found.spec as Record<string, unknown>), ...(crd.spec as Record<string, unknown>) }
+  if (!deepEqual(found.spec, written)) await client.update(definitions, { ...found, spec: written })
+}
+
+const namespaces: ResourceType = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+}
+const definitions: ResourceType = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  kind: 'CustomResourceDefinition',
+  plural: 'customresourcedefinitions',
+  namespaced: false,
+}

@@ -1,0 +1,44 @@
+import { Client } from '../client/client.ts'
+import type { ClusterConfig } from '../client/cluster-config.ts'
+import { ConfigError } from '../client/cluster-config.ts'
+import { networkTransport } from '../client/network-transport.ts'
+import { pacedTransport } from '../client/paced-transport.ts'
+import { departure } from '../apis/departure.ts'
+import { sleep, systemClock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/log.ts'
+import { systemRandom } from '../runtime/random.ts'
+import type { Config } from './config.ts'
+import { createCore } from './core.ts'
+import { startSystems } from './systems.ts'
+
+/** A running `sojourn run`. */
+export interface Run {
+  readonly server: string
+  stop(): Promise<void>
+}
+
+/** Starts the systems against a cluster that is somebody else's. Its kinds must be installed: they are not ours to bring. */
+export async function startRun(config: Config, cluster: ClusterConfig, log: Logger): Promise<Run> {
+  const clock = systemClock
+  const network = networkTransport(cluster, { userAgent: 'sojourn' })
+  const transport = pacedTransport(network.transport, {
+    sleep: (ms, signal) => sleep(clock, ms, signal),
+    random: systemRandom,
+  })
+  const client = new Client(transport)
+  if (!(await client.discovery.typeOf(departure))) {
+    network.close()
+    throw new ConfigError(
+      `${cluster.server} does not know our kinds yet: run "sojourn install | kubectl apply --server-side -f -" first`,
+    )
+  }
+  const core = createCore({ config, client, clock, log })
+  await startSystems(core, config.only)
+  return {
+    server: cluster.server,
+    async stop() {
+      await core.stop()
+      network.close()
+    },
+  }
+}

@@ -1,0 +1,21 @@
+import { cleaner } from '../apis/cleaner.ts'
+import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { cleanerController } from '../systems/cleaner/controller.ts'
+import type { Role } from './config.ts'
+import type { Core } from './core.ts'
+
+/** Starts one system on the core. The same whether the cluster is our own or somebody else's. */
+type StartSystem = (core: Core) => void | Promise<void>
+
+/** How each role is started; `api` and `workloads` belong to the embedded server alone. */
+export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
+  cleaner(core) {
+    for (const { type } of [cleaner, conditionalTtl]) core.run(cleanerController({ ...core, type }))
+  },
+}
+
+/** Starts the systems among these roles. */
+export async function startSystems(core: Core, roles: readonly Role[]): Promise<void> {
+  await core.door.ready(core.signal)
+  for (const role of roles) await systems[role]?.(core)
+}

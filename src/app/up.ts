@@ -1,0 +1,60 @@
+import { randomUUID } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { administrator, createApiServer } from '../apiserver/server.ts'
+import { openSqliteStore } from '../apiserver/store/sqlite-store.ts'
+import { Client } from '../client/client.ts'
+import { systemClock } from '../runtime/clock.ts'
+import type { Logger } from '../runtime/log.ts'
+import { systemRandom } from '../runtime/random.ts'
+import { ownKindsAdmission } from './admission.ts'
+import type { Config } from './config.ts'
+import { createCore } from './core.ts'
+import { holdDataDirectory } from './data-directory.ts'
+import { registerKinds } from './register-kinds.ts'
+import { startSystems } from './systems.ts'
+
+/** A running `sojourn up`. */
+export interface Up {
+  readonly api: string
+  readonly proxy: string
+  readonly kubeconfig: string
+  stop(): Promise<void>
+}
+
+/** Starts everything on this machine: the embedded API server and, on it, the roles that were asked for. */
+export async function startUp(config: Config, log: Logger): Promise<Up> {
+  const clock = systemClock
+  const directory = holdDataDirectory(config.data)
+  const store = openSqliteStore({ path: directory.file('store.db'), clock, durable: config.durable })
+  const server = await createApiServer({
+    store,
+    clock,
+    random: systemRandom,
+    uid: () => randomUUID(),
+    credentialsDirectory: directory.file('pki'),
+    admission: [ownKindsAdmission],
+    nodeName: 'sojourn',
+    hosts: [config.host],
+    onError: (error, where) =>
+      log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) }),
+  })
+  const client = new Client(server.transportAs(administrator))
+  await registerKinds(client)
+  const { url } = await server.listen({ port: config.port, host: config.host })
+  const kubeconfig = directory.file('kubeconfig')
+  writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
+
+  const core = createCore({ config, client, clock, log })
+  await startSystems(core, config.only)
+  return {
+    api: url,
+    proxy: 'none',
+    kubeconfig,
+    async stop() {
+      await core.stop()
+      await server.close()
+      await store.close()
+      directory.release()
+    },
+  }
+}

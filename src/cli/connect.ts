@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Client } from '../client/client.ts'
+import { ConfigError, type ClusterConfig } from '../client/cluster-config.ts'
+import { inClusterConfig, isInCluster } from '../client/in-cluster.ts'
+import { loadKubeconfig } from '../client/kubeconfig.ts'
+import { networkTransport } from '../client/network-transport.ts'
+import { textFlag, type Call } from './command.ts'
+
+/** A cluster a command talks to, and the namespace it means when it names none. */
+export interface Connection extends Disposable {
+  readonly client: Client
+  readonly config: ClusterConfig
+  /** The namespace asked for; undefined for all. */
+  readonly namespace: string | undefined
+  close(): void
+}
+
+/** Finds the API: --kubeconfig, KUBECONFIG, a running `sojourn up`, in-cluster; in this order. */
+export function connect({ flags, io }: Call): Connection {
+  const config = findConfig({ flags, io })
+  const network = networkTransport(config, { userAgent: 'sojourn-cli' })
+  return {
+    client: new Client(network.transport, { fieldManager: 'sojourn-cli' }),
+    config,
+    namespace: flags['all-namespaces'] ? undefined : (textFlag(flags, 'namespace') ?? config.namespace),
+    close: () => network.close(),
+    [Symbol.dispose]: () => network.close(),
+  }
+}
+
+/** The configuration `connect` would use. */
+export function findConfig({ flags, io }: Pick<Call, 'flags' | 'io'>): ClusterConfig {
+  const context = textFlag(flags, 'context')
+  const options = { now: io.now, env: io.env, ...(context ? { context } : {}) }
+  const named = textFlag(flags, 'kubeconfig')
+  if (named !== undefined) return loadKubeconfig([named], options)
+  const listed = (io.env.KUBECONFIG ?? '').split(':').filter((path) => path !== '' && existsSync(path))
+  if (listed.length > 0) return loadKubeconfig(listed, options)
+  if (io.env.KUBECONFIG)
+    throw new ConfigError(
+      `KUBECONFIG names ${io.env.KUBECONFIG}, which does not exist: correct it, or unset it to use a running "sojourn up"`,
+    )
+  const own = join(io.env.SOJOURN_DATA ?? '.sojourn', 'kubeconfig')
+  if (existsSync(own)) return loadKubeconfig([own], options)
+  if (isInCluster(io)) return inClusterConfig(io)
+  throw new ConfigError(
+    `no cluster found: start one here with "sojourn up", or name one with --kubeconfig or KUBECONFIG (looked for ${own} too)`,
+  )
+}

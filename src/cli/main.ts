@@ -1,0 +1,29 @@
+import { enableCompileCache } from 'node:module'
+
+enableCompileCache()
+
+// After the cache is on: what is imported from here is compiled once per machine.
+const { main } = await import('./program.ts')
+const stop = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    // A second one means now.
+    if (stop.signal.aborted) process.exit(130)
+    stop.abort(new Error(signal))
+  })
+}
+// Started by the launcher, we never outlive it: killed hard, it cannot tell us in any other way.
+if (process.env.SOJOURN_LAUNCHER) {
+  process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
+  process.channel?.unref()
+}
+
+process.exitCode = await main(process.argv.slice(2), {
+  out: (text) => void process.stdout.write(text),
+  err: (text) => void process.stderr.write(text),
+  env: process.env,
+  now: () => Date.now(),
+  isTerminal: process.stdout.isTTY,
+  width: process.stdout.columns ?? 120,
+  signal: stop.signal,
+})

@@ -1,0 +1,122 @@
+import { parseArgs } from 'node:util'
+import { ConfigError } from '../client/cluster-config.ts'
+import { TransportError } from '../client/transport-error.ts'
+import { isStatusError } from '../kube/status-error.ts'
+import { UsageError, type Command, type FlagValues, type Io } from './command.ts'
+import { commands } from './commands.ts'
+import { commandHelp, overview } from './help.ts'
+import { nearest } from './nearest.ts'
+
+/** Runs the command the words ask for. 0: fine, 1: failed, 2: wrong usage. */
+export async function main(argv: readonly string[], io: Io): Promise<number> {
+  const [name = 'help', ...rest] = argv
+  if (name === '--version' || name === 'version') return (await import('./version.ts')).printVersion(io)
+  if (['help', '--help', '-h'].includes(name)) return help(rest[0], io)
+  const command = commands.find((candidate) => candidate.name === name)
+  if (!command) return unknownCommand(name, io)
+  if (rest.includes('--help') || rest.includes('-h')) return help(name, io)
+  try {
+    const { words, flags } = parse(command, rest)
+    return (await command.run({ words, flags, io })) ?? 0
+  } catch (error) {
+    return failure(error, command, io)
+  }
+}
+
+function help(name: string | undefined, io: Io): number {
+  const command = commands.find((candidate) => candidate.name === name)
+  if (name !== undefined && !command) return unknownCommand(name, io)
+  io.out(command ? commandHelp(command) : overview(commands))
+  return 0
+}
+
+function unknownCommand(name: string, io: Io): number {
+  const guess = nearest(
+    name,
+    commands.map((command) => command.name),
+  )
+  io.err(
+    `sojourn: there is no command "${name}"${guess ? `; did you mean "${guess}"?` : ''}\nRun "sojourn help" for all commands.\n`,
+  )
+  return 2
+}
+
+function parse(command: Command, argv: readonly string[]): { words: readonly string[]; flags: FlagValues } {
+  const options = Object.fromEntries(
+    Object.entries(command.flags).map(([name, { type, short, multiple }]) => [
+      name,
+      { type, ...(short ? { short } : {}), ...(multiple ? { multiple } : {}) },
+    ]),
+  )
+  let parsed: { values: FlagValues; positionals: string[] }
+  try {
+    parsed = parseArgs({
+      args: [...argv],
+      options,
+      allowPositionals: true,
+      allowNegative: true,
+      strict: true,
+    }) as typeof parsed
+  } catch (error) {
+    const unknown = /^Unknown option '(--?[^']+)'/.exec((error as Error).message)?.[1]
+    const guess = unknown && nearest(unknown.replace(/^-+/, ''), Object.keys(command.flags))
+    throw new UsageError(
+      unknown
+        ? `there is no flag ${unknown}${guess ? `; did you mean --${guess}?` : ''}`
+        : (error as Error).message.split('\n')[0],
+      { cause: error },
+    )
+  }
+  const { least, most } = command.words ?? { least: 0, most: 0 }
+  const given = parsed.positionals.length
+  if (given < least || given > most)
+    throw new UsageError(
+      given < least ? `it needs ${command.usage ?? 'more words'}` : `it does not take "${parsed.positionals[most]}"`,
+    )
+  return { words: parsed.positionals, flags: parsed.values }
+}
+
+/** One line for people, whatever went wrong; a stack only for what must not happen. */
+function failure(error: unknown, { name, usage }: Command, io: Io): number {
+  if (error instanceof UsageError) {
+    io.err(
+      `sojourn ${name}: ${error.message}\nUsage: sojourn ${name}${usage ? ` ${usage}` : ''}; "sojourn help ${name}" tells more.\n`,
+    )
+    return 2
+  }
+  if (error instanceof ConfigError) {
+    io.err(`sojourn ${name}: ${error.message}\n`)
+    return 2
+  }
+  if (error instanceof TransportError) {
+    io.err(`sojourn ${name}: ${advice(error)}\n`)
+    return 1
+  }
+  if (isStatusError(error)) {
+    io.err(
+      `sojourn ${name}: ${error.reason === 'Unauthorized' ? `${error.message}: the token or certificate in the kubeconfig is not valid any more; get a new one` : error.message}\n`,
+    )
+    return 1
+  }
+  if (error instanceof Error && error.name === 'AbortError') return 130
+  io.err(`sojourn ${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
+  return 1
+}
+
+function advice(error: TransportError): string {
+  const { code } = (error.cause ?? {}) as { code?: string }
+  switch (code) {
+    case 'ECONNREFUSED':
+      return `${error.message}. Nothing listens there: is "sojourn up" running, or is the kubeconfig of an older one?`
+    case 'CERT_HAS_EXPIRED':
+      return `${error.message}. The server's certificate has expired: renew it, or start "sojourn up" again.`
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+      return `${error.message}. The server's certificate is not signed by the authority in the kubeconfig: use the kubeconfig that belongs to it.`
+    case 'ENOTFOUND':
+      return `${error.message}. There is no such host: check "server" in the kubeconfig.`
+    default:
+      return error.message
+  }
+}

@@ -1,0 +1,40 @@
+import { restoreDeparture } from '../app/restore.ts'
+import { departure, type Departure } from '../apis/departure.ts'
+import type { Client } from '../client/client.ts'
+import { describeRef, refOf } from '../kube/object.ts'
+import { StatusError } from '../kube/status-error.ts'
+import { readFlags, textFlag, type Command } from './command.ts'
+import { connect } from './connect.ts'
+
+const { output: _, ...flags } = readFlags
+
+/** Brings back something that left. */
+export const restore: Command = {
+  name: 'restore',
+  summary: 'Bring back what left, with everything that left with it',
+  usage: 'NAME [flags]',
+  help: `
+NAME is a record's, as "sojourn departures" shows it. Everything is tried first: a restore that cannot be whole changes nothing.
+
+Examples:
+  sojourn restore configmap-settings-3f2a9c81d04b -n team`,
+  flags,
+  words: { least: 1, most: 1 },
+  async run(call) {
+    using connection = connect(call)
+    const { client } = connection
+    const [name = ''] = call.words
+    const namespace = textFlag(call.flags, 'namespace') ?? (await namespaceOf(client, name))
+    const { objects, notes } = await restoreDeparture(client, { namespace, name }, { now: call.io.now() })
+    for (const object of objects) call.io.out(`restored ${describeRef(refOf(object))}\n`)
+    for (const note of notes) call.io.err(`note: ${note}\n`)
+  },
+}
+
+/** Record names are unique enough that nobody should have to know where one is kept. */
+async function namespaceOf(client: Client, name: string): Promise<string> {
+  const { items } = await client.list<Departure>(departure.type, { fieldSelector: `metadata.name=${name}` })
+  const [found] = items
+  if (!found) throw new StatusError('NotFound', `there is no departure "${name}"; "sojourn departures -A" lists them`)
+  return found.metadata.namespace ?? ''
+}

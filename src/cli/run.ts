@@ -1,0 +1,30 @@
+import { configFlags, readConfig, roles } from '../app/config.ts'
+import { createLog } from '../app/log.ts'
+import { startRun } from '../app/run.ts'
+import { UsageError, type Command } from './command.ts'
+import { findConfig } from './connect.ts'
+import { stopped } from './stopped.ts'
+
+/** The systems against a cluster. */
+export const run: Command = {
+  name: 'run',
+  summary: 'Run the systems against a cluster: kubeconfig, or in-cluster credentials',
+  usage: '[flags]',
+  help: `
+The kinds must be there: sojourn install | kubectl apply --server-side -f -
+
+Examples:
+  sojourn run --kubeconfig ~/.kube/config --dry-run
+  sojourn run --only cleaner,collector`,
+  flags: configFlags,
+  async run({ flags, io }) {
+    const config = readConfig({ flags: flags as Record<string, string | boolean | undefined>, env: io.env })
+    const embedded = config.only.filter((role) => role === 'api' || role === 'workloads')
+    if (embedded.length > 0 && config.only.length < roles.length)
+      throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
+    const running = await startRun(config, findConfig({ flags, io }), createLog(config, io))
+    io.out(`sojourn running server=${running.server}\n`)
+    await stopped(io.signal)
+    await running.stop()
+  },
+}

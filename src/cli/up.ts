@@ -1,0 +1,28 @@
+import { configFlags, readConfig } from '../app/config.ts'
+import { createLog } from '../app/log.ts'
+import { startUp } from '../app/up.ts'
+import type { Command } from './command.ts'
+import { stopped } from './stopped.ts'
+
+/** Everything on this machine. */
+export const up: Command = {
+  name: 'up',
+  summary: 'Start everything on this machine: embedded API, five systems, proxy, dashboard',
+  usage: '[flags]',
+  help: `
+Every flag can also be an environment variable (--proxy-port is SOJOURN_PROXY_PORT) or a line in sojourn.yaml (proxyPort: 7080).
+
+Examples:
+  sojourn up
+  sojourn up --data /var/lib/sojourn --port 7443
+  sojourn up --only api,cleaner --dry-run
+  kubectl --kubeconfig .sojourn/kubeconfig get namespaces`,
+  flags: configFlags,
+  async run({ flags, io }) {
+    const config = readConfig({ flags: flags as Record<string, string | boolean | undefined>, env: io.env })
+    const running = await startUp(config, createLog(config, io))
+    io.out(`sojourn ready api=${running.api} proxy=${running.proxy} kubeconfig=${running.kubeconfig}\n`)
+    await stopped(io.signal)
+    await running.stop()
+  },
+}
