@@ -60,6 +60,8 @@ export class Reflector {
   /** Ask for the first picture as a stream; false once the server has shown that it does not know how. */
   #streams: boolean
   #attempt: Attempt | undefined
+  /** Ends a pause. */
+  #hurry = () => {}
 
   constructor(selection: Selection, sink: Sink, { reader, clock, random, streams = true }: ReflectorPorts) {
     this.#selection = selection
@@ -80,7 +82,7 @@ export class Reflector {
       } catch (error) {
         if (signal.aborted) return
         this.#recover(error)
-        await sleep(this.#clock, this.#pauseMs(error), signal).catch(() => {})
+        await this.#pause(this.#pauseMs(error), signal)
       } finally {
         attempt.end()
       }
@@ -91,7 +93,15 @@ export class Reflector {
   relist(because: string): void {
     this.#at = undefined
     this.#because = because
+    this.#hurry()
     this.#attempt?.end(new RelistAsked('everything is listed anew'))
+  }
+
+  async #pause(delayMs: number, signal: AbortSignal): Promise<void> {
+    const control = new AbortController()
+    this.#hurry = () => control.abort(new RelistAsked('no time to wait'))
+    await sleep(this.#clock, delayMs, AbortSignal.any([signal, control.signal])).catch(() => {})
+    this.#hurry = () => {}
   }
 
   #step(attempt: Attempt): Promise<void> {

@@ -77,12 +77,16 @@ export class VirtualClock implements Clock {
 
   /** Lets everything that is ready run, without time passing. */
   async settle(): Promise<void> {
+    let busySince = performance.now()
     for (let quiet = 0; quiet < quietTurns || this.#isBusy();) {
       const before = this.#requests
       const breathing = this.#breathing
       this.#breathing = []
       for (const resume of breathing) resume()
       await nextTurn()
+      if (this.#requests !== before) busySince = performance.now()
+      else if (this.#isBusy() && performance.now() - busySince > stuckMs)
+        throw new Error('tracked work waits for something that does not come: time cannot go on')
       // Whoever asked the clock for something has just done some work, and may have woken others.
       quiet = this.#requests === before && breathing.length === 0 ? quiet + 1 : 0
     }
@@ -144,6 +148,9 @@ export class VirtualClock implements Clock {
 
 /** How many turns of the event loop must pass in silence: work that goes through the loop itself shows in one or two. */
 const quietTurns = 3
+
+/** In real time: how long tracked work may show no sign of life. */
+const stuckMs = 20_000
 
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
