@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { prepareChange } from '../../src/systems/promoter/git/change.ts'
+import { GitRemote, noObject } from '../../src/systems/promoter/git/remote.ts'
+import { networkHttp } from '../../src/systems/promoter/http.ts'
+import { ForgeServer, forgePassword, forgeUser } from './forge-server.ts'
+import type { Repository } from './repository.ts'
+
+const marker = { namespace: 'team', pipeline: 'app', environment: 'prod' }
+const mark = '# {"$promotion": "team:app:prod"}'
+const { http, close } = networkHttp()
+let forge: ForgeServer
+let repository: Repository
+
+beforeAll(async () => {
+  forge = await ForgeServer.start()
+  repository = await forge.createRepository('git')
+  await repository.commit('main', {
+    'apps/prod/release.yaml': `kind: HelmRelease\nspec:\n  version: 1.0.0 ${mark}\n`,
+    'apps/prod/ümlaut.yml': `- 1.0.0 ${mark}\n`,
+    'apps/dev/release.yaml': 'spec:\n  version: 1.0.0 # {"$promotion": "team:app:dev"}\n',
+    'README.md': `not YAML: 1 ${mark}\n`,
+    'broken.yaml': `a: [ ${mark}\n`,
+  })
+  for (let index = 0; index < 40; index++)
+    await repository.commit('main', { [`other/${index}.txt`]: `${'x'.repeat(500)}${index}` })
+  await repository.git('gc', '--quiet')
+})
+afterAll(async () => {
+  close()
+  await forge.close()
+})
+
+function remote(over: { password?: string; url?: string } = {}): GitRemote {
+  return new GitRemote({
+    url: over.url ?? forge.url('github', 'git'),
+    username: forgeUser,
+    password: over.password ?? forgePassword,
+    ca: forge.ca,
+    http,
+  })
+}
+
+function request(value = '1.1.0', paths: string[] = []) {
+  const by = { name: 'Sojourn', email: 'promoter@example.org', atMs: 1_700_000_000_000 }
+  return { marker, value, paths, message: 'promote\n', by }
+}
+
+describe.each([
+  ['version 2', false],
+  ['the original protocol', true],
+])('over %s', (_, oldGit) => {
+  beforeAll(() => void (forge.oldGit = oldGit))
+
+  it('reads branches', async () => {
+    const tip = await repository.tip('main')
+    expect(await remote().branches('main', 'none')).toEqual(new Map([['main', tip]]))
+  })
+
+  it('makes the same commit of the same base and pushes it with every other byte unchanged', async () => {
+    const branch = oldGit ? 'b/old' : 'b/new'
+    const base = (await repository.tip('main')) ?? ''
+    const change = await prepareChange(remote(), base, request())
+    const again = await prepareChange(remote(), base, request())
+    expect(change).toEqual(again)
+    if (change.change !== 'ready') throw new Error(change.change)
+    expect(await remote().push({ branch, from: noObject, to: change.commit, objects: change.objects })).toBeUndefined()
+    expect(await repository.tip(branch)).toBe(change.commit)
+    expect(await repository.git('diff', '--stat', `main..${branch}`)).toContain(
+      '2 files changed, 2 insertions(+), 2 deletions(-)',
+    )
+    expect(await repository.file(branch, 'apps/prod/release.yaml')).toBe(
+      `kind: HelmRelease\nspec:\n  version: 1.1.0 ${mark}\n`,
+    )
+    await repository.git('fsck', '--strict')
+  })
+
+  it('is refused when the branch is not where it was', async () => {
+    const branch = oldGit ? 'b/old' : 'b/new'
+    const base = (await repository.tip('main')) ?? ''
+    const change = await prepareChange(remote(), base, request('1.2.0'))
+    if (change.change !== 'ready') throw new Error(change.change)
+    expect(await remote().push({ branch, from: noObject, to: change.commit, objects: change.objects })).toMatch(/^ng /)
+    expect(await remote().push({ branch, from: base, to: noObject, objects: [] })).toMatch(/^ng /)
+    const tip = (await repository.tip(branch)) ?? ''
+    expect(await remote().push({ branch, from: tip, to: noObject, objects: [] })).toBeUndefined()
+    expect(await repository.tip(branch)).toBeUndefined()
+  })
+})
+
+describe('a change', () => {
+  it('is none when the values are there already', async () => {
+    const base = (await repository.tip('main')) ?? ''
+    expect(await prepareChange(remote(), base, request('1.0.0'))).toMatchObject({ change: 'same' })
+  })
+
+  it('names the file that could not be edited when no marker is found', async () => {
+    const base = (await repository.tip('main')) ?? ''
+    expect(await prepareChange(remote(), base, request('1', ['other', 'broken.yaml']))).toMatchObject({
+      change: 'no-marker',
+      problems: [expect.stringContaining('broken.yaml is not valid YAML')],
+    })
+  })
+
+  it('looks only where it is told to', async () => {
+    const base = (await repository.tip('main')) ?? ''
+    expect(await prepareChange(remote(), base, request('2', ['apps/prod/release.yaml']))).toMatchObject({
+      files: ['apps/prod/release.yaml'],
+    })
+  })
+})
+
+it.each([
+  ['wrong credentials', { password: 'wrong' }, 'CredentialsRefused'],
+  ['an unknown repository', { url: () => forge.url('github', 'nowhere') }, 'RepositoryNotFound'],
+])('says that %s will not mend themselves', async (_, over, because) => {
+  const url = 'url' in over ? over.url() : undefined
+  const failing = remote({
+    ...('password' in over ? { password: over.password } : {}),
+    ...(url ? { url } : {}),
+  }).branches('main')
+  await expect(failing).rejects.toMatchObject({ kind: 'Permanent', because })
+})

@@ -1,0 +1,122 @@
+import type { Repository } from './repository.ts'
+
+/** A pull request as the stand-in keeps it, whatever dialect it was opened in. */
+export interface Pull {
+  readonly number: number
+  readonly repository: string
+  readonly head: string
+  readonly base: string
+  title: string
+  body: string
+  state: 'open' | 'closed' | 'merged'
+  headSHA: string
+  mergeSHA: string | undefined
+  version: number
+  readonly labels: string[]
+  readonly comments: string[]
+}
+
+/** Why a forge refuses. */
+export class Refused extends Error {
+  readonly status: number
+  constructor(status: number, message: string) {
+    super(message)
+    this.status = status
+  }
+}
+
+/** All pull requests of all repositories, with the rules that forges share. */
+export class PullRequests {
+  readonly all: Pull[] = []
+  readonly #repositories: ReadonlyMap<string, Repository>
+  /** Open a second one for the same branches, as some forges do. */
+  allowDuplicates = false
+  squash = false
+
+  constructor(repositories: ReadonlyMap<string, Repository>) {
+    this.#repositories = repositories
+  }
+
+  repository(name: string): Repository {
+    const repository = this.#repositories.get(name)
+    if (!repository) throw new Refused(404, 'Not Found')
+    return repository
+  }
+
+  async create(request: {
+    repository: string
+    head: string
+    base: string
+    title: string
+    body: string
+    labels?: string[]
+  }): Promise<Pull> {
+    const repository = this.repository(request.repository)
+    const headSHA = await repository.tip(request.head)
+    if (!headSHA || !(await repository.tip(request.base))) throw new Refused(422, 'branch does not exist')
+    if (!request.title) throw new Refused(422, 'title is missing')
+    const same = this.all.some(
+      (pull) =>
+        pull.repository === request.repository &&
+        pull.state === 'open' &&
+        pull.head === request.head &&
+        pull.base === request.base,
+    )
+    if (same && !this.allowDuplicates) throw new Refused(409, 'a pull request already exists')
+    if ((await repository.ahead(request.head, request.base)) === 0)
+      throw new Refused(422, 'no commits between the branches')
+    const pull: Pull = {
+      number: this.all.length + 1,
+      ...request,
+      state: 'open',
+      headSHA,
+      mergeSHA: undefined,
+      version: 0,
+      labels: request.labels ?? [],
+      comments: [],
+    }
+    this.all.push(pull)
+    return pull
+  }
+
+  /** The newest state of one, its branch looked up. */
+  async get(repository: string, number: number): Promise<Pull> {
+    const pull = this.all.find((each) => each.repository === repository && each.number === number)
+    if (!pull) throw new Refused(404, 'Not Found')
+    await this.#refresh(pull)
+    return pull
+  }
+
+  async list(repository: string, matches: (pull: Pull) => boolean): Promise<Pull[]> {
+    this.repository(repository)
+    const found = this.all.filter((pull) => pull.repository === repository && matches(pull))
+    for (const pull of found) await this.#refresh(pull)
+    return found.toReversed()
+  }
+
+  close(pull: Pull): void {
+    if (pull.state === 'merged') throw new Refused(409, 'already merged')
+    pull.state = 'closed'
+    pull.version++
+  }
+
+  async merge(pull: Pull, sha?: string): Promise<string> {
+    await this.#refresh(pull)
+    if (pull.state !== 'open') throw new Refused(405, 'not open')
+    if (sha && sha !== pull.headSHA) throw new Refused(409, 'head was modified')
+    const merged = await this.repository(pull.repository).merge(pull.head, pull.base, this.squash)
+    if (!merged) throw new Refused(405, 'not mergeable')
+    pull.state = 'merged'
+    pull.mergeSHA = merged
+    pull.version++
+    return merged
+  }
+
+  async #refresh(pull: Pull): Promise<void> {
+    if (pull.state !== 'open') return
+    const tip = await this.repository(pull.repository).tip(pull.head)
+    if (!tip || tip === pull.headSHA) return
+    pull.headSHA = tip
+    pull.version++
+  }
+}

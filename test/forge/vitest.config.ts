@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config'
+
+/** The promoter's lane with a real git and a stand-in forge. */
+export default defineConfig({
+  test: {
+    include: ['test/forge/**/*.test.ts', 'test/promoter/**/*.test.ts'],
+    maxWorkers: 2,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+  },
+})
