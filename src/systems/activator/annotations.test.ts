@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
 import { isOnDemand, readWishes, wishDefaults } from './annotations.ts'
 import { parseAwakeHours } from './awake-hours.ts'
-import { innerHosts, settleClaims } from './claims.ts'
+import { ClaimBook, innerHosts } from './claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
 
 function service(annotations: Record<string, string>, spec: unknown = {}): StoredObject {
@@ -125,33 +125,47 @@ describe('claims', () => {
     domains,
     pathPrefix: '/',
   })
+  const older = claim('a/x', '2026-01-01T00:00:00Z', 'x.io')
+  const newer = claim('b/y', '2026-02-01T00:00:00Z', 'x.io', 'y.io')
 
-  it('give a domain to the oldest, whatever the order, and only the contested one is refused', () => {
-    const [older, newer] = [
-      claim('a/x', '2026-01-01T00:00:00Z', 'x.io'),
-      claim('b/y', '2026-02-01T00:00:00Z', 'x.io', 'y.io'),
-    ]
-    for (const claims of [
-      [older, newer],
-      [newer, older],
-    ]) {
-      const { granted, lost } = settleClaims(claims)
-      expect([granted.get('a/x'), granted.get('b/y')]).toEqual([['x.io'], ['y.io']])
-      expect(lost).toEqual([{ id: 'b/y', domain: 'x.io', owner: 'a/x' }])
-    }
-    expect(settleClaims([newer]).granted.get('b/y')).toEqual(['x.io', 'y.io'])
+  it.each([
+    ['older first', [older, newer]],
+    ['newer first', [newer, older]],
+  ])('give a domain to the oldest, and only the contested one is refused: %s', (_, claims) => {
+    const book = new ClaimBook()
+    for (const each of claims) book.set(each)
+    expect([book.granted('a/x'), book.granted('b/y')]).toEqual([['x.io'], ['y.io']])
+    expect(book.lost('b/y')).toEqual([{ domain: 'x.io', owner: 'a/x' }])
+    expect(book.lost('a/x')).toEqual([])
+  })
+
+  it('pass to the next when the owner goes, and tell whom that touches', () => {
+    const book = new ClaimBook()
+    book.set(newer)
+    expect(book.set(older)).toEqual(new Set(['b/y']))
+    expect(book.remove('a/x')).toEqual(new Set(['b/y']))
+    expect(book.granted('b/y')).toEqual(['x.io', 'y.io'])
+  })
+
+  it('touch nobody when nothing changes hands', () => {
+    const book = new ClaimBook()
+    book.set(older)
+    expect(book.set(newer).size).toBe(0)
+    expect(book.set(older).size).toBe(0)
   })
 
   it('are settled by uid between equals', () => {
-    const at = '2026-01-01T00:00:00Z'
-    expect(settleClaims([claim('b', at, 'x.io'), claim('a', at, 'x.io')]).lost).toEqual([
-      { id: 'b', domain: 'x.io', owner: 'a' },
-    ])
+    const book = new ClaimBook()
+    book.set(claim('b', '1', 'x.io'))
+    book.set(claim('a', '1', 'x.io'))
+    expect(book.lost('b')).toEqual([{ domain: 'x.io', owner: 'a' }])
   })
 
   it('stand side by side on different paths', () => {
-    const both = [claim('a', '1', 'x.io'), { ...claim('b', '2', 'x.io'), pathPrefix: '/api' }]
-    expect(settleClaims(both).lost).toEqual([])
+    const book = new ClaimBook()
+    book.set(claim('a', '1', 'x.io'))
+    book.set({ ...claim('b', '2', 'x.io'), pathPrefix: '/api' })
+    expect(book.lost('b')).toEqual([])
   })
 })
 

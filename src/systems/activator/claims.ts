@@ -12,33 +12,84 @@ export interface Claim {
 
 /** A domain that a Service asked for and another one has. */
 export interface LostDomain {
-  readonly id: string
   readonly domain: string
   readonly owner: string
 }
 
-export interface Settlement {
-  /** The domains each Service has, in the order it named them. */
-  readonly granted: ReadonlyMap<string, readonly string[]>
-  readonly lost: readonly LostDomain[]
+/** Gives every domain to the oldest Service that asks for it: every replica comes to the same result by itself. */
+export class ClaimBook {
+  readonly #claims = new Map<string, Claim>()
+  /** Who asks for a domain, by domain and path. */
+  readonly #contenders = new Map<string, Set<string>>()
+
+  /** Takes a claim in place of the Service's former one; answers the other Services whose domains changed by it. */
+  set(claim: Claim): ReadonlySet<string> {
+    return this.#change(claim.id, claim)
+  }
+
+  remove(id: string): ReadonlySet<string> {
+    return this.#change(id, undefined)
+  }
+
+  /** The domains a Service has, in the order it named them. */
+  granted(id: string): string[] {
+    const claim = this.#claims.get(id)
+    return claim ? claim.domains.filter((domain) => this.#owner(placeOf(domain, claim)) === id) : []
+  }
+
+  /** The domains a Service asked for in vain. */
+  lost(id: string): LostDomain[] {
+    const claim = this.#claims.get(id)
+    if (!claim) return []
+    return claim.domains.flatMap((domain) => {
+      const owner = this.#owner(placeOf(domain, claim))
+      return owner === undefined || owner === id ? [] : [{ domain, owner }]
+    })
+  }
+
+  #change(id: string, claim: Claim | undefined): ReadonlySet<string> {
+    const former = this.#claims.get(id)
+    const places = new Set([...placesOf(former), ...placesOf(claim)])
+    const before = new Map([...places].map((place) => [place, this.#owner(place)]))
+    for (const place of placesOf(former)) this.#leave(place, id)
+    if (claim) this.#claims.set(id, claim)
+    else this.#claims.delete(id)
+    for (const place of placesOf(claim)) {
+      const contenders = this.#contenders.get(place)
+      if (contenders) contenders.add(id)
+      else this.#contenders.set(place, new Set([id]))
+    }
+    const affected = new Set<string>()
+    for (const place of places) {
+      const [was, is] = [before.get(place), this.#owner(place)]
+      if (was === is) continue
+      for (const each of this.#contenders.get(place) ?? []) if (each !== id) affected.add(each)
+    }
+    return affected
+  }
+
+  #leave(place: string, id: string): void {
+    const contenders = this.#contenders.get(place)
+    contenders?.delete(id)
+    if (contenders?.size === 0) this.#contenders.delete(place)
+  }
+
+  #owner(place: string): string | undefined {
+    let oldest: Claim | undefined
+    for (const id of this.#contenders.get(place) ?? []) {
+      const claim = this.#claims.get(id)
+      if (claim && (!oldest || byAge(claim, oldest) < 0)) oldest = claim
+    }
+    return oldest?.id
+  }
 }
 
-/** Gives every domain to the oldest Service that asks for it: every replica comes to the same result by itself. */
-export function settleClaims(claims: readonly Claim[]): Settlement {
-  const owners = new Map<string, string>()
-  const granted = new Map<string, readonly string[]>()
-  const lost: LostDomain[] = []
-  for (const claim of claims.toSorted(byAge)) {
-    const given = claim.domains.filter((domain) => {
-      const key = `${domain} ${claim.pathPrefix}`
-      const owner = owners.get(key)
-      if (owner !== undefined && owner !== claim.id) lost.push({ id: claim.id, domain, owner })
-      else owners.set(key, claim.id)
-      return owner === undefined || owner === claim.id
-    })
-    granted.set(claim.id, given)
-  }
-  return { granted, lost }
+function placesOf(claim: Claim | undefined): string[] {
+  return claim ? claim.domains.map((domain) => placeOf(domain, claim)) : []
+}
+
+function placeOf(domain: string, { pathPrefix }: Claim): string {
+  return `${domain} ${pathPrefix}`
 }
 
 function byAge(a: Claim, b: Claim): number {

@@ -5,6 +5,8 @@ interface RouteUse {
   readonly slot: number
   started: number
   lastUsedAt: number
+  /** Seen in use by this process. */
+  used: boolean
 }
 
 /**
@@ -26,7 +28,7 @@ export class UsageTracker {
     const known = this.#routes.get(route)
     if (known) return known.slot
     const slot = this.#freeSlots.pop() ?? this.#nextSlot++
-    this.#routes.set(route, { slot, started: this.#sum(slot, cell.started), lastUsedAt: now })
+    this.#routes.set(route, { slot, started: this.#sum(slot, cell.started), lastUsedAt: now, used: false })
     return slot
   }
 
@@ -44,10 +46,10 @@ export class UsageTracker {
     if (known) known.lastUsedAt = Math.max(known.lastUsedAt, Math.min(usedAt, now))
   }
 
-  /** Replaces what was assumed when the route was new by what is known to be true. */
+  /** Replaces what was assumed when the route was new by what is known, unless it has been used since. */
   recall(route: string, usedAt: number): void {
     const known = this.#routes.get(route)
-    if (known) known.lastUsedAt = usedAt
+    if (known && !known.used) known.lastUsedAt = usedAt
   }
 
   /** Looks at all routes; answers those used since the last look. */
@@ -87,7 +89,10 @@ export class UsageTracker {
     const started = this.#sum(use.slot, cell.started)
     const used = started !== use.started || this.#inFlight(use.slot) > 0
     use.started = started
-    if (used) use.lastUsedAt = Math.max(use.lastUsedAt, now)
+    if (used) {
+      use.lastUsedAt = Math.max(use.lastUsedAt, now)
+      use.used = true
+    }
     return used
   }
 

@@ -1,0 +1,215 @@
+import type { Client } from '../../client/client.ts'
+import { ownLabel, removeOwn } from '../../departures/own-machinery.ts'
+import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../../kube/object.ts'
+import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
+import type { Condition } from '../../runtime/conditions.ts'
+import { annotation, onDemandLabel } from './annotations.ts'
+import { companionName } from './claims.ts'
+import type { ServicePort } from './endpoints.ts'
+import { endpointSlices, services } from './resource-types.ts'
+
+const attempts = 5
+
+/** A workload and where it is served. */
+export interface Placed {
+  readonly type: ResourceType
+  readonly ref: ObjectRef
+}
+
+interface Scale extends StoredObject {
+  readonly spec?: { readonly replicas?: number }
+}
+
+/** Everything the activator writes. Each write carries the version it rests on. */
+export class Actions {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /**
+   * Scales up from nothing, once: whoever comes second sees that it has been done. Answers the version written, or
+   * undefined when someone else was first.
+   */
+  async wake({ type, ref }: Placed, replicas: number, seenVersion: string): Promise<string | undefined> {
+    let resourceVersion = seenVersion
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const scale = await this.#scale({ type, ref }, replicas, resourceVersion)
+        return scale.metadata.resourceVersion
+      } catch (error) {
+        if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
+      }
+      const scale = await this.#client.get<Scale>(type, placeOf(ref), { subresource: 'scale' })
+      if ((scale.spec?.replicas ?? 0) >= replicas || ((scale.spec?.replicas ?? 0) > 0 && replicas > 0)) return undefined
+      resourceVersion = scale.metadata.resourceVersion
+    }
+  }
+
+  /** Scales down exactly the version that was judged, and notes how many there were. Throws Conflict when it has changed. */
+  async sleep(
+    { type, ref }: Placed,
+    sleep: {
+      readonly replicas: number
+      readonly former: number
+      readonly lastUsedAt: number
+      readonly resourceVersion: string
+    },
+  ): Promise<string> {
+    const metadata = {
+      resourceVersion: sleep.resourceVersion,
+      annotations: {
+        [annotation.formerReplicas]: String(sleep.former),
+        [annotation.lastUsed]: formatTime(sleep.lastUsedAt),
+      },
+    }
+    if (type.group === 'apps') {
+      const body = { metadata, spec: { replicas: sleep.replicas } }
+      const written = await this.#client.patch(type, placeOf(ref), { type: 'merge', body })
+      return written.metadata.resourceVersion
+    }
+    const noted = await this.#client.patch(type, placeOf(ref), { type: 'merge', body: { metadata } })
+    const scale = await this.#scale({ type, ref }, sleep.replicas, noted.metadata.resourceVersion)
+    return scale.metadata.resourceVersion
+  }
+
+  /** Shares when a workload was last used. No precondition: the newest wins, and a lost race is put right by the next. */
+  async persistLastUsed({ type, ref }: Placed, lastUsedAt: number): Promise<void> {
+    const body = { metadata: { annotations: { [annotation.lastUsed]: formatTime(lastUsedAt) } } }
+    await this.#client.patch(type, placeOf(ref), { type: 'merge', body }).catch(ignoring('NotFound'))
+  }
+
+  /** Marks a workload as on demand, or takes the mark away. */
+  async label({ type, ref }: Placed, on: boolean): Promise<void> {
+    const body = { metadata: { labels: { [onDemandLabel.key]: on ? onDemandLabel.value : null } } }
+    await this.#client.patch(type, placeOf(ref), { type: 'merge', body }).catch(ignoring('NotFound'))
+  }
+
+  /** Says in a Service's status how it stands. */
+  async report(service: StoredObject, conditions: readonly Condition[]): Promise<void> {
+    const { resourceVersion } = service.metadata
+    const body = { metadata: { resourceVersion }, status: { conditions } }
+    const place = placeOfObject(service)
+    await this.#client
+      .patch(services, place, { type: 'merge', body }, { subresource: 'status' })
+      .catch(ignoring('NotFound', 'Conflict'))
+  }
+
+  /** Sees to the Service through which callers inside the cluster reach the proxy, and to where it leads. */
+  async ensureCompanion(
+    service: StoredObject,
+    existing: { readonly service: StoredObject | undefined; readonly slice: StoredObject | undefined },
+    proxy: { readonly addresses: readonly string[]; readonly port: number },
+  ): Promise<void> {
+    const wanted = companionOf(service, proxy.port)
+    if (!existing.service) await this.#client.create(services, wanted).catch(ignoring('AlreadyExists'))
+    else if (isOurs(existing.service) && !sameShape(existing.service, wanted)) {
+      await this.#client.patch(services, placeOfObject(existing.service), {
+        type: 'merge',
+        body: { spec: wanted.spec },
+      })
+    }
+    if (existing.service && !isOurs(existing.service)) return
+    if (proxy.addresses.length === 0) return
+    const slice = sliceOf(service, proxy)
+    if (!existing.slice) await this.#client.create(endpointSlices, slice).catch(ignoring('AlreadyExists'))
+    else if (
+      JSON.stringify([existing.slice['endpoints'], existing.slice['ports']]) !==
+      JSON.stringify([slice['endpoints'], slice['ports']])
+    ) {
+      const body = { endpoints: slice['endpoints'], ports: slice['ports'] }
+      await this.#client.patch(endpointSlices, placeOfObject(existing.slice), { type: 'merge', body })
+    }
+  }
+
+  /** Removes a companion that is ours; a Service of that name that someone else made stays. */
+  async removeCompanion(existing: {
+    readonly service: StoredObject | undefined
+    readonly slice: StoredObject | undefined
+  }): Promise<void> {
+    if (existing.slice && isOurs(existing.slice)) await removeOwn(this.#client, endpointSlices, existing.slice)
+    if (existing.service && isOurs(existing.service)) await removeOwn(this.#client, services, existing.service)
+  }
+
+  #scale({ type, ref }: Placed, replicas: number, resourceVersion: string): Promise<Scale> {
+    const body = { metadata: { resourceVersion }, spec: { replicas } }
+    return this.#client.patch<Scale>(type, placeOf(ref), { type: 'merge', body }, { subresource: 'scale' })
+  }
+}
+
+/** Whether we made it: by our label. */
+export function isOurs({ metadata: { labels = {} } }: StoredObject): boolean {
+  return Object.entries(ownLabel).every(([key, value]) => labels[key] === value)
+}
+
+function companionOf(service: StoredObject, port: number): KubeObject {
+  const { ports = [] } = (service.spec ?? {}) as { readonly ports?: readonly ServicePort[] }
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: ownedMeta(service, companionName(service.metadata.name)),
+    spec: {
+      ports: ports.map((each) => ({
+        ...(each.name === undefined ? {} : { name: each.name }),
+        port: each.port,
+        protocol: each.protocol ?? 'TCP',
+        targetPort: port,
+      })),
+    },
+  }
+}
+
+function sliceOf(
+  service: StoredObject,
+  { addresses, port }: { readonly addresses: readonly string[]; readonly port: number },
+): KubeObject {
+  const name = companionName(service.metadata.name)
+  const { ports = [] } = (service.spec ?? {}) as { readonly ports?: readonly ServicePort[] }
+  const meta = ownedMeta(service, name)
+  const labels = {
+    ...meta.labels,
+    'kubernetes.io/service-name': name,
+    'endpointslice.kubernetes.io/managed-by': 'sojourn',
+  }
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { ...meta, labels },
+    addressType: addresses.some((address) => address.includes(':')) ? 'IPv6' : 'IPv4',
+    endpoints: addresses.toSorted().map((address) => ({ addresses: [address], conditions: { ready: true } })),
+    ports: ports.map((each) => ({ name: each.name ?? '', port, protocol: 'TCP' })),
+  }
+}
+
+function ownedMeta(service: StoredObject, name: string) {
+  const { namespace, uid, name: owner } = service.metadata
+  return {
+    name,
+    ...(namespace ? { namespace } : {}),
+    labels: { ...ownLabel },
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: owner, uid }],
+  }
+}
+
+function sameShape(existing: StoredObject, wanted: KubeObject): boolean {
+  const shape = (object: KubeObject) =>
+    ((object.spec as { ports?: readonly ServicePort[] } | undefined)?.ports ?? []).map(({ name, port, targetPort }) => [
+      name,
+      port,
+      targetPort,
+    ])
+  return JSON.stringify(shape(existing)) === JSON.stringify(shape(wanted))
+}
+
+function placeOf({ namespace, name }: Pick<ObjectRef, 'namespace' | 'name'>): {
+  readonly name: string
+  readonly namespace?: string
+} {
+  return { name, ...(namespace ? { namespace } : {}) }
+}
+
+function placeOfObject({ metadata }: StoredObject): { readonly name: string; readonly namespace?: string } {
+  return placeOf({ name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) })
+}

@@ -1,0 +1,300 @@
+import type { Client } from '../../client/client.ts'
+import { keyOf, type Key } from '../../kube/key.ts'
+import type { ObjectRef, StoredObject } from '../../kube/object.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { Controller } from '../../runtime/controller.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Informers } from '../../runtime/informers.ts'
+import type { Logger } from '../../runtime/log.ts'
+import type { Metrics } from '../../runtime/metrics.ts'
+import { Actions } from './act.ts'
+import { ActivatorMetrics } from './activator-metrics.ts'
+import { wishDefaults, type WishDefaults } from './annotations.ts'
+import type { Decision } from './decide.ts'
+import type { EndpointSlice } from './endpoints.ts'
+import { autoscalerTarget, persistedLastUsed, sliceService, type Caches } from './observe.ts'
+import type { DrainReport, PeerService, Peers } from './peers.ts'
+import type { DataPlane } from './proxy/data-plane.ts'
+import { Publisher } from './publisher.ts'
+import { autoscalers, endpointSlices, services } from './resource-types.ts'
+import { RouteBook, workloadId, type OnDemandService } from './route-book.ts'
+import { ServiceReconciler } from './service-reconciler.ts'
+import { UsageTracker } from './usage.ts'
+import { WakeMemories } from './wake-memory.ts'
+import { WorkloadCaches } from './workload-caches.ts'
+import { persistEveryMs, WorkloadReconciler } from './workload-reconciler.ts'
+
+export interface ActivatorPorts {
+  readonly client: Client
+  readonly informers: Informers
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly peers: Peers
+  /** Opens the proxy; it calls back with a Service's id while someone waits for it. */
+  readonly openPlane: (onWake: (id: string) => void) => DataPlane
+}
+
+export interface ActivatorOptions {
+  /** Look after this namespace only. Defaults to all. */
+  readonly namespace?: string
+  /** What Services get that do not say. Defaults to 300 s to live and 60 s to become ready. */
+  readonly defaults?: WishDefaults
+  /** Where callers inside the cluster reach the proxies; no companion Services are made without it. */
+  readonly companionPort?: number
+  /** Decide everything, scale nothing. Defaults to false. */
+  readonly dryRun?: boolean
+}
+
+const scanMs = 1000
+const peerPatienceMs = 10_000
+
+/** What is known of a Service that is on demand, for status tables and the dashboard. */
+export interface ActivatorRow {
+  readonly service: OnDemandService
+  readonly workload: ObjectRef | undefined
+  readonly decision: Decision | undefined
+  readonly inFlight: number
+  readonly waiting: number
+  readonly lastUsedAt: number
+}
+
+/** Workloads on demand: routes from Services, woken by requests, put to sleep when nobody uses them. */
+export class Activator implements PeerService {
+  readonly plane: DataPlane
+  readonly #ports: ActivatorPorts
+  readonly #caches: Caches
+  readonly #workloads: WorkloadCaches
+  readonly #book = new RouteBook()
+  readonly #usage: UsageTracker
+  readonly #publisher: Publisher
+  readonly #actions: Actions
+  readonly #serviceController: Controller
+  readonly #workloadController: Controller
+  readonly #metrics: ActivatorMetrics
+  readonly #decisions = new Map<string, Decision>()
+  #cancelScan: () => void = () => {}
+
+  constructor(
+    ports: ActivatorPorts,
+    { namespace, defaults = wishDefaults, companionPort, dryRun = false }: ActivatorOptions = {},
+  ) {
+    const { client, informers, clock, log, peers, events, openPlane, metrics } = ports
+    const where = namespace === undefined ? {} : { namespace }
+    const now = () => clock.now()
+    this.#ports = ports
+    this.plane = openPlane((id) => this.requested(id))
+    this.#usage = new UsageTracker(() => this.plane.counters)
+    this.#actions = new Actions(client)
+    this.#caches = {
+      services: informers.open(client, services, where),
+      slices: informers.open<EndpointSlice>(client, endpointSlices, { ...where, indexes: { service: sliceService } }),
+      autoscalers: informers.open(client, autoscalers, { ...where, indexes: { target: autoscalerTarget } }),
+    }
+    this.#workloads = new WorkloadCaches(
+      { client, informers, onOpen: (informer) => this.#workloadController.watch(informer) },
+      namespace,
+    )
+    const memories = new WakeMemories()
+    const common = { book: this.#book, usage: this.#usage, actions: this.#actions, peers, events, now }
+    this.#publisher = new Publisher({
+      plane: this.plane,
+      book: this.#book,
+      workloads: this.#workloads,
+      slices: this.#caches.slices,
+      memories,
+      now,
+    })
+    this.#metrics = new ActivatorMetrics(metrics, { book: this.#book, usage: this.#usage, workloads: this.#workloads })
+    const workload = new WorkloadReconciler({
+      ...common,
+      caches: this.#caches,
+      workloads: this.#workloads,
+      memories,
+      publisher: this.#publisher,
+      plane: this.plane,
+      log,
+      dryRun,
+      expect: (key, version, informer) => this.#workloadController.expect(key, version, informer),
+      onDecision: (id, decision) => {
+        this.#decisions.set(id, decision)
+        this.#metrics.decided(decision)
+      },
+    })
+    const service = new ServiceReconciler({
+      ...common,
+      services: this.#caches.services,
+      slices: this.#caches.slices,
+      publisher: this.#publisher,
+      defaults,
+      namespaced: namespace !== undefined,
+      companionPort: dryRun ? undefined : companionPort,
+      enqueueWorkloads: (refs) => this.#enqueueWorkloads(refs),
+      enqueueServices: (ids) => this.#enqueueServices(ids),
+    })
+    const backoff = { baseMs: 50, capMs: 2000 }
+    const controllerPorts = { clock, log, metrics }
+    this.#serviceController = new Controller({
+      name: 'activator-services',
+      reconcile: (key) => service.reconcile(key),
+      ports: controllerPorts,
+      backoff,
+    })
+    this.#workloadController = new Controller({
+      name: 'activator-workloads',
+      reconcile: (key) => workload.reconcile(key),
+      ports: controllerPorts,
+      backoff,
+      concurrency: 16,
+    })
+  }
+
+  /** Works until the signal aborts; then lets requests under way end, and writes down what was last used. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, peers } = this.#ports
+    this.#workloads.openUsual()
+    this.#serviceController.watch(this.#caches.services)
+    this.#caches.slices.subscribe(({ object }) => this.#slicesChanged(object))
+    this.#workloadController.watch(this.#caches.autoscalers, ({ object }) => this.#scaledBy(object))
+    const endPeers = peers.onChange(({ lost }) => this.#peersChanged(lost))
+    this.#cancelScan = clock.after(scanMs, () => this.#scan())
+    await Promise.all([this.#serviceController.start(signal), this.#workloadController.start(signal)])
+    this.#cancelScan()
+    endPeers()
+    await this.#flush()
+    this.#workloads.close()
+    for (const informer of Object.values(this.#caches)) (informer as { close(): void }).close()
+    this.#metrics.close()
+  }
+
+  /** Someone waits for a Service's pods. */
+  requested(id: string): void {
+    const service = this.#book.get(id)
+    if (service) this.#enqueueWorkloads(service.wishes.workloads)
+  }
+
+  /** Another replica wants to put what is behind this Service to sleep: hold back, and say how it stands here. */
+  async drain(id: string): Promise<DrainReport> {
+    const { clock } = this.#ports
+    this.#publisher.hold(id)
+    clock.after(peerPatienceMs, () => this.#publisher.release(id))
+    const { busy, waiting } = await this.plane.drain(id)
+    const { lastUsedAt } = this.#usage.of([id], clock.now())
+    return { busy, waiting, idleMs: clock.now() - lastUsedAt }
+  }
+
+  release(id: string): void {
+    this.#publisher.release(id)
+  }
+
+  /** Everything is known that there is to know. */
+  get ready(): boolean {
+    return (
+      this.#caches.services.synced &&
+      this.#caches.slices.synced &&
+      this.#workloads.synced &&
+      this.#serviceController.idle
+    )
+  }
+
+  rows(): ActivatorRow[] {
+    return [...this.#book.all()].map((service) => {
+      const [workload] = service.wishes.workloads
+      const { inFlight, waiting, lastUsedAt } = this.#usage.of([service.id], this.#ports.clock.now())
+      return {
+        service,
+        workload,
+        decision: workload && this.#decisions.get(workloadId(workload)),
+        inFlight,
+        waiting,
+        lastUsedAt,
+      }
+    })
+  }
+
+  #enqueueWorkloads(refs: readonly ObjectRef[]): void {
+    for (const ref of refs) this.#workloadController.enqueue(keyOf(ref))
+  }
+
+  #enqueueServices(ids: Iterable<string>): void {
+    for (const id of ids) this.#serviceController.enqueue(serviceKey(id))
+  }
+
+  #slicesChanged(slice: EndpointSlice): void {
+    const [id] = sliceService(slice)
+    const [namespace = '', name = ''] = id?.split('/') ?? []
+    for (const service of this.#book.ofBackend(namespace, name)) {
+      this.#publisher.publish(service.id)
+      this.#enqueueWorkloads(service.wishes.workloads)
+    }
+  }
+
+  #scaledBy(autoscaler: StoredObject): Key[] {
+    const { scaleTargetRef } = (autoscaler.spec ?? {}) as {
+      readonly scaleTargetRef?: { apiVersion?: string; kind: string; name: string }
+    }
+    if (!scaleTargetRef?.name) return []
+    const { apiVersion = 'apps/v1', kind, name } = scaleTargetRef
+    return [
+      keyOf({
+        apiVersion,
+        kind,
+        name,
+        ...(autoscaler.metadata.namespace ? { namespace: autoscaler.metadata.namespace } : {}),
+      }),
+    ]
+  }
+
+  /** A replica that is gone took with it what it knew: everything may have been used until just now. */
+  #peersChanged(lost: boolean): void {
+    const now = this.#ports.clock.now()
+    for (const service of this.#book.all()) {
+      if (lost) this.#usage.note(service.id, now, now)
+      this.#serviceController.enqueue(serviceKey(service.id), 'resync')
+      this.#enqueueWorkloads(service.wishes.workloads)
+    }
+  }
+
+  /** Once a second: what was used since, and is it time to tell the others? */
+  #scan(): void {
+    const { clock } = this.#ports
+    this.#cancelScan = clock.after(scanMs, () => this.#scan())
+    const now = clock.now()
+    this.#metrics.elapsed(scanMs / 1000)
+    for (const id of this.#usage.scan(now)) {
+      const service = this.#book.get(id)
+      const due = service?.wishes.workloads.filter((each) =>
+        this.#isStale(each, persistEveryMs(service.wishes.ttlMs), now),
+      )
+      if (due) this.#enqueueWorkloads(due)
+    }
+  }
+
+  #isStale(workload: ObjectRef, everyMs: number, now: number): boolean {
+    const object = this.#workloads.recall(workload)
+    return object !== undefined && now - (persistedLastUsed(object) ?? 0) >= everyMs
+  }
+
+  async #flush(): Promise<void> {
+    const { clock, log } = this.#ports
+    const writes = [...this.#book.all()].flatMap(({ id, wishes }) =>
+      wishes.workloads.map(async (ref) => {
+        const { lastUsedAt } = this.#usage.of([id], clock.now())
+        const object = this.#workloads.recall(ref)
+        const type = this.#workloads.of(keyOf(ref))?.type
+        if (!object || !type || lastUsedAt - (persistedLastUsed(object) ?? 0) < 1000) return
+        await this.#actions.persistLastUsed({ type, ref }, lastUsedAt)
+      }),
+    )
+    const results = await Promise.allSettled(writes)
+    for (const result of results)
+      if (result.status === 'rejected')
+        log.error('could not write down a last use', { error: result.reason as unknown })
+  }
+}
+
+function serviceKey(id: string): Key {
+  const [namespace = '', name = ''] = id.split('/')
+  return { cluster: '', kind: 'Service', namespace, name }
+}

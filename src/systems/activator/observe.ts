@@ -1,0 +1,76 @@
+import type { StoredObject } from '../../kube/object.ts'
+import { parseTime } from '../../kube/time.ts'
+import type { Informer } from '../../runtime/informer.ts'
+import { annotation } from './annotations.ts'
+import type { Rule, Workload } from './decide.ts'
+import { backendsOf, type Backends, type EndpointSlice } from './endpoints.ts'
+import type { OnDemandService } from './route-book.ts'
+
+/** The caches that are read by index. */
+export interface Caches {
+  readonly services: Informer
+  readonly slices: Informer<EndpointSlice>
+  readonly autoscalers: Informer
+}
+
+/** EndpointSlices by the Service they belong to. */
+export function sliceService({ metadata: { namespace = '', labels = {} } }: EndpointSlice): string[] {
+  const name = labels['kubernetes.io/service-name']
+  return name === undefined ? [] : [`${namespace}/${name}`]
+}
+
+/** Autoscalers by what they scale. */
+export function autoscalerTarget({ metadata: { namespace = '' }, spec }: StoredObject): string[] {
+  const { scaleTargetRef } = (spec ?? {}) as {
+    readonly scaleTargetRef?: { readonly kind?: string; readonly name?: string }
+  }
+  return scaleTargetRef?.kind && scaleTargetRef.name
+    ? [`${namespace}/${scaleTargetRef.kind}/${scaleTargetRef.name}`]
+    : []
+}
+
+/** A workload as the cache shows it. */
+export function observeWorkload(object: StoredObject, autoscalers: Informer): Workload {
+  const { namespace = '', name, annotations = {}, resourceVersion, deletionTimestamp } = object.metadata
+  const [autoscaler] = autoscalers.byIndex('target', `${namespace}/${object.kind}/${name}`)
+  const former = Number(annotations[annotation.formerReplicas])
+  return {
+    replicas: replicasOf(object),
+    formerReplicas: Number.isInteger(former) && former > 0 ? former : undefined,
+    autoscalerMin: autoscaler && ((autoscaler.spec as { readonly minReplicas?: number }).minReplicas ?? 1),
+    resourceVersion,
+    deleting: deletionTimestamp !== undefined,
+  }
+}
+
+/** How many replicas are asked for; the API's default is one. */
+export function replicasOf(object: StoredObject): number {
+  return (object.spec as { readonly replicas?: number } | undefined)?.replicas ?? 1
+}
+
+/** When replicas agreed it was last used; undefined when nobody has said. */
+export function persistedLastUsed({ metadata: { annotations = {} } }: StoredObject): number | undefined {
+  return parseTime(annotations[annotation.lastUsed])
+}
+
+/** The pods behind a Service, as its slices list them. */
+export function observeBackends(
+  { namespace, wishes, port }: OnDemandService,
+  slices: Informer<EndpointSlice>,
+): Backends {
+  if (!port) return { addresses: [], protocol: 'http1' }
+  return backendsOf(slices.byIndex('service', `${namespace}/${wishes.backend}`), port)
+}
+
+/** What a Service asks for of the workloads behind it. */
+export function ruleOf({ wishes }: OnDemandService): Rule {
+  const { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil } = wishes
+  return { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil }
+}
+
+/** Replicas now, and how many there would be if it were awake. */
+export function observeReplicas(object: StoredObject): { readonly replicas: number; readonly former: number } {
+  const replicas = replicasOf(object)
+  const noted = Number(object.metadata.annotations?.[annotation.formerReplicas])
+  return { replicas, former: Number.isInteger(noted) && noted > 0 ? noted : Math.max(1, replicas) }
+}

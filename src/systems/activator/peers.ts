@@ -1,0 +1,32 @@
+/** What another replica says of a route it was asked to drain. */
+export interface DrainReport {
+  readonly busy: number
+  readonly waiting: number
+  /** How long ago it was last used there. An age, not a time: clocks differ. */
+  readonly idleMs: number
+}
+
+/** The other replicas of the proxy. */
+export interface Peers {
+  /** Whether this replica puts workloads to sleep and keeps things in order; every replica wakes. */
+  readonly leading: boolean
+  /** Has every other replica hold back new requests to a route. Rejects when any of them cannot be asked. */
+  drain(route: string): Promise<readonly DrainReport[]>
+  /** Nothing came of it: the others may go on. */
+  release(route: string): void
+  /** Addresses at which all replicas take requests, this one included. */
+  readonly addresses: readonly string[]
+  /** Tells when replicas came or were lost. The result ends it. */
+  onChange(handler: (change: { readonly lost: boolean }) => void): () => void
+}
+
+/** What another replica may ask of this one. */
+export interface PeerService {
+  drain(route: string): Promise<DrainReport>
+  release(route: string): void
+}
+
+/** The only replica there is. */
+export function alone(addresses: readonly string[] = []): Peers {
+  return { leading: true, drain: () => Promise.resolve([]), release: () => {}, addresses, onChange: () => () => {} }
+}

@@ -1,0 +1,140 @@
+import type { StoredObject } from '../../kube/object.ts'
+import type { Informer } from '../../runtime/informer.ts'
+import type { EndpointSlice } from './endpoints.ts'
+import { observeBackends, replicasOf } from './observe.ts'
+import type { DataPlane } from './proxy/data-plane.ts'
+import { routeDefaults, type RouteConfig } from './proxy/route.ts'
+import type { TargetState } from './proxy/target.ts'
+import { workloadId, type OnDemandService, type RouteBook } from './route-book.ts'
+import type { WakeMemories } from './wake-memory.ts'
+import type { WorkloadCaches } from './workload-caches.ts'
+
+export interface PublisherParts {
+  readonly plane: DataPlane
+  readonly book: RouteBook
+  readonly workloads: WorkloadCaches
+  readonly slices: Informer<EndpointSlice>
+  readonly memories: WakeMemories
+  readonly now: () => number
+}
+
+/** Tells the data plane how each Service's pods stand, whenever that has changed. */
+export class Publisher {
+  readonly #parts: PublisherParts
+  readonly #published = new Map<string, string>()
+  readonly #configs = new Map<string, string>()
+  /** Routes that are being drained, by us or for another replica: left as they are until someone has decided. */
+  readonly #held = new Set<string>()
+  /** Workloads we scaled down at a version that the cache may not show yet. */
+  readonly #asleep = new Map<string, string>()
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts
+  }
+
+  /** Makes the route known, or changes it. */
+  setRoute(config: RouteConfig): void {
+    const text = JSON.stringify(config)
+    if (this.#configs.get(config.id) === text) return
+    this.#configs.set(config.id, text)
+    this.#published.delete(config.id)
+    this.#parts.plane.setRoute(config)
+  }
+
+  removeRoute(id: string): void {
+    if (!this.#configs.delete(id)) return
+    this.#published.delete(id)
+    this.#held.delete(id)
+    this.#parts.plane.removeRoute(id)
+  }
+
+  hold(id: string): void {
+    this.#held.add(id)
+    this.#published.delete(id)
+  }
+
+  release(id: string): void {
+    if (this.#held.delete(id)) this.publish(id)
+  }
+
+  /** We have just scaled it to nothing: believe that until the cache does. */
+  sleeps(workload: string, resourceVersion: string): void {
+    this.#asleep.set(workload, resourceVersion)
+  }
+
+  /** Tells the data plane what is now true of a Service, if that is news. */
+  publish(id: string): void {
+    const service = this.#parts.book.get(id)
+    if (!service || !this.#configs.has(id)) return
+    const state = this.#stateOf(service)
+    if (!state) return
+    if (this.#held.has(id)) {
+      // Asleep is a decision: whoever drained it has made it.
+      if (state.is !== 'cold' || !service.wishes.workloads.some((each) => this.#isAsleep(each))) return
+      this.#held.delete(id)
+    }
+    const text = JSON.stringify(state)
+    if (this.#published.get(id) === text) return
+    this.#published.set(id, text)
+    this.#parts.plane.setTarget(id, state)
+  }
+
+  /** Whether any pod of a Service can take requests. */
+  isReachable(service: OnDemandService): boolean {
+    return observeBackends(service, this.#parts.slices).addresses.length > 0
+  }
+
+  #stateOf(service: OnDemandService): TargetState | undefined {
+    const { workloads, memories, slices, now } = this.#parts
+    const { addresses, protocol } = observeBackends(service, slices)
+    if (service.wishes.workloads.some((each) => this.#isAsleep(each))) {
+      return this.#refusal(service, memories, now()) ?? { is: 'cold' }
+    }
+    if (addresses.length > 0) return { is: 'warm', endpoints: addresses, protocol }
+    const [main] = service.wishes.workloads
+    if (main && workloads.find(main) === 'absent')
+      return { is: 'refusing', because: 'target-gone', retryAfterSeconds: 5 }
+    return this.#refusal(service, memories, now()) ?? { is: 'cold' }
+  }
+
+  #refusal(service: OnDemandService, memories: WakeMemories, now: number): TargetState | undefined {
+    for (const workload of service.wishes.workloads) {
+      const { retryAt, because } = memories.of(workloadId(workload))
+      if (now < retryAt) return { is: 'refusing', because, retryAfterSeconds: Math.ceil((retryAt - now) / 1000) }
+    }
+    return undefined
+  }
+
+  #isAsleep(workload: Parameters<WorkloadCaches['find']>[0]): boolean {
+    const id = workloadId(workload)
+    const object: StoredObject | undefined = this.#parts.workloads.recall(workload)
+    const version = this.#asleep.get(id)
+    if (version !== undefined) {
+      const informer = this.#parts.workloads.of({ kind: id.split('/')[1] ?? '' })
+      if (!informer?.hasReached(version)) return true
+      this.#asleep.delete(id)
+    }
+    return object !== undefined && replicasOf(object) === 0
+  }
+}
+
+/** A Service's route, for the data plane. */
+export function routeConfig(service: OnDemandService, hosts: readonly string[], slot: number): RouteConfig {
+  const { wishes, id } = service
+  return {
+    ...routeDefaults,
+    id,
+    target: id,
+    slot,
+    hosts,
+    pathPrefix: wishes.pathPrefix,
+    readinessTimeoutMs: wishes.readinessTimeoutMs,
+    responseTimeoutMs: wishes.responseTimeoutMs,
+    tunnelIdleMs: wishes.tunnelIdleMs,
+    maxWaiting: wishes.maxWaiting,
+    waitingPage: wishes.waitingPage,
+    coldStartHeader: wishes.coldStartHeader,
+    probePaths: wishes.probePaths,
+    probeAgents: wishes.probeAgents,
+  }
+}

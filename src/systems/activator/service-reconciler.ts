@@ -1,0 +1,183 @@
+import type { StoredObject } from '../../kube/object.ts'
+import type { Key } from '../../kube/key.ts'
+import { setCondition, type Condition } from '../../runtime/conditions.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Informer } from '../../runtime/informer.ts'
+import { settled, type Outcome } from '../../runtime/outcome.ts'
+import type { Actions } from './act.ts'
+import { annotation, isOnDemand, readWishes, type Fault, type WishDefaults } from './annotations.ts'
+import { ClaimBook, companionName, innerHosts } from './claims.ts'
+import { portOf, type EndpointSlice } from './endpoints.ts'
+import type { Peers } from './peers.ts'
+import { routeConfig, type Publisher } from './publisher.ts'
+import type { OnDemandService, RouteBook } from './route-book.ts'
+import type { UsageTracker } from './usage.ts'
+import type { ObjectRef } from '../../kube/object.ts'
+
+export const conditionType = 'sojourn.dev/OnDemand'
+
+export interface ServiceReconcilerParts {
+  readonly services: Informer
+  readonly slices: Informer<EndpointSlice>
+  readonly book: RouteBook
+  readonly usage: UsageTracker
+  readonly publisher: Publisher
+  readonly actions: Actions
+  readonly peers: Peers
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly now: () => number
+  readonly defaults: WishDefaults
+  /** Only one namespace is looked after, so that bare names are not ambiguous. */
+  readonly namespaced: boolean
+  /** The port the proxies take requests from the cluster at; undefined makes no companions. */
+  readonly companionPort: number | undefined
+  readonly enqueueWorkloads: (workloads: readonly ObjectRef[]) => void
+  readonly enqueueServices: (ids: Iterable<string>) => void
+}
+
+/** Makes of each annotated Service a route, and of each that is no longer annotated none. */
+export class ServiceReconciler {
+  readonly #parts: ServiceReconcilerParts
+  readonly #claims = new ClaimBook()
+
+  constructor(parts: ServiceReconcilerParts) {
+    this.#parts = parts
+  }
+
+  async reconcile({ namespace, name }: Key): Promise<Outcome> {
+    const { services } = this.#parts
+    const object = services.get(namespace, name)
+    const id = `${namespace}/${name}`
+    if (!object || object.metadata.deletionTimestamp !== undefined || !isOnDemand(object)) {
+      this.#forget(id)
+      await this.#dismiss(namespace, name, object)
+      return settled
+    }
+    const { service, faults } = this.#understand(object, id)
+    this.#admit(service, object)
+    if (!this.#parts.peers.leading) return settled
+    await this.#accompany(object, service)
+    await this.#report(object, [...faults, ...this.#lost(id)])
+    return settled
+  }
+
+  #understand(
+    object: StoredObject,
+    id: string,
+  ): { readonly service: OnDemandService; readonly faults: readonly Fault[] } {
+    const { namespace = '', name } = object.metadata
+    const wishes = readWishes(object, this.#parts.defaults)
+    const backend = wishes.backend === name ? object : this.#parts.services.get(namespace, wishes.backend)
+    const faults = [...wishes.faults]
+    if (!backend) faults.push({ annotation: annotation.service, message: `there is no Service "${wishes.backend}"` })
+    const port = backend && portOf(backend, wishes.port)
+    if (backend && !port) {
+      faults.push({
+        annotation: annotation.port,
+        message: wishes.port === undefined ? 'the Service has no port' : `the Service has no port "${wishes.port}"`,
+      })
+    }
+    return { service: { id, namespace, name, wishes, port }, faults }
+  }
+
+  #admit(service: OnDemandService, object: StoredObject): void {
+    const { book, usage, publisher, enqueueWorkloads, enqueueServices, namespaced, now } = this.#parts
+    const { uid, creationTimestamp } = object.metadata
+    const { domains, pathPrefix } = service.wishes
+    const inner = innerHosts(service.namespace, service.wishes.backend, namespaced)
+    enqueueServices(
+      this.#claims.set({
+        id: service.id,
+        uid,
+        createdAt: creationTimestamp,
+        domains: [...new Set([...domains, ...inner])],
+        pathPrefix,
+      }),
+    )
+    enqueueWorkloads(book.set(service))
+    publisher.setRoute(routeConfig(service, this.#claims.granted(service.id), usage.slotOf(service.id, now())))
+    publisher.publish(service.id)
+  }
+
+  #forget(id: string): void {
+    const { book, usage, publisher, enqueueWorkloads, enqueueServices } = this.#parts
+    enqueueServices(this.#claims.remove(id))
+    publisher.removeRoute(id)
+    enqueueWorkloads(book.remove(id))
+    usage.forget(id)
+  }
+
+  /** Domains that someone else has; names inside the cluster are not the user's doing, so they are no fault. */
+  #lost(id: string): Fault[] {
+    const wanted = this.#parts.book.get(id)?.wishes.domains ?? []
+    return this.#claims
+      .lost(id)
+      .filter(({ domain }) => wanted.includes(domain))
+      .map(({ domain, owner }) => ({
+        annotation: annotation.domains,
+        message: `"${domain}" belongs to Service ${owner}, which is older`,
+      }))
+  }
+
+  async #accompany(object: StoredObject, service: OnDemandService): Promise<void> {
+    const { companionPort, peers, actions } = this.#parts
+    // A Service that stands before the proxy by itself needs no other.
+    if (companionPort === undefined || service.wishes.backend !== service.name) return
+    const existing = this.#companionOf(service.namespace, service.name)
+    await actions.ensureCompanion(object, existing, { addresses: peers.addresses, port: companionPort })
+  }
+
+  async #dismiss(namespace: string, name: string, object: StoredObject | undefined): Promise<void> {
+    const { peers, actions, now } = this.#parts
+    if (!peers.leading) return
+    await actions.removeCompanion(this.#companionOf(namespace, name))
+    const conditions = object && conditionsOf(object)
+    if (object && conditions?.some(({ type }) => type === conditionType)) {
+      await actions.report(
+        object,
+        conditions.filter(({ type }) => type !== conditionType),
+      )
+    }
+    void now
+  }
+
+  #companionOf(
+    namespace: string,
+    name: string,
+  ): { readonly service: StoredObject | undefined; readonly slice: StoredObject | undefined } {
+    const companion = companionName(name)
+    return {
+      service: this.#parts.services.get(namespace, companion),
+      slice: this.#parts.slices.get(namespace, companion),
+    }
+  }
+
+  async #report(object: StoredObject, faults: readonly Fault[]): Promise<void> {
+    const { actions, events, now } = this.#parts
+    const [first] = faults
+    const message = first
+      ? faults.map(({ annotation: key, message: text }) => `${key}: ${text}`).join('; ')
+      : 'Requests wake its workload.'
+    const before = conditionsOf(object)
+    const claim = {
+      type: conditionType,
+      status: first ? 'False' : 'True',
+      reason: first ? 'InvalidAnnotation' : 'Routed',
+      message,
+    } as const
+    const after = setCondition(before, claim, now())
+    if (after === before) return
+    await actions.report(object, after)
+    for (const fault of faults) {
+      events.record(object, {
+        type: 'Warning',
+        reason: 'InvalidAnnotation',
+        message: `${fault.annotation}: ${fault.message}`,
+      })
+    }
+  }
+}
+
+function conditionsOf(object: StoredObject): readonly Condition[] {
+  return (object.status as { readonly conditions?: readonly Condition[] } | undefined)?.conditions ?? []
+}

@@ -1,0 +1,50 @@
+import type { WakeMemory } from './decide.ts'
+
+const longestRestMs = 60_000
+
+interface Attempt {
+  failures: number
+  retryAt: number
+  because: WakeMemory['because']
+  /** Since when someone waits for it to become ready. */
+  since: number | undefined
+}
+
+/** What is remembered of attempts to wake workloads. Forgotten at a restart, which then simply tries. */
+export class WakeMemories {
+  readonly #attempts = new Map<string, Attempt>()
+
+  of(workload: string): WakeMemory {
+    const { failures = 0, retryAt = 0, because = 'backoff' } = this.#attempts.get(workload) ?? {}
+    return { failures, retryAt, because }
+  }
+
+  /** It is being woken; answers since when. */
+  began(workload: string, now: number): number {
+    const attempt = this.#attempt(workload)
+    attempt.since ??= Math.max(now, attempt.retryAt)
+    return attempt.since
+  }
+
+  /** It did not work: 1, 2, 4 … 60 seconds until the next attempt. Answers when that is. */
+  failed(workload: string, because: WakeMemory['because'], now: number): number {
+    const attempt = this.#attempt(workload)
+    attempt.failures++
+    attempt.because = because
+    attempt.since = undefined
+    attempt.retryAt = now + Math.min(longestRestMs, 1000 * 2 ** (attempt.failures - 1))
+    return attempt.retryAt
+  }
+
+  /** It is ready, or asleep again, or gone. */
+  forget(workload: string): void {
+    this.#attempts.delete(workload)
+  }
+
+  #attempt(workload: string): Attempt {
+    let attempt = this.#attempts.get(workload)
+    if (!attempt)
+      this.#attempts.set(workload, (attempt = { failures: 0, retryAt: 0, because: 'backoff', since: undefined }))
+    return attempt
+  }
+}

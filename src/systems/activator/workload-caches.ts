@@ -1,0 +1,88 @@
+import type { Client } from '../../client/client.ts'
+import { kindKey, type Key } from '../../kube/key.ts'
+import { parseApiVersion, type ObjectRef, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import type { Informer } from '../../runtime/informer.ts'
+import type { Informers } from '../../runtime/informers.ts'
+import { deployments, replicaSets, statefulSets } from './resource-types.ts'
+
+export interface WorkloadCachesPorts {
+  readonly client: Client
+  readonly informers: Informers
+  /** Called for each newly opened cache. */
+  readonly onOpen: (informer: Informer) => void
+}
+
+/** The caches of every kind of workload that Services name: Deployments and StatefulSets always, others once needed. */
+export class WorkloadCaches {
+  readonly #ports: WorkloadCachesPorts
+  readonly #namespace: string | undefined
+  readonly #byKind = new Map<string, Informer>()
+  readonly #looking = new Set<string>()
+
+  constructor(ports: WorkloadCachesPorts, namespace: string | undefined) {
+    this.#ports = ports
+    this.#namespace = namespace
+  }
+
+  openUsual(): void {
+    this.#open(deployments)
+    this.#open(statefulSets)
+  }
+
+  /** The object; `unknown` while it cannot be told whether there is one. */
+  find(workload: ObjectRef): StoredObject | 'unknown' | 'absent' {
+    const informer = this.#cacheOf(workload)
+    if (!informer || !informer.synced || informer.trouble) return 'unknown'
+    return informer.get(workload.namespace ?? '', workload.name) ?? 'absent'
+  }
+
+  /** What was last seen of it, however old. */
+  recall(workload: ObjectRef): StoredObject | undefined {
+    return this.#cacheOf(workload)?.get(workload.namespace ?? '', workload.name)
+  }
+
+  /** The type and cache of a workload's kind, if it is known by now. */
+  of({ kind }: Pick<Key, 'kind'>): Informer | undefined {
+    return this.#byKind.get(kind)
+  }
+
+  get synced(): boolean {
+    return [...this.#byKind.values()].every(({ synced }) => synced)
+  }
+
+  close(): void {
+    for (const informer of this.#byKind.values()) informer.close()
+    this.#byKind.clear()
+  }
+
+  #cacheOf({ apiVersion, kind }: ObjectRef): Informer | undefined {
+    const key = kindKey({ ...parseApiVersion(apiVersion), kind })
+    const known = this.#byKind.get(key)
+    if (known) return known
+    if (apiVersion === 'apps/v1' && kind === 'ReplicaSet') return this.#open(replicaSets)
+    this.#lookUp(apiVersion, kind, key)
+    return undefined
+  }
+
+  #lookUp(apiVersion: string, kind: string, key: string): void {
+    if (this.#looking.has(key)) return
+    this.#looking.add(key)
+    const { client } = this.#ports
+    void client.discovery
+      .typeOf({ apiVersion, kind })
+      .then(
+        (type) => type && this.#open(type),
+        () => {},
+      )
+      .finally(() => this.#looking.delete(key))
+  }
+
+  #open(type: ResourceType): Informer {
+    const key = kindKey(type)
+    const { client, informers, onOpen } = this.#ports
+    const informer = informers.open(client, type, this.#namespace === undefined ? {} : { namespace: this.#namespace })
+    this.#byKind.set(key, informer)
+    onOpen(informer)
+    return informer
+  }
+}

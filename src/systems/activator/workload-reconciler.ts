@@ -1,0 +1,329 @@
+import { keyToString, refFromKey, type Key } from '../../kube/key.ts'
+import type { ObjectRef, StoredObject } from '../../kube/object.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import { formatDuration } from '../../kube/time.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Informer } from '../../runtime/informer.ts'
+import type { Logger } from '../../runtime/log.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import type { Actions, Placed } from './act.ts'
+import { onDemandLabel } from './annotations.ts'
+import { decide, type Decision, type Workload } from './decide.ts'
+import { observeWorkload, persistedLastUsed, ruleOf, type Caches } from './observe.ts'
+import type { Peers } from './peers.ts'
+import type { DataPlane } from './proxy/data-plane.ts'
+import type { Publisher } from './publisher.ts'
+import { workloadId, type OnDemandService, type RouteBook } from './route-book.ts'
+import type { UsageTracker } from './usage.ts'
+import type { WakeMemories } from './wake-memory.ts'
+import type { WorkloadCaches } from './workload-caches.ts'
+
+export interface WorkloadReconcilerParts {
+  readonly caches: Caches
+  readonly workloads: WorkloadCaches
+  readonly book: RouteBook
+  readonly usage: UsageTracker
+  readonly memories: WakeMemories
+  readonly publisher: Publisher
+  readonly plane: DataPlane
+  readonly peers: Peers
+  readonly actions: Actions
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly log: Logger
+  readonly now: () => number
+  readonly dryRun: boolean
+  /** Our own write: the cache must show it before we look again. */
+  readonly expect: (key: Key, resourceVersion: string, informer: Informer) => void
+  readonly onDecision: (workload: string, decision: Decision) => void
+}
+
+const lookAgainMs = 5000
+const leastPersistMs = 30_000
+
+/** How much newer a last use must be before it is worth a write. */
+export function persistEveryMs(ttlMs: number): number {
+  return Math.max(leastPersistMs, ttlMs / 4)
+}
+
+/** Wakes a workload, puts it to sleep or leaves it, as `decide` says. */
+export class WorkloadReconciler {
+  readonly #parts: WorkloadReconcilerParts
+  /** Replicas when last looked at: a rise from nothing by someone else counts as a use. */
+  readonly #seen = new Map<string, number>()
+  /** Routes whose persisted last use has been taken into account. */
+  readonly #recalled = new Set<string>()
+
+  constructor(parts: WorkloadReconcilerParts) {
+    this.#parts = parts
+  }
+
+  async reconcile(key: Key): Promise<Outcome> {
+    const { book, workloads, caches, now } = this.#parts
+    const id = keyToString(key)
+    const routes = book.ofWorkload(id)
+    const ref = refOfWorkload(routes, id) ?? refFromKey(key, workloads.of(key)?.type.version ?? 'v1')
+    const object = workloads.find(ref)
+    const informer = workloads.of(key)
+    if (!informer) return routes.length > 0 ? wakeAt(now() + lookAgainMs) : settled
+    if (routes.length === 0) return this.#leave(id, object, { type: informer.type, ref })
+    if (typeof object !== 'string') this.#learn(id, object, routes)
+    const workload = typeof object === 'string' ? object : observeWorkload(object, caches.autoscalers)
+    this.#judgeWaking(id, workload, routes)
+    const decision = this.#decide(id, workload, routes)
+    for (const route of routes) this.#parts.publisher.publish(route.id)
+    if (typeof object === 'string')
+      return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + lookAgainMs) : settled
+    const subject = { key, id, object, placed: { type: informer.type, ref }, routes, informer }
+    await this.#keepMarks(subject)
+    return this.#carryOut(subject, decision)
+  }
+
+  #decide(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): Decision {
+    const { usage, memories, now, onDecision } = this.#parts
+    const at = now()
+    const ids = routes.map((route) => route.id)
+    const decision = decide(
+      { workload, rules: routes.map(ruleOf), usage: usage.of(ids, at), wake: memories.of(id) },
+      at,
+    )
+    onDecision(id, decision)
+    return decision
+  }
+
+  async #carryOut(subject: Subject, decision: Decision): Promise<Outcome> {
+    const { now } = this.#parts
+    switch (decision.do) {
+      case 'wake':
+        return this.#wake(subject, decision)
+      case 'sleep':
+        return this.#sleep(subject, decision)
+      case 'refuse':
+        return decision.until === undefined ? settled : wakeAt(decision.until)
+      case 'stay': {
+        const waking = this.#wakingUntil(subject)
+        // Nothing tells when the last request has ended: look when it could have been idle for long enough.
+        const ttlMs = Math.max(...subject.routes.map(({ wishes }) => wishes.ttlMs))
+        const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until
+        return until === undefined ? settled : wakeAt(until)
+      }
+    }
+  }
+
+  async #wake(
+    { key, id, object, placed, routes, informer }: Subject,
+    decision: Extract<Decision, { do: 'wake' }>,
+  ): Promise<Outcome> {
+    const { actions, memories, publisher, events, log, now, dryRun } = this.#parts
+    if (dryRun) {
+      log.info('would wake', { workload: id, because: decision.because })
+      return wakeAt(now() + lookAgainMs)
+    }
+    try {
+      const version = await actions.wake(placed, decision.replicas, decision.resourceVersion)
+      const since = memories.began(id, now())
+      if (version !== undefined) {
+        this.#parts.expect(key, version, informer)
+        log.info('woke', { workload: id, because: decision.because, replicas: decision.replicas })
+        events.record(object, {
+          type: 'Normal',
+          reason: 'Woken',
+          message: `Scaled to ${decision.replicas}: ${sentence[decision.because] ?? decision.because}.`,
+        })
+      }
+      return wakeAt(since + patienceOf(routes))
+    } catch (error) {
+      if (!isDenial(error)) throw error
+      const retryAt = memories.failed(id, 'wake-denied', now())
+      for (const route of routes) publisher.publish(route.id)
+      log.error('could not wake', { workload: id, error })
+      events.record(object, {
+        type: 'Warning',
+        reason: 'WakeDenied',
+        message: `Could not be scaled up: ${(error as Error).message}`,
+      })
+      return wakeAt(retryAt)
+    }
+  }
+
+  /** Two phases: every thread of every replica holds back and says that it is idle; only then is the scale written. */
+  async #sleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>): Promise<Outcome> {
+    const { peers, publisher, actions, usage, events, log, now, dryRun, memories } = this.#parts
+    const { id, routes, object, key, informer, placed } = subject
+    if (!peers.leading) return wakeAt(now() + lookAgainMs)
+    if (dryRun) {
+      log.info('would sleep', { workload: id })
+      return wakeAt(now() + lookAgainMs)
+    }
+    const { lastUsedAt } = usage.of(
+      routes.map((route) => route.id),
+      now(),
+    )
+    let asleep = false
+    for (const route of routes) publisher.hold(route.id)
+    try {
+      if (!(await this.#allIdle(routes, lastUsedAt))) return wakeAt(now() + 1000)
+      const version = await actions.sleep(placed, { ...decision, lastUsedAt })
+      asleep = true
+      if (decision.replicas === 0) publisher.sleeps(id, version)
+      memories.forget(id)
+      this.#seen.set(id, decision.replicas)
+      this.#parts.expect(key, version, informer)
+      const idle = formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)
+      log.info('put to sleep', { workload: id, because: decision.because, former: decision.former })
+      events.record(object, {
+        type: 'Normal',
+        reason: 'Slept',
+        message: `Scaled from ${decision.former} to ${decision.replicas}: nobody used it for ${idle}.`,
+      })
+      return settled
+    } catch (error) {
+      // Changed since we looked: whatever it is now, the watch will say.
+      if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + 1000)
+      throw error
+    } finally {
+      for (const route of routes) {
+        if (!asleep) peers.release(route.id)
+        publisher.release(route.id)
+      }
+    }
+  }
+
+  async #allIdle(routes: readonly OnDemandService[], lastUsedAt: number): Promise<boolean> {
+    const { plane, peers, usage, now } = this.#parts
+    const ids = routes.map((route) => route.id)
+    const ttlMs = Math.max(...routes.map(({ wishes }) => wishes.ttlMs))
+    const loads = await Promise.all(ids.map((id) => plane.drain(id)))
+    if (loads.some(({ busy, waiting }) => busy > 0 || waiting > 0)) return false
+    const after = usage.of(ids, now())
+    if (after.inFlight > 0 || after.waiting > 0 || after.lastUsedAt !== lastUsedAt) return false
+    for (const id of ids) {
+      for (const { busy, waiting, idleMs } of await peers.drain(id)) {
+        if (busy === 0 && waiting === 0 && idleMs >= ttlMs) continue
+        usage.note(id, now() - idleMs, now())
+        return false
+      }
+    }
+    return usage.of(ids, now()).waiting === 0
+  }
+
+  /** Merges what other replicas wrote down, and notices that someone else woke it. */
+  #learn(id: string, object: StoredObject, routes: readonly OnDemandService[]): void {
+    const { usage, now } = this.#parts
+    const at = now()
+    const persisted = persistedLastUsed(object)
+    const replicas = observeWorkload(object, this.#parts.caches.autoscalers).replicas
+    const rose = this.#seen.get(id) === 0 && replicas > 0
+    this.#seen.set(id, replicas)
+    for (const { id: route, wishes } of routes) {
+      if (persisted !== undefined) {
+        // What was used since the last write died with whoever knew of it: give it the benefit of the doubt.
+        if (!this.#recalled.has(`${id} ${route}`))
+          usage.recall(route, Math.min(at, persisted + persistEveryMs(wishes.ttlMs)))
+        usage.note(route, persisted, at)
+      }
+      this.#recalled.add(`${id} ${route}`)
+      if (rose) usage.note(route, at, at)
+    }
+  }
+
+  /** A workload that is up and yet unreachable for too long, while someone waits, is left alone for a moment. */
+  #judgeWaking(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
+    const { memories, publisher, usage, now, events, workloads } = this.#parts
+    if (typeof workload === 'string' || workload.replicas === 0) return
+    const main = routes.filter((route) => isMain(route, id))
+    if (main.length === 0 || main.some((route) => publisher.isReachable(route))) return memories.forget(id)
+    const waiting =
+      usage.of(
+        main.map((route) => route.id),
+        now(),
+      ).waiting > 0
+    const { retryAt } = memories.of(id)
+    if (now() < retryAt || (!waiting && retryAt === 0)) return
+    if (!waiting) return
+    const since = memories.began(id, now())
+    if (now() < since + patienceOf(routes)) return
+    memories.failed(id, 'backoff', now())
+    const object = workloads.recall(refOfWorkload(routes, id)!)
+    const message = `No pod was ready within ${formatDuration(patienceOf(routes))}.`
+    if (object) events.record(object, { type: 'Warning', reason: 'NotReadyInTime', message })
+  }
+
+  /** When a waking workload has to be judged, or a resting one tried again. */
+  #wakingUntil({ id, routes }: Subject): number | undefined {
+    const { memories, usage, publisher, now } = this.#parts
+    const { retryAt } = memories.of(id)
+    if (now() < retryAt) return retryAt
+    const waiting =
+      usage.of(
+        routes.map((route) => route.id),
+        now(),
+      ).waiting > 0
+    if (!waiting || routes.some((route) => isMain(route, id) && publisher.isReachable(route))) return undefined
+    return memories.began(id, now()) + patienceOf(routes)
+  }
+
+  /** The label, and now and then the last use: what other replicas and people go by. */
+  async #keepMarks({ id, object, placed, routes }: Subject): Promise<void> {
+    const { usage, actions, peers, now, dryRun } = this.#parts
+    if (dryRun) return
+    if (peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value)
+      await actions.label(placed, true)
+    const { lastUsedAt } = usage.of(
+      routes.map((route) => route.id),
+      now(),
+    )
+    const ttlMs = Math.max(...routes.map(({ wishes }) => wishes.ttlMs))
+    const persisted = persistedLastUsed(object) ?? 0
+    if (lastUsedAt - persisted >= persistEveryMs(ttlMs) && this.#seen.get(id) !== 0)
+      await actions.persistLastUsed(placed, lastUsedAt)
+  }
+
+  /** No Service speaks for it any more: take our mark away, once all Services are known. */
+  async #leave(id: string, object: StoredObject | 'unknown' | 'absent', placed: Placed): Promise<Outcome> {
+    const { caches, memories, peers, actions } = this.#parts
+    if (!caches.services.synced) return settled
+    memories.forget(id)
+    this.#seen.delete(id)
+    if (typeof object === 'string' || !peers.leading) return settled
+    if (object.metadata.labels?.[onDemandLabel.key] === onDemandLabel.value) await actions.label(placed, false)
+    return settled
+  }
+}
+
+interface Subject {
+  readonly key: Key
+  readonly id: string
+  readonly object: StoredObject
+  readonly placed: Placed
+  readonly routes: readonly OnDemandService[]
+  readonly informer: Informer
+}
+
+const sentence: Partial<Record<Decision['because'], string>> = {
+  requested: 'someone is waiting for it',
+  'office-hours': 'its awake hours have begun',
+  minimum: 'it has a minimum',
+}
+
+/** The server said no, and saying it again will not help for a while. */
+function isDenial(error: unknown): boolean {
+  return (
+    isStatusError(error) &&
+    error.code >= 400 &&
+    error.code < 500 &&
+    !isStatusError(error, 'Conflict', 'NotFound', 'TooManyRequests', 'Unauthorized')
+  )
+}
+
+function patienceOf(routes: readonly OnDemandService[]): number {
+  return Math.max(...routes.map(({ wishes }) => wishes.readinessTimeoutMs || 300_000))
+}
+
+function isMain({ wishes }: OnDemandService, id: string): boolean {
+  const [main] = wishes.workloads
+  return main !== undefined && workloadId(main) === id
+}
+
+function refOfWorkload(routes: readonly OnDemandService[], id: string): ObjectRef | undefined {
+  return routes[0]?.wishes.workloads.find((workload) => workloadId(workload) === id)
+}
