@@ -1,9 +1,10 @@
 import type { Command } from './command.ts'
 import { departures } from './departures.ts'
+import { install } from './install.ts'
 import { optIn, optOut } from './opt-out.ts'
 import { restore } from './restore.ts'
 import { run } from './run.ts'
 import { up } from './up.ts'
 
 /** Every command, in the order in which help shows them. */
-export const commands: readonly Command[] = [up, run, departures, restore, optOut, optIn]
+export const commands: readonly Command[] = [up, run, install, departures, restore, optOut, optIn]

@@ -1,0 +1,43 @@
+import { stringify } from 'yaml'
+import { readConfig, roles } from '../app/config.ts'
+import { installManifests } from '../app/install.ts'
+import { textFlag, UsageError, type Command } from './command.ts'
+
+/** Prints what a cluster needs. */
+export const install: Command = {
+  name: 'install',
+  summary: 'Print CRDs, RBAC and workload manifests for a cluster',
+  usage: '[flags]',
+  help: `
+Examples:
+  sojourn install | kubectl apply --server-side -f -
+  sojourn install --only cleaner,janitor --dry-run
+  sojourn install --crds-only`,
+  flags: {
+    only: { type: 'string', value: 'ROLE,…', help: 'Install only these roles (default: all that run in a cluster)' },
+    image: { type: 'string', value: 'IMAGE', help: 'The container image (default: sojourn:latest)' },
+    replicas: { type: 'string', value: 'N', help: 'How many pods (default: 2)' },
+    'dry-run': { type: 'boolean', help: 'Install it so that it decides everything and deletes nothing' },
+    'crds-only': { type: 'boolean', help: 'Print only the CustomResourceDefinitions' },
+  },
+  run({ flags, io }) {
+    const { only, dryRun } = readConfig({
+      flags: { only: textFlag(flags, 'only'), 'dry-run': flags['dry-run'] === true ? true : undefined },
+      env: {},
+    })
+    const replicas = Number(textFlag(flags, 'replicas') ?? 2)
+    if (!Number.isInteger(replicas) || replicas < 0) throw new UsageError('--replicas must be a whole number')
+    const embedded = new Set<string>(['api', 'workloads'])
+    const manifests = installManifests({
+      roles: (only.length > 0 ? only : roles).filter((role) => !embedded.has(role)),
+      image: textFlag(flags, 'image') ?? 'sojourn:latest',
+      replicas,
+      dryRun,
+    })
+    const shown = flags['crds-only'] ? manifests.filter(({ kind }) => kind === 'CustomResourceDefinition') : manifests
+    io.out(
+      shown.map((manifest) => `---\n${stringify(manifest, { aliasDuplicateObjects: false, lineWidth: 0 })}`).join(''),
+    )
+    return Promise.resolve()
+  },
+}
