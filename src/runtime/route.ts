@@ -1,3 +1,5 @@
+import type { ApiRequest } from '../kube/transport.ts'
+
 /** Who asks, as far as the server has found out. */
 export interface RouteUser {
   readonly name: string
@@ -26,7 +28,7 @@ export interface RouteResponse {
 
 /** A page or call that a system offers beside the Kubernetes API; the composition root serves it. */
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE'
+  readonly method: ApiRequest['method']
   /** Segments, with `:name` for those that vary: `/janitor/opt-out/:candidate`. */
   readonly path: string
   /** Only for those who have signed in. Defaults to true; a link that carries its own signature says false. */
