@@ -1,0 +1,84 @@
+import type { GroupVersionKind, KubeObject } from '../../../kube/object.ts'
+import type { FieldError } from '../field-error.ts'
+import { changeFaults } from './changes.ts'
+import type { Json } from './checks.ts'
+import * as core from './core.ts'
+import * as jobs from './jobs.ts'
+import { metadataChangeFaults, metadataFaults } from './metadata.ts'
+import { namespaceFaults, pathSegmentFaults, labelFaults, subdomainFaults, type NameCheck } from './names.ts'
+import * as networking from './networking.ts'
+import * as others from './others.ts'
+import * as rbac from './rbac.ts'
+import * as services from './services.ts'
+import * as workloads from './workloads.ts'
+
+/** Faults of a new object, its defaults filled in. Of a custom resource only the metadata is looked at. */
+export function validateCreate(gvk: GroupVersionKind, object: KubeObject): readonly FieldError[] {
+  const key = keyOf(gvk)
+  return [...metadataFaults(object, nameChecks[key] ?? subdomainFaults), ...kindFaults(key, object)]
+}
+
+/** Faults of an object that replaces another, and of the change itself. */
+export function validateUpdate(gvk: GroupVersionKind, object: KubeObject, old: KubeObject): readonly FieldError[] {
+  const key = keyOf(gvk)
+  return [
+    ...metadataChangeFaults(object, old),
+    ...kindFaults(key, object),
+    ...changeFaults(key, object as unknown as Json, old as unknown as Json),
+  ]
+}
+
+type Check = (object: Json) => Iterable<FieldError>
+
+const checks: Readonly<Record<string, Check>> = {
+  ConfigMap: core.configMapFaults,
+  Secret: core.secretFaults,
+  Pod: core.podFaults,
+  PodTemplate: core.podTemplateFaults,
+  PersistentVolumeClaim: core.claimFaults,
+  PersistentVolume: core.volumeFaults,
+  ResourceQuota: core.quotaFaults,
+  LimitRange: core.limitRangeFaults,
+  Event: core.eventFaults,
+  'events.k8s.io/Event': core.newEventFaults,
+  Service: services.serviceFaults,
+  Endpoints: services.endpointsFaults,
+  ReplicationController: workloads.replicationControllerFaults,
+  'discovery.k8s.io/EndpointSlice': services.endpointSliceFaults,
+  'apps/Deployment': workloads.deploymentFaults,
+  'apps/ReplicaSet': workloads.replicaSetFaults,
+  'apps/StatefulSet': workloads.statefulSetFaults,
+  'apps/DaemonSet': workloads.daemonSetFaults,
+  'batch/Job': jobs.jobFaults,
+  'batch/CronJob': jobs.cronJobFaults,
+  'rbac.authorization.k8s.io/Role': rbac.roleFaults,
+  'rbac.authorization.k8s.io/ClusterRole': rbac.clusterRoleFaults,
+  'rbac.authorization.k8s.io/RoleBinding': rbac.roleBindingFaults,
+  'rbac.authorization.k8s.io/ClusterRoleBinding': rbac.clusterRoleBindingFaults,
+  'networking.k8s.io/Ingress': networking.ingressFaults,
+  'networking.k8s.io/IngressClass': networking.ingressClassFaults,
+  'networking.k8s.io/NetworkPolicy': networking.networkPolicyFaults,
+  'autoscaling/HorizontalPodAutoscaler': others.autoscalerFaults,
+  'policy/PodDisruptionBudget': others.disruptionBudgetFaults,
+  'storage.k8s.io/StorageClass': others.storageClassFaults,
+  'scheduling.k8s.io/PriorityClass': others.priorityClassFaults,
+  'coordination.k8s.io/Lease': others.leaseFaults,
+}
+
+/** Kinds whose names are not plain subdomains. */
+const nameChecks: Readonly<Record<string, NameCheck>> = {
+  Namespace: namespaceFaults,
+  Service: labelFaults,
+  'rbac.authorization.k8s.io/Role': pathSegmentFaults,
+  'rbac.authorization.k8s.io/ClusterRole': pathSegmentFaults,
+  'rbac.authorization.k8s.io/RoleBinding': pathSegmentFaults,
+  'rbac.authorization.k8s.io/ClusterRoleBinding': pathSegmentFaults,
+}
+
+function kindFaults(key: string, object: KubeObject): readonly FieldError[] {
+  return [...(checks[key]?.(object as unknown as Json) ?? [])]
+}
+
+function keyOf({ group, kind }: GroupVersionKind): string {
+  return group ? `${group}/${kind}` : kind
+}
