@@ -16,29 +16,29 @@ export interface Resource {
   /** `ConfigMap`, `image`: what rules apply to and opt-outs name. */
   readonly kind: string
   readonly apiVersion: string
-  readonly namespace?: string
+  readonly namespace?: string | undefined
   /** Its name; of a cloud resource its id. */
   readonly name: string
   /** What tells it from another one under the same name. */
   readonly uid: string
-  readonly resourceVersion?: string
+  readonly resourceVersion?: string | undefined
   /** '' at home, `namespace.name` of another cluster, `aws:account:region`. */
   readonly cluster: string
-  readonly account?: string
-  readonly region?: string
-  readonly createdAt?: number
+  readonly account?: string | undefined
+  readonly region?: string | undefined
+  readonly createdAt?: number | undefined
   /** Labels and annotations, or tags: whatever people write on it. */
   readonly tags: Readonly<Record<string, string>>
   readonly labels: Readonly<Record<string, string>>
   readonly use: Use
   /** What it is called in Swabbie's words; looked at before `object`. */
-  readonly facts?: Readonly<Record<string, unknown>>
+  readonly facts?: Readonly<Record<string, unknown>> | undefined
   /** The object itself, for paths and expressions. */
   readonly object: KubeObject
   /** What it belongs to: batches never mix groups. */
-  readonly group?: string
+  readonly group?: string | undefined
   /** Why its provider or its owner forbids to touch it. */
-  readonly shield?: { readonly because: 'owned' | 'shielded'; readonly detail: string }
+  readonly shield?: { readonly because: 'owned' | 'shielded'; readonly detail: string } | undefined
 }
 
 /** Everything of the wanted sorts at one location, or nothing at all: there are no partial inventories. */

@@ -3,6 +3,7 @@ import { kubernetesEnvironment } from '../../../cel/environments.ts'
 import { CelCompileError, CelError } from '../../../cel/errors.ts'
 import { CelTimestamp } from '../../../cel/moments.ts'
 import { dynType, timestampType } from '../../../cel/types.ts'
+import type { Resource } from '../resource.ts'
 import { hit, miss, onlyParameters, undecided, type Rule } from './rule.ts'
 
 const environment = kubernetesEnvironment({
@@ -37,22 +38,6 @@ export const expressionRule: Rule = {
   },
 }
 
-function viewOf({
-  kind,
-  namespace = '',
-  name,
-  cluster,
-  account = '',
-  region = '',
-  facts = {},
-}: {
-  readonly kind: string
-  readonly namespace?: string
-  readonly name: string
-  readonly cluster: string
-  readonly account?: string
-  readonly region?: string
-  readonly facts?: Readonly<Record<string, unknown>>
-}): Record<string, unknown> {
+function viewOf({ kind, namespace = '', name, cluster, account = '', region = '', facts = {} }: Resource) {
   return { kind, namespace, name, cluster, account, region, ...facts }
 }

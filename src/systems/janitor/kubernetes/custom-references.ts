@@ -1,0 +1,46 @@
+import { sojournGroup } from '../../../apis/group.ts'
+import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
+import type { ResourceType, StoredObject } from '../../../kube/object.ts'
+import { Mentions } from './mentions.ts'
+
+const ownGroups = new Set([
+  sojournGroup.group,
+  'cleaner.vtex.dev',
+  'cleaner.vtex.io',
+  'pipelines.weave.works',
+  'gitops.weave.works',
+])
+/** Bookkeeping of ours: its mentioning an object does not mean that it needs it. */
+const records = new Set(['Departure', 'CleanupCandidate', 'CleanupOptOut', 'UsageLedger'])
+
+export interface CustomReferencePorts {
+  readonly definitions: readonly StoredObject[]
+  /** Every object of a custom kind; throws when they cannot be listed. */
+  readonly list: (type: ResourceType) => Promise<readonly StoredObject[]>
+}
+
+/** How custom resources may refer to an object by name: our own are always looked through, others as the policy says. */
+export async function customReferences(
+  mode: NonNullable<KubernetesTarget['customReferences']>,
+  { definitions, list }: CustomReferencePorts,
+): Promise<(name: string) => string | undefined | 'unknown'> {
+  const types = definitions.flatMap(typeOf)
+  const own = types.filter(({ group, kind }) => ownGroups.has(group) && !records.has(kind))
+  const others = types.filter(({ group }) => !ownGroups.has(group))
+  const mentions = new Mentions()
+  for (const type of mode === 'Scan' ? [...own, ...others] : own)
+    for (const object of await list(type)) mentions.add(object)
+  const doubt = mode === 'Unknown' && others.length > 0
+  return (name) => mentions.of(name) ?? (doubt ? 'unknown' : undefined)
+}
+
+function typeOf({ spec }: StoredObject): readonly ResourceType[] {
+  const { group, scope, names, versions } = spec as {
+    group: string
+    scope: string
+    names: { kind: string; plural: string }
+    versions: readonly { name: string; served: boolean }[]
+  }
+  const version = versions.find(({ served }) => served)?.name
+  return version ? [{ group, version, kind: names.kind, plural: names.plural, namespaced: scope === 'Namespaced' }] : []
+}

@@ -1,0 +1,89 @@
+import type { StoredObject } from '../../../../kube/object.ts'
+import { called, placeKey, unused, used, type Detector, type World } from '../detector.ts'
+import { podSourceKinds, podSources } from '../pod-specs.ts'
+import { customUse } from './configuration.ts'
+
+interface Binding extends StoredObject {
+  readonly roleRef?: { readonly kind?: string; readonly name?: string }
+  readonly subjects?: readonly { readonly kind?: string; readonly name?: string; readonly namespace?: string }[]
+}
+
+/** Bindings: dangling when their role, or every ServiceAccount they name, does not exist. */
+export const bindingDetector: Detector = {
+  kinds: ['RoleBinding.rbac.authorization.k8s.io', 'ClusterRoleBinding.rbac.authorization.k8s.io'],
+  needs: ['roles', 'clusterroles', 'serviceaccounts'],
+  prepare(world) {
+    const roles = new Set([
+      ...world.list('roles').map(({ metadata }) => `Role:${placeKey(metadata.namespace, metadata.name)}`),
+      ...world.list('clusterroles').map(({ metadata }) => `ClusterRole:${placeKey('', metadata.name)}`),
+    ])
+    const accounts = new Set(
+      world.list('serviceaccounts').map(({ metadata }) => placeKey(metadata.namespace, metadata.name)),
+    )
+    return (object) => {
+      const { metadata, roleRef, subjects = [] } = object as Binding
+      if (isBuiltIn(object)) return used('the cluster itself')
+      const { kind = '', name = '' } = roleRef ?? {}
+      if (!roles.has(`${kind}:${placeKey(kind === 'Role' ? metadata.namespace : '', name)}`))
+        return unused(`${kind} ${name} does not exist`)
+      const living = subjects.find(
+        (subject) =>
+          subject.kind !== 'ServiceAccount' ||
+          accounts.has(placeKey(subject.namespace ?? metadata.namespace, subject.name ?? '')),
+      )
+      return living ? used(`${living.kind} ${living.name}`) : unused('nobody it names exists')
+    }
+  },
+}
+
+/** Roles: unused when no binding names them and they are part of no other role. */
+export const roleDetector: Detector = {
+  kinds: ['Role.rbac.authorization.k8s.io', 'ClusterRole.rbac.authorization.k8s.io'],
+  needs: ['rolebindings', 'clusterrolebindings'],
+  prepare(world) {
+    const bound = new Map<string, string>()
+    for (const binding of bindingsIn(world)) {
+      const { kind, name = '' } = binding.roleRef ?? {}
+      bound.set(`${kind}:${placeKey(kind === 'Role' ? binding.metadata.namespace : '', name)}`, called(binding))
+    }
+    return (object) => {
+      const { kind, metadata } = object
+      if (isBuiltIn(object)) return used('the cluster itself')
+      if (Object.keys(metadata.labels ?? {}).some((label) => label.includes('/aggregate-to-')))
+        return used('another role')
+      const by = bound.get(`${kind}:${placeKey(metadata.namespace, metadata.name)}`)
+      return by ? used(by) : unused('no binding names it')
+    }
+  },
+}
+
+/** ServiceAccounts: unused when no pod or template runs as them and no binding names them. */
+export const serviceAccountDetector: Detector = {
+  kinds: ['ServiceAccount'],
+  needs: [...podSourceKinds, 'rolebindings', 'clusterrolebindings'],
+  prepare(world) {
+    const accounts = new Map<string, string>()
+    for (const { owner, namespace, spec } of podSources(world)) {
+      const name = spec.serviceAccountName ?? spec.serviceAccount
+      if (name) accounts.set(placeKey(namespace, name), called(owner))
+    }
+    for (const binding of bindingsIn(world))
+      for (const { kind, name = '', namespace } of binding.subjects ?? [])
+        if (kind === 'ServiceAccount')
+          accounts.set(placeKey(namespace ?? binding.metadata.namespace, name), called(binding))
+    return (object) => {
+      const { name, namespace } = object.metadata
+      if (name === 'default') return used('every pod that names none')
+      const by = accounts.get(placeKey(namespace, name))
+      return by ? used(by) : customUse(world, object)
+    }
+  },
+}
+
+function bindingsIn(world: World): readonly Binding[] {
+  return [...world.list('rolebindings'), ...world.list('clusterrolebindings')] as readonly Binding[]
+}
+
+function isBuiltIn({ metadata }: StoredObject): boolean {
+  return metadata.labels?.['kubernetes.io/bootstrapping'] !== undefined || metadata.name.startsWith('system:')
+}

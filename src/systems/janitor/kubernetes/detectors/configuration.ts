@@ -1,0 +1,82 @@
+import type { StoredObject } from '../../../../kube/object.ts'
+import type { Use } from '../../resource.ts'
+import { called, placeKey, unknownUse, unused, used, type Detector, type World } from '../detector.ts'
+import { Mentions } from '../mentions.ts'
+import { podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
+import type { WellKnown } from '../well-known.ts'
+
+/** Kinds that name ConfigMaps and Secrets in fields of many sorts: any text in them that is a name counts. */
+const rareReferrers = [
+  'ingresses',
+  'persistentvolumes',
+  'storageclasses',
+  'validatingwebhooks',
+  'mutatingwebhooks',
+  'apiservices',
+] as const satisfies readonly WellKnown[]
+
+/** ConfigMaps and Secrets: in use when a pod, a template or anything else that may refer to them names them. */
+export const configurationDetector: Detector = {
+  kinds: ['ConfigMap', 'Secret'],
+  needs: [...podSourceKinds, 'serviceaccounts', ...rareReferrers],
+  prepare(world) {
+    const references = referencesIn(world)
+    const mentions = new Mentions()
+    for (const kind of rareReferrers) for (const object of world.list(kind)) mentions.add(object)
+    return (object) => {
+      const { name, namespace } = object.metadata
+      const by =
+        references.get(`${object.kind}:${placeKey(namespace, name)}`) ?? mentions.of(name) ?? builtInUse(object)
+      if (by) return used(by)
+      return customUse(world, object)
+    }
+  },
+}
+
+/** What custom resources mean for an object that nothing else refers to. */
+export function customUse(world: World, object: StoredObject): Use {
+  const { name, namespace } = object.metadata
+  const custom = world.customReference(namespace, name)
+  if (custom === 'unknown') return unknownUse('custom resources of this cluster may refer to it')
+  return custom === undefined ? unused('nothing refers to it') : used(custom)
+}
+
+function referencesIn(world: World): ReadonlyMap<string, string> {
+  const references = new Map<string, string>()
+  const add = (kind: string, namespace: string | undefined, name: string, by: string) => {
+    references.set(`${kind}:${placeKey(namespace, name)}`, by)
+  }
+  for (const { owner, namespace, spec } of podSources(world)) {
+    const { configMaps, secrets } = referencesOf(spec)
+    for (const name of configMaps) add('ConfigMap', namespace, name, called(owner))
+    for (const name of secrets) add('Secret', namespace, name, called(owner))
+  }
+  for (const account of world.list('serviceaccounts')) {
+    const { secrets = [], imagePullSecrets = [] } = account as unknown as {
+      secrets?: { name?: string }[]
+      imagePullSecrets?: { name?: string }[]
+    }
+    for (const { name } of [...secrets, ...imagePullSecrets])
+      if (name) add('Secret', account.metadata.namespace, name, called(account))
+  }
+  return references
+}
+
+/** Objects that programs find by other means than a reference. */
+function builtInUse({ kind, metadata, type }: StoredObject): string | undefined {
+  const { name, annotations = {} } = metadata
+  if (kind === 'ConfigMap') {
+    if (name === 'kube-root-ca.crt') return 'every pod'
+    return annotations['control-plane.alpha.kubernetes.io/leader'] ? 'a leader election' : undefined
+  }
+  switch (type) {
+    case 'kubernetes.io/service-account-token':
+      return `ServiceAccount ${annotations['kubernetes.io/service-account.name'] ?? ''}`
+    case 'helm.sh/release.v1':
+      return 'a Helm release'
+    case 'bootstrap.kubernetes.io/token':
+      return 'the cluster itself'
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,63 @@
+import { called, placeKey, unused, used, type Detector } from '../detector.ts'
+import { podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
+import { customUse } from './configuration.ts'
+
+/** Claims: in use when a pod or template mounts them, or a StatefulSet would again. */
+export const claimDetector: Detector = {
+  kinds: ['PersistentVolumeClaim'],
+  needs: podSourceKinds,
+  prepare(world) {
+    const claims = new Map<string, string>()
+    for (const { owner, namespace, spec } of podSources(world))
+      for (const name of referencesOf(spec).claims) claims.set(placeKey(namespace, name), called(owner))
+    const prefixes = new Map<string, string>()
+    for (const set of world.list('statefulsets')) {
+      const { volumeClaimTemplates = [] } = set.spec as { volumeClaimTemplates?: { metadata?: { name?: string } }[] }
+      for (const { metadata } of volumeClaimTemplates)
+        prefixes.set(placeKey(set.metadata.namespace, `${metadata?.name ?? ''}-${set.metadata.name}`), called(set))
+    }
+    return (object) => {
+      const { name, namespace } = object.metadata
+      const ordinal = /^(.*)-\d+$/.exec(name)?.[1]
+      const by =
+        claims.get(placeKey(namespace, name)) ??
+        (ordinal === undefined ? undefined : prefixes.get(placeKey(namespace, ordinal)))
+      return by ? used(by) : customUse(world, object)
+    }
+  },
+}
+
+/** Volumes: in use while bound to a claim. */
+export const volumeDetector: Detector = {
+  kinds: ['PersistentVolume'],
+  needs: ['persistentvolumeclaims'],
+  prepare(world) {
+    const claims = new Set(world.list('persistentvolumeclaims').map(({ metadata }) => metadata.uid))
+    return ({ spec, status }) => {
+      const { claimRef } = spec as { claimRef?: { uid?: string; namespace?: string; name?: string } }
+      const { phase = 'Pending' } = (status ?? {}) as { phase?: string }
+      if (claimRef?.uid !== undefined && claims.has(claimRef.uid))
+        return used(`PersistentVolumeClaim ${claimRef.namespace}/${claimRef.name}`)
+      return phase === 'Bound' || phase === 'Pending'
+        ? used(`its phase ${phase}`)
+        : unused(`it is ${phase.toLowerCase()}`)
+    }
+  },
+}
+
+/** Attachments: dangling when their volume or node is gone. */
+export const attachmentDetector: Detector = {
+  kinds: ['VolumeAttachment.storage.k8s.io'],
+  needs: ['persistentvolumes', 'nodes'],
+  prepare(world) {
+    const volumes = new Set(world.list('persistentvolumes').map(({ metadata }) => metadata.name))
+    const nodes = new Set(world.list('nodes').map(({ metadata }) => metadata.name))
+    return ({ spec }) => {
+      const { nodeName = '', source } = spec as { nodeName?: string; source?: { persistentVolumeName?: string } }
+      const volume = source?.persistentVolumeName
+      if (!nodes.has(nodeName)) return unused(`its node ${nodeName} is gone`)
+      if (volume !== undefined && !volumes.has(volume)) return unused(`its volume ${volume} is gone`)
+      return used(`node ${nodeName}`)
+    }
+  },
+}

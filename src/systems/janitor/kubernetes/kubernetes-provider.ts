@@ -1,0 +1,230 @@
+import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
+import { kubeSubject, type Subject } from '../../../departures/subject.ts'
+import { kindKey } from '../../../kube/key.ts'
+import { apiVersionOf, parseApiVersion, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import { matches, requirementsOf } from '../../../kube/selector.ts'
+import { ignoring, StatusError } from '../../../kube/status-error.ts'
+import type { Client } from '../../../client/client.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import type { ClusterHandle } from '../../../runtime/clusters.ts'
+import { parseHttpDate } from '../http-date.ts'
+import type { OwnerSources } from '../owner.ts'
+import type { CompiledPolicy } from '../policy.ts'
+import type { Observation, ObserveRequest, Provider, ResourceRef } from '../provider.ts'
+import { InventoryError, type Resource, type Use } from '../resource.ts'
+import { ClusterSources } from './cluster-sources.ts'
+import { customReferences } from './custom-references.ts'
+import { unknownUse, type Detector, type World } from './detector.ts'
+import { detectorFor } from './detectors.ts'
+import { KubeResource } from './kube-resource.ts'
+import { wellKnown, type WellKnown } from './well-known.ts'
+
+export interface KubernetesProviderPorts {
+  /** One use of a cluster: '' is home. */
+  readonly cluster: (name: string) => ClusterHandle
+  readonly clock: Clock
+}
+
+const prefix = 'kubernetes'
+const neverMark = 'sojourn.dev/expiration-time'
+
+/** Objects of any kind in any cluster, from caches that are known to be complete. */
+export class KubernetesProvider implements Provider {
+  readonly name = prefix
+  readonly #ports: KubernetesProviderPorts
+  readonly #clusters = new Map<string, ClusterSources>()
+
+  constructor(ports: KubernetesProviderPorts) {
+    this.#ports = ports
+  }
+
+  locations({ targets }: CompiledPolicy): readonly string[] {
+    const clusters = targets.flatMap(({ kubernetes }) => (kubernetes ? clustersOf(kubernetes) : []))
+    return [...new Set(clusters)].map((cluster) => (cluster ? `${prefix}/${cluster}` : prefix))
+  }
+
+  async observe({ policy, location, signal }: ObserveRequest): Promise<Observation> {
+    const cluster = clusterOf(location)
+    const sources = this.#sources(cluster)
+    const client = connected(sources.handle)
+    const targets = policy.targets.flatMap(({ kubernetes }) =>
+      kubernetes && clustersOf(kubernetes).includes(cluster) ? [kubernetes] : [],
+    )
+    const observedAt = this.#ports.clock.now()
+    const resources: Resource[] = []
+    for (const target of targets) {
+      const look = { client, sources, target, signal }
+      for (const wanted of target.resources)
+        resources.push(...(await observeKind(await servedType(client, wanted), look)))
+    }
+    return { resources, observedAt, owners: await ownerSources({ client, sources, signal }) }
+  }
+
+  async subject({ cluster = '', apiVersion, kind, namespace, name }: ResourceRef): Promise<Subject> {
+    const client = connected(this.#sources(cluster).handle)
+    const type = await typeOf(client, { apiVersion, kind })
+    return kubeSubject(client, type, { apiVersion, kind, name, ...(namespace ? { namespace } : {}) })
+  }
+
+  async mirror({ cluster = '', apiVersion, kind, namespace, name }: ResourceRef, protect: boolean): Promise<boolean> {
+    const client = connected(this.#sources(cluster).handle)
+    const type = await typeOf(client, { apiVersion, kind })
+    const body = { metadata: { annotations: { [neverMark]: protect ? 'never' : null } } }
+    const place = { name, ...(namespace ? { namespace } : {}) }
+    return (await client.patch(type, place, { type: 'merge', body }).catch(ignoring('NotFound'))) !== undefined
+  }
+
+  async time(location: string): Promise<number | undefined> {
+    const client = connected(this.#sources(clusterOf(location)).handle)
+    const { headers } = await client.request({ method: 'GET', path: '/version' })
+    return parseHttpDate(headers.date)
+  }
+
+  close(): void {
+    for (const sources of this.#clusters.values()) sources.close()
+    this.#clusters.clear()
+  }
+
+  #sources(cluster: string): ClusterSources {
+    const existing = this.#clusters.get(cluster)
+    if (existing) return existing
+    const sources = new ClusterSources(this.#ports.cluster(cluster))
+    this.#clusters.set(cluster, sources)
+    return sources
+  }
+}
+
+interface Look {
+  readonly client: Client
+  readonly sources: ClusterSources
+  readonly target: KubernetesTarget
+  readonly signal: AbortSignal
+}
+
+async function observeKind(type: ResourceType, look: Look): Promise<readonly Resource[]> {
+  const { sources, target, signal } = look
+  const { include, exclude = [] } = target.namespaces ?? {}
+  const objects = await sources.list(type, include, signal)
+  const detect = await detectionFor(type, look)
+  const requirements = requirementsOf(target.labelSelector ?? {})
+  const options = { cluster: sources.handle.name, includeOwned: target.includeOwned ?? false, detect }
+  const apiVersion = apiVersionOf(type)
+  return objects
+    .filter(({ metadata }) => !exclude.includes(metadata.namespace ?? '') && matches(requirements, metadata.labels))
+    .map((object) => new KubeResource(named(object, apiVersion, type.kind), options))
+}
+
+/** Items of a list may come without kind and version. */
+function named(object: StoredObject, apiVersion: string, kind: string): StoredObject {
+  return object.kind && object.apiVersion ? object : { ...object, apiVersion, kind }
+}
+
+/** How objects of a type are found to be in use. What a detector cannot see leaves the use unknown, and nothing else. */
+async function detectionFor(type: ResourceType, look: Look): Promise<(object: StoredObject) => Use> {
+  const detector = detectorFor(kindKey(type))
+  if (!detector) return () => unknownUse(`nothing is known about the use of a ${type.kind}`)
+  try {
+    const detect = detector.prepare(await worldFor(detector, look))
+    return (object) => {
+      try {
+        return detect(object)
+      } catch (error) {
+        return unknownUse(`its use cannot be found out: ${(error as Error).message}`)
+      }
+    }
+  } catch (error) {
+    const because = (error as Error).message
+    return () => unknownUse(because)
+  }
+}
+
+async function worldFor({ needs }: Detector, { client, sources, target, signal }: Look): Promise<World> {
+  const lists = new Map<WellKnown, readonly StoredObject[]>()
+  const read = async (kind: WellKnown) => {
+    const type = wellKnown[kind]
+    const served = await client.discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind })
+    lists.set(kind, served ? await sources.list(type, undefined, signal) : [])
+  }
+  await Promise.all([...new Set<WellKnown>([...needs, 'customresourcedefinitions'])].map(read))
+  const custom = await customReferences(target.customReferences ?? 'Unknown', {
+    definitions: lists.get('customresourcedefinitions') ?? [],
+    list: (type) => sources.list(type, undefined, signal),
+  })
+  return {
+    list: (kind) => {
+      const objects = lists.get(kind)
+      if (!objects) throw new Error(`the detector did not say that it needs ${kind}`)
+      return objects
+    },
+    customReference: (_namespace, name) => custom(name),
+  }
+}
+
+/** Whom namespaces belong to. Not being able to read them costs owners, not resources. */
+async function ownerSources({
+  client,
+  sources,
+  signal,
+}: Pick<Look, 'client' | 'sources' | 'signal'>): Promise<OwnerSources> {
+  const read = async (kind: WellKnown) => {
+    const type = wellKnown[kind]
+    const served = await client.discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind })
+    return served ? sources.list(type, undefined, signal) : []
+  }
+  const namespaces = await read('namespaces').catch(() => [])
+  const tags = new Map(
+    namespaces.map(({ metadata }) => [metadata.name, { ...metadata.labels, ...metadata.annotations }]),
+  )
+  return { namespaceTags: (namespace) => tags.get(namespace) }
+}
+
+function clustersOf({ clusters = [] }: KubernetesTarget): readonly string[] {
+  return clusters.length > 0 ? clusters.map((name) => (name === 'home' ? '' : name)) : ['']
+}
+
+function clusterOf(location: string): string {
+  return location.slice(prefix.length + 1)
+}
+
+function connected({ client, status, name }: ClusterHandle): Client {
+  if (client && status.state === 'reachable') return client
+  const because = 'because' in status ? status.because : status.state
+  throw new InventoryError(`cluster ${name || 'home'} cannot be reached: ${because}`)
+}
+
+async function servedType(
+  client: Client,
+  { group = '', version, kind }: KubernetesTarget['resources'][number],
+): Promise<ResourceType> {
+  if (version !== undefined) return typeOf(client, { apiVersion: apiVersionOf({ group, version }), kind })
+  const find = () => client.discovery.find(group ? `${kind}.${group}` : kind)
+  const known = await discovered(find)
+  if (known && known.group === group) return known
+  client.discovery.forget()
+  const type = await discovered(find)
+  if (!type || type.group !== group) throw new InventoryError(`the cluster serves no kind ${kindKey({ group, kind })}`)
+  return type
+}
+
+async function typeOf(
+  client: Client,
+  wanted: { readonly apiVersion: string; readonly kind: string },
+): Promise<ResourceType> {
+  const type = await discovered(() => client.discovery.typeOf(wanted))
+  if (type) return type
+  client.discovery.forget()
+  const { group } = parseApiVersion(wanted.apiVersion)
+  throw new InventoryError(
+    `the cluster serves no kind ${kindKey({ group, kind: wanted.kind })} in ${wanted.apiVersion}`,
+  )
+}
+
+async function discovered<T>(find: () => Promise<T>): Promise<T> {
+  try {
+    return await find()
+  } catch (error) {
+    if (error instanceof StatusError)
+      throw new InventoryError(`the cluster does not say what it serves: ${error.message}`, { cause: error })
+    throw error
+  }
+}
