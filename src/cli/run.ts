@@ -1,6 +1,5 @@
 import { configFlags, readConfig, roles } from '../app/config.ts'
 import { createLog } from '../app/log.ts'
-import { startRun } from '../app/run.ts'
 import { UsageError, type Command } from './command.ts'
 import { findConfig } from './connect.ts'
 import { stopped } from './stopped.ts'
@@ -22,6 +21,7 @@ Examples:
     const embedded = config.only.filter((role) => role === 'api' || role === 'workloads')
     if (embedded.length > 0 && config.only.length < roles.length)
       throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
+    const { startRun } = await import('../app/run.ts')
     const running = await startRun(config, findConfig({ flags, io }), createLog(config, io))
     io.out(`sojourn running server=${running.server}\n`)
     await stopped(io.signal)

@@ -1,6 +1,5 @@
 import { configFlags, readConfig } from '../app/config.ts'
 import { createLog } from '../app/log.ts'
-import { startUp } from '../app/up.ts'
 import type { Command } from './command.ts'
 import { stopped } from './stopped.ts'
 
@@ -20,6 +19,8 @@ Examples:
   flags: configFlags,
   async run({ flags, io }) {
     const config = readConfig({ flags: flags as Record<string, string | boolean | undefined>, env: io.env })
+    // Only this command needs the whole product in memory.
+    const { startUp } = await import('../app/up.ts')
     const running = await startUp(config, createLog(config, io))
     io.out(`sojourn ready api=${running.api} proxy=${running.proxy} kubeconfig=${running.kubeconfig}\n`)
     await stopped(io.signal)
