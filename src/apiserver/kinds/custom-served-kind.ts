@@ -10,6 +10,7 @@ import { Document } from '../store/document.ts'
 import type { CustomKind } from './custom-kind.ts'
 import { isTrue, type Definition, type DefinitionVersion } from './definition.ts'
 import { plainRules } from './kind-rules.ts'
+import { looseFinalizers } from './loose-finalizers.ts'
 import { fieldValues, selectableFields } from './selectable-fields.ts'
 import type { ScalePaths, ServedKind, Subresource } from './served-kind.ts'
 
@@ -134,9 +135,12 @@ class CustomVersion {
     const { rules } = compileRules(structural)
     const options = rules ? { rules } : {}
     return {
-      validateCreate: (object) => [...validateCreate(gvk, object), ...validateCustom(structural, object, options)],
+      validateCreate: (object) => [
+        ...looseFinalizers(validateCreate(gvk, object)),
+        ...validateCustom(structural, object, options),
+      ],
       validateUpdate: (object, old) => [
-        ...validateUpdate(gvk, object, old),
+        ...looseFinalizers(validateUpdate(gvk, object, old)),
         ...validateCustom(structural, object, { ...options, old }),
       ],
     }

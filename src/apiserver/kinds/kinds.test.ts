@@ -263,7 +263,8 @@ describe('custom kinds', () => {
   describe('when their CRD is deleted', () => {
     let upkeep: Upkeep
     beforeEach(async () => {
-      upkeep = new Upkeep({ ...world, onError: (error) => expect(error).toBe(undefined) })
+      const { store, objects, kinds, clock } = world
+      upkeep = new Upkeep({ store, objects, kinds, clock, onError: (error) => expect(error).toBe(undefined) })
       await world.create(definitions, definition())
       await world.create(widgets, widget('a'))
       await world.create(widgets, { ...widget('b'), metadata: { name: 'b', finalizers: ['x.dev/hold'] } })

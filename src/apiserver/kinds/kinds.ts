@@ -10,6 +10,8 @@ import { customKinds } from './custom-served-kind.ts'
 import { definitionResource, type Definition } from './definition.ts'
 import { definitionRules } from './definition-rules.ts'
 import { allNames } from './establish-definition.ts'
+import type { KindRules } from './kind-rules.ts'
+import { looseFinalizers } from './loose-finalizers.ts'
 import type { ServedKind } from './served-kind.ts'
 
 interface Defined {
@@ -36,7 +38,7 @@ export class Kinds {
     })
     this.#builtin = builtinKinds().map((kind) => {
       const served = builtinServedKind(kind)
-      return served.resource === definitionResource ? { ...served, rules: { ...served.rules, ...rules } } : served
+      return served.resource === definitionResource ? definitionKind(served, rules) : served
     })
     this.#index()
   }
@@ -138,6 +140,16 @@ export class Kinds {
         ),
       ),
     )
+  }
+}
+
+/** The kind of CRDs, which the kinds themselves follow from. */
+function definitionKind(served: ServedKind, rules: Partial<KindRules>): ServedKind {
+  return {
+    ...served,
+    rules: { ...served.rules, ...rules },
+    validateCreate: (object) => looseFinalizers(served.validateCreate(object)),
+    validateUpdate: (object, old) => looseFinalizers(served.validateUpdate(object, old)),
   }
 }
 

@@ -4,8 +4,9 @@ import type { KindRules } from './kind-rules.ts'
 interface PodSpec {
   readonly nodeName?: string
   readonly terminationGracePeriodSeconds?: number
-  readonly containers?: readonly Container[]
-  readonly initContainers?: readonly Container[]
+  /** Null when none were sent, as Go writes it. */
+  readonly containers?: readonly Container[] | null
+  readonly initContainers?: readonly Container[] | null
 }
 
 interface Container {
@@ -29,8 +30,8 @@ export const podRules: Partial<KindRules> = {
 }
 
 /** How well a pod's needs are known: the class the kubelet evicts by. */
-export function qosClass({ containers = [], initContainers = [] }: PodSpec): 'Guaranteed' | 'Burstable' | 'BestEffort' {
-  const all = [...containers, ...initContainers].map(({ resources = {} }) => resources)
+export function qosClass({ containers, initContainers }: PodSpec): 'Guaranteed' | 'Burstable' | 'BestEffort' {
+  const all = [...(containers ?? []), ...(initContainers ?? [])].map(({ resources = {} }) => resources)
   const says = all.some(({ requests = {}, limits = {} }) => counts(requests) || counts(limits))
   if (!says) return 'BestEffort'
   const isExact = all.every(({ requests = {}, limits = {} }) =>

@@ -10,7 +10,7 @@ export function validateDefinition(definition: Definition, old?: Definition): re
 
 function* faults({ metadata, ...definition }: Definition): Generator<FieldError> {
   const spec: Partial<DefinitionSpec> = definition.spec
-  const { group = '', names, scope, versions = [], conversion } = spec
+  const { group = '', names, scope, conversion } = spec
   const name = `${names?.plural ?? ''}.${group}`
   if (metadata.name !== name)
     yield invalidValue('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group')
@@ -30,7 +30,8 @@ function* faults({ metadata, ...definition }: Definition): Generator<FieldError>
       true,
       'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
     )
-  yield* versionsFaults(versions)
+  // A list that was not sent is null, as Go writes it.
+  yield* versionsFaults(spec.versions ?? [])
 }
 
 function* nameFaults({
