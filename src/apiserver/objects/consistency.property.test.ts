@@ -138,7 +138,7 @@ class Run {
       if (type === 'DELETED') state.delete(name)
       else state.set(name, labels?.['l'] ?? '')
     }
-    expect(new Map([...state].sort())).toEqual(new Map([...this.#matching(this.#model.current, label)].sort()))
+    expect(state).toEqual(this.#matching(this.#model.current, label))
   }
 
   #matching(state: ReadonlyMap<string, string>, label: string): Map<string, string> {
