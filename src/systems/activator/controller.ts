@@ -251,7 +251,7 @@ export class Activator implements PeerService {
     const now = this.#ports.clock.now()
     for (const service of this.#book.all()) {
       if (lost) this.#usage.note(service.id, now, now)
-      this.#serviceController.enqueue(serviceKey(service.id), 'resync')
+      this.#serviceController.enqueue(serviceKey(service.id), 'initial')
       this.#enqueueWorkloads(service.wishes.workloads)
     }
   }

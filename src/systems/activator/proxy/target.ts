@@ -105,6 +105,8 @@ export class Target {
     else if (state.is === 'draining') for (const endpoint of this.endpoints) endpoint.closeIdle()
     else this.#replaceEndpoints([])
     if (state.is === 'refusing') {
+      // Those who wait already have their own deadline; only a plain no reaches them before it.
+      if (state.because === 'backoff') return
       for (const waiter of this.waiters) waiter.refuse(state.because, state.retryAfterSeconds)
     } else {
       this.#wokenAt = -Infinity

@@ -1,0 +1,338 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { StatusError } from '../../kube/status-error.ts'
+import type { Transport } from '../../kube/transport.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
+import { eventually, rawClient, roundTrip } from './proxy/testing.ts'
+import { deployments, endpointSlices, services } from './resource-types.ts'
+
+const namespace = 'default'
+let server: TestServer
+let clock: ReturnType<typeof fastClock>
+let cluster: FakeCluster
+
+beforeEach(async () => {
+  clock = fastClock(20)
+  server = await startTestServer({ clock: clock as never })
+  cluster = await startFakeCluster(server.transport)
+})
+
+afterEach(async () => {
+  await cluster[Symbol.asyncDispose]()
+  await server.close()
+})
+
+const ask = (port: number, host: string) =>
+  roundTrip(port, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+const replicasOf = async (name: string) => ((await cluster.deployment(name)).spec as { replicas: number }).replicas
+const known = (host: string, port: number) => async () => !(await ask(port, host)).includes('404')
+const until = async (condition: () => Promise<boolean>) => {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+
+describe('the activator', () => {
+  it('wakes a workload for a request and puts it to sleep when nobody comes', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '5' })
+    await until(known('web.test', it.port))
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    await until(async () => (await replicasOf('web')) === 0)
+    expect(cluster.history.get('web')).toEqual([0, 1, 0])
+    expect(it.events.map(({ reason }) => reason)).toEqual(['Woken', 'Slept'])
+    const { labels, annotations } = (await cluster.deployment('web')).metadata
+    expect(labels).toMatchObject({ proxless: 'true' })
+    expect(annotations).toMatchObject({
+      'sojourn.dev/former-replicas': '1',
+      'proxless/last-used': expect.stringMatching(/^20/) as string,
+    })
+    expect(await ask(it.port, 'web.test')).toMatch(/200 OK[^]*X-Cold-Start/)
+  })
+
+  it('wakes once however many come at once', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web')
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    const answers = await Promise.all(Array.from({ length: 200 }, () => ask(it.port, 'web.test')))
+    for (const answer of answers) expect(answer).toContain('200 OK')
+    expect(cluster.history.get('web')).toEqual([0, 1])
+  })
+
+  it('restores the former count', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 3)
+    await until(async () => (await replicasOf('web')) === 0)
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    expect(cluster.history.get('web')).toEqual([3, 0, 3])
+  })
+
+  it('keeps awake what has a request in flight, and what has a tunnel', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster[Symbol.asyncDispose]()
+    let finish = () => {}
+    cluster = await startFakeCluster(server.transport, {
+      answer: (_, response) => {
+        response.write('begun')
+        finish = () => response.end('done')
+      },
+    })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2' })
+    await eventually(() => it.activator.rows().length === 1)
+    using client = rawClient(it.port)
+    client.send('GET / HTTP/1.1\r\nHost: web.test\r\n\r\n')
+    await client.until((text) => text.includes('begun'))
+    const startedAt = clock.now()
+    await eventually(() => clock.now() > startedAt + 10_000)
+    expect(await replicasOf('web')).toBe(1)
+    finish()
+    await client.until((text) => text.includes('done'))
+    await until(async () => (await replicasOf('web')) === 0)
+  })
+
+  it('answers 404 for a Service that is not annotated, and after the annotation is gone', async () => {
+    await using it = await startReplica(server.transport, { clock, companionPort: 7080 })
+    await cluster.addApp('web')
+    await eventually(() => it.activator.rows().length === 1)
+    await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === 'true')
+    await until(() =>
+      cluster.service('web-proxless').then(
+        () => true,
+        () => false,
+      ),
+    )
+    await cluster.client.patch(
+      services,
+      { namespace, name: 'web' },
+      { type: 'merge', body: { metadata: { annotations: { 'proxless/deployment': null } } } },
+    )
+    await eventually(() => it.activator.rows().length === 0)
+    expect(await ask(it.port, 'web.test')).toContain('404')
+    await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === undefined)
+    await until(() =>
+      cluster.service('web-proxless').then(
+        () => false,
+        () => true,
+      ),
+    )
+  })
+
+  it('makes a companion with our own endpoints, and never touches one that is a user’s', async () => {
+    const mine = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'own-proxless', namespace },
+      spec: { ports: [{ port: 1 }] },
+    }
+    await cluster.client.create(services, mine)
+    const peers = { ...(await import('./peers.ts')).alone(['10.0.0.9']) }
+    await using it = await startReplica(server.transport, { clock, companionPort: 7080, peers })
+    await cluster.addApp('web')
+    await cluster.addApp('own')
+    await until(() =>
+      cluster.client.get(endpointSlices, { namespace, name: 'web-proxless' }).then(
+        () => true,
+        () => false,
+      ),
+    )
+    const companion = await cluster.service('web-proxless')
+    expect(companion.spec).toMatchObject({ ports: [{ name: 'http', port: 80, targetPort: 7080 }] })
+    expect(companion.spec).not.toHaveProperty('externalName')
+    expect(companion.metadata.ownerReferences).toMatchObject([{ kind: 'Service', name: 'web' }])
+    const slice = await cluster.client.get<StoredSlice>(endpointSlices, { namespace, name: 'web-proxless' })
+    expect(slice).toMatchObject({ endpoints: [{ addresses: ['10.0.0.9'] }], ports: [{ name: 'http', port: 7080 }] })
+    await eventually(() => it.activator.rows().length === 2)
+    await cluster.client.patch(
+      services,
+      { namespace, name: 'own' },
+      { type: 'merge', body: { metadata: { annotations: { 'proxless/deployment': null } } } },
+    )
+    await eventually(() => it.activator.rows().length === 1)
+    expect((await cluster.service('own-proxless')).spec).toMatchObject({ ports: [{ port: 1 }] })
+  })
+
+  it('gives a domain to the older Service, says so to the other, and hands it over', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('first', { 'proxless/domains': 'shared.test' })
+    await until(known('shared.test', it.port))
+    await clock.breathe()
+    await cluster.addApp('second', { 'proxless/domains': 'shared.test,second.test' })
+    await until(known('second.test', it.port))
+    const conditionOf = async (name: string) =>
+      ((await cluster.service(name)).status as { conditions?: { type: string; status: string; message: string }[] })
+        ?.conditions?.[0]
+    await until(
+      async () => (await conditionOf('second')) !== undefined || (await conditionOf('first'))?.status === 'False',
+    )
+    const loser = (await conditionOf('second'))?.status === 'False' ? 'second' : 'first'
+    expect((await conditionOf(loser))?.message).toContain('shared.test')
+    expect(it.events.some(({ about, reason }) => about === loser && reason === 'InvalidAnnotation')).toBe(true)
+    const winner = loser === 'second' ? 'first' : 'second'
+    await cluster.client.patch(
+      services,
+      { namespace, name: winner },
+      { type: 'merge', body: { metadata: { annotations: { 'proxless/deployment': null } } } },
+    )
+    await until(async () => (await conditionOf(loser))?.status === 'True')
+    expect(await ask(it.port, 'shared.test')).toContain('200 OK')
+  })
+
+  it('names a bad annotation in event and condition, and serves all the same', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': 'soon' })
+    await until(known('web.test', it.port))
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    await eventually(() => it.events.some(({ message }) => message.startsWith('proxless/ttl-seconds')))
+  })
+
+  it('refuses those who wait for a Deployment that is not there, and picks it up when it comes', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/deployment': 'later' })
+    await eventually(() => it.activator.rows().length === 1)
+    await until(async () => (await ask(it.port, 'web.test')).includes('target-gone'))
+    await cluster.addDeployment('later', 0)
+    await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
+    expect(cluster.history.get('later')).toEqual([0, 1])
+  })
+
+  it('leaves alone what someone scaled by hand, for its time', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '3' })
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    const scaledAt = clock.now()
+    await cluster.client.patch(
+      deployments,
+      { namespace, name: 'web' },
+      { type: 'merge', body: { spec: { replicas: 5 } } },
+    )
+    await until(async () => (await replicasOf('web')) === 0)
+    expect(clock.now() - scaledAt).toBeGreaterThanOrEqual(3000)
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    expect(cluster.history.get('web')).toEqual([0, 5, 0, 5])
+  })
+
+  it('never sleeps what has a minimum, and raises it there', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '1', 'sojourn.dev/min-replicas': '2' })
+    await until(async () => (await replicasOf('web')) === 2)
+    const at = clock.now()
+    await eventually(() => clock.now() > at + 5000)
+    expect(await replicasOf('web')).toBe(2)
+    expect(it.events.map(({ reason }) => reason)).toEqual(['Woken'])
+  })
+
+  it('wakes together what belongs together', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('db', { 'proxless/deployment': 'db' })
+    await cluster.addApp('web', { 'sojourn.dev/wake-with': 'Deployment/db' })
+    await eventually(() => it.activator.rows().length === 2)
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    await until(async () => (await replicasOf('db')) === 1)
+  })
+
+  it('decides and scales nothing in a dry run', async () => {
+    await using it = await startReplica(server.transport, { clock, dryRun: true })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '1' }, 1)
+    await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
+    const at = clock.now()
+    await eventually(() => clock.now() > at + 5000)
+    expect(await replicasOf('web')).toBe(1)
+    expect((await cluster.deployment('web')).metadata.labels?.['proxless']).toBeUndefined()
+  })
+})
+
+interface StoredSlice {
+  readonly endpoints: unknown
+}
+
+describe('when the API misbehaves', () => {
+  /** A transport whose requests can be made to fail. */
+  function breakable(inner: Transport) {
+    let failure: ((path: string, method: string) => Error | undefined) | undefined
+    const transport: Transport = (request) => {
+      const error = failure?.(request.path, request.method)
+      return error ? Promise.reject(error) : inner(request)
+    }
+    return { transport, break: (fail: typeof failure) => (failure = fail) }
+  }
+
+  it('serves the warm, sleeps nothing, and wakes when it is back', async () => {
+    const api = breakable(server.transport)
+    await using it = await startReplica(api.transport, { clock })
+    await cluster.addApp('warm', { 'proxless/ttl-seconds': '2' }, 1)
+    await cluster.addApp('cold', { 'proxless/ttl-seconds': '1000' })
+    await until(async () => (await ask(it.port, 'warm.test')).includes('200 OK'))
+    api.break(() => new StatusError('ServiceUnavailable', 'down'))
+    const at = clock.now()
+    const waiting = ask(it.port, 'cold.test')
+    while (clock.now() < at + 8000) expect(await ask(it.port, 'warm.test')).toContain('200 OK')
+    const idleFrom = clock.now()
+    await eventually(() => clock.now() > idleFrom + 6000)
+    expect(await replicasOf('warm')).toBe(1)
+    api.break(undefined)
+    expect(await waiting).toContain('200 OK')
+  })
+
+  it('tells those who wait at once when scaling is denied, and does not hammer', async () => {
+    const api = breakable(server.transport)
+    let attempts = 0
+    await using it = await startReplica(api.transport, { clock })
+    await cluster.addApp('web')
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    api.break((path) => {
+      if (!path.endsWith('/scale')) return undefined
+      attempts++
+      return new StatusError('Forbidden', 'quota')
+    })
+    const answers = await Promise.all(Array.from({ length: 20 }, () => ask(it.port, 'web.test')))
+    for (const answer of answers) expect(answer).toMatch(/503[^]*wake-denied[^]*Retry-After/)
+    expect(attempts).toBeLessThan(4)
+    expect(it.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'WakeDenied' }))
+    api.break(undefined)
+    await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
+  })
+
+  it('backs off from what never becomes ready', async () => {
+    await cluster[Symbol.asyncDispose]()
+    cluster = await startFakeCluster(server.transport, { ready: () => false })
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/readiness-timeout-seconds': '2', 'proxless/ttl-seconds': '3' })
+    await eventually(() => it.activator.rows().length === 1)
+    expect(await ask(it.port, 'web.test')).toMatch(/504[^]*Retry-After/)
+    using second = rawClient(it.port)
+    second.send('GET / HTTP/1.1\r\nHost: web.test\r\n\r\n')
+    await second.until((text) => text.includes('HTTP/1.1'))
+    await eventually(() => it.events.some(({ reason }) => reason === 'NotReadyInTime') || second.text.includes('504'))
+    await until(async () => (await replicasOf('web')) === 0)
+  })
+})
+
+describe('after a restart', () => {
+  it('does not sleep before its time unless idleness was written down', async () => {
+    await cluster.addApp('fresh', { 'proxless/ttl-seconds': '40' }, 1)
+    await cluster.addApp('stale', { 'proxless/ttl-seconds': '40' }, 1)
+    const longAgo = new Date(clock.now() - 3_600_000).toISOString()
+    await cluster.client.patch(
+      deployments,
+      { namespace, name: 'stale' },
+      { type: 'merge', body: { metadata: { annotations: { 'proxless/last-used': longAgo } } } },
+    )
+    const startedAt = clock.now()
+    await using it = await startReplica(server.transport, { clock })
+    await until(async () => (await replicasOf('stale')) === 0)
+    expect(clock.now() - startedAt).toBeLessThan(40_000)
+    expect(await replicasOf('fresh')).toBe(1)
+    await until(async () => (await replicasOf('fresh')) === 0)
+    expect(clock.now() - startedAt).toBeGreaterThanOrEqual(40_000)
+    expect(it.events.filter(({ reason }) => reason === 'Slept')).toHaveLength(2)
+  })
+
+  it('writes down what was last used when it stops', async () => {
+    const it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '1000' })
+    await until(known('web.test', it.port))
+    const askedAt = clock.now()
+    await ask(it.port, 'web.test')
+    await it.stop()
+    const written = (await cluster.deployment('web')).metadata.annotations?.['proxless/last-used'] ?? ''
+    expect(Date.parse(written)).toBeGreaterThanOrEqual(Math.floor(askedAt / 1000) * 1000)
+  })
+})

@@ -1,0 +1,209 @@
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Client } from '../../client/client.ts'
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { Transport } from '../../kube/transport.ts'
+import { systemClock, type Clock } from '../../runtime/clock.ts'
+import type { EventNote } from '../../runtime/event-recorder.ts'
+import { Informers } from '../../runtime/informers.ts'
+import { silentLogger } from '../../runtime/log.ts'
+import { Metrics } from '../../runtime/metrics.ts'
+import { Activator, type ActivatorOptions } from './controller.ts'
+import { alone, type Peers } from './peers.ts'
+import { InlineDataPlane } from './proxy/inline-data-plane.ts'
+import { deployments, endpointSlices, services } from './resource-types.ts'
+
+/** A clock on which everything happens this many times as fast, so that minutes pass in seconds. */
+export function fastClock(times: number, startAt = systemClock.now()): Clock {
+  const began = systemClock.monotonic()
+  const elapsed = () => (systemClock.monotonic() - began) * times
+  return {
+    now: () => startAt + elapsed(),
+    monotonic: elapsed,
+    after: (delayMs, callback) => systemClock.after(delayMs / times, callback),
+    breathe: () => systemClock.breathe(),
+  }
+}
+
+export interface Replica extends AsyncDisposable {
+  readonly activator: Activator
+  readonly port: number
+  readonly metrics: Metrics
+  readonly events: readonly (EventNote & { readonly about: string })[]
+  stop(): Promise<void>
+}
+
+/** One replica of the activator on a cluster, its proxy in this thread. */
+export async function startReplica(
+  transport: Transport,
+  { clock, peers = alone(), ...options }: ActivatorOptions & { readonly clock: Clock; readonly peers?: Peers },
+): Promise<Replica> {
+  const client = new Client(transport)
+  const metrics = new Metrics()
+  const informers = new Informers({ clock, metrics })
+  const events: (EventNote & { about: string })[] = []
+  const record = (about: KubeObject | { readonly name: string }, note: EventNote) => {
+    events.push({
+      ...note,
+      about: 'metadata' in about ? ((about as KubeObject).metadata.name ?? '') : (about as { name: string }).name,
+    })
+  }
+  const activator = new Activator(
+    {
+      client,
+      informers,
+      clock,
+      log: silentLogger,
+      metrics,
+      events: { record },
+      peers,
+      openPlane: (onWake) => new InlineDataPlane({ clock, wake: onWake, random: () => 0.5 }),
+    },
+    options,
+  )
+  const control = new AbortController()
+  const running = activator.start(control.signal)
+  const port = await activator.plane.listen({ host: '127.0.0.1', port: 0 })
+  const stop = async () => {
+    control.abort()
+    await running
+    await activator.plane.close()
+    informers.close()
+  }
+  return { activator, port, metrics, events, stop, [Symbol.asyncDispose]: stop }
+}
+
+export interface FakeCluster extends AsyncDisposable {
+  readonly client: Client
+  /** Replicas each Deployment was set to, in order, as its watch told. */
+  readonly history: Map<string, number[]>
+  /** Pods started and stopped so far. */
+  readonly starts: number
+  addApp(name: string, annotations?: Record<string, string>, replicas?: number): Promise<void>
+  addDeployment(name: string, replicas: number): Promise<void>
+  deployment(name: string): Promise<StoredObject>
+  service(name: string): Promise<StoredObject>
+}
+
+export interface FakeClusterOptions {
+  /** Whether pods become ready. Defaults to true. */
+  readonly ready?: () => boolean
+  /** What a pod answers with. Defaults to 200 and its name. */
+  readonly answer?: http.RequestListener
+}
+
+const namespace = 'default'
+
+/** Plays Deployment controller and kubelet with real servers: replicas become listening ports and ready endpoints. */
+export async function startFakeCluster(transport: Transport, options: FakeClusterOptions = {}): Promise<FakeCluster> {
+  const client = new Client(transport, { fieldManager: 'fake-cluster' })
+  const history = new Map<string, number[]>()
+  const pods = new Map<string, http.Server>()
+  /** The Service a Deployment serves, where it is not of its name. */
+  const serviceOf = new Map<string, string>()
+  const control = new AbortController()
+  let starts = 0
+  const { ready = () => true, answer = (_: unknown, response: http.ServerResponse) => void response.end('hello') } =
+    options
+
+  const follow = async () => {
+    const { metadata, items } = await client.list(deployments, { namespace })
+    for (const item of items) await settle(item)
+    try {
+      for await (const { object } of client.watch(deployments, {
+        namespace,
+        resourceVersion: metadata.resourceVersion,
+        signal: control.signal,
+      })) {
+        await settle(object)
+      }
+    } catch (error) {
+      if (!control.signal.aborted) throw error
+    }
+  }
+  const settle = async (deployment: StoredObject) => {
+    const { name } = deployment.metadata
+    const { replicas = 1 } = deployment.spec as { replicas?: number }
+    const past = history.get(name) ?? []
+    if (past.at(-1) === replicas) return
+    history.set(name, [...past, replicas])
+    if (replicas > 0 && !pods.has(name) && ready()) await start(name)
+    if (replicas === 0) await stop(name)
+  }
+  const start = async (name: string) => {
+    starts++
+    const server = http.createServer({ keepAliveTimeout: 60_000 }, answer)
+    pods.set(name, server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    await setEndpoints(name, (server.address() as AddressInfo).port)
+  }
+  const stop = async (name: string) => {
+    const server = pods.get(name)
+    pods.delete(name)
+    await setEndpoints(name, undefined)
+    server?.closeIdleConnections()
+    server?.close()
+  }
+  const setEndpoints = async (name: string, port: number | undefined) => {
+    const endpoints = port === undefined ? [] : [{ addresses: ['127.0.0.1'], conditions: { ready: true } }]
+    const body = { endpoints, ports: [{ name: 'http', port: port ?? 1, protocol: 'TCP' }] }
+    const place = { namespace, name: `${serviceOf.get(name) ?? name}-1` }
+    await client.patch(endpointSlices, place, { type: 'merge', body }).catch(ignoring('NotFound'))
+  }
+
+  const cluster: FakeCluster = {
+    client,
+    history,
+    get starts() {
+      return starts
+    },
+    async addApp(name, annotations = {}, replicas = 0) {
+      const meta = { name, namespace }
+      const served = annotations['proxless/deployment'] ?? name
+      serviceOf.set(served, name)
+      await client.create(endpointSlices, {
+        apiVersion: 'discovery.k8s.io/v1',
+        kind: 'EndpointSlice',
+        metadata: { name: `${name}-1`, namespace, labels: { 'kubernetes.io/service-name': name } },
+        addressType: 'IPv4',
+        endpoints: [],
+        ports: [],
+      })
+      await client.create(services, {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: {
+          ...meta,
+          annotations: { 'proxless/deployment': name, 'proxless/domains': `${name}.test`, ...annotations },
+        },
+        spec: { selector: { app: name }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
+      })
+      if (served === name) await cluster.addDeployment(name, replicas)
+    },
+    async addDeployment(name, replicas) {
+      await client.create(deployments, {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name, namespace },
+        spec: {
+          replicas,
+          selector: { matchLabels: { app: name } },
+          template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'app', image: 'app' }] } },
+        },
+      })
+    },
+    deployment: (name) => client.get(deployments, { namespace, name }),
+    service: (name) => client.get(services, { namespace, name }),
+    async [Symbol.asyncDispose]() {
+      control.abort()
+      await following.catch(() => {})
+      for (const server of pods.values()) {
+        server.closeAllConnections()
+        server.close()
+      }
+    },
+  }
+  const following = follow()
+  return cluster
+}
