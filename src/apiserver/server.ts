@@ -6,6 +6,7 @@ import type { Verdict } from './auth/rbac.ts'
 import { createCore, type Core } from './core.ts'
 import { Discovery } from './discovery/discovery.ts'
 import { OpenApi } from './discovery/open-api.ts'
+import { openApiV2 } from './discovery/open-api-v2.ts'
 import { openApiDocument } from './schema/openapi/open-api.ts'
 import { Edge } from './http/edge.ts'
 import { healthPaths, isPublicPath } from './http/health.ts'
@@ -107,7 +108,7 @@ function createEdge(options: ApiServerOptions, core: Core, isReady: () => boolea
     columnsOf: (type, subresource) => tables.columnsOf(type, subresource),
     authorize: (user, access) => core.authorize(user, access),
     handlers: new Map([...special, ...handlers]),
-    paths: [healthPaths(isReady), discovery.serve, openApi.serve, issuerPaths(serviceAccounts)],
+    paths: [healthPaths(isReady), discovery.serve, openApi.serve, openApiV2, issuerPaths(serviceAccounts)],
     onInternalError: (error, { method, path }) => onError?.(error, { method, path }),
   })
 }
