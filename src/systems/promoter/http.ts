@@ -1,3 +1,4 @@
+import { Agent as PlainAgent, request as httpRequest } from 'node:http'
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https'
 
 /** A request to somebody else's server, as a value. */
@@ -23,9 +24,10 @@ export interface HttpResponse {
 /** Carries a request out; rejects when there is no whole answer. Redirects are answers. */
 export type Http = (request: HttpRequest) => Promise<HttpResponse>
 
-/** HTTPS over kept-alive connections, one pool per set of trusted certificates. */
-export function networkHttp(): { readonly http: Http; close(): void } {
+/** HTTP and HTTPS over kept-alive connections, one pool per set of trusted certificates. */
+export function networkHttp(): { readonly http: Http; readonly close: () => void } {
   const agents = new Map<string, Agent>()
+  const plain = new PlainAgent({ keepAlive: true, maxSockets: 16 })
   const agentFor = (ca: string | undefined) => {
     const key = ca ?? ''
     const agent = agents.get(key) ?? new Agent({ keepAlive: true, maxSockets: 16, ...(ca ? { ca } : {}) })
@@ -33,8 +35,9 @@ export function networkHttp(): { readonly http: Http; close(): void } {
     return agent
   }
   return {
-    http: (request) => send(request, agentFor(request.ca)),
+    http: (request) => send(request, request.url.startsWith('https:') ? agentFor(request.ca) : plain),
     close: () => {
+      plain.destroy()
       for (const agent of agents.values()) agent.destroy()
       agents.clear()
     },
@@ -44,10 +47,13 @@ export function networkHttp(): { readonly http: Http; close(): void } {
 const idleMs = 30_000
 const defaultMaxBytes = 16 * 1024 * 1024
 
-function send({ method, url, headers, body, signal, maxBytes }: HttpRequest, agent: Agent): Promise<HttpResponse> {
+function send(
+  { method, url, headers, body, signal, maxBytes }: HttpRequest,
+  agent: Agent | PlainAgent,
+): Promise<HttpResponse> {
   return new Promise((resolve, reject) => {
     const target = new URL(url)
-    if (target.protocol !== 'https:') return reject(new Error(`${target.host} is not addressed over HTTPS`))
+    const open = target.protocol === 'https:' ? httpsRequest : httpRequest
     const options: RequestOptions = {
       method,
       agent,
@@ -55,7 +61,7 @@ function send({ method, url, headers, body, signal, maxBytes }: HttpRequest, age
       headers: { ...headers, ...(body ? { 'content-length': String(body.byteLength) } : {}) },
       ...(signal ? { signal } : {}),
     }
-    const outgoing = httpsRequest(target, options, (incoming) => {
+    const outgoing = open(target, options, (incoming) => {
       const chunks: Buffer[] = []
       let size = 0
       incoming.on('data', (chunk: Buffer) => {

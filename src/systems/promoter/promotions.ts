@@ -24,6 +24,7 @@ export function newPromotion(draft: Draft, environment: EnvironmentPlan, want: W
   })
   const from = new Set(targetsOf(draft, environment).map(({ revision }) => revision))
   const [fromRevision] = from
+  const [last] = state?.history ?? []
   return {
     id,
     runSequence: sequence,
@@ -33,6 +34,7 @@ export function newPromotion(draft: Draft, environment: EnvironmentPlan, want: W
     ...(from.size === 1 && fromRevision ? { fromRevision } : {}),
     strategyHash,
     ...(plan ? { strategy: plan.strategy } : {}),
+    ...(last?.phase === 'Superseded' && last.pullRequest ? { replaces: last.pullRequest } : {}),
     phase: 'Gated',
     because: 'GatesOpen',
     phaseAt: formatTime(now),

@@ -6,7 +6,14 @@ import type { Effect } from './effects.ts'
 
 /** What an effect came to. */
 export type EffectResult =
-  | { readonly result: 'pushed'; readonly baseSHA: string; readonly headSHA: string; readonly value: string }
+  /** `branch` only where another one than intended was taken over. */
+  | {
+      readonly result: 'pushed'
+      readonly baseSHA: string
+      readonly headSHA: string
+      readonly value: string
+      readonly branch?: string
+    }
   /** The base branch holds the value: there is nothing to change. */
   | {
       readonly result: 'applied'
@@ -54,6 +61,7 @@ function apply(
   switch (result.result) {
     case 'pushed':
       Object.assign(promotion, { baseSHA: result.baseSHA, headSHA: result.headSHA, value: result.value, attempt: 0 })
+      if (result.branch) promotion.branch = result.branch
       return enter(promotion, 'Pushed', 'BranchPushed', now)
     case 'applied':
       Object.assign(promotion, { baseSHA: result.baseSHA, ...(result.headSHA ? { headSHA: result.headSHA } : {}) })

@@ -8,16 +8,20 @@ export interface ForgeApiOptions {
   readonly headers: Readonly<Record<string, string>>
   readonly ca?: string | undefined
   readonly signal?: AbortSignal | undefined
+  /** Answers by address, so that the forge can say "as before" at no cost. */
+  readonly known?: KnownAnswers | undefined
 }
+
+export type KnownAnswers = Map<string, { readonly etag: string; readonly value: unknown }>
 
 /** JSON requests to one forge; refusals become Trouble that says whether trying again can help. */
 export class ForgeApi {
   readonly #options: ForgeApiOptions
-  /** Answers by address, so that the forge can say "as before" at no cost. */
-  readonly #known = new Map<string, { readonly etag: string; readonly value: unknown }>()
+  readonly #known: KnownAnswers
 
   constructor(options: ForgeApiOptions) {
     this.#options = options
+    this.#known = options.known ?? new Map()
   }
 
   async get<T>(path: string): Promise<T> {
@@ -26,8 +30,15 @@ export class ForgeApi {
     if (response.status === 304 && known) return known.value as T
     const value = this.#read<T>(response, path)
     const { etag } = response.headers
-    if (etag) this.#known.set(path, { etag, value })
+    if (etag) this.#remember(path, { etag, value })
     return value
+  }
+
+  #remember(path: string, answer: { readonly etag: string; readonly value: unknown }): void {
+    this.#known.delete(path)
+    this.#known.set(path, answer)
+    const [oldest] = this.#known.keys()
+    if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest)
   }
 
   /** Every item of a paged list: `next` says where a page's successor is. */
@@ -107,6 +118,7 @@ export function query(path: string, parameters: Readonly<Record<string, string |
 }
 
 const maxPages = 200
+const maxKnown = 2000
 
 function parse(body: Buffer): unknown {
   try {

@@ -3,7 +3,7 @@ import type { Http } from '../http.ts'
 import { azureDevops } from './azure-devops.ts'
 import { bitbucketCloud } from './bitbucket-cloud.ts'
 import { bitbucketServer } from './bitbucket-server.ts'
-import { ForgeApi } from './forge-api.ts'
+import { ForgeApi, type KnownAnswers } from './forge-api.ts'
 import type { Forge } from './forge.ts'
 import { gitea } from './gitea.ts'
 import { github } from './github.ts'
@@ -15,13 +15,14 @@ export interface ForgeAccess {
   readonly token: string
   readonly ca?: string | undefined
   readonly signal?: AbortSignal | undefined
+  readonly known?: KnownAnswers | undefined
 }
 
 /** The forge of a repository, behind one face. */
 export function openForge(type: ForgeType, address: RepositoryAddress, access: ForgeAccess): Forge {
-  const { http, token, ca, signal } = access
+  const { http, token, ca, signal, known } = access
   const { open, headers } = dialects[type]
-  return open(new ForgeApi({ http, base: address.apiURL, headers: headers(token), ca, signal }), address)
+  return open(new ForgeApi({ http, base: address.apiURL, headers: headers(token), ca, signal, known }), address)
 }
 
 interface Dialect {

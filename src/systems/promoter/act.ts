@@ -1,0 +1,105 @@
+import type { Pipeline } from '../../apis/pipeline.ts'
+import type { Effect } from './effects.ts'
+import { sentenceOf, type Because } from './because.ts'
+import { planOf, type EnvironmentPlan } from './plan.ts'
+import { openRepository, type AccessPorts } from './repository-access.ts'
+import type { EffectResult } from './results.ts'
+import { commitToBase } from './strategies/commit.ts'
+import { notify, type NotificationPorts } from './strategies/notification.ts'
+import { poll, propose, push, withdraw, type PullRequestWork } from './strategies/pull-request.ts'
+import { call } from './strategies/webhook.ts'
+import { troubleOf } from './trouble.ts'
+import { wordsOf, type Words } from './wording.ts'
+
+export interface ActPorts extends AccessPorts, Omit<NotificationPorts, 'http'> {
+  /** What is written at the marker for a revision; throws Trouble when it cannot be computed. */
+  readonly valueOf: (expression: string, revision: string) => string
+}
+
+/** Carries one recorded effect out. Never throws: what went wrong is a result too. */
+export async function perform(
+  effect: Effect,
+  pipeline: Pipeline,
+  given: { readonly ports: ActPorts; readonly signal: AbortSignal },
+): Promise<EffectResult> {
+  try {
+    return await carryOut(effect, pipeline, given)
+  } catch (error) {
+    const trouble = troubleOf(error)
+    const { retryAt } = trouble
+    return { result: 'failed', error: trouble.toRecord(), ...(retryAt === undefined ? {} : { retryAt }) }
+  }
+}
+
+async function carryOut(
+  effect: Effect,
+  pipeline: Pipeline,
+  given: { readonly ports: ActPorts; readonly signal: AbortSignal },
+): Promise<EffectResult> {
+  const { ports, signal } = given
+  const { promotion } = effect
+  const words = worded(effect, pipeline, ports)
+  switch (effect.do) {
+    case 'notify':
+      return notify(pipeline, words, { ports, signal })
+    case 'call': {
+      const { namespace = '' } = pipeline.metadata
+      const name = promotion.strategy?.secretName
+      const secret = name ? await ports.secret({ namespace, name }) : undefined
+      const http = ports.budget.wrap(ports.http, promotion.strategy?.secretName ?? '')
+      return call({ promotion, words, secret }, { http, now: ports.now(), signal })
+    }
+    case 'commit': {
+      const work = await workOf(effect, pipeline, { words, ...given })
+      const spec = environmentOf(effect, pipeline)?.promotion?.spec.strategy.commit ?? {}
+      return commitToBase({ ...work, spec })
+    }
+    case 'push':
+      return push(await workOf(effect, pipeline, { words, ...given }))
+    case 'propose':
+      return propose(await workOf(effect, pipeline, { words, ...given }))
+    case 'poll':
+      return poll(await workOf(effect, pipeline, { words, ...given }))
+    case 'withdraw':
+      return withdraw(await workOf(effect, pipeline, { words, ...given }), whyWithdrawn(effect))
+  }
+}
+
+function worded(effect: Effect, pipeline: Pipeline, { valueOf }: ActPorts): Words {
+  const { namespace = '', name } = pipeline.metadata
+  const words = wordsOf({ namespace, name }, effect.environment, effect.promotion)
+  const expression = pipeline.spec.adapter?.value
+  // Once pushed, the value is on record and a changed expression does not matter any more.
+  if (!expression || effect.promotion.value !== undefined) return words
+  return { ...words, value: valueOf(expression, words.revision) }
+}
+
+async function workOf(
+  effect: Effect,
+  pipeline: Pipeline,
+  { words, ports, signal }: { readonly words: Words; readonly ports: ActPorts; readonly signal: AbortSignal },
+): Promise<PullRequestWork> {
+  const { promotion } = effect
+  const access = await openRepository(
+    promotion.strategy ?? { kind: 'pull-request' },
+    pipeline.metadata.namespace ?? '',
+    { ports, signal },
+  )
+  const spec = environmentOf(effect, pipeline)?.promotion?.spec.strategy['pull-request'] ?? {}
+  return { promotion, words, access, spec, suspended: pipeline.spec.suspend ?? false }
+}
+
+/** The environment as it is planned now; absent when it is gone or the spec cannot be followed. */
+function environmentOf({ environment }: Effect, { spec, metadata }: Pipeline): EnvironmentPlan | undefined {
+  try {
+    return planOf(spec, metadata.namespace ?? '').environments.find(({ name }) => name === environment)
+  } catch {
+    return undefined
+  }
+}
+
+function whyWithdrawn({ promotion }: Effect): string {
+  const { because, supersededBy, id } = promotion
+  const next = supersededBy ? ` Superseded by \`${supersededBy.replace(/[`\p{Cc}]/gu, '').slice(0, 200)}\`.` : ''
+  return `Closed by the promotion pipeline: ${sentenceOf(because as Because)}.${next} (promotion ${id})`
+}

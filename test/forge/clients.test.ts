@@ -1,0 +1,223 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { forgeTypes } from '../../src/apis/pipeline.ts'
+import { ForgeBudget } from '../../src/systems/promoter/budget.ts'
+import type { Forge } from '../../src/systems/promoter/forges/forge.ts'
+import { openForge } from '../../src/systems/promoter/forges/open-forge.ts'
+import { repositoryAddress } from '../../src/systems/promoter/forges/repository-address.ts'
+import { networkHttp } from '../../src/systems/promoter/http.ts'
+import { ForgeServer, forgeToken } from './forge-server.ts'
+import type { Repository } from './repository.ts'
+
+const { http, close } = networkHttp()
+let forge: ForgeServer
+let repository: Repository
+let branches = 0
+
+beforeAll(async () => {
+  forge = await ForgeServer.start()
+  repository = await forge.createRepository('deploy')
+  await repository.commit('main', { 'a.yaml': 'a: 1\n' })
+})
+beforeEach(() => {
+  forge.mend()
+  forge.pageSize = 100
+})
+afterAll(async () => {
+  close()
+  await forge.close()
+})
+
+async function branch(): Promise<string> {
+  const name = `promotion/team.app/prod-${++branches}`
+  await repository.git('update-ref', `refs/heads/${name}`, 'refs/heads/main')
+  await repository.commit(name, { [`${branches}.yaml`]: 'b: 1\n' })
+  return name
+}
+
+describe.each(forgeTypes)('the client for %s', (type) => {
+  const open = (token = forgeToken): Forge =>
+    openForge(type, repositoryAddress(type, forge.url(type, 'deploy')), { http, token, ca: forge.ca })
+
+  it('opens, finds, changes, comments on and closes a pull request', async () => {
+    const client = open()
+    const head = await branch()
+    expect(await client.list({ head, base: 'main' })).toEqual([])
+    const opened = await client.create({
+      head,
+      base: 'main',
+      title: 'Promote',
+      body: 'text <!-- mark -->',
+      labels: ['promotion'],
+    })
+    expect(opened).toMatchObject({ state: 'open', head, base: 'main', body: 'text <!-- mark -->' })
+    expect(opened.url).toMatch(/^https:/)
+    expect((await repository.tip(head))?.startsWith(opened.headSHA ?? 'none')).toBe(true)
+    await client.update(opened.number, { title: 'Other', body: 'other' })
+    await client.comment(opened.number, 'bye')
+    await client.close(opened.number)
+    expect(await client.list({ head, base: 'main' })).toMatchObject([
+      { number: opened.number, state: 'closed', body: 'other' },
+    ])
+    expect(forge.pulls.all.find(({ number }) => number === opened.number)).toMatchObject({
+      title: 'Other',
+      comments: ['bye'],
+    })
+  })
+
+  it('merges only the commit it was told to', async () => {
+    const client = open()
+    const head = await branch()
+    const { number } = await client.create({ head, base: 'main', title: 'Promote', body: '', labels: [] })
+    expect(await client.merge(number, 'f'.repeat(40))).toBe(false)
+    expect(await client.get(number)).toMatchObject({ state: 'open', mergeSHA: undefined })
+    expect(await client.merge(number, (await repository.tip(head)) ?? '')).toBe(true)
+    const merged = await client.get(number)
+    expect(merged.state).toBe('merged')
+    expect((await repository.tip('main'))?.startsWith(merged.mergeSHA ?? 'none')).toBe(true)
+  })
+
+  it('follows the pages of a list to their end', async () => {
+    const client = open()
+    const head = await branch()
+    forge.pulls.allowDuplicates = true
+    for (let index = 0; index < 5; index++)
+      await client.create({ head, base: 'main', title: `${index}`, body: '', labels: [] })
+    forge.pulls.allowDuplicates = false
+    forge.pageSize = 2
+    expect(await client.list({ head, base: 'main' })).toHaveLength(5)
+  })
+
+  it('says what will not mend itself', async () => {
+    await expect(open('wrong').list({ head: 'x', base: 'main' })).rejects.toMatchObject({
+      kind: 'Permanent',
+      because: 'CredentialsRefused',
+      httpStatus: 401,
+    })
+    await expect(open().get(99_999)).rejects.toMatchObject({ kind: 'Permanent', because: 'RepositoryNotFound' })
+  })
+
+  it.each([500, 502, 504])('says that a %i may pass', async (status) => {
+    forge.fail({ status })
+    await expect(open().get(1)).rejects.toMatchObject({ kind: 'Transient', httpStatus: status })
+  })
+})
+
+describe('the budget of a host', () => {
+  const limited = (now: () => number) => {
+    const budget = new ForgeBudget({ now, burst: 100, perSecond: 10 })
+    const wrapped = budget.wrap(http, 'credential')
+    return {
+      budget,
+      client: openForge('github', repositoryAddress('github', forge.url('github', 'deploy')), {
+        http: wrapped,
+        token: forgeToken,
+        ca: forge.ca,
+      }),
+    }
+  }
+  const now = Date.UTC(2026, 10, 2, 12)
+
+  it.each([
+    ['seconds', { status: 429, headers: { 'retry-after': '90' } }, now + 90_000],
+    ['a date', { status: 403, headers: { 'retry-after': 'Mon, 02 Nov 2026 12:10:00 GMT' } }, now + 600_000],
+    [
+      'a reset',
+      { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(now / 1000 + 300) } },
+      now + 300_000,
+    ],
+    ['nothing', { status: 429 }, now + 60_000],
+  ])('waits exactly as long as the forge says in %s, without asking again', async (_, fault, retryAt) => {
+    let clock = now
+    const { client } = limited(() => clock)
+    forge.fail(fault)
+    const before = forge.requests.length
+    await expect(client.get(1)).rejects.toMatchObject({ kind: 'RateLimited', retryAt })
+    clock = retryAt - 1
+    await expect(client.get(1)).rejects.toMatchObject({ kind: 'RateLimited', retryAt })
+    expect(forge.requests.length).toBe(before + 1)
+    clock = retryAt
+    await expect(client.get(1)).resolves.toBeTruthy()
+  })
+
+  it('lets only so many requests go out at once', async () => {
+    let clock = now
+    const budget = new ForgeBudget({ now: () => clock, burst: 3, perSecond: 1 })
+    const send = budget.wrap(() => Promise.resolve({ status: 200, headers: {}, body: Buffer.alloc(0) }), 'c')
+    const request = { method: 'GET', url: 'https://a.test/' } as const
+    for (let index = 0; index < 3; index++) await send(request)
+    await expect(send(request)).rejects.toMatchObject({ retryAt: now + 1000 })
+    await expect(send({ ...request, url: 'https://b.test/' })).resolves.toBeTruthy()
+    clock += 1000
+    await expect(send(request)).resolves.toBeTruthy()
+  })
+})
+
+describe('the address of a repository', () => {
+  it.each([
+    [
+      'github',
+      'https://github.com/acme/app',
+      { apiURL: 'https://api.github.com', owner: 'acme', name: 'app', cloneURL: 'https://github.com/acme/app.git' },
+    ],
+    [
+      'github',
+      'https://ghe.acme.test/acme/app.git',
+      { apiURL: 'https://ghe.acme.test/api/v3', owner: 'acme', name: 'app' },
+    ],
+    [
+      'gitlab',
+      'https://gitlab.com/acme/sub/team/app.git',
+      { apiURL: 'https://gitlab.com/api/v4', owner: 'acme/sub/team', name: 'app' },
+    ],
+    [
+      'gitlab',
+      'https://git.acme.test:8443/acme/app',
+      { apiURL: 'https://git.acme.test:8443/api/v4', owner: 'acme', name: 'app' },
+    ],
+    ['forgejo', 'https://codeberg.org/acme/app', { apiURL: 'https://codeberg.org/api/v1', owner: 'acme', name: 'app' }],
+    [
+      'bitbucket-server',
+      'https://bb.acme.test/scm/KEY/app',
+      {
+        apiURL: 'https://bb.acme.test/rest/api/1.0',
+        owner: 'KEY',
+        name: 'app',
+        cloneURL: 'https://bb.acme.test/scm/KEY/app.git',
+      },
+    ],
+    [
+      'bitbucket-server',
+      'https://acme.test/bitbucket/projects/KEY/repos/app/browse',
+      { apiURL: 'https://acme.test/bitbucket/rest/api/1.0', owner: 'KEY', name: 'app' },
+    ],
+    [
+      'bitbucket-cloud',
+      'https://bitbucket.org/acme/app.git',
+      { apiURL: 'https://api.bitbucket.org/2.0', owner: 'acme', name: 'app' },
+    ],
+    [
+      'azure-devops',
+      'https://dev.azure.com/acme/My%20Project/_git/app',
+      { apiURL: 'https://dev.azure.com/acme', owner: 'acme', project: 'My Project', name: 'app' },
+    ],
+    [
+      'azure-devops',
+      'https://acme.visualstudio.com/proj/_git/app',
+      { apiURL: 'https://acme.visualstudio.com', owner: 'acme', project: 'proj', name: 'app' },
+    ],
+  ] as const)('on %s, %s, is understood', (type, url, expected) => {
+    expect(repositoryAddress(type, url)).toMatchObject(expected)
+  })
+
+  it.each([
+    ['github', 'http://github.com/acme/app'],
+    ['github', 'https://github.com/acme'],
+    ['github', 'https://github.com/acme/app/tree/main'],
+    ['gitlab', 'https://gitlab.com/app'],
+    ['bitbucket-server', 'https://bb.acme.test/acme/app'],
+    ['azure-devops', 'https://dev.azure.com/acme/app'],
+    ['gitea', 'git@gitea.test:acme/app.git'],
+  ] as const)('on %s, %s, is refused in words', (type, url) => {
+    expect(() => repositoryAddress(type, url)).toThrow(/is not (an|the) /)
+  })
+})

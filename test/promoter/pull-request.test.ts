@@ -1,0 +1,377 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { forgeTypes } from '../../src/apis/pipeline.ts'
+import { ForgeServer } from '../forge/forge-server.ts'
+import { manifest, Stage } from './stage.ts'
+
+let forge: ForgeServer
+let stage: Stage
+let count = 0
+
+beforeAll(async () => void (forge = await ForgeServer.start()))
+beforeEach(() => forge.mend())
+afterEach(() => stage.close())
+afterAll(() => forge.close())
+
+async function build(given: Partial<Parameters<typeof Stage.build>[0]> = {}): Promise<Stage> {
+  stage = await Stage.build({ forge, repository: `repo-${++count}`, ...given })
+  return stage
+}
+
+/** The first environment gets a newer revision. */
+function release(revision = '1.1.0'): void {
+  stage.world.runs({ dev: revision })
+}
+
+async function branchOf(environment = 'prod'): Promise<string> {
+  return stage.world.promotion(environment)?.branch ?? ''
+}
+
+describe.each(forgeTypes)('a promotion on %s', (type) => {
+  it('is one commit and one pull request, merged and rolled out', async () => {
+    await build({ type })
+    release()
+    await stage.settle()
+    const [pull] = stage.pulls
+    expect(stage.pulls).toHaveLength(1)
+    expect(pull).toMatchObject({ base: 'main', state: 'open', title: 'Promote team/app in prod to 1.1.0' })
+    expect(pull?.body).toContain('team/app/prod')
+    expect(await stage.repository.ahead(pull!.head, 'main')).toBe(1)
+    expect(await stage.repository.file(pull!.head, 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
+    await stage.mergeOpen()
+    await stage.settle(3)
+    expect(stage.world.phase('prod')).toBe('RollingOut')
+    expect(stage.pulls).toHaveLength(1)
+    expect(await stage.repository.branches()).toEqual(['main'])
+    await stage.deploy()
+    await stage.settle()
+    expect(stage.world.status.run?.phase).toBe('Complete')
+  })
+
+  it('replaces the open pull request when a newer revision comes, and says so in both', async () => {
+    await build({ type })
+    release()
+    await stage.settle()
+    release('1.2.0')
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['closed', 'open'])
+    expect(stage.pulls[0]?.comments.join()).toContain('Superseded by `1.2.0`')
+    expect(stage.pulls[1]?.body).toContain(stage.world.status.environments!['prod']!.history![0]!.pullRequest)
+    expect(await stage.repository.branches()).toHaveLength(2)
+  })
+
+  it('is rejected when a human closes it, and reopened under a new id only when asked', async () => {
+    await build({ type })
+    release()
+    await stage.settle()
+    forge.pulls.close(stage.pulls[0]!)
+    await stage.settle()
+    expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Rejected', because: 'PromotionRejected' })
+    expect(stage.pulls).toHaveLength(1)
+    stage.world.annotate({ 'sojourn.dev/retry': 'please' })
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['closed', 'open'])
+  })
+})
+
+describe('a pull request', () => {
+  it('is found again when its creation answered with an error', async () => {
+    await build()
+    release()
+    forge.fail({ method: 'POST', path: /pulls$/, status: 502, afterDoing: true })
+    await stage.settle()
+    expect(stage.pulls).toHaveLength(1)
+    expect(stage.world.phase('prod')).toBe('Proposed')
+  })
+
+  it('that was opened twice is kept once, the older one', async () => {
+    await build()
+    release()
+    await stage.turn()
+    forge.pulls.allowDuplicates = true
+    const head = await branchOf()
+    for (let index = 0; index < 2; index++)
+      await forge.pulls.create({ repository: stage.name, head, base: 'main', title: 'twice', body: '' })
+    forge.pulls.allowDuplicates = false
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['open', 'closed'])
+    expect(stage.world.promotion('prod')?.pullRequest?.number).toBe(stage.pulls[0]?.number)
+  })
+
+  it.each([true, false])('is recognised as merged (squash: %s)', async (squash) => {
+    await build()
+    release()
+    await stage.settle()
+    forge.pulls.squash = squash
+    await stage.mergeOpen()
+    forge.pulls.squash = false
+    await stage.turn(60_000)
+    await stage.turn()
+    expect(stage.world.promotion('prod')).toMatchObject({ phase: 'RollingOut', pullRequest: { state: 'merged' } })
+    await stage.settle()
+    expect(stage.pulls).toHaveLength(1)
+  })
+
+  it('closed by a human who has put the value on the base branch counts as merged', async () => {
+    await build()
+    release()
+    await stage.settle()
+    await stage.repository.commit('main', { 'prod/app.yaml': manifest('prod', '1.1.0') })
+    forge.pulls.close(stage.pulls[0]!)
+    await stage.turn(60_000)
+    await stage.turn()
+    expect(stage.world.phase('prod')).toBe('RollingOut')
+  })
+
+  it('that a human has pushed to is told apart, not merged by us, and its branch is left alone', async () => {
+    const strategy = { autoMerge: true }
+    await build()
+    release()
+    await stage.settle()
+    const head = await branchOf()
+    await stage.repository.commit(head, { 'prod/more.yaml': 'a: 1\n' })
+    const { promotion } = stage.world.pipeline.spec
+    stage.world.edit({
+      promotion: { strategy: { 'pull-request': { ...promotion!.strategy['pull-request']!, ...strategy } } },
+    })
+    await stage.turn(60_000)
+    expect(stage.world.promotion('prod')).toMatchObject({
+      phase: 'Proposed',
+      because: 'PullRequestModified',
+      pullRequest: { modified: true },
+    })
+    release('1.2.0')
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['closed', 'merged'])
+    expect(await stage.repository.branches()).toContain(head)
+  })
+
+  it('is merged by us where that is asked for, and only as we made it', async () => {
+    const { promotion } = (await build()).world.pipeline.spec
+    stage.world.edit({
+      promotion: { strategy: { 'pull-request': { ...promotion!.strategy['pull-request']!, autoMerge: true } } },
+    })
+    release()
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'merged' }])
+    expect(await stage.repository.file('main', 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
+  })
+
+  it('is updated in place where that is asked for', async () => {
+    const { promotion } = (await build()).world.pipeline.spec
+    stage.world.edit({
+      promotion: { strategy: { 'pull-request': { ...promotion!.strategy['pull-request']!, supersede: 'Update' } } },
+    })
+    release()
+    await stage.settle()
+    release('1.2.0')
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open', title: 'Promote team/app in prod to 1.2.0' }])
+    expect(await stage.repository.file(stage.pulls[0]!.head, 'prod/app.yaml')).toBe(manifest('prod', '1.2.0'))
+  })
+
+  it('is left open beside the newer one where that is asked for', async () => {
+    const { promotion } = (await build()).world.pipeline.spec
+    stage.world.edit({
+      promotion: { strategy: { 'pull-request': { ...promotion!.strategy['pull-request']!, supersede: 'Keep' } } },
+    })
+    release()
+    await stage.settle()
+    release('1.2.0')
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['open', 'open'])
+  })
+
+  it('is merged while it is being replaced: the environment gets it first, then the newer one', async () => {
+    await build()
+    release()
+    await stage.settle()
+    await stage.mergeOpen()
+    release('1.2.0')
+    await stage.settle(4)
+    expect(stage.world.phase('prod')).toBe('RollingOut')
+    expect(stage.pulls).toHaveLength(1)
+    await stage.deploy()
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['merged', 'open'])
+  })
+
+  it('is closed with its branch when its environment goes', async () => {
+    await build({ names: ['dev', 'staging', 'prod'] })
+    release()
+    await stage.settle()
+    stage.world.edit({ environments: stage.world.pipeline.spec.environments.filter(({ name }) => name !== 'staging') })
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['closed', 'open'])
+    expect(stage.pulls[0]?.comments.join()).toContain('removed')
+    expect(Object.keys(stage.world.status.environments ?? {})).toEqual(['dev', 'prod'])
+  })
+
+  it('is closed in the old repository when the pipeline moves to another', async () => {
+    await build()
+    release()
+    await stage.settle()
+    const other = await forge.createRepository(`other-${count}`)
+    await other.commit('main', { 'prod/app.yaml': manifest('prod', '1.0.0') })
+    const { promotion } = stage.world.pipeline.spec
+    stage.world.edit({
+      promotion: {
+        strategy: {
+          'pull-request': { ...promotion!.strategy['pull-request']!, url: forge.url('github', `other-${count}`) },
+        },
+      },
+    })
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'closed' }])
+    expect(forge.pulls.all.filter(({ repository }) => repository === `other-${count}`)).toMatchObject([
+      { state: 'open' },
+    ])
+  })
+})
+
+describe('what a repository may hold', () => {
+  it('already: nothing is opened', async () => {
+    await build()
+    await stage.repository.commit('main', { 'prod/app.yaml': manifest('prod', '1.1.0') })
+    release()
+    await stage.settle()
+    expect(stage.pulls).toEqual([])
+    expect(stage.world.promotion('prod')).toMatchObject({ phase: 'RollingOut', because: 'AlreadyApplied' })
+  })
+
+  it('no marker: nothing is pushed, and the file that could not be read is named', async () => {
+    await build()
+    await stage.repository.commit('main', {
+      'prod/app.yaml': manifest('staging', '1.0.0'),
+      'chart/templates/x.yaml': `{{ if x }}\nversion: 1 # {"$promotion": "team:app:prod"}\n{{ end }}\n`,
+    })
+    release()
+    await stage.settle()
+    expect(await stage.repository.branches()).toEqual(['main'])
+    expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'MarkerNotFound' })
+    expect(stage.world.condition('Stalled')?.message).toContain('chart/templates/x.yaml')
+  })
+
+  it('a branch of that name which is not ours: it is not overwritten', async () => {
+    await build()
+    release()
+    stage.killAt = { request: 0, when: 'before' }
+    await stage.turn()
+    const branch = await branchOf()
+    const theirs = await stage.repository.commit(branch, { 'x.yaml': 'a: 1\n' }, 'theirs')
+    await stage.settle()
+    expect(await stage.repository.tip(branch)).toBe(theirs)
+    expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'BranchNotOurs' })
+  })
+
+  it('a base branch that moves between push and pull request: it is opened all the same', async () => {
+    await build()
+    release()
+    await stage.turn()
+    await stage.repository.commit('main', { 'README.md': 'moved' })
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+  })
+
+  it('no base branch: Stalled with the branch named', async () => {
+    await build()
+    const { promotion } = stage.world.pipeline.spec
+    stage.world.edit({
+      promotion: { strategy: { 'pull-request': { ...promotion!.strategy['pull-request']!, baseBranch: 'gone' } } },
+    })
+    release()
+    await stage.settle()
+    expect(stage.world.condition('Stalled')).toMatchObject({
+      reason: 'BaseBranchNotFound',
+      message: 'prod: branch gone is not there',
+    })
+  })
+})
+
+describe('a revision', () => {
+  it.each([
+    ['with a slash and a hash', 'feature/x@sha1:0123456789abcdef'],
+    ['with shell and HTML', '$(rm -rf /) `id` <img src=x onerror=alert(1)> & @everyone #1'],
+    ['with quotes', `a "b" 'c' \\ --upload-pack=x`],
+    ['of three hundred characters', 'v'.repeat(300)],
+    ['with line feeds', 'a\nb\r\n---\nc'],
+  ])('%s makes a valid branch, a safe text and the exact value', async (_, revision) => {
+    await build()
+    release(revision)
+    await stage.settle()
+    const [pull] = stage.pulls
+    expect(pull?.head).toMatch(/^promotion\/team\.app\/prod-[0-9a-f]{8}$/)
+    expect(pull?.title.length).toBeLessThanOrEqual(250)
+    expect(pull?.title).not.toMatch(/[\r\n]/)
+    expect(pull?.body).not.toMatch(/<img|@everyone/)
+    const content = await stage.repository.file(pull!.head, 'prod/app.yaml')
+    const { parse } = await import('yaml')
+    expect(parse(content)).toMatchObject({ spec: { chart: { version: revision } } })
+  })
+})
+
+describe('trouble', () => {
+  it.each([
+    ['no Secret', () => void (stage.secret = {}), 'CredentialsMissing'],
+    ['no token', () => void delete stage.secret['token'], 'CredentialsMissing'],
+    ['a wrong password', () => void (stage.secret['password'] = 'wrong'), 'CredentialsRefused'],
+    ['a wrong token', () => void (stage.secret['token'] = 'wrong'), 'CredentialsRefused'],
+  ])('with credentials (%s) is Stalled, and mended by the next version of the Secret', async (_, spoil, reason) => {
+    await build()
+    const good = { ...stage.secret }
+    spoil()
+    release()
+    await stage.settle()
+    expect(stage.world.condition('Stalled')).toMatchObject({ reason })
+    expect(JSON.stringify(stage.world.status)).not.toMatch(/git-password|api-token|"wrong"/)
+    stage.secret = good
+    stage.world.secretVersions = { prod: '2' }
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+  })
+
+  it('of an unknown certificate is not taken for anything else, and passes once the certificate is known', async () => {
+    await build()
+    const { caFile } = stage.secret
+    delete stage.secret['caFile']
+    release()
+    await stage.turn()
+    expect(stage.world.promotion('prod')?.lastError?.class).toBe('Transient')
+    stage.secret['caFile'] = caFile!
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+  })
+
+  it.each([
+    ['500', { status: 500, times: 3 }],
+    ['502', { status: 502, times: 3 }],
+    ['504', { status: 504, times: 3 }],
+    ['cut connections', { drop: true, times: 3 }],
+  ])('that passes (%s) ends in one commit and one pull request', async (_, fault) => {
+    await build()
+    release()
+    forge.fail(fault)
+    await stage.settle(30, 600_000)
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    expect(await stage.repository.ahead(stage.pulls[0]!.head, 'main')).toBe(1)
+  })
+
+  it('with a limit is waited out exactly', async () => {
+    await build()
+    release()
+    forge.fail({ path: /api/, status: 429, headers: { 'retry-after': '120' } })
+    await stage.turn()
+    await stage.turn()
+    const { nextAttemptAt } = stage.world.promotion('prod')!
+    expect(Date.parse(nextAttemptAt!)).toBe(stage.world.now + 120_000)
+    expect(await stage.turn(119_000)).toBeUndefined()
+    expect(await stage.turn(1000)).toMatchObject({ do: 'propose' })
+    expect(stage.pulls).toHaveLength(1)
+  })
+})
+
+it('gives pipelines whose names run together branches of their own', async () => {
+  const { branchName } = await import('../../src/systems/promoter/identity.ts')
+  const of = (namespace: string, name: string) =>
+    branchName({ namespace, name, environment: 'prod', id: '0123456789abcdef' }, 'own')
+  expect(of('a-b', 'c')).not.toBe(of('a', 'b-c'))
+})
