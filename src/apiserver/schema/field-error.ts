@@ -100,6 +100,10 @@ function make(type: FieldErrorType, field: string, value: string, detail: string
   return { type, field, message: [titles[type], value, detail].filter(Boolean).join(': ') }
 }
 
+/** Strings are quoted as they are; all else is JSON as Go writes it, with markup escaped. */
 function printed(value: unknown): string {
-  return JSON.stringify(value) ?? 'null'
+  const json = JSON.stringify(value) ?? 'null'
+  return typeof value === 'string'
+    ? json
+    : json.replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)
 }

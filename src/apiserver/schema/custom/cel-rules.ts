@@ -16,9 +16,9 @@ export interface CompiledRules {
 }
 
 /** Compiles x-kubernetes-validations. Do it once per schema: it costs more than checking an object. */
-export function compileRules(schema: StructuralSchema): CompiledRules {
+export function compileRules(schema: StructuralSchema, path = 'spec.validation.openAPIV3Schema'): CompiledRules {
   const errors: FieldError[] = []
-  const root = compileNode(schema, '', errors, { isRoot: true, isCorrelated: true })
+  const root = compileNode(schema, '', errors, { isRoot: true, schemaPath: path })
   if (!root) return { errors }
   return { rules: (object, old) => new Check(new Budget(objectBudget)).object(root, object, old), errors }
 }
@@ -38,56 +38,53 @@ interface RuleNode {
 
 interface Place {
   readonly isRoot?: boolean
-  /** Whether a value here can be told to be the successor of a former one. */
-  readonly isCorrelated: boolean
+  /** Where the schema stands in its CRD; messages name it. */
+  readonly schemaPath: string
+  /** The list above whose items cannot be told to be the successors of former ones. */
+  readonly uncorrelated?: string
 }
 
 function compileNode(schema: StructuralSchema, path: string, errors: FieldError[], place: Place): RuleNode | undefined {
-  const { isCorrelated, isRoot = false } = place
+  const { isRoot = false, ...below } = place
   const at = (step: string): string => (path ? `${path}.${step}` : step)
   const properties = new Map<string, RuleNode>()
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    const node = compileNode(property, at(`properties[${name}]`), errors, { isCorrelated })
+    const node = compileNode(property, at(`properties[${name}]`), errors, below)
     if (node) properties.set(name, node)
   }
   const { additionalProperties, items } = schema
   const additional = isRecord(additionalProperties)
-    ? compileNode(additionalProperties as StructuralSchema, at('additionalProperties'), errors, { isCorrelated })
+    ? compileNode(additionalProperties as StructuralSchema, at('additionalProperties'), errors, below)
     : undefined
-  const isKeyed = isCorrelated && schema['x-kubernetes-list-type'] === 'map'
-  const inner = items && compileNode(items, at('items'), errors, { isCorrelated: isKeyed })
+  const isKeyed = schema['x-kubernetes-list-type'] === 'map'
+  const list = path ? `${place.schemaPath}.${path}` : place.schemaPath
+  const inner = items && compileNode(items, at('items'), errors, isKeyed ? below : { uncorrelated: list, ...below })
   const rules = schema['x-kubernetes-validations'] ?? []
   if (rules.length === 0 && properties.size === 0 && !additional && !inner) return undefined
   const self = selfType(schema, isRoot)
   const compiled = rules.flatMap((rule, index) =>
-    compiledRule(rule, self, { path: at(`x-kubernetes-validations[${index}]`), isCorrelated, errors }),
+    compiledRule(rule, self, { path: at(`x-kubernetes-validations[${index}]`), schema, place, errors }),
   )
   return { schema, self, rules: compiled, properties, additional, items: inner }
 }
 
-function compiledRule(
-  rule: ValidationRule,
-  self: SelfType,
-  {
-    path,
-    isCorrelated,
-    errors,
-  }: { readonly path: string; readonly isCorrelated: boolean; readonly errors: FieldError[] },
-): CompiledRule[] {
-  const compiled = compileRule(rule, self, path)
+interface RulePlace {
+  readonly path: string
+  readonly schema: StructuralSchema
+  readonly place: Place
+  readonly errors: FieldError[]
+}
+
+function compiledRule(rule: ValidationRule, self: SelfType, at: RulePlace): CompiledRule[] {
+  const compiled = compileRule(rule, self, at)
   if (!('program' in compiled)) {
-    errors.push(...compiled)
+    at.errors.push(...compiled)
     return []
   }
-  if (compiled.usesOldSelf && !isCorrelated) {
-    const where = path.slice(0, path.lastIndexOf('.x-kubernetes-validations'))
-    errors.push(
-      invalidValue(
-        `${path}.rule`,
-        rule.rule,
-        `oldSelf cannot be used on the uncorrelatable portion of the schema within ${where}`,
-      ),
-    )
+  const { uncorrelated } = at.place
+  if (compiled.usesOldSelf && uncorrelated !== undefined) {
+    const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelated}`
+    at.errors.push(invalidValue(`${at.path}.rule`, rule.rule, detail))
   }
   return [compiled]
 }

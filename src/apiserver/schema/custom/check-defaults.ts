@@ -7,7 +7,7 @@ import type { StructuralSchema } from './structural-schema.ts'
 
 /** Defaults that their own schema would not accept, or that stand where they can have no effect. */
 export function* checkDefaults(schema: StructuralSchema, path: string, isRoot = true): Generator<FieldError> {
-  if (schema.default !== undefined) yield* defaultFaults(schema, path)
+  if (schema.default !== undefined && schema.default !== null) yield* defaultFaults(schema, path)
   if (schema.items) yield* checkDefaults(schema.items, `${path}.items`, false)
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const at = `${path}.properties[${name}]`
@@ -27,5 +27,8 @@ function* defaultFaults(schema: StructuralSchema, path: string): Generator<Field
   const holder: StructuralSchema = { type: 'object', properties: { value: schema } }
   const { object } = prune(holder, { value: schema.default })
   if (!deepEqual(object.value, schema.default)) yield invalidValue(at, schema.default, 'must not have unknown fields')
-  for (const fault of schemaFaults(schema, schema.default, undefined, at)) yield fault
+  for (const fault of schemaFaults(schema, schema.default)) {
+    const field = fault.field === '' || fault.field === '<nil>' ? at : `${at}.${fault.field}`
+    yield { ...fault, field }
+  }
 }

@@ -73,9 +73,6 @@ function* forbiddenFaults(schema: StructuralSchema, path: string): Generator<Fie
       'uniqueItems cannot be set to true since the runtime complexity becomes quadratic',
     )
   }
-  if (schema.additionalProperties === false) {
-    yield forbidden(`${path}.additionalProperties`, 'additionalProperties cannot be set to false')
-  }
   const hasProperties = Object.keys(schema.properties ?? {}).length > 0
   if (hasProperties && schema.additionalProperties !== undefined && schema.additionalProperties !== true) {
     yield forbidden(`${path}.additionalProperties`, 'additionalProperties and properties are mutual exclusive')
@@ -118,7 +115,7 @@ function* metadataFaults(schema: StructuralSchema, level: Level, path: string): 
   if (!metadata) return
   if (metadata.type !== 'object') yield invalidValue(`${at('metadata')}.type`, metadata.type ?? '', 'must be object')
   if (level !== 'root') return
-  const { type: _type, description: _description, properties = {}, ...rest } = metadata
+  const { type: _type, description: _description, default: _default, properties = {}, ...rest } = metadata
   const strays = Object.keys(properties).filter((name) => name !== 'name' && name !== 'generateName')
   if (strays.length > 0 || Object.keys(rest).length > 0) {
     yield forbidden(

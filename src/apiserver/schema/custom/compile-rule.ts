@@ -35,8 +35,12 @@ export function selfType(schema: StructuralSchema, isRoot: boolean): SelfType {
 }
 
 /** Compiles a rule, or says what is wrong with it. `path` is where the rule stands. */
-export function compileRule(rule: ValidationRule, self: SelfType, path: string): CompiledRule | readonly FieldError[] {
-  const written = [...writtenFaults(rule, path)]
+export function compileRule(
+  rule: ValidationRule,
+  self: SelfType,
+  { path, schema }: { readonly path: string; readonly schema: StructuralSchema },
+): CompiledRule | readonly FieldError[] {
+  const written = [...writtenFaults(rule, path), ...pathFaults(rule, path, schema)]
   if (written.length > 0) return written
   const alone = kubernetesEnvironment({ self: self.type })
   const oldSelf = rule.optionalOldSelf ? optionalType(self.type) : self.type
@@ -79,6 +83,25 @@ function* writtenFaults(rule: ValidationRule, path: string): Generator<FieldErro
 
 const maxRuleBytes = 65_536
 
+/** A rule may point at a field of what it checks, and at no other. */
+function* pathFaults({ fieldPath }: ValidationRule, path: string, schema: StructuralSchema): Generator<FieldError> {
+  if (!fieldPath?.trim()) return
+  if (fieldPath.includes('\n')) yield invalidValue(`${path}.fieldPath`, fieldPath, 'must not contain line breaks')
+  const steps = [...fieldPath.matchAll(/\.([\w-]+)|\['([^']*)'\]/g)]
+  const found = steps.reduce<StructuralSchema | undefined>(
+    (at, [, name, key]) => fieldOf(at, name ?? key ?? ''),
+    schema,
+  )
+  const isWhole = steps.map(([step]) => step).join('') === fieldPath
+  if (!isWhole || !found) yield invalidValue(`${path}.fieldPath`, fieldPath, 'must be a valid path')
+}
+
+function fieldOf(schema: StructuralSchema | undefined, name: string): StructuralSchema | undefined {
+  const { properties = {}, additionalProperties } = schema ?? {}
+  if (Object.hasOwn(properties, name)) return properties[name]
+  return typeof additionalProperties === 'object' ? additionalProperties : undefined
+}
+
 function* programFaults(
   rule: ValidationRule,
   program: Program | CelCompileError,
@@ -91,13 +114,26 @@ function* programFaults(
     const source = (isMessage ? rule.messageExpression : rule.rule) ?? ''
     yield invalidValue(
       at,
-      rule,
+      shown(rule),
       `${isMessage ? 'messageExpression ' : ''}compilation failed: ${describeIssues(program, source)}`,
     )
   } else if (isMessage && program.type.kind !== 'string' && program.type.kind !== 'dyn') {
-    yield invalidValue(at, rule, 'messageExpression must evaluate to a string')
+    yield invalidValue(at, shown(rule), 'messageExpression must evaluate to a string')
   } else if (!isMessage && program.type.kind !== 'bool' && program.type.kind !== 'dyn') {
-    yield invalidValue(at, rule, 'cel expression must evaluate to a bool')
+    yield invalidValue(at, shown(rule), 'cel expression must evaluate to a bool')
+  }
+}
+
+/** A rule as the API prints it: every field, under the names its own code uses. */
+function shown(rule: ValidationRule): Record<string, unknown> {
+  const { message = '', messageExpression = '', reason = null, fieldPath = '', optionalOldSelf = null } = rule
+  return {
+    Rule: rule.rule,
+    Message: message,
+    MessageExpression: messageExpression,
+    Reason: reason,
+    FieldPath: fieldPath,
+    OptionalOldSelf: optionalOldSelf,
   }
 }
 

@@ -12,6 +12,7 @@ type Change = (object: Json, old: Json) => Iterable<FieldError>
 const changes: Readonly<Record<string, Change>> = {
   Pod: podChanges,
   Service: serviceChanges,
+  PersistentVolumeClaim: claimChanges,
   ConfigMap: (object, old) => frozenChanges(object, old, ['data', 'binaryData']),
   Secret: (object, old) => [...fixed('type', object.type, old.type), ...frozenChanges(object, old, ['data'])],
   'apps/Deployment': selectorChanges,
@@ -36,7 +37,9 @@ function* selectorChanges(object: Json, old: Json): Generator<FieldError> {
 }
 
 function* roleChanges(object: Json, old: Json): Generator<FieldError> {
-  if (!deepEqual(object.roleRef, old.roleRef)) yield invalidValue('roleRef', object.roleRef, 'cannot change roleRef')
+  if (deepEqual(object.roleRef, old.roleRef)) return
+  const { apiGroup, kind, name } = at(object, 'roleRef')
+  yield invalidValue('roleRef', { APIGroup: apiGroup, Kind: kind, Name: name }, 'cannot change roleRef')
 }
 
 function* frozenChanges(object: Json, old: Json, fields: readonly string[]): Generator<FieldError> {
@@ -83,17 +86,27 @@ function* serviceChanges(object: Json, old: Json): Generator<FieldError> {
   const [spec, before] = [at(object, 'spec'), at(old, 'spec')]
   const address = text(before.clusterIP)
   const isKept = spec.type === 'ExternalName' || before.type === 'ExternalName' || address === ''
-  if (isKept || text(spec.clusterIP) === address) return
-  yield invalidValue('spec.clusterIPs[0]', [text(spec.clusterIP)].filter(Boolean), 'may not change once set')
+  // One that is left out is kept, not taken away.
+  if (isKept || text(spec.clusterIP) === '' || text(spec.clusterIP) === address) return
+  yield invalidValue('spec.clusterIPs[0]', [text(spec.clusterIP)], 'may not change once set')
 }
 
 function* storageClassChanges(object: Json, old: Json): Generator<FieldError> {
-  if (!deepEqual(object.parameters ?? {}, old.parameters ?? {}))
-    yield forbidden('parameters', 'updates to parameters are forbidden.')
-  if (object.provisioner !== old.provisioner) yield forbidden('provisioner', 'updates to provisioner are forbidden.')
-  if (object.reclaimPolicy !== old.reclaimPolicy)
-    yield forbidden('reclaimPolicy', 'updates to reclaimPolicy are forbidden.')
-  yield* fixed('volumeBindingMode', object.volumeBindingMode, old.volumeBindingMode)
+  for (const field of ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode']) {
+    yield* fixed(field, object[field], old[field])
+  }
+}
+
+/** A claim can only grow. */
+function* claimChanges(object: Json, old: Json): Generator<FieldError> {
+  const kept = (claim: Json): Json => {
+    const { resources: _, volumeAttributesClassName: _class, volumeName: _volume, ...rest } = at(claim, 'spec')
+    return rest
+  }
+  if (deepEqual(kept(object), kept(old))) return
+  const detail =
+    'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims'
+  yield forbidden('spec', detail)
 }
 
 const podFields =
