@@ -18,7 +18,7 @@ if (process.env.SOJOURN_LAUNCHER) {
   process.channel?.unref()
 }
 
-process.exitCode = await main(process.argv.slice(2), {
+const code = await main(process.argv.slice(2), {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
   env: process.env,
@@ -27,3 +27,6 @@ process.exitCode = await main(process.argv.slice(2), {
   width: process.stdout.columns ?? 120,
   signal: stop.signal,
 })
+
+// Connections that others keep open must not keep us.
+process.exit(code)
