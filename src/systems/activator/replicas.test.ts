@@ -1,0 +1,207 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { seededRandom } from '../../runtime/random.ts'
+import { HttpPeers, peerIdentity, servePeers, type Membership, type PeerServer } from './http-peers.ts'
+import { eventually, rawClient, roundTrip } from './proxy/testing.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster, type Replica } from './testing.ts'
+
+const token = 'shared'
+let server: TestServer
+let clock: ReturnType<typeof fastClock>
+let cluster: FakeCluster
+let fleet: Fleet
+
+beforeEach(async () => {
+  clock = fastClock(20)
+  server = await startTestServer({ clock: clock as never })
+  cluster = await startFakeCluster(server.transport)
+  fleet = new Fleet()
+})
+
+afterEach(async () => {
+  await fleet.stop()
+  await cluster[Symbol.asyncDispose]()
+  await server.close()
+})
+
+interface Member {
+  readonly identity: string
+  readonly replica: Replica
+  readonly peers: HttpPeers
+  readonly desk: PeerServer
+}
+
+/** Replicas that know of each other; the first alive leads, as an election would settle it. */
+class Fleet {
+  readonly members: Member[] = []
+  #count = 0
+
+  async add(): Promise<Member> {
+    const name = `p${this.#count++}`
+    let replica: Replica | undefined
+    const desk = await servePeers(
+      { drain: (route) => replica!.activator.drain(route), release: (route) => replica!.activator.release(route) },
+      { token, host: '127.0.0.1', port: 0 },
+    )
+    const identity = peerIdentity({ name, host: '127.0.0.1', port: desk.port })
+    const membership = membershipOf(this, identity)
+    const peers = new HttpPeers({ identity, token, membership, clock })
+    replica = await startReplica(server.transport, { clock, peers })
+    const member = { identity, replica, peers, desk }
+    this.members.push(member)
+    return member
+  }
+
+  /** Ends a replica without a word: nothing is flushed, its connections break. */
+  async kill(member: Member): Promise<void> {
+    this.members.splice(this.members.indexOf(member), 1)
+    member.peers.close()
+    await member.desk[Symbol.asyncDispose]()
+    await member.replica.activator.plane.close()
+    await member.replica.stop()
+  }
+
+  async stop(): Promise<void> {
+    while (this.members.length > 0) await this.kill(this.members[0]!)
+  }
+}
+
+function membershipOf({ members }: Fleet, identity: string): Membership {
+  return {
+    get members() {
+      return members.map((member) => member.identity)
+    },
+    get held() {
+      return new Set(members[0]?.identity === identity ? [0] : [])
+    },
+  }
+}
+
+const ask = (port: number, host = 'web.test') =>
+  roundTrip(port, `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+const replicasOf = async (name: string) => ((await cluster.deployment(name)).spec as { replicas: number }).replicas
+const allKnow = () =>
+  eventually(() =>
+    fleet.members.every(({ replica }) => replica.activator.ready && replica.activator.rows().length === 1),
+  )
+
+describe('three proxies', () => {
+  it('wake a workload once for a thousand requests, and each is answered once', async () => {
+    for (let i = 0; i < 3; i++) await fleet.add()
+    await cluster.addApp('web')
+    await allKnow()
+    const answers = await Promise.all(Array.from({ length: 1000 }, (_, i) => ask(fleet.members[i % 3]!.replica.port)))
+    for (const answer of answers) expect(answer.match(/HTTP\/1.1 200 OK/g)).toHaveLength(1)
+    expect(cluster.history.get('web')).toEqual([0, 1])
+    expect(cluster.starts).toBe(1)
+  })
+
+  it('do not let the one that leads put to sleep what another one serves', async () => {
+    for (let i = 0; i < 3; i++) await fleet.add()
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '3' })
+    await allKnow()
+    const follower = fleet.members[2]!.replica
+    const startedAt = clock.now()
+    while (clock.now() < startedAt + 15_000) expect(await ask(follower.port)).toContain('200 OK')
+    expect(cluster.history.get('web')).toEqual([0, 1])
+    const until = async () => {
+      while ((await replicasOf('web')) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    await until()
+    expect(cluster.history.get('web')).toEqual([0, 1, 0])
+  })
+
+  it('abort a sleep when one of them cannot be asked, and go on serving', async () => {
+    for (let i = 0; i < 2; i++) await fleet.add()
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '3' }, 1)
+    await allKnow()
+    await fleet.members[1]!.desk[Symbol.asyncDispose]()
+    const startedAt = clock.now()
+    await eventually(() => clock.now() > startedAt + 10_000)
+    expect(await replicasOf('web')).toBe(1)
+    for (const { replica } of fleet.members) expect(await ask(replica.port)).toContain('200 OK')
+  })
+
+  it('hold a request that arrives while a sleep is decided, and answer it', async () => {
+    for (let i = 0; i < 2; i++) await fleet.add()
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '1000' }, 1)
+    await allKnow()
+    const [, follower] = fleet.members
+    await eventually(() => follower!.replica.activator.rows().length === 1)
+    expect(await ask(follower!.replica.port)).toContain('200 OK')
+    const report = await follower!.replica.activator.drain('default/web')
+    expect(report.busy + report.waiting).toBe(0)
+    using client = rawClient(follower!.replica.port)
+    client.send('GET / HTTP/1.1\r\nHost: web.test\r\n\r\n')
+    await eventually(() => follower!.replica.activator.rows()[0]!.waiting === 1)
+    follower!.replica.activator.release('default/web')
+    await client.until((text) => text.includes('200 OK'))
+  })
+
+  it('take a lost member’s word for nothing: what it served may have been used until it was lost', async () => {
+    const leader = await fleet.add()
+    const seen = new Promise((resolve) => leader.peers.onChange(resolve))
+    await fleet.add()
+    await seen
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '10' })
+    await allKnow()
+    expect(await ask(fleet.members[1]!.replica.port)).toContain('200 OK')
+    const lostAt = clock.now()
+    await fleet.kill(fleet.members[1]!)
+    while ((await replicasOf('web')) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(clock.now() - lostAt).toBeGreaterThanOrEqual(10_000)
+  })
+
+  it('lose no request over random sleeps, wakes and killed replicas', async () => {
+    const random = seededRandom(7)
+    for (let i = 0; i < 3; i++) await fleet.add()
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '1' })
+    await allKnow()
+    const failures: string[] = []
+    let answered = 0
+    const endAt = clock.now() + 100_000
+    const client = async () => {
+      while (clock.now() < endAt) {
+        const pauseUntil = clock.now() + random() * 6000
+        await eventually(() => clock.now() >= pauseUntil)
+        const member = fleet.members[Math.floor(random() * fleet.members.length)]!
+        const answer = await ask(member.replica.port).catch((error: unknown) => String(error))
+        // A replica that is killed takes its connections along; that is the kill, not the sleep.
+        if (!fleet.members.includes(member)) continue
+        if (answer.includes('200 OK')) answered++
+        else failures.push(answer)
+      }
+    }
+    const killer = async () => {
+      for (let i = 0; i < 3; i++) {
+        const at = clock.now() + 25_000
+        await eventually(() => clock.now() >= at)
+        await fleet.kill(fleet.members[Math.floor(random() * fleet.members.length)]!)
+        const { replica } = await fleet.add()
+        await eventually(() => replica.activator.ready && replica.activator.rows().length === 1)
+      }
+    }
+    await Promise.all([client(), client(), client(), killer()])
+    expect(failures).toEqual([])
+    expect(answered).toBeGreaterThan(20)
+    const sleeps = cluster.history.get('web')!.filter((replicas) => replicas === 0).length
+    expect(sleeps).toBeGreaterThan(3)
+  })
+})
+
+describe('the peers’ desk', () => {
+  it('answers nobody without the token', async () => {
+    await using desk = await servePeers(
+      { drain: () => Promise.reject(new Error('must not be asked')), release: () => {} },
+      { token, host: '127.0.0.1', port: 0 },
+    )
+    for (const authorization of ['', 'Bearer wrong!', 'Bearer sharedx']) {
+      const response = await fetch(`http://127.0.0.1:${desk.port}/drain`, {
+        method: 'POST',
+        body: 'x',
+        headers: { authorization },
+      })
+      expect(response.status).toBe(401)
+    }
+  })
+})
