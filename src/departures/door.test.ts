@@ -1,0 +1,272 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startWorld, type World } from '../../test/world.ts'
+import { cleanupOptOut } from '../apis/cleanup-opt-out.ts'
+import { departure, type Departure } from '../apis/departure.ts'
+import { Client } from '../client/client.ts'
+import type { KubeObject, StoredObject } from '../kube/object.ts'
+import type { ApiRequest, Transport } from '../kube/transport.ts'
+import { EventRecorder } from '../runtime/event-recorder.ts'
+import { Informers } from '../runtime/informers.ts'
+import { silentLogger } from '../runtime/log.ts'
+import { Metrics } from '../runtime/metrics.ts'
+import { closeBreaker, configMaps, writeDoorState } from './door-state.ts'
+import { Door, type DepartRequest } from './door.ts'
+import { restore } from './restore.ts'
+import { settleController } from './settle-controller.ts'
+import { kubeSubject } from './subject.ts'
+
+let world: World
+beforeEach(async () => {
+  world = await startWorld({ door: { limits: { maxPerMinute: 5 } } })
+})
+afterEach(() => world[Symbol.asyncDispose]())
+
+function create(name: string, rest: Partial<KubeObject> = {}): Promise<StoredObject> {
+  return world.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'team' }, ...rest })
+}
+
+function wish(object: StoredObject, given: Partial<DepartRequest> = {}, client = world.client): DepartRequest {
+  const ref = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: object.metadata.name }
+  return {
+    subject: kubeSubject(client, configMaps, ref),
+    uid: object.metadata.uid,
+    because: 'test',
+    by: { system: 'cleaner' },
+    ...given,
+  }
+}
+
+const exists = async (name: string) =>
+  (await world.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name })) !== undefined
+const records = async () => (await world.client.list<Departure>(departure.type, { namespace: 'team' })).items
+
+describe('Door', () => {
+  it('lets an object leave and records it first', async () => {
+    const object = await create('a', { data: { x: '1' } })
+    expect(await world.door.depart(wish(object))).toEqual({ result: 'gone' })
+    expect(await exists('a')).toBe(false)
+    expect((await records()).map(({ status, spec }) => [status?.phase, spec.manifest])).toEqual([
+      ['Gone', expect.objectContaining({ data: { x: '1' } })],
+    ])
+  })
+
+  it('spares an object that changed between the decision and the deletion', async () => {
+    const object = await create('a')
+    await world.client.patch(
+      configMaps,
+      { namespace: 'team', name: 'a' },
+      { type: 'merge', body: { data: { changed: 'yes' } } },
+    )
+    expect(await world.door.depart(wish(object, { resourceVersion: object.metadata.resourceVersion }))).toEqual({
+      result: 'stale',
+    })
+    expect(await exists('a')).toBe(true)
+    expect(await records()).toEqual([])
+  })
+
+  it('spares an object that changes in the very moment of its deletion', async () => {
+    const object = await create('a')
+    const racing = wish(object)
+    const subject: typeof racing.subject = {
+      ...racing.subject,
+      async remove(removal) {
+        await world.client.patch(
+          configMaps,
+          { namespace: 'team', name: 'a' },
+          { type: 'merge', body: { data: { changed: 'yes' } } },
+        )
+        return racing.subject.remove(removal)
+      },
+    }
+    expect(await world.door.depart({ ...racing, subject })).toEqual({ result: 'stale' })
+    expect(await exists('a')).toBe(true)
+    expect((await records()).map(({ status }) => status?.phase)).toEqual(['Abandoned'])
+  })
+
+  it('says that an object is still leaving while a finalizer holds it, and when it is gone', async () => {
+    world.run(settleController({ ...world }))
+    const object = await world.create<StoredObject>({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'a', namespace: 'team', finalizers: ['example.com/hold'] },
+    })
+    expect(await world.door.depart(wish(object))).toEqual({ result: 'leaving' })
+    await world.pass(120_000)
+    expect((await records())[0]?.status).toMatchObject({ phase: 'Leaving', waitingFor: ['example.com/hold'] })
+    await world.client.patch(
+      configMaps,
+      { namespace: 'team', name: 'a' },
+      { type: 'merge', body: { metadata: { finalizers: [] } } },
+    )
+    await world.pass(120_000)
+    expect((await records())[0]?.status?.phase).toBe('Gone')
+  })
+
+  it('keeps what an opt-out names from the moment it exists until it ends', async () => {
+    const object = await create('a')
+    const spec = { resource: { kind: 'ConfigMap', namespace: 'team', name: 'a' } }
+    await world.create({ apiVersion: cleanupOptOut.apiVersion, kind: 'CleanupOptOut', metadata: { name: 'o' }, spec })
+    await world.clock.settle()
+    expect(await world.door.depart(wish(object))).toMatchObject({ result: 'refused', because: 'opted-out' })
+    await world.client.patch(
+      cleanupOptOut.type,
+      { name: 'o' },
+      { type: 'merge', body: { spec: { expiresAt: '1970-01-01T00:00:00Z' } } },
+    )
+    await world.clock.settle()
+    expect(await world.door.depart(wish(object))).toEqual({ result: 'gone' })
+  })
+
+  it('opens the breaker when too much leaves, holds everything, and lets go when a human has closed it', async () => {
+    const objects = await Promise.all(Array.from({ length: 8 }, (_, index) => create(`a${index}`)))
+    const results: string[] = []
+    for (const object of objects) {
+      results.push((await world.door.depart(wish(object))).result)
+      await world.clock.settle()
+    }
+    expect(results).toEqual(['gone', 'gone', 'gone', 'gone', 'gone', 'held', 'held', 'held'])
+    expect(world.metrics.render()).toContain('sojourn_departures_breaker_open 1')
+    await world.pass(2 * 3_600_000)
+    const [, , , , , sixth = objects[0]] = objects
+    expect(await world.door.depart(wish(sixth as StoredObject))).toMatchObject({
+      result: 'held',
+      because: 'breaker-open',
+    })
+    await writeDoorState(world.client, closeBreaker(world.clock.now()))
+    await world.clock.settle()
+    expect(await world.door.depart(wish(sixth as StoredObject))).toEqual({ result: 'gone' })
+  })
+
+  it('writes nothing in a dry run', async () => {
+    const object = await create('a')
+    expect(await world.door.depart(wish(object, { dryRun: true }))).toEqual({ result: 'held', because: 'dry-run' })
+    expect(await records()).toEqual([])
+    expect(await exists('a')).toBe(true)
+  })
+
+  it('holds while it cannot read what protects objects', async () => {
+    const object = await create('a')
+    const blind = doorOver((request) =>
+      request.path.includes('cleanupoptouts')
+        ? Promise.reject(new Error('no network'))
+        : world.server.transport(request),
+    )
+    await world.clock.settle()
+    expect(await blind.depart(wish(object))).toEqual({ result: 'held', because: 'protections-unknown' })
+    expect(await exists('a')).toBe(true)
+    blind.close()
+  })
+
+  it('prunes records when their time is up', async () => {
+    world.run(settleController({ ...world, keepMs: 3_600_000 }))
+    await world.door.depart(wish(await create('a')))
+    await world.pass(3_000_000)
+    expect(await records()).toHaveLength(1)
+    await world.pass(1_200_000)
+    expect(await records()).toHaveLength(0)
+  })
+})
+
+/** A door of a process of its own, whose requests go another way. */
+function doorOver(transport: Transport): Door {
+  const client = new Client(transport)
+  const { clock } = world
+  const informers = new Informers({ clock, log: silentLogger })
+  return new Door({
+    client,
+    informers,
+    clock,
+    events: new EventRecorder('test', { client, clock, log: silentLogger }),
+    log: silentLogger,
+    metrics: new Metrics(),
+  })
+}
+
+describe('a door whose process is killed', () => {
+  it('comes to the same end from every step, deleting once and never without a record', async () => {
+    for (let steps = 0; steps < 8; steps++) {
+      const object = await create(`victim-${steps}`)
+      const deletes: boolean[] = []
+      const seen = async (request: ApiRequest) => {
+        if (request.method === 'DELETE')
+          deletes.push((await records()).some(({ spec }) => spec.object.uid === object.metadata.uid))
+        return world.server.transport(request)
+      }
+      let left = Infinity
+      const dying: Transport = (request) =>
+        request.path.includes('events')
+          ? world.server.transport(request)
+          : left-- > 0
+            ? seen(request)
+            : Promise.reject(new Error('killed'))
+      const first = doorOver(dying)
+      await world.clock.settle()
+      left = steps
+      await first.depart(wish(object, {}, new Client(dying))).catch(() => {})
+      first.close()
+
+      const second = doorOver(seen)
+      await world.clock.settle()
+      const result = await second.depart(wish(object, {}, new Client(seen)))
+      second.close()
+      expect(result).toEqual({ result: 'gone' })
+      expect(await exists(`victim-${steps}`)).toBe(false)
+      expect(deletes.filter(Boolean)).toHaveLength(deletes.length)
+      expect(deletes.length).toBe(1)
+      expect((await records()).filter(({ spec }) => spec.object.uid === object.metadata.uid)).toHaveLength(1)
+    }
+  })
+})
+
+describe('restore', () => {
+  async function departWith(dependents: readonly StoredObject[], root: StoredObject): Promise<Departure> {
+    await world.door.depart(wish(root, { takes: () => dependents }))
+    for (const dependent of dependents)
+      await world.client.deleteObject(configMaps, { namespace: 'team', name: dependent.metadata.name })
+    const all = await records()
+    return all.find(({ spec }) => !spec.page) as Departure
+  }
+
+  it('brings back a whole cascade, owners first, with their new uids', async () => {
+    const root = await create('root')
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'root', uid: root.metadata.uid }
+    const child = await world.create<StoredObject>({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'child', namespace: 'team', ownerReferences: [owner] },
+      data: { a: 'b' },
+    })
+    const record = await departWith([child], root)
+    expect(record.spec).toMatchObject({ takes: 1, pages: 1 })
+    const { objects } = await restore(world.client, record, { now: world.clock.now() })
+    expect(objects.map(({ metadata }) => metadata.name)).toEqual(['root', 'child'])
+    expect(objects[1]?.metadata.ownerReferences?.[0]?.uid).toBe(objects[0]?.metadata.uid)
+    expect(objects[1]?.data).toEqual({ a: 'b' })
+    expect(objects[0]?.metadata.uid).not.toBe(root.metadata.uid)
+  })
+
+  it('changes nothing when a part of it exists again', async () => {
+    const root = await create('root')
+    const child = await create('child')
+    const record = await departWith([child], root)
+    await create('child')
+    await expect(restore(world.client, record, { now: 0 })).rejects.toThrow(
+      'nothing was restored: ConfigMap/team/child exists',
+    )
+    expect(await exists('root')).toBe(false)
+  })
+
+  it('changes nothing when its namespace is gone', async () => {
+    const record = await departWith([], await create('root'))
+    const elsewhere = {
+      ...record,
+      spec: {
+        ...record.spec,
+        manifest: { ...(record.spec.manifest as object), metadata: { name: 'root', namespace: 'nowhere' } },
+      },
+    } as unknown as Departure
+    await expect(restore(world.client, elsewhere, { now: 0 })).rejects.toThrow(
+      /nothing was restored: namespaces "nowhere" not found/,
+    )
+  })
+})
