@@ -1,4 +1,7 @@
+import { DecodeError } from '../decode-scalar.ts'
+import { decodeStruct } from '../decode-struct.ts'
 import { isRecord, setOwn } from '../set-own.ts'
+import { structType } from '../type-table.ts'
 import type { StructuralSchema } from './structural-schema.ts'
 
 /** An object without what its schema does not know, and the paths that went. */
@@ -37,14 +40,27 @@ function pruneFields(
     const inner = value[name]
     const at = path ? `${path}.${name}` : name
     const property = own(schema?.properties, name)
-    if (schema?.['x-kubernetes-embedded-resource'] && metaFields.has(name)) setOwn(result, name, inner)
-    else if (property) setOwn(result, name, pruneValue(inner, property, at, unknown))
+    if (schema?.['x-kubernetes-embedded-resource'] && metaFields.has(name)) {
+      setOwn(result, name, name === 'metadata' && path ? embeddedMetadata(inner, at, unknown) : inner)
+    } else if (property) setOwn(result, name, pruneValue(inner, property, at, unknown))
     else if (additional !== undefined && additional !== false) {
       setOwn(result, name, pruneValue(inner, additional === true ? undefined : additional, at, unknown))
     } else if (keepsUnknown) setOwn(result, name, inner)
     else unknown.push(at)
   }
   return result
+}
+
+/** The metadata of an object inside an object has the fields metadata has. What is none at all is left for validation. */
+function embeddedMetadata(value: unknown, path: string, unknown: string[]): unknown {
+  const meta = structType('meta/v1.ObjectMeta')
+  if (!meta || !isRecord(value)) return value
+  try {
+    return decodeStruct(value, meta, unknown, path)
+  } catch (error) {
+    if (error instanceof DecodeError) return value
+    throw error
+  }
 }
 
 const metaFields = new Set(['apiVersion', 'kind', 'metadata'])

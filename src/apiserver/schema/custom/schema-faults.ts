@@ -117,10 +117,16 @@ function numberFaults(schema: StructuralSchema, value: number, path: string): Fi
   if (minimum !== undefined && (exclusiveMinimum ? value <= minimum : value < minimum)) {
     errors.push(at(path, value, `should be greater than ${exclusiveMinimum ? '' : 'or equal to '}${minimum}`))
   }
-  if (type === 'integer' && format === 'int32' && Math.abs(value) > 2_147_483_647 && value !== -2_147_483_648) {
-    errors.push(invalidValue(path, value, `Checked value must be of type integer with format int32 in ${path}`))
+  if (type === 'integer' && !isInFormat(value, format)) {
+    const kind = format ? `integer with format ${format}` : 'integer (default format)'
+    errors.push(composite(`Checked value must be of type ${kind} in ${path}`))
   }
   return errors
+}
+
+function isInFormat(value: number, format: string | undefined): boolean {
+  if (!Number.isInteger(value)) return false
+  return format !== 'int32' || (value >= -2_147_483_648 && value <= 2_147_483_647)
 }
 
 function arrayFaults(schema: StructuralSchema, value: readonly unknown[], old: unknown, path: string): FieldError[] {
@@ -172,7 +178,10 @@ function objectFaults(
     const inner = known ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined)
     if (inner) errors.push(...schemaFaults(inner, value[name], before?.[name], below(name)))
   }
-  for (const name of needed) if (!Object.hasOwn(value, name)) errors.push(required(below(name)))
+  const isEmbedded = schema['x-kubernetes-embedded-resource'] === true
+  for (const name of [...needed, ...(isEmbedded ? ['apiVersion', 'kind'] : [])]) {
+    if (!Object.hasOwn(value, name)) errors.push(required(below(name)))
+  }
   return errors
 }
 
