@@ -1,6 +1,8 @@
 import { sojournGroup } from '../../../apis/group.ts'
 import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
+import type { Use } from '../resource.ts'
+import { unknownUse, unused, used } from './detector.ts'
 import { Mentions } from './mentions.ts'
 
 const ownGroups = new Set([
@@ -23,15 +25,21 @@ export interface CustomReferencePorts {
 export async function customReferences(
   mode: NonNullable<KubernetesTarget['customReferences']>,
   { definitions, list }: CustomReferencePorts,
-): Promise<(name: string) => string | undefined | 'unknown'> {
+): Promise<(name: string) => Use> {
   const types = definitions.flatMap(typeOf)
   const own = types.filter(({ group, kind }) => ownGroups.has(group) && !records.has(kind))
   const others = types.filter(({ group }) => !ownGroups.has(group))
   const mentions = new Mentions()
   for (const type of mode === 'Scan' ? [...own, ...others] : own)
     for (const object of await list(type)) mentions.add(object)
-  const doubt = mode === 'Unknown' && others.length > 0
-  return (name) => mentions.of(name) ?? (doubt ? 'unknown' : undefined)
+  const rest =
+    mode === 'Unknown' && others.length > 0
+      ? unknownUse('custom resources of this cluster may refer to it')
+      : unused('nothing refers to it')
+  return (name) => {
+    const by = mentions.of(name)
+    return by === undefined ? rest : used(by)
+  }
 }
 
 function typeOf({ spec }: StoredObject): readonly ResourceType[] {

@@ -5,8 +5,8 @@ import type { WellKnown } from './well-known.ts'
 /** One cluster at one time, as detectors see it. Reading what cannot be known throws. */
 export interface World {
   list(kind: WellKnown): readonly StoredObject[]
-  /** Whether a custom resource may refer to an object by name; undefined when that cannot be known. */
-  customReference(namespace: string | undefined, name: string): string | undefined | 'unknown'
+  /** The use of an object that only a custom resource could still refer to. */
+  customUse(name: string): Use
 }
 
 /** Finds out whether objects of a kind are in use. Each sort is one file; the lifecycle knows none of them. */

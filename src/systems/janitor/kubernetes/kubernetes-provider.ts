@@ -156,7 +156,7 @@ async function worldFor({ needs }: Detector, { client, sources, target, signal }
       if (!objects) throw new Error(`the detector did not say that it needs ${kind}`)
       return objects
     },
-    customReference: (_namespace, name) => custom(name),
+    customUse: custom,
   }
 }
 

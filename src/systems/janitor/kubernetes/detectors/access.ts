@@ -1,7 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { called, placeKey, unused, used, type Detector, type World } from '../detector.ts'
 import { podSourceKinds, podSources } from '../pod-specs.ts'
-import { customUse } from './configuration.ts'
 
 interface Binding extends StoredObject {
   readonly roleRef?: { readonly kind?: string; readonly name?: string }
@@ -75,7 +74,7 @@ export const serviceAccountDetector: Detector = {
       const { name, namespace } = object.metadata
       if (name === 'default') return used('every pod that names none')
       const by = accounts.get(placeKey(namespace, name))
-      return by ? used(by) : customUse(world, object)
+      return by ? used(by) : world.customUse(name)
     }
   },
 }

@@ -1,6 +1,5 @@
 import type { StoredObject } from '../../../../kube/object.ts'
-import type { Use } from '../../resource.ts'
-import { called, placeKey, unknownUse, unused, used, type Detector, type World } from '../detector.ts'
+import { called, placeKey, used, type Detector, type World } from '../detector.ts'
 import { Mentions } from '../mentions.ts'
 import { podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
 import type { WellKnown } from '../well-known.ts'
@@ -27,18 +26,9 @@ export const configurationDetector: Detector = {
       const { name, namespace } = object.metadata
       const by =
         references.get(`${object.kind}:${placeKey(namespace, name)}`) ?? mentions.of(name) ?? builtInUse(object)
-      if (by) return used(by)
-      return customUse(world, object)
+      return by ? used(by) : world.customUse(name)
     }
   },
-}
-
-/** What custom resources mean for an object that nothing else refers to. */
-export function customUse(world: World, object: StoredObject): Use {
-  const { name, namespace } = object.metadata
-  const custom = world.customReference(namespace, name)
-  if (custom === 'unknown') return unknownUse('custom resources of this cluster may refer to it')
-  return custom === undefined ? unused('nothing refers to it') : used(custom)
 }
 
 function referencesIn(world: World): ReadonlyMap<string, string> {

@@ -1,6 +1,5 @@
 import { called, placeKey, unused, used, type Detector } from '../detector.ts'
 import { podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
-import { customUse } from './configuration.ts'
 
 /** Claims: in use when a pod or template mounts them, or a StatefulSet would again. */
 export const claimDetector: Detector = {
@@ -22,7 +21,7 @@ export const claimDetector: Detector = {
       const by =
         claims.get(placeKey(namespace, name)) ??
         (ordinal === undefined ? undefined : prefixes.get(placeKey(namespace, ordinal)))
-      return by ? used(by) : customUse(world, object)
+      return by ? used(by) : world.customUse(name)
     }
   },
 }

@@ -1,0 +1,80 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { sojournNamespace } from '../../apis/group.ts'
+import type { Client } from '../../client/client.ts'
+import { ownLabel } from '../../departures/own-machinery.ts'
+import type { ResourceType } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { ResourceRef } from './provider.ts'
+
+/** What a link to keep a resource is about. */
+export interface LinkSubject {
+  readonly candidate: string
+  readonly resource: ResourceRef
+  readonly generation: number
+  /** Epoch seconds. */
+  readonly expires: number
+}
+
+export type LinkVerdict = 'good' | 'expired' | 'forged'
+
+/** Where the page of a candidate is. */
+export function optOutPath(candidate: string): string {
+  return `/janitor/opt-out/${encodeURIComponent(candidate)}`
+}
+
+/** A link that lets whoever has it keep this one resource, until it expires. */
+export function optOutUrl(base: string, key: string, subject: LinkSubject): string {
+  const { candidate, generation, expires } = subject
+  const query = new URLSearchParams({
+    generation: String(generation),
+    expires: String(expires),
+    signature: signatureOf(key, subject),
+  })
+  return `${base.replace(/\/$/, '')}${optOutPath(candidate)}?${query.toString()}`
+}
+
+/** Whether a link was made by us, for this resource, and is still good. */
+export function checkLink(
+  key: string,
+  subject: LinkSubject,
+  { signature, now }: { readonly signature: string; readonly now: number },
+): LinkVerdict {
+  const expected = Buffer.from(signatureOf(key, subject), 'utf8')
+  const given = Buffer.from(signature, 'utf8')
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return 'forged'
+  return now < subject.expires * 1000 ? 'good' : 'expired'
+}
+
+function signatureOf(key: string, { candidate, resource, generation, expires }: LinkSubject): string {
+  const { provider, cluster = '', account = '', region = '', apiVersion, kind, namespace = '', name, uid } = resource
+  const identity = JSON.stringify([provider, cluster, account, region, apiVersion, kind, namespace, name, uid])
+  return createHmac('sha256', key)
+    .update(['POST', optOutPath(candidate), identity, generation, expires].join('\n'))
+    .digest('hex')
+}
+
+const secrets: ResourceType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
+const place = { namespace: sojournNamespace, name: 'sojourn-janitor-links' }
+
+/** The key that signs links, shared by all replicas; made when there is none. */
+export async function linkKey(client: Client): Promise<string> {
+  const read = async () => {
+    const secret = await client.get(secrets, place).catch(ignoring('NotFound'))
+    return (secret?.data as { key?: string } | undefined)?.key
+  }
+  const existing = await read()
+  if (existing) return existing
+  const key = randomBytes(32).toString('base64')
+  await client
+    .create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { ...place, labels: ownLabel },
+      type: 'Opaque',
+      data: { key },
+    })
+    .catch(ignoring('AlreadyExists'))
+  const stored = await read()
+  if (!stored) throw new Error(`Secret ${place.namespace}/${place.name} has no key`)
+  return stored
+}

@@ -1,0 +1,64 @@
+import { dateText, subjectOf, type Notice, type NoticeItem } from './notice.ts'
+
+/** The mail as people see it: one column, inline styles, nothing to load. */
+export function noticeHtml(notice: Notice): string {
+  const { kind, items, policy, docsUrl, part, parts } = notice
+  const intro =
+    kind === 'reminder'
+      ? 'You have been told of these resources before. They are still marked for cleanup.'
+      : 'Nobody seems to need these resources any more. They are marked for cleanup.'
+  return `<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light"><title>${escapeHtml(subjectOf(notice))}</title></head>
+<body style="margin:0;padding:0;background:#f3f4f6;font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1f2937">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="background:#f3f4f6"><tr><td align="center" style="padding:24px 12px">
+<table role="presentation" width="600" cellpadding="0" cellspacing="0" style="width:100%;max-width:600px;background:#ffffff;border:1px solid #e5e7eb;border-radius:8px">
+<tr><td style="padding:28px 32px 8px">
+<p style="margin:0 0 6px;font-size:12px;letter-spacing:.06em;text-transform:uppercase;color:#6b7280">${kind === 'reminder' ? 'Reminder' : 'Cleanup notice'}${parts > 1 ? ` &middot; ${part} of ${parts}` : ''}</p>
+<h1 style="margin:0;font-size:21px;line-height:1.35;font-weight:600">${escapeHtml(
+    subjectOf(notice)
+      .replace(/^Reminder: /, '')
+      .replace(/ \(\d+ of \d+\)$/, ''),
+  )}</h1>
+<p style="margin:14px 0 0;font-size:15px;line-height:1.55">${intro} <strong>Do nothing, and they will be deleted.</strong> To keep one, choose <em>Keep it</em> and confirm.</p>
+</td></tr>
+${items.map((item) => itemRow(item, notice)).join('\n')}
+<tr><td style="padding:20px 32px 26px;border-top:1px solid #e5e7eb">
+<p style="margin:0;font-size:13px;line-height:1.55;color:#6b7280">Sent by Sojourn for the cleanup policy <strong>${escapeHtml(policy)}</strong>.${docsUrl ? ` <a href="${escapeHtml(safeUrl(docsUrl))}" style="color:#1d4ed8">About this policy</a>` : ''} The links are meant for you: whoever has one can keep the resource it names.</p>
+</td></tr>
+</table>
+</td></tr></table>
+</body>
+</html>
+`
+}
+
+function itemRow(item: NoticeItem, { timeZone }: Notice): string {
+  const name = `${item.namespace ? `${item.namespace}/` : ''}${item.name}`
+  const shown = escapeHtml(name)
+  const linked = item.resourceUrl
+    ? `<a href="${escapeHtml(safeUrl(item.resourceUrl))}" style="color:#1f2937">${shown}</a>`
+    : shown
+  return `<tr><td style="padding:16px 32px 0">
+<table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="border:1px solid #e5e7eb;border-radius:6px"><tr>
+<td style="padding:14px 16px;vertical-align:top">
+<p style="margin:0;font-size:12px;color:#6b7280">${escapeHtml(item.kind)} &middot; ${escapeHtml(item.place)}</p>
+<p style="margin:2px 0 8px;font-size:16px;font-weight:600;word-break:break-word">${linked}</p>
+<p style="margin:0 0 4px;font-size:14px;color:#b91c1c"><strong>Deleted from ${escapeHtml(dateText(item.leavesAt, timeZone))}</strong></p>
+${item.reasons.map((reason) => `<p style="margin:0;font-size:14px;line-height:1.45;color:#4b5563">Because ${escapeHtml(reason)}</p>`).join('\n')}
+</td>
+<td width="96" align="right" style="padding:14px 16px;vertical-align:middle">
+<a href="${escapeHtml(safeUrl(item.optOutUrl))}" style="display:inline-block;padding:10px 16px;background:#1d4ed8;color:#ffffff;font-size:14px;font-weight:600;text-decoration:none;border-radius:6px;white-space:nowrap">Keep it</a>
+</td></tr></table>
+</td></tr>`
+}
+
+/** Text as text, whatever it says. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+/** Only web addresses become links. */
+export function safeUrl(url: string): string {
+  return /^https?:\/\//i.test(url) ? url : '#'
+}

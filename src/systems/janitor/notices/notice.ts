@@ -1,0 +1,80 @@
+import type { ObjectRef } from '../../../kube/object.ts'
+
+/** One resource a notice speaks of. */
+export interface NoticeItem {
+  readonly candidate: string
+  readonly generation: number
+  readonly kind: string
+  readonly namespace?: string | undefined
+  readonly name: string
+  readonly place: string
+  /** Why, one sentence per rule. */
+  readonly reasons: readonly string[]
+  /** The date that will hold. */
+  readonly leavesAt: number
+  readonly optOutUrl: string
+  readonly resourceUrl: string
+  /** The object itself, where it is in this cluster. */
+  readonly object?: ObjectRef & { readonly uid: string }
+}
+
+/** What is told to one owner at once. */
+export interface Notice {
+  readonly kind: 'notice' | 'reminder'
+  readonly policy: string
+  /** Addresses; empty when nobody is known and the channel needs none. */
+  readonly to: readonly string[]
+  readonly items: readonly NoticeItem[]
+  /** This is the part-th of so many. */
+  readonly part: number
+  readonly parts: number
+  /** The same for the same notice, however often it is sent. */
+  readonly messageId: string
+  readonly docsUrl: string
+  readonly timeZone: string
+}
+
+/** Who got it. At least one accepted recipient makes a notice confirmed. */
+export interface Delivery {
+  readonly accepted: readonly string[]
+  readonly rejected: readonly { readonly recipient: string; readonly error: string }[]
+}
+
+/** A way to tell people. Rejects when it is not known to have arrived. */
+export interface Channel {
+  readonly name: string
+  /** Whether it can do nothing without an address. */
+  readonly needsOwner: boolean
+  send(notice: Notice, signal: AbortSignal): Promise<Delivery>
+}
+
+/** `Mon, 16 Mar 2026, 10:00 (America/Los_Angeles)`: the same in every part of a notice. */
+export function dateText(at: number, timeZone: string): string {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone,
+    weekday: 'short',
+    day: 'numeric',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  })
+  return `${format.format(at)} (${timeZone})`
+}
+
+/** The line that says it all. */
+export function subjectOf({ kind, items, part, parts, timeZone }: Notice): string {
+  const [first] = items
+  const what = items.length === 1 && first ? `${first.kind} ${first.name}` : `${items.length} resources`
+  const earliest = Math.min(...items.map(({ leavesAt }) => leavesAt))
+  const date = dateText(earliest, timeZone).replace(/, \d\d:\d\d.*$/, '')
+  const counted = parts > 1 ? ` (${part} of ${parts})` : ''
+  return oneLine(`${kind === 'reminder' ? 'Reminder: ' : ''}${what} will be deleted from ${date}${counted}`)
+}
+
+/** Names are strangers' texts: no line breaks in headers. */
+export function oneLine(text: string): string {
+  // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
+  return text.replaceAll(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ')
+}

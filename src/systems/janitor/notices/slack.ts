@@ -1,0 +1,47 @@
+import { dateText, oneLine, subjectOf, type Notice } from './notice.ts'
+
+const mostItems = 20
+
+/** The messages of one notice: Slack takes at most fifty blocks each. */
+export function slackMessages(
+  notice: Notice,
+  users: Readonly<Record<string, string>> = {},
+): readonly Record<string, unknown>[] {
+  const { items, policy, timeZone, docsUrl } = notice
+  const who = notice.to
+    .map((address) => (users[address] ? `<@${escapeSlack(users[address])}>` : escapeSlack(address)))
+    .join(', ')
+  const messages: Record<string, unknown>[] = []
+  for (let start = 0; start < items.length; start += mostItems) {
+    const blocks = items.slice(start, start + mostItems).map((item) => ({
+      type: 'section',
+      text: {
+        type: 'mrkdwn',
+        text: [
+          `*${escapeSlack(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}* (${escapeSlack(item.place)})`,
+          `Deleted from ${escapeSlack(dateText(item.leavesAt, timeZone))}`,
+          ...item.reasons.map((reason) => `Because ${escapeSlack(reason)}`),
+        ]
+          .join('\n')
+          .slice(0, 2900),
+      },
+      accessory: { type: 'button', text: { type: 'plain_text', text: 'Keep it' }, url: item.optOutUrl },
+    }))
+    const footer = `Cleanup policy ${escapeSlack(policy)}${docsUrl ? `, <${escapeSlack(docsUrl)}|about it>` : ''}`
+    messages.push({
+      text: escapeSlack(subjectOf(notice)),
+      blocks: [
+        { type: 'header', text: { type: 'plain_text', text: subjectOf(notice).slice(0, 150) } },
+        ...(who ? [{ type: 'section', text: { type: 'mrkdwn', text: `For ${who}` } }] : []),
+        ...blocks,
+        { type: 'context', elements: [{ type: 'mrkdwn', text: footer }] },
+      ],
+    })
+  }
+  return messages
+}
+
+/** Slack's three special characters, so that no name can mention everyone. */
+export function escapeSlack(text: string): string {
+  return oneLine(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+}

@@ -1,0 +1,69 @@
+import { createTransport } from 'nodemailer'
+import type { ChannelSpec } from '../../../apis/notification-channel.ts'
+import { noticeHtml } from './html.ts'
+import { subjectOf, type Channel } from './notice.ts'
+import { noticeText } from './text.ts'
+
+export interface SmtpCredentials {
+  readonly username: string
+  readonly password: string
+}
+
+/** Mails over SMTP, one connection each: notices are rare and servers drop idle ones. */
+export function smtpChannel(
+  name: string,
+  smtp: NonNullable<ChannelSpec['smtp']>,
+  credentials: () => Promise<SmtpCredentials | undefined>,
+): Channel {
+  return {
+    name,
+    needsOwner: (smtp.to ?? []).length === 0,
+    async send(notice, signal) {
+      const login = await credentials()
+      const transport = createTransport({
+        host: smtp.host,
+        port: smtp.port ?? 587,
+        secure: smtp.secure ?? false,
+        requireTLS: smtp.requireTls ?? false,
+        connectionTimeout: 15_000,
+        greetingTimeout: 15_000,
+        socketTimeout: 30_000,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+        ...(login ? { auth: { user: login.username, pass: login.password } } : {}),
+      })
+      const stop = () => transport.close()
+      signal.addEventListener('abort', stop, { once: true })
+      try {
+        const {
+          accepted,
+          rejected,
+          rejectedErrors = [],
+        } = await transport.sendMail({
+          from: smtp.from,
+          to: [...(smtp.to ?? notice.to)],
+          cc: [...(smtp.cc ?? [])],
+          subject: subjectOf(notice),
+          text: noticeText(notice),
+          html: noticeHtml(notice),
+          messageId: notice.messageId,
+          headers: { 'auto-submitted': 'auto-generated', 'x-sojourn-policy': notice.policy },
+        })
+        return {
+          accepted: accepted.map(addressOf),
+          rejected: rejected.map((recipient) => {
+            const error = rejectedErrors.find((candidate) => candidate.recipient === addressOf(recipient))
+            return { recipient: addressOf(recipient), error: error?.response ?? 'refused' }
+          }),
+        }
+      } finally {
+        signal.removeEventListener('abort', stop)
+        transport.close()
+      }
+    },
+  }
+}
+
+function addressOf(recipient: string | { readonly address: string }): string {
+  return typeof recipient === 'string' ? recipient : recipient.address
+}
