@@ -10,7 +10,8 @@ import { openApiV2 } from './discovery/open-api-v2.ts'
 import { openApiDocument } from './schema/openapi/open-api.ts'
 import { Edge } from './http/edge.ts'
 import { healthPaths, isPublicPath } from './http/health.ts'
-import { defaultLimits, HttpsServer } from './http/https-server.ts'
+import { defaultLimits, HttpsServer, type PathAccess } from './http/https-server.ts'
+import { impersonated } from './http/impersonation.ts'
 import { inProcessTransport } from './http/in-process.ts'
 import { issuerPaths } from './http/issuer-paths.ts'
 import { specialEndpoints } from './http/special-endpoints.ts'
@@ -124,10 +125,16 @@ function createHttps(options: ApiServerOptions, core: Core, edge: Edge): HttpsSe
     tls: { ...credentials.server, authority: credentials.authority },
     limits: { ...defaultLimits, ...limits },
     isPublic: isPublicPath,
-    requirePath: (user, verb, path) => {
-      const { allowed, reason } = core.authorize(user, { verb, path })
-      if (!allowed) throw forbidden(user, { verb, path }, reason)
-    },
+    userForPath: (request) => userForPath(core, request),
     onInternalError: (error, where) => onError?.(error, { ...where }),
   })
+}
+
+function userForPath(core: Core, { user, headers, verb, path }: PathAccess): User {
+  const wanted = { verb, path }
+  const mayBe = (access: Access) => core.authorize(user, access).allowed
+  const served = impersonated({ user, headers }, { mayBe, wanted }).user
+  const { allowed, reason } = core.authorize(served, wanted)
+  if (!allowed) throw forbidden(served, wanted, reason)
+  return served
 }

@@ -23,6 +23,14 @@ export interface ExtraRoute {
   serve(request: IncomingMessage, response: ServerResponse, user: User): void | Promise<void>
 }
 
+/** Somebody who wants to do something to a path, perhaps as somebody else. */
+export interface PathAccess {
+  readonly user: User
+  readonly headers: Readonly<Record<string, string>>
+  readonly verb: string
+  readonly path: string
+}
+
 /** Finds the application's page for a path (no query); undefined leaves it to the API. */
 export type ExtraRoutes = (method: string, path: string) => ExtraRoute | undefined
 
@@ -51,8 +59,8 @@ export interface HttpsPorts {
   readonly limits: HttpsLimits
   /** Whether a path may be asked for without credentials. */
   isPublic(path: string): boolean
-  /** Throws Forbidden unless the user may do this to the path. */
-  requirePath(user: User, verb: string, path: string): void
+  /** Whom the request is to be served as; throws Forbidden unless they may do this to the path. */
+  userForPath(request: PathAccess): User
   onInternalError(error: unknown, request: { readonly method: string; readonly path: string }): void
 }
 
@@ -133,12 +141,13 @@ export class HttpsServer {
     const user = this.#userOf(request)
     if (route?.access === 'public') return route.serve(request, response, user ?? anonymous)
     if (!user && !this.#ports.isPublic(path)) throw new StatusError('Unauthorized', 'Unauthorized')
-    if (route) {
-      this.#ports.requirePath(user ?? anonymous, method.toLowerCase(), path)
-      return route.serve(request, response, user ?? anonymous)
-    }
+    if (route) return route.serve(request, response, this.#userForPage(request, user ?? anonymous, path))
     const answer = await edge.handle(await edgeRequest(request, user ?? anonymous, path))
     await this.#write(request, response, answer, user)
+  }
+
+  #userForPage({ method = 'GET', headers }: IncomingMessage, user: User, path: string): User {
+    return this.#ports.userForPath({ user, headers: flatHeaders(headers), verb: method.toLowerCase(), path })
   }
 
   /** Undefined without credentials; wrong ones are refused at once. */

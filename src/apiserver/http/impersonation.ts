@@ -17,7 +17,10 @@ export interface ImpersonationCheck {
 }
 
 /** The request as the user its Impersonate headers name, once the sender proves allowed to take each part of that identity. */
-export function impersonated(request: EdgeRequest, { mayBe, wanted }: ImpersonationCheck): EdgeRequest {
+export function impersonated<R extends Pick<EdgeRequest, 'user' | 'headers'>>(
+  request: R,
+  { mayBe, wanted }: ImpersonationCheck,
+): R {
   const user = wantedUser(request.headers)
   if (!user) return request
   if (requiredAccess(user).every(mayBe)) return { ...request, user: withOwnGroups(user) }

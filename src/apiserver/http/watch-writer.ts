@@ -25,8 +25,9 @@ export class WatchWriter implements WatchSink {
   attach(watch: Watch): void {
     this.#watch = watch
     this.#response.on('drain', () => {
+      const wasFull = this.#goesOn !== undefined
       this.#goOn()
-      watch.resume()
+      if (wasFull) watch.resume()
     })
     this.#response.once('close', () => {
       this.#goOn()

@@ -1,0 +1,235 @@
+import { request as httpsRequest, type RequestOptions } from 'node:https'
+import type { IncomingHttpHeaders } from 'node:http'
+import { connect } from 'node:tls'
+import { gunzipSync } from 'node:zlib'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { systemClock } from '../../runtime/clock.ts'
+import { startTestServer, type TestServer } from '../testing.ts'
+
+interface Reply {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly bytes: Buffer
+  readonly text: string
+}
+
+describe('the API over TLS', () => {
+  let server: TestServer
+  let port = 0
+  let token = ''
+  beforeAll(async () => {
+    server = await startTestServer({
+      clock: systemClock,
+      limits: { watchesPerUser: 2, urlLength: 4096 },
+      extraRoutes: (_, path) => {
+        if (path === '/page') return { access: 'public', serve: (_request, response) => void response.end('a page') }
+        if (path === '/figures') return { access: 'authorized', serve: (_request, response) => void response.end('42') }
+        return undefined
+      },
+    })
+    port = (await server.listen({ port: 0 })).port
+    token = server.credentials.tokens.tokenOf('system:admin') ?? ''
+  })
+  afterAll(() => server.close())
+
+  function send(
+    path: string,
+    options: RequestOptions & { body?: string | Buffer; token?: string | null } = {},
+  ): Promise<Reply> {
+    const { body, token: given = token, headers = {}, ...rest } = options
+    return new Promise((resolve, reject) => {
+      const outgoing = httpsRequest(
+        {
+          host: '127.0.0.1',
+          port,
+          path,
+          ca: server.credentials.authority,
+          agent: false,
+          headers: {
+            ...(given === null ? {} : { authorization: `Bearer ${given}` }),
+            ...(headers as Record<string, string>),
+          },
+          ...rest,
+        },
+        (response) => {
+          const chunks: Buffer[] = []
+          response.on('data', (chunk: Buffer) => chunks.push(chunk))
+          response.on('end', () => {
+            const bytes = Buffer.concat(chunks)
+            resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes, text: bytes.toString() })
+          })
+        },
+      )
+      outgoing.on('error', reject)
+      outgoing.end(body)
+    })
+  }
+
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+    send(path, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers })
+
+  it.each(['/healthz', '/livez', '/readyz', '/version', '/page'])('answers %s to anybody', async (path) => {
+    expect((await send(path, { token: null })).status).toBe(200)
+  })
+
+  it.each([
+    '/',
+    '/api',
+    '/apis',
+    '/api/v1/namespaces',
+    '/openapi/v3',
+    '/metrics',
+    '/figures',
+    '/openid/v1/jwks',
+    '/healthz/../api',
+    '//api/v1/secrets',
+    '/version/../api',
+  ])('answers %s to nobody without credentials', async (path) => {
+    const { status, text } = await send(path, { token: null })
+    expect([status, (JSON.parse(text) as { reason: string }).reason]).toEqual([401, 'Unauthorized'])
+  })
+
+  it('refuses wrong credentials even where none are needed', async () => {
+    expect((await send('/version', { token: 'wrong' })).status).toBe(401)
+  })
+
+  it('shows the pages of the application to those whom roles allow', async () => {
+    expect((await send('/figures')).text).toBe('42')
+    const viewer = server.credentials.tokens.tokenOf('sojourn:viewer') ?? ''
+    expect((await send('/figures', { token: viewer })).status).toBe(200)
+    expect((await send('/figures', { headers: { 'impersonate-user': 'bob' } })).status).toBe(403)
+    expect((await send('/figures', { token: viewer, headers: { 'impersonate-user': 'system:admin' } })).status).toBe(
+      403,
+    )
+  })
+
+  it('tells an answer by an id, and keeps it out of caches', async () => {
+    const { headers } = await send('/api/v1/namespaces/default')
+    expect(headers['audit-id']).toMatch(/^[-0-9a-f]{36}$/)
+    expect(headers['cache-control']).toBe('no-cache, private')
+    expect((await send('/api', { headers: { 'audit-id': 'mine' } })).headers['audit-id']).toBe('mine')
+  })
+
+  it('sends warnings as headers', async () => {
+    const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'warned' }, 'odd "näme"': 1 }
+    const { headers, status } = await post('/api/v1/namespaces/default/configmaps', body)
+    expect(status).toBe(201)
+    expect(Buffer.from(String(headers['warning']), 'latin1').toString()).toContain(
+      String.raw`299 - "unknown field \"odd`,
+    )
+  })
+
+  it('takes YAML, and JSON without a content type', async () => {
+    const yaml = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: from-yaml}\ndata: {a: "1"}\n'
+    expect(
+      (await post('/api/v1/namespaces/default/configmaps', yaml, { 'content-type': 'application/yaml' })).status,
+    ).toBe(201)
+    const json = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'from-json' } }
+    expect((await post('/api/v1/namespaces/default/configmaps', json)).status).toBe(201)
+  })
+
+  it.each([
+    ['declared', { 'content-length': String(4 * 1024 * 1024) }],
+    ['not declared', { 'transfer-encoding': 'chunked' }],
+  ])('refuses a body above 3 MiB whose size is %s', async (_, headers) => {
+    const { status, text } = await send('/api/v1/namespaces/default/configmaps', {
+      method: 'POST',
+      headers,
+      body: Buffer.alloc(4 * 1024 * 1024, 0x20),
+    })
+    expect([status, (JSON.parse(text) as { message: string }).message]).toEqual([
+      413,
+      'Request entity too large: limit is 3145728',
+    ])
+  })
+
+  it('refuses an endless URL', async () => {
+    expect((await send(`/api/v1/namespaces?labelSelector=${'a'.repeat(5000)}`)).status).toBe(414)
+  })
+
+  it('compresses long answers for those who can read them', async () => {
+    const data = { filler: 'x'.repeat(300_000) }
+    await post('/api/v1/namespaces/default/configmaps', {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'long' },
+      data,
+    })
+    for (const path of ['/api/v1/namespaces/default/configmaps/long', '/api/v1/namespaces/default/configmaps']) {
+      const plain = await send(path)
+      const zipped = await send(path, { headers: { 'accept-encoding': 'gzip' } })
+      expect(zipped.headers['content-encoding']).toBe('gzip')
+      expect(gunzipSync(zipped.bytes).toString()).toBe(plain.text)
+    }
+    const short = await send('/api/v1/namespaces/default', { headers: { 'accept-encoding': 'gzip' } })
+    expect(short.headers['content-encoding']).toBeUndefined()
+  })
+
+  it('answers HEAD without a body', async () => {
+    const { status, text } = await send('/api/v1/namespaces/default', { method: 'HEAD' })
+    expect([status, text]).toEqual([200, ''])
+  })
+
+  it('lets discovery be kept until it changes', async () => {
+    const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+    const first = await send('/apis', { headers: { accept } })
+    const etag = first.headers.etag ?? ''
+    expect(first.headers['content-type']).toBe(accept)
+    const second = await send('/apis', { headers: { accept, 'if-none-match': etag } })
+    expect([second.status, second.text, second.headers['content-type']]).toEqual([304, '', undefined])
+  })
+
+  it('lets OpenAPI documents be kept for ever under their hash, and leads from an old hash to the new one', async () => {
+    const { paths } = JSON.parse((await send('/openapi/v3')).text) as {
+      paths: Record<string, { serverRelativeURL: string }>
+    }
+    const url = paths['apis/apps/v1']?.serverRelativeURL ?? ''
+    const document = await send(url)
+    expect(document.headers['cache-control']).toContain('immutable')
+    expect((await send(url, { headers: { 'if-none-match': document.headers.etag ?? '' } })).status).toBe(304)
+    const moved = await send('/openapi/v3/apis/apps/v1?hash=OLD')
+    expect([moved.status, moved.headers.location]).toEqual([301, url])
+  })
+
+  it('counts the watches of a user', async () => {
+    const open = () =>
+      new Promise<{ status: number; close: () => void }>((resolve) => {
+        const outgoing = httpsRequest(
+          {
+            host: '127.0.0.1',
+            port,
+            path: '/api/v1/configmaps?watch=true',
+            ca: server.credentials.authority,
+            agent: false,
+            headers: { authorization: `Bearer ${token}` },
+          },
+          (response) => {
+            response.resume()
+            resolve({ status: response.statusCode ?? 0, close: () => outgoing.destroy() })
+          },
+        )
+        outgoing.on('error', () => {})
+        outgoing.end()
+      })
+    const watches = [await open(), await open(), await open()]
+    expect(watches.map(({ status }) => status)).toEqual([200, 200, 429])
+    for (const watch of watches) watch.close()
+    await expect.poll(() => server.objects.watches).toBe(0)
+  })
+
+  it('answers an impossible watch with a Status and not with a stream', async () => {
+    const { status, text } = await send('/api/v1/configmaps?watch=true&sendInitialEvents=true')
+    expect([status, (JSON.parse(text) as { reason: string }).reason]).toEqual([422, 'Invalid'])
+  })
+
+  it('hangs up on what is not HTTP', async () => {
+    const socket = connect({ host: '127.0.0.1', port, ca: server.credentials.authority })
+    const heard = new Promise<string>((resolve) => {
+      let text = ''
+      socket.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      socket.on('close', () => resolve(text))
+    })
+    socket.end('HELLO\r\n\r\n')
+    expect(await heard).toContain('400 Bad Request')
+  })
+})
