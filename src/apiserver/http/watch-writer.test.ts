@@ -20,8 +20,8 @@ function event(type: WatchEventText['type'], size = 10): WatchEventText {
 }
 
 describe('WatchWriter', () => {
-  let server: Server | undefined
-  afterEach(() => void server?.closeAllConnections())
+  let server: Server
+  afterEach(() => server.close().closeAllConnections())
 
   /** A response whose client reads only when told to. */
   function opened(): Promise<{ response: ServerResponse; read: () => Promise<string>; leave: () => void }> {
@@ -31,7 +31,7 @@ describe('WatchWriter', () => {
         response = outgoing
         outgoing.flushHeaders()
       }).listen(0, '127.0.0.1', () => {
-        const request = get({ port: (server?.address() as AddressInfo).port, host: '127.0.0.1' }, (incoming) => {
+        const request = get({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' }, (incoming) => {
           incoming.pause()
           const read = async () => {
             let text = ''
