@@ -61,6 +61,8 @@ const answersDeleted = new Set([
 const orphansDependents = new Set(['replicationcontrollers', 'jobs.batch'])
 
 const special: Readonly<Record<string, Partial<KindRules>>> = {
+  'deployments.apps': { statusMetadata: 'no labels' },
+  'customresourcedefinitions.apiextensions.k8s.io': { statusMetadata: 'none' },
   namespaces: namespaceRules,
   pods: podRules,
   secrets: secretRules,

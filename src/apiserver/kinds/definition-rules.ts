@@ -13,12 +13,12 @@ export function definitionRules({ taken, now }: { taken: TakenNames; now: () => 
     return establish(definition, { now: now(), taken }) as unknown as KubeObject
   }
   return {
-    prepareCreate: (object) => withCleanup(established(object)),
+    prepareCreate: established,
     prepareUpdate(object, old) {
       const isUnchanged = deepEqual(object.spec, old.spec)
       return isUnchanged ? object : established(object)
     },
-    mark: terminate,
+    mark: (object, at) => withCleanup(terminate(object, at)),
     validate: (object, old) =>
       validateDefinition(object as unknown as Definition, old as unknown as Definition | undefined),
   }

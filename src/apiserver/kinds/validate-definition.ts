@@ -59,11 +59,10 @@ function* nameFaults({
 }
 
 function* versionsFaults(versions: readonly DefinitionVersion[]): Generator<FieldError> {
-  if (versions.length === 0) yield required('spec.versions', 'must have at least one version')
   if (versions.filter(({ storage }) => storage).length !== 1)
     yield invalidValue(
       'spec.versions',
-      versions.map(({ name }) => name),
+      versions.length > 0 ? versions.map(({ name }) => name) : null,
       'must have exactly one version marked as storage version',
     )
   const seen = new Set<string>()
@@ -72,16 +71,17 @@ function* versionsFaults(versions: readonly DefinitionVersion[]): Generator<Fiel
     if (!label.test(version.name ?? '')) yield invalidValue(`${at}.name`, version.name, labelRule)
     if (seen.has(version.name)) yield invalidValue('spec.versions', version.name, 'must contain unique version names')
     seen.add(version.name)
-    yield* schemaFaults(version, at)
+    yield* schemaFaults(version, at, versions.length === 1)
     yield* subresourceFaults(version, at)
   }
 }
 
-function* schemaFaults({ schema }: DefinitionVersion, at: string): Generator<FieldError> {
-  const path = `${at}.schema.openAPIV3Schema`
+function* schemaFaults({ schema }: DefinitionVersion, at: string, isOnly: boolean): Generator<FieldError> {
+  // The API speaks of the schema of an only version as if it stood where older versions of CRDs had it.
+  const path = isOnly ? 'spec.validation.openAPIV3Schema' : `${at}.schema.openAPIV3Schema`
   const openAPIV3Schema = schema?.openAPIV3Schema
   if (!openAPIV3Schema) {
-    yield required(path, 'schemas are required')
+    yield required(`${at}.schema.openAPIV3Schema`)
     return
   }
   const structural = checkStructural(openAPIV3Schema, path)

@@ -16,9 +16,9 @@ export function applyPatch(
 ): unknown {
   switch (patchType) {
     case 'json':
-      return jsonPatch(current, operationsOf(body))
+      return applyOperations(current, operationsOf(body))
     case 'merge':
-      return mergePatch(current, recordOf(body))
+      return mergePatch(current, recordOf(body, 'error decoding patch: '))
     case 'strategic':
       return strategicMergePatch(schema, current, recordOf(body))
     case 'apply':
@@ -26,16 +26,32 @@ export function applyPatch(
   }
 }
 
+/** The API does not tell which operation failed, nor why. */
+function applyOperations(current: unknown, patch: readonly JsonPatchOperation[]): unknown {
+  try {
+    return jsonPatch(current, patch)
+  } catch (error) {
+    throw rejected(error)
+  }
+}
+
+function rejected(cause: unknown): StatusError {
+  return new StatusError('Invalid', 'the server rejected our request due to an error in our request', {
+    details: {},
+    cause,
+  })
+}
+
 function operationsOf(body: unknown): readonly JsonPatchOperation[] {
-  if (!Array.isArray(body)) throw badRequest('json: cannot unmarshal object into Go value of type jsonpatch.Patch')
+  if (!Array.isArray(body))
+    throw badRequest('error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp')
   if (body.length > mostOperations)
     throw new StatusError(
       'RequestEntityTooLarge',
-      `The allowed maximum operations in a JSON patch is ${mostOperations}, got ${body.length}`,
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${mostOperations}, got ${body.length}`,
     )
   for (const operation of body as unknown[])
-    if (!isOperation(operation))
-      throw badRequest(`error decoding patch: invalid operation ${JSON.stringify(operation)}`)
+    if (!isOperation(operation)) throw rejected(new Error(`invalid operation ${JSON.stringify(operation)}`))
   return body as readonly JsonPatchOperation[]
 }
 
@@ -46,11 +62,9 @@ function isOperation(value: unknown): value is JsonPatchOperation {
   return (op !== 'move' && op !== 'copy') || typeof from === 'string'
 }
 
-function recordOf(body: unknown): Record<string, unknown> {
+function recordOf(body: unknown, prefix = ''): Record<string, unknown> {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
-  throw badRequest(
-    `error decoding patch: json: cannot unmarshal ${describe(body)} into Go value of type map[string]interface {}`,
-  )
+  throw badRequest(`${prefix}json: cannot unmarshal ${describe(body)} into Go value of type map[string]interface {}`)
 }
 
 function describe(body: unknown): string {

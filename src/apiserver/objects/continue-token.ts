@@ -25,8 +25,7 @@ export function formatContinue({ revision, namespace, name, remaining }: Continu
 export function parseContinue(token: string): ContinueToken {
   const value = parse(token)
   const { v, rv, start, remaining } = value
-  if (v !== 'meta.k8s.io/v1')
-    throw badRequest('continue key is not valid: server does not recognize this encoded version')
+  if (v !== 'meta.k8s.io/v1') throw invalidToken(`server does not recognize this encoded version ${String(v)}`)
   if (typeof start !== 'string' || start === '' || !Number.isSafeInteger(rv)) throw invalidToken('malformed value')
   const slash = start.indexOf('/')
   return {
@@ -38,6 +37,9 @@ export function parseContinue(token: string): ContinueToken {
 }
 
 function parse(token: string): Record<string, unknown> {
+  const illegal = token.search(/[^A-Za-z0-9_-]/)
+  if (illegal >= 0 || token.length % 4 === 1)
+    throw invalidToken(`illegal base64 data at input byte ${illegal >= 0 ? illegal : token.length - 1}`)
   let value: unknown
   try {
     value = JSON.parse(Buffer.from(token, 'base64url').toString('utf8'))
@@ -49,5 +51,5 @@ function parse(token: string): Record<string, unknown> {
 }
 
 function invalidToken(why: string) {
-  return badRequest(`continue key is not valid: ${why}`)
+  return badRequest(`invalid continue token: continue key is not valid: ${why}`)
 }

@@ -14,7 +14,6 @@ describe('create', () => {
         name: 'a',
         uid: 'mine',
         creationTimestamp: '1999-01-01T00:00:00Z',
-        generation: 7,
         deletionTimestamp: '1999-01-01T00:00:00Z',
       },
       data: { k: 'v' },
@@ -83,7 +82,7 @@ describe('create', () => {
       { apiVersion: 'v2', metadata: { name: 'a' } },
       {},
       400,
-      'the API version in the data (v2) does not match the expected API version (v1)',
+      'no kind "ConfigMap" is registered for version "v2"',
     ],
     [
       'another kind than the URL',
@@ -111,7 +110,7 @@ describe('create', () => {
       { metadata: { name: 'a' } },
       { dryRun: ['Some'] },
       422,
-      'dryRun: Unsupported value: "Some": supported values: "All"',
+      'dryRun: Unsupported value: ["Some"]: supported values: "All"',
     ],
     [
       'a wrong fieldValidation',

@@ -73,15 +73,17 @@ function prepare(
     metadata: newMetadata(creation.object.metadata, { uid, now, generation }),
   }
   const defaulted = type.default(rules.hasStatus ? withoutStatus(type, withMetadata) : withMetadata)
+  // Fields belong to whoever sent them, not to what the server makes of them afterwards.
+  const tracked = track(creation, defaulted, now)
   const review: Review & { object: KubeObject } = {
     operation: 'CREATE',
     type,
     namespace,
-    name: defaulted.metadata.name ?? '',
+    name: tracked.metadata.name ?? '',
     subresource: '',
     user,
     isDryRun: manner.isDryRun,
-    object: defaulted,
+    object: tracked,
     old: undefined,
     view,
   }
@@ -90,7 +92,7 @@ function prepare(
   const errors = [...type.validateCreate(object), ...(rules.validate?.(object, undefined) ?? [])]
   if (errors.length > 0) throw invalid(type, object.metadata.name ?? object.metadata.generateName ?? '', errors)
   const warnings = validate(ports.hooks, { ...review, object })
-  return { object: track(creation, object, now), warnings }
+  return { object, warnings }
 }
 
 function track({ type, manner, isApplied = false }: Creation, object: KubeObject, now: string): KubeObject {

@@ -1,7 +1,9 @@
-import { apiVersionOf, type KubeObject } from '../../kube/object.ts'
+import { apiVersionOf, parseApiVersion, type KubeObject } from '../../kube/object.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import { strictError, strictFindings } from '../schema/decode.ts'
-import { badRequest } from './failures.ts'
+import { invalid, invalidValue } from '../schema/field-error.ts'
+import { builtinSchema } from '../schema/object-schema.ts'
+import { badRequest, notRegistered } from './failures.ts'
 import type { Manner } from './write-options.ts'
 
 /** A body as its type keeps it, and what to warn of. */
@@ -31,19 +33,44 @@ export function withType(type: ServedKind, body: unknown): Record<string, unknow
         '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
     )
   const expected = apiVersionOf(type)
-  const { apiVersion = expected, kind = type.kind } = body as { apiVersion?: unknown; kind?: unknown }
+  const { apiVersion = '', kind = '' } = body as { apiVersion?: unknown; kind?: unknown }
   if (typeof apiVersion !== 'string' || typeof kind !== 'string')
     throw badRequest(`couldn't get version/kind; json parse error: apiVersion and kind must be strings`)
-  if ((apiVersion || expected) !== expected)
+  if (type.custom) checkCustomType(type, body, { apiVersion, kind })
+  else checkBuiltinType(type, { apiVersion: apiVersion || expected, kind: kind || type.kind })
+  return { ...body, apiVersion: expected, kind: type.kind }
+}
+
+interface TypeNames {
+  readonly apiVersion: string
+  readonly kind: string
+}
+
+/** A built-in body may leave out what it is, and is refused in Go's words if it is something else. */
+function checkBuiltinType(type: ServedKind, { apiVersion, kind }: TypeNames): void {
+  if (apiVersion === apiVersionOf(type) && kind === type.kind) return
+  const given = { ...parseApiVersion(apiVersion), kind }
+  const why = builtinSchema(given)
+    ? `converting (${given.version}.${kind}) to (${type.group.split('.')[0] || 'core'}.${type.kind}): unknown conversion`
+    : notRegistered(kind, apiVersion)
+  throw badRequest(`${kind} in version "${given.version}" cannot be handled as a ${type.kind}: ${why}`)
+}
+
+/** A custom one must say what it is. */
+function checkCustomType(type: ServedKind, body: object, { apiVersion, kind }: TypeNames): void {
+  const expected = apiVersionOf(type)
+  const text = JSON.stringify(body)
+  if (!kind)
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${type.kind}): Object 'Kind' is missing in '${text}' (${text.slice(0, 30)} ...)`,
+    )
+  if (apiVersion !== expected)
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
     )
-  if ((kind || type.kind) !== type.kind)
-    throw badRequest(
-      `${kind} in version "${type.version}" cannot be handled as a ${type.kind}: ` +
-        `no conversion from ${kind} to ${type.kind}`,
-    )
-  return { ...body, apiVersion: expected, kind: type.kind }
+  if (kind === type.kind) return
+  const { name = '' } = ((body as { metadata?: unknown }).metadata ?? {}) as { readonly name?: string }
+  throw invalid({ group: type.group, kind }, name, [invalidValue('kind', kind, `must be ${type.kind}`)])
 }
 
 function goName(body: unknown): string {

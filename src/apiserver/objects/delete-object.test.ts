@@ -101,10 +101,10 @@ describe('delete', () => {
       422,
       'orphanDependents and deletionPropagation cannot be both set',
     ],
-    [{ dryRun: ['Some'] }, 422, 'dryRun: Unsupported value: "Some"'],
+    [{ dryRun: ['Some'] }, 422, 'dryRun: Unsupported value: ["Some"]'],
     [{ gracePeriodSeconds: 'soon' }, 400, 'json: cannot unmarshal string'],
     ['now', 400, 'must be DeleteOptions'],
-    [{ kind: 'Pod' }, 400, 'DeleteOptions'],
+    [{ kind: 'Pod' }, 400, 'no kind "Pod" is registered'],
   ])('refuses the options %j', async (body, code, message) => {
     await world.create('v1/configmaps', { metadata: { name: 'a' } })
     const attempt = world.delete('v1/configmaps', 'a', { body })

@@ -1,8 +1,9 @@
 import { invalid, invalidValue, unsupported, type FieldError } from '../schema/field-error.ts'
+import { isStatusError } from '../../kube/status-error.ts'
 import { decodeObject } from '../schema/decode.ts'
 import { builtinSchema } from '../schema/object-schema.ts'
 import { parseFlag } from './list-options.ts'
-import { badRequest } from './failures.ts'
+import { badRequest, notRegistered } from './failures.ts'
 import type { DeleteQuery } from './request.ts'
 import { dryRunErrors } from './write-options.ts'
 
@@ -27,7 +28,7 @@ interface DeleteOptions {
   readonly dryRun?: readonly string[]
 }
 
-const policies = ['Background', 'Foreground', 'Orphan']
+const policies = ['Foreground', 'Background', 'Orphan']
 
 /** Reads DeleteOptions from the body or, without one, from the query. */
 export function deleteMannerOf({ body, query = {} }: { body?: unknown; query?: DeleteQuery }): DeleteManner {
@@ -63,10 +64,15 @@ function fromBody(body: unknown): DeleteOptions {
   if (!schema) throw new Error('no type for DeleteOptions')
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw badRequest('the body of a delete must be DeleteOptions')
-  const { kind: given } = body as { kind?: unknown }
+  const { kind: given, apiVersion = 'v1' } = body as { kind?: unknown; apiVersion?: unknown }
   if (given !== undefined && given !== '' && given !== 'DeleteOptions')
-    throw badRequest('decoded object cannot be converted to DeleteOptions')
-  return decodeObject(schema, body).object as unknown as DeleteOptions
+    throw badRequest(notRegistered(String(given), String(apiVersion)))
+  try {
+    return decodeObject(schema, body).object as unknown as DeleteOptions
+  } catch (error) {
+    if (!isStatusError(error, 'BadRequest')) throw error
+    throw badRequest(error.message.slice(error.message.indexOf('json: ')))
+  }
 }
 
 function fromQuery({

@@ -50,6 +50,11 @@ export function forbidden(type: Named, name: string, why: string): StatusError {
   return new StatusError('Forbidden', `${subject} is forbidden: ${why}`, { details: detailsOf(type, name) })
 }
 
+/** What Go says of a kind it has no type for. */
+export function notRegistered(kind: string, version: string): string {
+  return `no kind "${kind}" is registered for version "${version}" in scheme "pkg/runtime/scheme.go:111"`
+}
+
 /** The past that was asked for is not kept any more. */
 export function expired(message: string): StatusError {
   return new StatusError('Expired', message)
@@ -57,7 +62,7 @@ export function expired(message: string): StatusError {
 
 /** The future that was asked for has not come within the time a request may wait. */
 export function tooLargeVersion(wanted: number, current: number): StatusError {
-  return new StatusError('Timeout', `Too large resource version: ${wanted}, current: ${current}`, {
+  return new StatusError('Timeout', `Timeout: Too large resource version: ${wanted}, current: ${current}`, {
     details: {
       causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
       retryAfterSeconds: 1,

@@ -70,7 +70,12 @@ describe('hostile input', () => {
     world = await openTestObjects()
     await world.create('apiextensions.k8s.io/v1/customresourcedefinitions', widgets)
     await world.create('apps/v1/deployments', deployment)
-    await world.create('example.dev/v1/widgets', { metadata: { name: 'w' }, spec: { list: ['a'] } })
+    await world.create('example.dev/v1/widgets', {
+      apiVersion: 'example.dev/v1',
+      kind: 'Widget',
+      metadata: { name: 'w' },
+      spec: { list: ['a'] },
+    })
   })
   afterAll(() => world.close())
 
@@ -198,7 +203,7 @@ describe('hostile input', () => {
   it('in a custom resource or its definition never fails the server', async () => {
     const each = fc.asyncProperty(
       spoiled(widgets),
-      spoiled({ metadata: { name: 'w2' }, spec: { list: ['a'] } }),
+      spoiled({ apiVersion: 'example.dev/v1', kind: 'Widget', metadata: { name: 'w2' }, spec: { list: ['a'] } }),
       async (definition, body) => {
         const crds = world.type('apiextensions.k8s.io/v1/customresourcedefinitions')
         await survives(() => world.objects.create({ type: crds, body: definition, ...dry }))

@@ -18,7 +18,7 @@ export function wantedState(request: ListRequest, limit: number | undefined): Wa
   if (sendInitialEvents) errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
   errors.push(...matchErrors(request, request.continue))
   if (errors.length > 0) throw invalid(listOptions, '', errors)
-  const revision = parseResourceVersion(resourceVersion)
+  const revision = parseResourceVersion(resourceVersion, 'invalid resource version: ')
   if (!revision) return { state: 'newest' }
   if (request.continue) throw badRequest('specifying resource version is not allowed when using continue')
   // Without a match, a limit has always meant "exactly this", and no limit "not older than this".
@@ -34,6 +34,8 @@ export function checkWatchOptions(request: WatchRequest): void {
     errors.push(
       forbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
     )
+  if (sendInitialEvents !== undefined && resourceVersionMatch && resourceVersionMatch !== 'NotOlderThan')
+    errors.push(unsupported('resourceVersionMatch', resourceVersionMatch, ['NotOlderThan']))
   if (sendInitialEvents === undefined && resourceVersionMatch)
     errors.push(
       forbidden(

@@ -1,7 +1,7 @@
 import type { KubeObject, ObjectMeta, StoredMeta } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
-import { forbidden, type FieldError } from '../schema/field-error.ts'
+import { forbidden, invalidValue, type FieldError } from '../schema/field-error.ts'
 import type { OwnerEdge } from '../store/store.ts'
 import { badRequest } from './failures.ts'
 
@@ -29,7 +29,7 @@ export function newMetadata(
   metadata: ObjectMeta,
   { uid, now, generation }: { readonly uid: string; readonly now: string; readonly generation: number | undefined },
 ): ObjectMeta {
-  const { uid: _uid, resourceVersion: _version, generation: _generation, ...rest } = metadata
+  const { uid: _uid, resourceVersion: _version, ...rest } = metadata
   const {
     deletionTimestamp: _deleted,
     deletionGracePeriodSeconds: _grace,
@@ -54,6 +54,14 @@ export function keptMetadata(metadata: ObjectMeta, old: StoredMeta): ObjectMeta 
     ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     ...(deletionGracePeriodSeconds === undefined ? {} : { deletionGracePeriodSeconds }),
   }
+}
+
+/** What a client may send back as it got it, but not make up. */
+export function* immutableErrors(proposed: ObjectMeta, old: StoredMeta): Generator<FieldError> {
+  const { uid, deletionTimestamp } = proposed
+  if (uid && uid !== old.uid) yield invalidValue('metadata.uid', uid, 'field is immutable')
+  if (deletionTimestamp && old.deletionTimestamp === undefined)
+    yield invalidValue('metadata.deletionTimestamp', deletionTimestamp, 'field is immutable')
 }
 
 /** An object that leaves can only be let go, not held by anyone new. */

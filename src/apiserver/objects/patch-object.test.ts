@@ -55,7 +55,10 @@ describe('patch', () => {
     await expect(patch('merge', { metadata: { resourceVersion: '1' }, data: { x: '1' } })).rejects.toMatchObject({
       reason: 'Conflict',
     })
-    await expect(patch('merge', { metadata: { uid: 'other' } })).rejects.toMatchObject({ reason: 'Conflict' })
+    await expect(patch('merge', { metadata: { uid: 'other' } })).rejects.toMatchObject({
+      code: 422,
+      message: 'ConfigMap "a" is invalid: metadata.uid: Invalid value: "other": field is immutable',
+    })
   })
 
   it('loses no patch of many at once', async () => {
@@ -67,8 +70,11 @@ describe('patch', () => {
     ['json', [{ op: 'test', path: '/data/k', value: '2' }], {}, 422],
     ['json', [{ op: 'remove', path: '/nothing' }], {}, 422],
     ['json', { op: 'remove' }, {}, 400],
-    ['json', [{ op: 'dance', path: '/data' }], {}, 400],
-    ['json', [null], {}, 400],
+    ['json', [{ op: 'dance', path: '/data' }], {}, 422],
+    ['json', [null], {}, 422],
+    ['merge', { metadata: { deletionTimestamp: '2020-01-01T00:00:00Z' } }, {}, 422],
+    ['apply', { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' }, dat: {} }, { fieldManager: 'm' }, 400],
+    ['apply', { apiVersion: 'v1', kind: 'ConfigMap', metadata: {} }, { fieldManager: 'm' }, 400],
     ['json', Array.from({ length: 10_001 }, () => ({ op: 'remove', path: '/data/k' })), {}, 413],
     ['merge', [], {}, 400],
     ['merge', 'x', {}, 400],

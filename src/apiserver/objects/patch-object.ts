@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../kube/object.ts'
+import { apiVersionOf, parseApiVersion, type KubeObject } from '../../kube/object.ts'
 import { isStatusError, notFound, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { strictFindings } from '../schema/decode.ts'
@@ -57,7 +57,7 @@ function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<Writ
     manner,
     current,
     proposed: proposal.object,
-    needsVersion: false,
+    isReplacement: false,
     isApplied: request.patchType === 'apply',
   })
   return {
@@ -97,17 +97,21 @@ function invalidPatch(result: unknown, why: string): StatusError {
 
 function applied({ request, manner }: Patch, current: Document | undefined, now: string): Proposal {
   const { type, name, namespace = '', subresource = '', force = false, duplicates = [] } = request
+  checkApplied(request)
   const { object, unknown } = type.decode(withType(type, request.body))
+  const { metadata } = object
+  if (!metadata.name)
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
+  if (metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
+  if (unknown.length > 0) throw undeclared(request, object, unknown)
   const findings = strictFindings({ unknown, duplicates })
   if (findings.length > 0 && manner.fieldValidation === 'Strict')
     throw badRequest(`error strict decoding YAML: ${findings.join(', ')}`)
-  const { metadata } = object
-  if (metadata.name && metadata.name !== name)
-    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
   const merged = apply({
     schema: type.schema,
     live: current?.value,
-    applied: placeIn(type, { ...object, metadata: { ...metadata, name } }, namespace),
+    applied: placeIn(type, object, namespace),
     manager: manner.manager,
     force,
     now,
@@ -115,9 +119,27 @@ function applied({ request, manner }: Patch, current: Document | undefined, now:
     resetFields: resetFieldsOf(type, subresource),
     schemaOf: type.schemaOf,
   })
-  const version = metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}
+  const version = current && metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}
   return {
     object: { ...merged, metadata: { ...merged.metadata, ...version } },
     warnings: manner.fieldValidation === 'Warn' ? findings : [],
   }
+}
+
+/** What is applied must say what it is. */
+function checkApplied({ type, body }: PatchRequest): void {
+  const { apiVersion = '', kind = '' } = (body ?? {}) as { readonly apiVersion?: unknown; readonly kind?: unknown }
+  if (apiVersion === apiVersionOf(type) && kind === type.kind) return
+  const { group, version } = parseApiVersion(String(apiVersion))
+  throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind)}`)
+}
+
+/** Nobody can own a field that the type does not have, so an apply cannot set it. */
+function undeclared({ type }: PatchRequest, { metadata }: KubeObject, unknown: readonly string[]): StatusError {
+  const { group, version, kind } = type
+  const lines = unknown.map((path) => `.${path}: field not declared in schema`)
+  const what = lines.length === 1 ? lines[0] : `errors:\n${lines.map((line) => `  ${line}`).join('\n')}`
+  return badRequest(
+    `failed to create typed patch object (${metadata.namespace ?? ''}/${metadata.name ?? ''}; ${group}/${version}, Kind=${kind}): ${what}`,
+  )
 }

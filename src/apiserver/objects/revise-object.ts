@@ -1,14 +1,14 @@
-import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import type { KubeObject, ObjectMeta, StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
-import { invalid, type FieldError } from '../schema/field-error.ts'
+import { invalid, invalidValue } from '../schema/field-error.ts'
 import { changedOnlyInManagedTimes } from '../schema/managed-fields/changed-only-in-managed-times.ts'
 import { trackUpdate } from '../schema/managed-fields/track-update.ts'
 import type { Document } from '../store/document.ts'
 import type { Change, View } from '../store/store.ts'
 import { mutate, validate, type Review } from './admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from './failures.ts'
-import { isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from './metadata.ts'
+import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from './metadata.ts'
 import type { User } from './request.ts'
 import { changeTo, unstored, type WritePorts } from './write-object.ts'
 import type { Manner } from './write-options.ts'
@@ -26,8 +26,8 @@ export interface Revision {
   readonly current: Document
   /** What the client wants it to be. */
   readonly proposed: KubeObject
-  /** Whether the client must say which version it saw, where the kind demands it. */
-  readonly needsVersion: boolean
+  /** Whether the client sent a whole object rather than a change. */
+  readonly isReplacement: boolean
   /** Set by server-side apply, which knows the owners of the fields already. */
   readonly isApplied?: boolean
 }
@@ -44,14 +44,14 @@ export function revise(ports: WritePorts, view: View, revision: Revision): Revis
   const { type, manner, current } = revision
   const old = current.value
   checkIdentity(revision)
-  const shaped = shape(revision)
-  const { object, warnings } = admit(ports, view, { ...revision, proposed: shaped })
-  const now = formatTime(ports.clock.now())
-  const tracked = revision.isApplied ? object : track(revision, object, now)
-  if (isLeaving(type, tracked)) return remove(view, revision, tracked, warnings)
-  if (changedOnlyInManagedTimes(old, tracked)) return { document: current, change: undefined, warnings }
-  if (manner.isDryRun) return { document: unstored(tracked), change: undefined, warnings }
-  return { ...changeTo(type, tracked, { kind: 'update', revision: view.nextRevision, old }), warnings }
+  const shaped = type.default(shape(revision))
+  // Fields belong to whoever sent them, not to what the server makes of them afterwards.
+  const tracked = revision.isApplied ? shaped : track(revision, shaped, formatTime(ports.clock.now()))
+  const { object, warnings } = admit(ports, view, revision, tracked)
+  if (isLeaving(type, object)) return remove(view, revision, object, warnings)
+  if (changedOnlyInManagedTimes(old, object)) return { document: current, change: undefined, warnings }
+  if (manner.isDryRun) return { document: unstored(object), change: undefined, warnings }
+  return { ...changeTo(type, object, { kind: 'update', revision: view.nextRevision, old }), warnings }
 }
 
 /** Whether nothing holds a marked object any more. */
@@ -71,26 +71,24 @@ function remove(
   return { ...changeTo(type, object, { kind: 'delete', revision: view.nextRevision, old: current.value }), warnings }
 }
 
-function checkIdentity({ type, name, namespace, current, proposed, needsVersion }: Revision): void {
+function checkIdentity(revision: Revision): void {
+  const { type, name, namespace, subresource, current, proposed, isReplacement } = revision
   const { metadata } = placeIn(type, proposed, namespace)
   const old = current.value.metadata
   if (metadata.name && metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
   if (!metadata.name)
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
-  if (metadata.uid && metadata.uid !== old.uid) throw uidMismatch(type, { namespace, name }, [metadata.uid, old.uid])
+  // A whole object names the one it replaces; a patch that changes the uid changes a field that cannot change.
+  if (isReplacement && metadata.uid && metadata.uid !== old.uid)
+    throw uidMismatch(type, { namespace, name }, [metadata.uid, old.uid])
   if (metadata.resourceVersion && metadata.resourceVersion !== old.resourceVersion)
     throw conflict(type, name, modifiedMeanwhile)
-  if (!metadata.resourceVersion && needsVersion && !type.rules.updatesUnconditionally)
-    throw invalid(type, name, [missingVersion])
+  if (!metadata.resourceVersion && isReplacement && subresource === '' && !type.rules.updatesUnconditionally)
+    throw invalid({ group: type.group, kind: type.plural }, name, [missingVersion])
 }
 
-// The API prints this zero as Go does.
-const missingVersion: FieldError = {
-  type: 'FieldValueInvalid',
-  field: 'metadata.resourceVersion',
-  message: 'Invalid value: 0x0: must be specified for an update',
-}
+const missingVersion = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')
 
 /** Only the part of the object that its endpoint writes, the rest as it is. */
 function shape({ type, namespace, subresource, current, proposed }: Revision): KubeObject {
@@ -100,7 +98,7 @@ function shape({ type, namespace, subresource, current, proposed }: Revision): K
     case '':
       return type.rules.hasStatus ? withStatusOf(old, { ...proposed, metadata }) : { ...proposed, metadata }
     case 'status':
-      return withStatusOf(proposed, { ...old, metadata: type.custom ? withManagers(old, metadata) : metadata })
+      return withStatusOf(proposed, { ...old, metadata: statusMetadata(type, metadata, old) })
     case 'finalize':
       return { ...old, spec: { ...(old.spec as object), finalizers: finalizersOf(proposed) } }
     case 'scale':
@@ -115,9 +113,19 @@ function withStatusOf(source: KubeObject, object: KubeObject): KubeObject {
   return (source.status === undefined ? rest : { ...rest, status: source.status }) as KubeObject
 }
 
-/** Metadata as it is, but for who owns which field. */
-function withManagers(old: StoredObject, { managedFields }: KubeObject['metadata']): KubeObject['metadata'] {
-  return { ...old.metadata, ...(managedFields === undefined ? {} : { managedFields }) }
+/** What /status may change of the metadata: nothing but who owns which field, or all, or all but the labels. */
+function statusMetadata({ rules }: ServedKind, metadata: ObjectMeta, { metadata: old }: StoredObject): ObjectMeta {
+  const { managedFields } = metadata
+  switch (rules.statusMetadata) {
+    case 'all':
+      return metadata
+    case 'none':
+      return { ...old, ...(managedFields === undefined ? {} : { managedFields }) }
+    case 'no labels': {
+      const { labels: _labels, ...rest } = metadata
+      return old.labels === undefined ? rest : { ...rest, labels: old.labels }
+    }
+  }
 }
 
 function finalizersOf({ spec }: KubeObject): readonly string[] {
@@ -128,6 +136,7 @@ function admit(
   ports: WritePorts,
   view: View,
   revision: Revision,
+  proposed: KubeObject,
 ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
   const { type, name, namespace, subresource, user, manner } = revision
   const { rules } = type
@@ -140,7 +149,7 @@ function admit(
     subresource,
     user,
     isDryRun: manner.isDryRun,
-    object: type.default(revision.proposed),
+    object: proposed,
     old,
     view,
   }
@@ -148,6 +157,7 @@ function admit(
   const prepared = subresource === '' ? (rules.prepareUpdate?.(admitted, old) ?? admitted) : admitted
   const object = withGeneration(type, prepared, old)
   const errors = [
+    ...immutableErrors(revision.proposed.metadata, old.metadata),
     ...newFinalizerErrors(object, old),
     ...type.validateUpdate(object, old),
     ...(subresource === '' ? (rules.validate?.(object, old) ?? []) : []),
@@ -175,7 +185,9 @@ function track({ type, subresource, manner, current }: Revision, object: KubeObj
 }
 
 /** What an endpoint ignores, so that nobody comes to own it there. */
-export function resetFieldsOf({ rules, custom }: ServedKind, subresource: string): readonly string[] {
-  if (subresource === 'status') return custom ? ['spec', 'metadata'] : ['spec']
+export function resetFieldsOf({ rules }: ServedKind, subresource: string): readonly string[] {
+  if (subresource === 'status') return statusResets[rules.statusMetadata]
   return subresource === '' && rules.hasStatus ? ['status'] : []
 }
+
+const statusResets = { all: ['spec'], none: ['spec', 'metadata'], 'no labels': ['spec', 'metadata.labels'] } as const

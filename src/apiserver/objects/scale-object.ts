@@ -96,7 +96,7 @@ function rescale(
     manner,
     current,
     proposed,
-    needsVersion: false,
+    isReplacement: false,
     isApplied,
   }
   const { document, change, warnings } = revise(ports, view, revision)

@@ -46,7 +46,7 @@ function onlyValue(fields: readonly Requirement[], key: string): string | undefi
 }
 
 function unsupported(type: ServedKind, key: string) {
-  return type.custom
+  return type.custom || type.selectableFields.size > 2
     ? badRequest(`field label not supported: ${key}`)
     : badRequest(`"${key}" is not a known field selector: only "metadata.name", "metadata.namespace"`)
 }

@@ -41,7 +41,7 @@ function decideUpdate(ports: WritePorts, view: View, { request, manner, body }: 
     manner,
     current: type.serve(existing.document),
     proposed: body.object,
-    needsVersion: subresource === '',
+    isReplacement: true,
   })
   return {
     answer: { document, created: false, warnings: [...body.warnings, ...warnings] },

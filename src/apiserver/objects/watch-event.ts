@@ -80,7 +80,7 @@ export function eventText(type: WatchEventText['type'], document: Document): Wat
 export function bookmark(type: ServedKind, revision: number, isInitialEnd = false): WatchEventText {
   const { kind } = type
   const annotations = isInitialEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}
-  const metadata = { resourceVersion: String(revision), creationTimestamp: null, ...annotations }
+  const metadata = { resourceVersion: String(revision), ...annotations }
   const text = JSON.stringify({ kind, apiVersion: apiVersionOf(type), metadata })
   return eventText('BOOKMARK', new Document(revision, text))
 }

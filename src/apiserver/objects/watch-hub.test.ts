@@ -97,7 +97,6 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
       apiVersion: 'v1',
       metadata: {
         resourceVersion: version,
-        creationTimestamp: null,
         annotations: { 'k8s.io/initial-events-end': 'true' },
       },
     })

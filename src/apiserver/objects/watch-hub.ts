@@ -1,6 +1,5 @@
 import type { ServedKind } from '../kinds/served-kind.ts'
 import type { StoreEvent } from '../store/store.ts'
-import { badRequest } from './failures.ts'
 import type { ReadPorts } from './list-objects.ts'
 import { checkWatchOptions, parseCount, parseFlag } from './list-options.ts'
 import { ObjectWatch, type WatchStart } from './object-watch.ts'
@@ -112,8 +111,6 @@ function startOf(request: WatchRequest): WatchStart {
   checkWatchOptions(request)
   const revision = parseResourceVersion(request.resourceVersion) ?? 0
   const sendsInitial = parseFlag(request.sendInitialEvents)
-  if (sendsInitial && !parseFlag(request.allowWatchBookmarks))
-    throw badRequest('sendInitialEvents requires allowWatchBookmarks')
   const from = sendsInitial
     ? 'state'
     : revision > 0
@@ -121,7 +118,7 @@ function startOf(request: WatchRequest): WatchStart {
       : request.sendInitialEvents === undefined
         ? 'state'
         : 'now'
-  return { from, atLeast: revision, marksInitialEnd: sendsInitial }
+  return { from, atLeast: revision, marksInitialEnd: sendsInitial && parseFlag(request.allowWatchBookmarks) }
 }
 
 /** A field selector may name the only namespace, too. */

@@ -49,13 +49,14 @@ export function patchMannerOf(request: PatchRequest): Manner {
 
 /** Only `All` is a way of not doing it. */
 export function* dryRunErrors(dryRun: readonly string[]): Generator<FieldError> {
-  for (const value of dryRun) if (value !== 'All') yield unsupported('dryRun', value, ['All'])
+  if (dryRun.some((value) => value !== 'All')) yield unsupported('dryRun', dryRun, ['All'])
 }
 
 function* managerErrors(manager: string): Generator<FieldError> {
   if (manager.length > longestManager) yield tooLong('fieldManager', longestManager)
-  if (/[^\P{C}\u{AD}]/u.test(manager))
-    yield invalidValue('fieldManager', manager, 'should only contain printable characters')
+  const at = manager.search(/\p{C}/u)
+  const code = manager.codePointAt(at)?.toString(16).toUpperCase().padStart(4, '0')
+  if (at >= 0) yield invalidValue('fieldManager', manager, `invalid character U+${code} (at position ${at})`)
 }
 
 function* validationErrors(value: string): Generator<FieldError> {
