@@ -10,8 +10,20 @@ const readBytes = 65_536
 export const readBuffer = Buffer.allocUnsafeSlow(readBytes + 1)
 const readArea = readBuffer.subarray(0, readBytes)
 
-/** Takes bytes as they arrive: `length` of them at the start of `readBuffer`. */
-export type Reader = (length: number) => void
+/** What a socket works for. One object per connection, and no closures: ten thousand of them may be waiting. */
+export interface SocketOwner {
+  /** `length` bytes have arrived at the start of `readBuffer`. */
+  read(length: number): void
+  connected(): void
+  drained(): void
+  /** The other side will send no more. */
+  ended(): void
+  closed(): void
+}
+
+interface OwnedSocket extends Socket {
+  owner: SocketOwner
+}
 
 /** What Node keeps on a socket without saying so; used to read accepted sockets into one buffer, if it is there. */
 interface SocketInside {
@@ -19,24 +31,25 @@ interface SocketInside {
   _server: Server | null
 }
 
+const onread = {
+  buffer: readArea,
+  callback(this: unknown, length: number): boolean {
+    // Node calls this on the socket.
+    ;(this as OwnedSocket).owner.read(length)
+    return true
+  },
+}
+
 /** Makes an accepted, still paused socket read into the shared buffer; answers the socket to use from now on. */
-export function adoptSocket(accepted: Socket, reader: Reader): Socket {
+export function adoptSocket(accepted: Socket, owner: SocketOwner): Socket {
   const inside = accepted as unknown as SocketInside
   const handle = inside._handle
-  if (accepted instanceof TLSSocket || typeof handle?.useUserBuffer !== 'function')
-    return readByEvents(accepted, reader)
+  if (accepted instanceof TLSSocket || typeof handle?.useUserBuffer !== 'function') return readByEvents(accepted, owner)
   inside._handle = null
-  const socket = new net.Socket({
-    handle,
-    allowHalfOpen: true,
-    onread: {
-      buffer: readArea,
-      callback: (length: number) => {
-        reader(length)
-        return true
-      },
-    },
-  } as unknown as net.SocketConstructorOpts)
+  const socket = own(
+    new net.Socket({ handle, allowHalfOpen: true, onread } as unknown as net.SocketConstructorOpts),
+    owner,
+  )
   // The server counts its connections by the socket that it made.
   ;(socket as unknown as SocketInside)._server = inside._server
   inside._server = null
@@ -45,32 +58,54 @@ export function adoptSocket(accepted: Socket, reader: Reader): Socket {
 }
 
 /** Opens a connection that reads into the shared buffer. */
-export function connectSocket(host: string, port: number, reader: Reader): Socket {
-  return net.connect({
-    host,
-    port,
-    noDelay: true,
-    allowHalfOpen: true,
-    onread: {
-      buffer: readArea,
-      callback: (length) => {
-        reader(length)
-        return true
-      },
-    },
-  })
+export function connectSocket(host: string, port: number, owner: SocketOwner): Socket {
+  const socket = own(net.connect({ host, port, noDelay: true, allowHalfOpen: true, onread }), owner)
+  socket.on('connect', onConnect)
+  return socket
+}
+
+/** Ends our part in a socket: whoever takes it next hears of it alone. */
+export function disownSocket(socket: Socket): void {
+  socket.removeAllListeners()
 }
 
 /** Reads by events, a copy dearer: for TLS, and for a Node whose sockets are made otherwise. */
-export function readByEvents(socket: Socket, reader: Reader): Socket {
+function readByEvents(socket: Socket, owner: SocketOwner): Socket {
+  own(socket, owner)
   socket.on('data', (chunk: Buffer) => {
-    for (let from = 0; from < chunk.length; from += readBytes) {
-      const length = chunk.copy(readArea, 0, from)
-      reader(length)
-    }
+    for (let from = 0; from < chunk.length; from += readBytes) owner.read(chunk.copy(readArea, 0, from))
   })
   socket.resume()
   return socket
+}
+
+function own(socket: Socket, owner: SocketOwner): Socket {
+  ;(socket as OwnedSocket).owner = owner
+  socket.on('drain', onDrain)
+  socket.on('end', onEnd)
+  socket.on('error', onError)
+  socket.on('close', onClose)
+  return socket
+}
+
+function onConnect(this: Socket): void {
+  ;(this as OwnedSocket).owner.connected()
+}
+
+function onDrain(this: Socket): void {
+  ;(this as OwnedSocket).owner.drained()
+}
+
+function onEnd(this: Socket): void {
+  ;(this as OwnedSocket).owner.ended()
+}
+
+function onError(this: Socket): void {
+  this.destroy()
+}
+
+function onClose(this: Socket): void {
+  ;(this as OwnedSocket).owner.closed()
 }
 
 // Up to this size Node writes a string from its stack, which costs less than a Buffer and its garbage.

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { adoptSocket, ownBytes, readBuffer } from './adopt-socket.ts'
+import { adoptSocket, disownSocket, ownBytes, readBuffer, type SocketOwner } from './adopt-socket.ts'
 import { answer, type Because } from './answers.ts'
 import { ChunkedBody } from './chunked-body.ts'
 import type { Core } from './core.ts'
@@ -29,7 +29,7 @@ export interface ClientOptions {
  * One client's connection: finds the requests in its bytes, strictly, and hands them to an exchange one at a time.
  * `head` waits for a request, `body` reads one, `response` has read one and waits for its answer to end.
  */
-export class ClientConnection implements ClientLink {
+export class ClientConnection implements ClientLink, SocketOwner {
   readonly #core: Core
   readonly #socket: Socket
   readonly #exchange: Exchange
@@ -57,15 +57,8 @@ export class ClientConnection implements ClientLink {
     this.remoteAddress = plainAddress(accepted.remoteAddress ?? 'unknown')
     if (proxyProtocol) this.#preamble = new ProxyPreamble()
     this.#exchange = new Exchange(core, this)
-    this.#socket = adoptSocket(accepted, (length) => this.#read(length))
-    this.#socket.on('drain', () => this.#exchange.clientDrained())
-    this.#socket.on('end', () => this.#ended())
-    this.#socket.on('error', () => this.#socket.destroy())
-    this.#socket.on('close', () => this.#closed())
+    this.#socket = adoptSocket(accepted, this)
   }
-
-  /** Called when the connection is gone, whatever the cause. */
-  onGone: () => void = () => {}
 
   write(payload: string | Buffer): boolean {
     return this.#socket.write(payload as string, 'latin1')
@@ -116,7 +109,13 @@ export class ClientConnection implements ClientLink {
     this.#socket.destroy()
   }
 
-  #read(length: number): void {
+  connected(): void {}
+
+  drained(): void {
+    this.#exchange.clientDrained()
+  }
+
+  read(length: number): void {
     let bytes = readBuffer
     let end = length
     if (this.#phase === 'closing') return
@@ -278,8 +277,8 @@ export class ClientConnection implements ClientLink {
 
   #speakHttp2(bytes: Buffer, at: number, end: number): number {
     this.#phase = 'gone'
-    this.#socket.removeAllListeners()
-    this.onGone()
+    disownSocket(this.#socket)
+    this.#core.clients.delete(this)
     this.#core.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)))
     return -1
   }
@@ -303,18 +302,18 @@ export class ClientConnection implements ClientLink {
     this.#deadlineAt = idleMs > 0 ? this.#core.time.now + idleMs : Infinity
   }
 
-  #ended(): void {
+  ended(): void {
     if (this.#phase === 'tunnel') return this.#exchange.closeTunnel()
     if (this.#phase === 'closing') this.#socket.destroy()
     else if (this.#phase !== 'gone') this.#socket.destroy()
   }
 
-  #closed(): void {
+  closed(): void {
     if (this.#phase === 'gone') return
     this.#phase = 'gone'
     this.#carry = undefined
     this.#exchange.abandon()
-    this.onGone()
+    this.#core.clients.delete(this)
   }
 }
 

@@ -5,6 +5,14 @@ import type { Address } from './route.ts'
 import type { RouteTable } from './route-table.ts'
 import { Target } from './target.ts'
 
+/** A connection that is looked after while it is open. */
+export interface Sweepable {
+  sweep(now: number): void
+  /** Asks the client to leave: at once if it is idle, else after its answer. */
+  retire(): void
+  destroy(): void
+}
+
 /** What all connections of one thread share. */
 export interface Core {
   readonly ports: ProxyPorts
@@ -13,6 +21,7 @@ export interface Core {
   readonly table: RouteTable
   readonly targets: Map<string, Target>
   readonly counters: Counters
+  readonly clients: Set<Sweepable>
   /** Requests that wait now, and the bytes they hold. */
   waiting: number
   waitingBytes: number

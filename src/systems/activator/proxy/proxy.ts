@@ -32,7 +32,6 @@ const tickMs = 250
 export class Proxy {
   readonly #core: Core
   readonly #routes = new Map<string, Route>()
-  readonly #clients = new Set<ClientConnection>()
   readonly #servers: Server[] = []
   readonly #certificates = new CertificateStore()
   readonly #http2: Http2Front
@@ -46,6 +45,7 @@ export class Proxy {
       table: new RouteTable(),
       targets: new Map(),
       counters,
+      clients: new Set(),
       waiting: 0,
       waitingBytes: 0,
       closing: false,
@@ -100,7 +100,7 @@ export class Proxy {
   }
 
   get connections(): number {
-    return this.#clients.size + this.#http2.size
+    return this.#core.clients.size + this.#http2.size
   }
 
   /** The certificates TLS listeners offer from now on; answers those that cannot be used. */
@@ -133,14 +133,14 @@ export class Proxy {
     const { clock } = this.#core.ports
     this.#core.closing = true
     for (const server of this.#servers) server.close()
-    for (const client of this.#clients) client.retire()
+    for (const client of this.#core.clients) client.retire()
     this.#http2.retire()
     const until = clock.monotonic() + withinMs
     while (this.connections > 0 && clock.monotonic() < until) {
       await new Promise<void>((resolve) => clock.after(20, resolve))
     }
     this.#cancelTick()
-    for (const client of this.#clients) client.destroy()
+    for (const client of this.#core.clients) client.destroy()
     this.#http2.destroy()
     for (const target of this.#core.targets.values()) target.close()
   }
@@ -169,9 +169,7 @@ export class Proxy {
   }
 
   #accept(socket: Socket, secure: boolean, proxyProtocol: boolean): void {
-    const client = new ClientConnection(socket, this.#core, { secure, proxyProtocol })
-    this.#clients.add(client)
-    client.onGone = () => this.#clients.delete(client)
+    this.#core.clients.add(new ClientConnection(socket, this.#core, { secure, proxyProtocol }))
   }
 
   #target(id: string): Target {
@@ -185,7 +183,7 @@ export class Proxy {
     const { ports, time, targets } = this.#core
     this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
     const now = (time.now = ports.clock.monotonic())
-    for (const client of this.#clients) client.sweep(now)
+    for (const client of this.#core.clients) client.sweep(now)
     for (const target of targets.values()) target.sweep(now)
   }
 }

@@ -60,7 +60,7 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
     route,
     method,
     host,
-    head: rewritten,
+    head: warm ? rewritten : flat(rewritten),
     asksUpgrade: upgrade !== undefined,
     isProbe: !warm && isProbe(route, bytes, head),
     isNavigation: route.config.waitingPage && !warm && isNavigation(method, (name) => fieldValue(bytes, head, name)),
@@ -99,7 +99,7 @@ function upgradeOf(bytes: Buffer, head: Head): string | undefined {
 function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: string): string {
   if (!head.hasForwarded) {
     if (context.addedFor !== host || context.added === '') {
-      context.added = forwarding(context.remoteAddress, host, context.proto)
+      context.added = flat(forwarding(context.remoteAddress, host, context.proto))
       context.addedFor = host
     }
     return context.added
@@ -114,6 +114,11 @@ function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: s
 
 function forwarding(client: string, host: string, proto: string): string {
   return `X-Forwarded-For: ${client}\r\n${host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`}X-Forwarded-Proto: ${proto}\r\n`
+}
+
+/** A string of one piece: pieced together it would keep all its parts for as long as the connection lasts. */
+function flat(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1')
 }
 
 function isProbe({ config }: Route, bytes: Buffer, head: Head): boolean {

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { connectSocket, ownBytes, readBuffer } from './adopt-socket.ts'
+import { connectSocket, ownBytes, readBuffer, type SocketOwner } from './adopt-socket.ts'
 import { ChunkedBody } from './chunked-body.ts'
 import { Head } from './head.ts'
 import { word } from './bytes.ts'
@@ -39,7 +39,7 @@ const keepAlive = word('keep-alive')
 const responseHead = new Head({ headBytes: 65_536, fields: 200, targetBytes: 0 })
 
 /** One connection to a pod: carries one request at a time, and is kept only after a complete, well-framed answer. */
-export class UpstreamConnection {
+export class UpstreamConnection implements SocketOwner {
   readonly endpoint: Endpoint
   readonly socket: Socket
   /** When it began to be dialled or, later, to be idle. */
@@ -59,12 +59,7 @@ export class UpstreamConnection {
     endpoint.dials.add(this)
     this.since = endpoint.target.time.now
     const { host, port } = endpoint.address
-    this.socket = connectSocket(host, port, (length) => this.#read(length))
-    this.socket.on('connect', () => this.#connected())
-    this.socket.on('drain', () => this.#served?.drained())
-    this.socket.on('end', () => this.#ended())
-    this.socket.on('error', ignore)
-    this.socket.on('close', () => this.#closed())
+    this.socket = connectSocket(host, port, this)
   }
 
   get open(): boolean {
@@ -101,7 +96,11 @@ export class UpstreamConnection {
     this.socket.destroy()
   }
 
-  #connected(): void {
+  drained(): void {
+    this.#served?.drained()
+  }
+
+  connected(): void {
     if (this.#phase !== 'dialling') return
     this.endpoint.dials.delete(this)
     this.endpoint.proven = true
@@ -111,7 +110,7 @@ export class UpstreamConnection {
     this.endpoint.target.dispatch()
   }
 
-  #read(length: number): void {
+  read(length: number): void {
     switch (this.#phase) {
       case 'head':
         return this.#head(length)
@@ -227,7 +226,7 @@ export class UpstreamConnection {
     this.endpoint.idle.push(this)
   }
 
-  #ended(): void {
+  ended(): void {
     if (this.#phase === 'tunnel') this.#served?.tunnelEnded()
     else if (this.#phase === 'body' && this.#framing === 'until-close') {
       const served = this.#served!
@@ -244,7 +243,7 @@ export class UpstreamConnection {
     served?.broke(because, this.#uses > 1)
   }
 
-  #closed(): void {
+  closed(): void {
     if (this.#phase === 'dead') return
     const phase = this.#phase
     const served = this.#served
@@ -290,5 +289,3 @@ function runsOf(bytes: Buffer, runs: readonly number[]): Buffer {
   for (let i = 0; i < runs.length; i += 2) pieces.push(bytes.subarray(runs[i], runs[i + 1]))
   return Buffer.concat(pieces)
 }
-
-function ignore(): void {}

@@ -1,0 +1,3 @@
+module sojourn.dev/bench/go-reverseproxy
+
+go 1.26
