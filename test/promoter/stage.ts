@@ -2,10 +2,10 @@ import type { ForgeType, PipelineSpec } from '../../src/apis/pipeline.ts'
 import { perform, type ActPorts } from '../../src/systems/promoter/act.ts'
 import { ForgeBudget } from '../../src/systems/promoter/budget.ts'
 import type { Effect } from '../../src/systems/promoter/effects.ts'
-import { environments, pipelineOf, World } from '../../src/systems/promoter/fixture.ts'
+import { environments, pipelineOf, World } from '../../src/systems/promoter/testing.ts'
 import { networkHttp, type Http } from '../../src/systems/promoter/http.ts'
 import type { EffectResult } from '../../src/systems/promoter/results.ts'
-import { ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
+import { type ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
 import type { Repository } from '../forge/repository.ts'
 
 /** The process was killed at this point: nothing it knew is left. */

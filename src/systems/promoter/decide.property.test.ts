@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { environments, pipelineOf, pullRequest, pushed, targetOf, World } from './fixture.ts'
+import { environments, pipelineOf, pullRequest, pushed, targetOf, World } from './testing.ts'
 import type { Effect } from './effects.ts'
 import type { EffectResult } from './results.ts'
 

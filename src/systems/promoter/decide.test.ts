@@ -8,7 +8,7 @@ import {
   start,
   targetOf,
   World,
-} from './fixture.ts'
+} from './testing.ts'
 
 const minute = 60_000
 const open = { result: 'seen', pullRequest: pullRequest('open') } as const

@@ -1,0 +1,174 @@
+import { sojournNamespace } from '../../apis/group.ts'
+import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
+import type { Client } from '../../client/client.ts'
+import { keyFromString, keyOf, keyToString } from '../../kube/key.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { Clusters } from '../../runtime/clusters.ts'
+import { Controller, type ControllerOptions, type ControllerPorts } from '../../runtime/controller.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Informers } from '../../runtime/informers.ts'
+import { settled } from '../../runtime/outcome.ts'
+import { systemRandom } from '../../runtime/random.ts'
+import type { ActPorts } from './act.ts'
+import { markerValue } from './adapter.ts'
+import { ForgeBudget } from './budget.ts'
+import { EffectRunner } from './effect-runner.ts'
+import { networkHttp, type Http } from './http.ts'
+import { TargetObserver } from './observe.ts'
+import { promoterMetrics } from './promoter-metrics.ts'
+import { previewPipeline, reconcilePipeline } from './reconcile.ts'
+import type { SecretData } from './repository-access.ts'
+import { promoterRoutes, type Route } from './routes.ts'
+import { SecretVersions, secretType } from './secret-versions.ts'
+
+export interface PromoterOptions {
+  readonly client: Client
+  readonly informers: Informers
+  readonly clusters: Clusters
+  readonly events: EventRecorder
+  readonly ports: ControllerPorts
+  /** Where Flux's notification controller takes events. Defaults to nowhere. */
+  readonly eventsAddress?: string
+  /** How forges are reached. Defaults to the network. */
+  readonly http?: Http
+  readonly mine?: NonNullable<ControllerOptions['mine']>
+  /** Defaults to 8. */
+  readonly concurrency?: number
+}
+
+/** The promoter: its controller, its HTTP routes, and what ends with it. */
+export interface Promoter {
+  readonly controller: Controller
+  readonly routes: readonly Route[]
+  readonly observer: TargetObserver
+  readonly runner: EffectRunner
+  readonly close: () => void
+}
+
+/** The ConfigMap that stops all promotions everywhere while its `promotions` is `frozen`. */
+export const freezeName = 'freeze'
+
+/** Builds the promoter on a cluster. It acts once its controller is started. */
+export function createPromoter(options: PromoterOptions): Promoter {
+  const { client, informers, clusters, events, ports } = options
+  const { clock, log, random = systemRandom } = ports
+  const metrics = promoterMetrics(ports.metrics)
+  const network = options.http ? undefined : networkHttp()
+  const stopping = new AbortController()
+  const pipelines = informers.open<Pipeline & StoredObject>(client, pipelineKind.type)
+  const freeze = informers.open(client, configMapType, {
+    namespace: sojournNamespace,
+    fieldSelector: `metadata.name=${freezeName}`,
+  })
+  const enqueue = (keys: Iterable<string>) => {
+    for (const key of keys) controller.enqueue(keyFromString(key))
+  }
+  const observer = new TargetObserver({ clusters, clock, changed: enqueue })
+  const secrets = new SecretVersions({ informers, client, changed: (key) => enqueue([key]) })
+  const readSecret = secretReader(client)
+  const actPorts: ActPorts = {
+    http: metrics.counted(options.http ?? network!.http),
+    budget: new ForgeBudget({ now: () => clock.now() }),
+    known: new Map(),
+    secret: readSecret,
+    createEvent: async (event) => void (await client.create(eventType, event).catch(ignoring('AlreadyExists'))),
+    eventsAddress: options.eventsAddress,
+    now: () => clock.now(),
+    valueOf: markerValue,
+  }
+  const runner = new EffectRunner({
+    client,
+    act: actPorts,
+    clock,
+    random,
+    log,
+    events,
+    metrics,
+    ended: (pipeline) => controller.enqueue(keyOf(pipeline as KubeObject)),
+    signal: stopping.signal,
+  })
+  const isFrozen = () =>
+    (freeze.get(sojournNamespace, freezeName) as { data?: Record<string, string> } | undefined)?.data?.[
+      'promotions'
+    ] === 'frozen'
+  const controller: Controller = new Controller({
+    name: 'promoter',
+    ports,
+    concurrency: options.concurrency ?? 8,
+    ...(options.mine ? { mine: options.mine } : {}),
+    reconcile: async (key, signal) => {
+      if (!pipelines.synced) return settled
+      const written = (pipeline: Pipeline) => controller.expect(key, pipeline.metadata.resourceVersion)
+      const reconcilePorts = { client, clock, log, events, metrics, observer, secrets, runner, isFrozen, written }
+      return reconcilePipeline(keyToString(key), pipelines.get(key.namespace, key.name), reconcilePorts, signal)
+    },
+  })
+  controller.watch(pipelines)
+  const lookAtAll = () => {
+    for (const pipeline of pipelines.list()) controller.enqueue(keyOf(pipeline))
+  }
+  freeze.subscribe(lookAtAll)
+  pipelines.whenSynced().then(lookAtAll, () => {})
+  const routes = promoterRoutes({
+    client,
+    clock,
+    secret: readSecret,
+    counted: (result) => metrics.approvals.inc({ result }),
+    hint: (pipeline) => {
+      const promotions = Object.values(pipeline.status?.environments ?? {}).flatMap(
+        ({ promotion }) => promotion?.id ?? [],
+      )
+      runner.forgetPolls(promotions)
+      controller.enqueue(keyOf(pipeline as KubeObject), 'user')
+    },
+    preview: (pipeline) =>
+      previewPipeline(keyToString(keyOf(pipeline as KubeObject)), pipeline, {
+        observer,
+        isFrozen,
+        runner,
+        secrets,
+        clock,
+      }),
+  })
+  return {
+    controller,
+    routes,
+    observer,
+    runner,
+    close: () => {
+      stopping.abort(new Error('stopping'))
+      observer.close()
+      secrets.close()
+      freeze.close()
+      pipelines.close()
+      network?.close()
+    },
+  }
+}
+
+const configMapType: ResourceType = {
+  group: '',
+  version: 'v1',
+  kind: 'ConfigMap',
+  plural: 'configmaps',
+  namespaced: true,
+}
+const eventType: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+
+/** Reads a Secret when it is needed and keeps nothing of it. */
+function secretReader(
+  client: Client,
+): (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined> {
+  return async (place) => {
+    const secret = await client
+      .get<StoredObject & { readonly data?: Record<string, string> }>(secretType, place)
+      .catch(ignoring('NotFound'))
+    return (
+      secret &&
+      Object.fromEntries(
+        Object.entries(secret.data ?? {}).map(([name, value]) => [name, Buffer.from(value, 'base64').toString('utf8')]),
+      )
+    )
+  }
+}

@@ -1,0 +1,45 @@
+/** So many requests per client and window; the window opens with the first. */
+export class RequestLimit {
+  readonly #limit: number
+  readonly #windowMs: number
+  /** Oldest window first. */
+  readonly #windows = new Map<string, { readonly endsAt: number; count: number }>()
+
+  constructor({ limit = 20, windowMs = 30_000 }: { readonly limit?: number; readonly windowMs?: number } = {}) {
+    this.#limit = limit
+    this.#windowMs = windowMs
+  }
+
+  /** Counts a request; the end of the window when it is one too many. */
+  take(remoteAddress: string, now: number): number | undefined {
+    this.#sweep(now)
+    const client = clientOf(remoteAddress)
+    const window = this.#windows.get(client) ?? { endsAt: now + this.#windowMs, count: 0 }
+    this.#windows.set(client, window)
+    window.count++
+    return window.count > this.#limit ? window.endsAt : undefined
+  }
+
+  #sweep(now: number): void {
+    for (const [client, { endsAt }] of this.#windows) {
+      if (endsAt > now && this.#windows.size <= maxClients) return
+      this.#windows.delete(client)
+    }
+  }
+}
+
+const maxClients = 10_000
+
+/** Whoever the connection comes from: headers can be forged. One IPv6 client has a whole /64 to itself. */
+function clientOf(address: string): string {
+  const bare = address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/, '').replace(/%.*$/, '')
+  if (!bare.includes(':')) return bare
+  const [before = '', after] = bare.split('::')
+  const head = before.split(':').filter((part) => part !== '')
+  const tail = (after ?? '').split(':').filter((part) => part !== '')
+  const zeros = after === undefined ? [] : Array.from({ length: Math.max(0, 8 - head.length - tail.length) }, () => '0')
+  return [...head, ...zeros, ...tail]
+    .slice(0, 4)
+    .map((part) => part.toLowerCase().replace(/^0+(?=.)/, ''))
+    .join(':')
+}
