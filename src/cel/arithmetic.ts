@@ -25,7 +25,7 @@ export function add(frame: Frame, a: CelValue, b: CelValue): CelValue {
     frame.chargeText(a.length + b.length)
     return Buffer.concat([a, b])
   }
-  return numeric('+', a, b)
+  return numeric(frame, '+', a, b)
 }
 
 /** `a - b`, for numbers and moments. */
@@ -35,15 +35,16 @@ export function subtract(frame: Frame, a: CelValue, b: CelValue): CelValue {
     return b instanceof CelDuration ? later(frame, a, reversed(b)) : noSuchOverload
   }
   if (a instanceof CelDuration) return b instanceof CelDuration ? longer(frame, a, reversed(b)) : noSuchOverload
-  return numeric('-', a, b)
+  return numeric(frame, '-', a, b)
 }
 
 /** Any operator on two numbers of one type. */
-export function numeric(operator: ArithmeticOperator, a: CelValue, b: CelValue): CelValue {
+export function numeric(frame: Frame, operator: ArithmeticOperator, a: CelValue, b: CelValue): CelValue {
   if (typeof a === 'number' && typeof b === 'number') {
     const quick = quickInt(operator, a, b)
     if (quick !== undefined) return quick
   }
+  frame.charge(2)
   if (isInt(a)) return isInt(b) ? wideInt(operator, a, b) : noSuchOverload
   if (isDouble(a)) return isDouble(b) ? double(operator, doubleValue(a), doubleValue(b)) : noSuchOverload
   if (a instanceof CelUint && b instanceof CelUint) return uint(operator, a.value, b.value)
@@ -131,7 +132,7 @@ function concatenated(frame: Frame, a: string, b: string): string {
 }
 
 function joined(frame: Frame, a: readonly CelValue[], b: readonly CelValue[]): CelValue {
-  frame.charge(1 + ((a.length + b.length) >> 3))
+  frame.charge(1 + ((a.length + b.length) >> 1))
   return [...a, ...b]
 }
 

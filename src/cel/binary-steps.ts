@@ -20,9 +20,9 @@ const operations: Readonly<Record<BinaryOperator, Operation>> = {
   in: isIn,
   '+': add,
   '-': subtract,
-  '*': (_frame, a, b) => numeric('*', a, b),
-  '/': (_frame, a, b) => numeric('/', a, b),
-  '%': (_frame, a, b) => numeric('%', a, b),
+  '*': (frame, a, b) => numeric(frame, '*', a, b),
+  '/': (frame, a, b) => numeric(frame, '/', a, b),
+  '%': (frame, a, b) => numeric(frame, '%', a, b),
 }
 
 /** A step for `left operator right`; `literal` is the right side's value when it is written out. */
@@ -44,20 +44,22 @@ function strict(operation: Operation, left: Step, right: Step): Step {
 function equalsText(left: Step, text: string): Step {
   return (frame) => {
     const value = left(frame)
-    return value instanceof CelError ? value : value === text
+    if (typeof value === 'string') return value === text
+    return value instanceof CelError ? value : false
   }
 }
 
 function differsFromText(left: Step, text: string): Step {
   return (frame) => {
     const value = left(frame)
-    return value instanceof CelError ? value : value !== text
+    if (typeof value === 'string') return value !== text
+    return value instanceof CelError ? value : true
   }
 }
 
 function isIn(frame: Frame, element: CelValue, container: CelValue): CelValue {
   if (Array.isArray(container)) {
-    frame.charge(container.length >> 2)
+    frame.charge(container.length >> 1)
     return (container as readonly CelValue[]).some((other) => isEqual(frame, element, other))
   }
   return isMap(container) ? hasKey(container, element) : noSuchOverload

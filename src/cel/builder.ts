@@ -32,11 +32,10 @@ export class Builder {
     if (this.#nodes > this.#limits.nodes) {
       throw new SourceFault(`expression has more than ${this.#limits.nodes} nodes`, draft.at)
     }
-    const bare = { ...draft, height: 0 } as Expr
-    const height = childrenOf(bare).reduce((most, child) => Math.max(most, child.height), 0) + 1
+    const height = childrenOf(draft as Expr).reduce((most, child) => Math.max(most, child.height), 0) + 1
     if (height > this.#limits.chain) {
       throw new SourceFault(`expression chains more than ${this.#limits.chain} operations`, draft.at)
     }
-    return { ...bare, height }
+    return { ...draft, height } as Expr
   }
 }

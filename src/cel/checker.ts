@@ -3,6 +3,7 @@ import type { Call, Comprehension, Expr, Index, Name, Select } from './ast.ts'
 import { overloadsOf } from './environment.ts'
 import type { Environment } from './environment.ts'
 import { CelError, SourceFault } from './errors.ts'
+import { Budget, Frame, defaultBudget } from './frame.ts'
 import type { Overload } from './functions.ts'
 import { operatorSignatures } from './operators.ts'
 import type { Signature } from './signature.ts'
@@ -52,6 +53,8 @@ class Checker {
   readonly #types = new Map<Expr, Type>()
   readonly #references = new Map<Expr, Reference>()
   readonly #faults: SourceFault[] = []
+  /** What is evaluated while compiling has a budget, too. */
+  readonly #frame = new Frame({}, 0, new Budget(defaultBudget), undefined)
   #scope: Scope | undefined
 
   constructor(environment: Environment) {
@@ -232,7 +235,7 @@ class Checker {
       if (!isMatch) continue
       matches.push(candidate)
       const given = this.#unifier.resolve(instance.result)
-      result = result === undefined || types.typeText(result) === types.typeText(given) ? given : types.dynType
+      result = result === undefined || isSameType(result, given) ? given : types.dynType
     }
     return { matches, result }
   }
@@ -275,7 +278,7 @@ class Checker {
   #checkLiterals(expr: Call, matches: readonly Overload[], args: readonly Expr[]): void {
     const values = args.map((arg) => (arg.kind === 'literal' ? arg.value : undefined))
     for (const { checkLiterals } of matches) {
-      const error = checkLiterals?.(values)
+      const error = checkLiterals?.(this.#frame, values)
       if (error instanceof CelError) this.#fault(error.message, expr)
     }
   }
@@ -374,6 +377,10 @@ class Checker {
     this.#scope = outer
     return type
   }
+}
+
+function isSameType(a: Type, b: Type): boolean {
+  return a === b || (a.kind === b.kind && types.typeText(a) === types.typeText(b))
 }
 
 function isConcrete(type: Type): boolean {

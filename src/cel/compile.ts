@@ -2,6 +2,7 @@ import { check } from './checker.ts'
 import { compileSteps } from './compiler.ts'
 import type { Environment } from './environment.ts'
 import { CelCompileError, SourceFault, issueAt } from './errors.ts'
+import { BudgetExceeded } from './frame.ts'
 import { parse } from './parser.ts'
 import { Program } from './program.ts'
 
@@ -14,6 +15,9 @@ export function compile(source: string, environment: Environment): Program | Cel
     return new Program(source, checked, compileSteps(expr, checked))
   } catch (error) {
     if (error instanceof SourceFault) return compileError(source, [error])
+    if (error instanceof BudgetExceeded) {
+      return compileError(source, [new SourceFault('its literals take too much work to check', 0)])
+    }
     throw error
   }
 }

@@ -207,7 +207,7 @@ class Compiler {
       isOptional,
     }))
     return (frame) => {
-      frame.charge(2 + parts.length * 2)
+      frame.charge(3 + parts.length * 4)
       const map = new CelMap()
       for (const part of parts) {
         const key = part.key(frame)
@@ -228,7 +228,7 @@ class Compiler {
     const predicate = expr.predicate && this.step(expr.predicate)
     const result = expr.result && this.step(expr.result)
     this.#scope = outer
-    const cost = 1 + (bodySize(expr) >> 3)
+    const cost = 1 + (bodySize(expr) >> 2)
     return comprehensionStep(expr.macro, { range, first, second, predicate, result, cost })
   }
 
@@ -295,9 +295,14 @@ function unwrapped(value: CelValue): CelValue | undefined {
   return value instanceof CelError ? value : noSuchOverload
 }
 
+/** A function does more than an operator or a selection. */
+const callWeight = 8
+
 /** Nodes evaluated in one round, not counting the rounds of loops inside, which pay for themselves. */
 function bodySize({ predicate, result }: Comprehension): number {
   const size = (expr: Expr): number =>
-    expr.kind === 'comprehension' ? 1 + size(expr.range) : childrenOf(expr).reduce((sum, child) => sum + size(child), 1)
+    expr.kind === 'comprehension'
+      ? 1 + size(expr.range)
+      : childrenOf(expr).reduce((sum, child) => sum + size(child), expr.kind === 'call' ? callWeight : 1)
   return (predicate ? size(predicate) : 0) + (result ? size(result) : 0)
 }

@@ -121,7 +121,7 @@ function transformMap(parts: Parts, predicate: Step, result: Step): Step {
       const key = inner.slots[first]!
       const value = chosen(inner, predicate, result)
       if (value === undefined || value instanceof CelError) return value
-      frame.charge(2)
+      frame.charge(12)
       made.add(key, value)
       return undefined
     })
@@ -143,7 +143,7 @@ function transformMapEntry(parts: Parts, predicate: Step, result: Step): Step {
 
 function addEntries(frame: Frame, made: CelMap, entries: Parameters<typeof entriesOf>[0]): CelError | undefined {
   for (const [key, value] of entriesOf(entries)) {
-    frame.charge(2)
+    frame.charge(12)
     if (!made.add(key, value)) return new CelError('insert failed: key already exists')
   }
   return undefined
@@ -181,7 +181,7 @@ function loop(frame: Frame, { range, first, second, cost }: Parts, round: Round)
   if (!isMap(values)) return noSuchOverload
   if (second === undefined) {
     const keys = keysOf(values)
-    frame.charge(keys.length >> 1)
+    frame.charge(keys.length * 2)
     return loopList(frame, keys, { first, second, cost, round })
   }
   for (const [key, value] of entriesOf(values)) {

@@ -15,7 +15,8 @@ export function isEqual(frame: Frame, a: CelValue, b: CelValue): boolean {
     if (a.length === b.length) frame.chargeText(a.length)
     return a === b
   }
-  if (a === b && typeof a !== 'object') return !Number.isNaN(a)
+  if (typeof a === 'number' && typeof b === 'number') return a === b
+  if (a === b && typeof a !== 'object') return true
   if (a === null || b === null) return a === b
   if (typeof a === 'boolean' || typeof b === 'boolean' || typeof b === 'string') return false
   if (numericValue(a) !== undefined) return isSameNumber(comparableNumbers(a, b))
@@ -43,8 +44,9 @@ function areEqualBytes(frame: Frame, a: Uint8Array, b: Uint8Array): boolean {
 }
 
 function areEqualMaps(frame: Frame, a: AnyMap, b: AnyMap): boolean {
-  if (sizeOf(a) !== sizeOf(b)) return false
-  frame.charge(sizeOf(a) * 2)
+  const size = sizeOf(a)
+  frame.charge(1 + size * 16)
+  if (size !== sizeOf(b)) return false
   for (const [key, value] of entriesOf(a)) {
     const other = lookup(b, key)
     if (other === undefined || !isEqual(frame, value, other)) return false

@@ -10,6 +10,9 @@ export class Budget {
   }
 }
 
+/** Units an evaluation may spend unless told otherwise: some tens of milliseconds of work. */
+export const defaultBudget = 1_000_000
+
 /** Thrown when the budget is spent: unlike an error value, nothing may absorb it. */
 export class BudgetExceeded extends Error {}
 
@@ -42,6 +45,11 @@ export class Frame {
   /** Spends for work in proportion to a text's length. */
   chargeText(length: number): void {
     if (length >= 16) this.charge(length >> 4)
+  }
+
+  /** Spends for a search, which at worst compares every part of the text with the whole of the other. */
+  chargeSearch(text: string, part: string): void {
+    if (text.length >= 32 && part.length <= text.length) this.charge((text.length * (part.length + 1)) >> 5)
   }
 }
 

@@ -19,7 +19,7 @@ export interface Overload extends Signature {
   /** The result of a call on literals is computed once, when the expression is compiled. */
   readonly isConstant?: boolean
   /** Looks at the arguments that are literals (others are undefined) when the expression is compiled. */
-  readonly checkLiterals?: (values: readonly (CelValue | undefined)[]) => CelValue | undefined
+  readonly checkLiterals?: (frame: Frame, values: readonly (CelValue | undefined)[]) => CelValue | undefined
 }
 
 type Guard = (value: CelValue) => boolean
@@ -42,9 +42,12 @@ export function overload(signature: string, call: (frame: Frame, ...args: never[
 export function literalOverload(signature: string, call: (argument: never) => CelValue | CelError): Overload {
   const convert = call as (argument: CelValue) => CelValue
   return {
-    ...overload(signature, (_frame, argument) => call(argument)),
+    ...overload(signature, (frame, argument) => {
+      frame.charge(16)
+      return call(argument)
+    }),
     isConstant: true,
-    checkLiterals: ([literal]) => (literal === undefined ? undefined : convert(literal)),
+    checkLiterals: (_frame, [literal]) => (literal === undefined ? undefined : convert(literal)),
   }
 }
 

@@ -36,9 +36,22 @@ interface Piece {
 }
 
 function next(source: string, at: number): Piece {
-  const prefix = match(quote, source, at)
-  if (prefix) return quoted(source, at, prefix[0])
-  return number(source, at) ?? name(source, at) ?? symbol(source, at)
+  const code = source.charCodeAt(at)
+  if (isLetter(code) || code === doubleQuote || code === singleQuote) {
+    const prefix = match(quote, source, at)
+    return prefix ? quoted(source, at, prefix[0]) : name(source, at)!
+  }
+  return (isDigit(code) || code === point ? number(source, at) : name(source, at)) ?? symbol(source, at)
+}
+
+const [doubleQuote, singleQuote, point, underscore] = [34, 39, 46, 95]
+
+function isLetter(code: number): boolean {
+  return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || code === underscore
+}
+
+function isDigit(code: number): boolean {
+  return code >= 48 && code <= 57
 }
 
 function quoted(source: string, at: number, prefix: string): Piece {

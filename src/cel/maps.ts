@@ -49,6 +49,7 @@ export function lookup(map: AnyMap, key: CelValue): CelValue | undefined {
   return typeof key === 'string' && Object.hasOwn(map, key) ? map[key] : undefined
 }
 
+/** Number of entries, which takes time in proportion to it for JSON objects. */
 export function sizeOf(map: AnyMap): number {
   return map instanceof CelMap ? map.size : Object.keys(map).length
 }

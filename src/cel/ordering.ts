@@ -70,7 +70,7 @@ export function comparableNumbers(a: CelValue, b: CelValue): readonly [number | 
 
 function compareSimple(frame: Frame, a: CelValue, b: CelValue): number | undefined {
   if (typeof a === 'string' && typeof b === 'string') {
-    frame.chargeText(Math.min(a.length, b.length))
+    frame.chargeText(Math.min(a.length, b.length) * 2)
     return compareText(a, b)
   }
   if (typeof a === 'boolean' && typeof b === 'boolean') return Number(a) - Number(b)

@@ -1,6 +1,6 @@
 import type { Checked } from './checker.ts'
 import { CelError } from './errors.ts'
-import { Budget, BudgetExceeded, Frame } from './frame.ts'
+import { Budget, BudgetExceeded, Frame, defaultBudget } from './frame.ts'
 import type { Compiled } from './compiler.ts'
 import type { Trace } from './trace.ts'
 import type { Type } from './types.ts'
@@ -13,8 +13,6 @@ export interface EvaluateOptions {
   /** Units of cost; a Budget is shared by all evaluations it is given to. Defaults to 1 000 000. */
   readonly budget?: number | Budget
 }
-
-export const defaultBudget = 1_000_000
 
 /** A compiled expression: immutable, to be kept and evaluated any number of times. */
 export class Program {

@@ -7,14 +7,24 @@ const mostPatterns = 500
 const longestPattern = 4096
 
 /** The compiled pattern in RE2's syntax, from a cache; an error for what RE2 does not take. */
-export function patternOf(frame: Frame | undefined, source: string): RE2JS | CelError {
+export function patternOf(frame: Frame, source: string): RE2JS | CelError {
   const known = cache.get(source)
   if (known) return known
-  frame?.charge(200 + source.length * 20)
+  frame.charge(compileCost(source))
   const made = compilePattern(source)
   if (cache.size >= mostPatterns) cache.delete(cache.keys().next().value!)
   cache.set(source, made)
   return made
+}
+
+/** A pattern's program grows with its length and with the numbers in its repetitions. */
+function compileCost(source: string): number {
+  const repeats = Array.from(source.matchAll(/\{(?:\d*,)?(\d+)/g), ([, count]) => Number(count))
+  const growth = Math.min(
+    1000,
+    repeats.reduce((product, count) => product * Math.max(1, count), 3),
+  )
+  return 3000 + source.length * 20 * growth
 }
 
 function compilePattern(source: string): RE2JS | CelError {
@@ -40,8 +50,8 @@ export function isFound(frame: Frame, text: string, source: string): boolean | C
 }
 
 /** Compile-time check of a pattern written out as the second argument. */
-export function checkPattern(values: readonly unknown[]): CelError | undefined {
+export function checkPattern(frame: Frame, values: readonly unknown[]): CelError | undefined {
   const source = values[1]
-  const pattern = typeof source === 'string' ? patternOf(undefined, source) : undefined
+  const pattern = typeof source === 'string' ? patternOf(frame, source) : undefined
   return pattern instanceof CelError ? pattern : undefined
 }

@@ -8,6 +8,8 @@ export interface Signature {
   readonly isMember: boolean
   readonly parameters: readonly Type[]
   readonly result: Type
+  /** Whether it mentions type variables. */
+  readonly isGeneric: boolean
 }
 
 const simpleTypes: Readonly<Record<string, Type>> = {
@@ -30,9 +32,10 @@ export function parseSignature(text: string): Signature {
   const dot = head.slice(0, open).lastIndexOf('.')
   const parameters = splitTypes(head.slice(open + 1, -1)).map(parseType)
   const receiver = dot < 0 ? undefined : receiverType(head.slice(0, dot))
-  if (!receiver) return { name: head.slice(0, open), isMember: false, parameters, result: parseType(result) }
+  const isGeneric = /\b[A-Z]\b/.test(text)
+  if (!receiver) return { name: head.slice(0, open), isMember: false, parameters, result: parseType(result), isGeneric }
   const name = head.slice(dot + 1, open)
-  return { name, isMember: true, parameters: [receiver, ...parameters], result: parseType(result) }
+  return { name, isMember: true, parameters: [receiver, ...parameters], result: parseType(result), isGeneric }
 }
 
 /** Reads a type as signatures write it. */

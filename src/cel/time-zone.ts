@@ -3,8 +3,16 @@ import { CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
 
 const fixed = /^([+-]?)(\d\d):(\d\d)$/
-const formatters = new Map<string, Intl.DateTimeFormat | CelError>()
-const mostFormatters = 100
+const zones = new Map<string, Zone | CelError>()
+const mostZones = 100
+const mostDays = 10_000
+const day = 86_400
+
+interface Zone {
+  readonly formatter: Intl.DateTimeFormat
+  /** The offset on days since 1970 in UTC that have one offset from start to end; NaN for other days. */
+  readonly offsets: Map<number, number>
+}
 
 /** Seconds to add to UTC for local time in this zone at this instant: a fixed offset, or a name of the tz database. */
 export function zoneOffset(frame: Frame, zone: string, seconds: number): number | CelError {
@@ -14,19 +22,35 @@ export function zoneOffset(frame: Frame, zone: string, seconds: number): number 
     const size = Number(match[2]) * 3600 + Number(match[3]) * 60
     return match[1] === '-' ? -size : size
   }
-  frame.charge(60)
-  const formatter = formatterOf(frame, zone)
-  return formatter instanceof CelError ? formatter : namedOffset(formatter, seconds)
+  const known = zoneOf(frame, zone)
+  return known instanceof CelError ? known : namedOffset(frame, known, seconds)
 }
 
-function formatterOf(frame: Frame, zone: string): Intl.DateTimeFormat | CelError {
-  const known = formatters.get(zone)
+function zoneOf(frame: Frame, name: string): Zone | CelError {
+  const known = zones.get(name)
   if (known) return known
-  frame.charge(1000)
-  if (formatters.size >= mostFormatters) formatters.clear()
-  const made = makeFormatter(zone)
-  formatters.set(zone, made)
+  frame.charge(5000)
+  if (zones.size >= mostZones) zones.clear()
+  const formatter = makeFormatter(name)
+  const made = formatter instanceof CelError ? formatter : { formatter, offsets: new Map<number, number>() }
+  zones.set(name, made)
   return made
+}
+
+function namedOffset(frame: Frame, { formatter, offsets }: Zone, seconds: number): number {
+  const today = Math.floor(seconds / day)
+  const known = offsets.get(today) ?? dayOffset(frame, formatter, today)
+  if (offsets.size >= mostDays) offsets.clear()
+  offsets.set(today, known)
+  if (!Number.isNaN(known)) return known
+  frame.charge(750)
+  return formattedOffset(formatter, seconds)
+}
+
+function dayOffset(frame: Frame, formatter: Intl.DateTimeFormat, today: number): number {
+  frame.charge(1500)
+  const first = formattedOffset(formatter, today * day)
+  return first === formattedOffset(formatter, (today + 1) * day) ? first : Number.NaN
 }
 
 function makeFormatter(timeZone: string): Intl.DateTimeFormat | CelError {
@@ -48,11 +72,12 @@ function makeFormatter(timeZone: string): Intl.DateTimeFormat | CelError {
   }
 }
 
-function namedOffset(formatter: Intl.DateTimeFormat, seconds: number): number {
+/** What the runtime's time zone data say, found by formatting. */
+function formattedOffset(formatter: Intl.DateTimeFormat, seconds: number): number {
   const parts: Record<string, string> = {}
   for (const { type, value } of formatter.formatToParts(seconds * 1000)) parts[type] = value
   const year = parts['era']?.startsWith('B') ? 1 - Number(parts['year']) : Number(parts['year'])
   const days = daysFromCivil(year, Number(parts['month']), Number(parts['day']))
   const clock = Number(parts['hour']) * 3600 + Number(parts['minute']) * 60 + Number(parts['second'])
-  return days * 86_400 + clock - seconds
+  return days * day + clock - seconds
 }

@@ -4,7 +4,9 @@ import type { Type } from './types.ts'
 
 /** Type variables and what they turned out to be. */
 export class Unifier {
-  #bound = new Map<string, Type>()
+  readonly #bound = new Map<string, Type>()
+  /** Names in the order in which they were bound, so that a failed attempt can be taken back. */
+  readonly #order: string[] = []
   #count = 0
 
   /** A variable nothing else mentions, as the element type of `[]` is. */
@@ -14,7 +16,8 @@ export class Unifier {
   }
 
   /** The signature with variables of its own, so that two calls do not share them. */
-  instance({ parameters, result }: Signature): { readonly parameters: readonly Type[]; readonly result: Type } {
+  instance(signature: Signature): { readonly parameters: readonly Type[]; readonly result: Type } {
+    if (!signature.isGeneric) return signature
     const names = new Map<string, Type>()
     const rename = (type: Type): Type =>
       mapped(type, (name) => {
@@ -22,14 +25,14 @@ export class Unifier {
         names.set(name, known)
         return known
       })
-    return { parameters: parameters.map(rename), result: rename(result) }
+    return { parameters: signature.parameters.map(rename), result: rename(signature.result) }
   }
 
   /** Runs an attempt; what it bound is kept only when it succeeds. */
   attempt(tries: () => boolean): boolean {
-    const before = new Map(this.#bound)
+    const before = this.#order.length
     if (tries()) return true
-    this.#bound = before
+    for (const name of this.#order.splice(before)) this.#bound.delete(name)
     return false
   }
 
@@ -94,6 +97,7 @@ export class Unifier {
     if (type.kind === 'variable' && type.name === name) return true
     if (mentions(this.resolve(type), name)) return false
     this.#bound.set(name, type)
+    this.#order.push(name)
     return true
   }
 }

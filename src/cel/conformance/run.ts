@@ -66,7 +66,7 @@ function environmentOf({ typeEnv, bindings, container, disableCheck, disableMacr
         const parameters = params.map(fromSpecType)
         const result = resultType ? fromSpecType(resultType) : types.dynType
         const stub = overload('f() -> dyn', () => new CelError('unbound function'))
-        functions.push({ ...stub, name, isMember: isInstanceFunction, parameters, result })
+        functions.push({ ...stub, name, isMember: isInstanceFunction, parameters, result, isGeneric: true })
       }
     }
   }
@@ -85,7 +85,7 @@ function difference(expected: string, actual: string): string | undefined {
 }
 
 /** A text that two values share only when they are of the same type and value. */
-function canonical(value: CelValue): string {
+export function canonical(value: CelValue): string {
   if (value instanceof CelError) return `error ${value.message}`
   if (Array.isArray(value)) return `[${(value as readonly CelValue[]).map(canonical).join(', ')}]`
   if (isMap(value)) {

@@ -37,7 +37,7 @@ export const cleanerLibrary: Library = {
   name: 'cleaner',
   overloads: [
     overload('list(A).reverse_list() -> list(A)', (frame, list: readonly CelValue[]) => {
-      frame.charge(list.length >> 3)
+      frame.charge(list.length >> 2)
       return list.toReversed()
     }),
     overload('pair(A, B) -> vtex.Pair', (_frame, key: CelValue, element: CelValue) => new Pair(key, element)),

@@ -95,7 +95,7 @@ function slice(frame: Frame, list: List, from: CelInt, to: CelInt): CelValue {
   if (start < 0 || end < start || end > list.length) {
     return new CelError(`cannot slice from ${from} to ${to}: list has ${list.length} elements`)
   }
-  frame.charge((end - start) >> 3)
+  frame.charge((end - start) >> 2)
   return list.slice(start, end)
 }
 
@@ -104,7 +104,7 @@ function flatten(frame: Frame, list: List, depth: CelInt = 1): CelValue {
   if (levels < 0) return new CelError('flatten() needs a depth of at least 0')
   const flat: CelValue[] = []
   const visit = (elements: List, left: number): void => {
-    frame.charge(1 + (elements.length >> 2))
+    frame.charge(1 + elements.length)
     for (const element of elements) {
       if (Array.isArray(element) && left > 0) visit(element as List, left - 1)
       else flat.push(element)
@@ -123,7 +123,7 @@ function distinct(frame: Frame, list: List): CelValue {
       if (seen.has(element)) continue
       seen.add(element)
     } else {
-      frame.charge(1 + (kept.length >> 2))
+      frame.charge(1 + (kept.length >> 1))
       if (kept.some((other) => isEqual(frame, other, element))) continue
     }
     kept.push(element)
@@ -138,7 +138,7 @@ function range(frame: Frame, count: CelInt): CelValue {
 }
 
 function reversed(frame: Frame, list: List): CelValue {
-  frame.charge(list.length >> 3)
+  frame.charge(list.length >> 2)
   return list.toReversed()
 }
 

@@ -20,7 +20,7 @@ function findAll(frame: Frame, text: string, source: string, most: CelInt = -1):
   const matcher = pattern.matcher(text)
   const found: string[] = []
   while ((limit < 0 || found.length < limit) && matcher.find()) {
-    frame.charge(2)
+    frame.charge(32)
     found.push(matcher.group() ?? '')
   }
   return found

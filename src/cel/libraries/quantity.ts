@@ -66,7 +66,7 @@ function order(a: Quantity, b: Quantity): number {
 }
 
 function parsed(frame: Frame, text: string): Quantity | CelError {
-  frame.charge(8)
+  frame.charge(30)
   return parseQuantity(text)
 }
 

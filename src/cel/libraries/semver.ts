@@ -80,7 +80,7 @@ function compareIdentifiers(a: string, b: string): number {
 }
 
 function parsed(frame: Frame, text: string, isLoose = false): Semver | CelError {
-  frame.charge(8)
+  frame.charge(20)
   return parseSemver(isLoose && text.length <= longest ? normalized(text) : text)
 }
 

@@ -24,18 +24,22 @@ const sizes = ['size', 'member'].flatMap((form) => {
   const signature = (type: string): string => (form === 'size' ? `size(${type}) -> int` : `${type}.size() -> int`)
   return [
     overload(signature('string'), (frame, text: string) => {
-      frame.chargeText(text.length)
+      frame.chargeText(text.length * 2)
       return lengthOf(text)
     }),
     overload(signature('bytes'), (_frame, bytes: Uint8Array) => bytes.length),
     overload(signature('list(A)'), (_frame, list: readonly CelValue[]) => list.length),
-    overload(signature('map(A, B)'), (_frame, map: AnyMap) => sizeOf(map)),
+    overload(signature('map(A, B)'), (frame, map: AnyMap) => {
+      const size = sizeOf(map)
+      frame.charge(size * 3)
+      return size
+    }),
   ]
 })
 
 const texts: readonly Overload[] = [
   overload('string.contains(string) -> bool', (frame, text: string, part: string) => {
-    frame.chargeText(text.length)
+    frame.chargeSearch(text, part)
     return text.includes(part)
   }),
   overload('string.startsWith(string) -> bool', (_frame, text: string, part: string) => text.startsWith(part)),

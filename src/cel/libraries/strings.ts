@@ -12,7 +12,7 @@ const outOfRange = (index: CelInt): CelError => new CelError(`index out of range
 const everywhere = -1
 
 function charAt(frame: Frame, text: string, index: CelInt): CelValue {
-  frame.chargeText(text.length)
+  frame.chargeText(text.length * 4)
   const at = indexValue(index) ?? -1
   if (at < 0 || at > lengthOf(text)) return outOfRange(index)
   return sliceText(text, at, at + 1)
@@ -21,19 +21,20 @@ function charAt(frame: Frame, text: string, index: CelInt): CelValue {
 function indexOf(frame: Frame, text: string, part: string, from: CelInt = 0): CelValue {
   chargePair(frame, text, part)
   const start = indexValue(from) ?? -1
-  if (start < 0 || start > lengthOf(text)) return outOfRange(from)
+  if (start < 0 || (start > 0 && start > lengthOf(text))) return outOfRange(from)
   return codePointIndex(text, text.indexOf(part, unitIndex(text, start)))
 }
 
 function lastIndexOf(frame: Frame, text: string, part: string, upTo?: CelInt): CelValue {
   chargePair(frame, text, part)
-  const last = upTo === undefined ? lengthOf(text) : (indexValue(upTo) ?? -1)
-  if (last < 0 || last > lengthOf(text)) return outOfRange(upTo ?? last)
+  if (upTo === undefined) return codePointIndex(text, text.lastIndexOf(part))
+  const last = indexValue(upTo) ?? -1
+  if (last < 0 || last > lengthOf(text)) return outOfRange(upTo)
   return codePointIndex(text, text.lastIndexOf(part, unitIndex(text, last)))
 }
 
 function substring(frame: Frame, text: string, from: CelInt, to?: CelInt): CelValue {
-  frame.chargeText(text.length)
+  frame.chargeText(text.length * 4)
   const length = lengthOf(text)
   const start = indexValue(from) ?? -1
   const end = to === undefined ? length : (indexValue(to) ?? -1)
@@ -47,7 +48,8 @@ function replace(frame: Frame, text: string, ...[part, by, most = everywhere]: [
   const pieces = part === '' ? Array.from(text) : text.split(part)
   const count = part === '' ? pieces.length + 1 : pieces.length - 1
   const done = limit < 0 ? count : Math.min(limit, count)
-  frame.charge(pieces.length >> 3)
+  frame.charge(pieces.length)
+  frame.chargeSearch(text, part)
   frame.chargeText(text.length + done * by.length)
   if (part === '') return interleaved(pieces, by, done)
   return (
@@ -66,17 +68,17 @@ function interleaved(characters: readonly string[], by: string, done: number): s
 }
 
 function split(frame: Frame, text: string, separator: string, most: CelInt = everywhere): CelValue {
-  frame.chargeText(text.length)
+  frame.chargeSearch(text, separator)
   const limit = indexValue(most) ?? everywhere
   if (limit === 0) return []
   const pieces = separator === '' ? Array.from(text) : text.split(separator)
-  if (pieces.length > 4) frame.charge(pieces.length >> 2)
+  if (pieces.length > 4) frame.charge(pieces.length)
   if (limit < 0 || pieces.length <= limit) return pieces
   return [...pieces.slice(0, limit - 1), pieces.slice(limit - 1).join(separator)]
 }
 
 function join(frame: Frame, list: readonly CelValue[], separator = ''): CelValue {
-  frame.charge(list.length >> 2)
+  frame.charge(list.length * 2)
   const texts = list.filter((element) => typeof element === 'string')
   if (texts.length < list.length) return new CelError('join takes a list of strings')
   frame.chargeText(texts.reduce((sum, text) => sum + text.length + separator.length, 0))
@@ -107,7 +109,8 @@ function changeCase(frame: Frame, text: string, change: (part: string) => string
 }
 
 function chargePair(frame: Frame, text: string, part: string): void {
-  frame.chargeText(text.length * Math.min(part.length + 1, 16))
+  frame.chargeText(text.length * 4)
+  frame.chargeSearch(text, part)
 }
 
 const overloads: readonly Overload[] = [
@@ -135,7 +138,7 @@ const overloads: readonly Overload[] = [
     return text.replace(/^\p{White_Space}+/u, '').replace(/(?<!\p{White_Space})\p{White_Space}+$/u, '')
   }),
   overload('string.reverse() -> string', (frame, text: string) => {
-    frame.chargeText(text.length * 4)
+    frame.chargeText(text.length * 16)
     return Array.from(text).toReversed().join('')
   }),
   overload('strings.quote(string) -> string', quote),

@@ -81,7 +81,7 @@ function withoutPort({ host }: Url): string {
 function queryMap(frame: Frame, { query }: Url): CelMap {
   const values = new Map<string, string[]>()
   for (const part of query.split('&').filter((one) => one && !one.includes(';') && !badEscape.test(one))) {
-    frame.charge(2)
+    frame.charge(12)
     const [key = '', value = ''] = part.split(/=(.*)/s).map((text) => decodeEscapes(text.replaceAll('+', ' ')))
     values.set(key, [...(values.get(key) ?? []), value])
   }
@@ -97,11 +97,11 @@ export const urlLibrary: Library = {
   name: 'kubernetes-url',
   overloads: [
     overload('url(string) -> kubernetes.URL', (frame, text: string) => {
-      frame.charge(4 + (text.length >> 3))
+      frame.charge(50 + (text.length >> 3))
       return parseUrl(text)
     }),
     overload('isURL(string) -> bool', (frame, text: string) => {
-      frame.charge(4 + (text.length >> 3))
+      frame.charge(50 + (text.length >> 3))
       return !(parseUrl(text) instanceof CelError)
     }),
     read('kubernetes.URL.getScheme() -> string', ({ scheme }) => scheme),
