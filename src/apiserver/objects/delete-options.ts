@@ -65,8 +65,8 @@ function fromBody(body: unknown): DeleteOptions {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw badRequest('the body of a delete must be DeleteOptions')
   const { kind: given, apiVersion = 'v1' } = body as { kind?: unknown; apiVersion?: unknown }
-  if (given !== undefined && given !== '' && given !== 'DeleteOptions')
-    throw badRequest(notRegistered(String(given), String(apiVersion)))
+  if (typeof given === 'string' && given !== '' && given !== 'DeleteOptions')
+    throw badRequest(notRegistered(given, String(apiVersion)))
   try {
     return decodeObject(schema, body).object as unknown as DeleteOptions
   } catch (error) {

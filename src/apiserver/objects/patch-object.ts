@@ -43,7 +43,9 @@ function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<Writ
   const now = formatTime(ports.clock.now())
   if (!existing) {
     if (request.patchType !== 'apply' || subresource) throw notFound(type, name)
-    const { object, warnings } = applied(patch, undefined, now)
+    const { object: made, warnings } = applied(patch, undefined, now)
+    const { resourceVersion: _version, ...metadata } = made.metadata
+    const object = { ...made, metadata }
     return decideCreate(ports, view, { type, namespace, object, user, manner, warnings, isApplied: true })
   }
   const current = type.serve(existing.document)
