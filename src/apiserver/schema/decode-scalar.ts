@@ -40,7 +40,7 @@ export function decodeScalar(value: unknown, scalar: Scalar, mismatch: Mismatch,
     case 'SchemaOrStrings':
       return decodeSchema(value, scalar)
     default:
-      return decodeText(value, scalar)
+      return decodeText(value, scalar, mismatch)
   }
 }
 
@@ -77,21 +77,23 @@ function decodeSchema(value: unknown, scalar: 'SchemaOrArray' | 'SchemaOrBool' |
   return value
 }
 
+type TextScalar = 'Time' | 'MicroTime' | 'Duration' | 'Quantity' | 'IntOrString'
+
 /** Scalars that are written as strings. */
-function decodeText(value: unknown, scalar: 'Time' | 'MicroTime' | 'Duration' | 'Quantity' | 'IntOrString'): unknown {
+function decodeText(value: unknown, scalar: TextScalar, mismatch: Mismatch): unknown {
   switch (scalar) {
     case 'IntOrString':
       if (typeof value === 'string' || isInteger(value, 'int32')) return value
-      throw plainMismatch(value, 'int32')
+      throw mismatch(value, 'int32')
     case 'Quantity':
       return decodeQuantity(value)
     case 'Duration':
-      if (typeof value !== 'string') throw plainMismatch(value, 'string')
+      if (typeof value !== 'string') throw mismatch(value, 'string')
       if (parseDuration(value) === undefined) throw new DecodeError(`time: invalid duration "${value}"`)
       return value
     case 'Time':
     case 'MicroTime':
-      return decodeTime(value, scalar)
+      return decodeTime(value, scalar, mismatch)
   }
 }
 
@@ -104,8 +106,8 @@ function decodeQuantity(value: unknown): string {
 
 const badQuantity = `quantities must match the regular expression '${quantityPattern}'`
 
-function decodeTime(value: unknown, scalar: 'Time' | 'MicroTime'): string | null {
-  if (typeof value !== 'string') throw plainMismatch(value, 'string')
+function decodeTime(value: unknown, scalar: 'Time' | 'MicroTime', mismatch: Mismatch): string | null {
+  if (typeof value !== 'string') throw mismatch(value, 'string')
   if (value === '') return null
   const atMs = parseTime(value)
   const layout = scalar === 'Time' ? '2006-01-02T15:04:05Z07:00' : '2006-01-02T15:04:05.000000Z07:00'
@@ -114,8 +116,4 @@ function decodeTime(value: unknown, scalar: 'Time' | 'MicroTime'): string | null
   if (scalar === 'Time') return formatTime(atMs)
   const fraction = /\.(\d+)/.exec(value)?.[1] ?? ''
   return formatTime(atMs).replace('Z', `.${fraction.slice(0, 6).padEnd(6, '0')}Z`)
-}
-
-function plainMismatch(value: unknown, goType: string): DecodeError {
-  return new DecodeError(`json: cannot unmarshal ${kindOfJson(value, goType)} into Go value of type ${goType}`)
 }

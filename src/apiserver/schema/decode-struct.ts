@@ -3,14 +3,15 @@ import { isRecord, setOwn } from './set-own.ts'
 import type { Field, StructType, TypeExpression } from './type-table.ts'
 import { completeStruct, isOmitted } from './zero-values.ts'
 
-/** Where decoding stands: the path for unknown fields, and Go's idea of it for errors. */
+/** Where decoding stands. Paths are put together only when something is wrong. */
 interface Place {
+  readonly up: Place | undefined
+  /** The struct that holds the field. */
   readonly struct: StructType
+  /** Undefined at the root, and for the values inside a list or map. */
   readonly field: Field | undefined
-  /** `spec.containers`, without indices: what Go's decoder reports. */
-  readonly goPath: string
-  /** `spec.containers[0]`. */
-  readonly path: string
+  /** A field's name, an item's index or a map's key. */
+  readonly step: string | number
 }
 
 /**
@@ -18,9 +19,9 @@ interface Place {
  * `unknown`; a value of the wrong type throws DecodeError.
  */
 export function decodeStruct(value: unknown, struct: StructType, unknown: string[], at = ''): Record<string, unknown> {
-  const place = { struct, field: undefined, goPath: at, path: at }
-  if (!isRecord(value)) throw mismatch(value, place, structGoName(struct))
-  return structFrom(value, struct, place, unknown)
+  const root: Place = { up: undefined, struct, field: undefined, step: at }
+  if (!isRecord(value)) throw mismatch(value, root, structGoName(struct))
+  return structFrom(value, struct, root, unknown)
 }
 
 function structFrom(
@@ -34,23 +35,16 @@ function structFrom(
   for (const name of Object.keys(value)) {
     const field = fields.get(name)
     if (field === undefined) {
-      unknown.push(place.path ? `${place.path}.${name}` : name)
+      unknown.push(pathOf({ up: place, struct, field, step: name }))
       continue
     }
     const given = value[name]
     if (given === null) continue
-    const decoded = decodeField(given, struct, field, place, unknown)
+    const isPlain = typeof given === 'string' && field.type.is === 'scalar' && field.type.scalar === 'string'
+    const decoded = isPlain ? given : decodeValue(given, field.type, { up: place, struct, field, step: name }, unknown)
     if (!isOmitted(field, decoded)) result[name] = decoded
   }
   return completeStruct(result, struct)
-}
-
-function decodeField(value: unknown, struct: StructType, field: Field, place: Place, unknown: string[]): unknown {
-  const { type } = field
-  if (type.is === 'scalar' && typeof value === 'string' && type.scalar === 'string') return value
-  const goPath = place.goPath ? `${place.goPath}.${field.name}` : field.name
-  const path = place.path ? `${place.path}.${field.name}` : field.name
-  return decodeValue(value, type, { struct, field, goPath, path }, unknown)
 }
 
 function decodeValue(value: unknown, type: TypeExpression, place: Place, unknown: string[]): unknown {
@@ -60,9 +54,7 @@ function decodeValue(value: unknown, type: TypeExpression, place: Place, unknown
       return structFrom(value, type.struct, place, unknown)
     case 'list':
       if (!Array.isArray(value)) throw mismatch(value, place, place.field?.goType ?? 'slice')
-      return value.map((item, index) =>
-        decodeItem(item, type.of, { ...place, path: `${place.path}[${index}]` }, unknown),
-      )
+      return value.map((item, index) => decodeInner(item, type.of, inside(place, index), unknown))
     case 'map':
       return decodeMap(value, type.of, place, unknown)
     case 'scalar':
@@ -70,12 +62,9 @@ function decodeValue(value: unknown, type: TypeExpression, place: Place, unknown
   }
 }
 
-/** A null in a list becomes the zero of its type, as in Go. */
-function decodeItem(value: unknown, type: TypeExpression, place: Place, unknown: string[]): unknown {
-  if (value !== null) {
-    const inner = type.is === 'scalar' && place.field ? { ...place, field: undefined } : place
-    return decodeValue(value, type, inner, unknown)
-  }
+/** A null in a list or map becomes the zero of its type, as in Go. */
+function decodeInner(value: unknown, type: TypeExpression, place: Place, unknown: string[]): unknown {
+  if (value !== null) return decodeValue(value, type, place, unknown)
   if (type.is === 'struct') return completeStruct({}, type.struct)
   return type.is === 'scalar' && type.scalar === 'string' ? '' : null
 }
@@ -83,17 +72,37 @@ function decodeItem(value: unknown, type: TypeExpression, place: Place, unknown:
 function decodeMap(value: unknown, type: TypeExpression, place: Place, unknown: string[]): Record<string, unknown> {
   if (!isRecord(value)) throw mismatch(value, place, place.field?.goType ?? 'map')
   const result: Record<string, unknown> = {}
-  for (const key of Object.keys(value)) {
-    setOwn(result, key, decodeItem(value[key], type, { ...place, path: `${place.path}.${key}` }, unknown))
-  }
+  for (const key of Object.keys(value)) setOwn(result, key, decodeInner(value[key], type, inside(place, key), unknown))
   return result
+}
+
+function inside(up: Place, step: string | number): Place {
+  return { up, struct: up.struct, field: undefined, step }
+}
+
+/** `spec.containers[0].name`. */
+function pathOf({ up, step }: Place): string {
+  if (!up) return String(step)
+  const above = pathOf(up)
+  if (typeof step === 'number') return `${above}[${step}]`
+  return above ? `${above}.${step}` : step
+}
+
+/** The path as Go's errors give it: without indices, with the names of embedded structs. */
+function goPathOf({ up, struct, field, step }: Place): string {
+  if (!up) return String(step)
+  const above = goPathOf(up)
+  if (!field) return above
+  const own = struct.embeddingOf(field.name) + field.name
+  return above ? `${above}.${own}` : own
 }
 
 function structGoName({ id }: StructType): string {
   return id.slice(id.lastIndexOf('/') + 1)
 }
 
-function mismatch(value: unknown, { struct, goPath }: Place, goType: string): DecodeError {
-  const where = goPath ? `Go struct field ${struct.goName}.${goPath}` : 'Go value'
+function mismatch(value: unknown, place: Place, goType: string): DecodeError {
+  const goPath = goPathOf(place)
+  const where = goPath ? `Go struct field ${place.struct.goName}.${goPath}` : 'Go value'
   return new DecodeError(`json: cannot unmarshal ${kindOfJson(value, goType)} into ${where} of type ${goType}`)
 }

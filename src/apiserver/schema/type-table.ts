@@ -106,6 +106,15 @@ export class StructType {
     return (this.#fields = fields)
   }
 
+  /** The embedded structs on the way to an inline field, as Go's errors name them: `ProbeHandler.`; '' for own fields. */
+  embeddingOf(name: string): string {
+    const holder = this.own.find(
+      (field) => field.isInline && field.type.is === 'struct' && field.type.struct.fields.has(name),
+    )
+    if (holder?.type.is !== 'struct') return ''
+    return `${holder.type.struct.goName}.${holder.type.struct.embeddingOf(name)}`
+  }
+
   /** Fields by protobuf number, inline ones unopened. */
   get byNumber(): readonly (Field | undefined)[] {
     if (this.#byNumber) return this.#byNumber

@@ -54,7 +54,8 @@ function applyChecked(request: Apply): KubeObject {
   const fields = fieldSetOf(request.applied, schema.root).without(ignored)
   managers.set(id, { ...writer, time: last?.time, fields })
   const merged = merge(live, request.applied, schema.root) as KubeObject
-  const pruned = last ? prune(merged, last, managers, schemaOf) : merged
+  const isMissed = last !== undefined && !last.fields.difference(fields).isEmpty
+  const pruned = isMissed ? prune(merged, last, managers, schemaOf) : merged
   const compareAt = comparisons({ before: live, after: pruned, schemaOf, ignored })
   if (!request.force) {
     const conflicts = conflictsOf(managers, id, compareAt)
@@ -107,30 +108,39 @@ function prune(merged: KubeObject, last: Manager, managers: Managers, schemaOf: 
   const schema = schemaOf(last.apiVersion)
   if (!schema || last.fields.isEmpty) return merged
   const { root } = schema
+  const all = memo((each: ObjectSchema) => named(merged, each))
   const lastFields = last.fields.withNamedFields(root)
-  const bare = removeFields(merged, lastFields, root) ?? {}
-  const pruned = addBackOwned(merged, bare, managers, schemaOf)
-  const dangling = named(merged, schema).difference(named(pruned, schema)).intersection(lastFields)
+  let pruned = removeFields(merged, lastFields, root) ?? {}
+  for (const [each, owned] of ownedFields(managers, schemaOf)) {
+    // Back comes what was taken out although a manager, this one with its new configuration included, owns it.
+    const kept = named(pruned, each).union(owned.withNamedFields(each.root))
+    pruned = removeFields(merged, all(each).difference(kept), each.root) ?? {}
+  }
+  const dangling = all(schema).difference(named(pruned, schema)).intersection(lastFields)
   return (removeFields(merged, dangling, root) ?? {}) as KubeObject
 }
 
-/** Puts back what was taken out although a manager, this one with its new configuration included, owns it. */
-function addBackOwned(merged: KubeObject, pruned: unknown, managers: Managers, schemaOf: SchemaOf): unknown {
+/** What all managers own together, per version. */
+function ownedFields(managers: Managers, schemaOf: SchemaOf): Map<ObjectSchema, FieldSet> {
   const owned = new Map<ObjectSchema, FieldSet>()
   for (const { apiVersion, fields } of managers.values()) {
     const schema = schemaOf(apiVersion)
     if (schema) owned.set(schema, (owned.get(schema) ?? new FieldSet()).union(fields))
   }
-  let result = pruned
-  for (const [schema, fields] of owned) {
-    const kept = named(result, schema).union(fields.withNamedFields(schema.root))
-    result = removeFields(merged, named(merged, schema).difference(kept), schema.root) ?? {}
-  }
-  return result
+  return owned
 }
 
 function named(value: unknown, { root }: ObjectSchema): FieldSet {
   return fieldSetOf(value, root).withNamedFields(root)
+}
+
+function memo<K, V>(make: (key: K) => V): (key: K) => V {
+  const made = new Map<K, V>()
+  return (key) => {
+    const value = made.get(key) ?? make(key)
+    made.set(key, value)
+    return value
+  }
 }
 
 function checkApplied({ schema, applied }: Apply): void {

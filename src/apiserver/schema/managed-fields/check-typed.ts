@@ -12,10 +12,10 @@ import { describeElement, itemElement, ItemError } from './path-element.ts'
 
 /** What keeps a configuration from being merged by its schema, in the API's words: empty when nothing does. */
 export function typedFaults(value: unknown, node: SchemaNode): string[] {
-  return faultsOf(value, node, '')
+  return faultsOf(value, node, () => '')
 }
 
-function faultsOf(value: unknown, node: SchemaNode, path: string): string[] {
+function faultsOf(value: unknown, node: SchemaNode, path: Path): string[] {
   if (value === null || value === undefined) return []
   const shape = resolveNode(node, value)
   switch (shape.is) {
@@ -30,7 +30,7 @@ function faultsOf(value: unknown, node: SchemaNode, path: string): string[] {
   }
 }
 
-function scalarFaults(value: unknown, { scalar }: ScalarNode, path: string): string[] {
+function scalarFaults(value: unknown, { scalar }: ScalarNode, path: Path): string[] {
   switch (scalar) {
     case 'numeric':
       return typeof value === 'number' ? [] : [at(path, `expected numeric (int or float), got ${goType(value)}`)]
@@ -45,16 +45,17 @@ function scalarFaults(value: unknown, { scalar }: ScalarNode, path: string): str
   }
 }
 
-function fieldFaults(value: Record<string, unknown>, node: MapNode, path: string): string[] {
+function fieldFaults(value: Record<string, unknown>, node: MapNode, path: Path): string[] {
   const faults: string[] = []
   for (const name of Object.keys(value)) {
-    if (!node.field(name) && !node.element) return [...faults, at(`${path}.${name}`, 'field not declared in schema')]
-    faults.push(...faultsOf(value[name], childNode(node, name), `${path}.${name}`))
+    if (!node.field(name) && !node.element)
+      return [...faults, at(() => `${path()}.${name}`, 'field not declared in schema')]
+    faults.push(...faultsOf(value[name], childNode(node, name), () => `${path()}.${name}`))
   }
   return faults
 }
 
-function itemFaults(items: readonly unknown[], node: ListNode, path: string): string[] {
+function itemFaults(items: readonly unknown[], node: ListNode, path: Path): string[] {
   const faults: string[] = []
   const seen = new Set<string>()
   for (const [index, item] of items.entries()) {
@@ -62,7 +63,7 @@ function itemFaults(items: readonly unknown[], node: ListNode, path: string): st
     if (element instanceof ItemError) return [...faults, at(path, `element ${index}: ${element.message}`)]
     if (seen.has(element)) faults.push(at(path, `duplicate entries for key ${describeElement(element)}`))
     seen.add(element)
-    faults.push(...faultsOf(item, node.element, path + describeElement(element)))
+    faults.push(...faultsOf(item, node.element, () => path() + describeElement(element)))
   }
   return faults
 }
@@ -77,6 +78,10 @@ function elementOf(node: ListNode, item: unknown, index: number): string | ItemE
   }
 }
 
-function at(path: string, fault: string): string {
-  return path ? `${path}: ${fault}` : fault
+/** Paths are written out only for faults. */
+type Path = () => string
+
+function at(path: Path, fault: string): string {
+  const where = path()
+  return where ? `${where}: ${fault}` : fault
 }

@@ -1,13 +1,13 @@
 import { childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../schema-node.ts'
 import { isRecord, setOwn } from '../set-own.ts'
-import { FieldSetBuilder, type FieldSet } from './field-set.ts'
+import { FieldSet } from './field-set.ts'
 import { itemElement, type PathElement } from './path-element.ts'
 
 /** The paths a configuration mentions: leaves, list items, map entries and empty objects. */
 export function fieldSetOf(value: unknown, node: SchemaNode): FieldSet {
-  const builder = new FieldSetBuilder()
-  collect(value, node, [], builder)
-  return builder.set
+  const holder = new FieldSet()
+  collect(holder, '', value, node)
+  return holder.children.get('') ?? new FieldSet()
 }
 
 /** The value without what is in the set; undefined when nothing is left. A field whose value became empty is null. */
@@ -24,48 +24,45 @@ export function removeFields(value: unknown, toRemove: FieldSet, node: SchemaNod
   return shape.is === 'scalar' ? value : undefined
 }
 
-function collect(value: unknown, node: SchemaNode, path: PathElement[], builder: FieldSetBuilder): void {
+/** Adds to `set` what a value at `element` mentions. */
+function collect(set: FieldSet, element: PathElement, value: unknown, node: SchemaNode): void {
   const shape = resolveNode(node, value)
-  switch (shape.is) {
-    case 'scalar':
-      return builder.insert(path)
-    case 'map':
-      if (shape.isAtomic) return builder.insert(path)
-      if (isRecord(value)) collectFields(value, shape, path, builder)
-      return
-    case 'list':
-      if (shape.relation === 'atomic') return builder.insert(path)
-      if (Array.isArray(value)) collectItems(value, shape, path, builder)
-  }
+  if (shape.is === 'map' && !shape.isAtomic) {
+    if (isRecord(value)) adopt(set, element, fieldsOf(value, shape))
+  } else if (shape.is === 'list' && shape.relation !== 'atomic') {
+    if (Array.isArray(value)) adopt(set, element, itemsOf(value, shape))
+  } else set.members.add(element)
 }
 
-function collectFields(
-  value: Record<string, unknown>,
-  node: MapNode,
-  path: PathElement[],
-  builder: FieldSetBuilder,
-): void {
+function adopt(set: FieldSet, element: PathElement, child: FieldSet): void {
+  if (!child.isEmpty) set.children.set(element, child)
+}
+
+function fieldsOf(value: Record<string, unknown>, node: MapNode): FieldSet {
+  const set = new FieldSet()
   for (const name of Object.keys(value)) {
+    const element = `f:${name}`
     const inner = value[name]
-    path.push(`f:${name}`)
-    collect(inner, childNode(node, name), path, builder)
+    collect(set, element, inner, childNode(node, name))
     const isBare = inner === null || (isRecord(inner) && Object.keys(inner).length === 0)
-    if (isBare || !node.field(name)) builder.insert(path)
-    path.pop()
+    if (isBare || !node.field(name)) set.members.add(element)
   }
+  return set
 }
 
-function collectItems(value: readonly unknown[], node: ListNode, path: PathElement[], builder: FieldSetBuilder): void {
-  const elements = value.map((item) => itemElement(node, item))
-  const once = new Set<PathElement>()
+/** Items that share an identity are owned together, and nothing inside them. */
+function itemsOf(value: readonly unknown[], node: ListNode): FieldSet {
+  const set = new FieldSet()
   const repeated = new Set<PathElement>()
-  for (const element of elements) (once.has(element) ? repeated : once).add(element)
-  elements.forEach((element, index) => {
-    path.push(element)
-    if (!repeated.has(element)) collect(value[index], node.element, path, builder)
-    builder.insert(path)
-    path.pop()
-  })
+  for (const item of value) {
+    const element = itemElement(node, item)
+    if (set.members.has(element)) {
+      repeated.add(element)
+      set.children.delete(element)
+    } else set.members.add(element)
+    if (!repeated.has(element) && node.element.is !== 'scalar') collect(set, element, item, node.element)
+  }
+  return set
 }
 
 function removeFromMap(value: Record<string, unknown>, toRemove: FieldSet, node: MapNode): unknown {

@@ -1,4 +1,5 @@
 import { childNode, resolveNode, type SchemaNode } from '../schema-node.ts'
+import { isRecord } from '../set-own.ts'
 import { compareElements, type PathElement } from './path-element.ts'
 
 /** FieldsV1 as it stands in managedFields. */
@@ -16,13 +17,16 @@ export class FieldSet {
     this.children = children
   }
 
-  static from(fields: FieldsV1 | undefined | null): FieldSet {
+  /** Reads FieldsV1; throws TypeError when it is something else. */
+  static from(fields: unknown): FieldSet {
+    if (!isRecord(fields)) throw new TypeError('fields must be objects')
     const set = new FieldSet()
-    for (const element in fields) {
+    for (const element of Object.keys(fields)) {
       const below = fields[element]
-      if (element === '.' || below === undefined) continue
+      if (element === '.') continue
+      if (element[1] !== ':' || !'fkvi'.includes(element[0] ?? '')) throw new TypeError(`no path element: ${element}`)
       const child = FieldSet.from(below)
-      if (child.isEmpty || '.' in below) set.members.add(element)
+      if (child.isEmpty || Object.hasOwn(below as object, '.')) set.members.add(element)
       if (!child.isEmpty) set.children.set(element, child)
     }
     return set

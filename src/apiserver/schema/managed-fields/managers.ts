@@ -103,17 +103,17 @@ function decodeEntry(entry: ManagedFieldsEntry): Manager | undefined {
   const { manager = '', operation, apiVersion, time, fieldsType, fieldsV1, subresource = '' } = entry
   if (operation !== 'Apply' && operation !== 'Update') return undefined
   if (!apiVersion || fieldsType !== 'FieldsV1') return undefined
-  if (fieldsV1 !== undefined && !isFieldsV1(fieldsV1)) return undefined
-  return { manager, operation, apiVersion, subresource, time, fields: FieldSet.from(fieldsV1) }
+  const fields = fieldsFrom(fieldsV1 ?? {})
+  return fields && { manager, operation, apiVersion, subresource, time, fields }
 }
 
-function isFieldsV1(fields: unknown): boolean {
-  if (!isRecord(fields)) return false
-  for (const element in fields) {
-    if (element !== '.' && !/^[fkvi]:/.test(element)) return false
-    if (!isFieldsV1(fields[element])) return false
+function fieldsFrom(fieldsV1: unknown): FieldSet | undefined {
+  try {
+    return FieldSet.from(fieldsV1)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
   }
-  return true
 }
 
 function compareManagers(a: Manager, b: Manager): number {
