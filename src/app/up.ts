@@ -10,8 +10,12 @@ import { ownKindsAdmission } from './admission.ts'
 import type { Config } from './config.ts'
 import { createCore } from './core.ts'
 import { holdDataDirectory } from './data-directory.ts'
+import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { registerKinds } from './register-kinds.ts'
+import { RouteTable } from './route-table.ts'
 import { startSystems } from './systems.ts'
+
+const nodeName = 'sojourn'
 
 /** A running `sojourn up`. */
 export interface Up {
@@ -26,6 +30,8 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   const clock = systemClock
   const directory = holdDataDirectory(config.data)
   const store = openSqliteStore({ path: directory.file('store.db'), clock, durable: config.durable })
+  const workloads = new EmbeddedWorkloads()
+  const routes = new RouteTable()
   const server = await createApiServer({
     store,
     clock,
@@ -33,7 +39,9 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
     admission: [ownKindsAdmission],
-    nodeName: 'sojourn',
+    nodeName,
+    handlers: workloads.handlers,
+    extraRoutes: (method, path) => routes.find(method, path),
     hosts: [config.host],
     onError: (error, where) =>
       log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) }),
@@ -45,6 +53,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
 
   const core = createCore({ config, client, clock, log })
+  if (config.only.includes('workloads')) workloads.start(core, { nodeName, directory: directory.file('pods') })
   await startSystems(core, config.only)
   return {
     api: url,

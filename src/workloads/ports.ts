@@ -1,0 +1,31 @@
+import type { Client } from '../client/client.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import { deepEqual } from '../kube/patch.ts'
+import { ignoring } from '../kube/status-error.ts'
+import type { ControllerPorts } from '../runtime/controller.ts'
+import type { EventRecorder } from '../runtime/event-recorder.ts'
+import type { Informers } from '../runtime/informers.ts'
+
+/** What every controller of workloads is given. */
+export interface WorkloadPorts {
+  readonly client: Client
+  readonly informers: Informers
+  readonly ports: ControllerPorts
+  readonly events: EventRecorder
+}
+
+/** Writes a status if it says anything new; undefined when it does not, or the object is gone. */
+export async function writeStatus(
+  client: Client,
+  type: ResourceType,
+  object: StoredObject,
+  status: unknown,
+): Promise<StoredObject | undefined> {
+  if (deepEqual(object.status ?? {}, status)) return undefined
+  return client.update(type, { ...object, status }, { subresource: 'status' }).catch(ignoring('NotFound'))
+}
+
+/** Creates what does not exist; undefined when it does. */
+export function createNew(client: Client, type: ResourceType, object: KubeObject): Promise<StoredObject | undefined> {
+  return client.create<StoredObject>(type, object).catch(ignoring('AlreadyExists'))
+}
