@@ -162,6 +162,7 @@ const spec = object({
 })
 
 const cycle = object({
+  generation: optional(integer({ description: 'The generation of the policy that was last followed here.' })),
   markedAt: optional(time({ description: 'When everything was last looked at.' })),
   deletedAt: optional(time({ description: 'When the last cycle of deletions began.' })),
   visited: optional(integer()),

@@ -48,7 +48,8 @@ export const turns = {
   violates: 'a rule of the policy matches it',
   'gone-by-itself': 'it disappeared without us',
   deleted: 'it was deleted',
-  refused: 'the door refused it',
+  refused: 'its provider did not let it be deleted',
+  changed: 'it changed meanwhile and is judged again',
   'policy-gone': 'its policy no longer looks at it',
 } as const
 

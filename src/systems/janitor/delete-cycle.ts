@@ -1,0 +1,313 @@
+import type { CandidateStatus, CleanupCandidate } from '../../apis/cleanup-candidate.ts'
+import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
+import { sentenceOf, type DepartResult } from '../../departures/because.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
+import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { sentenceFor } from './because.ts'
+import { candidateName, markOf, turned } from './candidate.ts'
+import { decideDelete, dueAt, isActive, type DeleteDecision } from './decide.ts'
+import { look } from './look.ts'
+import { isCircuitOpen } from './mark-cycle.ts'
+import { partition } from './partition.ts'
+import { deleteAllowance } from './plan.ts'
+import { writePolicyStatus } from './policy-status.ts'
+import { providerOf } from './provider.ts'
+import { describeResource, InventoryError, type Resource } from './resource.ts'
+import { assertHeld, FenceLost, locationStatus, writeMark, type Unleased, type Work, type WorkPorts } from './work.ts'
+
+const clockToleranceMs = 5 * 60_000
+const firstRetryMs = 60_000
+const longestRetryMs = 24 * 3_600_000
+/** A turn at the door takes a while: the rest of a long list waits for the next reconcile. */
+const mostPerReconcile = 50
+
+/** Lets marked resources leave whose time has come, after one more look at everything that could speak for them. */
+export async function deleteCycle(work: Work, ports: WorkPorts): Promise<Outcome> {
+  const { policy, location } = work
+  const now = ports.clock.now()
+  const marks = activeMarks(work, ports)
+  if (isCircuitOpen(work) || isDoorShut(ports)) return wakeAt(now + Math.min(policy.intervalMs, 60_000))
+  try {
+    await checkClock(work, ports)
+    return await letDueLeave(work, ports, marks)
+  } catch (error) {
+    if (!(error instanceof InventoryError)) throw error
+    ports.metrics.troubles.inc({ policy: policy.name, action: 'Delete' })
+    ports.log.error('deletion put off', { policy: policy.name, location, error })
+    return wakeAt(now + Math.min(policy.intervalMs, 60_000))
+  }
+}
+
+/** When something here is due first; things already on their way are looked after now and then. Undefined: nothing is. */
+export function deleteDueAt(work: Unleased, ports: WorkPorts): number | undefined {
+  if (work.dryRun) return undefined
+  const times = activeMarks(work, ports).flatMap((candidate) => {
+    const mark = markOf(candidate)
+    if (mark.phase === 'Deleting') return [(lastTurnAt(candidate) ?? 0) + Math.min(work.policy.intervalMs, 60_000)]
+    const decision = decideDelete({ is: 'violating', summaries: [] }, mark, {
+      mode: work.policy.notices.mode,
+      now: Infinity,
+    })
+    const due = dueAt(mark)
+    if (decision.do !== 'delete' || !due) return []
+    return [mark.phase === 'Due' || mark.phase === 'Failed' ? due.at : Math.max(due.at, cycleEndsAt(work))]
+  })
+  return times.length > 0 ? Math.min(...times) : undefined
+}
+
+function activeMarks({ policy, location }: Unleased, { desk }: WorkPorts): readonly CleanupCandidate[] {
+  return desk.marks(policy.name, location).filter(({ status }) => isActive(status?.phase ?? 'Unmarked'))
+}
+
+/** No use to knock: a human has to open it. */
+function isDoorShut({ door }: WorkPorts): boolean {
+  const { state } = door
+  return !state || state.paused || state.breaker === 'open'
+}
+
+function lastTurnAt({ status }: CleanupCandidate): number | undefined {
+  return parseTime(status?.history?.at(-1)?.at)
+}
+
+/** One cycle of deletions takes an interval, or as long as its batches are spread over. */
+function cycleEndsAt(work: Unleased): number {
+  const startedAt = parseTime(locationStatus(work).deletedAt)
+  return startedAt === undefined ? 0 : startedAt + Math.max(work.policy.intervalMs, work.policy.limits.spreadMs)
+}
+
+/** A clock that has gone astray would make everything due at once. */
+async function checkClock({ location }: Work, { providers, clock }: WorkPorts): Promise<void> {
+  const theirs = await providerOf(providers, location).time?.(location)
+  if (theirs === undefined) return
+  const apartMs = Math.abs(theirs - clock.now())
+  if (apartMs > clockToleranceMs)
+    throw new InventoryError(
+      `our clock and theirs are ${Math.round(apartMs / 1000)} s apart: nothing is deleted until they agree`,
+    )
+}
+
+interface Candidate {
+  readonly candidate: CleanupCandidate
+  readonly resource: Resource | undefined
+  readonly decision: DeleteDecision
+  readonly group: string | undefined
+}
+
+async function letDueLeave(work: Work, ports: WorkPorts, marks: readonly CleanupCandidate[]): Promise<Outcome> {
+  const { policy } = work
+  const seen = await look(work, ports)
+  const listed = new Map(seen.observation.resources.map((resource) => [candidateName(policy.name, resource), resource]))
+  const judged = marks.map((candidate): Candidate => {
+    const resource = listed.get(candidate.metadata.name)
+    const verdict = resource && seen.judge(resource)
+    const decision = decideDelete(verdict, markOf(candidate), { mode: policy.notices.mode, now: seen.now })
+    return { candidate, resource, decision, group: candidate.status?.group }
+  })
+  for (const item of judged) await settleEnded(work, ports, item, seen.now)
+
+  const open = judged.filter(({ decision }) => decision.do === 'delete')
+  const underWay = open.filter(({ candidate }) => ['Due', 'Deleting', 'Failed'].includes(candidate.status?.phase ?? ''))
+  const fresh = open.filter((item) => !underWay.includes(item))
+  const planned = await planTurns(work, ports, { fresh, visited: seen.observation.resources.length, now: seen.now })
+  const turn = [...underWay, ...planned].slice(0, mostPerReconcile)
+  for (const item of turn) await letLeave(work, ports, item)
+  // What was just written is in the cache by then, and says when to come back.
+  return wakeAt(ports.clock.now() + 1000)
+}
+
+/** What is no longer to be deleted, or is gone, is settled at once. */
+async function settleEnded(
+  work: Work,
+  ports: WorkPorts,
+  { candidate, decision }: Candidate,
+  at: number,
+): Promise<void> {
+  switch (decision.do) {
+    case 'unmark':
+    case 'opt-out': {
+      const phase = decision.do === 'unmark' ? 'Unmarked' : 'OptedOut'
+      return end(work, ports, candidate, { phase, because: decision.because, at })
+    }
+    case 'finish':
+      return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })
+    case 'delete':
+    case 'wait':
+    case 'hold':
+      return
+  }
+}
+
+/** Begins a cycle of deletions: so many, in batches, spread over time. Those whose turn is now are returned. */
+async function planTurns(
+  work: Work,
+  ports: WorkPorts,
+  { fresh, visited, now }: { readonly fresh: readonly Candidate[]; readonly visited: number; readonly now: number },
+): Promise<readonly Candidate[]> {
+  if (fresh.length === 0 || now < cycleEndsAt(work)) return []
+  const allowance = deleteAllowance(work.policy, visited)
+  const oldest = fresh.toSorted((left, right) => createdAt(left) - createdAt(right)).slice(0, allowance)
+  if (oldest.length === 0) return []
+  await writePolicyStatus(ports, work.policy.name, {
+    location: { name: work.location, change: { deletedAt: formatTime(now), deleted: oldest.length } },
+  })
+  const turns: Candidate[] = []
+  for (const { items, offsetMs } of partition(oldest, work.policy.limits)) {
+    const scheduledAt = now + offsetMs
+    for (const item of items) {
+      const status = turned(
+        item.candidate.status,
+        { phase: 'Due', because: 'violates', at: now },
+        { scheduledTime: formatTime(scheduledAt) },
+      )
+      const written = await tolerating(() => writeMark(ports, work, item.candidate, status))
+      if (written && offsetMs === 0) turns.push({ ...item, candidate: written })
+    }
+  }
+  return turns
+}
+
+function createdAt({ candidate, resource }: Candidate): number {
+  return resource?.createdAt ?? parseTime(candidate.status?.createdAt) ?? 0
+}
+
+/** Once more: is the lease ours, is it still wanted? Then the mark says so, and only then the door is asked. */
+async function letLeave(work: Work, ports: WorkPorts, { candidate, resource }: Candidate): Promise<void> {
+  if (!resource) return
+  const { policy } = work
+  assertHeld(work)
+  const at = ports.clock.now()
+  const deleting = await tolerating(() =>
+    writeMark(ports, work, candidate, turned(candidate.status, { phase: 'Deleting', because: 'violates', at })),
+  )
+  if (!deleting) return
+  try {
+    const subject = await providerOf(ports.providers, work.location).subject(candidate.spec.resource, {
+      force: policy.deletion.force ?? false,
+    })
+    assertHeld(work)
+    const result = await ports.door.depart({
+      subject,
+      uid: resource.uid,
+      ...(resource.resourceVersion === undefined ? {} : { resourceVersion: resource.resourceVersion }),
+      because: candidate.status?.summaries?.map(({ description }) => description).join('; ') || 'violates',
+      by: {
+        system: 'janitor',
+        object: { apiVersion: cleanupPolicy.apiVersion, kind: cleanupPolicy.kind, name: policy.name },
+      },
+      ...(policy.deletion.propagationPolicy ? { propagation: policy.deletion.propagationPolicy } : {}),
+      ...(policy.deletion.gracePeriodSeconds === undefined
+        ? {}
+        : { gracePeriodSeconds: policy.deletion.gracePeriodSeconds }),
+      ...(policy.schedule === undefined ? {} : { schedules: [policy.schedule] }),
+    })
+    const isGone = result.result === 'gone' && (await subject.read()) === undefined
+    await note(work, ports, deleting, { result, isGone })
+  } catch (error) {
+    if (error instanceof FenceLost || work.signal.aborted) throw error
+    await fail(work, ports, deleting, error)
+  }
+}
+
+async function note(
+  work: Work,
+  ports: WorkPorts,
+  candidate: CleanupCandidate,
+  { result, isGone }: { readonly result: DepartResult; readonly isGone: boolean },
+): Promise<void> {
+  const at = ports.clock.now()
+  switch (result.result) {
+    case 'gone':
+      if (isGone) await end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })
+      return
+    case 'leaving':
+      await tolerating(() =>
+        writeMark(ports, work, candidate, { ...candidate.status, message: 'it is on its way out' }),
+      )
+      return
+    case 'stale': {
+      // It changed since it was judged: judged again, on what it is now.
+      const status = turned(
+        candidate.status,
+        { phase: 'Due', because: 'changed', at },
+        { scheduledTime: formatTime(at + 5000), message: sentenceFor('changed') },
+      )
+      await tolerating(() => writeMark(ports, work, candidate, status))
+      return
+    }
+    case 'held': {
+      const status = turned(
+        candidate.status,
+        { phase: 'Due', because: result.because, at },
+        {
+          scheduledTime: formatTime(result.until ?? at + Math.min(work.policy.intervalMs, 300_000)),
+          message: sentenceOf(result),
+        },
+      )
+      await tolerating(() => writeMark(ports, work, candidate, status))
+      return
+    }
+    case 'refused': {
+      const spared =
+        result.because === 'opted-out' || result.because === 'never-expires' || result.because === 'keep-mark'
+      if (result.because !== 'bond-denies')
+        return end(work, ports, candidate, { phase: spared ? 'OptedOut' : 'Unmarked', because: result.because, at })
+      return fail(work, ports, candidate, new Error(sentenceOf(result)))
+    }
+  }
+}
+
+/** The provider said no: the mark stays, and it is tried again later and later. */
+async function fail(work: Work, ports: WorkPorts, candidate: CleanupCandidate, error: unknown): Promise<void> {
+  const at = ports.clock.now()
+  const attempts = (candidate.status?.attempts ?? 0) + 1
+  const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** (attempts - 1))
+  const message = (error as Error).message.slice(0, 1000)
+  const status = turned(
+    candidate.status,
+    { phase: 'Failed', because: 'refused', at },
+    { attempts, nextAttemptTime: formatTime(at + waitMs), message },
+  )
+  ports.metrics.turns.inc({ policy: work.policy.name, phase: 'Failed', because: 'refused' })
+  ports.log.error('not deleted', {
+    policy: work.policy.name,
+    resource: describeResource(candidate.spec.resource),
+    attempts,
+    error,
+  })
+  await tolerating(() => writeMark(ports, work, candidate, status))
+}
+
+async function end(
+  work: Work,
+  ports: WorkPorts,
+  candidate: CleanupCandidate,
+  {
+    phase,
+    because,
+    at,
+  }: { readonly phase: NonNullable<CandidateStatus['phase']>; readonly because: string; readonly at: number },
+): Promise<void> {
+  const ended = { finishedAt: formatTime(at), nextAttemptTime: null, message: sentenceFor(because) }
+  const written = await tolerating(() =>
+    writeMark(ports, work, candidate, turned(candidate.status, { phase, because, at }, ended)),
+  )
+  if (!written) return
+  ports.metrics.turns.inc({ policy: work.policy.name, phase, because })
+  ports.log.info('mark turned', {
+    policy: work.policy.name,
+    resource: describeResource(candidate.spec.resource),
+    phase,
+    because,
+  })
+}
+
+/** Somebody else wrote to this mark, or dropped it: what is true of it now, the next look will tell. */
+async function tolerating<T>(write: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await write()
+  } catch (error) {
+    if (isStatusError(error, 'Conflict', 'NotFound')) return undefined
+    throw error
+  }
+}

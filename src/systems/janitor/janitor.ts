@@ -1,0 +1,83 @@
+import type { Client } from '../../client/client.ts'
+import type { Door } from '../../departures/door.ts'
+import type { ClusterHandle } from '../../runtime/clusters.ts'
+import type { Controller, ControllerPorts } from '../../runtime/controller.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Informers } from '../../runtime/informers.ts'
+import type { LeaseTimes } from '../../runtime/lease.ts'
+import { workController } from './controller.ts'
+import { Desk } from './desk.ts'
+import { janitorMetrics } from './janitor-metrics.ts'
+import { KubernetesProvider } from './kubernetes/kubernetes-provider.ts'
+import { LeaseBook } from './lease-book.ts'
+import { LedgerBook } from './ledger-book.ts'
+import { linkKey } from './links.ts'
+import { optOutController } from './opt-out-controller.ts'
+import type { Provider } from './provider.ts'
+import type { WorkPorts } from './work.ts'
+
+export interface JanitorOptions {
+  /** The home cluster. */
+  readonly client: Client
+  readonly informers: Informers
+  readonly door: Door
+  readonly events: EventRecorder
+  readonly ports: ControllerPorts
+  /** One use of a cluster by name; '' is home. */
+  readonly cluster: (name: string) => ClusterHandle
+  /** Who this instance is among all: unlike every other one. */
+  readonly identity: string
+  /** Where people reach this server, for links in notices. */
+  readonly publicUrl: () => string
+  /** Writes nothing but policies' own status. Defaults to false. */
+  readonly dryRun?: boolean
+  /** Whether this instance may work. Defaults to always. */
+  readonly inService?: () => boolean
+  readonly leaseTimes?: LeaseTimes
+  /** Beside Kubernetes. */
+  readonly providers?: (desk: Desk) => readonly Provider[]
+}
+
+export interface Janitor {
+  readonly controllers: readonly Controller[]
+  readonly ports: WorkPorts
+  readonly close: () => void
+}
+
+/** Puts the janitor together: its caches, providers and controllers. Whoever asks runs the controllers. */
+export function createJanitor(options: JanitorOptions): Janitor {
+  const { client, informers, door, events, ports: controllerPorts, dryRun = false, inService = () => true } = options
+  const { clock, log, metrics } = controllerPorts
+  const desk = new Desk(client, informers)
+  const providers = [new KubernetesProvider({ cluster: options.cluster, clock }), ...(options.providers?.(desk) ?? [])]
+  let key: Promise<string> | undefined
+  const ports: WorkPorts = {
+    client,
+    desk,
+    door,
+    providers,
+    ledgers: new LedgerBook(client),
+    events,
+    metrics: janitorMetrics(metrics),
+    clock,
+    log,
+    publicUrl: options.publicUrl,
+    linkKey: () =>
+      (key ??= linkKey(client).catch((error: unknown) => {
+        key = undefined
+        throw error
+      })),
+  }
+  const leases = new LeaseBook({ identity: options.identity, ...options.leaseTimes }, { client, clock, log })
+  return {
+    controllers: [
+      workController({ ports, controllerPorts, leases, dryRun, inService }),
+      optOutController(ports, controllerPorts, { dryRun }),
+    ],
+    ports,
+    close() {
+      for (const provider of providers) provider.close()
+      desk.close()
+    },
+  }
+}

@@ -1,0 +1,43 @@
+import type { Described } from './attribute.ts'
+import { describe, judge, type Surroundings, type Verdict } from './judge.ts'
+import type { Owner } from './owner.ts'
+import { protector } from './protection.ts'
+import { providerOf, type Observation } from './provider.ts'
+import { InventoryError, type Resource } from './resource.ts'
+import type { Work, WorkPorts } from './work.ts'
+
+/** A complete and fresh look at a location, ready to judge. */
+export interface Look {
+  readonly observation: Observation
+  readonly now: number
+  readonly judge: (resource: Resource) => Verdict
+  readonly describe: (resource: Resource) => Described & { readonly found: () => Owner | undefined }
+}
+
+/** Looks at everything a policy is about at one location. Throws InventoryError when that is not certain to be all. */
+export async function look(work: Work, ports: WorkPorts): Promise<Look> {
+  const { policy, location, signal } = work
+  const { desk, providers, clock, ledgers } = ports
+  const observation = await providerOf(providers, location).observe({ policy, location, signal })
+  const now = clock.now()
+  checkObservation(work, observation, now)
+  if (!desk.current) throw new InventoryError('opt-outs and schedules cannot be read at the moment')
+  const ledger = await ledgers.note(work, observation)
+  const around: Surroundings = {
+    protection: protector(desk.optOuts.list(), now),
+    owners: observation.owners,
+    ledger,
+    now,
+  }
+  const described = (resource: Resource) => describe(resource, policy, observation.owners)
+  return { observation, now, describe: described, judge: (resource) => judge(described(resource), policy, around) }
+}
+
+function checkObservation({ policy }: Work, { observedAt, references }: Observation, now: number): void {
+  const { minInventory, maxEvidenceAgeMs } = policy.safety
+  if (now - observedAt > maxEvidenceAgeMs) throw new InventoryError('what was seen is too old to be relied on')
+  if (references !== undefined && references < minInventory)
+    throw new InventoryError(
+      `only ${references} references were seen; fewer than ${minInventory} look like an incomplete answer`,
+    )
+}

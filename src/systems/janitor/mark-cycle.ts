@@ -1,0 +1,313 @@
+import { cleanupCandidate, type CandidateStatus, type CleanupCandidate } from '../../apis/cleanup-candidate.ts'
+import { removeOwn } from '../../departures/own-machinery.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import { formatDuration, formatTime, parseTime } from '../../kube/time.ts'
+import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { sentenceFor } from './because.ts'
+import { candidateName, markOf, newCandidate, turned } from './candidate.ts'
+import { look, type Look } from './look.ts'
+import { planCycle, type CyclePlan, type Judged, type Planned } from './plan.ts'
+import { writePolicyStatus } from './policy-status.ts'
+import { describeResource, InventoryError, type Resource } from './resource.ts'
+import { deletionDate } from './retention.ts'
+import { assertHeld, FenceLost, locationStatus, writeMark, type Unleased, type Work, type WorkPorts } from './work.ts'
+
+/** How long marks that have ended are kept. */
+const keepFinishedMs = 30 * 86_400_000
+const mostWouldMark = 50
+
+/** Set by a human on a policy, with the time: what opened the circuit before then has been looked at. */
+export const circuitClosedMark = 'sojourn.dev/circuit-closed-at'
+
+/** Looks at everything of a policy at one location, and marks, refreshes or lifts marks. */
+export async function markCycle(work: Work, ports: WorkPorts, inWindow: boolean): Promise<Outcome> {
+  const { policy } = work
+  try {
+    const seen = await look(work, ports)
+    const forgiven = isForgiven(work)
+    const plan = planCycle({
+      judged: judgedOf(work, ports, seen),
+      policy,
+      previouslyVisited: locationStatus(work).visited,
+      circuitForgiven: forgiven,
+      now: seen.now,
+    })
+    const applied = await apply(work, ports, { seen, plan, inWindow })
+    await report(work, ports, { seen, plan, applied, inWindow })
+  } catch (error) {
+    if (!(error instanceof InventoryError)) throw error
+    await reportTrouble(work, ports, error)
+  }
+  return wakeAt(ports.clock.now() + policy.intervalMs)
+}
+
+/** When everything is to be looked at again; at once after a change of the policy. */
+export function markDueAt({ object, policy, location }: Unleased): number {
+  const { markedAt, generation } = locationStatus({ object, location })
+  return generation !== policy.generation ? 0 : (parseTime(markedAt) ?? 0) + policy.intervalMs
+}
+
+/** The circuit is open and a human has closed it since, or it is not open. */
+function isForgiven(work: Unleased): boolean {
+  const { circuitOpenedAt } = locationStatus(work)
+  const closedAt = parseTime(work.object.metadata.annotations?.[circuitClosedMark])
+  return circuitOpenedAt !== undefined && closedAt !== undefined && closedAt >= (parseTime(circuitOpenedAt) ?? Infinity)
+}
+
+/** Whether a human has to look before anything goes on here. */
+export function isCircuitOpen(work: Unleased): boolean {
+  return locationStatus(work).circuit !== undefined && !isForgiven(work)
+}
+
+/** Every resource with its mark, then every mark whose resource is not listed. */
+function* judgedOf(work: Work, { desk }: WorkPorts, seen: Look): Generator<Judged<CleanupCandidate>> {
+  const marks = new Map(
+    desk.marks(work.policy.name, work.location).map((candidate) => [candidate.metadata.name, candidate]),
+  )
+  for (const resource of seen.observation.resources) {
+    const name = marks.size === 0 ? '' : candidateName(work.policy.name, resource)
+    const candidate = marks.get(name)
+    if (candidate) marks.delete(name)
+    yield { resource, verdict: seen.judge(resource), mark: candidate && { mark: markOf(candidate), of: candidate } }
+  }
+  for (const candidate of marks.values())
+    yield { resource: undefined, verdict: undefined, mark: { mark: markOf(candidate), of: candidate } }
+}
+
+interface Applied {
+  marked: number
+  unmarked: number
+  failed: number
+}
+
+interface Cycle {
+  readonly seen: Look
+  readonly plan: CyclePlan<CleanupCandidate>
+  readonly inWindow: boolean
+}
+
+async function apply(work: Work, ports: WorkPorts, { seen, plan, inWindow }: Cycle): Promise<Applied> {
+  const applied: Applied = { marked: 0, unmarked: 0, failed: 0 }
+  if (work.dryRun) return applied
+  for (const step of plan.steps) {
+    // Outside its hours a policy looks on and lets off, and begins nothing.
+    if (step.decision.do === 'mark' && !inWindow) continue
+    try {
+      await applyStep(work, ports, { step, seen })
+      if (step.decision.do === 'mark') applied.marked++
+      if (step.decision.do === 'unmark') applied.unmarked++
+    } catch (error) {
+      if (error instanceof FenceLost || work.signal.aborted) throw error
+      applied.failed++
+      const name = step.judged.resource?.name ?? step.judged.mark?.of.metadata.name
+      if (isStatusError(error, 'Conflict'))
+        ports.log.debug('mark changed meanwhile', { policy: work.policy.name, name })
+      else ports.log.error('mark not written', { policy: work.policy.name, name, error })
+    }
+  }
+  await prune(work, ports, seen.now)
+  return applied
+}
+
+async function applyStep(
+  work: Work,
+  ports: WorkPorts,
+  { step, seen }: { step: Planned<CleanupCandidate>; seen: Look },
+): Promise<void> {
+  const { decision, judged } = step
+  const at = seen.now
+  const candidate = judged.mark?.of
+  switch (decision.do) {
+    case 'mark':
+      return mark(work, ports, { step, seen })
+    case 'refresh':
+      return refresh(work, ports, { step, seen })
+    case 'unmark':
+    case 'opt-out': {
+      if (!candidate) return
+      const phase = decision.do === 'unmark' ? 'Unmarked' : 'OptedOut'
+      const ended = {
+        finishedAt: formatTime(at),
+        scheduledTime: null,
+        nextAttemptTime: null,
+        message: sentenceFor(decision.because),
+      }
+      await writeMark(ports, work, candidate, turned(candidate.status, { phase, because: decision.because, at }, ended))
+      return tell(work, ports, { phase, because: decision.because, candidate })
+    }
+    case 'finish': {
+      if (!candidate) return
+      await writeMark(
+        ports,
+        work,
+        candidate,
+        turned(
+          candidate.status,
+          { phase: 'Deleted', because: 'deleted', at },
+          { finishedAt: formatTime(at), message: null },
+        ),
+      )
+      return tell(work, ports, { phase: 'Deleted', because: 'deleted', candidate })
+    }
+  }
+}
+
+/** Stores the mark first, then fills it in, then tells of it: killed anywhere, the next cycle goes on from there. */
+async function mark(
+  work: Work,
+  ports: WorkPorts,
+  { step, seen }: { step: Planned<CleanupCandidate>; seen: Look },
+): Promise<void> {
+  const { resource } = step.judged
+  if (!resource || step.decision.do !== 'mark') return
+  assertHeld(work)
+  const candidate = step.judged.mark?.of ?? (await create(work, ports, resource))
+  const owner = seen.describe(resource).found()
+  const former = candidate.status
+  const { retention, retentionWithoutOwner } = work.policy
+  const projectedAt = deletionDate(owner ? retention : retentionWithoutOwner, {
+    from: seen.now,
+    schedule: work.schedule,
+  })
+  const status = turned(
+    former,
+    { phase: 'Marked', because: 'violates', at: seen.now },
+    {
+      generation: former?.phase === undefined ? 1 : (former.generation ?? 0) + 1,
+      summaries: [...step.decision.summaries],
+      owner: owner ?? null,
+      group: resource.group ?? null,
+      createdAt: resource.createdAt === undefined ? null : formatTime(resource.createdAt),
+      markedAt: formatTime(seen.now),
+      projectedDeletionTime: projectedAt === undefined ? null : formatTime(projectedAt),
+      promisedTime: null,
+      retentionSeconds: null,
+      scheduledTime: null,
+      nextAttemptTime: null,
+      attempts: null,
+      finishedAt: null,
+      message: null,
+      lastEvaluated: { at: formatTime(seen.now), inventory: formatTime(seen.observation.observedAt) },
+    },
+  )
+  await writeMark(ports, work, candidate, status)
+  tell(work, ports, { phase: 'Marked', because: 'violates', candidate })
+}
+
+async function create(work: Work, { client }: WorkPorts, resource: Resource): Promise<CleanupCandidate> {
+  const wanted = newCandidate(work.policy.name, work.location, resource)
+  try {
+    const created = await client.create<CleanupCandidate>(cleanupCandidate.type, wanted, { signal: work.signal })
+    work.wrote(created.metadata.resourceVersion)
+    return created
+  } catch (error) {
+    if (!isStatusError(error, 'AlreadyExists')) throw error
+    return client.get<CleanupCandidate>(cleanupCandidate.type, { name: wanted.metadata.name ?? '' })
+  }
+}
+
+/** A mark follows its resource: who owns it and why it is marked may change, its date does not. */
+async function refresh(
+  work: Work,
+  ports: WorkPorts,
+  { step, seen }: { step: Planned<CleanupCandidate>; seen: Look },
+): Promise<void> {
+  const { mark: marked, resource } = step.judged
+  if (!marked || !resource || step.decision.do !== 'refresh') return
+  const candidate = marked.of
+  const owner = seen.describe(resource).found()
+  const { owner: _, ...status } = candidate.status ?? {}
+  const refreshed: CandidateStatus = { ...status, ...(owner ? { owner } : {}), summaries: [...step.decision.summaries] }
+  await writeMark(ports, work, candidate, refreshed)
+}
+
+function tell(
+  work: Work,
+  { metrics, events, log }: WorkPorts,
+  { phase, because, candidate }: { phase: string; because: string; candidate: CleanupCandidate },
+): void {
+  const { resource } = candidate.spec
+  metrics.turns.inc({ policy: work.policy.name, phase, because })
+  log.info('mark turned', { policy: work.policy.name, resource: describeResource(resource), phase, because })
+  if (resource.provider === 'kubernetes' && !resource.cluster)
+    events.record(resource, {
+      type: 'Normal',
+      reason: `Cleanup${phase}`,
+      message: `policy ${work.policy.name}: ${sentenceFor(because)}`,
+    })
+}
+
+/** Drops marks that ended long ago. */
+async function prune(work: Work, { desk, client }: WorkPorts, now: number): Promise<void> {
+  for (const candidate of desk.marks(work.policy.name, work.location)) {
+    const finishedAt = parseTime(candidate.status?.finishedAt)
+    if (finishedAt === undefined || now - finishedAt < keepFinishedMs) continue
+    assertHeld(work)
+    await removeOwn(client, cleanupCandidate.type, candidate)
+  }
+}
+
+async function report(
+  work: Work,
+  ports: WorkPorts,
+  { seen, plan, applied, inWindow }: Cycle & { applied: Applied },
+): Promise<void> {
+  const { policy, location } = work
+  const { counts, circuit } = plan
+  const wouldMark = plan.steps
+    .filter(({ decision }) => decision.do === 'mark')
+    .slice(0, mostWouldMark)
+    .map(({ judged }) => (judged.resource ? describeResource(judged.resource) : ''))
+  const nextAt = seen.now + policy.intervalMs
+  for (const verdict of ['visited', 'excluded', 'unknown', 'violating'] as const)
+    ports.metrics.visited.set({ policy: policy.name, location, verdict }, counts[verdict])
+  ports.metrics.circuits.set({ policy: policy.name, location }, circuit === undefined ? 0 : 1)
+  if (circuit !== undefined && locationStatus(work).circuit === undefined)
+    ports.events.record(work.object, { type: 'Warning', reason: 'CircuitOpened', message: `${location}: ${circuit}` })
+  await writePolicyStatus(ports, policy.name, {
+    location: {
+      name: location,
+      change: {
+        generation: policy.generation,
+        markedAt: formatTime(seen.now),
+        // What opened the circuit stays the measure until a human has looked.
+        ...(circuit === undefined ? { visited: counts.visited } : {}),
+        excluded: counts.excluded,
+        unknown: counts.unknown,
+        violating: counts.violating,
+        marked: applied.marked,
+        unmarked: applied.unmarked,
+        failed: applied.failed,
+        trouble: null,
+        circuit: circuit ?? null,
+        circuitOpenedAt: circuit === undefined ? null : (locationStatus(work).circuitOpenedAt ?? formatTime(seen.now)),
+        wouldMark: work.dryRun ? wouldMark : null,
+      },
+    },
+    claims: [
+      {
+        type: 'Ready',
+        status: 'True',
+        reason: 'Working',
+        message: work.dryRun ? 'this is a dry run' : `looks every ${formatDuration(policy.intervalMs)}`,
+      },
+      {
+        type: 'InWindow',
+        status: inWindow ? 'True' : 'False',
+        reason: inWindow ? 'Open' : 'Closed',
+        message: work.policy.schedule ?? 'no schedule',
+      },
+    ],
+    nextAt,
+  })
+}
+
+async function reportTrouble(work: Work, ports: WorkPorts, error: InventoryError): Promise<void> {
+  const { policy, location } = work
+  ports.metrics.troubles.inc({ policy: policy.name, action: 'Mark' })
+  ports.log.error('inventory not complete', { policy: policy.name, location, error })
+  await writePolicyStatus(ports, policy.name, {
+    location: { name: location, change: { trouble: error.message.slice(0, 1000) } },
+    claims: [{ type: 'Ready', status: 'True', reason: 'Working', message: 'waits for a complete inventory' }],
+  })
+}

@@ -1,0 +1,242 @@
+import type { CandidateNotice, CandidateStatus, CleanupCandidate } from '../../apis/cleanup-candidate.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
+import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { isConditionTrue, setCondition } from '../../runtime/conditions.ts'
+import { markOf, turned } from './candidate.ts'
+import { decideNotice, isActive, type NoticeDecision } from './decide.ts'
+import { composeNotices } from './notices/compose.ts'
+import { openChannel } from './notices/open-channel.ts'
+import type { Channel, Notice } from './notices/notice.ts'
+import { RetryLater } from './notices/post.ts'
+import { itemOf, promised } from './notice-item.ts'
+import { protector, sketchOf } from './protection.ts'
+import type { Resource } from './resource.ts'
+import { FenceLost, writeMark, type Unleased, type Work, type WorkPorts } from './work.ts'
+
+const mostNotices = 20
+const firstRetryMs = 60_000
+const longestRetryMs = 6 * 3_600_000
+
+interface Pending {
+  readonly candidate: CleanupCandidate
+  readonly decision: NoticeDecision
+}
+
+/** When somebody is to be told of something here. Undefined: nobody is. */
+export function notifyDueAt(work: Unleased, ports: WorkPorts): number | undefined {
+  if (work.dryRun) return undefined
+  const now = ports.clock.now()
+  const times = pendingOf(work, ports, { now, channels: channelsOf(work, ports) }).flatMap(
+    ({ candidate, decision }) => {
+      if (decision.do === 'wait') return [decision.until]
+      if (decision.do === 'hold') return isNoted(candidate, decision.because) ? [] : [now]
+      return decision.do === 'nothing' ? [] : [now]
+    },
+  )
+  return times.length > 0 ? Math.min(...times) : undefined
+}
+
+/** Tells owners of their marks, and reminds them; a mark counts as announced only when somebody has it. */
+export async function notifyCycle(work: Work, ports: WorkPorts): Promise<Outcome> {
+  const now = ports.clock.now()
+  const channels = channelsOf(work, ports)
+  const pending = pendingOf(work, ports, { now, channels })
+  for (const { candidate, decision } of pending) {
+    if (decision.do === 'waive') await waive(work, ports, candidate, now)
+    if (decision.do === 'hold' && !isNoted(candidate, decision.because))
+      await noteOwnerUnknown(work, ports, candidate, now)
+  }
+  await tellAll(work, ports, { kind: 'notice', candidates: chosen(pending, 'announce'), channels })
+  await tellAll(work, ports, { kind: 'reminder', candidates: chosen(pending, 'remind'), channels })
+  return wakeAt(ports.clock.now() + 1000)
+}
+
+function pendingOf(
+  work: Unleased,
+  ports: WorkPorts,
+  { now, channels }: { readonly now: number; readonly channels: readonly Channel[] },
+): readonly Pending[] {
+  const { mode, remindBeforeMs } = work.policy.notices
+  const rules = { mode, remindBeforeMs, needsOwner: channels.every(({ needsOwner }) => needsOwner) }
+  return spared(ports, now, work)
+    .filter(({ status }) => isActive(status?.phase ?? 'Unmarked'))
+    .map((candidate): Pending => ({ candidate, decision: decideNotice(markOf(candidate), rules, now) }))
+}
+
+/** Whether a mark says already why nobody is told of it. */
+function isNoted({ status }: CleanupCandidate, because: string): boolean {
+  return because !== 'owner-unknown' || isConditionTrue(status?.conditions, 'OwnerUnknown')
+}
+
+function chosen(pending: readonly Pending[], what: NoticeDecision['do']): readonly CleanupCandidate[] {
+  return pending.filter(({ decision }) => decision.do === what).map(({ candidate }) => candidate)
+}
+
+/** Marks that nobody has opted out of since: the next look will lift the others. */
+function spared({ desk }: WorkPorts, now: number, { policy, location }: Unleased): readonly CleanupCandidate[] {
+  const protection = protector(desk.optOuts.list(), now)
+  return desk.marks(policy.name, location).filter(({ spec }) => !protection(outline(spec.resource)))
+}
+
+function outline(ref: CleanupCandidate['spec']['resource']): Resource {
+  const { cluster = '', ...rest } = ref
+  return { ...rest, cluster, tags: {}, labels: {}, use: { state: 'unknown', because: '' }, object: sketchOf(ref) }
+}
+
+function channelsOf({ policy }: Unleased, { desk, client, clock }: WorkPorts): readonly Channel[] {
+  return policy.notices.channels.flatMap((name) => {
+    const channel = desk.channels.get('', name)
+    return channel ? [openChannel(channel, { client, clock })] : []
+  })
+}
+
+/** Where no notices are sent, the time runs from the mark. */
+async function waive(work: Work, ports: WorkPorts, candidate: CleanupCandidate, now: number): Promise<void> {
+  const notice: CandidateNotice = {
+    kind: 'none',
+    generation: generationOf(candidate),
+    channel: 'none',
+    at: formatTime(now),
+  }
+  const status = turned(
+    candidate.status,
+    { phase: 'Notified', because: 'violates', at: now },
+    { notices: noticesWith(candidate, [notice]) },
+  )
+  await ignoringConflict(() => writeMark(ports, work, candidate, status))
+}
+
+async function noteOwnerUnknown(work: Work, ports: WorkPorts, candidate: CleanupCandidate, now: number): Promise<void> {
+  const claim = {
+    type: 'OwnerUnknown',
+    status: 'True',
+    reason: 'OwnerUnknown',
+    message: 'nobody is known who could be told, so it stays',
+  } as const
+  const conditions = [...setCondition(candidate.status?.conditions, claim, now)]
+  await ignoringConflict(() => writeMark(ports, work, candidate, { ...candidate.status, conditions }))
+}
+
+interface Telling {
+  readonly kind: Notice['kind']
+  readonly candidates: readonly CleanupCandidate[]
+  readonly channels: readonly Channel[]
+}
+
+async function tellAll(work: Work, ports: WorkPorts, { kind, candidates, channels }: Telling): Promise<void> {
+  if (candidates.length === 0) return
+  const key = await ports.linkKey()
+  const byName = new Map<string, CleanupCandidate>()
+  for (const candidate of candidates) {
+    const written = kind === 'reminder' ? candidate : await promise(work, ports, candidate)
+    if (written) byName.set(written.metadata.name, written)
+  }
+  const told = [...byName.values()].map((candidate) => ({
+    owner: candidate.status?.owner?.address ?? '',
+    item: itemOf(candidate, work, { key, publicUrl: ports.publicUrl() }),
+  }))
+  const { itemsPerMessage, docsUrl } = work.policy.notices
+  const notices = composeNotices(told, {
+    kind,
+    policy: work.policy.name,
+    itemsPerMessage,
+    docsUrl,
+    timeZone: work.schedule?.timeZone ?? 'UTC',
+  })
+  for (const notice of notices) {
+    const mentioned = notice.items.flatMap(({ candidate }) => byName.get(candidate) ?? [])
+    await send(work, ports, { notice, candidates: mentioned, channels })
+  }
+}
+
+/** Writes down the date before it is printed: whatever happens then, nothing leaves earlier. */
+async function promise(
+  work: Work,
+  ports: WorkPorts,
+  candidate: CleanupCandidate,
+): Promise<CleanupCandidate | undefined> {
+  const date = promised(candidate, work, ports.clock.now())
+  if (date === undefined) return undefined
+  const change = { promisedTime: formatTime(date), projectedDeletionTime: formatTime(date) }
+  return ignoringConflict(() => writeMark(ports, work, candidate, { ...candidate.status, ...change }))
+}
+
+interface Sending {
+  readonly notice: Notice
+  readonly candidates: readonly CleanupCandidate[]
+  readonly channels: readonly Channel[]
+}
+
+async function send(work: Work, ports: WorkPorts, { notice, candidates, channels }: Sending): Promise<void> {
+  const outcomes: CandidateNotice[] = []
+  let retryMs = 0
+  for (const channel of channels) {
+    if (channel.needsOwner && notice.to.length === 0) continue
+    const at = formatTime(ports.clock.now())
+    const entry = { kind: notice.kind, channel: channel.name, at, messageId: notice.messageId }
+    try {
+      const { accepted, rejected } = await channel.send(notice, work.signal)
+      outcomes.push(...accepted.map((recipient) => ({ ...entry, recipient })))
+      outcomes.push(...rejected.map(({ recipient, error }) => ({ ...entry, recipient, error: shortened(error) })))
+      ports.metrics.notices.inc({
+        policy: notice.policy,
+        channel: channel.name,
+        result: accepted.length > 0 ? 'accepted' : 'rejected',
+      })
+    } catch (error) {
+      if (work.signal.aborted) throw error
+      if (error instanceof RetryLater) retryMs = Math.max(retryMs, error.afterMs)
+      outcomes.push({ ...entry, error: shortened((error as Error).message) })
+      ports.metrics.notices.inc({ policy: notice.policy, channel: channel.name, result: 'failed' })
+      ports.log.error('notice not sent', { policy: notice.policy, channel: channel.name, error })
+    }
+  }
+  for (const candidate of candidates)
+    await ignoringConflict(() =>
+      writeMark(ports, work, candidate, statusAfter(candidate, outcomes, { retryMs, now: ports.clock.now() })),
+    )
+}
+
+/** Told, if anybody has it; otherwise it is tried again after a while, and nothing is deleted meanwhile. */
+function statusAfter(
+  candidate: CleanupCandidate,
+  outcomes: readonly CandidateNotice[],
+  { retryMs, now }: { readonly retryMs: number; readonly now: number },
+): CandidateStatus {
+  const generation = generationOf(candidate)
+  const entries = outcomes.map((outcome) => ({ ...outcome, generation }))
+  const notices = noticesWith(candidate, entries)
+  const confirmed = entries.some(({ error }) => error === undefined)
+  if (confirmed)
+    return turned(
+      candidate.status,
+      { phase: 'Notified', because: 'violates', at: now },
+      { notices, attempts: null, nextAttemptTime: null },
+    )
+  const attempts = (candidate.status?.attempts ?? 0) + 1
+  const waitMs = Math.max(retryMs, Math.min(longestRetryMs, firstRetryMs * 2 ** (attempts - 1)))
+  return { ...candidate.status, notices, attempts, nextAttemptTime: formatTime(now + waitMs) }
+}
+
+function noticesWith({ status }: CleanupCandidate, entries: readonly CandidateNotice[]): CandidateNotice[] {
+  return [...(status?.notices ?? []), ...entries].slice(-mostNotices)
+}
+
+function generationOf({ status }: CleanupCandidate): number {
+  return status?.generation ?? 1
+}
+
+function shortened(text: string): string {
+  return text.slice(0, 500)
+}
+
+/** Somebody else wrote to this mark: it is looked at again when the cache shows that. */
+async function ignoringConflict<T>(write: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await write()
+  } catch (error) {
+    if (error instanceof FenceLost || !isStatusError(error, 'Conflict', 'NotFound')) throw error
+    return undefined
+  }
+}

@@ -1,0 +1,62 @@
+import type { CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
+import { protectionOf } from '../../departures/protection.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { Exclusion } from './because.ts'
+import type { Surroundings } from './judge.ts'
+import type { ResourceRef } from './provider.ts'
+import type { Resource } from './resource.ts'
+
+/** What spares resources, in the door's own words, so that nothing is marked that could never leave. */
+export function protector(optOuts: readonly CleanupOptOut[], now: number): Surroundings['protection'] {
+  const selecting = new Map<string, CleanupOptOut[]>()
+  const naming = new Map<string, CleanupOptOut[]>()
+  for (const optOut of optOuts.map(withCluster)) {
+    const { resource, selector } = optOut.spec
+    if (selector) push(selecting, selector.kind.toLowerCase(), optOut)
+    if (resource) for (const name of [resource.uid, resource.name, resource.id]) if (name) push(naming, name, optOut)
+  }
+  return (resource) => {
+    const relevant = [
+      ...(selecting.get(resource.kind.toLowerCase()) ?? []),
+      ...(naming.get(resource.name) ?? []),
+      ...(naming.get(resource.uid) ?? []),
+    ]
+    const protection = protectionOf(dressed(resource), { cluster: resource.cluster, optOuts: relevant, bonds: [], now })
+    if (protection?.result !== 'refused') return undefined
+    return { because: protection.because as Exclusion, ...(protection.detail ? { detail: protection.detail } : {}) }
+  }
+}
+
+/** A resource as an object that carries its tags as annotations. */
+export function dressed({ provider, object, tags }: Resource): KubeObject {
+  return provider === 'kubernetes' ? object : { ...object, metadata: { ...object.metadata, annotations: tags } }
+}
+
+/** The cluster's part in the name of a cloud location: what opt-outs of cloud resources are matched by. */
+export function cloudCluster({
+  account = '',
+  region = '',
+}: {
+  readonly account?: string | undefined
+  readonly region?: string | undefined
+}): string {
+  return `aws:${account}:${region}`
+}
+
+/** An opt-out of a cloud resource says account and region; matching goes by cluster. */
+function withCluster(optOut: CleanupOptOut): CleanupOptOut {
+  const { resource } = optOut.spec
+  if (resource?.provider !== 'aws' || resource.cluster !== undefined) return optOut
+  return { ...optOut, spec: { ...optOut.spec, resource: { ...resource, cluster: cloudCluster(resource) } } }
+}
+
+/** The little that a mark knows of its resource, as an object. */
+export function sketchOf({ apiVersion, kind, namespace, name, uid }: ResourceRef): KubeObject {
+  return { apiVersion, kind, metadata: { name, uid, ...(namespace ? { namespace } : {}) } }
+}
+
+function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const values = map.get(key)
+  if (values) values.push(value)
+  else map.set(key, [value])
+}

@@ -1,0 +1,151 @@
+import type { CandidatePhase, CleanupCandidate } from '../../src/apis/cleanup-candidate.ts'
+import { cleanupCandidate } from '../../src/apis/cleanup-candidate.ts'
+import { cleanupPolicy, type CleanupPolicy, type CleanupPolicySpec } from '../../src/apis/cleanup-policy.ts'
+import { notificationChannel, type ChannelSpec } from '../../src/apis/notification-channel.ts'
+import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import type { Route, RouteResponse } from '../../src/runtime/route.ts'
+import { Clusters } from '../../src/runtime/clusters.ts'
+import { createJanitor, type Janitor, type JanitorOptions } from '../../src/systems/janitor/janitor.ts'
+import { startWorld, type World, type WorldOptions } from '../world.ts'
+
+/** A world with a janitor in it. Policies look at the ConfigMaps of namespace team, every ten minutes. */
+export interface JanitorWorld extends World {
+  readonly janitor: Janitor
+  configMap(name: string, given?: Partial<KubeObject['metadata']>): Promise<StoredObject>
+  /** Older than a day, unless told otherwise: told by Events, kept for three days. */
+  policy(spec: Partial<CleanupPolicySpec>, name?: string): Promise<CleanupPolicy>
+  readPolicy(name?: string): Promise<CleanupPolicy>
+  channel(name: string, spec: ChannelSpec): Promise<void>
+  candidates(): Promise<readonly CleanupCandidate[]>
+  /** The phase of each mark by the name of its resource. */
+  phases(): Promise<Record<string, CandidatePhase | undefined>>
+  exists(name: string): Promise<boolean>
+  call(route: readonly Route[], method: string, path: string, given?: CallOptions): Promise<RouteResponse>
+}
+
+export interface CallOptions {
+  readonly body?: string
+  readonly user?: { readonly name: string; readonly groups: readonly string[] }
+}
+
+export interface JanitorWorldOptions extends WorldOptions {
+  readonly janitor?: Partial<JanitorOptions>
+}
+
+export async function startJanitorWorld(options: JanitorWorldOptions = {}): Promise<JanitorWorld> {
+  const world = await startWorld(options)
+  const { client, informers, clock, ports } = world
+  const clusters = new Clusters({
+    home: client,
+    informers,
+    clock,
+    log: ports.log,
+    connect: () => {
+      throw new Error('this world has one cluster')
+    },
+  })
+  const janitor = createJanitor({
+    client,
+    informers,
+    door: world.door,
+    events: world.events,
+    ports,
+    cluster: (name) => clusters.client(name),
+    identity: 'one',
+    publicUrl: () => 'https://sojourn.example',
+    ...options.janitor,
+  })
+  for (const controller of janitor.controllers) world.run(controller)
+  await world.create({
+    apiVersion: notificationChannel.apiVersion,
+    kind: notificationChannel.kind,
+    metadata: { name: 'events' },
+    spec: { type: 'event' },
+  })
+  await clock.settle()
+
+  return {
+    ...world,
+    janitor,
+    configMap: (name, given = {}) =>
+      world.create({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { name, namespace: 'team', ...given },
+        data: { key: 'value' },
+      }),
+    policy: (spec, name = 'tidy') =>
+      world.create({
+        apiVersion: cleanupPolicy.apiVersion,
+        kind: cleanupPolicy.kind,
+        metadata: { name },
+        spec: {
+          interval: '10m',
+          targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], namespaces: { include: ['team'] } } }],
+          rules: [{ rules: [{ name: 'AgeRule', parameters: { moreThanDays: 0 } }] }],
+          exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt'] }] }],
+          minAge: '1h',
+          retention: { duration: '3d' },
+          limits: { maxDeletes: 100, maxDeletePercent: 100 },
+          notification: { channels: ['events'] },
+          ...spec,
+        },
+      }),
+    readPolicy: (name = 'tidy') => client.get<CleanupPolicy>(cleanupPolicy.type, { name }),
+    async channel(name, spec) {
+      await world.create({
+        apiVersion: notificationChannel.apiVersion,
+        kind: notificationChannel.kind,
+        metadata: { name },
+        spec,
+      })
+    },
+    candidates,
+    async phases() {
+      const marks = await candidates()
+      return Object.fromEntries(marks.map(({ spec, status }) => [spec.resource.name, status?.phase]))
+    },
+    async exists(name) {
+      return (await world.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name })) !== undefined
+    },
+    call,
+    async [Symbol.asyncDispose]() {
+      janitor.close()
+      await world[Symbol.asyncDispose]()
+    },
+  }
+
+  async function candidates(): Promise<readonly CleanupCandidate[]> {
+    const { items } = await client.list<CleanupCandidate>(cleanupCandidate.type)
+    return items.toSorted((left, right) => (left.spec.resource.name < right.spec.resource.name ? -1 : 1))
+  }
+}
+
+/** Calls a route as the composition root would. */
+async function call(
+  routes: readonly Route[],
+  method: string,
+  path: string,
+  { body = '', user }: CallOptions = {},
+): Promise<RouteResponse> {
+  const url = new URL(path, 'http://test')
+  const given = url.pathname.split('/')
+  for (const route of routes) {
+    const wanted = route.path.split('/')
+    if (route.method !== method || wanted.length !== given.length) continue
+    if (!wanted.every((part, index) => part.startsWith(':') || part === given[index])) continue
+    const params = Object.fromEntries(
+      wanted.flatMap((part, index) =>
+        part.startsWith(':') ? [[part.slice(1), decodeURIComponent(given[index] ?? '')]] : [],
+      ),
+    )
+    return route.handle({
+      params,
+      query: Object.fromEntries(url.searchParams),
+      headers: {},
+      body,
+      ...(user ? { user } : {}),
+    })
+  }
+  throw new Error(`no route ${method} ${path}`)
+}
