@@ -17,10 +17,21 @@ export interface TestServer extends ApiServer {
 /** Starts a whole API server on an in-memory store; closing it closes the store too. */
 export async function startTestServer(options: TestServerOptions): Promise<TestServer> {
   const store = options.store ?? new MemoryStore({ clock: options.clock })
-  const server = await createApiServer({ random: () => 0.5, uid: () => randomUUID(), ...options, store })
+  const server = await createApiServer({ random: seededRandom(), uid: () => randomUUID(), ...options, store })
   const close = async () => {
     await server.close()
     await store.close()
   }
   return { ...server, transport: server.transportAs(administrator), close, [Symbol.asyncDispose]: close }
+}
+
+/** The same numbers in every run (mulberry32), but never the same one for long: generated names must differ. */
+function seededRandom(): () => number {
+  let state = 1
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
+  }
 }
