@@ -1,6 +1,7 @@
 import type { Counter, Gauge, Histogram } from '../../runtime/metric.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
 import type { Decision } from './decide.ts'
+import type { HistoryStep } from './history.ts'
 import { observeReplicas } from './observe.ts'
 import { cell, inFlightOf, waitBucketsMs } from './proxy/counters.ts'
 import type { RouteBook } from './route-book.ts'
@@ -30,6 +31,7 @@ export class ActivatorMetrics {
   readonly #decisions: Counter<'decision' | 'because'>
   /** Cells as they were when last read: the difference is what is counted. */
   readonly #before = new Map<string, Int32Array>()
+  readonly #noted = new Map<string, Int32Array>()
   readonly close: () => void
 
   constructor(metrics: Metrics, parts: ActivatorMetricsParts) {
@@ -94,15 +96,26 @@ export class ActivatorMetrics {
   }
 
   /** This much time has passed: awake it costs, asleep it saves. */
-  elapsed(seconds: number): void {
+  elapsed(seconds: number, note: (route: string, step: Omit<HistoryStep, 'at'>) => void): void {
     for (const { id, wishes } of this.#parts.book.all()) {
+      const { requests, coldStarts } = this.#movedSinceNote(id)
       const [main] = wishes.workloads
       const object = main && this.#parts.workloads.recall(main)
       if (!object) continue
       const { replicas, former } = observeReplicas(object)
       if (replicas > 0) this.#awake.inc({ route: id }, seconds)
+      if (replicas > 0 || requests > 0) note(id, { requests, coldStarts, awakeSeconds: replicas > 0 ? seconds : 0 })
       if (former > replicas) this.#saved.inc({ route: id }, seconds * (former - replicas))
     }
+  }
+
+  #movedSinceNote(id: string): { readonly requests: number; readonly coldStarts: number } {
+    const cells = this.#parts.usage.cellsOf(id)
+    const before = this.#noted.get(id)
+    if (!cells) return { requests: 0, coldStarts: 0 }
+    this.#noted.set(id, cells)
+    const moved = (index: number) => Math.max(0, (cells[index]! - (before?.[index] ?? 0)) | 0)
+    return { requests: moved(cell.started), coldStarts: moved(cell.coldStarts) }
   }
 
   #collect(): void {

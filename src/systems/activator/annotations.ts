@@ -30,6 +30,7 @@ export const annotation = {
   probePaths: 'sojourn.dev/probe-paths',
   probeAgents: 'sojourn.dev/probe-agents',
   port: 'sojourn.dev/port',
+  tlsSecret: 'sojourn.dev/tls-secret',
 } as const
 
 /** The label of every workload that is on demand. */
@@ -49,6 +50,8 @@ export interface Wishes {
   readonly backend: string
   /** Domains it claims, canonical, in order. */
   readonly domains: readonly string[]
+  /** The Secret with the certificate of its domains, in the same namespace. */
+  readonly tlsSecret: string | undefined
   /** The Service's port to forward to, by name or number; its first when absent. */
   readonly port: string | undefined
   readonly ttlMs: number
@@ -93,6 +96,7 @@ export function readWishes(service: StoredObject, defaults: WishDefaults = wishD
     workloads: main.length === 0 ? [] : [...main, ...read.workloads(annotation.wakeWith, namespace)],
     backend: annotations[annotation.service]?.trim() || name,
     domains: read.domains(),
+    tlsSecret: annotations[annotation.tlsSecret]?.trim() || undefined,
     port: annotations[annotation.port]?.trim() || undefined,
     ttlMs: read.seconds(annotation.ttl, defaults.ttlMs, 1),
     readinessTimeoutMs: read.seconds(annotation.readiness, defaults.readinessTimeoutMs, 0),

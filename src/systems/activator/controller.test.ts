@@ -4,7 +4,7 @@ import { StatusError } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 import { eventually, rawClient, roundTrip } from './proxy/testing.ts'
-import { deployments, endpointSlices, services } from './resource-types.ts'
+import { autoscalers, deployments, endpointSlices, services } from './resource-types.ts'
 
 const namespace = 'default'
 let server: TestServer
@@ -226,6 +226,98 @@ describe('the activator', () => {
     await eventually(() => it.activator.rows().length === 2)
     expect(await ask(it.port, 'web.test')).toContain('200 OK')
     await until(async () => (await replicasOf('db')) === 1)
+  })
+
+  it('takes two Services for one workload as one: idle is idle on both', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '3' })
+    const { spec } = await cluster.service('web')
+    await cluster.client.create(services, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: {
+        name: 'front',
+        namespace,
+        annotations: {
+          'proxless/deployment': 'web',
+          'proxless/domains': 'front.test',
+          'proxless/service': 'web',
+          'proxless/ttl-seconds': '3',
+        },
+      },
+      spec: { ports: (spec as { ports: unknown }).ports },
+    })
+    await eventually(() => it.activator.rows().length === 2)
+    const [one, two] = await Promise.all([ask(it.port, 'web.test'), ask(it.port, 'front.test')])
+    expect([one, two].every((answer) => answer.includes('200 OK'))).toBe(true)
+    expect(cluster.history.get('web')).toEqual([0, 1])
+    const at = clock.now()
+    while (clock.now() < at + 9000) await ask(it.port, 'front.test')
+    expect(cluster.history.get('web')).toEqual([0, 1])
+    await until(async () => (await replicasOf('web')) === 0)
+  })
+
+  it('leaves the count to an autoscaler: wakes to its least', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 5)
+    await cluster.client.create(autoscalers, {
+      apiVersion: 'autoscaling/v2',
+      kind: 'HorizontalPodAutoscaler',
+      metadata: { name: 'web', namespace },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+        minReplicas: 2,
+        maxReplicas: 9,
+      },
+    })
+    await until(async () => (await replicasOf('web')) === 0)
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    expect(await replicasOf('web')).toBe(2)
+  })
+
+  it('refuses waiters when their Service goes, and forgets it', async () => {
+    await cluster[Symbol.asyncDispose]()
+    cluster = await startFakeCluster(server.transport, { ready: () => false })
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web')
+    await eventually(() => it.activator.rows().length === 1)
+    const waiting = ask(it.port, 'web.test')
+    await eventually(() => it.activator.rows()[0]!.waiting === 1)
+    await cluster.client.patch(
+      services,
+      { namespace, name: 'web' },
+      { type: 'merge', body: { metadata: { annotations: { 'proxless/deployment': null } } } },
+    )
+    expect(await waiting).toMatch(/503[^]*route-gone/)
+    expect(await ask(it.port, 'web.test')).toContain('404')
+  })
+
+  it('looks after one namespace only when told so, and then knows bare names', async () => {
+    await using it = await startReplica(server.transport, { clock, namespace })
+    await cluster.addApp('web')
+    await until(known('web.test', it.port))
+    for (const host of ['web', 'web.default', 'web.default.svc', 'web-proxless.default.svc.cluster.local']) {
+      expect(await ask(it.port, host)).toContain('200 OK')
+    }
+    await using elsewhere = await startReplica(server.transport, { clock, namespace: 'kube-system' })
+    await eventually(() => elsewhere.activator.ready)
+    expect(await ask(elsewhere.port, 'web.test')).toContain('404')
+  })
+
+  it('counts what it did', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2' })
+    await until(known('web.test', it.port))
+    await ask(it.port, 'web.test')
+    await until(async () => (await replicasOf('web')) === 0)
+    const at = clock.now()
+    await eventually(() => clock.now() > at + 2500)
+    const text = it.metrics.render()
+    expect(text).toMatch(/sojourn_activator_requests_total\{route="default\/web",code="2xx"\} [1-9]/)
+    expect(text).toMatch(/sojourn_activator_cold_starts_total\{route="default\/web"\} [1-9]/)
+    expect(text).toMatch(/sojourn_activator_wait_seconds_count\{route="default\/web"\} [1-9]/)
+    expect(text).toMatch(/sojourn_activator_saved_replica_seconds_total\{route="default\/web"\} [1-9]/)
+    expect(text).toMatch(/decision="sleep",because="idle"/)
   })
 
   it('decides and scales nothing in a dry run', async () => {

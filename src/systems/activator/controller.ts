@@ -4,6 +4,7 @@ import type { ObjectRef, StoredObject } from '../../kube/object.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import { Controller } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import type { Logger } from '../../runtime/log.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
@@ -15,8 +16,10 @@ import type { EndpointSlice } from './endpoints.ts'
 import { autoscalerTarget, persistedLastUsed, sliceService, type Caches } from './observe.ts'
 import type { DrainReport, PeerService, Peers } from './peers.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
+import { CertificateKeeper } from './certificate-keeper.ts'
+import { History, type HistoryStep } from './history.ts'
 import { Publisher } from './publisher.ts'
-import { autoscalers, endpointSlices, services } from './resource-types.ts'
+import { autoscalers, endpointSlices, secrets, services } from './resource-types.ts'
 import { RouteBook, workloadId, type OnDemandService } from './route-book.ts'
 import { ServiceReconciler } from './service-reconciler.ts'
 import { UsageTracker } from './usage.ts'
@@ -45,9 +48,13 @@ export interface ActivatorOptions {
   readonly companionPort?: number
   /** Decide everything, scale nothing. Defaults to false. */
   readonly dryRun?: boolean
+  /** Read the certificates that Services name. Defaults to false: then no Secret is looked at. */
+  readonly tls?: boolean
+  /** How often the proxy's counters are looked at; 0 is never, for forecasts. Defaults to 1 s. */
+  readonly scanMs?: number
 }
 
-const scanMs = 1000
+const defaultScanMs = 1000
 const peerPatienceMs = 10_000
 
 /** What is known of a Service that is on demand, for status tables and the dashboard. */
@@ -74,13 +81,16 @@ export class Activator implements PeerService {
   readonly #workloadController: Controller
   readonly #metrics: ActivatorMetrics
   readonly #decisions = new Map<string, Decision>()
+  readonly #history = new History()
+  readonly #certificates: CertificateKeeper | undefined
+  readonly #secrets: Informer | undefined
+  readonly #scanMs: number
   #cancelScan: () => void = () => {}
 
-  constructor(
-    ports: ActivatorPorts,
-    { namespace, defaults = wishDefaults, companionPort, dryRun = false }: ActivatorOptions = {},
-  ) {
+  constructor(ports: ActivatorPorts, options: ActivatorOptions = {}) {
     const { client, informers, clock, log, peers, events, openPlane, metrics } = ports
+    const { namespace, defaults = wishDefaults, companionPort, dryRun = false, tls = false } = options
+    this.#scanMs = options.scanMs ?? defaultScanMs
     const where = namespace === undefined ? {} : { namespace }
     const now = () => clock.now()
     this.#ports = ports
@@ -96,6 +106,17 @@ export class Activator implements PeerService {
       { client, informers, onOpen: (informer) => this.#workloadController.watch(informer) },
       namespace,
     )
+    if (tls) {
+      this.#secrets = informers.open(client, secrets, { ...where, fieldSelector: 'type=kubernetes.io/tls' })
+      const { plane } = this
+      this.#certificates = new CertificateKeeper({
+        secrets: this.#secrets,
+        services: this.#caches.services,
+        book: this.#book,
+        plane,
+        events,
+      })
+    }
     const memories = new WakeMemories()
     const common = { book: this.#book, usage: this.#usage, actions: this.#actions, peers, events, now }
     this.#publisher = new Publisher({
@@ -130,7 +151,10 @@ export class Activator implements PeerService {
       defaults,
       namespaced: namespace !== undefined,
       companionPort: dryRun ? undefined : companionPort,
-      enqueueWorkloads: (refs) => this.#enqueueWorkloads(refs),
+      enqueueWorkloads: (refs) => {
+        this.#enqueueWorkloads(refs)
+        this.#refreshCertificates()
+      },
       enqueueServices: (ids) => this.#enqueueServices(ids),
     })
     const backoff = { baseMs: 50, capMs: 2000 }
@@ -158,12 +182,14 @@ export class Activator implements PeerService {
     this.#caches.slices.subscribe(({ object }) => this.#slicesChanged(object))
     this.#workloadController.watch(this.#caches.autoscalers, ({ object }) => this.#scaledBy(object))
     const endPeers = peers.onChange(({ lost }) => this.#peersChanged(lost))
-    this.#cancelScan = clock.after(scanMs, () => this.#scan())
+    this.#secrets?.subscribe(() => this.#refreshCertificates())
+    if (this.#scanMs > 0) this.#cancelScan = clock.after(this.#scanMs, () => this.#scan())
     await Promise.all([this.#serviceController.start(signal), this.#workloadController.start(signal)])
     this.#cancelScan()
     endPeers()
     await this.#flush()
     this.#workloads.close()
+    this.#secrets?.close()
     for (const informer of Object.values(this.#caches)) (informer as { close(): void }).close()
     this.#metrics.close()
   }
@@ -213,6 +239,16 @@ export class Activator implements PeerService {
     })
   }
 
+  /** The last day of a Service, by its id. */
+  history(id: string): HistoryStep[] {
+    return this.#history.of(id, this.#ports.clock.now())
+  }
+
+  #refreshCertificates(): void {
+    const { log } = this.#ports
+    void this.#certificates?.refresh().catch((error: unknown) => log.error('could not set certificates', { error }))
+  }
+
   #enqueueWorkloads(refs: readonly ObjectRef[]): void {
     for (const ref of refs) this.#workloadController.enqueue(keyOf(ref))
   }
@@ -259,9 +295,9 @@ export class Activator implements PeerService {
   /** Once a second: what was used since, and is it time to tell the others? */
   #scan(): void {
     const { clock } = this.#ports
-    this.#cancelScan = clock.after(scanMs, () => this.#scan())
+    this.#cancelScan = clock.after(this.#scanMs, () => this.#scan())
     const now = clock.now()
-    this.#metrics.elapsed(scanMs / 1000)
+    this.#metrics.elapsed(this.#scanMs / 1000, (id, step) => this.#history.add(id, now, step))
     for (const id of this.#usage.scan(now)) {
       const service = this.#book.get(id)
       const due = service?.wishes.workloads.filter((each) =>

@@ -1,0 +1,53 @@
+import type { StoredObject } from '../../kube/object.ts'
+import { windowState } from '../../apis/work-window.ts'
+import { readWishes, wishDefaults, type WishDefaults } from './annotations.ts'
+import { observeReplicas, persistedLastUsed } from './observe.ts'
+
+/** How an on-demand Service stands, told from its objects alone: for tables and for explanations. */
+export interface Standing {
+  readonly state: 'awake' | 'asleep' | 'unknown'
+  readonly replicas: number
+  readonly lastUsedAt: number | undefined
+  /** What happens next if nobody calls, and when; undefined when nothing does. */
+  readonly next: { readonly what: 'sleep' | 'wake'; readonly at: number } | undefined
+  /** One sentence. */
+  readonly why: string
+}
+
+/** How a Service stands at a time. `workload` is what it names, if that exists. The last use may be a little newer than is written. */
+export function standingOf(
+  service: StoredObject,
+  workload: StoredObject | undefined,
+  now: number,
+  defaults: WishDefaults = wishDefaults,
+): Standing {
+  const wishes = readWishes(service, defaults)
+  const [named] = wishes.workloads
+  if (!workload) {
+    const why = named ? `${named.kind} ${named.name} does not exist.` : 'It names no workload that can be used.'
+    return { state: 'unknown', replicas: 0, lastUsedAt: undefined, next: undefined, why }
+  }
+  const { replicas } = observeReplicas(workload)
+  const lastUsedAt = persistedLastUsed(workload)
+  const hours = wishes.awakeHours && windowState(wishes.awakeHours, now)
+  const common = { replicas, lastUsedAt }
+  if (replicas === 0) {
+    const at = hours && !hours.open ? hours.nextOpenAt : undefined
+    return {
+      ...common,
+      state: 'asleep',
+      next: at === undefined ? undefined : { what: 'wake', at },
+      why: 'Nobody used it; the next request wakes it.',
+    }
+  }
+  const awake = { ...common, state: 'awake' } as const
+  if (!wishes.maySleep) return { ...awake, next: undefined, why: 'It is kept awake by annotation.' }
+  if (replicas <= wishes.minReplicas)
+    return { ...awake, next: undefined, why: `It has a minimum of ${wishes.minReplicas}.` }
+  const idleAt = (lastUsedAt ?? now) + wishes.ttlMs
+  const at = Math.max(idleAt, hours?.open ? hours.until : 0, wishes.awakeUntil ?? 0, now)
+  const why = hours?.open
+    ? 'Its awake hours last.'
+    : `It sleeps when nobody has used it for ${Math.round(wishes.ttlMs / 1000)} seconds.`
+  return { ...awake, next: { what: 'sleep', at }, why }
+}

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest'
+import type { StoredObject } from '../../kube/object.ts'
+import { activatorRules } from './access.ts'
+import { proxlessEnvironment } from './environment.ts'
+import { History } from './history.ts'
+import { standingOf } from './standing.ts'
+
+describe('the environment of proxless', () => {
+  it('is read in our words', () => {
+    const read = proxlessEnvironment({
+      NAMESPACE_SCOPED: 'true',
+      PROXLESS_NAMESPACE: 'shop',
+      SERVERLESS_TTL_SECONDS: '30',
+      DEPLOYMENT_READINESS_TIMEOUT_SECONDS: '10',
+      MAX_CONS_PER_HOST: '500',
+      PORT: '80',
+      LOG_LEVEL: 'VERBOSE',
+      KUBE_CONFIG_PATH: '/etc/kube',
+      REDIS_URL: 'redis:6379',
+    })
+    expect(read).toEqual({
+      options: { namespace: 'shop', defaults: { ttlMs: 30_000, readinessTimeoutMs: 10_000 } },
+      limits: { maxConnectionsPerPod: 500 },
+      proxyPort: 80,
+      kubeconfig: '/etc/kube',
+      logLevel: 'debug',
+      unneeded: ['REDIS_URL'],
+    })
+  })
+
+  it.each([
+    [{ NAMESPACE: 'one' }, 'one'],
+    [{ NAMESPACE: '' }, undefined],
+    [{ NAMESPACE_SCOPED: 'false', PROXLESS_NAMESPACE: 'x' }, undefined],
+    [{ NAMESPACE_SCOPED: 'true' }, 'proxless'],
+    [{}, undefined],
+  ])('scopes %o to %s', (env, namespace) => expect(proxlessEnvironment(env).options.namespace).toBe(namespace))
+
+  it.each(['PORT', 'SERVERLESS_TTL_SECONDS', 'MAX_CONS_PER_HOST', 'NAMESPACE_SCOPED'])(
+    'is refused by name when %s is malformed',
+    (name) => expect(() => proxlessEnvironment({ [name]: 'x1' })).toThrow(name),
+  )
+})
+
+describe('access', () => {
+  it('asks for Secrets only where certificates are read, and for no more than it uses', () => {
+    expect(JSON.stringify(activatorRules())).not.toContain('secrets')
+    expect(JSON.stringify(activatorRules({ tls: true }))).toContain('secrets')
+    expect(JSON.stringify(activatorRules({ companions: false }))).not.toContain('delete')
+  })
+})
+
+describe('standing', () => {
+  const now = Date.UTC(2026, 10, 18, 12)
+  const object = (kind: string, annotations: Record<string, string>, spec: unknown = {}): StoredObject => ({
+    apiVersion: 'v1',
+    kind,
+    metadata: {
+      name: 'web',
+      namespace: 'shop',
+      uid: 'u',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      annotations,
+    },
+    spec,
+  })
+  const service = (more: Record<string, string> = {}) => object('Service', { 'proxless/deployment': 'web', ...more })
+  const used = { 'proxless/last-used': '2026-11-18T11:59:00Z' }
+
+  it.each([
+    [
+      'awake, until its time is up',
+      service(),
+      object('Deployment', used, { replicas: 2 }),
+      { state: 'awake', next: { what: 'sleep', at: now + 240_000 } },
+    ],
+    ['asleep', service(), object('Deployment', used, { replicas: 0 }), { state: 'asleep', next: undefined }],
+    [
+      'asleep until its hours begin',
+      service({ 'sojourn.dev/awake-hours': 'Wed 13:00-14:00' }),
+      object('Deployment', used, { replicas: 0 }),
+      { state: 'asleep', next: { what: 'wake', at: now + 3_600_000 } },
+    ],
+    [
+      'awake in its hours',
+      service({ 'sojourn.dev/awake-hours': 'Wed 11:00-13:00' }),
+      object('Deployment', used, { replicas: 1 }),
+      { state: 'awake', next: { what: 'sleep', at: now + 3_600_000 } },
+    ],
+    [
+      'kept awake',
+      service({ 'sojourn.dev/sleep': 'never' }),
+      object('Deployment', used, { replicas: 1 }),
+      { state: 'awake', next: undefined },
+    ],
+    ['without a workload', service(), undefined, { state: 'unknown', next: undefined }],
+  ])('is %s', (_, given, workload, expected) => expect(standingOf(given, workload, now)).toMatchObject(expected))
+})
+
+describe('history', () => {
+  it('keeps a day in steps, and forgets what is older', () => {
+    const history = new History()
+    const day = 86_400_000
+    history.add('r', day, { requests: 1, coldStarts: 1, awakeSeconds: 1 })
+    history.add('r', day + 1000, { requests: 2, coldStarts: 0, awakeSeconds: 1 })
+    history.add('r', day + 300_000, { requests: 5, coldStarts: 0, awakeSeconds: 1 })
+    expect(history.of('r', day + 300_000)).toEqual([
+      { at: day, requests: 3, coldStarts: 1, awakeSeconds: 2 },
+      { at: day + 300_000, requests: 5, coldStarts: 0, awakeSeconds: 1 },
+    ])
+    history.add('r', 2 * day, { requests: 7, coldStarts: 0, awakeSeconds: 1 })
+    expect(history.of('r', 2 * day).map(({ requests }) => requests)).toEqual([5, 7])
+    expect(history.of('other', 0)).toEqual([])
+  })
+})
