@@ -4,23 +4,25 @@ import { startTestServer, type TestServer, type TestServerOptions } from '../src
 import { Client } from '../src/client/client.ts'
 import { Door, type DoorOptions } from '../src/departures/door.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../src/kube/object.ts'
+import { systemClock, type Clock } from '../src/runtime/clock.ts'
 import type { Controller } from '../src/runtime/controller.ts'
 import { EventRecorder } from '../src/runtime/event-recorder.ts'
 import { Informers } from '../src/runtime/informers.ts'
 import { silentLogger } from '../src/runtime/log.ts'
 import { Metrics } from '../src/runtime/metrics.ts'
+import { seededRandom } from '../src/runtime/random.ts'
 import { VirtualClock } from '../src/runtime/virtual-clock.ts'
 
 /** A cluster with our kinds in it and the parts every system needs, on a clock that the test moves. */
-export interface World extends AsyncDisposable {
-  readonly clock: VirtualClock
+export interface World<C extends Clock = VirtualClock> extends AsyncDisposable {
+  readonly clock: C
   readonly server: TestServer
   readonly client: Client
   readonly informers: Informers
   readonly events: EventRecorder
   readonly metrics: Metrics
   readonly door: Door
-  readonly ports: { readonly clock: VirtualClock; readonly log: typeof silentLogger; readonly metrics: Metrics }
+  readonly ports: { readonly clock: C; readonly log: typeof silentLogger; readonly metrics: Metrics }
   /** Runs a controller until the world ends. */
   run(controller: Controller): void
   /** Lets everything come to rest after this much time has passed. */
@@ -42,10 +44,19 @@ export interface WorldOptions {
   readonly server?: Partial<TestServerOptions>
 }
 
-/** Namespace `team` is there for tests to fill. */
+/** A world on a clock that the test moves. Namespace `team` is there for tests to fill. */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const clock = new VirtualClock(options.startAt ?? Date.parse('2026-01-05T08:00:00Z'))
-  const server = await startTestServer({ clock, ...options.server })
+  return build(clock, options, () => clock.settle())
+}
+
+/** A world in real time, for real processes and sockets. */
+export function startRealWorld(options: WorldOptions = {}): Promise<World<Clock>> {
+  return build(systemClock, options, () => systemClock.breathe())
+}
+
+async function build<C extends Clock>(clock: C, options: WorldOptions, settle: () => Promise<void>): Promise<World<C>> {
+  const server = await startTestServer({ clock, random: seededRandom(1), ...options.server })
   const client = new Client(server.transport)
   const metrics = new Metrics()
   const ports = { clock, log: silentLogger, metrics }
@@ -64,9 +75,10 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const door = new Door({ client, informers, clock, events, log: silentLogger, metrics }, options.door)
   const stop = new AbortController()
   const running: Promise<void>[] = []
-  await clock.settle()
+  await settle()
+  await door.ready()
 
-  const world: World = {
+  const world: World<C> = {
     clock,
     server,
     client,
@@ -77,6 +89,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     ports,
     run: (controller) => void running.push(controller.start(stop.signal)),
     pass: async (ms) => {
+      if (!(clock instanceof VirtualClock)) throw new Error('real time passes by itself')
       await clock.run(clock.now() + ms)
     },
     create,
@@ -94,7 +107,7 @@ export async function startWorld(options: WorldOptions = {}): Promise<World> {
     },
     async [Symbol.asyncDispose]() {
       stop.abort()
-      await clock.settle()
+      await settle()
       await Promise.all(running)
       door.close()
       informers.close()

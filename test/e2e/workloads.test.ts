@@ -1,0 +1,187 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startRealWorld, type World } from '../world.ts'
+import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import type { Clock } from '../../src/runtime/clock.ts'
+import { silentLogger } from '../../src/runtime/log.ts'
+import { LocalNode } from '../../src/workloads/node/node-controller.ts'
+import { deployments, endpointSlices, jobs, pods, type Pod } from '../../src/workloads/types.ts'
+import { workloadControllers } from '../../src/workloads/workloads.ts'
+
+let world: World<Clock>
+let node: LocalNode
+let directory: string
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'pods-'))
+  world = await startRealWorld()
+  node = startNode()
+  for (const controller of [...workloadControllers(world), node.controller]) world.run(controller)
+})
+afterEach(async () => {
+  await node.close()
+  await world[Symbol.asyncDispose]()
+  rmSync(directory, { recursive: true })
+})
+
+function startNode(): LocalNode {
+  const { PATH } = process.env
+  return new LocalNode({
+    ...world,
+    ports: { ...world.ports, log: silentLogger },
+    nodeName: 'here',
+    directory,
+    inherited: { PATH },
+  })
+}
+
+/** Looks until it is so; real processes take real time. */
+async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+  for (let tries = 0; tries < 400; tries++) {
+    const found = await look()
+    if (found) return found
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+  throw new Error('it never came to be')
+}
+
+const listen = `require('http').createServer((q, s) => s.end('hello from ' + process.env.NAME)).listen(process.env.PORT, '127.0.0.1')`
+
+function deployment(replicas: number): KubeObject {
+  const container = {
+    name: 'web',
+    image: 'none',
+    command: [process.execPath, '-e', listen],
+    env: [{ name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } }],
+    ports: [{ containerPort: 8080 }],
+    readinessProbe: { httpGet: { port: 8080 }, periodSeconds: 1 },
+  }
+  const labels = { app: 'web' }
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'team' },
+    spec: {
+      replicas,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { containers: [container] } },
+    },
+  }
+}
+
+async function podsOf(): Promise<readonly Pod[]> {
+  return (await world.client.list<Pod>(pods, { namespace: 'team' })).items
+}
+
+const isReady = ({ status }: Pod) =>
+  status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+
+describe('workloads on the embedded server', () => {
+  it('runs a Deployment as processes that a Service leads to', async () => {
+    await world.create(deployment(2))
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web', namespace: 'team' },
+      spec: { selector: { app: 'web' }, ports: [{ port: 80, targetPort: 8080 }] },
+    })
+    const slices = await until(async () => {
+      const { items } = await world.client.list<
+        StoredObject & { endpoints: { conditions: { ready: boolean } }[]; ports: { port: number }[] }
+      >(endpointSlices, { namespace: 'team' })
+      return items.length === 2 && items.every(({ endpoints }) => endpoints[0]?.conditions.ready) && items
+    })
+    const answers = await Promise.all(
+      slices.map(async ({ ports }) => (await fetch(`http://127.0.0.1:${ports[0]?.port}/`)).text()),
+    )
+    const names = (await podsOf()).map(({ metadata }) => `hello from ${metadata.name}`)
+    expect(answers.toSorted()).toEqual(names.toSorted())
+  })
+
+  it('ends its processes when it is scaled to nothing', async () => {
+    await world.create(deployment(1))
+    const [pod] = await until(async () => {
+      const all = await podsOf()
+      return all.length === 1 && all.every(isReady) && all
+    })
+    const pid = Number(pod?.status?.containerStatuses?.[0]?.containerID?.replace('process://', ''))
+    expect(process.kill(pid, 0)).toBe(true)
+    await world.client.patch(
+      deployments,
+      { namespace: 'team', name: 'web' },
+      { type: 'merge', body: { spec: { replicas: 0 } } },
+      { subresource: 'scale' },
+    )
+    await until(async () => (await podsOf()).length === 0)
+    expect(() => process.kill(pid, 0)).toThrow('ESRCH')
+  })
+
+  it('runs a Job to its end and keeps what it said', async () => {
+    await world.create({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: { name: 'j', namespace: 'team' },
+      spec: {
+        template: {
+          spec: {
+            restartPolicy: 'Never',
+            containers: [{ name: 'c', image: 'none', command: ['sh', '-c', 'echo one; echo two >&2; exit 0'] }],
+          },
+        },
+      },
+    })
+    await until(async () => {
+      const job = await world.client.get<
+        StoredObject & { status?: { succeeded?: number; conditions?: { type: string }[] } }
+      >(jobs, { namespace: 'team', name: 'j' })
+      return job.status?.conditions?.some(({ type }) => type === 'Complete')
+    })
+    const [pod] = await podsOf()
+    const said: string[] = []
+    for await (const chunk of node.logs(pod as Pod, 'c', { timestamps: false, follow: false, previous: false }))
+      said.push(chunk)
+    expect(said.join('').split('\n').toSorted()).toEqual(['', 'one', 'two'])
+  })
+
+  it('restarts what crashes, and says so', async () => {
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p', namespace: 'team' },
+      spec: { containers: [{ name: 'c', image: 'x', command: ['sh', '-c', 'exit 3'] }] },
+    })
+    const pod = await until(async () =>
+      (await podsOf()).find(({ status }) => (status?.containerStatuses?.[0]?.restartCount ?? 0) >= 1),
+    )
+    expect(pod.status?.containerStatuses?.[0]?.lastState?.terminated?.exitCode).toBe(3)
+  })
+
+  it('pretends to run what has no command, and says so', async () => {
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p', namespace: 'team' },
+      spec: { containers: [{ name: 'c', image: 'nginx' }] },
+    })
+    const pod = await until(async () => (await podsOf()).find(isReady))
+    expect(pod.metadata.annotations?.['sojourn.dev/simulated']).toBe('true')
+  })
+
+  it('says what is missing when a container cannot start', async () => {
+    const env = [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'absent', key: 'a' } } }]
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'p', namespace: 'team' },
+      spec: { containers: [{ name: 'c', image: 'x', command: ['true'], env }] },
+    })
+    const pod = await until(async () =>
+      (await podsOf()).find(
+        ({ status }) => status?.containerStatuses?.[0]?.state.waiting?.reason === 'CreateContainerConfigError',
+      ),
+    )
+    expect(pod.status?.containerStatuses?.[0]?.state.waiting?.message).toBe('configmap "absent" not found')
+  })
+})
