@@ -29,6 +29,12 @@ export function intFromTimestamp(frame: Frame, moment: CelTimestamp): CelValue {
   return moment.seconds
 }
 
+/** Nanoseconds; they change with every tick, so there is no use in saying when. */
+export function intFromDuration(frame: Frame, span: CelDuration): CelValue {
+  if (frame.trace && span.rate !== 0) frame.trace.isOpaque = true
+  return toInt(span.nanoseconds)
+}
+
 export function uintFromDouble(value: number | CelDouble): CelValue {
   const number = doubleValue(value)
   return number >= 0 && number < twoTo64 ? toUint(BigInt(Math.trunc(number))) : uintOverflow

@@ -1,5 +1,4 @@
 import { celEnv, celUint, isCelError, isCelList, isCelMap, isCelType, isCelUint, parse, plan } from '@bufbuild/cel'
-import type { CelResult } from '@bufbuild/cel'
 import { isMessage } from '@bufbuild/protobuf'
 import type { ReflectMessage } from '@bufbuild/protobuf/reflect'
 import { isReflectMessage } from '@bufbuild/protobuf/reflect'
@@ -55,7 +54,7 @@ function theirs(source: string): string {
   }
 }
 
-function fromTheirs(value: Exclude<CelResult, Error> | unknown): CelValue {
+function fromTheirs(value: unknown): CelValue {
   if (typeof value === 'bigint') return toInt(value)
   if (typeof value === 'number') return toDouble(value)
   if (isCelUint(value)) return new CelUint(value.value)

@@ -56,6 +56,7 @@ const converters: readonly Overload[] = [
   overload('int(double) -> int', (_frame, value: number) => conversions.intFromDouble(value)),
   overload('int(string) -> int', (_frame, text: string) => conversions.intFromText(text)),
   overload('int(timestamp) -> int', conversions.intFromTimestamp),
+  overload('int(duration) -> int', conversions.intFromDuration),
   overload('uint(uint) -> uint', (_frame, value: CelUint) => value),
   overload('uint(int) -> uint', (_frame, value: CelInt) => toUint(BigInt(value))),
   overload('uint(double) -> uint', (_frame, value: number) => conversions.uintFromDouble(value)),

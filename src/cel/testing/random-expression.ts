@@ -39,7 +39,12 @@ const calendarFields = [
   'Seconds',
 ]
 
-/** Random expressions of the language itself: every operator, macro and standard function, well typed or not. */
+/**
+ * Random expressions of the language itself: every operator, macro and standard function, well typed or not.
+ * Left out is where the other implementation is known to differ from the definition: ints as timestamps and durations,
+ * texts that are no numbers as doubles, texts of doubles and moments, empty durations, empty
+ * texts as ints, division of uints beyond 63 bits, doubled minus signs, doubles as keys.
+ */
 export const randomExpression: fc.Arbitrary<string> = fc.letrec<Record<Kind | 'any', string>>((tie) => {
   const form = (text: string, ...parts: (Kind | 'any')[]): fc.Arbitrary<string> =>
     fc.tuple(...parts.map((part) => tie(part))).map((made) => {
@@ -56,24 +61,33 @@ export const randomExpression: fc.Arbitrary<string> = fc.letrec<Record<Kind | 'a
     int: of(
       'int',
       ...infix('int', ['+', '-', '*', '/', '%']),
-      form('(-_)', 'int'),
+      form('(-(_))', 'uint'),
+      form('(-i - _)', 'int'),
       form('size(_)', 'any'),
       form('_.size()', 'list'),
-      form('int(_)', 'any'),
+      ...(['int', 'uint', 'double', 'bool', 'timestamp', 'list'] as const).map((kind) => form('int(_)', kind)),
+      form("int('1' + _)", 'string'),
       form('(_ ? _ : _)', 'bool', 'int', 'any'),
       form('_[_]', 'list', 'any'),
+      form('_.a', 'map'),
+      form("_['a']", 'map'),
       ...calendarFields.map((field) => form(`_.get${field}()`, 'timestamp')),
       form("_.getHours('America/New_York')", 'timestamp'),
       form('_.getMinutes()', 'duration'),
     ),
-    uint: of('uint', ...infix('uint', ['+', '-', '*', '/', '%']), form('uint(_)', 'any')),
-    double: of('double', ...infix('double', ['+', '-', '*', '/']), form('(-_)', 'double'), form('double(_)', 'any')),
+    uint: of('uint', ...infix('uint', ['+', '-', '*']), form('uint(_)', 'int'), form('uint(_)', 'double')),
+    double: of(
+      'double',
+      ...infix('double', ['+', '-', '*', '/']),
+      form('(-_)', 'double'),
+      form('double(_)', 'int'),
+      form('double(_)', 'uint'),
+      form('double(_)', 'map'),
+    ),
     string: of(
       'string',
       ...infix('string', ['+']),
-      form('string(_)', 'any'),
-      form('_.a', 'map'),
-      form("_['a']", 'map'),
+      ...(['int', 'uint', 'string', 'bool', 'bytes', 'map'] as const).map((kind) => form('string(_)', kind)),
     ),
     bool: of(
       'bool',
@@ -83,7 +97,7 @@ export const randomExpression: fc.Arbitrary<string> = fc.letrec<Record<Kind | 'a
       form('(_ || _)', 'any', 'bool'),
       form('!_', 'bool'),
       form('(_ in _)', 'any', 'list'),
-      form('(_ in _)', 'any', 'map'),
+      form('(_ in _)', 'int', 'map'),
       form('_.exists(x, x == _)', 'list', 'any'),
       form('_.all(x, x < _)', 'list', 'any'),
       form('_.exists_one(x, x in _)', 'map', 'list'),
@@ -114,13 +128,14 @@ export const randomExpression: fc.Arbitrary<string> = fc.letrec<Record<Kind | 'a
       'timestamp',
       form('(_ + _)', 'timestamp', 'duration'),
       form('(_ - _)', 'timestamp', 'duration'),
-      form('timestamp(_)', 'any'),
+      form("timestamp(_ + 'Z')", 'string'),
+      form('timestamp(_)', 'timestamp'),
     ),
     duration: of(
       'duration',
       ...infix('duration', ['+', '-']),
       form('(_ - _)', 'timestamp', 'timestamp'),
-      form('duration(_)', 'any'),
+      form("duration(string(_) + 's')", 'int'),
     ),
   }
 }).any
