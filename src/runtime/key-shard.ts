@@ -7,22 +7,29 @@ export function hashOf(text: string): number {
   return (hash ^ (hash >>> 15)) >>> 0
 }
 
+/** An index slot holds an entry and, above it, bits of its hash that the slot's place does not tell. */
+const entryBits = 22
+const entryMask = (1 << entryBits) - 1
 const empty = -1
+
+/** An entry is three words side by side, so that one look into memory finds all of it: hash, start, use. */
+const words = 3
+/** Where an entry's text starts in `texts`; for a free entry, the next free one. */
+const start = 1
+/** How long its text is, in the low half, and how many references it has, in the high one: zero for a free entry. */
+const use = 2
+const lengthMask = 0xffff
+const reference = 0x1_0000
+const mostReferences = 0xffff
+/** Set in the length when the text holds anything beyond Latin-1 and takes two bytes per unit. */
 const wide = 0x8000
 const longest = 0x7fff
-const mostReferences = 0xffff
 
 /** One shard of a key table: an open-addressing index over entries whose texts lie end to end in one buffer. */
 export class KeyShard {
-  /** Entry per slot, or `empty`; a power of two long, at most 5/8 full, probed linearly from the hash. */
+  /** Tagged entry per slot, or `empty`; a power of two long, at most half full, probed linearly from the hash. */
   #index = new Int32Array(16).fill(empty)
-  #hashes = new Uint32Array(8)
-  /** Where an entry's text starts in `texts`; for a free entry, the next free one. */
-  #starts = new Uint32Array(8)
-  /** Units of a text; `wide` is set when it holds anything beyond Latin-1 and takes two bytes each. */
-  #lengths = new Uint16Array(8)
-  /** Zero exactly for free entries. */
-  #references = new Uint16Array(8)
+  #entries = new Uint32Array(8 * words)
   #texts = Buffer.alloc(256)
   #textsEnd = 0
   /** Bytes before `textsEnd` that belong to no entry. */
@@ -38,16 +45,18 @@ export class KeyShard {
   }
 
   get byteLength(): number {
-    const { byteLength: entries } = this.#hashes
-    return this.#index.byteLength + entries * 3 + this.#texts.byteLength
+    return this.#index.byteLength + this.#entries.byteLength + this.#texts.byteLength
   }
 
   find(text: string, hash: number): number {
-    const mask = this.#index.length - 1
+    const index = this.#index
+    const mask = index.length - 1
+    const tag = tagOf(hash)
     for (let slot = hash & mask; ; slot = (slot + 1) & mask) {
-      const entry = this.#index[slot] as number
-      if (entry === empty) return -1
-      if (this.#hashes[entry] === hash && this.#holds(entry, text)) return entry
+      const tagged = index[slot] as number
+      if (tagged === empty) return -1
+      // The tag spares a look at an entry elsewhere in memory nearly every time it would be in vain.
+      if ((tagged & ~entryMask) === tag && this.#holds(tagged & entryMask, text)) return tagged & entryMask
     }
   }
 
@@ -57,29 +66,28 @@ export class KeyShard {
       this.retain(found)
       return found
     }
-    if ((this.#size + 1) * 8 > this.#index.length * 5) this.#growIndex()
+    if ((this.#size + 1) * 2 > this.#index.length) this.#growIndex()
     const entry = this.#claim()
+    this.#entries[entry * words] = hash
     this.#write(entry, text)
-    this.#hashes[entry] = hash
-    this.#references[entry] = 1
     this.#place(entry, hash)
     this.#size++
     return entry
   }
 
   retain(entry: number): void {
-    const references = this.#live(entry)
-    if (references === mostReferences) throw new RangeError('a key has too many users')
-    this.#references[entry] = references + 1
+    const used = this.#live(entry)
+    if (used >>> 16 === mostReferences) throw new RangeError('a key has too many users')
+    this.#entries[entry * words + use] = used + reference
   }
 
   release(entry: number): boolean {
-    const references = this.#live(entry)
-    this.#references[entry] = references - 1
-    if (references > 1) return false
+    const used = this.#live(entry)
+    this.#entries[entry * words + use] = used - reference
+    if (used >>> 16 > 1) return false
     this.#unplace(entry)
-    this.#wasted += this.#bytesOf(entry)
-    this.#starts[entry] = this.#free
+    this.#wasted += bytesOf(used)
+    this.#entries[entry * words + start] = this.#free
     this.#free = entry
     this.#size--
     if (this.#wasted > 4096 && this.#wasted > this.#textsEnd / 2) this.#compact()
@@ -87,36 +95,25 @@ export class KeyShard {
   }
 
   textOf(entry: number): string {
-    this.#live(entry)
-    const start = this.#starts[entry] as number
-    const end = start + this.#bytesOf(entry)
-    return this.#isWide(entry)
-      ? this.#texts.toString('utf16le', start, end)
-      : this.#texts.toString('latin1', start, end)
+    const used = this.#live(entry)
+    const from = this.#entries[entry * words + start] as number
+    return this.#texts.toString(used & wide ? 'utf16le' : 'latin1', from, from + bytesOf(used))
   }
 
   #live(entry: number): number {
-    const references = this.#references[entry]
-    if (!references) throw new Error('a handle was used after its release')
-    return references
-  }
-
-  #isWide(entry: number): boolean {
-    return (this.#lengths[entry] as number) >= wide
-  }
-
-  #bytesOf(entry: number): number {
-    const length = this.#lengths[entry] as number
-    return length >= wide ? (length - wide) * 2 : length
+    const used = this.#entries[entry * words + use] ?? 0
+    if (used < reference) throw new Error('a handle was used after its release')
+    return used
   }
 
   #holds(entry: number, text: string): boolean {
-    const length = this.#lengths[entry] as number
-    if (length >= wide) return length - wide === text.length && this.textOf(entry) === text
+    const length = (this.#entries[entry * words + use] as number) & lengthMask
+    if (length & wide) return (length ^ wide) === text.length && this.textOf(entry) === text
     if (length !== text.length) return false
-    const start = this.#starts[entry] as number
+    const texts = this.#texts
+    const from = this.#entries[entry * words + start] as number
     for (let index = 0; index < length; index++) {
-      if (this.#texts[start + index] !== text.charCodeAt(index)) return false
+      if (texts[from + index] !== text.charCodeAt(index)) return false
     }
     return true
   }
@@ -124,60 +121,82 @@ export class KeyShard {
   #claim(): number {
     if (this.#free !== empty) {
       const entry = this.#free
-      this.#free = (this.#starts[entry] as number) | 0
+      this.#free = (this.#entries[entry * words + start] as number) | 0
       return entry
     }
-    if (this.#end === this.#hashes.length) this.#growEntries()
+    if (this.#end * words === this.#entries.length) this.#growEntries()
+    if (this.#end === entryMask) throw new RangeError('there are too many keys')
     return this.#end++
   }
 
+  /** Appends a text and gives the entry its first reference. */
   #write(entry: number, text: string): void {
-    if (text.length > longest) throw new RangeError(`a key of ${text.length} characters is too long`)
-    const narrow = isLatin1(text)
-    const bytes = narrow ? text.length : text.length * 2
-    if (this.#textsEnd + bytes > this.#texts.length) this.#moveTexts(Math.ceil((this.#textsEnd + bytes) * 1.25))
-    if (narrow) this.#texts.write(text, this.#textsEnd, 'latin1')
-    else this.#texts.write(text, this.#textsEnd, 'utf16le')
-    this.#starts[entry] = this.#textsEnd
-    this.#lengths[entry] = narrow ? text.length : text.length | wide
-    this.#textsEnd += bytes
+    const { length } = text
+    if (length > longest) throw new RangeError(`a key of ${length} characters is too long`)
+    if (this.#textsEnd + length * 2 > this.#texts.length)
+      this.#moveTexts(Math.ceil((this.#textsEnd + length * 2) * 1.25))
+    const texts = this.#texts
+    const from = this.#textsEnd
+    this.#entries[entry * words + start] = from
+    this.#entries[entry * words + use] = reference | length
+    this.#textsEnd = from + length
+    for (let index = 0; index < length; index++) {
+      const unit = text.charCodeAt(index)
+      if (unit > 0xff) return this.#writeWide(entry, text)
+      texts[from + index] = unit
+    }
+  }
+
+  #writeWide(entry: number, text: string): void {
+    const from = this.#entries[entry * words + start] as number
+    this.#texts.write(text, from, 'utf16le')
+    this.#entries[entry * words + use] = reference | wide | text.length
+    this.#textsEnd = from + text.length * 2
   }
 
   #place(entry: number, hash: number): void {
     const mask = this.#index.length - 1
     let slot = hash & mask
     while (this.#index[slot] !== empty) slot = (slot + 1) & mask
-    this.#index[slot] = entry
+    this.#index[slot] = tagOf(hash) | entry
   }
 
   /** Takes an entry out and moves later ones of its run forward, so that no look-up meets a gap. */
   #unplace(entry: number): void {
-    const mask = this.#index.length - 1
-    let gap = (this.#hashes[entry] as number) & mask
-    while (this.#index[gap] !== entry) gap = (gap + 1) & mask
+    const index = this.#index
+    const mask = index.length - 1
+    const hash = this.#hashAt(entry)
+    const tagged = tagOf(hash) | entry
+    let gap = hash & mask
+    while (index[gap] !== tagged) gap = (gap + 1) & mask
     for (let slot = (gap + 1) & mask; ; slot = (slot + 1) & mask) {
-      const other = this.#index[slot] as number
+      const other = index[slot] as number
       if (other === empty) break
-      const home = (this.#hashes[other] as number) & mask
+      const home = this.#hashAt(other & entryMask) & mask
       if (((slot - home) & mask) < ((slot - gap) & mask)) continue
-      this.#index[gap] = other
+      index[gap] = other
       gap = slot
     }
-    this.#index[gap] = empty
+    index[gap] = empty
+  }
+
+  #hashAt(entry: number): number {
+    return this.#entries[entry * words] as number
   }
 
   #growIndex(): void {
     const former = this.#index
     this.#index = new Int32Array(former.length * 2).fill(empty)
-    for (const entry of former) if (entry !== empty) this.#place(entry, this.#hashes[entry] as number)
+    for (let slot = 0; slot < former.length; slot++) {
+      const tagged = former[slot] as number
+      if (tagged !== empty) this.#place(tagged & entryMask, this.#hashAt(tagged & entryMask))
+    }
   }
 
   #growEntries(): void {
-    const length = Math.ceil(this.#hashes.length * 1.25) + 8
-    this.#hashes = grown(this.#hashes, new Uint32Array(length))
-    this.#starts = grown(this.#starts, new Uint32Array(length))
-    this.#lengths = grown(this.#lengths, new Uint16Array(length))
-    this.#references = grown(this.#references, new Uint16Array(length))
+    const former = this.#entries
+    this.#entries = new Uint32Array((Math.ceil(this.#end * 1.25) + 8) * words)
+    this.#entries.set(former)
   }
 
   #moveTexts(capacity: number): void {
@@ -191,23 +210,24 @@ export class KeyShard {
     this.#texts = Buffer.allocUnsafeSlow(Math.max(256, Math.ceil((this.#textsEnd - this.#wasted) * 1.25)))
     let end = 0
     for (let entry = 0; entry < this.#end; entry++) {
-      if (this.#references[entry] === 0) continue
-      const start = this.#starts[entry] as number
-      former.copy(this.#texts, end, start, start + this.#bytesOf(entry))
-      this.#starts[entry] = end
-      end += this.#bytesOf(entry)
+      const used = this.#entries[entry * words + use] as number
+      if (used < reference) continue
+      const from = this.#entries[entry * words + start] as number
+      former.copy(this.#texts, end, from, from + bytesOf(used))
+      this.#entries[entry * words + start] = end
+      end += bytesOf(used)
     }
     this.#textsEnd = end
     this.#wasted = 0
   }
 }
 
-function isLatin1(text: string): boolean {
-  for (let index = 0; index < text.length; index++) if (text.charCodeAt(index) > 0xff) return false
-  return true
+function bytesOf(used: number): number {
+  const length = used & lengthMask
+  return length & wide ? (length ^ wide) * 2 : length
 }
 
-function grown<A extends Uint32Array | Uint16Array>(former: A, next: A): A {
-  next.set(former)
-  return next
+/** Bits from the middle of a hash: the highest chose the shard, the lowest the slot. */
+function tagOf(hash: number): number {
+  return (hash << 8) & ~entryMask
 }

@@ -19,14 +19,29 @@ const pageBits = 16
 const pageLength = 1 << pageBits
 const pageMask = pageLength - 1
 
-/** The entries of 65,536 handles. Pages are added and never copied, so that growing is not felt. */
+/**
+ * The entries of 65,536 handles. Pages are added and never copied, so that growing is not felt. An entry's time and
+ * neighbours lie side by side, so that one look into memory finds them all.
+ */
 class Page {
-  readonly dueAt = new Float64Array(pageLength)
-  readonly next = new Int32Array(pageLength)
-  /** The one before in its list; `~list` for the first of a list; `unscheduled` for a handle that has no entry. */
-  readonly previous = new Int32Array(pageLength).fill(unscheduled)
+  /** Due times at two words per entry; the words in between are the links'. */
+  readonly dueAt: Float64Array
+  /** At four words per entry: `next` and `previous` are the last two. */
+  readonly links: Int32Array
   readonly kind = new Uint8Array(pageLength)
+
+  constructor() {
+    const buffer = new ArrayBuffer(pageLength * 16)
+    this.dueAt = new Float64Array(buffer)
+    this.links = new Int32Array(buffer)
+    for (let offset = 0; offset < pageLength; offset++) this.links[offset * 4 + previous] = unscheduled
+  }
 }
+
+/** The one after in its list, or `none`. */
+const next = 2
+/** The one before in its list; `~list` for the first of a list; `unscheduled` for a handle that has no entry. */
+const previous = 3
 
 /**
  * Handles in time: a hierarchical timing wheel off the heap. Never early, whatever the clock does: the wheel only finds
@@ -57,7 +72,7 @@ export class Schedule {
 
   /** Bytes held outside the heap. */
   get byteLength(): number {
-    return this.#pages.length * pageLength * (8 + 4 + 4 + 1)
+    return this.#pages.length * pageLength * (16 + 1)
   }
 
   /** Due at this time; replaces a former time. `kind` (0 to 255) comes back with it. */
@@ -65,9 +80,9 @@ export class Schedule {
     if (Number.isNaN(dueAt)) throw new RangeError('an entry is due at no time')
     const page = this.#pageFor(handle)
     const offset = handle & pageMask
-    if (page.previous[offset] === unscheduled) this.#size++
+    if (page.links[offset * 4 + previous] === unscheduled) this.#size++
     else this.#unlink(page, offset)
-    page.dueAt[offset] = dueAt
+    page.dueAt[offset * 2] = dueAt
     page.kind[offset] = kind
     this.#link(handle, this.#slotFor(dueAt))
   }
@@ -81,9 +96,9 @@ export class Schedule {
   delete(handle: number): boolean {
     const page = this.#pages[handle >>> pageBits]
     const offset = handle & pageMask
-    if (!page || page.previous[offset] === unscheduled) return false
+    if (!page || page.links[offset * 4 + previous] === unscheduled) return false
     this.#unlink(page, offset)
-    page.previous[offset] = unscheduled
+    page.links[offset * 4 + previous] = unscheduled
     this.#size--
     return true
   }
@@ -91,7 +106,7 @@ export class Schedule {
   dueAt(handle: number): number | undefined {
     const page = this.#pages[handle >>> pageBits]
     const offset = handle & pageMask
-    return page && page.previous[offset] !== unscheduled ? page.dueAt[offset] : undefined
+    return page && page.links[offset * 4 + previous] !== unscheduled ? page.dueAt[offset * 2] : undefined
   }
 
   /** When to call `drain` next: at most one tick after the first entry is due. Undefined when empty. */
@@ -134,13 +149,13 @@ export class Schedule {
     const handle = this.#heads[loose] as number
     const page = this.#pageOf(handle)
     const offset = handle & pageMask
-    const dueAt = page.dueAt[offset] as number
+    const dueAt = page.dueAt[offset * 2] as number
     this.#unlink(page, offset)
     if (dueAt > now) {
       this.#link(handle, this.#slotFor(dueAt))
       return false
     }
-    page.previous[offset] = unscheduled
+    page.links[offset * 4 + previous] = unscheduled
     this.#size--
     due(handle, dueAt, page.kind[offset] as number)
     return true
@@ -202,8 +217,8 @@ export class Schedule {
     for (let handle = this.#heads[slot] as number; handle !== none; looked++) {
       if (looked === 256) return this.#baseAt + (this.#startOf(slot) + 1) * tickMs
       const page = this.#pageOf(handle)
-      firstAt = Math.min(firstAt, page.dueAt[handle & pageMask] as number)
-      handle = page.next[handle & pageMask] as number
+      firstAt = Math.min(firstAt, page.dueAt[(handle & pageMask) * 2] as number)
+      handle = page.links[(handle & pageMask) * 4 + next] as number
     }
     return firstAt
   }
@@ -211,7 +226,7 @@ export class Schedule {
   /** Makes a slot's list the loose one, which is empty. */
   #loosen(slot: number): void {
     const head = this.#heads[slot] as number
-    this.#pageOf(head).previous[head & pageMask] = ~loose
+    this.#pageOf(head).links[(head & pageMask) * 4 + previous] = ~loose
     this.#heads[loose] = head
     this.#heads[slot] = none
     this.#vacate(slot)
@@ -221,23 +236,23 @@ export class Schedule {
     const page = this.#pageOf(handle)
     const offset = handle & pageMask
     const head = this.#heads[list] as number
-    page.next[offset] = head
-    page.previous[offset] = ~list
+    page.links[offset * 4 + next] = head
+    page.links[offset * 4 + previous] = ~list
     if (head === none) this.#occupied[list >>> 5] = (this.#occupied[list >>> 5] as number) | (1 << (list & 31))
-    else this.#pageOf(head).previous[head & pageMask] = handle
+    else this.#pageOf(head).links[(head & pageMask) * 4 + previous] = handle
     this.#heads[list] = handle
   }
 
   #unlink(page: Page, offset: number): void {
-    const previous = page.previous[offset] as number
-    const next = page.next[offset] as number
-    if (next !== none) this.#pageOf(next).previous[next & pageMask] = previous
-    if (previous >= 0) {
-      this.#pageOf(previous).next[previous & pageMask] = next
+    const before = page.links[offset * 4 + previous] as number
+    const after = page.links[offset * 4 + next] as number
+    if (after !== none) this.#pageOf(after).links[(after & pageMask) * 4 + previous] = before
+    if (before >= 0) {
+      this.#pageOf(before).links[(before & pageMask) * 4 + next] = after
       return
     }
-    this.#heads[~previous] = next
-    if (next === none && ~previous !== loose) this.#vacate(~previous)
+    this.#heads[~before] = after
+    if (after === none && ~before !== loose) this.#vacate(~before)
   }
 
   #vacate(slot: number): void {
