@@ -14,13 +14,16 @@ export interface Answer {
  */
 export class Connection implements Disposable {
   readonly #socket: TLSSocket
-  readonly #head: string
-  #received = Buffer.alloc(0)
+  readonly #headers: string
+  /** What has come of the answer so far. */
+  #parts: Buffer[] = []
+  #size = 0
+  #head: Head | undefined
   #answered: { resolve(answer: Answer): void; reject(error: Error): void } | undefined
 
   constructor(socket: TLSSocket, { url, token }: Target) {
     this.#socket = socket
-    this.#head = `Host: ${new URL(url).host}\r\nAuthorization: Bearer ${token}\r\nAccept: application/json\r\nUser-Agent: bench/1\r\n`
+    this.#headers = `Host: ${new URL(url).host}\r\nAuthorization: Bearer ${token}\r\nAccept: application/json\r\nUser-Agent: bench/1\r\n`
     socket.on('data', (data: Buffer) => this.#take(data))
     socket.on('error', (error) => this.#answered?.reject(error))
     socket.on('close', () => this.#answered?.reject(new Error('the server closed the connection')))
@@ -39,7 +42,7 @@ export class Connection implements Disposable {
       body === undefined ? '' : `Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n`
     return new Promise((resolve, reject) => {
       this.#answered = { resolve, reject }
-      this.#socket.write(`${method} ${path} HTTP/1.1\r\n${this.#head}${content}\r\n${body ?? ''}`)
+      this.#socket.write(`${method} ${path} HTTP/1.1\r\n${this.#headers}${content}\r\n${body ?? ''}`)
     })
   }
 
@@ -47,7 +50,7 @@ export class Connection implements Disposable {
   watch(path: string, listener: (data: Buffer) => void): void {
     this.#socket.removeAllListeners('data')
     this.#socket.on('data', listener)
-    this.#socket.write(`GET ${path} HTTP/1.1\r\n${this.#head}\r\n`)
+    this.#socket.write(`GET ${path} HTTP/1.1\r\n${this.#headers}\r\n`)
   }
 
   [Symbol.dispose](): void {
@@ -56,26 +59,43 @@ export class Connection implements Disposable {
   }
 
   #take(data: Buffer): void {
-    this.#received = this.#received.length === 0 ? data : Buffer.concat([this.#received, data])
-    const headEnd = this.#received.indexOf('\r\n\r\n')
-    if (headEnd < 0) return
-    const head = this.#received.toString('latin1', 0, headEnd)
-    const length = /content-length: (\d+)/i.exec(head)?.[1]
-    const body = length === undefined ? this.#chunked(headEnd + 4) : this.#sized(headEnd + 4, Number(length))
-    if (body === undefined) return
-    this.#received = Buffer.alloc(0)
+    this.#parts.push(data)
+    this.#size += data.length
+    this.#head ??= headOf(this.#parts)
+    if (!this.#head || !this.#isComplete(this.#head, data)) return
+    const body = Buffer.concat(this.#parts).toString('latin1', this.#head.length)
     const answered = this.#answered
+    const { status } = this.#head
+    this.#parts = []
+    this.#size = 0
+    this.#head = undefined
     this.#answered = undefined
-    answered?.resolve({ status: Number(head.slice(9, 12)), body })
-  }
-
-  #sized(start: number, length: number): string | undefined {
-    return this.#received.length < start + length ? undefined : this.#received.toString('utf8', start)
+    answered?.resolve({ status, body })
   }
 
   /** Chunks are not taken apart: whoever looks for words finds them anyway. */
-  #chunked(start: number): string | undefined {
-    const isComplete = this.#received.subarray(-7).toString('latin1').endsWith('\r\n0\r\n\r\n')
-    return isComplete ? this.#received.toString('latin1', start) : undefined
+  #isComplete({ length, bodyLength }: Head, last: Buffer): boolean {
+    if (bodyLength !== undefined) return this.#size >= length + bodyLength
+    return last.subarray(-7).toString('latin1').endsWith('0\r\n\r\n')
+  }
+}
+
+interface Head {
+  readonly status: number
+  readonly length: number
+  /** Undefined for a chunked body. */
+  readonly bodyLength: number | undefined
+}
+
+function headOf(parts: readonly Buffer[]): Head | undefined {
+  const received = parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts)
+  const end = received.indexOf('\r\n\r\n')
+  if (end < 0) return undefined
+  const text = received.toString('latin1', 0, end)
+  const bodyLength = /content-length: (\d+)/i.exec(text)?.[1]
+  return {
+    status: Number(text.slice(9, 12)),
+    length: end + 4,
+    bodyLength: bodyLength === undefined ? undefined : Number(bodyLength),
   }
 }
