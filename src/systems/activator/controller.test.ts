@@ -1,10 +1,11 @@
+import tls from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
-import { eventually, rawClient, roundTrip } from './proxy/testing.ts'
-import { autoscalers, deployments, endpointSlices, services } from './resource-types.ts'
+import { certificateFor, eventually, rawClient, roundTrip } from './proxy/testing.ts'
+import { autoscalers, deployments, endpointSlices, secrets, services } from './resource-types.ts'
 
 const namespace = 'default'
 let server: TestServer
@@ -302,6 +303,42 @@ describe('the activator', () => {
     await using elsewhere = await startReplica(server.transport, { clock, namespace: 'kube-system' })
     await eventually(() => elsewhere.activator.ready)
     expect(await ask(elsewhere.port, 'web.test')).toContain('404')
+  })
+
+  it('terminates TLS with the certificate a Service names, and follows its Secret', async () => {
+    await using it = await startReplica(server.transport, { clock, tls: true })
+    const port = await it.activator.plane.listen({ host: '127.0.0.1', port: 0, tls: true })
+    await cluster.addApp('web', { 'sojourn.dev/tls-secret': 'web-tls' }, 1)
+    await until(known('web.test', it.port))
+    const dataOf = (host: string) => {
+      const { cert, key } = certificateFor(host)
+      return { 'tls.crt': Buffer.from(cert).toString('base64'), 'tls.key': Buffer.from(key).toString('base64') }
+    }
+    const served = () =>
+      new Promise<unknown>((resolve) => {
+        const socket = tls.connect(
+          { host: '127.0.0.1', port, servername: 'web.test', rejectUnauthorized: false },
+          () => {
+            resolve(socket.getPeerCertificate().subject.CN)
+            socket.destroy()
+          },
+        )
+        socket.on('error', () => resolve(undefined))
+      })
+    await cluster.client.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'web-tls', namespace },
+      type: 'kubernetes.io/tls',
+      data: dataOf('web.test'),
+    })
+    await until(async () => (await served()) === 'web.test')
+    await cluster.client.patch(
+      secrets,
+      { namespace, name: 'web-tls' },
+      { type: 'merge', body: { data: dataOf('renewed.test') } },
+    )
+    await until(async () => (await served()) === 'renewed.test')
   })
 
   it('counts what it did', async () => {

@@ -1,14 +1,10 @@
-import { execFileSync } from 'node:child_process'
 import http from 'node:http'
 import http2, { type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2'
-import { mkdtempSync, readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import tls from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { inFlightOf } from './counters.ts'
-import { eventually, startEcho, startProxy } from './testing.ts'
+import { certificateFor, eventually, rawClient, roundTrip, startEcho, startProxy } from './testing.ts'
 
 interface Answer {
   readonly headers: IncomingHttpHeaders
@@ -53,33 +49,6 @@ async function startHttp2Pod() {
       for (const session of sessions) session.destroy()
       server.close()
     },
-  }
-}
-
-function certificateFor(...hosts: string[]) {
-  const folder = mkdtempSync(join(tmpdir(), 'certificate-'))
-  const names = hosts.map((host) => `DNS:${host}`).join(',')
-  execFileSync(
-    'openssl',
-    [
-      'req',
-      '-x509',
-      '-newkey',
-      'ec',
-      '-pkeyopt',
-      'ec_paramgen_curve:P-256',
-      '-nodes',
-      '-days',
-      '30',
-      '-subj',
-      `/CN=${hosts[0]}`,
-    ].concat(['-addext', `subjectAltName=${names}`, '-keyout', join(folder, 'key'), '-out', join(folder, 'cert')]),
-    { stdio: 'ignore' },
-  )
-  return {
-    name: hosts[0]!,
-    cert: readFileSync(join(folder, 'cert'), 'utf8'),
-    key: readFileSync(join(folder, 'key'), 'utf8'),
   }
 }
 
@@ -213,7 +182,6 @@ describe('the PROXY protocol', () => {
     ['text', 'PROXY TCP4 192.0.2.9 127.0.0.1 5000 80\r\n'],
     ['binary', header],
   ])('in its %s form tells who the client is', async (_, preamble) => {
-    const { rawClient } = await import('./testing.ts')
     await using pod = await startEcho()
     await using it = await startProxy({}, {}, { proxyProtocol: true })
     it.warm(pod.address)
@@ -224,7 +192,6 @@ describe('the PROXY protocol', () => {
   })
 
   it('is demanded when it is on and refused when it is off', async () => {
-    const { roundTrip } = await import('./testing.ts')
     await using on = await startProxy({}, {}, { proxyProtocol: true })
     expect(await roundTrip(on.port, 'GET / HTTP/1.1\r\nHost: app.test\r\n\r\n')).toBe('')
     await using off = await startProxy()

@@ -1,4 +1,8 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import net, { type AddressInfo, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { systemClock } from '../../../runtime/clock.ts'
 import type { ProxyLimits } from './ports.ts'
 import { Proxy, type ListenOptions } from './proxy.ts'
@@ -146,4 +150,38 @@ export async function roundTrip(port: number, request: string): Promise<string> 
 /** Resolves when the condition holds, looking again after everything else had its turn. */
 export async function eventually(condition: () => boolean): Promise<void> {
   while (!condition()) await new Promise<void>((resolve) => systemClock.after(2, resolve))
+}
+
+/** A self-signed certificate for these hosts, with its key. */
+export function certificateFor(...hosts: string[]): {
+  readonly name: string
+  readonly cert: string
+  readonly key: string
+} {
+  const folder = mkdtempSync(join(tmpdir(), 'certificate-'))
+  const names = hosts.map((host) => `DNS:${host}`).join(',')
+  execFileSync(
+    'openssl',
+    [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:P-256',
+      '-nodes',
+      '-days',
+      '30',
+      '-subj',
+      `/CN=${hosts[0]}`,
+    ].concat(['-addext', `subjectAltName=${names}`, '-keyout', join(folder, 'key'), '-out', join(folder, 'cert')]),
+    { stdio: 'ignore' },
+  )
+  const made = {
+    name: hosts[0]!,
+    cert: readFileSync(join(folder, 'cert'), 'utf8'),
+    key: readFileSync(join(folder, 'key'), 'utf8'),
+  }
+  rmSync(folder, { recursive: true })
+  return made
 }
