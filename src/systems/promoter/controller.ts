@@ -98,7 +98,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
     concurrency: options.concurrency ?? 8,
     ...(options.mine ? { mine: options.mine } : {}),
     reconcile: async (key, signal) => {
-      if (!pipelines.synced) return settled
+      if (!pipelines.synced || !(freeze.synced || freeze.trouble)) return settled
       const written = (pipeline: Pipeline) => controller.expect(key, pipeline.metadata.resourceVersion)
       const reconcilePorts = { client, clock, log, events, metrics, observer, secrets, runner, isFrozen, written }
       return reconcilePipeline(keyToString(key), pipelines.get(key.namespace, key.name), reconcilePorts, signal)
@@ -109,7 +109,8 @@ export function createPromoter(options: PromoterOptions): Promoter {
     for (const pipeline of pipelines.list()) controller.enqueue(keyOf(pipeline))
   }
   freeze.subscribe(lookAtAll)
-  pipelines.whenSynced().then(lookAtAll, () => {})
+  freeze.onTrouble(lookAtAll)
+  for (const informer of [pipelines, freeze]) informer.whenSynced().then(lookAtAll, () => {})
   const routes = promoterRoutes({
     client,
     clock,

@@ -1,0 +1,386 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
+import { pipeline as pipelineKind, type Pipeline, type PipelineSpec } from '../../src/apis/pipeline.ts'
+import { TransportError } from '../../src/client/transport-error.ts'
+import { environments, pipelineOf } from '../../src/systems/promoter/testing.ts'
+import { ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
+import {
+  condition,
+  conditionOf,
+  configMaps,
+  events,
+  helmRelease,
+  kustomization,
+  TestCluster,
+  TestPromoter,
+} from './cluster.ts'
+import { manifest } from './stage.ts'
+
+let forge: ForgeServer
+let home: TestCluster
+let leaf: TestCluster
+let test: TestPromoter
+let count = 0
+
+beforeAll(async () => void (forge = await ForgeServer.start()))
+beforeEach(async () => {
+  home = await TestCluster.start()
+  leaf = await TestCluster.start()
+  test = new TestPromoter(home, { leaf })
+})
+afterEach(async () => {
+  await test.stop()
+  await Promise.all([home.close(), leaf.close()])
+})
+afterAll(() => forge.close())
+
+const notification = { promotion: { strategy: { notification: {} } } }
+const target = (pipeline: Pipeline, environment: string, index = 0) =>
+  pipeline.status?.environments?.[environment]?.targets?.[index]
+const phase = (pipeline: Pipeline, environment: string) =>
+  pipeline.status?.environments?.[environment]?.promotion?.phase
+
+function specOf(over: Partial<PipelineSpec> = {}): PipelineSpec {
+  return pipelineOf({ ...notification, environments: environments('dev', 'prod'), ...over }).spec
+}
+
+const remote = [
+  { name: 'dev', targets: [{ namespace: 'apps', clusterRef: { kind: 'GitopsCluster' as const, name: 'leaf' } }] },
+]
+
+async function addLeaf(kubeconfig = 'leaf', ready = true): Promise<void> {
+  await home.secret('team', 'leaf-kubeconfig', { kubeconfig })
+  const object = {
+    apiVersion: gitopsCluster.apiVersion,
+    kind: 'GitopsCluster',
+    metadata: { namespace: 'team', name: 'leaf' },
+    spec: { secretRef: { name: 'leaf-kubeconfig' } },
+  }
+  const created = await home.client.create(gitopsCluster.type, object)
+  await home.client.update(
+    gitopsCluster.type,
+    { ...created, status: { conditions: [condition('Ready', ready)] } },
+    { subresource: 'status' },
+  )
+}
+
+/** A pipeline by pull request on a repository of its own. */
+async function withRepository(over: Partial<PipelineSpec> = {}, names = ['dev', 'prod']) {
+  const name = `repo-${++count}`
+  const repository = await forge.createRepository(name)
+  await repository.commit(
+    'main',
+    Object.fromEntries(names.slice(1).map((each) => [`${each}/app.yaml`, manifest(each, '1.0.0')])),
+  )
+  await home.secret('team', 'git', {
+    username: forgeUser,
+    password: forgePassword,
+    token: forgeToken,
+    caFile: forge.ca,
+  })
+  const strategy = {
+    'pull-request': {
+      type: 'gitea' as const,
+      url: forge.url('gitea', name),
+      baseBranch: 'main',
+      secretRef: { name: 'git' },
+    },
+  }
+  const pulls = () => forge.pulls.all.filter((pull) => pull.repository === name)
+  return { repository, pulls, spec: specOf({ environments: environments(...names), promotion: { strategy }, ...over }) }
+}
+
+describe('targets', () => {
+  it('in an unknown cluster are not readable, then unready, then read once the cluster is there', async () => {
+    await test.pipeline('app', specOf({ environments: remote }))
+    const missing = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'ClusterNotFound')
+    expect(conditionOf(missing, 'Ready')).toMatchObject({ status: 'False', reason: 'TargetNotReadable' })
+    expect(conditionOf(missing, 'Ready')?.message).toContain('team/leaf')
+    await leaf.release('apps', '1.0.0')
+    await addLeaf('leaf', false)
+    const unready = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'ClusterNotReady')
+    expect(conditionOf(unready, 'Ready')).toMatchObject({ status: 'False', reason: 'TargetNotReadable' })
+    const cluster = await home.client.get(gitopsCluster.type, { namespace: 'team', name: 'leaf' })
+    await home.client.update(
+      gitopsCluster.type,
+      { ...cluster, status: { conditions: [condition('Ready', true)] } },
+      { subresource: 'status' },
+    )
+    const ready = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'Found')
+    expect(target(ready, 'dev')).toMatchObject({
+      ready: true,
+      revision: '1.0.0',
+      cluster: 'team/leaf',
+      clusterAppRef: { clusterRef: { name: 'leaf' } },
+    })
+    expect(conditionOf(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'ReconciliationSucceeded' })
+    const reasons = async () =>
+      (await home.client.list(events, { namespace: 'team' })).items.map((event) => event['reason'])
+    await expect.poll(reasons).toEqual(expect.arrayContaining(['GetClusterError', 'Updated']))
+  })
+
+  it.each([
+    ['HelmRelease', helmRelease, { history: [{ version: 1, status: 'deployed', chartVersion: '2.0.0' }] }],
+    ['Kustomization', kustomization, { lastAppliedRevision: '2.0.0' }],
+  ])('of kind %s are missing, then there, then ready, each seen by watch', async (kind, type, applied) => {
+    await home.namespace('dev')
+    const appRef = { apiVersion: `${type.group}/${type.version}`, kind, name: 'app' }
+    await test.pipeline('app', specOf({ appRef, environments: environments('dev') }))
+    const missing = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'NotFound')
+    expect(conditionOf(missing, 'Ready')).toMatchObject({ status: 'False', reason: 'TargetNotReadable' })
+    expect(target(missing, 'dev')?.error).toContain('not found')
+    await home.app(type, { namespace: 'dev', name: 'app' })
+    const there = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'RevisionUnknown')
+    expect(conditionOf(there, 'Ready')).toMatchObject({ status: 'True' })
+    expect(target(there, 'dev')).not.toHaveProperty('error')
+    await home.app(type, { namespace: 'dev', name: 'app' }, { conditions: [condition('Ready', true)], ...applied })
+    const ready = await test.until('app', (pipeline) => target(pipeline, 'dev')?.ready)
+    expect(target(ready, 'dev')).toMatchObject({ revision: '2.0.0', reason: 'Found' })
+  })
+
+  it('tell a missing namespace, kind and permission apart, and a kind that comes later is picked up', async () => {
+    await test.pipeline('app', specOf({ environments: environments('nowhere') }))
+    await test.until('app', (pipeline) => target(pipeline, 'nowhere')?.reason === 'NamespaceNotFound')
+    const widget = { ...helmRelease, group: 'acme.test', version: 'v1', kind: 'Widget', plural: 'widgets' }
+    await home.namespace('dev')
+    const spec = specOf({
+      appRef: { apiVersion: 'acme.test/v1', kind: 'Widget', name: 'app' },
+      environments: environments('dev'),
+    })
+    await test.pipeline('widget', { ...spec, adapter: { healthy: 'self.status.fine', revision: 'self.status.build' } })
+    await test.until('widget', (pipeline) => target(pipeline, 'dev')?.reason === 'KindNotFound')
+    await home.install(widget)
+    await home.app(widget, { namespace: 'dev', name: 'app' }, { fine: true, build: 'b7' })
+    const found = await test.until('widget', (pipeline) => target(pipeline, 'dev')?.reason === 'Found')
+    expect(target(found, 'dev')).toMatchObject({ ready: true, revision: 'b7' })
+  }, 40_000)
+
+  it('whose expression fails say so and count as unreadable', async () => {
+    await home.release('dev', '1.0.0')
+    await test.pipeline(
+      'app',
+      specOf({ environments: environments('dev'), adapter: { healthy: 'self.status.nothing == 1' } }),
+    )
+    const invalid = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'Invalid')
+    expect(target(invalid, 'dev')?.message).toContain('adapter.healthy')
+  })
+
+  it('of an unreachable cluster block only their own pipeline, and heal by themselves', async () => {
+    leaf.down = new TransportError('connect ETIMEDOUT')
+    await addLeaf()
+    await leaf.server.transport({ method: 'GET', path: '/version' })
+    await test.pipeline('far', specOf({ environments: [...remote, ...environments('prod')] }))
+    await home.release('dev', '1.1.0')
+    await home.release('prod', '1.0.0')
+    await test.pipeline('near', specOf())
+    await test.until('near', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
+    const blocked = await test.until('far', (pipeline) => target(pipeline, 'dev')?.reason === 'ClusterUnreachable')
+    expect(blocked.status?.run).toBeUndefined()
+    leaf.down = undefined
+    await leaf.release('apps', '2.0.0')
+    await test.until('far', (pipeline) => target(pipeline, 'dev')?.revision === '2.0.0')
+    await leaf.release('apps', '2.1.0')
+    await test.until('far', (pipeline) => target(pipeline, 'dev')?.revision === '2.1.0')
+  })
+
+  it('are read with rotated credentials at once', async () => {
+    await addLeaf()
+    await leaf.release('apps', '1.0.0')
+    await test.pipeline('app', specOf({ environments: remote }))
+    await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'Found')
+    const other = await TestCluster.start()
+    try {
+      await other.release('apps', '3.0.0')
+      await test.stop()
+      test = new TestPromoter(home, { leaf, other })
+      await test.until('app', (pipeline) => target(pipeline, 'dev')?.revision === '1.0.0')
+      await home.secret('team', 'leaf-kubeconfig', { kubeconfig: 'other' })
+      await test.until('app', (pipeline) => target(pipeline, 'dev')?.revision === '3.0.0')
+      await other.release('apps', '3.1.0')
+      await test.until('app', (pipeline) => target(pipeline, 'dev')?.revision === '3.1.0')
+    } finally {
+      await test.stop()
+      await other.close()
+      test = new TestPromoter(home, { leaf })
+    }
+  })
+
+  it('are followed while a pipeline uses them, and no longer', async () => {
+    await home.release('dev', '1.0.0')
+    const spec = specOf({ environments: environments('dev') })
+    await test.pipeline('one', spec)
+    await test.pipeline('two', spec)
+    await test.pipeline('odd', { ...spec, appRef: { apiVersion: 'acme.test/v1', kind: 'Unknown', name: 'x' } })
+    await test.until('two', (pipeline) => target(pipeline, 'dev')?.ready)
+    await test.until('odd', (pipeline) => target(pipeline, 'dev')?.reason === 'KindNotFound')
+    await test.until('one', (pipeline) => target(pipeline, 'dev')?.ready)
+    expect(test.promoter.observer.size).toBe(2)
+    for (const [name, left] of [
+      ['one', 2],
+      ['odd', 1],
+      ['two', 0],
+    ] as const) {
+      await home.client.deleteObject(pipelineKind.type, { namespace: 'team', name })
+      await expect.poll(() => test.promoter.observer.size).toBe(left)
+    }
+  })
+})
+
+describe('promotions', () => {
+  it('go through dev, staging and prod, and again with the next revision', async () => {
+    const { spec, repository, pulls } = await withRepository({}, ['dev', 'staging', 'prod'])
+    const strategy = spec.promotion!.strategy['pull-request']!
+    for (const name of ['dev', 'staging', 'prod']) await home.release(name, '1.0.0')
+    await test.pipeline('app', {
+      ...spec,
+      promotion: { strategy: { 'pull-request': { ...strategy, autoMerge: true } } },
+    })
+    await test.until('app', ({ status }) => status?.run?.phase === 'Complete')
+    for (const version of ['1.1.0', '1.2.0']) {
+      await home.release('dev', version)
+      for (const name of ['staging', 'prod']) {
+        await test.until(
+          'app',
+          (pipeline) => phase(pipeline, name) === 'RollingOut' && pipeline.status?.run?.revision === version,
+        )
+        expect(await repository.file('main', `${name}/app.yaml`)).toBe(manifest(name, version))
+        await home.release(name, version)
+      }
+      await test.until('app', ({ status }) => status?.run?.phase === 'Complete' && status.run.revision === version)
+    }
+    expect(pulls().map(({ state }) => state)).toEqual(['merged', 'merged', 'merged', 'merged'])
+    const done = await test.get('app')
+    expect(done.status?.environments?.['prod']?.promotion).toMatchObject({ phase: 'Succeeded', revision: '1.2.0' })
+    expect(done.status?.latestRevision).toBe('1.2.0')
+  })
+
+  it('by notification emit one Event with the exact words', async () => {
+    await home.release('dev', '1.1.0')
+    await home.release('prod', '1.0.0')
+    await test.pipeline('app', specOf())
+    await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
+    const { items } = await home.client.list(events, { namespace: 'team' })
+    const promote = items.filter((event) => event['reason'] === 'Promote')
+    expect(promote).toMatchObject([
+      {
+        message: 'Promote pipeline team/app to prod with version 1.1.0',
+        metadata: { annotations: { environment: 'prod', version: '1.1.0' } },
+      },
+    ])
+  })
+
+  it('by commit write to the base branch once', async () => {
+    const { spec, repository } = await withRepository()
+    const { url, baseBranch, secretRef } = spec.promotion!.strategy['pull-request']!
+    await home.release('dev', '1.1.0')
+    await home.release('prod', '1.0.0')
+    await test.pipeline('app', { ...spec, promotion: { strategy: { commit: { url, baseBranch, secretRef } } } })
+    await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
+    expect(await repository.file('main', 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
+    expect(await repository.git('rev-list', '--count', 'main')).toBe('2')
+  })
+
+  it('take their pull request back when the pipeline is deleted', async () => {
+    const { spec, repository, pulls } = await withRepository()
+    await home.release('dev', '1.1.0')
+    await home.release('prod', '1.0.0')
+    await test.pipeline('app', spec)
+    const open = await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'Proposed')
+    expect(open.metadata.finalizers).toEqual(['sojourn.dev/promotions'])
+    await home.client.deleteObject(pipelineKind.type, { namespace: 'team', name: 'app' })
+    await expect
+      .poll(() => home.client.list(pipelineKind.type, { namespace: 'team' }).then(({ items }) => items.length), {
+        timeout: 10_000,
+      })
+      .toBe(0)
+    expect(pulls()).toMatchObject([{ state: 'closed' }])
+    expect(await repository.branches()).toEqual(['main'])
+  })
+
+  it('are held by the freeze and go on with the thaw', async () => {
+    await home.namespace('sojourn-system')
+    await home.client.create(configMaps, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { namespace: 'sojourn-system', name: 'freeze' },
+      data: { promotions: 'frozen' },
+    })
+    await home.release('dev', '1.0.0')
+    await home.release('prod', '1.0.0')
+    await test.pipeline('app', specOf())
+    await test.until('app', (pipeline) => conditionOf(pipeline, 'Suspended')?.reason === 'Frozen')
+    await home.release('dev', '1.1.0')
+    await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'Gated')
+    await home.client.deleteObject(configMaps, { namespace: 'sojourn-system', name: 'freeze' })
+    await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
+  })
+
+  it('that failed for their credentials go on with the next version of the Secret', async () => {
+    const { spec, pulls } = await withRepository()
+    await home.secret('team', 'git', { username: forgeUser, password: 'wrong', token: forgeToken, caFile: forge.ca })
+    await home.release('dev', '1.1.0')
+    await home.release('prod', '1.0.0')
+    await test.pipeline('app', spec)
+    const failed = await test.until(
+      'app',
+      (pipeline) => conditionOf(pipeline, 'Stalled')?.reason === 'CredentialsRefused',
+    )
+    expect(JSON.stringify(failed)).not.toContain('"wrong"')
+    await home.secret('team', 'git', {
+      username: forgeUser,
+      password: forgePassword,
+      token: forgeToken,
+      caFile: forge.ca,
+    })
+    await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'Proposed')
+    expect(pulls()).toHaveLength(1)
+  })
+})
+
+describe('the schema', () => {
+  it.each([
+    ['no environments', { environments: [] }, 'spec.environments'],
+    ['an environment twice', { environments: environments('dev', 'dev') }, 'spec.environments[1]'],
+    ['no targets', { environments: [{ name: 'dev', targets: [] }] }, 'spec.environments[0].targets'],
+    ['a name that is no label', { environments: environments('Dev_1') }, 'spec.environments[0].name'],
+    [
+      'two strategies',
+      { promotion: { strategy: { notification: {}, webhook: { url: 'https://a.test/' } } } },
+      'spec.promotion.strategy',
+    ],
+    ['no strategy', { promotion: { strategy: {} } }, 'spec.promotion.strategy'],
+    [
+      'a plain URL',
+      { promotion: { strategy: { webhook: { url: 'http://a.test/' } } } },
+      'spec.promotion.strategy.webhook.url',
+    ],
+    [
+      'an unknown forge',
+      {
+        promotion: {
+          strategy: {
+            'pull-request': {
+              type: 'sourceforge' as never,
+              url: 'https://a.test/b/c',
+              baseBranch: 'main',
+              secretRef: { name: 'x' },
+            },
+          },
+        },
+      },
+      'spec.promotion.strategy.pull-request.type',
+    ],
+  ])('refuses %s, naming the field', async (_, over, field) => {
+    await expect(test.pipeline('bad', specOf(over))).rejects.toThrow(field)
+  })
+
+  it.each(['github', 'gitlab', 'gitea', 'forgejo', 'bitbucket-server', 'bitbucket-cloud', 'azure-devops'] as const)(
+    'takes a pull request on %s',
+    async (type) => {
+      const strategy = {
+        'pull-request': { type, url: 'https://a.test/b/c', baseBranch: 'main', secretRef: { name: 'x' } },
+      }
+      await expect(test.pipeline(`p-${type}`, specOf({ promotion: { strategy } }))).resolves.toBeTruthy()
+    },
+  )
+})
