@@ -1,0 +1,56 @@
+/** A body without what no two servers have in common: times, uids, versions, and texts that name Go's insides. */
+export function normalised(value: unknown): unknown {
+  return visit(value, '')
+}
+
+const runtimeFields: Readonly<Record<string, string>> = {
+  uid: 'UID',
+  resourceVersion: 'VERSION',
+  creationTimestamp: 'TIME',
+  deletionTimestamp: 'TIME',
+  lastTransitionTime: 'TIME',
+  lastUpdateTime: 'TIME',
+  time: 'TIME',
+  token: 'TOKEN',
+  expirationTimestamp: 'TIME',
+  clusterIP: 'IP',
+  continue: 'CONTINUE',
+  nodePort: 'PORT',
+}
+
+function visit(value: unknown, key: string): unknown {
+  if (typeof value === 'string') return runtimeFields[key] && value !== '' ? runtimeFields[key] : words(value)
+  if (typeof value === 'number') return runtimeFields[key] ?? value
+  if (Array.isArray(value)) return key === 'clusterIPs' ? ['IP'] : value.map((item) => visit(item, ''))
+  if (typeof value !== 'object' || value === null) return value
+  const result: Record<string, unknown> = {}
+  for (const [name, part] of Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1))) {
+    // Go writes some empty structures and nulls that carry no information.
+    if (part === null || isEmptyObject(part)) continue
+    result[name] = visit(part, name)
+  }
+  return result
+}
+
+function isEmptyObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0
+}
+
+function words(text: string): string {
+  return (
+    text
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, 'UID')
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, 'TIME')
+      .replaceAll(/(resource ?[vV]ersion:? )\d+( \(\d+\))?/g, '$1N')
+      .replaceAll(/, current: \d+/g, ', current: N')
+      .replaceAll(/-[bcdfghjklmnpqrstvwxz2456789]{5}\b/g, '-RAND')
+      .replaceAll(/ in scheme "[^"]*"/g, '')
+      // Two YAML libraries, two ways to say the same.
+      .replaceAll(/yaml: .*$/g, 'yaml: FAULT')
+      // We answer in fewer formats.
+      .replaceAll(
+        /(accepted media types include|only the following media types are accepted|Available representations): .*$/gs,
+        '$1: TYPES',
+      )
+  )
+}

@@ -1,0 +1,18 @@
+import type { Scenario } from '../target.ts'
+import { access } from './access.ts'
+import { builtins, customResources, definitionFaults } from './kinds.ts'
+import { lifecycle, lists, patches } from './objects.ts'
+import { bodies, routing } from './routing.ts'
+
+/** Every question the two servers are asked. */
+export const scenarios: readonly Scenario[] = [
+  routing,
+  bodies,
+  lifecycle,
+  lists,
+  patches,
+  builtins,
+  definitionFaults,
+  customResources,
+  access,
+]
