@@ -80,6 +80,8 @@ export interface FakeCluster extends AsyncDisposable {
   readonly history: Map<string, number[]>
   /** Pods started and stopped so far. */
   readonly starts: number
+  /** For each pod, how long it listened before its first request came, in milliseconds. */
+  readonly delays: readonly number[]
   addApp(name: string, annotations?: Record<string, string>, replicas?: number): Promise<void>
   addDeployment(name: string, replicas: number): Promise<void>
   deployment(name: string): Promise<StoredObject>
@@ -103,6 +105,7 @@ export async function startFakeCluster(transport: Transport, options: FakeCluste
   /** The Service a Deployment serves, where it is not of its name. */
   const serviceOf = new Map<string, string>()
   const control = new AbortController()
+  const delays: number[] = []
   let starts = 0
   const { ready = () => true, answer = (_: unknown, response: http.ServerResponse) => void response.end('hello') } =
     options
@@ -136,6 +139,8 @@ export async function startFakeCluster(transport: Transport, options: FakeCluste
     const server = http.createServer({ keepAliveTimeout: 60_000 }, answer)
     pods.set(name, server)
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const listeningAt = systemClock.monotonic()
+    server.once('request', () => delays.push(systemClock.monotonic() - listeningAt))
     await setEndpoints(name, (server.address() as AddressInfo).port)
   }
   const stop = async (name: string) => {
@@ -155,6 +160,7 @@ export async function startFakeCluster(transport: Transport, options: FakeCluste
   const cluster: FakeCluster = {
     client,
     history,
+    delays,
     get starts() {
       return starts
     },
