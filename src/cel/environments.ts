@@ -1,4 +1,4 @@
-import { createEnvironment } from './environment.ts'
+import { createEnvironment, withVariables } from './environment.ts'
 import type { Environment } from './environment.ts'
 import { cleanerLibrary } from './libraries/cleaner.ts'
 import { kubernetesListsLibrary, listsLibrary, setsLibrary } from './libraries/collections.ts'
@@ -37,14 +37,16 @@ const kubernetesLibraries = [
   semverLibrary,
   formatLibrary,
 ]
-const cleanerLibraries = [...kubernetesLibraries, cleanerLibrary]
+// Made once: environments for other variables share everything else.
+const kubernetes = createEnvironment({ libraries: kubernetesLibraries })
+const cleaner = createEnvironment({ libraries: [...kubernetesLibraries, cleanerLibrary] })
 
 /** What expressions in Kubernetes' own API may use, as of version 1.34. */
 export function kubernetesEnvironment(variables: Readonly<Record<string, Type>>): Environment {
-  return createEnvironment({ libraries: kubernetesLibraries, variables })
+  return withVariables(kubernetes, variables)
 }
 
 /** Kubernetes' environment with what cleaner-controller adds: `sort_by`, `reverse_list`, `pair`, `sort`. */
 export function cleanerEnvironment(variables: Readonly<Record<string, Type>>): Environment {
-  return createEnvironment({ libraries: cleanerLibraries, variables })
+  return withVariables(cleaner, variables)
 }

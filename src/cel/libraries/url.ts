@@ -37,7 +37,7 @@ class Url extends CelOpaque {
 const whole = /^(?:([A-Za-z][A-Za-z0-9+.-]*):(?:\/\/([^/?]*))?)?([^?]*)(?:\?(.*))?$/s
 // What Go lets stand in a host without escaping; only non-ASCII bytes may be escaped there.
 const hostname =
-  /^(?:\[[0-9A-Fa-f:.]+(?:%25[\w.~-]+)?\]|(?:[\w\-.~!$&'()*+,;=:<>"]|%[89A-Fa-f][0-9A-Fa-f]|[\u0080-\uffff])*?)(?::\d*)?$/
+  /^(?:\[[0-9A-Fa-f:.]+(?:%25[\w.~-]+)?\]|(?:[\w\-.~!$&'()*+,;=<>"]|%[89A-Fa-f][0-9A-Fa-f]|[\u0080-\uffff])*?)(?::\d*)?$/
 const badEscape = /%(?![0-9A-Fa-f]{2})/
 // oxlint-disable-next-line no-control-regex
 const control = /[\x00-\x1f\x7f]/
