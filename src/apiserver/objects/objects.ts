@@ -32,6 +32,7 @@ import type {
 import { parseResourceVersion } from './resource-version.ts'
 import { scaleOf } from './scale.ts'
 import { serviceAccountDefault } from './service-account-default.ts'
+import { ServiceAddresses } from './service-addresses.ts'
 import { updateObject } from './update-object.ts'
 import { WatchHub } from './watch-hub.ts'
 import { unstored, type WritePorts } from './write-object.ts'
@@ -58,11 +59,12 @@ export class Objects implements Disposable {
   readonly #stop: readonly (() => void)[]
 
   constructor({ store, kinds, clock, random, uid, admission = [], cascades = () => false }: ObjectsOptions) {
-    const hooks = [namespaceLifecycle, serviceAccountDefault, ...admission]
+    const addresses = new ServiceAddresses(store)
+    const hooks = [namespaceLifecycle, serviceAccountDefault, addresses, ...admission]
     this.#ports = { store, kinds, clock, random, uid, hooks, cascades }
     this.#hub = new WatchHub({ store, clock, random })
     const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
-    this.#stop = [unsubscribe, () => this.#hub.close()]
+    this.#stop = [unsubscribe, () => addresses.close(), () => this.#hub.close()]
   }
 
   /** How many watches are open. */
