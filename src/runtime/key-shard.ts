@@ -134,7 +134,7 @@ export class KeyShard {
     const { length } = text
     if (length > longest) throw new RangeError(`a key of ${length} characters is too long`)
     if (this.#textsEnd + length * 2 > this.#texts.length)
-      this.#moveTexts(Math.ceil((this.#textsEnd + length * 2) * 1.25))
+      this.#moveTexts(Math.ceil((this.#textsEnd + length * 2) * 1.35))
     const texts = this.#texts
     const from = this.#textsEnd
     this.#entries[entry * words + start] = from
@@ -195,7 +195,7 @@ export class KeyShard {
 
   #growEntries(): void {
     const former = this.#entries
-    this.#entries = new Uint32Array((Math.ceil(this.#end * 1.25) + 8) * words)
+    this.#entries = new Uint32Array((Math.ceil(this.#end * 1.35) + 8) * words)
     this.#entries.set(former)
   }
 
