@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
+import { notFound } from '../../kube/status-error.ts'
 import type { AdmissionHook, Review } from '../objects/admission.ts'
 import { forbiddenResource } from './access.ts'
 import { authorize, rulesOf, type RoleSource } from './rbac.ts'
@@ -48,12 +49,8 @@ function checkBinding(roles: RoleSource, review: Review, object: KubeObject): vo
   const target = { plural: isLocal ? 'roles' : 'clusterroles', name: roleRef.name, namespace: review.namespace }
   if (may(roles, review, 'bind', target)) return
   const rules = roles.rules(isLocal ? review.namespace : '', roleRef.name)
-  if (!rules) {
-    throw forbiddenResource(
-      { group, resource: review.type.plural, name: review.name },
-      `${target.plural}.${group} ${JSON.stringify(roleRef.name)} not found`,
-    )
-  }
+  // The other server words it like this: the role's name on the binding's resource.
+  if (!rules) throw notFound({ group, plural: review.type.plural }, roleRef.name)
   requireHeld(roles, review, rules)
 }
 

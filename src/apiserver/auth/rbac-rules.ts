@@ -37,7 +37,7 @@ export function describeRule(rule: PolicyRule): string {
       ['Verbs', rule.verbs],
     ] as const
   ).flatMap(([name, values]) =>
-    values?.length ? [`${name}:[${values.map((value) => JSON.stringify(value)).join(', ')}]`] : [],
+    values?.length ? [`${name}:[${values.map((value) => JSON.stringify(value)).join(' ')}]`] : [],
   )
   return `{${fields.join(', ')}}`
 }

@@ -119,6 +119,6 @@ describe('uncovered', () => {
   ])('finds %s', (_, held, wanted, count) => expect(uncovered(held, wanted)).toHaveLength(count))
 
   it('describes a rule as the API does', () => {
-    expect(describeRule(readPods)).toBe('{APIGroups:[""], Resources:["pods"], Verbs:["get", "list"]}')
+    expect(describeRule(readPods)).toBe('{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}')
   })
 })

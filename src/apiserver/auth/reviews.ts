@@ -96,7 +96,8 @@ function attributeFaults({ resourceAttributes, nonResourceAttributes }: ReviewSp
   const fault = 'exactly one of nonResourceAttributes or resourceAttributes must be specified'
   if (resourceAttributes && nonResourceAttributes) {
     const both = 'cannot be specified in combination with resourceAttributes'
-    return [invalidValue('spec.nonResourceAttributes', nonResourceAttributes, both)]
+    const { path = '', verb = '' } = nonResourceAttributes
+    return [invalidValue('spec.nonResourceAttributes', { Path: path, Verb: verb }, both)]
   }
   return resourceAttributes || nonResourceAttributes ? [] : [invalidValue('spec.resourceAttributes', null, fault)]
 }

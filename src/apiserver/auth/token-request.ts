@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { notFound, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
+import { invalid, invalidValue } from '../schema/field-error.ts'
 import type { UidLookup } from './authenticator.ts'
 import { defaultAudience, type BoundObject, type ServiceAccountTokens } from './service-account-tokens.ts'
 
@@ -28,7 +29,7 @@ export function issueToken(
   const uid = uidOf('serviceaccounts', namespace, name)
   if (uid === undefined) throw notFound({ group: '', plural: 'serviceaccounts' }, name)
   const spec = (request.spec ?? {}) as TokenRequestSpec
-  const seconds = lifetime(spec.expirationSeconds ?? defaultSeconds, name)
+  const seconds = lifetime(spec.expirationSeconds ?? defaultSeconds)
   const audiences = spec.audiences?.length ? spec.audiences : [defaultAudience]
   const bound = boundObject(spec.boundObjectRef, namespace, uidOf)
   const issuedAt = Math.floor(now() / 1000)
@@ -48,26 +49,14 @@ export function issueToken(
   }
 }
 
-function lifetime(seconds: number, name: string): number {
+function lifetime(seconds: number): number {
   if (seconds >= shortestSeconds && seconds <= longestSeconds) return seconds
   const fault =
     seconds < shortestSeconds
       ? 'may not specify a duration less than 10 minutes'
       : 'may not specify a duration larger than 2^32 seconds'
-  const message = `Invalid value: ${seconds}: ${fault}`
-  const field = 'spec.expirationSeconds'
-  throw new StatusError(
-    'Invalid',
-    `TokenRequest.authentication.k8s.io ${JSON.stringify(name)} is invalid: ${field}: ${message}`,
-    {
-      details: {
-        name,
-        group: 'authentication.k8s.io',
-        kind: 'TokenRequest',
-        causes: [{ reason: 'FieldValueInvalid', message, field }],
-      },
-    },
-  )
+  const kind = { group: 'authentication.k8s.io', kind: 'TokenRequest' }
+  throw invalid(kind, '', [invalidValue('spec.expirationSeconds', seconds, fault)])
 }
 
 function boundObject(

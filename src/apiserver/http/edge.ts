@@ -1,4 +1,4 @@
-import { StatusError } from '../../kube/status-error.ts'
+import { notFound, StatusError } from '../../kube/status-error.ts'
 import { parseDuration } from '../../kube/time.ts'
 import { forbidden, type Access } from '../auth/access.ts'
 import type { Verdict } from '../auth/rbac.ts'
@@ -86,10 +86,9 @@ export class Edge {
     return serveResource(this.#ports, call)
   }
 
-  /** Groups that are not served at all are nobody's paths. */
-  #unknownResource({ group, version }: ResourceRequest): Answer {
-    const isKnown = this.#ports.kinds.all().some((kind) => kind.group === group && kind.version === version)
-    if (group === '' || isKnown) throw noSuchResource()
+  /** Built-in groups answer for all that is below them; elsewhere it is nobody's path. */
+  #unknownResource({ group }: ResourceRequest): Answer {
+    if (this.#ports.kinds.all().some((kind) => kind.group === group && !kind.custom)) throw noSuchResource()
     return pageNotFound()
   }
 }
@@ -142,12 +141,12 @@ function pageNotFound(): Answer {
   return text('404 page not found\n', 404)
 }
 
-function requireVerb(type: ServedKind, { verb, subresource }: ResourceRequest): void {
+function requireVerb(type: ServedKind, { verb, subresource, name }: ResourceRequest): void {
   if (!subresource) {
     if (!type.verbs.includes(verb)) throw methodNotAllowed()
     return
   }
   const found = type.subresources.find(({ name }) => name === subresource)
-  if (!found) throw noSuchResource()
+  if (!found) throw type.custom ? notFound(type, name) : noSuchResource()
   if (!found.verbs.includes(verb)) throw methodNotAllowed()
 }

@@ -35,12 +35,15 @@ export function decodePatchBody({ body }: EdgeRequest, types: readonly BodyType[
     return body.decode({ types })
   } catch (error) {
     if (!(error instanceof UnreadableBody)) throw error
-    const message =
-      error.type === 'application/apply-patch+yaml'
-        ? `error decoding YAML: error converting YAML to JSON: ${error.message}`
-        : `error decoding patch: ${error.message}`
+    const message = `${patchFaults[error.type] ?? ''}${error.message}`
     throw new StatusError('BadRequest', message, { cause: error })
   }
+}
+
+const patchFaults: Readonly<Partial<Record<BodyType, string>>> = {
+  'application/apply-patch+yaml': 'error decoding YAML: error converting YAML to JSON: ',
+  'application/json-patch+json': 'error decoding patch: ',
+  'application/merge-patch+json': 'error decoding patch: ',
 }
 
 function faultOf({ type, message }: UnreadableBody): string {

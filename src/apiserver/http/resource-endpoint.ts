@@ -68,11 +68,9 @@ function written({ document, created, warnings }: WriteResult, as: Presentation)
 }
 
 function deleted({ code, document, status, warnings }: DeleteResult, as: Presentation): Answer {
-  return {
-    status: code,
-    warnings,
-    content: document ? { is: 'object', document, as } : { is: 'json', value: status },
-  }
+  if (document) return { status: code, warnings, content: { is: 'object', document, as } }
+  // Unlike a failure's, the Status of a success has no code.
+  return { status: code, warnings, content: { is: 'json', value: status && { ...status, code: undefined } } }
 }
 
 function location({ request, info, type }: ResourceCall) {
