@@ -3,7 +3,7 @@ import type { Field, StructType, TypeExpression } from './type-table.ts'
 /** Adds what Go writes even when unset: nested structs, and fields without omitempty. Changes `object`. */
 export function completeStruct(object: Record<string, unknown>, struct: StructType): Record<string, unknown> {
   for (const field of alwaysWritten(struct)) {
-    if (object[field.name] === undefined) object[field.name] = zeroValue(field.type)
+    if (object[field.name] === undefined) object[field.name] = field.isPointer ? null : zeroValue(field.type)
   }
   return object
 }
@@ -23,7 +23,7 @@ function alwaysWritten(struct: StructType): readonly Field[] {
   const known = written.get(struct)
   if (known) return known
   const fields = [...struct.fields.values()].filter(
-    (field) => !field.isPointer && !field.omitZero && (isStructLike(field) || !field.omitEmpty),
+    (field) => !field.omitZero && (!field.omitEmpty || (!field.isPointer && isStructLike(field))),
   )
   written.set(struct, fields)
   return fields

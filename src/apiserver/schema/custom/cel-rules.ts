@@ -1,5 +1,6 @@
 import { CelError } from '../../../cel/errors.ts'
 import { Budget } from '../../../cel/frame.ts'
+import type { Program } from '../../../cel/program.ts'
 import { CelOptional, type CelValue } from '../../../cel/values.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { duplicate, forbidden, invalidValue, omitted, required, type FieldError } from '../field-error.ts'
@@ -20,11 +21,12 @@ export function compileRules(schema: StructuralSchema, path = 'spec.validation.o
   const errors: FieldError[] = []
   const root = compileNode(schema, '', errors, { isRoot: true, schemaPath: path })
   if (!root) return { errors }
-  return { rules: (object, old) => new Check(new Budget(objectBudget)).object(root, object, old), errors }
+  return { rules: (object, old) => new Check().object(root, object, old), errors }
 }
 
-/** Cost one object's rules may have together. */
-const objectBudget = 10_000_000
+/** Cost one rule may have, and all rules of an object together: about a tenth of a second at the very most. */
+const ruleBudget = 1_000_000
+const objectBudget = 3_000_000
 
 /** A place of the schema with rules at it or below it. */
 interface RuleNode {
@@ -91,13 +93,9 @@ function compiledRule(rule: ValidationRule, self: SelfType, at: RulePlace): Comp
 
 /** One object being checked within one budget. */
 class Check {
-  readonly #budget: Budget
   readonly #errors: FieldError[] = []
+  #remaining = objectBudget
   #isSpent = false
-
-  constructor(budget: Budget) {
-    this.#budget = budget
-  }
 
   object(root: RuleNode, object: unknown, old: unknown): readonly FieldError[] {
     this.#visit(root, object, old, '')
@@ -137,7 +135,7 @@ class Check {
     const { rule, program, usesOldSelf } = compiled
     if (usesOldSelf && old === undefined && !rule.optionalOldSelf) return
     const bindings = bind(compiled, node, value, old)
-    const result = program.evaluate(bindings, { budget: this.#budget })
+    const result = this.#evaluate(program, bindings)
     if (result === true) return
     // What was stored with this fault may stay as it is.
     if (!usesOldSelf && old !== undefined && deepEqual(value, old)) return
@@ -149,10 +147,22 @@ class Check {
     )
   }
 
+  #evaluate(program: Program, bindings: Record<string, CelValue>): CelValue {
+    const granted = Math.min(ruleBudget, this.#remaining)
+    const budget = new Budget(granted)
+    const result = program.evaluate(bindings, { budget })
+    this.#remaining -= granted - Math.max(0, budget.remaining)
+    return result
+  }
+
   #failure({ kind, message }: CelError, rule: ValidationRule, { schema }: RuleNode, field: string): FieldError {
     const type = schema.type ?? ''
     if (kind === 'budget') {
       this.#isSpent = true
+      if (this.#remaining > 0) {
+        const detail = `'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: ${rule.message?.trim() || rule.rule.trim()}`
+        return invalidValue(field, type, detail)
+      }
       return invalidValue(
         field,
         type,
@@ -173,7 +183,7 @@ class Check {
     bindings: Record<string, CelValue>,
     field: string,
   ): FieldError {
-    const text = message?.evaluate(bindings, { budget: this.#budget })
+    const text = message && this.#evaluate(message, bindings)
     const isUsable = typeof text === 'string' && text.trim() !== '' && !text.trim().includes('\n')
     const detail = isUsable ? text.trim() : rule.message?.trim() || `failed rule: ${rule.rule.trim()}`
     const shown = typeof value === 'object' ? omitted : value

@@ -1,4 +1,4 @@
-import { fill, optional, part, type Defaulter, type Json } from './fill.ts'
+import { fill, items, optional, part, type Defaulter, type Json } from './fill.ts'
 
 /** Deployments, sets, jobs. */
 export const workloadDefaults: Readonly<Record<string, Defaulter>> = {
@@ -46,8 +46,10 @@ function fillStatefulSet(set: Json): void {
     part(strategy, 'rollingUpdate')
   }
   const rolling = strategy.type === 'RollingUpdate' ? optional(strategy, 'rollingUpdate') : undefined
-  if (rolling) fill(rolling, { partition: 0, maxUnavailable: 1 })
+  if (rolling) fill(rolling, { partition: 0 })
   fill(part(spec, 'persistentVolumeClaimRetentionPolicy'), { whenDeleted: 'Retain', whenScaled: 'Retain' })
+  for (const claim of items(spec, 'volumeClaimTemplates'))
+    fill(claim, { apiVersion: 'v1', kind: 'PersistentVolumeClaim' })
 }
 
 function fillJob(job: Json): void {

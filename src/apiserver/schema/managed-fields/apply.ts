@@ -1,9 +1,11 @@
 import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
+import { DecodeError } from '../decode-scalar.ts'
 import { decodeStruct } from '../decode-struct.ts'
 import type { ObjectSchema } from '../object-schema.ts'
 import { isRecord } from '../set-own.ts'
+import { structType } from '../type-table.ts'
 import { typedFaults } from './check-typed.ts'
 import { conflictError } from './conflict-error.ts'
 import { fieldSetOf, removeFields } from './extract.ts'
@@ -34,7 +36,7 @@ export function apply(request: Apply): KubeObject {
   try {
     return renewLastApplied(applyChecked(request), request)
   } catch (error) {
-    if (!(error instanceof ItemError)) throw error
+    if (!(error instanceof ItemError) && !(error instanceof DecodeError)) throw error
     throw new StatusError('BadRequest', `failed to merge config: ${error.message}`, { cause: error })
   }
 }
@@ -69,9 +71,11 @@ function applyChecked(request: Apply): KubeObject {
   return withManagers(isNoop ? live : normalised(pruned, schema), managers)
 }
 
-/** What Go would keep of the merged object: nulls and empty lists of built-in kinds go. */
+/** What Go would keep of the merged object: nulls and empty lists go, in a custom resource those of its metadata only. */
 function normalised(object: KubeObject, { struct }: ObjectSchema): KubeObject {
-  return struct ? (decodeStruct(object, struct, []) as unknown as KubeObject) : object
+  if (struct) return decodeStruct(object, struct, []) as unknown as KubeObject
+  const meta = structType('meta/v1.ObjectMeta')
+  return meta ? { ...object, metadata: decodeStruct(object.metadata ?? {}, meta, []) } : object
 }
 
 /** Gives the writer's entry its time, without the fields nobody owns; an entry that owns nothing goes. */
