@@ -97,6 +97,8 @@ function byAge(a: Claim, b: Claim): number {
   return a.uid < b.uid ? -1 : a.uid > b.uid ? 1 : 0
 }
 
+const companionSuffix = '-proxless'
+
 /** The names by which callers inside the cluster reach a Service; the bare one only where it cannot be another's. */
 export function innerHosts(namespace: string, name: string, namespaced: boolean): string[] {
   const names = [name, companionName(name)]
@@ -111,5 +113,10 @@ export function innerHosts(namespace: string, name: string, namespaced: boolean)
 
 /** The Service that leads callers inside the cluster through the proxy. */
 export function companionName(name: string): string {
-  return `${name}-proxless`
+  return `${name}${companionSuffix}`
+}
+
+/** The Service that one of this name would accompany. */
+export function companionBase(name: string): string | undefined {
+  return name.endsWith(companionSuffix) ? name.slice(0, -companionSuffix.length) : undefined
 }

@@ -150,6 +150,26 @@ describe('the activator', () => {
     expect((await cluster.service('own-proxless')).spec).toMatchObject({ ports: [{ port: 1 }] })
   })
 
+  it('makes a companion again that someone deleted, and takes away one whose Service went while nobody looked', async () => {
+    await using it = await startReplica(server.transport, { clock, companionPort: 7080 })
+    await cluster.addApp('web')
+    const exists = (name: string) =>
+      cluster.service(name).then(
+        () => true,
+        () => false,
+      )
+    await until(() => exists('web-proxless'))
+    const { uid } = (await cluster.service('web-proxless')).metadata
+    await cluster.client.deleteObject(services, { namespace, name: 'web-proxless' })
+    await until(
+      async () => (await exists('web-proxless')) && (await cluster.service('web-proxless')).metadata.uid !== uid,
+    )
+    await it.stop()
+    await cluster.client.deleteObject(services, { namespace, name: 'web' })
+    await using _next = await startReplica(server.transport, { clock, companionPort: 7080 })
+    await until(async () => !(await exists('web-proxless')))
+  })
+
   it('gives a domain to the older Service, says so to the other, and hands it over', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('first', { 'proxless/domains': 'shared.test' })

@@ -11,6 +11,7 @@ import type { Metrics } from '../../runtime/metrics.ts'
 import { Actions } from './act.ts'
 import { ActivatorMetrics } from './activator-metrics.ts'
 import { wishDefaults, type WishDefaults } from './annotations.ts'
+import { companionBase } from './claims.ts'
 import type { Decision } from './decide.ts'
 import type { EndpointSlice } from './endpoints.ts'
 import { autoscalerTarget, persistedLastUsed, sliceService, type Caches } from './observe.ts'
@@ -82,6 +83,8 @@ export class Activator implements PeerService {
   readonly #metrics: ActivatorMetrics
   readonly #decisions = new Map<string, Decision>()
   readonly #history = new History()
+  /** Routes drained for another replica, and what takes back the time set for it. */
+  readonly #heldForPeers = new Map<string, () => void>()
   readonly #certificates: CertificateKeeper | undefined
   readonly #secrets: Informer | undefined
   readonly #scanMs: number
@@ -178,7 +181,7 @@ export class Activator implements PeerService {
   async start(signal: AbortSignal): Promise<void> {
     const { clock, peers } = this.#ports
     this.#workloads.openUsual()
-    this.#serviceController.watch(this.#caches.services)
+    this.#serviceController.watch(this.#caches.services, ({ object }) => serviceKeys(object.metadata))
     this.#caches.slices.subscribe(({ object }) => this.#slicesChanged(object))
     this.#workloadController.watch(this.#caches.autoscalers, ({ object }) => this.#scaledBy(object))
     const endPeers = peers.onChange(({ lost }) => this.#peersChanged(lost))
@@ -204,13 +207,20 @@ export class Activator implements PeerService {
   async drain(id: string): Promise<DrainReport> {
     const { clock } = this.#ports
     this.#publisher.hold(id)
-    clock.after(peerPatienceMs, () => this.#publisher.release(id))
+    this.#heldForPeers.get(id)?.()
+    // Should the other one die before it has decided, requests must not wait for ever.
+    this.#heldForPeers.set(
+      id,
+      clock.after(peerPatienceMs, () => this.release(id)),
+    )
     const { busy, waiting } = await this.plane.drain(id)
     const { lastUsedAt } = this.#usage.of([id], clock.now())
     return { busy, waiting, idleMs: clock.now() - lastUsedAt }
   }
 
   release(id: string): void {
+    this.#heldForPeers.get(id)?.()
+    this.#heldForPeers.delete(id)
     this.#publisher.release(id)
   }
 
@@ -260,6 +270,8 @@ export class Activator implements PeerService {
   #slicesChanged(slice: EndpointSlice): void {
     const [id] = sliceService(slice)
     const [namespace = '', name = ''] = id?.split('/') ?? []
+    const base = companionBase(name)
+    if (base !== undefined && this.#book.get(`${namespace}/${base}`)) this.#enqueueServices([`${namespace}/${base}`])
     for (const service of this.#book.ofBackend(namespace, name)) {
       this.#publisher.publish(service.id)
       this.#enqueueWorkloads(service.wishes.workloads)
@@ -328,6 +340,12 @@ export class Activator implements PeerService {
       if (result.status === 'rejected')
         log.error('could not write down a last use', { error: result.reason as unknown })
   }
+}
+
+/** A Service's own key and, if it may be a companion, that of the Service it accompanies. */
+function serviceKeys({ namespace = '', name }: { readonly namespace?: string; readonly name: string }): Key[] {
+  const base = companionBase(name)
+  return [name, ...(base === undefined ? [] : [base])].map((each) => serviceKey(`${namespace}/${each}`))
 }
 
 function serviceKey(id: string): Key {

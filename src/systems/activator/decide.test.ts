@@ -116,6 +116,11 @@ describe('decide', () => {
       { workload: { replicas: 0 }, rule: { minReplicas: 2 } },
       { do: 'wake', because: 'minimum', replicas: 2 },
     ],
+    [
+      'does not raise again what someone scaled to nothing under a long request',
+      { workload: { replicas: 0 }, usage: { inFlight: 1 } },
+      { do: 'stay', because: 'asleep' },
+    ],
     ['lets the asleep lie', { workload: { replicas: 0 } }, { do: 'stay', because: 'asleep' }],
     [
       'wakes for a request',

@@ -86,7 +86,7 @@ export function decide({ workload, rules, usage, wake }: Observed, now: number):
   if (rules.length === 0) return stay('no-route')
   const hours = hoursOf(rules, now)
   const least = Math.max(...rules.map(({ minReplicas }) => minReplicas))
-  const wanted = wantedBecause(usage, hours.open, least)
+  const wanted = wantedBecause(usage.waiting, hours.open, least)
   if (wanted && workload.replicas < (wanted === 'minimum' ? least : 1))
     return rouse(workload, { rules, least, because: wanted, wake, waiting: usage.waiting }, now)
   if (workload.replicas === 0) return stay('asleep', hours.changesAt)
@@ -128,8 +128,8 @@ function rouse(workload: Workload, { rules, least, because, wake, waiting }: Rou
   return { do: 'wake', because, replicas, resourceVersion: workload.resourceVersion }
 }
 
-function wantedBecause({ inFlight, waiting }: Usage, open: boolean, least: number): Because | undefined {
-  if (waiting > 0 || inFlight > 0) return 'requested'
+function wantedBecause(waiting: number, open: boolean, least: number): Because | undefined {
+  if (waiting > 0) return 'requested'
   if (open) return 'office-hours'
   return least > 0 ? 'minimum' : undefined
 }

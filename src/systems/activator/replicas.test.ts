@@ -36,7 +36,7 @@ class Fleet {
   readonly members: Member[] = []
   #count = 0
 
-  async add(): Promise<Member> {
+  async add(own = clock): Promise<Member> {
     const name = `p${this.#count++}`
     let replica: Replica | undefined
     const desk = await servePeers(
@@ -45,8 +45,8 @@ class Fleet {
     )
     const identity = peerIdentity({ name, host: '127.0.0.1', port: desk.port })
     const membership = membershipOf(this, identity)
-    const peers = new HttpPeers({ identity, token, membership, clock })
-    replica = await startReplica(server.transport, { clock, peers })
+    const peers = new HttpPeers({ identity, token, membership, clock: own })
+    replica = await startReplica(server.transport, { clock: own, peers })
     const member = { identity, replica, peers, desk }
     this.members.push(member)
     return member
@@ -150,6 +150,17 @@ describe('three proxies', () => {
     await fleet.kill(fleet.members[1]!)
     while ((await replicasOf('web')) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
     expect(clock.now() - lostAt).toBeGreaterThanOrEqual(10_000)
+  })
+
+  it('do not mind clocks that are minutes apart', async () => {
+    await fleet.add()
+    await fleet.add(fastClock(20, clock.now() - 300_000))
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '5' })
+    await allKnow()
+    const behind = fleet.members[1]!.replica
+    const startedAt = clock.now()
+    while (clock.now() < startedAt + 20_000) expect(await ask(behind.port)).toContain('200 OK')
+    expect(cluster.history.get('web')).toEqual([0, 1])
   })
 
   it('lose no request over random sleeps, wakes and killed replicas', async () => {

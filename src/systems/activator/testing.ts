@@ -34,6 +34,9 @@ export interface Replica extends AsyncDisposable {
   stop(): Promise<void>
 }
 
+// On a fast clock a busy machine would seem slow to a proxy that is not patient.
+const patient = { headTimeoutMs: 3_600_000, keepAliveMs: 3_600_000, bodyTimeoutMs: 3_600_000, dialTimeoutMs: 60_000 }
+
 /** One replica of the activator on a cluster, its proxy in this thread. */
 export async function startReplica(
   transport: Transport,
@@ -58,9 +61,9 @@ export async function startReplica(
       metrics,
       events: { record },
       peers,
-      openPlane: (onWake) => new InlineDataPlane({ clock, wake: onWake, random: () => 0.5 }),
+      openPlane: (onWake) => new InlineDataPlane({ clock, wake: onWake, random: () => 0.5 }, { limits: patient }),
     },
-    options,
+    { defaults: { ttlMs: 300_000, readinessTimeoutMs: 600_000 }, ...options },
   )
   const control = new AbortController()
   const running = activator.start(control.signal)

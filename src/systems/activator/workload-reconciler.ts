@@ -74,7 +74,8 @@ export class WorkloadReconciler {
     if (typeof object === 'string')
       return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + lookAgainMs) : settled
     const subject = { key, id, object, placed: { type: informer.type, ref }, routes, informer }
-    await this.#keepMarks(subject)
+    // Nobody who waits has to wait for a label.
+    if (decision.do !== 'wake') await this.#keepMarks(subject)
     return this.#carryOut(subject, decision)
   }
 

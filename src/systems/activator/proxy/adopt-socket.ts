@@ -59,7 +59,7 @@ export function adoptSocket(accepted: Socket, owner: SocketOwner): Socket {
 
 /** Opens a connection that reads into the shared buffer. */
 export function connectSocket(host: string, port: number, owner: SocketOwner): Socket {
-  const socket = own(net.connect({ host, port, noDelay: true, allowHalfOpen: true, onread }), owner)
+  const socket = own(net.connect({ host, port, noDelay: true, keepAlive: true, allowHalfOpen: true, onread }), owner)
   socket.on('connect', onConnect)
   return socket
 }

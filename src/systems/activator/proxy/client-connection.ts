@@ -44,6 +44,8 @@ export class ClientConnection implements ClientLink, SocketOwner {
   added = ''
   #carry: Buffer | undefined
   #requests = 0
+  /** Part of a head has arrived. */
+  #inHead = false
   /** Bytes the body still lacks, or -1 if it is chunked. */
   #bodyLeft = 0
   #chunks: ChunkedBody | undefined
@@ -105,6 +107,8 @@ export class ClientConnection implements ClientLink, SocketOwner {
   sweep(now: number): void {
     if (this.#exchange.active) this.#exchange.sweep(now)
     if (now < this.#deadlineAt || this.#phase === 'response') return
+    // Whoever waits for a pod, or for us to read on, is not slow.
+    if (this.#phase === 'body' && (!this.#exchange.forwarding || this.#socket.isPaused())) return
     if (this.#phase === 'head' && this.#carry) return this.#refuse('head-timeout')
     this.#socket.destroy()
   }
@@ -198,6 +202,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
       return -1
     }
     this.#requests++
+    this.#inHead = false
     return this.#request(bytes, end)
   }
 
@@ -263,8 +268,9 @@ export class ClientConnection implements ClientLink, SocketOwner {
   }
 
   #wantMore(bytes: Buffer, at: number, end: number): number {
-    // The time for a head runs from its first byte, however slowly the rest drips in.
-    if (this.#requests > 0) this.#deadlineAt = this.#core.time.now + this.#core.limits.headTimeoutMs
+    // The time for a head runs from its first byte, however slowly the rest drips in; the first one's from the start.
+    if (this.#requests > 0 && !this.#inHead) this.#deadlineAt = this.#core.time.now + this.#core.limits.headTimeoutMs
+    this.#inHead = true
     this.#carry = Buffer.from(bytes.subarray(at, end))
     return -1
   }

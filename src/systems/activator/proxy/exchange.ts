@@ -117,6 +117,11 @@ export class Exchange implements Served, Waiter {
     if (this.#heldBytes >= this.#core.limits.holdBytes) this.#client.pauseReading()
   }
 
+  /** A pod is taking the request. */
+  get forwarding(): boolean {
+    return this.#upstream?.open ?? false
+  }
+
   /** The client is gone: so is its request. */
   abandon(): void {
     if (!this.active) return

@@ -324,6 +324,36 @@ describe('limits', () => {
     expect(it.woken).toEqual([])
   })
 
+  it('counts the time of a later head from its first byte, however often it drips', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({}, { headTimeoutMs: 300 })
+    it.warm(pod.address)
+    using client = rawClient(it.port)
+    client.send(`${get}\r\n`)
+    await client.until((text) => text.includes('200 OK'))
+    client.send('GET / HTTP/1.1\r\n')
+    const drip = setInterval(() => client.send('X: y\r\n'), 50)
+    expect(await client.closed()).toContain('408')
+    clearInterval(drip)
+  })
+
+  it('gives a body time as long as nobody takes it', async () => {
+    await using it = await startProxy({ readinessTimeoutMs: 700 }, { bodyTimeoutMs: 1 })
+    using client = rawClient(it.port)
+    client.send('POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n')
+    expect(await client.closed()).toMatch(/^HTTP\/1.1 504/)
+  })
+
+  it('ends a body that stalls while a pod takes it', async () => {
+    await using pod = await startBackend(() => {})
+    await using it = await startProxy({}, { bodyTimeoutMs: 1 })
+    it.warm(pod.address)
+    using client = rawClient(it.port)
+    client.send('POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 5\r\n\r\nhal')
+    await client.closed()
+    await eventually(() => pod.sockets[0]!.destroyed || pod.sockets[0]!.readableEnded)
+  })
+
   it('closes an idle connection without a word', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({}, { keepAliveMs: 1 })

@@ -146,7 +146,7 @@ export class Proxy {
   }
 
   #plainServer(proxyProtocol: boolean): Server {
-    return net.createServer({ noDelay: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
+    return net.createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
       this.#accept(socket, false, proxyProtocol),
     )
   }
