@@ -1,12 +1,13 @@
 import { dottedPath, isRootedPath } from './ast.ts'
 import type { Call, Comprehension, Expr, Index, Name, Select } from './ast.ts'
-import { overloadsOf } from './environment.ts'
+import { comprehensionType, variableTypes } from './comprehension-types.ts'
 import type { Environment } from './environment.ts'
 import { CelError, SourceFault } from './errors.ts'
 import { Budget, Frame, defaultBudget } from './frame.ts'
 import type { Overload } from './functions.ts'
+import { findFunction, findGlobal } from './names.ts'
 import { operatorSignatures } from './operators.ts'
-import type { Signature } from './signature.ts'
+import { matchSignatures } from './overload-matching.ts'
 import { typeNameOf } from './type-of.ts'
 import { Unifier } from './unifier.ts'
 import * as types from './types.ts'
@@ -142,27 +143,10 @@ class Checker {
     return undefined
   }
 
-  /** The type of a variable or type name, tried in the container and then further out. */
   #global(expr: Expr, path: string): Type | undefined {
-    for (const name of this.#candidates(path, isRootedPath(expr))) {
-      const variable = this.#environment.variables.get(name)
-      if (variable) {
-        this.#references.set(expr, { kind: 'variable', name })
-        return variable
-      }
-      const type = this.#environment.typeNames.get(name)
-      if (type) {
-        this.#references.set(expr, { kind: 'type', name })
-        return types.typeType(type)
-      }
-    }
-    return undefined
-  }
-
-  #candidates(name: string, isRooted: boolean): string[] {
-    const parts = isRooted || !this.#environment.container ? [] : this.#environment.container.split('.')
-    const prefixes = parts.map((_, index) => `${parts.slice(0, parts.length - index).join('.')}.${name}`)
-    return [...prefixes, name]
+    const found = findGlobal(this.#environment, expr, path)
+    if (found) this.#references.set(expr, found.reference)
+    return found?.type
   }
 
   #select(expr: Select): Type {
@@ -214,64 +198,25 @@ class Checker {
 
   #operator(expr: Expr, operator: keyof typeof operatorSignatures, operands: readonly Expr[]): Type {
     const args = operands.map((operand) => this.check(operand))
-    const { result } = this.#resolve(operatorSignatures[operator], args)
+    const { result } = matchSignatures(this.#unifier, operatorSignatures[operator], args)
     const shown = operator === 'negate' ? '-_' : operands.length === 1 ? `${operator}_` : `_${operator}_`
     return result ?? this.#noOverload(expr, shown, args)
   }
 
-  /** The signatures that take such arguments, and what they give: dyn when they do not agree. */
-  #resolve<S extends Signature>(
-    candidates: readonly S[],
-    args: readonly Type[],
-  ): { readonly matches: readonly S[]; readonly result: Type | undefined } {
-    const matches: S[] = []
-    let result: Type | undefined
-    for (const candidate of candidates) {
-      if (candidate.parameters.length !== args.length) continue
-      const instance = this.#unifier.instance(candidate)
-      const isMatch = this.#unifier.attempt(() =>
-        instance.parameters.every((parameter, index) => this.#unifier.assign(parameter, args[index]!)),
-      )
-      if (!isMatch) continue
-      matches.push(candidate)
-      const given = this.#unifier.resolve(instance.result)
-      result = result === undefined || isSameType(result, given) ? given : types.dynType
-    }
-    return { matches, result }
-  }
-
   #call(expr: Call): Type {
-    const found = this.#function(expr)
+    const found = findFunction(this.#environment, expr)
     if (!found) {
       for (const arg of expr.target ? [expr.target, ...expr.args] : expr.args) this.check(arg)
       this.#references.set(expr, { kind: 'call', overloads: [], args: [], isCertain: false })
       return this.#fault(`undeclared reference to '${expr.name}'`, expr)
     }
     const argTypes = found.args.map((arg) => this.check(arg))
-    const { matches, result } = this.#resolve(found.overloads, argTypes)
+    const { matches, result } = matchSignatures(this.#unifier, found.overloads, argTypes)
     const isCertain = matches.length === 1 && argTypes.every((type) => isConcrete(this.#unifier.resolve(type)))
     const overloads = this.#environment.isChecked ? matches : found.overloads
     this.#references.set(expr, { kind: 'call', overloads, args: found.args, isCertain })
     this.#checkLiterals(expr, matches, found.args)
     return result ?? this.#noOverload(expr, expr.name, argTypes)
-  }
-
-  #function({
-    target,
-    name,
-    args,
-    isRooted,
-  }: Call): { overloads: readonly Overload[]; args: readonly Expr[] } | undefined {
-    const path = target ? dottedPath(target) : []
-    if (path) {
-      const qualified = [...path, name].join('.')
-      for (const candidate of this.#candidates(qualified, isRooted || (target !== undefined && isRootedPath(target)))) {
-        const overloads = overloadsOf(this.#environment, candidate, false)
-        if (overloads.length) return { overloads, args }
-      }
-    }
-    const overloads = target ? overloadsOf(this.#environment, name, true) : []
-    return target && overloads.length ? { overloads, args: [target, ...args] } : undefined
   }
 
   /** Durations, timestamps and patterns written out are looked at now, not when they are first needed. */
@@ -309,55 +254,15 @@ class Checker {
 
   #comprehension(expr: Comprehension): Type {
     const range = this.check(expr.range)
-    const variables = this.#ranged(expr, range)
+    const found = variableTypes(range, expr.variables.length)
+    if (!found)
+      this.#fault(`expression of type '${this.#text(range)}' cannot be the range of a comprehension`, expr.range)
+    const variables = expr.variables.map((name, index) => [name, found?.[index] ?? types.dynType] as const)
     return this.#within(variables, () => {
       if (expr.predicate) this.#expect(expr.predicate, types.boolType)
       const result = expr.result ? this.check(expr.result) : types.dynType
-      return this.#gathered(expr, { range, first: variables[0]![1], result })
+      return comprehensionType(expr, { range, first: variables[0]?.[1] ?? types.dynType, result })
     })
-  }
-
-  #ranged(expr: Comprehension, range: Type): [string, Type][] {
-    const [first = '', second] = expr.variables
-    const isTwo = second !== undefined
-    if (range.kind === 'list') {
-      return isTwo
-        ? [
-            [first, types.intType],
-            [second, range.element],
-          ]
-        : [[first, range.element]]
-    }
-    if (range.kind === 'map')
-      return isTwo
-        ? [
-            [first, range.key],
-            [second, range.value],
-          ]
-        : [[first, range.key]]
-    if (range.kind !== 'dyn' && range.kind !== 'variable') {
-      this.#fault(`expression of type '${this.#text(range)}' cannot be the range of a comprehension`, expr.range)
-    }
-    return expr.variables.map((name) => [name, types.dynType])
-  }
-
-  #gathered(expr: Comprehension, { range, first, result }: { range: Type; first: Type; result: Type }): Type {
-    switch (expr.macro) {
-      case 'all':
-      case 'exists':
-      case 'exists_one':
-        return types.boolType
-      case 'filter':
-      case 'sort_by':
-        return types.listType(first)
-      case 'map':
-      case 'transformList':
-        return types.listType(result)
-      case 'transformMap':
-        return types.mapType(range.kind === 'list' || range.kind === 'map' ? first : types.dynType, result)
-      case 'transformMapEntry':
-        return this.#unifier.resolve(result).kind === 'map' ? result : types.dynType
-    }
   }
 
   #optionalMap(expr: Extract<Expr, { kind: 'optional-map' }>): Type {
@@ -377,10 +282,6 @@ class Checker {
     this.#scope = outer
     return type
   }
-}
-
-function isSameType(a: Type, b: Type): boolean {
-  return a === b || (a.kind === b.kind && types.typeText(a) === types.typeText(b))
 }
 
 function isConcrete(type: Type): boolean {

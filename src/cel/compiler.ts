@@ -1,19 +1,7 @@
 import { hasField, indexInto, indexOptional, selectOptional, selectorOf } from './access.ts'
 import { negate } from './arithmetic.ts'
 import { childrenOf } from './ast.ts'
-import type {
-  Bind,
-  Call,
-  Comprehension,
-  Expr,
-  Has,
-  Index,
-  ListLiteral,
-  MapLiteral,
-  OptionalMap,
-  Select,
-  Unary,
-} from './ast.ts'
+import type { Bind, Call, Comprehension, Expr, Has, Index, OptionalMap, Select, Unary } from './ast.ts'
 import { binaryStep } from './binary-steps.ts'
 import { callStep } from './call-steps.ts'
 import type { Checked } from './checker.ts'
@@ -21,8 +9,9 @@ import { comprehensionStep } from './comprehension-steps.ts'
 import { CelError, noSuchOverload } from './errors.ts'
 import { Budget, Frame } from './frame.ts'
 import type { Step } from './frame.ts'
+import { listStep, mapStep } from './literal-steps.ts'
 import { conditionalStep, logicalStep, notStep } from './logical-steps.ts'
-import { CelMap, isKey } from './maps.ts'
+import { optionalMapStep, otherwiseStep } from './optional-steps.ts'
 import { CelOptional, CelType } from './values.ts'
 import type { CelValue } from './values.ts'
 
@@ -83,9 +72,15 @@ class Compiler {
       case 'conditional':
         return conditionalStep(this.step(expr.test), this.step(expr.yes), this.step(expr.no))
       case 'list':
-        return this.#list(expr)
+        return listStep(expr.elements.map(({ value, isOptional }) => ({ value: this.step(value), isOptional })))
       case 'map':
-        return this.#map(expr)
+        return mapStep(
+          expr.entries.map(({ key, value, isOptional }) => ({
+            key: this.step(key),
+            value: this.step(value),
+            isOptional,
+          })),
+        )
       case 'comprehension':
         return this.#comprehension(expr)
       case 'bind':
@@ -167,14 +162,7 @@ class Compiler {
   #lazyCall({ name, target }: Call, args: readonly Expr[]): Step | undefined {
     const [first, second] = args
     if (!target || !first || !second || args.length !== 2 || (name !== 'or' && name !== 'orValue')) return undefined
-    const optional = this.step(first)
-    const otherwise = this.step(second)
-    return (frame) => {
-      const value = optional(frame)
-      if (!(value instanceof CelOptional)) return value instanceof CelError ? value : noSuchOverload
-      if (value.value === undefined) return otherwise(frame)
-      return name === 'or' ? value : value.value
-    }
+    return otherwiseStep(this.step(first), this.step(second), name === 'orValue')
   }
 
   #unary({ operator, operand }: Unary): Step {
@@ -183,41 +171,6 @@ class Compiler {
     return (frame) => {
       const value = inner(frame)
       return value instanceof CelError ? value : negate(value)
-    }
-  }
-
-  #list({ elements }: ListLiteral): Step {
-    const parts = elements.map(({ value, isOptional }) => ({ step: this.step(value), isOptional }))
-    return (frame) => {
-      frame.charge(1 + (parts.length >> 1))
-      const list: CelValue[] = []
-      for (const { step, isOptional } of parts) {
-        const value = isOptional ? unwrapped(step(frame)) : step(frame)
-        if (value instanceof CelError) return value
-        if (value !== undefined) list.push(value)
-      }
-      return list
-    }
-  }
-
-  #map({ entries }: MapLiteral): Step {
-    const parts = entries.map(({ key, value, isOptional }) => ({
-      key: this.step(key),
-      value: this.step(value),
-      isOptional,
-    }))
-    return (frame) => {
-      frame.charge(3 + parts.length * 4)
-      const map = new CelMap()
-      for (const part of parts) {
-        const key = part.key(frame)
-        if (key instanceof CelError) return key
-        const value = part.isOptional ? unwrapped(part.value(frame)) : part.value(frame)
-        if (value instanceof CelError) return value
-        if (!isKey(key)) return new CelError('unsupported key type')
-        if (value !== undefined && !map.add(key, value)) return new CelError('repeated key')
-      }
-      return map
     }
   }
 
@@ -250,16 +203,7 @@ class Compiler {
     const slot = this.#declare(name)
     const inner = this.step(body)
     this.#scope = outer
-    return (frame) => {
-      const value = optional(frame)
-      if (!(value instanceof CelOptional)) return value instanceof CelError ? value : noSuchOverload
-      if (value.value === undefined) return value
-      frame.slots[slot] = value.value
-      const result = inner(frame)
-      if (result instanceof CelError) return result
-      if (!isFlat) return new CelOptional(result)
-      return result instanceof CelOptional ? result : noSuchOverload
-    }
+    return optionalMapStep(optional, inner, { slot, isFlat })
   }
 
   #declare(name: string): number {
@@ -287,12 +231,6 @@ function variable(name: string): Step {
   const read: Step = ({ bindings }) => (Object.hasOwn(bindings, name) ? (bindings[name] ?? null) : missing)
   // Only names every object inherits need the careful look.
   return name in {} ? read : (frame) => frame.bindings[name] ?? read(frame)
-}
-
-/** The value in an optional, `undefined` when empty; anything else is an error. */
-function unwrapped(value: CelValue): CelValue | undefined {
-  if (value instanceof CelOptional) return value.value
-  return value instanceof CelError ? value : noSuchOverload
 }
 
 /** A function does more than an operator or a selection. */

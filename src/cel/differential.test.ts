@@ -18,7 +18,7 @@ import { dynType } from './types.ts'
 import { CelType, CelUint } from './values.ts'
 import type { CelValue } from './values.ts'
 
-const runs = Number(process.env['SOJOURN_CEL_RUNS'] ?? 2000)
+const runs = Number(process.env['SOJOURN_CEL_RUNS'] ?? 500)
 const names = [...Object.keys(randomVariables), 'u']
 const environment = createEnvironment({
   libraries: [standardLibrary],
