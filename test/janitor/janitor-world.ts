@@ -8,11 +8,11 @@ import { Clusters } from '../../src/runtime/clusters.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from '../../src/systems/janitor/janitor.ts'
 import { startWorld, type World, type WorldOptions } from '../world.ts'
 
-/** A world with a janitor in it. Policies look at the ConfigMaps of namespace team, every ten minutes. */
+/** A world with a janitor in it. Policies look at the ConfigMaps of namespace team, every half hour. */
 export interface JanitorWorld extends World {
   readonly janitor: Janitor
   configMap(name: string, given?: Partial<KubeObject['metadata']>): Promise<StoredObject>
-  /** Older than a day, unless told otherwise: told by Events, kept for three days. */
+  /** Everything older than an hour, unless told otherwise: told by Events, kept for six hours. */
   policy(spec: Partial<CleanupPolicySpec>, name?: string): Promise<CleanupPolicy>
   readPolicy(name?: string): Promise<CleanupPolicy>
   channel(name: string, spec: ChannelSpec): Promise<void>
@@ -80,12 +80,12 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
         kind: cleanupPolicy.kind,
         metadata: { name },
         spec: {
-          interval: '10m',
+          interval: '30m',
           targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], namespaces: { include: ['team'] } } }],
-          rules: [{ rules: [{ name: 'AgeRule', parameters: { moreThanDays: 0 } }] }],
+          rules: [{ rules: [{ name: 'AttributeRule', parameters: { namespace: 'team' } }] }],
           exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt'] }] }],
           minAge: '1h',
-          retention: { duration: '3d' },
+          retention: { duration: '6h' },
           limits: { maxDeletes: 100, maxDeletePercent: 100 },
           notification: { channels: ['events'] },
           ...spec,

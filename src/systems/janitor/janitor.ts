@@ -5,6 +5,7 @@ import type { Controller, ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import type { LeaseTimes } from '../../runtime/lease.ts'
+import { AwsProvider } from './aws/aws-provider.ts'
 import { workController } from './controller.ts'
 import { Desk } from './desk.ts'
 import { janitorMetrics } from './janitor-metrics.ts'
@@ -12,6 +13,7 @@ import { KubernetesProvider } from './kubernetes/kubernetes-provider.ts'
 import { LeaseBook } from './lease-book.ts'
 import { LedgerBook } from './ledger-book.ts'
 import { linkKey } from './links.ts'
+import { readSecret } from './notices/open-channel.ts'
 import { optOutController } from './opt-out-controller.ts'
 import type { Provider } from './provider.ts'
 import type { WorkPorts } from './work.ts'
@@ -34,8 +36,6 @@ export interface JanitorOptions {
   /** Whether this instance may work. Defaults to always. */
   readonly inService?: () => boolean
   readonly leaseTimes?: LeaseTimes
-  /** Beside Kubernetes. */
-  readonly providers?: (desk: Desk) => readonly Provider[]
 }
 
 export interface Janitor {
@@ -49,7 +49,10 @@ export function createJanitor(options: JanitorOptions): Janitor {
   const { client, informers, door, events, ports: controllerPorts, dryRun = false, inService = () => true } = options
   const { clock, log, metrics } = controllerPorts
   const desk = new Desk(client, informers)
-  const providers = [new KubernetesProvider({ cluster: options.cluster, clock }), ...(options.providers?.(desk) ?? [])]
+  const providers: readonly Provider[] = [
+    new KubernetesProvider({ cluster: options.cluster, clock }),
+    new AwsProvider({ clock, accounts: () => desk.accounts.list(), secret: (name) => readSecret(client, name) }),
+  ]
   let key: Promise<string> | undefined
   const ports: WorkPorts = {
     client,

@@ -1,0 +1,176 @@
+import type { AwsTarget, AwsTypeName } from '../../../apis/cleanup-policy.ts'
+import type { ProviderAccount } from '../../../apis/provider-account.ts'
+import type { Subject } from '../../../departures/subject.ts'
+import type { Clock } from '../../../runtime/clock.ts'
+import { expirationMark } from '../../../departures/protection.ts'
+import type { CompiledPolicy } from '../policy.ts'
+import { cloudCluster } from '../protection.ts'
+import type { Observation, ObserveRequest, Provider, ResourceRef } from '../provider.ts'
+import { InventoryError, type Resource, type Use } from '../resource.ts'
+import { awsFacts } from './aws-facts.ts'
+import { awsObject, awsSubject, readThing } from './aws-subject.ts'
+import type { AwsThing, AwsType } from './aws-type.ts'
+import { awsTypes } from './aws-types.ts'
+import { Evidence } from './evidence.ts'
+import { inventoryError } from './listing.ts'
+import { openSession, type AwsCredentials, type AwsSession } from './session.ts'
+
+export interface AwsProviderPorts {
+  readonly clock: Clock
+  /** Every account that is known. */
+  readonly accounts: () => readonly ProviderAccount[]
+  /** The texts of a Secret of ours. */
+  readonly secret: (name: string) => Promise<Readonly<Record<string, string>>>
+}
+
+const prefix = 'aws'
+
+/** Resources of AWS accounts, through the official SDK. */
+export class AwsProvider implements Provider {
+  readonly name = prefix
+  readonly #ports: AwsProviderPorts
+  /** By account, its version, and region: a changed account is opened anew. */
+  readonly #sessions = new Map<string, Promise<AwsSession>>()
+
+  constructor(ports: AwsProviderPorts) {
+    this.#ports = ports
+  }
+
+  locations({ targets }: CompiledPolicy): readonly string[] {
+    const places = targets.flatMap(({ aws }) =>
+      (aws?.accounts ?? []).flatMap((account) =>
+        this.#regionsOf(account, aws?.locations).map((region) => `${prefix}/${account}/${region}`),
+      ),
+    )
+    return [...new Set(places)]
+  }
+
+  async observe({ policy, location }: ObserveRequest): Promise<Observation> {
+    const { account, region } = placeOf(location)
+    const session = await this.#session(account, region)
+    const evidence = new Evidence(session, () => this.#allSessions(region))
+    const observedAt = this.#ports.clock.now()
+    const resources: Resource[] = []
+    for (const type of typesAt(policy, account, region))
+      resources.push(...(await observeType(awsTypes[type], evidence)))
+    const counted = evidence.references > 0 || policy.safety.minInventory > 0 ? { references: evidence.references } : {}
+    return { resources, observedAt, owners: {}, ...counted }
+  }
+
+  async subject(ref: ResourceRef, { force = false }: { readonly force?: boolean } = {}): Promise<Subject> {
+    const session = await this.#session(ref.account ?? '', ref.region ?? '')
+    return awsSubject(session, typeNamed(ref.kind), ref.name, { force })
+  }
+
+  async mirror(ref: ResourceRef, protect: boolean): Promise<boolean> {
+    const session = await this.#session(ref.account ?? '', ref.region ?? '')
+    const type = typeNamed(ref.kind)
+    const thing = await readThing(session, type, ref.name)
+    if (!thing || !type.tag || (ref.uid && thing.uid !== ref.uid)) return false
+    await type.tag(session, thing, { key: expirationMark, value: protect ? 'never' : undefined })
+    return true
+  }
+
+  close(): void {
+    for (const opening of this.#sessions.values()) void opening.then((session) => session.close()).catch(() => {})
+    this.#sessions.clear()
+  }
+
+  #regionsOf(name: string, locations: readonly string[] | undefined): readonly string[] {
+    const regions = this.#account(name)?.spec.regions ?? []
+    return locations ? locations.filter((location) => regions.includes(location)) : regions
+  }
+
+  #account(name: string): ProviderAccount | undefined {
+    return this.#ports.accounts().find(({ metadata }) => metadata.name === name)
+  }
+
+  /** Every known account in a region. One that cannot be opened makes the use of shared things unknown. */
+  #allSessions(region: string): Promise<readonly AwsSession[]> {
+    const accounts = this.#ports
+      .accounts()
+      .filter(({ spec }) => spec.provider === 'aws' && spec.regions.includes(region))
+    return Promise.all(accounts.map(({ metadata }) => this.#session(metadata.name, region)))
+  }
+
+  async #session(name: string, region: string): Promise<AwsSession> {
+    const account = this.#account(name)
+    if (!account) throw new InventoryError(`there is no ProviderAccount ${name}`)
+    const key = `${name}\n${account.metadata.generation ?? 0}\n${region}`
+    const known = this.#sessions.get(key)
+    if (known) return known
+    const { clock, secret } = this.#ports
+    const keys = async () =>
+      account.spec.secretRef ? credentialsIn(await secret(account.spec.secretRef.name)) : undefined
+    const opening = openSession({ account: name, spec: account.spec, region, keys, clock }).catch((error: unknown) => {
+      this.#sessions.delete(key)
+      throw inventoryError(`account ${name}`, error)
+    })
+    this.#sessions.set(key, opening)
+    return opening
+  }
+}
+
+async function observeType(type: AwsType, evidence: Evidence): Promise<readonly Resource[]> {
+  const { session } = evidence
+  const things = await type.list(session)
+  const detect = await type.detect(evidence).catch((error: unknown) => () => unseen(error))
+  return things.map((thing) => resourceOf(type, thing, { session, use: detect(thing) }))
+}
+
+function unseen(error: unknown): Use {
+  return { state: 'unknown', because: (error as Error).message }
+}
+
+function resourceOf(
+  type: AwsType,
+  thing: AwsThing,
+  { session, use }: { readonly session: AwsSession; readonly use: Use },
+): Resource {
+  const object = awsObject(type, thing)
+  const { account, region } = session
+  return {
+    provider: prefix,
+    kind: type.name,
+    apiVersion: object.apiVersion,
+    name: thing.id,
+    uid: thing.uid,
+    resourceVersion: object.metadata.resourceVersion,
+    cluster: cloudCluster(session),
+    account,
+    region,
+    createdAt: thing.createdAt,
+    tags: thing.tags,
+    labels: thing.tags,
+    use,
+    facts: awsFacts(type, thing, use),
+    object,
+    group: thing.group,
+    shield: thing.shield,
+  }
+}
+
+function typesAt({ targets }: CompiledPolicy, account: string, region: string): readonly AwsTypeName[] {
+  const here = ({ accounts, locations }: AwsTarget) =>
+    accounts.includes(account) && (!locations || locations.includes(region))
+  return [...new Set(targets.flatMap(({ aws }) => (aws && here(aws) ? aws.resourceTypes : [])))]
+}
+
+function placeOf(location: string): { readonly account: string; readonly region: string } {
+  const [, account = '', region = ''] = location.split('/')
+  return { account, region }
+}
+
+function typeNamed(name: string): AwsType {
+  const found = Object.values(awsTypes).find((type) => type.name.toLowerCase() === name.toLowerCase())
+  if (!found) throw new InventoryError(`there is no AWS type ${name}`)
+  return found
+}
+
+function credentialsIn({
+  accessKeyId = '',
+  secretAccessKey = '',
+  sessionToken,
+}: Readonly<Record<string, string>>): AwsCredentials {
+  return { accessKeyId, secretAccessKey, ...(sessionToken ? { sessionToken } : {}) }
+}

@@ -1,0 +1,20 @@
+import type { AwsTypeName } from '../../../apis/cleanup-policy.ts'
+import type { AwsType } from './aws-type.ts'
+import { imageType } from './types/image.ts'
+import { launchConfigurationType, launchTemplateType } from './types/launch.ts'
+import { loadBalancerType, loadBalancerV2Type } from './types/load-balancer.ts'
+import { securityGroupType } from './types/security-group.ts'
+import { serverGroupType } from './types/server-group.ts'
+import { snapshotType } from './types/snapshot.ts'
+
+/** Every type of cloud resource there is, by name. */
+export const awsTypes: Readonly<Record<AwsTypeName, AwsType>> = {
+  image: imageType,
+  snapshot: snapshotType,
+  serverGroup: serverGroupType,
+  launchConfiguration: launchConfigurationType,
+  launchTemplate: launchTemplateType,
+  loadBalancer: loadBalancerType,
+  loadBalancerV2: loadBalancerV2Type,
+  securityGroup: securityGroupType,
+}

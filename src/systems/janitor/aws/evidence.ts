@@ -1,0 +1,156 @@
+import type { AutoScalingGroup, LaunchConfiguration } from '@aws-sdk/client-auto-scaling'
+import type { Image, Instance, LaunchTemplateVersion, NetworkInterface } from '@aws-sdk/client-ec2'
+import { listCompletely, inventoryError } from './listing.ts'
+import type { AwsSession } from './session.ts'
+
+/** Who uses what in one region, read at most once per look. Everything throws when it cannot be known completely. */
+export class Evidence {
+  readonly session: AwsSession
+  /** All accounts known in this region: an image may be used in another one. */
+  readonly #sessions: () => Promise<readonly AwsSession[]>
+  readonly #answers = new Map<string, Promise<unknown>>()
+  /** How many references have been seen, for floors. */
+  references = 0
+
+  constructor(session: AwsSession, sessions: () => Promise<readonly AwsSession[]>) {
+    this.session = session
+    this.#sessions = sessions
+  }
+
+  sessions(): Promise<readonly AwsSession[]> {
+    return this.#once('sessions', this.#sessions)
+  }
+
+  groups(session = this.session): Promise<readonly AutoScalingGroup[]> {
+    const { sdk, autoScaling: client, account } = session
+    return this.#once(`groups/${account}`, () =>
+      listCompletely({
+        what: `auto-scaling groups of ${account}`,
+        pageSize: 100,
+        pages: (pageSize) => sdk.autoScaling.paginateDescribeAutoScalingGroups({ client, pageSize }, {}),
+        items: ({ AutoScalingGroups }) => AutoScalingGroups,
+      }),
+    )
+  }
+
+  launchConfigurations(session = this.session): Promise<readonly LaunchConfiguration[]> {
+    const { sdk, autoScaling: client, account } = session
+    return this.#once(`launch-configurations/${account}`, () =>
+      listCompletely({
+        what: `launch configurations of ${account}`,
+        pageSize: 100,
+        pages: (pageSize) => sdk.autoScaling.paginateDescribeLaunchConfigurations({ client, pageSize }, {}),
+        items: ({ LaunchConfigurations }) => LaunchConfigurations,
+      }),
+    )
+  }
+
+  /** Instances in every state but terminated: what is pending or stopped needs its image too. */
+  instances(session = this.session): Promise<readonly Instance[]> {
+    const { sdk, ec2: client, account } = session
+    return this.#once(`instances/${account}`, async () => {
+      const reservations = await listCompletely({
+        what: `instances of ${account}`,
+        pageSize: 1000,
+        pages: (pageSize) => sdk.ec2.paginateDescribeInstances({ client, pageSize }, {}),
+        items: ({ Reservations }) => Reservations,
+      })
+      return reservations.flatMap(({ Instances = [] }) => Instances).filter(({ State }) => State?.Name !== 'terminated')
+    })
+  }
+
+  /** The versions of launch templates that anything may start from: latest, default, and those that groups name. */
+  templateVersions(session = this.session): Promise<readonly LaunchTemplateVersion[]> {
+    const { sdk, ec2: client, account } = session
+    return this.#once(`template-versions/${account}`, async () => {
+      const named = namedVersions(await this.groups(session))
+      const general = await listCompletely({
+        what: `launch template versions of ${account}`,
+        pageSize: 200,
+        pages: (pageSize) =>
+          sdk.ec2.paginateDescribeLaunchTemplateVersions({ client, pageSize }, { Versions: ['$Latest', '$Default'] }),
+        items: ({ LaunchTemplateVersions }) => LaunchTemplateVersions,
+      })
+      const special: LaunchTemplateVersion[] = []
+      for (const { template, versions } of named) {
+        const answer = await client
+          .send(new sdk.ec2.DescribeLaunchTemplateVersionsCommand({ ...template, Versions: versions }))
+          .catch((error: unknown) => {
+            throw inventoryError(`launch template versions of ${account}`, error)
+          })
+        special.push(...(answer.LaunchTemplateVersions ?? []))
+      }
+      return [...general, ...special]
+    })
+  }
+
+  networkInterfaces(): Promise<readonly NetworkInterface[]> {
+    const { sdk, ec2: client, account } = this.session
+    return this.#once('network-interfaces', () =>
+      listCompletely({
+        what: `network interfaces of ${account}`,
+        pageSize: 1000,
+        pages: (pageSize) => sdk.ec2.paginateDescribeNetworkInterfaces({ client, pageSize }, {}),
+        items: ({ NetworkInterfaces }) => NetworkInterfaces,
+      }),
+    )
+  }
+
+  /** Our own images, disabled and deprecated ones included: they hold their snapshots all the same. */
+  images(): Promise<readonly Image[]> {
+    const { sdk, ec2, account } = this.session
+    return this.#once('images', async () => {
+      try {
+        const { Images } = await ec2.send(
+          new sdk.ec2.DescribeImagesCommand({ Owners: ['self'], IncludeDeprecated: true, IncludeDisabled: true }),
+        )
+        if (!Images) throw new Error('the answer came without images')
+        return Images
+      } catch (error) {
+        throw inventoryError(`images of ${account}`, error)
+      }
+    })
+  }
+
+  /** Remembers an answer, or a failure, for the rest of this look. */
+  #once<T>(name: string, ask: () => Promise<T>): Promise<T> {
+    const known = this.#answers.get(name) as Promise<T> | undefined
+    if (known) return known
+    const answer = ask()
+    this.#answers.set(name, answer)
+    return answer
+  }
+}
+
+interface NamedVersions {
+  readonly template: { readonly LaunchTemplateId?: string; readonly LaunchTemplateName?: string }
+  readonly versions: string[]
+}
+
+/** The template versions that groups name, mixed instances and their overrides included. */
+function namedVersions(groups: readonly AutoScalingGroup[]): readonly NamedVersions[] {
+  const byTemplate = new Map<string, NamedVersions>()
+  for (const specification of groups.flatMap(templatesOf)) {
+    const { LaunchTemplateId: id, LaunchTemplateName: name, Version: version } = specification
+    if (version === undefined || version.startsWith('$')) continue
+    const key = id ?? name ?? ''
+    const entry = byTemplate.get(key) ?? {
+      template: id ? { LaunchTemplateId: id } : { LaunchTemplateName: name ?? '' },
+      versions: [],
+    }
+    if (!entry.versions.includes(version)) entry.versions.push(version)
+    byTemplate.set(key, entry)
+  }
+  return [...byTemplate.values()]
+}
+
+/** Every launch template a group may start instances from. */
+export function templatesOf({ LaunchTemplate, MixedInstancesPolicy, Instances = [] }: AutoScalingGroup) {
+  const mixed = MixedInstancesPolicy?.LaunchTemplate
+  return [
+    LaunchTemplate,
+    mixed?.LaunchTemplateSpecification,
+    ...(mixed?.Overrides ?? []).map((override) => override.LaunchTemplateSpecification),
+    ...Instances.map((instance) => instance.LaunchTemplate),
+  ].filter((specification) => specification !== undefined)
+}

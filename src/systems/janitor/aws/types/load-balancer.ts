@@ -1,0 +1,184 @@
+import type { LoadBalancerDescription } from '@aws-sdk/client-elastic-load-balancing'
+import type { LoadBalancer } from '@aws-sdk/client-elastic-load-balancing-v2'
+import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
+import { inventoryError, listCompletely } from '../listing.ts'
+import type { AwsSession } from '../session.ts'
+
+const nothingBehind = { state: 'unused', because: 'nothing is behind it' } as const
+
+/** Classic load balancers. In use with instances, or when a group names them. */
+export const loadBalancerType: AwsType = {
+  name: 'loadBalancer',
+  absent: ['LoadBalancerNotFound', 'AccessPointNotFoundException', 'AccessPointNotFound'],
+
+  async list(session) {
+    const { sdk, elb: client, account } = session
+    const found = await listCompletely({
+      what: `classic load balancers of ${account}`,
+      pageSize: 400,
+      pages: (pageSize) => sdk.elb.paginateDescribeLoadBalancers({ client, pageSize }, {}),
+      items: ({ LoadBalancerDescriptions }) => LoadBalancerDescriptions,
+    })
+    const tags = await classicTags(
+      session,
+      found.map(({ LoadBalancerName }) => LoadBalancerName ?? ''),
+    )
+    return found.map((balancer) => classicThing(balancer, tags.get(balancer.LoadBalancerName ?? '') ?? {}))
+  },
+
+  async read(session, id) {
+    const { sdk, elb } = session
+    const { LoadBalancerDescriptions = [] } = await elb.send(
+      new sdk.elb.DescribeLoadBalancersCommand({ LoadBalancerNames: [id] }),
+    )
+    const [balancer] = LoadBalancerDescriptions
+    return balancer && classicThing(balancer, (await classicTags(session, [id])).get(id) ?? {})
+  },
+
+  async detect(evidence) {
+    const used = new Map<string, string>()
+    for (const { LoadBalancerNames = [], TrafficSources = [], AutoScalingGroupName } of await evidence.groups())
+      for (const name of [...LoadBalancerNames, ...TrafficSources.map(({ Identifier }) => Identifier)])
+        if (name) used.set(name, `auto-scaling group ${AutoScalingGroupName}`)
+    return ({ id, raw }) => {
+      const { Instances = [] } = raw as LoadBalancerDescription
+      if (Instances.length > 0) return { state: 'used', by: `${Instances.length} instances` }
+      return used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : nothingBehind
+    }
+  },
+
+  async remove({ sdk, elb }, { id }) {
+    await elb.send(new sdk.elb.DeleteLoadBalancerCommand({ LoadBalancerName: id }))
+  },
+
+  async tag({ sdk, elb }, { id }, { key, value }) {
+    const LoadBalancerNames = [id]
+    if (value === undefined) await elb.send(new sdk.elb.RemoveTagsCommand({ LoadBalancerNames, Tags: [{ Key: key }] }))
+    else await elb.send(new sdk.elb.AddTagsCommand({ LoadBalancerNames, Tags: [{ Key: key, Value: value }] }))
+  },
+}
+
+/** Application, network and gateway load balancers. In use when a target is registered, or a group registers with them. */
+export const loadBalancerV2Type: AwsType = {
+  name: 'loadBalancerV2',
+  absent: ['LoadBalancerNotFoundException', 'LoadBalancerNotFound'],
+
+  async list(session) {
+    const { sdk, elbV2: client, account } = session
+    const found = await listCompletely({
+      what: `load balancers of ${account}`,
+      pageSize: 400,
+      pages: (pageSize) => sdk.elbV2.paginateDescribeLoadBalancers({ client, pageSize }, {}),
+      items: ({ LoadBalancers }) => LoadBalancers,
+    })
+    return Promise.all(found.map((balancer) => modernThing(session, balancer)))
+  },
+
+  async read(session, id) {
+    const { sdk, elbV2 } = session
+    const { LoadBalancers = [] } = await elbV2.send(
+      new sdk.elbV2.DescribeLoadBalancersCommand({ LoadBalancerArns: [id] }),
+    )
+    return LoadBalancers[0] && modernThing(session, LoadBalancers[0])
+  },
+
+  async detect(evidence) {
+    const { session } = evidence
+    const { sdk, elbV2: client, account } = session
+    const targetGroups = await listCompletely({
+      what: `target groups of ${account}`,
+      pageSize: 400,
+      pages: (pageSize) => sdk.elbV2.paginateDescribeTargetGroups({ client, pageSize }, {}),
+      items: ({ TargetGroups }) => TargetGroups,
+    })
+    const fromGroups = new Set(
+      (await evidence.groups()).flatMap(({ TargetGroupARNs = [], TrafficSources = [] }) => [
+        ...TargetGroupARNs,
+        ...TrafficSources.map(({ Identifier }) => Identifier),
+      ]),
+    )
+    const used = new Map<string, string>()
+    for (const { TargetGroupArn, LoadBalancerArns = [] } of targetGroups) {
+      if (LoadBalancerArns.length === 0) continue
+      const targets = await targetsOf(session, TargetGroupArn)
+      if (targets > 0 || fromGroups.has(TargetGroupArn))
+        for (const arn of LoadBalancerArns) used.set(arn, `target group ${TargetGroupArn}`)
+    }
+    return ({ id }) => (used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : nothingBehind)
+  },
+
+  async remove({ sdk, elbV2 }, { id }) {
+    await elbV2.send(new sdk.elbV2.DeleteLoadBalancerCommand({ LoadBalancerArn: id }))
+  },
+
+  async tag({ sdk, elbV2 }, { id }, { key, value }) {
+    const ResourceArns = [id]
+    if (value === undefined) await elbV2.send(new sdk.elbV2.RemoveTagsCommand({ ResourceArns, TagKeys: [key] }))
+    else await elbV2.send(new sdk.elbV2.AddTagsCommand({ ResourceArns, Tags: [{ Key: key, Value: value }] }))
+  },
+}
+
+async function targetsOf({ sdk, elbV2, account }: AwsSession, TargetGroupArn: string | undefined): Promise<number> {
+  try {
+    const { TargetHealthDescriptions } = await elbV2.send(new sdk.elbV2.DescribeTargetHealthCommand({ TargetGroupArn }))
+    if (!TargetHealthDescriptions) throw new Error('the answer came without targets')
+    return TargetHealthDescriptions.length
+  } catch (error) {
+    throw inventoryError(`targets of ${account}`, error)
+  }
+}
+
+/** Tags of classic load balancers; AWS takes twenty names at once. */
+async function classicTags(
+  { sdk, elb, account }: AwsSession,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, Readonly<Record<string, string>>>> {
+  const tags = new Map<string, Readonly<Record<string, string>>>()
+  for (let start = 0; start < names.length; start += 20) {
+    const LoadBalancerNames = names.slice(start, start + 20)
+    const { TagDescriptions = [] } = await elb
+      .send(new sdk.elb.DescribeTagsCommand({ LoadBalancerNames }))
+      .catch((error: unknown) => {
+        throw inventoryError(`tags of load balancers of ${account}`, error)
+      })
+    for (const { LoadBalancerName = '', Tags } of TagDescriptions) tags.set(LoadBalancerName, tagsOf(Tags))
+  }
+  return tags
+}
+
+function classicThing(balancer: LoadBalancerDescription, tags: Readonly<Record<string, string>>): AwsThing {
+  const id = balancer.LoadBalancerName ?? ''
+  const createdAt = timeOf(balancer.CreatedTime)
+  return {
+    id,
+    uid: `${id}@${createdAt ?? ''}`,
+    createdAt,
+    tags,
+    raw: balancer,
+    group: applicationOf(id),
+    facts: { name: id },
+  }
+}
+
+async function modernThing({ sdk, elbV2, account }: AwsSession, balancer: LoadBalancer): Promise<AwsThing> {
+  const id = balancer.LoadBalancerArn ?? ''
+  try {
+    const { TagDescriptions = [] } = await elbV2.send(new sdk.elbV2.DescribeTagsCommand({ ResourceArns: [id] }))
+    const { Attributes = [] } = await elbV2.send(
+      new sdk.elbV2.DescribeLoadBalancerAttributesCommand({ LoadBalancerArn: id }),
+    )
+    const isProtected = Attributes.some(({ Key, Value }) => Key === 'deletion_protection.enabled' && Value === 'true')
+    return {
+      id,
+      uid: id,
+      createdAt: timeOf(balancer.CreatedTime),
+      tags: tagsOf(TagDescriptions[0]?.Tags),
+      raw: balancer,
+      group: applicationOf(balancer.LoadBalancerName),
+      facts: { name: balancer.LoadBalancerName },
+      shield: isProtected ? { because: 'shielded', detail: 'its deletion protection is on' } : undefined,
+    }
+  } catch (error) {
+    throw inventoryError(`load balancer ${id} of ${account}`, error)
+  }
+}

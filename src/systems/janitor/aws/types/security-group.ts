@@ -1,0 +1,126 @@
+import type { SecurityGroup } from '@aws-sdk/client-ec2'
+import { applicationOf, tagsOf, type AwsThing, type AwsType } from '../aws-type.ts'
+import { tagEc2 } from '../ec2-tags.ts'
+import type { Evidence } from '../evidence.ts'
+import { inventoryError, listCompletely } from '../listing.ts'
+import type { AwsSession } from '../session.ts'
+import { outsideGroups } from '../security-group-users.ts'
+
+/** Security groups. In use by interfaces, instances, balancers, templates, rules of other groups, and services that start later. */
+export const securityGroupType: AwsType = {
+  name: 'securityGroup',
+  absent: ['InvalidGroup.NotFound', 'InvalidGroupId.NotFound'],
+
+  async list(session) {
+    return (await groupsOf(session)).map(thingOf)
+  },
+
+  async read({ sdk, ec2 }, id) {
+    const { SecurityGroups = [] } = await ec2.send(new sdk.ec2.DescribeSecurityGroupsCommand({ GroupIds: [id] }))
+    return SecurityGroups[0] && thingOf(SecurityGroups[0])
+  },
+
+  async detect(evidence) {
+    const used = await groupsInUse(evidence)
+    return ({ id, raw }) => {
+      const by = used.get(id) ?? used.get((raw as SecurityGroup).GroupName ?? '')
+      return by === undefined
+        ? { state: 'unused', because: 'nothing uses it and no rule names it' }
+        : { state: 'used', by }
+    }
+  },
+
+  async remove({ sdk, ec2 }, { id }) {
+    await ec2.send(new sdk.ec2.DeleteSecurityGroupCommand({ GroupId: id }))
+  },
+
+  tag: tagEc2,
+}
+
+function groupsOf({ sdk, ec2: client, account }: AwsSession): Promise<readonly SecurityGroup[]> {
+  return listCompletely({
+    what: `security groups of ${account}`,
+    pageSize: 1000,
+    pages: (pageSize) => sdk.ec2.paginateDescribeSecurityGroups({ client, pageSize }, {}),
+    items: ({ SecurityGroups }) => SecurityGroups,
+  })
+}
+
+async function groupsInUse(evidence: Evidence): Promise<ReadonlyMap<string, string>> {
+  const { session } = evidence
+  const used = new Map<string, string>()
+  const add = (groups: readonly (string | undefined)[] | undefined, by: string) => {
+    for (const group of groups ?? []) if (group) used.set(group, by)
+  }
+  for (const { Groups = [], NetworkInterfaceId } of await evidence.networkInterfaces())
+    add(
+      Groups.map(({ GroupId }) => GroupId),
+      `network interface ${NetworkInterfaceId}`,
+    )
+  for (const { SecurityGroups = [], InstanceId } of await evidence.instances())
+    add(
+      SecurityGroups.map(({ GroupId }) => GroupId),
+      `instance ${InstanceId}`,
+    )
+  for (const { SecurityGroups, LaunchConfigurationName } of await evidence.launchConfigurations())
+    add(SecurityGroups, `launch configuration ${LaunchConfigurationName}`)
+  for (const { LaunchTemplateData: data, LaunchTemplateName } of await evidence.templateVersions())
+    add(
+      [
+        ...(data?.SecurityGroupIds ?? []),
+        ...(data?.SecurityGroups ?? []),
+        ...(data?.NetworkInterfaces ?? []).flatMap(({ Groups }) => Groups ?? []),
+      ],
+      `launch template ${LaunchTemplateName}`,
+    )
+  for (const group of await groupsOf(session)) add(namedBy(group), `a rule of ${group.GroupId}`)
+  await addPeered(session, add)
+  for (const { groups, by } of await outsideGroups(session)) add(groups, by)
+  return used
+}
+
+/** Groups that another group's rules name. A rule that names its own group proves nothing. */
+function namedBy({
+  GroupId,
+  IpPermissions = [],
+  IpPermissionsEgress = [],
+}: SecurityGroup): readonly (string | undefined)[] {
+  return [...IpPermissions, ...IpPermissionsEgress]
+    .flatMap(({ UserIdGroupPairs = [] }) => UserIdGroupPairs.map((pair) => pair.GroupId))
+    .filter((id) => id !== GroupId)
+}
+
+/** Groups that rules on the other side of a peering name. */
+async function addPeered(
+  session: AwsSession,
+  add: (groups: readonly (string | undefined)[], by: string) => void,
+): Promise<void> {
+  const { sdk, ec2, account } = session
+  try {
+    const { VpcPeeringConnections = [] } = await ec2.send(new sdk.ec2.DescribeVpcPeeringConnectionsCommand({}))
+    if (VpcPeeringConnections.length === 0) return
+    const GroupId = (await groupsOf(session)).flatMap((group) => group.GroupId ?? [])
+    const { SecurityGroupReferenceSet = [] } = await ec2.send(
+      new sdk.ec2.DescribeSecurityGroupReferencesCommand({ GroupId }),
+    )
+    for (const reference of SecurityGroupReferenceSet) add([reference.GroupId], `VPC ${reference.ReferencingVpcId}`)
+  } catch (error) {
+    throw inventoryError(`peered security groups of ${account}`, error)
+  }
+}
+
+function thingOf(group: SecurityGroup): AwsThing {
+  const id = group.GroupId ?? ''
+  return {
+    id,
+    uid: id,
+    tags: tagsOf(group.Tags),
+    raw: group,
+    group: applicationOf(group.GroupName),
+    facts: { name: group.GroupName },
+    shield:
+      group.GroupName === 'default'
+        ? { because: 'shielded', detail: 'the default group of a VPC cannot be deleted' }
+        : undefined,
+  }
+}

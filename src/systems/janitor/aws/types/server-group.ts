@@ -1,0 +1,84 @@
+import type { AutoScalingGroup } from '@aws-sdk/client-auto-scaling'
+import { parseTime } from '../../../../kube/time.ts'
+import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
+import { Evidence } from '../evidence.ts'
+
+/** Auto-scaling groups, which Swabbie calls server groups. In use while they have instances, or are to have some. */
+export const serverGroupType: AwsType = {
+  name: 'serverGroup',
+  absent: [],
+
+  async list(session) {
+    return (await new Evidence(session, async () => [session]).groups()).map(thingOf)
+  },
+
+  async read({ sdk, autoScaling }, id) {
+    const { AutoScalingGroups = [] } = await autoScaling.send(
+      new sdk.autoScaling.DescribeAutoScalingGroupsCommand({ AutoScalingGroupNames: [id] }),
+    )
+    const [group] = AutoScalingGroups
+    return group && group.Status === undefined ? thingOf(group) : undefined
+  },
+
+  async detect() {
+    return ({ raw }) => {
+      const { Instances = [], DesiredCapacity = 0 } = raw as AutoScalingGroup
+      if (Instances.length > 0) return { state: 'used', by: `${Instances.length} instances` }
+      return DesiredCapacity > 0
+        ? { state: 'used', by: `${DesiredCapacity} wanted instances` }
+        : { state: 'unused', because: 'it has no instances and wants none' }
+    }
+  },
+
+  async remove({ sdk, autoScaling }, { id }, { force }) {
+    await autoScaling.send(
+      new sdk.autoScaling.DeleteAutoScalingGroupCommand({ AutoScalingGroupName: id, ForceDelete: force }),
+    )
+  },
+
+  async tag({ sdk, autoScaling }, { id }, { key, value }) {
+    const tag = {
+      ResourceId: id,
+      ResourceType: 'auto-scaling-group',
+      Key: key,
+      PropagateAtLaunch: false,
+      ...(value === undefined ? {} : { Value: value }),
+    }
+    await autoScaling.send(
+      value === undefined
+        ? new sdk.autoScaling.DeleteTagsCommand({ Tags: [tag] })
+        : new sdk.autoScaling.CreateOrUpdateTagsCommand({ Tags: [tag] }),
+    )
+  },
+}
+
+function thingOf(group: AutoScalingGroup): AwsThing {
+  const id = group.AutoScalingGroupName ?? ''
+  const suspended = (group.SuspendedProcesses ?? []).find(({ ProcessName }) => ProcessName === 'AddToLoadBalancer')
+  const disabledSince = suspendedAt(suspended?.SuspensionReason)
+  return {
+    id,
+    uid: group.AutoScalingGroupARN ?? id,
+    createdAt: timeOf(group.CreatedTime),
+    tags: tagsOf(group.Tags),
+    raw: group,
+    group: applicationOf(id),
+    facts: {
+      name: id,
+      instances: (group.Instances ?? []).map(({ InstanceId }) => InstanceId),
+      loadBalancers: [
+        ...(group.LoadBalancerNames ?? []),
+        ...(group.TargetGroupARNs ?? []),
+        ...(group.TrafficSources ?? []).map(({ Identifier }) => Identifier),
+      ],
+      isDisabled: suspended !== undefined,
+      ...(disabledSince === undefined ? {} : { disabledSince }),
+    },
+  }
+}
+
+/** `User suspended at 2026-01-02T03:04:05Z`: the only place that says since when. */
+function suspendedAt(reason: string | undefined): number | undefined {
+  const [, time] = /(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)/.exec(reason ?? '') ?? []
+  return time === undefined ? undefined : parseTime(`${time}Z`)
+}
