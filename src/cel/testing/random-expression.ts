@@ -81,7 +81,7 @@ export const randomExpression: fc.Arbitrary<string> = fc.letrec<Record<Kind | 'a
       'double',
       ...infix('double', ['+', '-', '*', '/']),
       form('(-_)', 'double'),
-      form('double(_)', 'int'),
+      form('double(i + _)', 'int'),
       form('double(_)', 'uint'),
       form('double(_)', 'map'),
     ),
