@@ -8,6 +8,7 @@ import { webhookRules } from './webhook-rules.ts'
 
 const countsGenerations = new Set([
   'pods',
+  'podtemplates',
   'replicationcontrollers',
   'deployments.apps',
   'replicasets.apps',
@@ -56,6 +57,7 @@ const answersDeleted = new Set([
   'persistentvolumeclaims',
   'podtemplates',
   'resourcequotas',
+  'storageclasses.storage.k8s.io',
 ])
 
 const orphansDependents = new Set(['replicationcontrollers', 'jobs.batch'])
@@ -63,6 +65,7 @@ const orphansDependents = new Set(['replicationcontrollers', 'jobs.batch'])
 const special: Readonly<Record<string, Partial<KindRules>>> = {
   'deployments.apps': { statusMetadata: 'no labels' },
   'customresourcedefinitions.apiextensions.k8s.io': { statusMetadata: 'none' },
+  'validatingadmissionpolicies.admissionregistration.k8s.io': { statusMetadata: 'none' },
   namespaces: namespaceRules,
   pods: podRules,
   secrets: secretRules,

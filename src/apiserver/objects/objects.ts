@@ -9,6 +9,7 @@ import { decideCreate } from './create-object.ts'
 import { decodeBody } from './decode-body.ts'
 import { deleteCollection } from './delete-collection.ts'
 import { deleteObject } from './delete-object.ts'
+import { jsonValue } from './json-value.ts'
 import { listObjects } from './list-objects.ts'
 import { namespaceLifecycle } from './namespace-lifecycle.ts'
 import { patchObject } from './patch-object.ts'
@@ -92,30 +93,30 @@ export class Objects implements Disposable {
 
   async create(request: CreateRequest): Promise<WriteResult> {
     const { type, namespace = '', user, subresource } = request
-    if (subresource) return createPodSubresource(this.#ports, request)
+    if (subresource) return createPodSubresource(this.#ports, wired(request))
     if (type.namespaced && namespace === '')
       throw new StatusError('BadRequest', 'an empty namespace may not be set during creation')
     const manner = mannerOf('CreateOptions', request)
-    const { object, warnings } = decodeBody(type, request, manner)
+    const { object, warnings } = decodeBody(type, wired(request), manner)
     return this.#ports.store.write((view) =>
       decideCreate(this.#ports, view, { type, namespace, object, user, manner, warnings }),
     )
   }
 
   update(request: UpdateRequest): Promise<WriteResult> {
-    return updateObject(this.#ports, request)
+    return updateObject(this.#ports, wired(request))
   }
 
   patch(request: PatchRequest): Promise<WriteResult> {
-    return patchObject(this.#ports, request)
+    return patchObject(this.#ports, wired(request))
   }
 
   delete(request: DeleteRequest): Promise<DeleteResult> {
-    return deleteObject(this.#ports, request)
+    return deleteObject(this.#ports, wired(request))
   }
 
   deleteCollection(request: DeleteCollectionRequest): Promise<ListResult> {
-    return deleteCollection(this.#ports, request)
+    return deleteCollection(this.#ports, wired(request))
   }
 
   close(): void {
@@ -125,4 +126,10 @@ export class Objects implements Disposable {
   [Symbol.dispose](): void {
     this.close()
   }
+}
+
+/** A request whose body is what it would be had it come over the wire. */
+function wired<T extends { readonly body?: unknown }>(request: T): T {
+  const body = jsonValue(request.body)
+  return body === request.body ? request : { ...request, body }
 }

@@ -44,7 +44,7 @@ export class ServiceAddresses implements AdmissionHook {
     const spec = (object.spec ?? {}) as ServiceSpec
     if (spec.type === 'ExternalName') return object
     const clusterIP = spec.clusterIP || spec.clusterIPs?.[0] || specOf(old).clusterIP || this.#newAddress()
-    const families = clusterIP === none && !old ? {} : { ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' }
+    const families = { ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' }
     const ports = isPublished(spec) ? { ports: this.#withNodePorts(spec.ports ?? [], specOf(old).ports ?? []) } : {}
     return {
       ...object,
