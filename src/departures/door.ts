@@ -4,7 +4,7 @@ import { departure, type Departure } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import { workSchedule, type WorkSchedule } from '../apis/work-schedule.ts'
 import type { Client } from '../client/client.ts'
-import type { KubeObject } from '../kube/object.ts'
+import { refOf, type KubeObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import { formatTime, parseTime } from '../kube/time.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -18,6 +18,7 @@ import type { DepartResult } from './because.ts'
 import { Budget, defaultLimits, type BudgetLimits } from './budget.ts'
 import { configMaps, doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
 import { judge } from './judge.ts'
+import { protectionOf } from './protection.ts'
 import { writePages } from './pages.ts'
 import { departureRecord, recordNamespace, type By } from './record.ts'
 import { subjectKind, type Removal, type Subject } from './subject.ts'
@@ -124,6 +125,21 @@ export class Door {
       because: 'because' in result ? result.because : request.because,
     })
     return result
+  }
+
+  /**
+   * Why a dependent must not follow an owner that has left, by what is known at this moment; undefined when it may. The cluster's own
+   * machinery follows freely: that is how it works.
+   */
+  spares(object: KubeObject): string | undefined {
+    const protections = this.#protections({ cluster: '', ref: refOf(object) }, object)
+    if (!protections || !this.state) return 'protections-unknown'
+    if (this.#dryRun || this.state.dryRun) return 'dry-run'
+    if (this.state.paused) return 'paused'
+    const protection = protectionOf(object, { ...protections, now: this.#ports.clock.now() })
+    return protection && protection.because !== 'system-namespace' && protection.because !== 'own-machinery'
+      ? protection.because
+      : undefined
   }
 
   close(): void {
@@ -273,7 +289,7 @@ export class Door {
       })
   }
 
-  #protections(subject: Subject, object: KubeObject | undefined) {
+  #protections(subject: Pick<Subject, 'cluster' | 'ref'>, object: KubeObject | undefined) {
     if (!isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return undefined
     const uid = object?.metadata.uid ?? ''
     return {

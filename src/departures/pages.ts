@@ -19,20 +19,19 @@ export async function writePages(
 ): Promise<{ takes: number; pages: number } | undefined> {
   let takes = 0
   let pages = 0
-  let lines: string[] = []
+  let batch: KubeObject[] = []
   let size = 0
   const flush = async () => {
-    if (lines.length === 0) return
+    if (batch.length === 0) return
     pages++
-    await client.create(departure.type, pageOf(record, pages, lines)).catch(ignoring('AlreadyExists'))
-    lines = []
+    await client.create(departure.type, pageOf(record, pages, batch)).catch(ignoring('AlreadyExists'))
+    batch = []
     size = 0
   }
   for await (const object of objects) {
-    const line = JSON.stringify({ uid: object.metadata.uid ?? '', manifest: manifestOf(object) } satisfies PageLine)
     takes++
-    lines.push(line)
-    size += line.length
+    batch.push(object)
+    size += JSON.stringify(object).length
     if (size >= pageBytes) await flush()
   }
   await flush()
@@ -52,13 +51,17 @@ export async function* readPages(client: Client, record: Departure): AsyncGenera
 /** Large enough to compress well, small enough for any API server after compression. */
 const pageBytes = 2_000_000
 
-function pageOf(
+/** One page of a record. */
+export function pageOf(
   record: KubeObject & { readonly spec: DepartureSpec },
   number: number,
-  lines: readonly string[],
+  objects: readonly KubeObject[],
 ): KubeObject {
   const { name = '', namespace, labels } = record.metadata
   const { manifest: _, ...spec } = record.spec
+  const lines = objects.map((object) =>
+    JSON.stringify({ uid: object.metadata.uid ?? '', manifest: manifestOf(object) } satisfies PageLine),
+  )
   const manifests = gzipSync(lines.join('\n')).toString('base64')
   return {
     apiVersion: departure.apiVersion,

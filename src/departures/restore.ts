@@ -64,8 +64,8 @@ async function linesOf(client: Client, record: Departure): Promise<readonly Page
   const { manifest, object, page } = record.spec
   if (page) throw new StatusError('Invalid', `${record.metadata.name} is a page of ${page.of}: restore that one`)
   if (object.cluster) throw new StatusError('Invalid', `it left cluster "${object.cluster}": restore it from there`)
-  if (!manifest) throw new StatusError('Invalid', 'the record holds no manifest')
-  const lines: PageLine[] = [{ uid: object.uid, manifest: manifest as unknown as KubeObject }]
+  if (!manifest && !record.spec.pages) throw new StatusError('Invalid', 'the record holds no manifest')
+  const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
   for await (const line of readPages(client, record)) lines.push(line)
   return lines
 }

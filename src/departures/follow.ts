@@ -1,0 +1,40 @@
+import type { Client } from '../client/client.ts'
+import type { ResourceType, StoredObject } from '../kube/object.ts'
+import { deepEqual } from '../kube/patch.ts'
+import { ignoring, isStatusError } from '../kube/status-error.ts'
+
+/** How a dependent's leaving ended; `changed` means judge it again. */
+export type FollowResult = 'gone' | 'leaving' | 'changed'
+
+/**
+ * Lets a dependent follow an owner that has left: only this very object, and only while it names the owners by which it was judged.
+ * Its record is a line on its root's pages, written before (`CascadeRecorder`); the door has been asked about it (`Door.spares`).
+ */
+export async function follow(
+  client: Client,
+  type: ResourceType,
+  judged: StoredObject,
+  propagationPolicy: 'Background' | 'Foreground',
+): Promise<FollowResult> {
+  const { name, namespace, uid } = judged.metadata
+  const place = { name, ...(namespace ? { namespace } : {}) }
+  let { resourceVersion } = judged.metadata
+  for (let attempt = 0; attempt < attempts; attempt++) {
+    try {
+      const answer = await client.deleteObject(type, place, { uid, resourceVersion, propagationPolicy })
+      return answer.metadata?.deletionTimestamp ? 'leaving' : 'gone'
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return 'gone'
+      if (!isStatusError(error, 'Conflict')) throw error
+    }
+    // Busy objects change all the time: what counts is whether it is still the same one with the same owners.
+    const now = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
+    if (!now || now.metadata.uid !== uid) return 'gone'
+    if (now.metadata.deletionTimestamp) return 'leaving'
+    if (!deepEqual(now.metadata.ownerReferences ?? [], judged.metadata.ownerReferences ?? [])) return 'changed'
+    resourceVersion = now.metadata.resourceVersion
+  }
+  return 'changed'
+}
+
+const attempts = 5

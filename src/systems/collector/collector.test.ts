@@ -1,0 +1,260 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startWorld, type World } from '../../../test/world.ts'
+import { departure, type Departure } from '../../apis/departure.ts'
+import { restore } from '../../departures/restore.ts'
+import type { KubeObject, ObjectMeta, OwnerReference, StoredObject } from '../../kube/object.ts'
+import { Collector } from './controller.ts'
+
+let world: World
+let collector: Collector
+const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+
+beforeEach(async () => {
+  world = await startWorld()
+  collector = newCollector()
+  await world.clock.settle()
+})
+afterEach(() => world[Symbol.asyncDispose]())
+
+function newCollector(): Collector {
+  const made = new Collector({
+    ...world,
+    ownsReferences: true,
+    exists: (uid) => world.server.store.owners.addressOf(uid) !== undefined,
+  })
+  world.run({ start: (signal: AbortSignal) => made.start(signal) } as never)
+  return made
+}
+
+function ownedBy(owner: StoredObject, given: Partial<OwnerReference> = {}): OwnerReference {
+  return {
+    apiVersion: owner.apiVersion,
+    kind: owner.kind,
+    name: owner.metadata.name,
+    uid: owner.metadata.uid,
+    ...given,
+  }
+}
+
+function create(
+  name: string,
+  owners: readonly OwnerReference[] = [],
+  metadata: ObjectMeta = {},
+): Promise<StoredObject> {
+  const manifest: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'team', ...metadata, ...(owners.length > 0 ? { ownerReferences: owners } : {}) },
+  }
+  return world.create(manifest)
+}
+
+async function left(): Promise<readonly string[]> {
+  return (await world.names(configMaps)).filter((name) => name !== 'kube-root-ca.crt')
+}
+
+async function remove(
+  name: string,
+  propagationPolicy: 'Background' | 'Foreground' | 'Orphan' = 'Background',
+): Promise<void> {
+  await world.clock.settle()
+  await world.client.deleteObject(configMaps, { namespace: 'team', name }, { propagationPolicy })
+  await world.pass(1000)
+}
+
+describe('the collector on owner references', () => {
+  it('takes dependents along, any depth', async () => {
+    const a = await create('a')
+    const b = await create('b', [ownedBy(a)])
+    await create('c', [ownedBy(b)])
+    await create('bystander')
+    await remove('a')
+    expect(await left()).toEqual(['bystander'])
+  })
+
+  it('keeps what another owner keeps, and forgets the one that is gone', async () => {
+    const a = await create('a')
+    const b = await create('b')
+    await create('child', [ownedBy(a), ownedBy(b)])
+    await remove('a')
+    expect(await left()).toEqual(['b', 'child'])
+    const child = await world.get<StoredObject>({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      namespace: 'team',
+      name: 'child',
+    })
+    expect(child?.metadata.ownerReferences?.map(({ name }) => name)).toEqual(['b'])
+  })
+
+  it('frees dependents of an owner that is deleted with Orphan', async () => {
+    const a = await create('a')
+    await create('child', [ownedBy(a)])
+    await remove('a', 'Orphan')
+    expect(await left()).toEqual(['child'])
+    expect(
+      (await world.get<StoredObject>({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'child' }))
+        ?.metadata.ownerReferences,
+    ).toBeUndefined()
+  })
+
+  it('lets a foreground owner go last', async () => {
+    const a = await create('a')
+    await create('child', [ownedBy(a, { blockOwnerDeletion: true })], { finalizers: ['example.com/slow'] })
+    await remove('a', 'Foreground')
+    expect(await left()).toEqual(['a', 'child'])
+    await world.client.patch(
+      configMaps,
+      { namespace: 'team', name: 'child' },
+      { type: 'merge', body: { metadata: { finalizers: null } } },
+    )
+    await world.pass(1000)
+    expect(await left()).toEqual([])
+  })
+
+  it('does not wait for dependents that do not block', async () => {
+    const a = await create('a')
+    await create('child', [ownedBy(a)], { finalizers: ['example.com/slow'] })
+    await remove('a', 'Foreground')
+    expect(await left()).toEqual(['child'])
+  })
+
+  it('lets a whole ring go that blocks itself', async () => {
+    const names = ['r0', 'r1', 'r2']
+    const objects = await Promise.all(names.map((name) => create(name)))
+    for (const [index, object] of objects.entries()) {
+      const owner = objects[(index + 1) % 3] as StoredObject
+      await world.client.patch(
+        configMaps,
+        { namespace: 'team', name: object.metadata.name },
+        { type: 'merge', body: { metadata: { ownerReferences: [ownedBy(owner, { blockOwnerDeletion: true })] } } },
+      )
+    }
+    await remove('r0', 'Foreground')
+    await world.pass(1000)
+    expect(await left()).toEqual([])
+  })
+
+  it('lets an object go that owns itself', async () => {
+    const a = await create('a')
+    await world.client.patch(
+      configMaps,
+      { namespace: 'team', name: 'a' },
+      { type: 'merge', body: { metadata: { ownerReferences: [ownedBy(a, { blockOwnerDeletion: true })] } } },
+    )
+    await remove('a', 'Foreground')
+    expect(await left()).toEqual([])
+  })
+
+  it('collects what names an owner that never was, and keeps what names a kind nobody serves', async () => {
+    const uid = '11111111-1111-4111-8111-111111111111'
+    await create('lost', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'never', uid }])
+    await world.pass(1000)
+    expect(await left()).toEqual([])
+  })
+
+  it('takes an owner recreated under the same name for another one', async () => {
+    const a = await create('a')
+    await create('old', [ownedBy(a)], {})
+    await world.client.deleteObject(configMaps, { namespace: 'team', name: 'a' }, { propagationPolicy: 'Background' })
+    const again = await create('a')
+    await create('new', [ownedBy(again)])
+    await world.pass(1000)
+    expect(await left()).toEqual(['a', 'new'])
+  })
+
+  it('collects what names an owner in another namespace, and warns', async () => {
+    const foreign = await world.create<StoredObject>({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'far', namespace: 'default' },
+    })
+    await world.clock.settle()
+    await create('child', [ownedBy(foreign)])
+    await world.pass(1000)
+    expect((await left()).includes('child')).toBe(false)
+    expect((await left()).includes('far')).toBe(true)
+  })
+
+  it('leaves dependents alone while their owner only waits on a finalizer of others', async () => {
+    const a = await create('a', [], { finalizers: ['example.com/slow'] })
+    await create('child', [ownedBy(a)])
+    await remove('a')
+    expect(await left()).toEqual(['a', 'child'])
+  })
+
+  it('spares a dependent that is marked to be kept', async () => {
+    const a = await create('a')
+    await create('kept', [ownedBy(a)], { labels: { 'sojourn.dev/keep': 'true' } })
+    await create('child', [ownedBy(a)])
+    await remove('a')
+    expect(await left()).toEqual(['kept'])
+  })
+
+  it('goes on where it was when it is started again', async () => {
+    await world[Symbol.asyncDispose]()
+    world = await startWorld()
+    const a = await create('a')
+    const b = await create('b', [ownedBy(a)])
+    await create('c', [ownedBy(b)])
+    await world.client.deleteObject(configMaps, { namespace: 'team', name: 'a' }, { propagationPolicy: 'Background' })
+    collector = newCollector()
+    await world.pass(1000)
+    expect(await left()).toEqual([])
+  })
+
+  it('does no harm as two at once', async () => {
+    newCollector()
+    const a = await create('a')
+    for (let index = 0; index < 20; index++) await create(`child-${index}`, [ownedBy(a)])
+    await remove('a')
+    expect(await left()).toEqual([])
+  })
+
+  it('keeps what it takes along on the record of its root, from which it can be restored', async () => {
+    const a = await create('a')
+    const b = await create('b', [ownedBy(a)])
+    await create('c', [ownedBy(b)])
+    await remove('a')
+    const records = await world.client.list<Departure>(departure.type, {
+      namespace: 'team',
+      labelSelector: '!sojourn.dev/page',
+    })
+    expect(records.items.map(({ spec }) => [spec.object.name, spec.takes])).toEqual([['a', 2]])
+    const { objects } = await restore(world.client, records.items[0] as Departure, { now: 0 })
+    expect(objects.map(({ metadata }) => metadata.name)).toEqual(['b', 'c'])
+    expect(objects[1]?.metadata.ownerReferences?.[0]?.uid).toBe(objects[0]?.metadata.uid)
+  })
+
+  it('does exactly what its preview says', async () => {
+    const shape = fc.array(fc.uniqueArray(fc.nat(7), { maxLength: 3 }), { minLength: 4, maxLength: 8 })
+    let round = 0
+    await fc.assert(
+      fc.asyncProperty(shape, fc.nat(3), async (owners, root) => {
+        const prefix = `g${round++}`
+        const objects: StoredObject[] = []
+        // Owners come before their dependents, so that nothing is collected while the graph is built.
+        for (const [index, its] of owners.entries())
+          objects.push(
+            await create(
+              `${prefix}-${index}`,
+              its.filter((owner) => owner < index).map((owner) => ownedBy(objects[owner] as StoredObject)),
+            ),
+          )
+        await world.pass(1000)
+        const uid = objects[root]?.metadata.uid ?? ''
+        const before = await left()
+        const said = collector
+          .preview(uid, 'Background')
+          ?.nodes.filter(({ action }) => action === 'delete')
+          .map(({ ref }) => ref.name)
+        expect(await left()).toEqual(before)
+        await remove(`${prefix}-${root}`)
+        const after = await left()
+        expect(before.filter((name) => !after.includes(name))).toEqual(said?.toSorted())
+      }),
+      { numRuns: 15 },
+    )
+  })
+})

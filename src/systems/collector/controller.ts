@@ -1,0 +1,228 @@
+import type { Client } from '../../client/client.ts'
+import type { CascadeRoot } from '../../departures/cascade-recorder.ts'
+import type { Door } from '../../departures/door.ts'
+import type { Key } from '../../kube/key.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Change } from '../../runtime/informer.ts'
+import type { Informers } from '../../runtime/informers.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { Act } from './act.ts'
+import { decide, type Decision } from './decide.ts'
+import { Observer } from './observe.ts'
+import { preview, type Preview } from './preview.ts'
+import { WorldWatch } from './world-watch.ts'
+
+export interface CollectorOptions {
+  readonly client: Client
+  readonly informers: Informers
+  readonly door: Door
+  readonly events: EventRecorder
+  readonly ports: ControllerPorts
+  /** Whether owner references are ours to act on: on the embedded server they are, elsewhere Kubernetes does it. */
+  readonly ownsReferences: boolean
+  /** Whether an object with this uid exists, where the server itself can be asked for certain. */
+  readonly exists?: (uid: string) => boolean
+  /** How many objects are judged at once. Defaults to 256: they go in batches. */
+  readonly concurrency?: number
+}
+
+/** Lets dependents follow their owners. */
+export class Collector {
+  readonly controller: Controller
+  readonly #options: CollectorOptions
+  readonly #world: WorldWatch
+  readonly #observer: Observer
+  readonly #act: Act
+  /** The object whose leaving began the cascade that took a uid, for the records; the oldest go first. */
+  readonly #roots = new Map<string, CascadeRoot>()
+  #isReady = false
+
+  constructor(options: CollectorOptions) {
+    const { client, informers, ports, door, exists, concurrency = 256 } = options
+    this.#options = options
+    this.controller = new Controller({
+      name: 'collector',
+      reconcile: (key) => this.#reconcile(key),
+      ports,
+      concurrency,
+    })
+    this.#world = new WorldWatch({ client, informers, log: ports.log }, (change, node, owners) =>
+      this.#notice(change, node, owners),
+    )
+    this.#observer = new Observer({
+      client,
+      world: this.#world,
+      spares: (object) => door.spares(object),
+      ...(exists ? { exists } : {}),
+    })
+    this.#act = new Act(client, ports.clock)
+  }
+
+  /** Watches everything, then begins to act: before all is seen, nothing is condemned. */
+  async start(signal: AbortSignal): Promise<void> {
+    await this.#world.ready(signal)
+    this.#isReady = true
+    const { graph } = this.#world
+    for (let node = 0; node < graph.capacity; node++) {
+      const object = graph.object(node)
+      if (object) this.#enqueue(object, 'initial')
+    }
+    await this.controller.start(signal)
+    this.#world.close()
+  }
+
+  /** What would leave with an object; undefined when there is none with this uid. */
+  preview(uid: string, policy: Preview['policy']): Preview | undefined {
+    const { graph } = this.#world
+    const node = graph.find(uid)
+    if (node === undefined || !graph.object(node)) return undefined
+    const spares = (candidate: number) => {
+      const object = graph.object(candidate)
+      return object && this.#options.door.spares(object)
+    }
+    return preview(graph, node, { policy, spares, unknownKinds: this.#world.unknownKinds })
+  }
+
+  /** How many objects are known, and what the graph takes. */
+  get size(): { readonly objects: number; readonly bytes: number } {
+    return { objects: this.#world.graph.size, bytes: this.#world.graph.bytes }
+  }
+
+  #notice({ type, object, initial }: Change, node: number, owners: readonly number[]): void {
+    if (!this.#isReady) return
+    const { graph } = this.#world
+    if (type === 'deleted') {
+      // Those who waited for it may go on; those who lived by it must be looked at.
+      for (const owner of owners) this.#enqueueNode(owner)
+      if (node >= 0) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
+      if (node >= 0 && graph.hasDependents(node)) this.#rememberRoot(object)
+      return
+    }
+    this.#enqueue(object, initial ? 'initial' : 'change')
+    if (object.metadata.deletionTimestamp) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
+  }
+
+  async #reconcile({ name: uid }: Key): Promise<Outcome> {
+    const { graph } = this.#world
+    const node = graph.find(uid)
+    const object = node === undefined ? undefined : graph.object(node)
+    if (node === undefined || !object) return settled
+    if (!this.#options.ownsReferences || !needsLook(object)) return settled
+    const type = this.#world.typeOf(object)
+    if (!type) return settled
+    const observed = await this.#observer.observe(node, object)
+    // The world may have moved while owners were asked for.
+    if (graph.object(node) !== object) return settled
+    return this.#carryOut(type, object, decide(observed), node)
+  }
+
+  async #carryOut(type: ResourceType, object: StoredObject, decision: Decision, node: number): Promise<Outcome> {
+    switch (decision.do) {
+      case 'keep':
+        if (decision.because === 'owner-unknown') return wakeAt(this.#now() + askAgainMs)
+        return decision.because === 'protected' ? this.#reportSpared(object) : settled
+      case 'drop-references':
+        await this.#act.dropReferences(type, object, decision.uids)
+        return settled
+      case 'delete':
+        return this.#remove(type, object, decision.propagation)
+      case 'release':
+        await this.#act.release(type, object, decision.finalizer)
+        return settled
+      case 'orphan':
+        return this.#orphan(type, object, node)
+    }
+  }
+
+  async #remove(type: ResourceType, object: StoredObject, propagation: 'Background' | 'Foreground'): Promise<Outcome> {
+    this.#warnOfForeignOwners(object)
+    const root = this.#rootOf(object)
+    if (root && propagation === 'Background') this.#roots.set(object.metadata.uid, root)
+    const result = await this.#act.remove({ type, object, propagation, root })
+    // Changed since: the watch brings the new state. Should it not, look again.
+    return result === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
+  }
+
+  /** Frees every dependent, then lets the owner go; until all are free, it stays. */
+  async #orphan(type: ResourceType, object: StoredObject, node: number): Promise<Outcome> {
+    const { graph } = this.#world
+    const dependents = graph.dependents(node).flatMap((dependent) => graph.object(dependent) ?? [])
+    const freed = await Promise.all(
+      dependents.map((dependent) => {
+        const itsType = this.#world.typeOf(dependent)
+        return itsType ? this.#act.dropReferences(itsType, dependent, [object.metadata.uid]) : undefined
+      }),
+    )
+    if (freed.some((result) => result === undefined)) return wakeAt(this.#now() + 100)
+    await this.#act.release(type, object, 'orphan')
+    return settled
+  }
+
+  #reportSpared(object: StoredObject): Outcome {
+    const because = this.#options.door.spares(object) ?? 'protected'
+    this.#options.events.record(object, {
+      type: 'Normal',
+      reason: 'KeptWithoutOwner',
+      message: `its owners are gone, but it stays: ${because}`,
+    })
+    return wakeAt(this.#now() + 10 * 60_000)
+  }
+
+  #warnOfForeignOwners(object: StoredObject): void {
+    const { graph } = this.#world
+    for (const { uid, kind, name } of object.metadata.ownerReferences ?? []) {
+      const node = graph.find(uid)
+      const owner = node === undefined ? undefined : graph.object(node)
+      if (!owner?.metadata.namespace || owner.metadata.namespace === object.metadata.namespace) continue
+      this.#options.events.record(object, {
+        type: 'Warning',
+        reason: 'OwnerRefInvalidNamespace',
+        message: `ownerRef [${kind} ${name}, uid: ${uid}] does not exist in namespace "${object.metadata.namespace}"; a Bond can reach across namespaces`,
+      })
+    }
+  }
+
+  /** The root of the cascade by which an object goes: that of its owner, or the owner itself. */
+  #rootOf({ metadata }: StoredObject): CascadeRoot | undefined {
+    for (const { uid } of metadata.ownerReferences ?? []) {
+      const root = this.#roots.get(uid)
+      if (root) return root
+    }
+    return undefined
+  }
+
+  #rememberRoot(object: StoredObject): void {
+    if (this.#roots.has(object.metadata.uid)) return
+    if (this.#roots.size >= mostRoots) this.#roots.delete(this.#roots.keys().next().value ?? '')
+    this.#roots.set(object.metadata.uid, { object, by: { system: 'user' } })
+  }
+
+  #enqueueNode(node: number): void {
+    const object = this.#world.graph.object(node)
+    if (object) this.#enqueue(object, 'change')
+  }
+
+  #enqueue(object: StoredObject, priority: 'change' | 'initial'): void {
+    if (!needsLook(object)) return
+    // By uid: another object under the same name is another case.
+    this.controller.enqueue({ cluster: '', kind: 'uid', namespace: '', name: object.metadata.uid }, priority)
+  }
+
+  #now(): number {
+    return this.#options.ports.clock.now()
+  }
+}
+
+const askAgainMs = 30_000
+const mostRoots = 100_000
+
+/** Whether an object is in the collector's care at all: owned, or leaving in a way that concerns its dependents. */
+function needsLook({ metadata }: StoredObject): boolean {
+  const { ownerReferences = [], deletionTimestamp, finalizers = [] } = metadata
+  return (
+    ownerReferences.length > 0 ||
+    (deletionTimestamp !== undefined && (finalizers.includes('foregroundDeletion') || finalizers.includes('orphan')))
+  )
+}
