@@ -1,4 +1,4 @@
-import { apiVersionOf, groupResource, type KubeObject } from '../../kube/object.ts'
+import { apiVersionOf, groupResource, type GroupVersionKind, type KubeObject } from '../../kube/object.ts'
 import { applyDefaults } from '../schema/custom/apply-defaults.ts'
 import { compileRules } from '../schema/custom/cel-rules.ts'
 import { customSchema } from '../schema/custom/custom-schema.ts'
@@ -19,10 +19,11 @@ export function customKinds(definition: Definition, since: number): readonly Ser
   if (!isTrue(definition, 'Established')) return []
   const { group, versions } = definition.spec
   const { kind } = acceptedNames(definition)
+  // A server with a hundred CRDs should not read a hundred schemas before it is ready.
   const schemas = new Map(
     versions.map((version) => {
       const gvk = { group, version: version.name, kind }
-      return [apiVersionOf(gvk), customSchema(gvk, version.schema?.openAPIV3Schema)] as const
+      return [apiVersionOf(gvk), lazily(() => customSchema(gvk, version.schema?.openAPIV3Schema))] as const
     }),
   )
   return versions.map((version) => new CustomVersion(definition, version, { schemas, since }).served())
@@ -32,24 +33,27 @@ export function customKinds(definition: Definition, since: number): readonly Ser
 class CustomVersion {
   readonly #definition: Definition
   readonly #version: DefinitionVersion
-  readonly #schemas: ReadonlyMap<string, ObjectSchema>
+  readonly #schemas: ReadonlyMap<string, () => ObjectSchema>
   readonly #since: number
+  readonly #gvk: GroupVersionKind
   readonly #apiVersion: string
-  readonly #schema: ObjectSchema
 
   constructor(
     definition: Definition,
     version: DefinitionVersion,
-    options: { readonly schemas: ReadonlyMap<string, ObjectSchema>; readonly since: number },
+    options: { readonly schemas: ReadonlyMap<string, () => ObjectSchema>; readonly since: number },
   ) {
     const { kind } = acceptedNames(definition)
     this.#definition = definition
     this.#version = version
     this.#schemas = options.schemas
     this.#since = options.since
-    const gvk = { group: definition.spec.group, version: version.name, kind }
-    this.#apiVersion = apiVersionOf(gvk)
-    this.#schema = this.#schemas.get(this.#apiVersion) ?? customSchema(gvk, undefined)
+    this.#gvk = { group: definition.spec.group, version: version.name, kind }
+    this.#apiVersion = apiVersionOf(this.#gvk)
+  }
+
+  get #schema(): ObjectSchema {
+    return this.#schemas.get(this.#apiVersion)?.() ?? customSchema(this.#gvk, undefined)
   }
 
   served(): ServedKind {
@@ -62,7 +66,8 @@ class CustomVersion {
       shortNames = [],
       categories = [],
     } = acceptedNames(this.#definition)
-    const { gvk } = this.#schema
+    const gvk = this.#gvk
+    const schemaHere = () => this.#schema
     const fields = (this.#version.selectableFields ?? []).map(({ jsonPath }) => jsonPath.replace(/^\./, ''))
     const selectable = selectableFields('', fields)
     const storage = versions.find((version) => version.storage)?.name ?? this.#version.name
@@ -80,7 +85,9 @@ class CustomVersion {
       resource: groupResource({ group, plural }),
       storageVersion: apiVersionOf({ group, version: storage }),
       custom: this.#custom(),
-      schema: this.#schema,
+      get schema() {
+        return schemaHere()
+      },
       rules: {
         ...plainRules,
         countsGenerations: true,
@@ -96,7 +103,7 @@ class CustomVersion {
       decode: (value) => decodeObject(this.#schema, value),
       default: (object) => this.#default(object),
       ...this.#validation(),
-      schemaOf: (apiVersion) => this.#schemas.get(apiVersion),
+      schemaOf: (apiVersion) => this.#schemas.get(apiVersion)?.(),
     }
   }
 
@@ -120,7 +127,7 @@ class CustomVersion {
     const { subresources } = this.#version
     const verbs = ['get', 'patch', 'update']
     return [
-      ...(subresources?.status ? [{ ...this.#schema.gvk, name: 'status', verbs }] : []),
+      ...(subresources?.status ? [{ ...this.#gvk, name: 'status', verbs }] : []),
       ...(subresources?.scale ? [{ group: 'autoscaling', version: 'v1', kind: 'Scale', name: 'scale', verbs }] : []),
     ]
   }
@@ -137,18 +144,24 @@ class CustomVersion {
   }
 
   #validation(): Pick<ServedKind, 'validateCreate' | 'validateUpdate'> {
-    const { gvk, structural = {} } = this.#schema
-    const { rules } = compileRules(structural)
-    const options = rules ? { rules } : {}
+    const gvk = this.#gvk
+    const prepared = lazily(() => {
+      const { structural = {} } = this.#schema
+      const { rules } = compileRules(structural)
+      return { structural, options: rules ? { rules } : {} }
+    })
     return {
-      validateCreate: (object) => [
-        ...looseFinalizers(validateCreate(gvk, object)),
-        ...validateCustom(structural, object, options),
-      ],
-      validateUpdate: (object, old) => [
-        ...looseFinalizers(validateUpdate(gvk, object, old)),
-        ...validateCustom(structural, object, { ...options, old }),
-      ],
+      validateCreate(object) {
+        const { structural, options } = prepared()
+        return [...looseFinalizers(validateCreate(gvk, object)), ...validateCustom(structural, object, options)]
+      },
+      validateUpdate(object, old) {
+        const { structural, options } = prepared()
+        return [
+          ...looseFinalizers(validateUpdate(gvk, object, old)),
+          ...validateCustom(structural, object, { ...options, old }),
+        ]
+      },
     }
   }
 
@@ -170,6 +183,12 @@ class CustomVersion {
   #default(object: KubeObject): KubeObject {
     return applyDefaults(this.#schema.structural ?? {}, object) as KubeObject
   }
+}
+
+/** A value that is made when it is first asked for. */
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined
+  return () => (made ??= { value: make() }).value
 }
 
 function acceptedNames({ spec, status }: Definition) {

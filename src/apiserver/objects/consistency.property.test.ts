@@ -164,7 +164,7 @@ describe.each(storeKinds)('lists and watches on %s', (_, openStore) => {
           await world.close()
         }
       }),
-      { numRuns: 60 },
+      { numRuns: 25 },
     )
   })
 })
