@@ -24,8 +24,8 @@ function visit(value: unknown, key: string): unknown {
   if (Array.isArray(value)) return key === 'clusterIPs' ? ['IP'] : value.map((item) => visit(item, ''))
   if (typeof value !== 'object' || value === null) return value
   const result: Record<string, unknown> = {}
-  const isReview =
-    typeof (value as { kind?: unknown }).kind === 'string' && /Review$/.test((value as { kind: string }).kind)
+  const { kind } = value as { kind?: unknown }
+  const isReview = typeof kind === 'string' && kind.endsWith('Review')
   for (const [name, part] of Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1))) {
     // Go writes some empty structures, lists and nulls that carry no information.
     if (part === null || isEmpty(part)) continue

@@ -1,4 +1,4 @@
-import { Agent, request as httpsRequest } from 'node:https'
+import { request as httpsRequest, type Agent } from 'node:https'
 
 /** An API server to question. */
 export interface Target {

@@ -32,7 +32,11 @@ describe('@kubernetes/client-node', () => {
     await core.createNamespacedConfigMap({ namespace, body: configMap('crud') })
     const read = await core.readNamespacedConfigMap({ namespace, name: 'crud' })
     expect(read.data).toEqual({ value: '1' })
-    await core.replaceNamespacedConfigMap({ namespace, name: 'crud', body: { ...read, data: { value: '2' } } })
+    await core.replaceNamespacedConfigMap({
+      namespace,
+      name: 'crud',
+      body: Object.assign({}, read, { data: { value: '2' } }),
+    })
     await expect(core.replaceNamespacedConfigMap({ namespace, name: 'crud', body: read })).rejects.toMatchObject({
       code: 409,
     })
@@ -83,7 +87,7 @@ describe('@kubernetes/client-node', () => {
     await core.replaceNamespacedConfigMap({
       namespace: 'kube-public',
       name: 'late',
-      body: { ...late, data: { value: '2' } },
+      body: Object.assign({}, late, { data: { value: '2' } }),
     })
     await core.deleteNamespacedConfigMap({ namespace: 'kube-public', name: 'late' })
     await expect.poll(() => seen).toContain('delete late 2')
