@@ -1,0 +1,67 @@
+import { availableParallelism } from 'node:os'
+import { Activator, type ActivatorOptions, type ActivatorPorts } from './controller.ts'
+import { alone, type Peers } from './peers.ts'
+import type { ProxyLimits } from './proxy/ports.ts'
+import { ThreadedDataPlane } from './proxy/threaded-data-plane.ts'
+
+export interface StartOptions extends ActivatorOptions {
+  readonly host: string
+  /** The HTTP port; 0 picks a free one. */
+  readonly port: number
+  /** The HTTPS port, if TLS is to be terminated; 0 picks a free one. */
+  readonly tlsPort?: number
+  /** Connections begin with a PROXY protocol header. Defaults to false. */
+  readonly proxyProtocol?: boolean
+  /** Threads that carry requests. Defaults to one per core, four at most. */
+  readonly threads?: number
+  readonly limits?: Partial<ProxyLimits>
+  /** The other replicas. Defaults to none. */
+  readonly peers?: Peers
+}
+
+export interface RunningActivator {
+  readonly activator: Activator
+  readonly port: number
+  readonly tlsPort: number | undefined
+  /** Stops accepting, lets requests under way end for this long at most, writes down what was last used. */
+  stop(withinMs?: number): Promise<void>
+}
+
+const mostThreads = 4
+
+/** Starts proxy and control plane; resolves when requests are taken. */
+export async function startActivator(
+  ports: Omit<ActivatorPorts, 'openPlane' | 'peers'>,
+  options: StartOptions,
+): Promise<RunningActivator> {
+  const { host, port, tlsPort, proxyProtocol = false, peers = alone(), limits = {} } = options
+  const threads = options.threads ?? Math.min(mostThreads, availableParallelism())
+  const openPlane = (onWake: (id: string) => void) =>
+    new ThreadedDataPlane({
+      threads,
+      limits,
+      onWake,
+      onCrash: (error) => ports.log.error('proxy thread died', { error }),
+    })
+  const activator = new Activator(
+    { ...ports, peers, openPlane },
+    { ...options, tls: options.tls ?? tlsPort !== undefined },
+  )
+  const control = new AbortController()
+  try {
+    const bound = await activator.plane.listen({ host, port, proxyProtocol })
+    const boundTls =
+      tlsPort === undefined ? undefined : await activator.plane.listen({ host, port: tlsPort, tls: true })
+    const running = activator.start(control.signal)
+    const stop = async (withinMs = 0) => {
+      // Those who wait are still woken for, until the last of them has gone.
+      await activator.plane.close(withinMs)
+      control.abort()
+      await running
+    }
+    return { activator, port: bound, tlsPort: boundTls, stop }
+  } catch (error) {
+    await activator.plane.close()
+    throw error
+  }
+}
