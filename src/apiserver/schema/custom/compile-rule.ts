@@ -138,7 +138,7 @@ function shown(rule: ValidationRule): Record<string, unknown> {
 }
 
 /** Faults of an expression with the place marked under its text, as cel-go prints them. */
-function describeIssues({ issues }: CelCompileError, source: string): string {
+export function describeIssues({ issues }: CelCompileError, source: string): string {
   const lines = source.split('\n')
   return issues
     .map(({ message, line, column }) => {

@@ -151,6 +151,14 @@ describe('apply', () => {
     expect(ownersOf(after).map(({ manager }) => manager)).toEqual(['m', 'ex.io/v1', 'ex.io/v1beta1'])
   })
 
+  it('takes a value as owned whole once its schema calls it atomic', () => {
+    const fieldsV1 = { 'f:spec': { 'f:whole': { 'f:a': {} } } }
+    const entry = { manager: 'old', operation: 'Apply', apiVersion: 'ex.io/v1', fieldsType: 'FieldsV1', fieldsV1 }
+    const live = { ...foo({ whole: { a: '1' } }), metadata: { name: 'f', uid: 'u', managedFields: [entry] } }
+    const conflict = (): KubeObject => by('new', live, { whole: { b: '2' } })
+    expect(conflict).toThrow('conflict with "old": .spec.whole')
+  })
+
   it('answers 400, and nothing else, whatever is applied', () => {
     const name = fc.constantFrom(
       'spec',

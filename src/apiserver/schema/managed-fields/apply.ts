@@ -13,6 +13,7 @@ import { FieldSet } from './field-set.ts'
 import { allowedByLastApplied, renewLastApplied } from './last-applied.ts'
 import { decodeManagers, managerId, type Manager, type Managers } from './managers.ts'
 import { merge } from './merge.ts'
+import { reconcile } from './reconcile.ts'
 import { comparisons, conflictsOf, fieldsOfPaths, release, unowned, type SchemaOf } from './ownership.ts'
 import { ItemError } from './path-element.ts'
 import { emptyObject, track, withManagers, withoutManagers, type TrackedWrite } from './track-update.ts'
@@ -50,8 +51,8 @@ function applyChecked(request: Apply): KubeObject {
   const managers = managersBefore(request, live)
   const writer = { manager: request.manager, operation: 'Apply', apiVersion, subresource } as const
   const id = managerId(writer)
+  reconcile(managers, schemaOf)
   const last = managers.get(id)
-  dropUnserved(managers, schemaOf)
 
   const fields = fieldSetOf(request.applied, schema.root).without(ignored)
   managers.set(id, { ...writer, time: last?.time, fields })
@@ -100,11 +101,6 @@ function managersBefore(request: Apply, live: KubeObject): Managers {
     })
   }
   return managers
-}
-
-/** Entries of versions that are served no more say nothing that could be compared. */
-function dropUnserved(managers: Managers, schemaOf: SchemaOf): void {
-  for (const [id, { apiVersion }] of managers) if (!schemaOf(apiVersion)) managers.delete(id)
 }
 
 /** Takes out what the manager applied last time and does not mention now, unless somebody else owns it. */

@@ -5,6 +5,7 @@ import { completeStruct } from '../zero-values.ts'
 import { FieldSet } from './field-set.ts'
 import { capUpdaters, decodeManagers, encodeManagers, managerId, type Managers } from './managers.ts'
 import { ItemError } from './path-element.ts'
+import { reconcile } from './reconcile.ts'
 import { comparisons, fieldsOfPaths, release, unowned, type SchemaOf } from './ownership.ts'
 
 /** What every tracked write says about itself. */
@@ -71,6 +72,7 @@ export function track(
   const schemaOf = update.schemaOf ?? ((version: string) => (version === apiVersion ? schema : undefined))
   const ignored = fieldsOfPaths(update.resetFields ?? [])
   const compareAt = comparisons({ before: withoutManagers(live), after: withoutManagers(object), schemaOf, ignored })
+  reconcile(managers, schemaOf)
   release(managers, '', compareAt)
   const comparison = compareAt(apiVersion)
   if (!comparison) return

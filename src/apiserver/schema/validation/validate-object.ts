@@ -1,5 +1,6 @@
 import type { GroupVersionKind, KubeObject } from '../../../kube/object.ts'
 import type { FieldError } from '../field-error.ts'
+import { admissionBindingFaults, admissionPolicyFaults } from './admission.ts'
 import { changeFaults } from './changes.ts'
 import type { Json } from './checks.ts'
 import * as core from './core.ts'
@@ -63,6 +64,8 @@ const checks: Readonly<Record<string, Check>> = {
   'storage.k8s.io/StorageClass': others.storageClassFaults,
   'scheduling.k8s.io/PriorityClass': others.priorityClassFaults,
   'coordination.k8s.io/Lease': others.leaseFaults,
+  'admissionregistration.k8s.io/ValidatingAdmissionPolicy': admissionPolicyFaults,
+  'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': admissionBindingFaults,
 }
 
 /** Kinds whose names are not plain subdomains. */
