@@ -135,7 +135,11 @@ class Checker {
   #name(expr: Name): Type {
     const local = expr.isRooted ? undefined : this.#local(expr.name)
     if (local) return local.type
-    return this.#global(expr, expr.name) ?? this.#fault(`undeclared reference to '${expr.name}'`, expr)
+    return this.#global(expr, expr.name) ?? this.#undeclared(expr)
+  }
+
+  #undeclared(expr: Name | Call): Type {
+    return this.#fault(`undeclared reference to '${expr.name}' (in container '${this.#environment.container}')`, expr)
   }
 
   #local(name: string): Scope | undefined {
@@ -192,8 +196,10 @@ class Checker {
   }
 
   #noOverload(expr: Expr, name: string, args: readonly Type[]): Type {
-    const list = args.map((type) => this.#text(type)).join(', ')
-    return this.#fault(`no matching overload for '${name}' applied to (${list})`, expr)
+    const isMember = expr.kind === 'call' && expr.target !== undefined && args.length > expr.args.length
+    const [first = '', ...rest] = args.map((type) => this.#text(type))
+    const list = isMember ? `${first}.(${rest.join(', ')})` : `(${[first, ...rest].join(', ')})`
+    return this.#fault(`found no matching overload for '${name}' applied to '${list}'`, expr)
   }
 
   #operator(expr: Expr, operator: keyof typeof operatorSignatures, operands: readonly Expr[]): Type {
@@ -208,7 +214,7 @@ class Checker {
     if (!found) {
       for (const arg of expr.target ? [expr.target, ...expr.args] : expr.args) this.check(arg)
       this.#references.set(expr, { kind: 'call', overloads: [], args: [], isCertain: false })
-      return this.#fault(`undeclared reference to '${expr.name}'`, expr)
+      return this.#undeclared(expr)
     }
     const argTypes = found.args.map((arg) => this.check(arg))
     const { matches, result } = matchSignatures(this.#unifier, found.overloads, argTypes)

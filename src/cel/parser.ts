@@ -158,8 +158,10 @@ class Parser {
     const { kind, text } = this.#token
     if ((kind !== 'name' && kind !== 'field') || (kind === 'name' && keywords.has(text))) throw this.#unexpected()
     this.#next += 1
+    // The place of a call is its bracket, as in other implementations' messages.
+    const bracket = this.#token.at
     if (kind === 'name' && !isOptional && this.#take('(')) {
-      return this.#call({ target: operand, name: text, at, isRooted: false })
+      return this.#call({ target: operand, name: text, at: bracket, isRooted: false })
     }
     return this.#builder.node({ kind: 'select', at, operand, field: text, isOptional })
   }
@@ -184,7 +186,8 @@ class Parser {
     const { kind, text, at } = this.#token
     if (kind !== 'name' || keywords.has(text)) throw this.#unexpected()
     this.#next += 1
-    if (this.#take('(')) return this.#call({ target: undefined, name: text, at, isRooted })
+    const bracket = this.#token.at
+    if (this.#take('(')) return this.#call({ target: undefined, name: text, at: bracket, isRooted })
     if (reserved.has(text)) throw new SourceFault(`'${text}' is a reserved word`, at)
     return this.#builder.node({ kind: 'name', at, name: text, isRooted })
   }

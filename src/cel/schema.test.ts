@@ -81,8 +81,8 @@ describe('types from a schema', () => {
     ['has(self.spec.replica)', "undefined field 'replica'"],
     ['self.metadata.labels', "undefined field 'labels'"],
     ['self.spec.steps[0].when', "undefined field 'when'"],
-    ['self.spec.replicas + "x"', "no matching overload for '_+_' applied to (int, string)"],
-    ['self.spec.until == "2026"', "no matching overload for '_==_' applied to (google.protobuf.Timestamp, string)"],
+    ['self.spec.replicas + "x"', "found no matching overload for '_+_' applied to '(int, string)'"],
+    ['self.spec.until == "2026"', "found no matching overload for '_==_' applied to '(timestamp, string)'"],
   ])('refuse %s', (source, message) => {
     expect(issues(source)).toEqual([message])
   })

@@ -95,6 +95,10 @@ export function typeText(type: Type): string {
       return `optional_type(${typeText(type.of)})`
     case 'type':
       return `type(${typeText(type.of)})`
+    case 'null':
+    case 'timestamp':
+    case 'duration':
+      return type.kind
     case 'opaque':
       return type.parameters.length ? `${type.name}(${type.parameters.map(typeText).join(', ')})` : type.name
     default:
