@@ -85,12 +85,19 @@ export class EventRecorder {
     if (!this.#allowance.take(JSON.stringify([apiVersion, kind, namespace, name]))) return this.#count('suppressed')
     if (this.#unwritten.size >= mostUnwritten) return this.#count('suppressed')
     this.#unwritten.add(series)
-    this.#writing ??= tracked(this.#ports.clock, () => this.#write()).finally(() => (this.#writing = undefined))
+    this.#startWriting()
   }
 
   /** Resolves when everything recorded so far is written or given up. */
   async flush(): Promise<void> {
-    await this.#writing
+    while (this.#writing) await this.#writing
+  }
+
+  #startWriting(): void {
+    this.#writing ??= tracked(this.#ports.clock, () => this.#write()).finally(() => {
+      this.#writing = undefined
+      if (this.#unwritten.size > 0) this.#startWriting()
+    })
   }
 
   #seriesOf(subject: Subject, note: EventNote): Series {

@@ -52,6 +52,9 @@ describe('createLogger', () => {
     ['a Secret', { object: { kind: 'Secret', data: { a: 's3cret' }, stringData: { b: 's3cret' } } }],
     ['a kubeconfig', { kubeconfig: 's3cret' }],
     ['an HMAC key', { 'hmac-key': 's3cret' }],
+    ['a bearer token in a text', { header: 'sent Bearer s3cret-s3cret' }],
+    ['a password in an address', { url: 'https://someone:s3cret@example.com/repo' }],
+    ['an incoming webhook', { error: new Error('POST https://hooks.slack.com/services/T0/B0/s3cret failed') }],
   ])('never shows %s', (_, fields) => {
     const { log, lines } = logged()
     log.info('seen', fields)

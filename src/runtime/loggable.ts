@@ -2,7 +2,7 @@
 export function loggable(value: unknown, depth = 0): unknown {
   switch (typeof value) {
     case 'string':
-      return value.length > longest ? `${value.slice(0, longest)}…` : value
+      return withoutSecrets(value.length > longest ? `${value.slice(0, longest)}…` : value)
     case 'number':
     case 'boolean':
     case 'undefined':
@@ -22,7 +22,14 @@ const hidden = '[hidden]'
 
 /** Field names whose values nobody may read in a log. */
 const secretName =
-  /^(authorization|cookie|set-cookie|.*(password|passwd|token|apikey|api-key|api_key|secretkey|private.?key|hmac.?key|client-key-data|kubeconfig)(data)?)$/i
+  /^(authorization|cookie|set-cookie|.*(password|passwd|token|apikey|api-key|api_key|secretkey|client.?secret|private.?key|hmac.?key|client-key-data|kubeconfig)(data)?)$/i
+
+/** What gives access wherever it stands: bearer tokens, passwords in addresses, incoming webhooks. */
+const secretText = /\b(Bearer|Basic) +[\w.~+/=-]{8,}|(?<=:\/\/)[^\s/@:]+:[^\s/@]+(?=@)|(?<=hooks\.slack\.com\/)[\w/-]+/g
+
+function withoutSecrets(text: string): string {
+  return text.replace(secretText, hidden)
+}
 
 function fromObject(value: object, depth: number): unknown {
   if (value instanceof Error) return fromError(value, depth)

@@ -1,7 +1,7 @@
 import type { ResourceType, StoredObject } from '../kube/object.ts'
 import type { CacheMetrics } from './cache-metrics.ts'
 import type { Change } from './informer.ts'
-import type { Logger } from './log.ts'
+import type { LogFields, Logger } from './log.ts'
 import { ObjectCache } from './object-cache.ts'
 import type { Sink, Trouble } from './reflector.ts'
 import { isAtLeast } from './resource-version.ts'
@@ -121,7 +121,8 @@ export class SharedCache implements Sink {
   progress(resourceVersion: string): void {
     this.#resourceVersion = resourceVersion
     while (this.#awaited[0] && isAtLeast(resourceVersion, this.#awaited[0].resourceVersion)) {
-      this.#awaited.shift()?.callback()
+      const { callback } = this.#awaited.shift() ?? {}
+      if (callback) this.#safely(callback)
     }
   }
 
@@ -130,7 +131,7 @@ export class SharedCache implements Sink {
     if (trouble && !this.#trouble) this.#options.log.error('cache cannot follow its cluster', { error: trouble })
     if (!trouble) this.#options.log.info('cache follows its cluster again')
     this.#trouble = trouble
-    for (const handler of this.#troubleHandlers) handler(trouble)
+    for (const handler of this.#troubleHandlers) this.#safely(() => handler(trouble))
   }
 
   /** Keeps those who wait from waiting for ever. */
@@ -157,13 +158,18 @@ export class SharedCache implements Sink {
     for (const handler of this.#handlers) this.#call(handler, change)
   }
 
-  #call(handler: (change: Change) => void, change: Change): void {
+  /** What a user of the cache does wrong is its own affair: the cache goes on, and so do the others. */
+  #safely(callback: () => void, about: LogFields = {}): void {
     try {
-      handler(change)
+      callback()
     } catch (error) {
-      const { namespace, name } = change.object.metadata
-      this.#options.log.error('handler of a change failed', { namespace, name, error })
+      this.#options.log.error('handler of a change failed', { ...about, error })
     }
+  }
+
+  #call(handler: (change: Change) => void, change: Change): void {
+    const { namespace, name } = change.object.metadata
+    this.#safely(() => handler(change), { namespace, name })
   }
 }
 

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startTestServer, type TestServer } from '../apiserver/testing.ts'
+import { Client } from '../client/client.ts'
+import type { ResourceType, StoredObject } from '../kube/object.ts'
+import { EventRecorder } from './event-recorder.ts'
+import { Informers } from './informers.ts'
+import { Lease } from './lease.ts'
+import { silentLogger } from './log.ts'
+import { Shards } from './shards.ts'
+import { VirtualClock } from './virtual-clock.ts'
+
+const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+const events: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+const minute = 60_000
+
+/** The runtime on the embedded API server: what the fakes elsewhere claim about servers must be true of one. */
+describe('runtime on the embedded server', () => {
+  let clock: VirtualClock
+  let server: TestServer
+  let client: Client
+
+  beforeEach(async () => {
+    clock = new VirtualClock(Date.UTC(2026, 0, 1))
+    server = await startTestServer({ clock })
+    client = new Client(server.transport)
+    await clock.runFor(1000)
+  })
+
+  afterEach(() => server.close())
+
+  function configMap(name: string, value: string) {
+    return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name }, data: { value } }
+  }
+
+  it.each([
+    ['as a stream', true],
+    ['in pages', false],
+  ])('follows objects listed %s, through hours of ended watches', async (_, streams) => {
+    using informers = new Informers({ clock }, { freeze: true, streams })
+    await client.create(configMaps, configMap('a', '1'))
+    const informer = informers.open(client, configMaps, { namespace: 'default', fieldSelector: 'metadata.name=a' })
+    const changes: string[] = []
+    informer.subscribe(({ type, initial, object }) => {
+      changes.push(`${type} ${(object.data as { value: string }).value}${initial ? ' initially' : ''}`)
+    })
+    await clock.runFor(minute)
+    expect(informer.synced).toBe(true)
+    const stored = informer.get('default', 'a') as StoredObject
+    await client.update(configMaps, { ...stored, data: { value: '2' } })
+    await clock.runFor(120 * minute)
+    await client.deleteObject(configMaps, { namespace: 'default', name: 'a' })
+    await clock.runFor(minute)
+    expect(changes).toEqual(['added 1 initially', 'modified 2', 'deleted 2'])
+    expect(informer.trouble).toBeUndefined()
+  })
+
+  it('keeps metadata only when asked to', async () => {
+    using informers = new Informers({ clock })
+    await client.create(configMaps, configMap('a', '1'))
+    const informer = informers.open(client, configMaps, { namespace: 'default', metadataOnly: true })
+    await clock.runFor(minute)
+    expect(informer.get('default', 'a')).toMatchObject({ apiVersion: 'v1', kind: 'ConfigMap' })
+    expect(informer.get('default', 'a')).not.toHaveProperty('data')
+  })
+
+  it('holds a lease, and shares slots between two', async () => {
+    const stop = new AbortController()
+    const ports = { client, clock, log: silentLogger }
+    const lease = new Lease({ namespace: 'default', name: 'leader', identity: 'a' }, ports)
+    const members = ['a', 'b'].map(
+      (identity) => new Shards({ namespace: 'default', group: 'test', identity, slots: 4, seats: 4 }, ports),
+    )
+    const stopped = [lease, ...members].map((one) => one.start(stop.signal))
+    await clock.runFor(minute)
+    expect(lease.held).toBe(true)
+    const held = members.flatMap((member) => [...member.held])
+    expect(held.toSorted((left, right) => left - right)).toEqual([0, 1, 2, 3])
+    stop.abort()
+    await clock.runFor(minute)
+    await Promise.all(stopped)
+    expect(lease.held).toBe(false)
+  })
+
+  it('writes Events that count up', async () => {
+    const recorder = new EventRecorder('sojourn', { client, clock, log: silentLogger })
+    const about = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', name: 'a' }
+    for (let times = 0; times < 3; times++) {
+      recorder.record(about, { type: 'Warning', reason: 'Held', message: 'outside the window' })
+      await recorder.flush()
+    }
+    const { items } = await client.list(events, { namespace: 'default', fieldSelector: 'reason=Held' })
+    expect(items).toHaveLength(1)
+    expect(items[0]).toMatchObject({ count: 3, type: 'Warning', involvedObject: { name: 'a' } })
+  })
+})
