@@ -1,7 +1,9 @@
 import { parseDocument } from 'yaml'
+import type { GroupVersionKind } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { parseJson } from '../schema/json-text.ts'
 import { decodeProtobuf } from '../schema/protobuf.ts'
+import { isTextTooDeep, isValueTooDeep } from './depth.ts'
 import type { BodyType, DecodedBody, RequestBody } from './edge-request.ts'
 import { goJsonError } from './go-json-error.ts'
 
@@ -30,7 +32,7 @@ export function bytesBody(bytes: Uint8Array, contentType: string | undefined): R
         new UnreadableBody(message, { cause, type, summary: summarize(bytes) })
       if (type === 'application/vnd.kubernetes.protobuf') {
         if (!isProtobuf(bytes)) throw unreadable(notProtobuf, undefined)
-        return { value: decodeProtobuf(bytes, assume), duplicates: [], type }
+        return { value: readProtobuf(bytes, assume, unreadable), duplicates: [], type }
       }
       const text = new TextDecoder().decode(bytes)
       return { ...(isYaml(type) ? readYaml(text, unreadable) : readJson(text, unreadable)), type }
@@ -65,7 +67,20 @@ function acceptedType(header: string | undefined, accepted: readonly BodyType[])
 type Parsed = Pick<DecodedBody, 'value' | 'duplicates'>
 type Unreadable = (message: string, cause: unknown) => UnreadableBody
 
+function readProtobuf(bytes: Uint8Array, assume: GroupVersionKind | undefined, unreadable: Unreadable): unknown {
+  try {
+    return decodeProtobuf(bytes, assume)
+  } catch (error) {
+    // Messages within messages may outgrow the stack, or name lengths that do not exist.
+    if (error instanceof RangeError) throw unreadable(tooDeep, error)
+    throw error
+  }
+}
+
+const tooDeep = 'exceeded max depth'
+
 function readJson(text: string, unreadable: Unreadable): Parsed {
+  if (isTextTooDeep(text)) throw unreadable(tooDeep, undefined)
   try {
     return parseJson(text)
   } catch (error) {
@@ -75,7 +90,7 @@ function readJson(text: string, unreadable: Unreadable): Parsed {
 
 /** Clients label JSON as YAML when they apply, and JSON is much faster to read. */
 function readYaml(text: string, unreadable: Unreadable): Parsed {
-  if (text.trimStart().startsWith('{')) {
+  if (text.trimStart().startsWith('{') && !isTextTooDeep(text)) {
     try {
       return parseJson(text)
     } catch {
@@ -86,7 +101,9 @@ function readYaml(text: string, unreadable: Unreadable): Parsed {
     const document = parseDocument(text, { uniqueKeys: false, merge: true })
     const [error] = document.errors
     if (error) throw error
-    return { value: document.toJS({ maxAliasCount: 100 }) as unknown, duplicates: [] }
+    const value = document.toJS({ maxAliasCount: 100 }) as unknown
+    if (isValueTooDeep(value)) throw new Error(tooDeep)
+    return { value, duplicates: [] }
   } catch (error) {
     const [first = ''] = (error as Error).message.split('\n')
     throw unreadable(`yaml: ${first}`, error)

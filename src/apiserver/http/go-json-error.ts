@@ -1,3 +1,5 @@
+import { deepest } from './depth.ts'
+
 /** Says what is wrong with a text that is not JSON, in the words of Go's decoder, which clients and people know. */
 export function goJsonError(text: string): string {
   const scanner = new Scanner(text)
@@ -14,10 +16,7 @@ export function goJsonError(text: string): string {
 
 class Fault extends Error {}
 
-/** Deeper texts are refused anyway, and recursion has to end somewhere. */
-const deepest = 10_000
-
-/** Walks over JSON until the first fault. */
+/** Walks over JSON until the first fault. Its recursion ends where `isTextTooDeep` refuses to read on. */
 class Scanner {
   readonly #text: string
   #at = 0
