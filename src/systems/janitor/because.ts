@@ -50,7 +50,8 @@ export const turns = {
   deleted: 'it was deleted',
   refused: 'its provider did not let it be deleted',
   changed: 'it changed meanwhile and is judged again',
-  'policy-gone': 'its policy no longer looks at it',
+  recalculated: 'somebody brought its date forward',
+  testing: 'somebody is trying things out',
 } as const
 
 export type Exclusion = keyof typeof exclusions

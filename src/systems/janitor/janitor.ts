@@ -5,6 +5,7 @@ import type { Controller, ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import type { LeaseTimes } from '../../runtime/lease.ts'
+import type { Route } from '../../runtime/route.ts'
 import { AwsProvider } from './aws/aws-provider.ts'
 import { workController } from './controller.ts'
 import { Desk } from './desk.ts'
@@ -15,7 +16,9 @@ import { LedgerBook } from './ledger-book.ts'
 import { linkKey } from './links.ts'
 import { readSecret } from './notices/open-channel.ts'
 import { optOutController } from './opt-out-controller.ts'
+import { janitorRoutes } from './janitor-routes.ts'
 import type { Provider } from './provider.ts'
+import type { TestingOptions } from './routes/testing-routes.ts'
 import type { WorkPorts } from './work.ts'
 
 export interface JanitorOptions {
@@ -36,10 +39,14 @@ export interface JanitorOptions {
   /** Whether this instance may work. Defaults to always. */
   readonly inService?: () => boolean
   readonly leaseTimes?: LeaseTimes
+  /** Swabbie's testing paths, for these ids. Defaults to none. */
+  readonly testing?: TestingOptions
 }
 
 export interface Janitor {
   readonly controllers: readonly Controller[]
+  /** Pages and calls for the composition root to serve. */
+  readonly routes: readonly Route[]
   readonly ports: WorkPorts
   readonly close: () => void
 }
@@ -77,6 +84,7 @@ export function createJanitor(options: JanitorOptions): Janitor {
       workController({ ports, controllerPorts, leases, dryRun, inService }),
       optOutController(ports, controllerPorts, { dryRun }),
     ],
+    routes: janitorRoutes(ports, { dryRun, inService, testing: options.testing }),
     ports,
     close() {
       for (const provider of providers) provider.close()

@@ -1,0 +1,227 @@
+import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import { cleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import type { CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
+import { departure, type Departure } from '../../../apis/departure.ts'
+import { recordName, recordNamespace } from '../../../departures/record.ts'
+import { restore } from '../../../departures/restore.ts'
+import { ignoring, isStatusError } from '../../../kube/status-error.ts'
+import { formatTime, parseTime } from '../../../kube/time.ts'
+import type { Route, RouteRequest, RouteResponse } from '../../../runtime/route.ts'
+import { turned } from '../candidate.ts'
+import { dueAt, isActive } from '../decide.ts'
+import { markOf } from '../candidate.ts'
+import { namesResource, optIn, optOut } from '../opt-out.ts'
+import { sketchOf } from '../protection.ts'
+import type { ResourceRef } from '../provider.ts'
+import type { WorkPorts } from '../work.ts'
+import { ok, problem } from './answers.ts'
+import { findResource, wouldMark } from './find-resource.ts'
+import { fullMark, isMarked, isNamed, markName, slimMark, stateOf } from './swabbie-view.ts'
+
+const optInMethod = 'DELETE'
+
+export interface ResourceRouteOptions {
+  readonly dryRun: boolean
+}
+
+/** Swabbie's paths over our marks, and what it lacks: opting in again and bringing back. */
+export function resourceRoutes(ports: WorkPorts, { dryRun }: ResourceRouteOptions): readonly Route[] {
+  const all = () => ports.desk.candidates.list()
+  const get = (path: string, handle: (request: RouteRequest) => RouteResponse | Promise<RouteResponse>): Route => ({
+    method: 'GET',
+    path,
+    handle: async (request) => handle(request),
+  })
+  const write = (
+    method: Route['method'],
+    path: string,
+    handle: (request: RouteRequest) => Promise<RouteResponse>,
+  ): Route => ({
+    method,
+    path,
+    handle: async (request) => (dryRun ? problem(409, 'this is a dry run: nothing is written') : handle(request)),
+  })
+  return [
+    get('/resources/rules', () => ok(branches(ports))),
+    get('/resources/marked', ({ query }) => ok(all().filter(isMarked).map(formOf(query)))),
+    get('/resources/marked/:namespace', ({ params, query }) =>
+      ok(named(all(), params).filter(isMarked).map(formOf(query))),
+    ),
+    get('/resources/marked/:namespace/:id', ({ params }) => one(named(all(), params).filter(isMarked), fullMark)),
+    get('/resources/numMarked', () => ok(all().filter(isMarked).length)),
+    get('/resources/canDelete', () => ok(all().filter(isDue(ports)).map(fullMark))),
+    get('/resources/deleted', () =>
+      ok(
+        all()
+          .filter((mark) => !isMarked(mark))
+          .map(markName),
+      ),
+    ),
+    get('/resources/states', () => ok(all().map(stateOf))),
+    get('/resources/states/:status', ({ params }) => statesOf(all(), params.status ?? '')),
+    get('/resources/state', ({ query }) =>
+      one(
+        all().filter((mark) => matchesQuery(mark, query)),
+        stateOf,
+      ),
+    ),
+    get('/resources/state/:id', ({ params }) =>
+      one(
+        all().filter(({ spec }) => spec.resource.name === params.id),
+        stateOf,
+      ),
+    ),
+    get('/resources/state/:namespace/:id', ({ params }) => one(named(all(), params), stateOf)),
+    get('/resources/check/:namespace/:id', async ({ params }) =>
+      ok(await wouldMark(ports, params.namespace ?? '', params.id ?? '')),
+    ),
+    write('PUT', '/resources/state/:namespace/:id/optOut', (request) => keep(ports, request)),
+    write(optInMethod, '/resources/state/:namespace/:id/optOut', (request) => release(ports, request)),
+    write('POST', '/resources/state/:namespace/:id/restore', ({ params }) => bringBack(ports, named(all(), params))),
+    write('PUT', '/admin/resources/recalculate/:namespace', (request) => recalculate(ports, request)),
+    write('PUT', '/admin/resources/recalculate/:namespace/', (request) => recalculate(ports, request)),
+  ]
+}
+
+function branches({ desk }: WorkPorts): readonly unknown[] {
+  const distinct = new Map(
+    desk.policies.list().flatMap(({ spec }) => spec.rules.map((branch) => [JSON.stringify(branch), branch] as const)),
+  )
+  return [...distinct.values()]
+}
+
+function formOf({ expand, list }: RouteRequest['query']): (mark: CleanupCandidate) => Record<string, unknown> {
+  if (list === 'true' || list === '') return markName
+  return expand === 'true' || expand === '' ? fullMark : slimMark
+}
+
+function named(
+  marks: readonly CleanupCandidate[],
+  { namespace = '', id }: RouteRequest['params'],
+): readonly CleanupCandidate[] {
+  return marks.filter((mark) => isNamed(mark, namespace, id))
+}
+
+function one(marks: readonly CleanupCandidate[], form: (mark: CleanupCandidate) => unknown): RouteResponse {
+  const latest = marks.toSorted((left, right) =>
+    (left.status?.markedAt ?? '') < (right.status?.markedAt ?? '') ? 1 : -1,
+  )[0]
+  return latest ? ok(form(latest)) : problem(404, 'there is no such mark')
+}
+
+function isDue({ clock }: WorkPorts): (mark: CleanupCandidate) => boolean {
+  return (candidate) => {
+    const mark = markOf(candidate)
+    return isActive(mark.phase) && (dueAt(mark)?.at ?? Infinity) <= clock.now()
+  }
+}
+
+function statesOf(marks: readonly CleanupCandidate[], status: string): RouteResponse {
+  const wanted = status.toUpperCase()
+  if (!['MARK', 'UNMARK', 'DELETE', 'NOTIFY', 'OPTOUT', 'FAILED'].includes(wanted))
+    return problem(400, `there is no status ${status}`)
+  return ok(
+    marks.map(stateOf).filter(({ currentStatus }) => {
+      const name = (currentStatus as { name?: string } | null)?.name ?? ''
+      return wanted === 'FAILED' ? name.includes('FAILED') : name === wanted
+    }),
+  )
+}
+
+function matchesQuery(
+  { spec }: CleanupCandidate,
+  { provider, account, location, resourceType, resourceId }: RouteRequest['query'],
+): boolean {
+  const { resource } = spec
+  const same = (wanted: string | undefined, found: string | undefined) =>
+    wanted === undefined || wanted.toLowerCase() === (found ?? '').toLowerCase()
+  return (
+    same(provider, resource.provider) &&
+    same(account, resource.account ?? resource.cluster ?? 'home') &&
+    same(location, resource.region ?? resource.namespace ?? 'cluster') &&
+    same(resourceType, resource.kind) &&
+    (resourceId === undefined || resourceId === resource.name)
+  )
+}
+
+/** The resource of a path: a mark knows it, or a look finds it. */
+async function refOf(
+  ports: WorkPorts,
+  { namespace = '', id = '' }: RouteRequest['params'],
+): Promise<ResourceRef | undefined> {
+  const [mark] = named(ports.desk.candidates.list(), { namespace, id })
+  return mark ? mark.spec.resource : findResource(ports, namespace, id)
+}
+
+async function keep(ports: WorkPorts, { params, user, body }: RouteRequest): Promise<RouteResponse> {
+  const ref = await refOf(ports, params)
+  if (!ref) return problem(404, 'there is no such resource')
+  const reason = new URLSearchParams(body).get('reason') ?? undefined
+  await optOut(ports.client, ref, { by: user?.name ?? 'somebody', reason })
+  const [mark] = ports.desk.marksOfResource(ref)
+  return ok({ ...(mark ? stateOf(mark) : { markedResource: null, deleted: false, statuses: [] }), optedOut: true })
+}
+
+async function release(ports: WorkPorts, { params }: RouteRequest): Promise<RouteResponse> {
+  const ref = await refOf(ports, params)
+  if (!ref) return problem(404, 'there is no such resource')
+  const optOuts: readonly CleanupOptOut[] = ports.desk.optOuts
+    .list()
+    .filter((candidate) => namesResource(candidate, ref))
+  const released = await optIn(ports.client, optOuts, ports.clock.now())
+  return released ? ok({ optedOut: false }) : problem(404, 'nobody has opted out for it')
+}
+
+async function bringBack(ports: WorkPorts, marks: readonly CleanupCandidate[]): Promise<RouteResponse> {
+  const deleted = marks.find(({ status }) => status?.phase === 'Deleted')
+  if (!deleted) return problem(404, 'there is nothing that was deleted under this name')
+  const { resource } = deleted.spec
+  const cluster = resource.cluster ?? ''
+  const sketch = sketchOf(resource)
+  const place = { namespace: recordNamespace(cluster, sketch), name: recordName(cluster, sketch) }
+  const record = await ports.client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
+  if (!record) return problem(404, 'its record is gone')
+  try {
+    const { objects, notes } = await restore(ports.client, record, { now: ports.clock.now() })
+    return ok({
+      restored: objects.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`),
+      notes,
+    })
+  } catch (error) {
+    if (isStatusError(error)) return problem(error.code, error.message)
+    throw error
+  }
+}
+
+/** Brings dates forward, of the oldest first. Whoever was told another date is told anew before anything happens. */
+async function recalculate(ports: WorkPorts, { params, query }: RouteRequest): Promise<RouteResponse> {
+  const seconds = Number(query.retentionSeconds ?? '')
+  const most = Number(query.numResources ?? '1')
+  if (!Number.isInteger(seconds) || seconds < 0 || !Number.isInteger(most) || most < 0)
+    return problem(400, 'retentionSeconds and numResources must be whole numbers')
+  const now = ports.clock.now()
+  const at = now + seconds * 1000
+  const later = named(ports.desk.candidates.list(), { namespace: params.namespace ?? '' })
+    .filter((mark) => isMarked(mark) && (parseTime(mark.status?.projectedDeletionTime) ?? 0) > at)
+    .toSorted((left, right) => ((left.status?.createdAt ?? '') < (right.status?.createdAt ?? '') ? -1 : 1))
+    .slice(0, most)
+  for (const mark of later) {
+    const announced = mark.status?.phase !== 'Marked'
+    const change = {
+      retentionSeconds: seconds,
+      projectedDeletionTime: formatTime(at),
+      promisedTime: null,
+      scheduledTime: null,
+      nextAttemptTime: null,
+    }
+    const status = announced
+      ? turned(
+          mark.status,
+          { phase: 'Marked', because: 'recalculated', at: now },
+          { ...change, generation: (mark.status?.generation ?? 1) + 1 },
+        )
+      : { ...turned(mark.status, { phase: 'Marked', because: mark.status?.because ?? 'violates', at: now }, change) }
+    await ports.client.update(cleanupCandidate.type, { ...mark, status }, { subresource: 'status' })
+  }
+  return ok({ moved: later.map(markName) })
+}

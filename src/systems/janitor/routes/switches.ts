@@ -1,0 +1,70 @@
+import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
+import { sojournNamespace } from '../../../apis/group.ts'
+import { ownLabel } from '../../../departures/own-machinery.ts'
+import type { ResourceType } from '../../../kube/object.ts'
+import { isStatusError } from '../../../kube/status-error.ts'
+import { formatTime } from '../../../kube/time.ts'
+import type { Route, RouteResponse } from '../../../runtime/route.ts'
+import { switchesName } from '../desk.ts'
+import { circuitClosedMark } from '../mark-cycle.ts'
+import type { WorkPorts } from '../work.ts'
+import { ok, problem } from './answers.ts'
+import { isMarked } from './swabbie-view.ts'
+
+const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+const place = { namespace: sojournNamespace, name: switchesName }
+
+/** In and out of service, and the circuits that humans close. */
+export function switchRoutes(ports: WorkPorts, { inService }: { readonly inService: () => boolean }): readonly Route[] {
+  const { client, desk, clock } = ports
+  return [
+    { method: 'GET', path: '/janitor/status', handle: async () => ok(status()) },
+    { method: 'POST', path: '/janitor/pause', handle: () => pause('true') },
+    { method: 'POST', path: '/janitor/resume', handle: () => pause('false') },
+    {
+      method: 'POST',
+      path: '/janitor/policies/:policy/close-circuit',
+      handle: ({ params }) => closeCircuit(params.policy ?? ''),
+    },
+  ]
+
+  function status(): Record<string, unknown> {
+    const marks = desk.candidates.list()
+    return {
+      inService: inService() && !desk.paused,
+      paused: desk.paused,
+      policies: desk.policies
+        .list()
+        .map(({ metadata, status: found }) => ({ name: metadata.name, conditions: found?.conditions ?? [] })),
+      marked: marks.filter(isMarked).length,
+      ended: marks.filter((mark) => !isMarked(mark)).length,
+    }
+  }
+
+  async function pause(paused: string): Promise<RouteResponse> {
+    try {
+      await client.patch(configMaps, place, { type: 'merge', body: { data: { paused } } })
+    } catch (error) {
+      if (!isStatusError(error, 'NotFound')) throw error
+      await client.create(configMaps, {
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        metadata: { ...place, labels: ownLabel },
+        data: { paused },
+      })
+    }
+    return ok({ paused: paused === 'true' })
+  }
+
+  async function closeCircuit(name: string): Promise<RouteResponse> {
+    try {
+      // A whole second on: the time it opened is kept without fractions.
+      const annotations = { [circuitClosedMark]: formatTime(clock.now() + 1000) }
+      await client.patch(cleanupPolicy.type, { name }, { type: 'merge', body: { metadata: { annotations } } })
+      return ok({ closed: name })
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return problem(404, `there is no policy ${name}`)
+      throw error
+    }
+  }
+}

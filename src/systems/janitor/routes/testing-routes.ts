@@ -1,0 +1,92 @@
+import { cleanupCandidate, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import { formatTime } from '../../../kube/time.ts'
+import type { Route, RouteRequest, RouteResponse } from '../../../runtime/route.ts'
+import { turned } from '../candidate.ts'
+import type { WorkPorts } from '../work.ts'
+import { ok, problem } from './answers.ts'
+import { isNamed, stateOf } from './swabbie-view.ts'
+
+export interface TestingOptions {
+  /** The only ids these paths touch. */
+  readonly resourceIds: readonly string[]
+}
+
+const removeMethod = 'DELETE'
+
+/**
+ * Swabbie's paths for trying things out without waiting: they move the dates of marks that a policy has made. Rules,
+ * opt-outs, exclusions and the door count as ever, and only listed ids are touched.
+ */
+export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions): readonly Route[] {
+  const base = '/testing/resources/state/:namespace/:id'
+  return [
+    {
+      method: 'PUT',
+      path: `${base}/mark`,
+      handle: (request) =>
+        move(request, ({ projectedDeletionStamp }) => Number(projectedDeletionStamp ?? ports.clock.now())),
+    },
+    { method: removeMethod, path: base, handle: (request) => move(request, () => ports.clock.now()) },
+    { method: 'POST', path: '/testing/resources/notify/:namespace/:id', handle: announceAgain },
+  ]
+
+  async function move(
+    { params, body }: RouteRequest,
+    dateOf: (given: Record<string, unknown>) => number,
+  ): Promise<RouteResponse> {
+    const candidate = find(params)
+    if (!isCandidate(candidate)) return candidate
+    const at = dateOf(body ? (JSON.parse(body) as Record<string, unknown>) : {})
+    if (!Number.isFinite(at)) return problem(400, 'projectedDeletionStamp must be epoch milliseconds')
+    const now = ports.clock.now()
+    const notice = {
+      kind: 'none' as const,
+      generation: candidate.status?.generation ?? 1,
+      channel: 'testing',
+      at: formatTime(now),
+    }
+    const status = turned(
+      candidate.status,
+      { phase: 'Notified', because: 'testing', at: now },
+      {
+        projectedDeletionTime: formatTime(at),
+        promisedTime: null,
+        notices: [...(candidate.status?.notices ?? []), notice].slice(-20),
+      },
+    )
+    const written = await ports.client.update<CleanupCandidate>(
+      cleanupCandidate.type,
+      { ...candidate, status },
+      { subresource: 'status' },
+    )
+    return ok(stateOf(written))
+  }
+
+  async function announceAgain({ params }: RouteRequest): Promise<RouteResponse> {
+    const candidate = find(params)
+    if (!isCandidate(candidate)) return candidate
+    const status = turned(
+      candidate.status,
+      { phase: 'Marked', because: 'testing', at: ports.clock.now() },
+      { generation: (candidate.status?.generation ?? 1) + 1 },
+    )
+    const written = await ports.client.update<CleanupCandidate>(
+      cleanupCandidate.type,
+      { ...candidate, status },
+      { subresource: 'status' },
+    )
+    return ok(stateOf(written))
+  }
+
+  function find({ namespace = '', id = '' }: RouteRequest['params']): CleanupCandidate | RouteResponse {
+    if (!resourceIds.includes(id)) return problem(403, `${id} is not listed for tests`)
+    return (
+      ports.desk.candidates.list().find((mark) => isNamed(mark, namespace, id)) ??
+      problem(404, 'no policy has marked it')
+    )
+  }
+}
+
+function isCandidate(found: CleanupCandidate | RouteResponse): found is CleanupCandidate {
+  return 'metadata' in found
+}
