@@ -209,6 +209,26 @@ describe('custom kinds', () => {
     expect(() => world.type('example.dev/v1/gadgets')).toThrow('not served')
   })
 
+  it('never get hold of the objects of a built-in kind', async () => {
+    const names = { plural: 'leases', kind: 'Lease' }
+    const intruder = {
+      ...definition({ group: 'coordination.k8s.io', names }),
+      metadata: { name: 'leases.coordination.k8s.io' },
+    }
+    const made = await world.create(definitions, intruder)
+    expect(made.status).toMatchObject({
+      conditions: expect.arrayContaining([expect.objectContaining({ type: 'Established', status: 'False' })]),
+    })
+    await world.create('coordination.k8s.io/v1/leases', { metadata: { name: 'l' }, spec: {} })
+    const { store, objects, kinds, clock } = world
+    const upkeep = new Upkeep({ store, objects, kinds, clock })
+    await world.delete(definitions, 'leases.coordination.k8s.io')
+    for (let turn = 0; turn < 5; turn++) await world.settle()
+    await expect(world.get(definitions, 'leases.coordination.k8s.io')).rejects.toMatchObject({ code: 404 })
+    expect((await world.list('coordination.k8s.io/v1/leases')).names).toEqual(['l'])
+    await upkeep.close()
+  })
+
   it.each([
     [
       'a name that is not plural.group',

@@ -101,7 +101,7 @@ export class Kinds {
     }
     const isReshaped = !before || !deepEqual(before.definition.spec.versions, definition.spec.versions)
     const since = isReshaped ? document.revision : before.since
-    const all = customKinds(definition, since)
+    const all = kindsOf(definition, since)
     const served = new Set(definition.spec.versions.filter((version) => version.served).map((version) => version.name))
     const kinds = all.filter(({ version }) => served.has(version))
     const storage = all.find((type) => apiVersionOf(type) === type.storageVersion)
@@ -128,18 +128,30 @@ export class Kinds {
     )
   }
 
+  /** Names of a group that are in use, built-in kinds' included: an intruder must never get hold of their objects. */
   #takenNames(group: string, except: string): ReadonlyMap<string, string> {
+    const builtin = this.#builtin.filter((type) => type.group === group)
     const others = [...this.#custom.values()].filter(
       ({ definition, kinds }) =>
         kinds.length > 0 && definition.spec.group === group && definition.metadata.name !== except,
     )
-    return new Map(
-      others.flatMap(({ definition }) =>
-        allNames(definition.status?.acceptedNames ?? definition.spec.names).map(
-          (name) => [name, definition.metadata.name] as const,
-        ),
+    const names = [
+      ...builtin.map((type) => [type, groupResource(type)] as const),
+      ...others.map(
+        ({ definition }) =>
+          [definition.status?.acceptedNames ?? definition.spec.names, definition.metadata.name] as const,
       ),
-    )
+    ]
+    return new Map(names.flatMap(([its, owner]) => allNames(its).map((name) => [name, owner] as const)))
+  }
+}
+
+/** A definition that cannot be read, whoever wrote it, serves nothing; the others must not suffer for it. */
+function kindsOf(definition: Definition, since: number): readonly ServedKind[] {
+  try {
+    return customKinds(definition, since)
+  } catch {
+    return []
   }
 }
 

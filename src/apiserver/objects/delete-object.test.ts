@@ -151,6 +151,14 @@ describe('delete', () => {
       await expect(world.get('v1/pods', 'p')).rejects.toMatchObject({ code: 404 })
     })
 
+    it('removes one whose time is long up when its node says that it has ended', async () => {
+      await world.create('v1/pods', pod)
+      await world.delete('v1/pods', 'p')
+      world.clock.advance(3_600_000)
+      await world.delete('v1/pods', 'p', { body: { gracePeriodSeconds: 0 } })
+      await expect(world.get('v1/pods', 'p')).rejects.toMatchObject({ code: 404 })
+    })
+
     it('removes one that never ran or has ended at once', async () => {
       const { nodeName: _node, ...spec } = pod.spec
       await world.create('v1/pods', { ...pod, spec })

@@ -100,25 +100,27 @@ interface Marking {
 /** The object as it is once its deletion was asked for; the very same when that changes nothing. */
 function mark(ports: WritePorts, view: View, { type, old, manner }: Marking): KubeObject {
   const nowMs = ports.clock.now()
-  const grace = graceOf(type, old, manner)
   const finalizers = finalizersOf(ports, view, { type, old, manner })
-  const { deletionTimestamp, deletionGracePeriodSeconds, generation } = old.metadata
-  const dueAt = formatTime(nowMs + grace * 1000)
-  const isFirst = deletionTimestamp === undefined
-  const isSooner = isFirst || (grace < (deletionGracePeriodSeconds ?? 0) && (parseTime(deletionTimestamp) ?? 0) > nowMs)
-  const isSame = !isFirst && !isSooner && sameItems(finalizers, old.metadata.finalizers ?? [])
-  if (isSame) return old
+  const times = deletionTimes(old, graceOf(type, old, manner), nowMs)
+  if (isMarked(old) && !times && sameItems(finalizers, old.metadata.finalizers ?? [])) return old
   const { finalizers: _finalizers, ...metadata } = old.metadata
+  const generation = isMarked(old) || !metadata.generation ? {} : { generation: metadata.generation + 1 }
   const object: KubeObject = {
     ...old,
-    metadata: {
-      ...metadata,
-      ...(finalizers.length > 0 ? { finalizers } : {}),
-      ...(isSooner ? { deletionTimestamp: dueAt, deletionGracePeriodSeconds: grace } : {}),
-      ...(isFirst && generation !== undefined ? { generation: generation + 1 } : {}),
-    },
+    metadata: { ...metadata, ...(finalizers.length > 0 ? { finalizers } : {}), ...times, ...generation },
   }
-  return isFirst ? (type.rules.mark?.(object, formatTime(nowMs)) ?? object) : object
+  return isMarked(old) ? object : (type.rules.mark?.(object, formatTime(nowMs)) ?? object)
+}
+
+/** When it has to be gone; undefined where an earlier delete has said so, which can only be shortened. */
+function deletionTimes({ metadata }: StoredObject, graceSeconds: number, nowMs: number) {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata
+  const askedAt =
+    deletionTimestamp === undefined
+      ? nowMs
+      : (parseTime(deletionTimestamp) ?? nowMs) - deletionGracePeriodSeconds * 1000
+  if (deletionTimestamp !== undefined && graceSeconds >= deletionGracePeriodSeconds) return undefined
+  return { deletionTimestamp: formatTime(askedAt + graceSeconds * 1000), deletionGracePeriodSeconds: graceSeconds }
 }
 
 function graceOf({ rules }: ServedKind, old: StoredObject, { graceSeconds }: DeleteManner): number {

@@ -191,7 +191,14 @@ export class ObjectWatch implements Watch {
 
   #deliver(events: readonly WatchEventText[]): void {
     if (events.length === 0) return
-    if (this.#options.sink.deliver(events) || this.#state === 'closed') return
+    let takesMore: boolean
+    try {
+      takesMore = this.#options.sink.deliver(events)
+    } catch {
+      // A sink that fails is nobody else's trouble.
+      return this.close()
+    }
+    if (takesMore || this.#state === 'closed') return
     this.#isFull = true
     this.#state = 'catchingUp'
   }

@@ -213,6 +213,22 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
     expect(watchers[4]?.[0]).toBeDefined()
   })
 
+  it('is closed when its sink fails, and nobody else notices', async () => {
+    const broken = {
+      deliver(): boolean {
+        throw new Error('gone')
+      },
+      end() {},
+    }
+    world.objects.watch({ type: world.type('v1/configmaps'), user: someone, resourceVersion: now() }, broken)
+    const heard = world.watch('v1/configmaps', { resourceVersion: now() })
+    await world.settle()
+    await make('a')
+    await world.settle()
+    expect(heard.story).toEqual(['ADDED a'])
+    expect(world.objects.watches).toBe(1)
+  })
+
   it('tells nothing more after it was closed', async () => {
     const heard = world.watch('v1/configmaps')
     heard.watch.close()
