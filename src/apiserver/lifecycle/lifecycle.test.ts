@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { KubeObject } from '../../kube/object.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { MemoryStore } from '../store/memory-store.ts'
+import { startTestServer, type TestServer } from '../testing.ts'
+import { aggregatedRules } from './role-aggregation.ts'
+
+describe("the server's own controllers", () => {
+  let server: TestServer
+  beforeEach(async () => {
+    server = await startTestServer({ clock: systemClock })
+  })
+  afterEach(() => server.close())
+
+  const send = (method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body?: object) =>
+    server.transport({
+      method,
+      path,
+      ...(body ? { body } : {}),
+      headers: { 'content-type': method === 'PATCH' ? 'application/merge-patch+json' : 'application/json' },
+    })
+  const status = async (path: string) => (await send('GET', path)).status
+  const object = async (path: string) => (await send('GET', path)).body as KubeObject & Record<string, unknown>
+  const namespace = (name: string) =>
+    send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  const configMap = (name: string, finalizers: string[] = []) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, finalizers },
+  })
+
+  it('furnish every namespace, those of the first start included', async () => {
+    await namespace('fresh')
+    for (const name of ['default', 'kube-system', 'fresh']) {
+      await expect.poll(() => status(`/api/v1/namespaces/${name}/serviceaccounts/default`)).toBe(200)
+      await expect.poll(() => status(`/api/v1/namespaces/${name}/configmaps/kube-root-ca.crt`)).toBe(200)
+    }
+  })
+
+  it('put back what somebody took or changed', async () => {
+    const path = '/api/v1/namespaces/default/configmaps/kube-root-ca.crt'
+    await expect.poll(() => status(path)).toBe(200)
+    await send('PATCH', path, { data: { 'ca.crt': 'forged' } })
+    await expect.poll(async () => (await object(path))['data']).toEqual({ 'ca.crt': server.credentials.authority })
+    await send('DELETE', '/api/v1/namespaces/default/serviceaccounts/default')
+    await expect.poll(() => status('/api/v1/namespaces/default/serviceaccounts/default')).toBe(200)
+  })
+
+  it('empty a namespace before it goes, whatever kinds are in it', async () => {
+    await namespace('going')
+    await send('POST', '/api/v1/namespaces/going/configmaps', configMap('a'))
+    await send('POST', '/apis/coordination.k8s.io/v1/namespaces/going/leases', {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'l' },
+    })
+    await send('DELETE', '/api/v1/namespaces/going')
+    await expect.poll(() => status('/api/v1/namespaces/going')).toBe(404)
+    expect(server.store.count({ resource: 'configmaps', namespace: 'going' })).toBe(0)
+    expect(server.store.count({ resource: 'leases.coordination.k8s.io', namespace: 'going' })).toBe(0)
+  })
+
+  it('hold a namespace as long as something in it is held, and say so', async () => {
+    await namespace('held')
+    await send('POST', '/api/v1/namespaces/held/configmaps', configMap('h', ['example.com/hold']))
+    await send('DELETE', '/api/v1/namespaces/held')
+    const message = async () =>
+      ((await object('/api/v1/namespaces/held')).status as { conditions?: { message: string }[] }).conditions?.[0]
+        ?.message
+    await expect.poll(message).toBe('Some resources are remaining: configmaps has 1 resource instances')
+    await send('PATCH', '/api/v1/namespaces/held/configmaps/h', { metadata: { finalizers: null } })
+    await expect.poll(() => status('/api/v1/namespaces/held')).toBe(404)
+  })
+
+  it('leave other namespaces alone', async () => {
+    await namespace('one')
+    await namespace('two')
+    await send('POST', '/api/v1/namespaces/two/configmaps', configMap('kept'))
+    await send('DELETE', '/api/v1/namespaces/one')
+    await expect.poll(() => status('/api/v1/namespaces/one')).toBe(404)
+    expect(await status('/api/v1/namespaces/two/configmaps/kept')).toBe(200)
+  })
+
+  it('gather rules into aggregated roles, and take them out again', async () => {
+    const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles'
+    const rules = async (name: string) => JSON.stringify((await object(`${roles}/${name}`))['rules'])
+    await expect.poll(() => rules('view')).toContain('configmaps')
+    await expect.poll(() => rules('admin')).toContain('rolebindings')
+    expect(await rules('view')).not.toContain('secrets')
+    const labels = { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' }
+    await send('POST', roles, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'extra', labels },
+      rules: [{ apiGroups: ['x'], resources: ['extras'], verbs: ['get'] }],
+    })
+    await expect.poll(() => rules('admin')).toContain('extras')
+    await send('DELETE', `${roles}/extra`)
+    await expect.poll(() => rules('admin')).not.toContain('extras')
+  })
+})
+
+describe('a restarted server', () => {
+  it('goes on with namespaces that were going, and restores missing roles', async () => {
+    const store = new MemoryStore({ clock: systemClock })
+    const first = await startTestServer({ clock: systemClock, store, controllers: false })
+    const send = (server: TestServer, method: 'POST' | 'DELETE' | 'GET', path: string, body?: object) =>
+      server.transport({ method, path, ...(body ? { body } : {}) })
+    await send(first, 'POST', '/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'going' },
+    })
+    await send(first, 'DELETE', '/api/v1/namespaces/going')
+    await send(first, 'DELETE', '/apis/rbac.authorization.k8s.io/v1/clusterroles/view')
+    const { close } = first
+    // A restart keeps the store, so only the server's own part is stopped.
+    const second = await startTestServer({ clock: systemClock, store })
+    await expect.poll(async () => (await send(second, 'GET', '/api/v1/namespaces/going')).status).toBe(404)
+    expect((await send(second, 'GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles/view')).status).toBe(200)
+    await second.close()
+    await close()
+  })
+})
+
+describe('aggregatedRules', () => {
+  const role = (name: string, label: string, verb: string): KubeObject => ({
+    apiVersion: '',
+    kind: 'ClusterRole',
+    metadata: { name, labels: { [label]: 'true' } },
+    rules: [{ verbs: [verb] }],
+  })
+
+  it('takes each rule once, in order of the roles, and none of its own', () => {
+    const all: KubeObject = {
+      ...role('all', 'a', 'own'),
+      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'true' } }] },
+    }
+    const roles = [role('z', 'a', 'get'), role('m', 'a', 'list'), role('n', 'a', 'get'), role('x', 'b', 'delete'), all]
+    expect(aggregatedRules(all, roles)).toEqual([{ verbs: ['list'] }, { verbs: ['get'] }])
+  })
+
+  it('selects nothing without selectors', () => {
+    const all: KubeObject = { ...role('all', 'a', 'own'), aggregationRule: {} }
+    expect(aggregatedRules(all, [role('z', 'a', 'get')])).toEqual([])
+  })
+})
