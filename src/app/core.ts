@@ -9,6 +9,7 @@ import { Informers } from '../runtime/informers.ts'
 import type { Logger } from '../runtime/log.ts'
 import { Metrics } from '../runtime/metrics.ts'
 import type { Config } from './config.ts'
+import { RouteTable } from './route-table.ts'
 
 /** What every system is given: one of each for the whole process. */
 export interface Core {
@@ -21,8 +22,12 @@ export interface Core {
   readonly events: EventRecorder
   readonly door: Door
   readonly ports: ControllerPorts
+  /** Where systems offer pages and calls of their own. */
+  readonly routes: RouteTable
+  /** Whether an object with this uid exists, where the server itself can be asked for certain. */
+  readonly exists?: (uid: string) => boolean
   /** Runs a controller until the process stops. */
-  run(controller: Controller): void
+  run(controller: Pick<Controller, 'start'>): void
   /** Calls back when the process stops, last one first. */
   onStop(stop: () => void | Promise<void>): void
   readonly signal: AbortSignal
@@ -34,16 +39,13 @@ export interface CoreOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly metrics?: Metrics
+  readonly routes?: RouteTable
+  readonly exists?: (uid: string) => boolean
 }
 
 /** Builds the core; `stop` ends everything that was run on it. */
-export function createCore({
-  config,
-  client,
-  clock,
-  log,
-  metrics = new Metrics(),
-}: CoreOptions): Core & { stop(): Promise<void> } {
+export function createCore(options: CoreOptions): Core & { stop(): Promise<void> } {
+  const { config, client, clock, log, metrics = new Metrics(), routes = new RouteTable(), exists } = options
   const stopping = new AbortController()
   const informers = new Informers({ clock, log, metrics })
   const events = new EventRecorder('sojourn', { client, clock, log, metrics })
@@ -66,6 +68,8 @@ export function createCore({
     events,
     door,
     ports,
+    routes,
+    ...(exists ? { exists } : {}),
     run: (controller) => void running.push(controller.start(stopping.signal)),
     onStop: (stop) => void stops.push(stop),
     signal: stopping.signal,

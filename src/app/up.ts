@@ -7,6 +7,7 @@ import { systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { ownKindsAdmission } from './admission.ts'
+import { BondAdmission } from './bond-admission.ts'
 import type { Config } from './config.ts'
 import { createCore } from './core.ts'
 import { holdDataDirectory } from './data-directory.ts'
@@ -32,13 +33,15 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   const store = openSqliteStore({ path: directory.file('store.db'), clock, durable: config.durable })
   const workloads = new EmbeddedWorkloads()
   const routes = new RouteTable()
+  const bonds = new BondAdmission()
   const server = await createApiServer({
     store,
     clock,
     random: systemRandom,
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
-    admission: [ownKindsAdmission],
+    admission: [ownKindsAdmission, bonds.hook],
+    cascades: (object) => bonds.cascades(object.metadata.uid),
     nodeName,
     handlers: workloads.handlers,
     extraRoutes: (method, path) => routes.find(method, path),
@@ -52,7 +55,15 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   const kubeconfig = directory.file('kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
 
-  const core = createCore({ config, client, clock, log })
+  const core = createCore({
+    config,
+    client,
+    clock,
+    log,
+    routes,
+    exists: (uid) => store.owners.addressOf(uid) !== undefined,
+  })
+  bonds.follow(core.informers, client)
   if (config.only.includes('workloads')) workloads.start(core, { nodeName, directory: directory.file('pods') })
   await startSystems(core, config.only)
   return {

@@ -1,3 +1,4 @@
+import { cascade } from './cascade.ts'
 import type { Command } from './command.ts'
 import { departures } from './departures.ts'
 import { install } from './install.ts'
@@ -7,4 +8,4 @@ import { run } from './run.ts'
 import { up } from './up.ts'
 
 /** Every command, in the order in which help shows them. */
-export const commands: readonly Command[] = [up, run, install, departures, restore, optOut, optIn]
+export const commands: readonly Command[] = [up, run, install, cascade, departures, restore, optOut, optIn]

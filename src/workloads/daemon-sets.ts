@@ -2,7 +2,7 @@ import type { Key } from '../kube/key.ts'
 import { Controller } from '../runtime/controller.ts'
 import { settled, type Outcome } from '../runtime/outcome.ts'
 import { templateHash } from './deployments.ts'
-import { writeStatus, type WorkloadPorts } from './ports.ts'
+import { createNew, writeStatus, type WorkloadPorts } from './ports.ts'
 import { removeOwned } from './remove.ts'
 import { ownerKeys } from './replica-sets.ts'
 import {
@@ -42,7 +42,7 @@ export function daemonSetController({ client, informers, ports }: WorkloadPorts)
     for (const pod of mine) if (!isCurrent(pod) && !pod.metadata.deletionTimestamp) await removeOwned(client, pods, pod)
     if (mine.length > 0) return
     const { template } = set.spec
-    const created = await client.create<Pod>(pods, {
+    const created = await createNew(client, pods, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
@@ -54,7 +54,7 @@ export function daemonSetController({ client, informers, ports }: WorkloadPorts)
       },
       spec: template.spec,
     })
-    controller.expect(key, created.metadata.resourceVersion, owned as never)
+    if (created) controller.expect(key, created.metadata.resourceVersion, owned as never)
   }
 }
 

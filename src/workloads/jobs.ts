@@ -2,7 +2,7 @@ import type { Key } from '../kube/key.ts'
 import { formatTime, parseTime } from '../kube/time.ts'
 import { Controller } from '../runtime/controller.ts'
 import { settled, wakeAt, type Outcome } from '../runtime/outcome.ts'
-import { writeStatus, type WorkloadPorts } from './ports.ts'
+import { createNew, writeStatus, type WorkloadPorts } from './ports.ts'
 import { removeFinishedJob, removeOwned } from './remove.ts'
 import { ownerKeys } from './replica-sets.ts'
 import {
@@ -109,7 +109,7 @@ export function jobController({ client, informers, ports, events }: WorkloadPort
   async function startPods(key: Key, job: Job, count: number): Promise<void> {
     const { template } = job.spec
     for (let index = 0; index < count; index++) {
-      const pod = await client.create<Pod>(pods, {
+      const pod = await createNew(client, pods, {
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: {
@@ -125,7 +125,7 @@ export function jobController({ client, informers, ports, events }: WorkloadPort
         },
         spec: template.spec,
       })
-      controller.expect(key, pod.metadata.resourceVersion, owned as never)
+      if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
     }
   }
 

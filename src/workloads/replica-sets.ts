@@ -3,7 +3,7 @@ import { keyOf } from '../kube/key.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { Controller } from '../runtime/controller.ts'
 import { settled, type Outcome } from '../runtime/outcome.ts'
-import { writeStatus, type WorkloadPorts } from './ports.ts'
+import { createNew, writeStatus, type WorkloadPorts } from './ports.ts'
 import { removeOwned } from './remove.ts'
 import {
   controllerRef,
@@ -48,8 +48,8 @@ export function replicaSetController({ client, informers, ports }: WorkloadPorts
   async function adjust(key: Key, set: Workload, mine: readonly Pod[]): Promise<void> {
     const plan = planReplicas(set.spec.replicas ?? 1, mine)
     for (let index = 0; index < Math.min(plan.create, mostAtOnce); index++) {
-      const pod = await client.create<StoredObject>(pods, podFor(set))
-      controller.expect(key, pod.metadata.resourceVersion, owned as never)
+      const pod = await createNew(client, pods, podFor(set))
+      if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
     }
     for (const pod of plan.remove) await removeOwned(client, pods, pod)
   }

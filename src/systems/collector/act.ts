@@ -70,8 +70,8 @@ export class Act {
       await Promise.all(
         batch.map((follower) =>
           follow(this.#client, follower.type, follower.object, follower.propagation).then(
-            follower.resolve,
-            follower.reject,
+            (result) => follower.resolve(result),
+            (error: unknown) => follower.reject(error),
           ),
         ),
       )

@@ -150,7 +150,7 @@ export class Collector {
     const { graph } = this.#world
     const dependents = graph.dependents(node).flatMap((dependent) => graph.object(dependent) ?? [])
     const freed = await Promise.all(
-      dependents.map((dependent) => {
+      dependents.map(async (dependent) => {
         const itsType = this.#world.typeOf(dependent)
         return itsType ? this.#act.dropReferences(itsType, dependent, [object.metadata.uid]) : undefined
       }),

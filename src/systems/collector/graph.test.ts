@@ -52,7 +52,7 @@ const dependentsOf = (graph: Graph, name: string) => {
     ? []
     : graph
         .dependents(node)
-        .map((dependent) => graph.object(dependent)?.metadata.name)
+        .map((dependent) => graph.object(dependent)?.metadata.name ?? '')
         .toSorted()
 }
 
@@ -147,7 +147,7 @@ describe('componentOf', () => {
   it('finds a ring, and nothing but the ring', () => {
     const graph = graphOf({ a: ['c'], b: ['a'], c: ['b'], outside: ['a'] })
     const component = componentOf(graph, nodeOf(graph, 'a'), () => true)
-    expect([...component].map((node) => graph.object(node)?.metadata.name).toSorted()).toEqual(['a', 'b', 'c'])
+    expect([...component].map((node) => graph.object(node)?.metadata.name ?? '').toSorted()).toEqual(['a', 'b', 'c'])
   })
 
   it('takes neither a diamond nor a triangle for a ring', () => {
