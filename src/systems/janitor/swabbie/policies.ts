@@ -1,0 +1,235 @@
+import type { CleanupPolicy, CleanupPolicySpec, ExclusionSpec } from '../../../apis/cleanup-policy.ts'
+import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
+import { ConfigError } from '../../../client/cluster-config.ts'
+import type { KubeObject } from '../../../kube/object.ts'
+import { compilePolicy } from '../policy.ts'
+import { kubeName } from './kube-name.ts'
+import type { Settings } from './settings.ts'
+
+export interface PolicyContext {
+  readonly hasSchedule: boolean
+  readonly hasSmtp: boolean
+  /** Accounts that are described. */
+  readonly accounts: readonly string[]
+  readonly notices: string[]
+  readonly problems: string[]
+}
+
+const typeNames = [
+  'image',
+  'snapshot',
+  'serverGroup',
+  'launchConfiguration',
+  'launchTemplate',
+  'loadBalancer',
+  'securityGroup',
+] as const
+const actionNames = { MARK: 'Mark', NOTIFY: 'Notify', DELETE: 'Delete' } as const
+const disabledRules = ['ZeroInstanceDisabledServerGroupRule', 'ZeroInstanceInDiscoveryDisabledServerGroupRule']
+
+/** One policy per provider and resource type. */
+export function policiesOf(settings: Settings, swabbie: Settings, context: PolicyContext): readonly KubeObject[] {
+  const applications = applicationsOf(settings)
+  const general = generalOf(swabbie)
+  return swabbie.parts('providers').flatMap((provider) => {
+    const name = provider.text('name') ?? ''
+    if (name.toLowerCase() !== 'aws') {
+      context.problems.push(`${provider.path}.name: there is no provider "${name}"`)
+      return []
+    }
+    const shared = sharedOf(provider)
+    return provider.parts('resourceTypes').flatMap((type) => {
+      const policy = policyOf(type, { shared, general, applications, context })
+      if (policy) checkPolicy(policy, type, context)
+      return policy ? [policy] : []
+    })
+  })
+}
+
+/** Our own compiler has the last word: what it refuses must not pass for a policy. */
+function checkPolicy(policy: KubeObject, type: Settings, { problems }: PolicyContext): void {
+  const compiled = compilePolicy(policy as unknown as CleanupPolicy)
+  if ('problems' in compiled)
+    problems.push(...compiled.problems.map(({ field, problem }) => `${type.path}: ${field}: ${problem}`))
+}
+
+interface Parts {
+  readonly shared: ReturnType<typeof sharedOf>
+  readonly general: ReturnType<typeof generalOf>
+  readonly applications: Readonly<Record<string, string>> | undefined
+  readonly context: PolicyContext
+}
+
+function generalOf(swabbie: Settings) {
+  return {
+    dryRun: swabbie.flag('dryRun') ?? true,
+    outOfUseDays: swabbie.number('outOfUseThresholdDays') ?? 30,
+    floor: Math.max(swabbie.number('minImagesUsedByLC') ?? 500, swabbie.number('minImagesUsedByInst') ?? 500),
+    maxUnmarks: swabbie.number('maxUnmarkedPerCycle') ?? 250,
+    intervalMs: swabbie.part('queue').number('monitorIntervalMs') ?? 900_000,
+    workIntervalMs: swabbie.part('work').number('intervalMs'),
+    disabledDays: swabbie.part('resource').part('disabled').part('days').number('count') ?? 30,
+    testIds: swabbie.part('testing').part('alwaysCleanRuleConfig').texts('resourceIds') ?? [],
+  }
+}
+
+function sharedOf(provider: Settings) {
+  return {
+    locations: provider.texts('locations') ?? [],
+    accounts: (provider.texts('accounts') ?? []).map(kubeName),
+    exclusions: exclusionsOf(provider),
+    maxItems: provider.number('maxItemsProcessedPerCycle') ?? 10,
+    batchSize: provider.number('itemsProcessedBatchSize') ?? 5,
+    spreadMs: provider.number('deleteSpreadMs') ?? 0,
+  }
+}
+
+function policyOf(type: Settings, { shared, general, applications, context }: Parts): KubeObject | undefined {
+  const { notices, problems } = context
+  const named = type.text('name') ?? ''
+  const name = typeNames.find((candidate) => candidate.toLowerCase() === named.toLowerCase())
+  if (!name) {
+    problems.push(`${type.path}.name: there is no resource type "${named}"`)
+    return undefined
+  }
+  if (type.flag('entityTaggingEnabled'))
+    notices.push(`${type.path}: entity tags are left out; marks are objects that everyone can look at`)
+  const exclusions = [...exclusionsOf(type), ...shared.exclusions]
+  const needsApplications = exclusions.some((exclusion) => exclusion.type.toLowerCase() === 'application')
+  if (needsApplications && !applications) {
+    problems.push(
+      `${type.path}: its Application exclusions need a block "applications" with names and e-mail addresses`,
+    )
+    return undefined
+  }
+  const rules = rulesOf(type, general)
+  if (rules.length === 0) {
+    notices.push(`${type.path} has no rules and was left out, as Swabbie did`)
+    return undefined
+  }
+  if (name === 'image' && general.floor >= 500)
+    notices.push(
+      `${type.path}: with fewer than ${general.floor} images in use nothing is cleaned; set minImagesUsedByLC and minImagesUsedByInst for a small account`,
+    )
+  const notification = notificationOf(type, context)
+  const spec: CleanupPolicySpec = {
+    suspend: !(type.flag('enabled') ?? false),
+    dryRun: general.dryRun || (type.flag('dryRun') ?? false),
+    actions: actionsOf(type),
+    interval: duration(general.intervalMs),
+    targets: [{ aws: { accounts: [...shared.accounts], locations: [...shared.locations], resourceTypes: [name] } }],
+    rules,
+    minAge: `${type.number('maxAge') ?? 14}d`,
+    ...(name === 'image' && general.outOfUseDays > 0 ? { unusedFor: `${general.outOfUseDays}d` } : {}),
+    retention: { duration: `${type.number('retention') ?? 14}d` },
+    exclusions,
+    owner: {
+      strategies: [
+        { type: 'Tag', keys: ['owner', 'creator'] },
+        ...(applications ? [{ type: 'Application' as const, values: applications }] : []),
+      ],
+      ...notification.owner,
+    },
+    ...(notification.spec ? { notification: notification.spec } : {}),
+    ...(context.hasSchedule ? { scheduleRef: 'swabbie' } : {}),
+    limits: {
+      maxMarks: shared.maxItems,
+      maxDeletes: shared.maxItems,
+      maxDeletePercent: 100,
+      maxUnmarks: general.maxUnmarks,
+      batchSize: shared.batchSize,
+      deleteSpread: duration(shared.spreadMs),
+    },
+    ...(name === 'image' ? { safety: { minInventory: general.floor } } : {}),
+  }
+  return {
+    apiVersion: cleanupPolicy.apiVersion,
+    kind: cleanupPolicy.kind,
+    metadata: { name: `swabbie-aws-${name.toLowerCase()}` },
+    spec,
+  }
+}
+
+function actionsOf(type: Settings): NonNullable<CleanupPolicySpec['actions']> {
+  const named = type.texts('enabledActions') ?? ['MARK', 'NOTIFY', 'DELETE']
+  return named.map((name) => {
+    const action = actionNames[name.toUpperCase() as keyof typeof actionNames]
+    if (!action) throw new ConfigError(`${type.path}.enabledActions: there is no action "${name}"`)
+    return action
+  })
+}
+
+function rulesOf(type: Settings, { disabledDays, testIds }: Parts['general']): CleanupPolicySpec['rules'] {
+  return type.parts('enabledRules').map((branch) => {
+    const operator = (branch.text('operator') ?? 'OR').toUpperCase()
+    if (operator !== 'OR' && operator !== 'AND') throw new ConfigError(`${branch.path}.operator must be OR or AND`)
+    const description = branch.text('description')
+    const rules = branch.parts('rules').map((rule) => {
+      const name = rule.text('name') ?? ''
+      const given = (rule.raw('parameters') ?? {}) as Record<string, unknown>
+      const says = rule.text('description')
+      const parameters = disabledRules.includes(name)
+        ? { moreThanDays: disabledDays, ...given }
+        : name === 'AlwaysCleanRule'
+          ? { resourceIds: [...testIds] }
+          : given
+      return {
+        name,
+        ...(says ? { description: says } : {}),
+        ...(Object.keys(parameters).length > 0 ? { parameters } : {}),
+      }
+    })
+    return { operator, rules, ...(description ? { description } : {}) }
+  })
+}
+
+function exclusionsOf(settings: Settings): readonly ExclusionSpec[] {
+  return settings.parts('exclusions').map((exclusion) => ({
+    type: exclusion.text('type') ?? '',
+    attributes: exclusion.parts('attributes').map((attribute) => {
+      const value = attribute.raw('value')
+      return { key: attribute.text('key') ?? '', value: Array.isArray(value) ? (value as unknown[]) : [value] }
+    }),
+  }))
+}
+
+function notificationOf(
+  type: Settings,
+  { hasSmtp, problems, notices }: PolicyContext,
+): { readonly spec?: NonNullable<CleanupPolicySpec['notification']>; readonly owner: { readonly default?: string } } {
+  const notification = type.part('notification')
+  const enabled = notification.flag('enabled') ?? false
+  const types = notification.texts('types') ?? ['EMAIL']
+  const itemsPerMessage = notification.number('itemsPerMessage')
+  const fallback = notification.text('defaultDestination')
+  const texts = {
+    optOutBaseUrl: notification.text('optOutBaseUrl'),
+    resourceUrl: notification.text('resourceUrl'),
+    docsUrl: notification.text('docsUrl'),
+  }
+  const owner = fallback ? { default: fallback } : {}
+  if (!enabled) return { owner }
+  const other = types.find((name) => name.toUpperCase() !== 'EMAIL')
+  if (other) problems.push(`${notification.path}.types: there is no notification type "${other}"`)
+  if (!hasSmtp)
+    problems.push(`${notification.path} is on: a block "smtp" with host and from must say how mails are sent`)
+  if (!fallback) notices.push(`${notification.path}: without defaultDestination, what has no owner is never deleted`)
+  const urls = Object.fromEntries(Object.entries(texts).filter(([, value]) => value))
+  return { owner, spec: { channels: ['swabbie-mail'], ...(itemsPerMessage ? { itemsPerMessage } : {}), ...urls } }
+}
+
+/** `applications: {web: team@example.org}`, or a list of name and email. */
+function applicationsOf(settings: Settings): Readonly<Record<string, string>> | undefined {
+  if (!settings.has('applications')) return undefined
+  const raw = settings.raw('applications')
+  if (!Array.isArray(raw)) return raw as Readonly<Record<string, string>>
+  return Object.fromEntries(
+    settings
+      .parts('applications')
+      .map((application) => [application.text('name') ?? '', application.text('email') ?? '']),
+  )
+}
+
+function duration(ms: number): string {
+  return ms === 0 ? '0' : `${ms}ms`
+}
