@@ -17,9 +17,9 @@ function object(fields: Record<string, unknown> = {}): KubeObject {
 
 /** The cells of a row by the heading of their column. */
 function row(resource: string, fields: Record<string, unknown>): Record<string, unknown> {
-  const { definitions, cells } = columnsOf(all[resource] ?? [], () => now)
-  const values = cells(object(fields))
-  return Object.fromEntries(definitions.map(({ name }, index) => [name, values[index]]))
+  const columns = columnsOf(all[resource] ?? [], () => now)
+  const values = columns.cells(object(fields))
+  return Object.fromEntries(columns.definitions.map(({ name }, index) => [name, values[index]]))
 }
 
 describe('tables of built-in kinds', () => {
