@@ -33,10 +33,17 @@ const { customSchema: fooSchema, scenarios } = recorded<{
   customSchema: StructuralSchema
   scenarios: readonly Scenario[]
 }>('server-side-apply')
-const now = '2030-01-01T00:00:00Z'
 
 function schemaOf(gvk: GroupVersionKind): ObjectSchema {
   return builtinSchema(gvk) ?? customSchema(gvk, fooSchema)
+}
+
+/** When a step was taken: the time of the newest entry it left. */
+function timeOf({ after }: Step): string {
+  const entries = (after?.metadata.managedFields ?? []) as readonly ManagedFieldsEntry[]
+  return entries
+    .map(({ time = '' }) => time)
+    .reduce((one, other) => (one > other ? one : other), '2026-01-01T00:00:00Z')
 }
 
 /** What we make of one step, given what was stored before it. */
@@ -47,7 +54,7 @@ function replay(scenario: Scenario, step: Step, live: KubeObject | undefined): K
     schema,
     live,
     manager: step.manager,
-    now,
+    now: timeOf(step),
     resetFields,
     ...(step.sub ? { subresource: step.sub } : {}),
   }

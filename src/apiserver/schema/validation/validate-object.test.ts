@@ -25,10 +25,10 @@ function causesOf(object: KubeObject): readonly StatusCause[] {
   return errors.length > 0 ? (invalid(kindOf(object), 'x', errors).details?.causes ?? []) : []
 }
 
-/** Where the API says more than we do: policies of a cluster, values printed by Go, a selector made from a uid, loopback addresses. */
+/** Where the API says more than we do: values printed with Go's own names, scaling to zero, loopback addresses. */
 const unlike = (causes: readonly StatusCause[]): boolean =>
   causes.some(({ message = '' }) =>
-    /cluster policy|not auto-generated|scaling to zero|loopback range|^Invalid value: "x": must be a valid IP address$/.test(
+    /allowPrivilegeEscalation|scaling to zero|loopback range|^Invalid value: "x": must be a valid IP address$/.test(
       message,
     ),
   )
