@@ -8,6 +8,11 @@ export interface RouteUser {
 
 /** A request as a value. `body` is its text as it came, for signatures. */
 export interface RouteRequest {
+  readonly method: string
+  /** As it was sent: percent-encoded, with its query. Signatures cover it. */
+  readonly url: string
+  /** Of the connection, not of any header. */
+  readonly remoteAddress: string
   /** The `:name` parts of the path, decoded. */
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>
@@ -29,8 +34,8 @@ export interface RouteResponse {
 /** A page or call that a system offers beside the Kubernetes API; the composition root serves it. */
 export interface Route {
   readonly method: ApiRequest['method']
-  /** Segments, with `:name` for those that vary: `/janitor/opt-out/:candidate`. */
-  readonly path: string
+  /** Segments, with `:name` for those that vary: `/janitor/opt-out/:candidate`; or what the whole path must match. */
+  readonly path: string | RegExp
   /** Only for those who have signed in. Defaults to true; a link that carries its own signature says false. */
   readonly authenticated?: boolean
   handle(request: RouteRequest): Promise<RouteResponse>
