@@ -4,17 +4,17 @@ import type { Route, RouteResponse, RouteUser } from '../runtime/route.ts'
 
 /** The pages and calls that systems offer beside the Kubernetes API. Systems add theirs when they start. */
 export class RouteTable {
-  readonly #routes: { readonly route: Route; readonly segments: readonly string[] }[] = []
+  readonly #routes: { readonly route: Route; readonly match: (path: string) => Record<string, string> | undefined }[] =
+    []
 
   add(...routes: readonly Route[]): void {
-    for (const route of routes) this.#routes.push({ route, segments: route.path.split('/') })
+    for (const route of routes) this.#routes.push({ route, match: matcherOf(route.path) })
   }
 
   /** The page for a path, in the API server's terms; undefined leaves it to the API. */
   find(method: string, path: string): ExtraRoute | undefined {
-    const segments = path.split('/')
-    const matching = this.#routes.flatMap(({ route, segments: pattern }) => {
-      const params = paramsOf(pattern, segments)
+    const matching = this.#routes.flatMap(({ route, match }) => {
+      const params = match(path)
       return params ? [{ route, params }] : []
     })
     if (matching.length === 0) return undefined
@@ -52,6 +52,9 @@ async function answer(route: Route, { request, response, params, user }: Exchang
   send(
     response,
     await route.handle({
+      method: request.method ?? '',
+      url: request.url ?? '',
+      remoteAddress: request.socket.remoteAddress ?? '',
       params,
       query: Object.fromEntries(url.searchParams),
       headers: Object.fromEntries(
@@ -64,6 +67,12 @@ async function answer(route: Route, { request, response, params, user }: Exchang
       ...(isKnown ? { user } : {}),
     }),
   )
+}
+
+function matcherOf(path: string | RegExp): (path: string) => Record<string, string> | undefined {
+  if (path instanceof RegExp) return (given) => (path.test(given) ? {} : undefined)
+  const pattern = path.split('/')
+  return (given) => paramsOf(pattern, given.split('/'))
 }
 
 function paramsOf(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {

@@ -1,20 +1,74 @@
 import { cleaner } from '../apis/cleaner.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
-import type { Client } from '../client/client.ts'
+import { Client } from '../client/client.ts'
+import { parseKubeconfig } from '../client/kubeconfig.ts'
+import { networkTransport } from '../client/network-transport.ts'
+import { Clusters } from '../runtime/clusters.ts'
+import type { Route } from '../runtime/route.ts'
+import { proxlessEnvironment } from '../systems/activator/environment.ts'
+import { startActivator } from '../systems/activator/start-activator.ts'
 import { cleanerController } from '../systems/cleaner/controller.ts'
 import { bondController } from '../systems/collector/bonds.ts'
 import { Collector } from '../systems/collector/controller.ts'
 import { cascadeRoute } from '../systems/collector/route.ts'
+import { createPromoter, type Promoter } from '../systems/promoter/controller.ts'
 import type { Role } from './config.ts'
 import type { Core } from './core.ts'
 
 /** Starts one system on the core. The same whether the cluster is our own or somebody else's. */
-type StartSystem = (core: Core) => void | Promise<void>
+type StartSystem = (core: Core) => void | Started | Promise<void | Started>
+
+/** What a system has to tell of itself when it runs. */
+export interface Started {
+  readonly proxyPort?: number
+}
 
 /** How each role is started; `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   cleaner(core) {
     for (const { type } of [cleaner, conditionalTtl]) core.run(cleanerController({ ...core, type }))
+  },
+
+  promoter(core) {
+    const { client, informers, clock, log } = core
+    const networks = new Map<Client, { close(): void }>()
+    const clusters = new Clusters({
+      home: client,
+      informers,
+      clock,
+      log,
+      connect(text, cluster) {
+        const config = parseKubeconfig(text, { now: () => clock.now(), env: process.env, origin: `cluster ${cluster}` })
+        const network = networkTransport(config, { userAgent: 'sojourn' })
+        const made = new Client(network.transport, { cluster })
+        networks.set(made, network)
+        return made
+      },
+      disconnect: (made) => networks.get(made)?.close(),
+    })
+    const promoter = createPromoter({ ...core, clusters })
+    core.run(promoter.controller)
+    core.routes.add(...promoter.routes.map(promoterRoute))
+    core.onStop(() => {
+      promoter.close()
+      clusters.close()
+    })
+  },
+
+  async activator(core) {
+    const { host, proxyPort } = core.config
+    const environment = proxlessEnvironment(process.env)
+    const { kubeconfig: _, proxyPort: __, logLevel: ___, unneeded, ...options } = environment
+    for (const name of unneeded) core.log.info('variable no longer needed', { name })
+    const running = await startActivator(core, {
+      ...options.options,
+      limits: options.limits,
+      host,
+      port: proxyPort,
+      dryRun: core.config.dryRun,
+    })
+    core.onStop(() => running.stop(3000))
+    return { proxyPort: running.port }
   },
 
   async collector(core) {
@@ -25,6 +79,26 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 }
 
+/** The promoter's routes want the bytes that were signed. */
+function promoterRoute({ method, path, access, handle }: Promoter['routes'][number]): Route {
+  return {
+    method,
+    path,
+    authenticated: access === 'user',
+    async handle({ url, headers, body, remoteAddress, user }) {
+      const answer = await handle({
+        method,
+        path: url,
+        headers,
+        body: Buffer.from(body, 'utf8'),
+        remoteAddress,
+        ...(user ? { user: user.name } : {}),
+      })
+      return { body: undefined, ...answer }
+    },
+  }
+}
+
 /** On our own server owner references are ours to act on; anywhere else Kubernetes does that. */
 async function isEmbedded(client: Client): Promise<boolean> {
   const { body } = await client.request({ method: 'GET', path: '/version' })
@@ -32,7 +106,8 @@ async function isEmbedded(client: Client): Promise<boolean> {
 }
 
 /** Starts the systems among these roles. */
-export async function startSystems(core: Core, roles: readonly Role[]): Promise<void> {
+export async function startSystems(core: Core, roles: readonly Role[]): Promise<Started> {
   await core.door.ready(core.signal)
-  for (const role of roles) await systems[role]?.(core)
+  const started = await Promise.all(roles.map((role) => systems[role]?.(core)))
+  return Object.assign({}, ...started) as Started
 }

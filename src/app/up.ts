@@ -65,10 +65,10 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   })
   bonds.follow(core.informers, client)
   if (config.only.includes('workloads')) workloads.start(core, { nodeName, directory: directory.file('pods') })
-  await startSystems(core, config.only)
+  const { proxyPort } = await startSystems(core, config.only)
   return {
     api: url,
-    proxy: 'none',
+    proxy: proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`,
     kubeconfig,
     async stop() {
       await core.stop()
