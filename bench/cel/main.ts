@@ -29,6 +29,7 @@ for (let round = 1; round <= rounds; round++) {
 print('evaluate', ({ evalNs }) => evalNs)
 print('compile', ({ compileNs }) => compileNs)
 judge()
+await printHostile()
 
 async function measureNode(name: string): Promise<Record<string, Figures>> {
   const script = join(import.meta.dirname, 'measure-engine.ts')
@@ -53,6 +54,14 @@ async function measureGo(path: string): Promise<Record<string, Figures>> {
   const running = promisify(execFile)(path, [], { maxBuffer: 1 << 24 })
   running.child.stdin?.end(JSON.stringify({ now, vars: variables(), millis: spanMs, cases }))
   return JSON.parse((await running).stdout) as Record<string, Figures>
+}
+
+/** The hostile corpus with the default budget: how long the worst of them holds the event loop. */
+async function printHostile(): Promise<void> {
+  const { stdout } = await promisify(execFile)(process.execPath, [join(import.meta.dirname, 'hostile.ts')])
+  const rows = JSON.parse(stdout) as { readonly name: string; readonly ms: number }[]
+  const slowest = rows.slice(0, 3).map(({ name, ms }) => `${name} ${ms.toFixed(0)} ms`)
+  console.log(`${rows.length} hostile expressions, default budget, slowest: ${slowest.join('; ')}`)
 }
 
 function merged(a: Record<string, Figures>, b: Record<string, Figures>): Record<string, Figures> {

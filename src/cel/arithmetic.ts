@@ -44,7 +44,7 @@ export function numeric(frame: Frame, operator: ArithmeticOperator, a: CelValue,
     const quick = quickInt(operator, a, b)
     if (quick !== undefined) return quick
   }
-  frame.charge(2)
+  frame.charge(4)
   if (isInt(a)) return isInt(b) ? wideInt(operator, a, b) : noSuchOverload
   if (isDouble(a)) return isDouble(b) ? double(operator, doubleValue(a), doubleValue(b)) : noSuchOverload
   if (a instanceof CelUint && b instanceof CelUint) return uint(operator, a.value, b.value)

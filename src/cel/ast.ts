@@ -57,7 +57,7 @@ export interface Unary extends Node {
 
 export type BinaryOperator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'in' | '+' | '-' | '*' | '/' | '%'
 
-export interface Binary extends Node {
+interface Binary extends Node {
   readonly kind: 'binary'
   readonly operator: BinaryOperator
   readonly left: Expr
@@ -65,25 +65,25 @@ export interface Binary extends Node {
 }
 
 /** A whole chain of `&&` or of `||`. */
-export interface Logical extends Node {
+interface Logical extends Node {
   readonly kind: 'logical'
   readonly operator: '&&' | '||'
   readonly terms: readonly Expr[]
 }
 
-export interface Conditional extends Node {
+interface Conditional extends Node {
   readonly kind: 'conditional'
   readonly test: Expr
   readonly yes: Expr
   readonly no: Expr
 }
 
-export interface ListLiteral extends Node {
+interface ListLiteral extends Node {
   readonly kind: 'list'
   readonly elements: readonly { readonly value: Expr; readonly isOptional: boolean }[]
 }
 
-export interface MapLiteral extends Node {
+interface MapLiteral extends Node {
   readonly kind: 'map'
   readonly entries: readonly { readonly key: Expr; readonly value: Expr; readonly isOptional: boolean }[]
 }

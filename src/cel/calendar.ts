@@ -9,7 +9,7 @@ export function daysFromCivil(year: number, month: number, day: number): number 
   return era * 146_097 + dayOfEra - 719_468
 }
 
-export interface Civil {
+interface Civil {
   readonly year: number
   /** From 1. */
   readonly month: number

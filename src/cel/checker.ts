@@ -31,8 +31,6 @@ export interface Checked {
   readonly type: Type
   readonly references: ReadonlyMap<Expr, Reference>
   readonly faults: readonly SourceFault[]
-  /** The type an inner expression was found to have. */
-  typeOf(expr: Expr): Type
 }
 
 /** Finds what every name means and what type every part has; collects what does not fit. */
@@ -51,7 +49,6 @@ interface Scope {
 class Checker {
   readonly #environment: Environment
   readonly #unifier = new Unifier()
-  readonly #types = new Map<Expr, Type>()
   readonly #references = new Map<Expr, Reference>()
   readonly #faults: SourceFault[] = []
   /** What is evaluated while compiling has a budget, too. */
@@ -67,14 +64,11 @@ class Checker {
       type: this.#unifier.resolve(type, true),
       references: this.#references,
       faults: this.#faults,
-      typeOf: (expr) => this.#unifier.resolve(this.#types.get(expr) ?? types.dynType, true),
     }
   }
 
   check(expr: Expr): Type {
-    const type = this.#unifier.resolve(this.#typeOf(expr))
-    this.#types.set(expr, type)
-    return type
+    return this.#unifier.resolve(this.#typeOf(expr))
   }
 
   #fault(message: string, { at }: Expr): Type {

@@ -45,7 +45,7 @@ function areEqualBytes(frame: Frame, a: Uint8Array, b: Uint8Array): boolean {
 
 function areEqualMaps(frame: Frame, a: AnyMap, b: AnyMap): boolean {
   const size = sizeOf(a)
-  frame.charge(1 + size * 16)
+  frame.charge(1 + size * 24)
   if (size !== sizeOf(b)) return false
   for (const [key, value] of entriesOf(a)) {
     const other = lookup(b, key)

@@ -52,7 +52,7 @@ export function literalOverload(signature: string, call: (argument: never) => Ce
 }
 
 /** The test a value must pass to be of a type; of containers only the outside is looked at. */
-export function guardOf(type: Type): Guard {
+function guardOf(type: Type): Guard {
   switch (type.kind) {
     case 'dyn':
     case 'variable':

@@ -4,7 +4,7 @@ import { CelMap, isKey } from './maps.ts'
 import { CelOptional } from './values.ts'
 import type { CelValue } from './values.ts'
 
-export interface ElementStep {
+interface ElementStep {
   readonly value: Step
   readonly isOptional: boolean
 }

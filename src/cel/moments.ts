@@ -7,7 +7,7 @@ const latestSecond = 253_402_300_799
 const longestSeconds = 9_223_372_036
 const longestNanos = 854_775_807
 
-export const timestampOutOfRange = new CelError('timestamp out of range')
+const timestampOutOfRange = new CelError('timestamp out of range')
 export const durationOutOfRange = new CelError('duration out of range')
 
 /**

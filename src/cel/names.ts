@@ -13,7 +13,7 @@ export interface Global {
 }
 
 /** A function that a call may mean, and the arguments it then has. */
-export interface Callee {
+interface Callee {
   readonly overloads: readonly Overload[]
   /** The target of a member call comes first. */
   readonly args: readonly Expr[]

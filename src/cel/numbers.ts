@@ -5,7 +5,7 @@ import type { CelValue } from './values.ts'
 export type CelInt = number | bigint
 
 export const maxInt = 9223372036854775807n
-export const minInt = -9223372036854775808n
+const minInt = -9223372036854775808n
 export const maxUint = 18446744073709551615n
 const twoTo63 = 2 ** 63
 

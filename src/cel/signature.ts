@@ -39,7 +39,7 @@ export function parseSignature(text: string): Signature {
 }
 
 /** Reads a type as signatures write it. */
-export function parseType(text: string): Type {
+function parseType(text: string): Type {
   const plain = simpleTypes[text]
   if (plain) return plain
   if (/^[A-Z]$/.test(text)) return { kind: 'variable', name: text }

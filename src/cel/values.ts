@@ -67,8 +67,3 @@ export function isJsonMap(value: CelValue): value is JsonMap {
     !(value instanceof Uint8Array)
   )
 }
-
-/** Whether this is a list. */
-export function isList(value: CelValue): value is readonly CelValue[] {
-  return Array.isArray(value)
-}

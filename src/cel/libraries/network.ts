@@ -99,7 +99,7 @@ function charged(one: Overload): Overload {
   return {
     ...one,
     call: (frame, ...args) => {
-      frame.charge(80)
+      frame.charge(150)
       return one.call(frame, ...args)
     },
   }

@@ -97,11 +97,11 @@ export const urlLibrary: Library = {
   name: 'kubernetes-url',
   overloads: [
     overload('url(string) -> kubernetes.URL', (frame, text: string) => {
-      frame.charge(50 + (text.length >> 3))
+      frame.charge(100 + (text.length >> 3))
       return parseUrl(text)
     }),
     overload('isURL(string) -> bool', (frame, text: string) => {
-      frame.charge(50 + (text.length >> 3))
+      frame.charge(100 + (text.length >> 3))
       return !(parseUrl(text) instanceof CelError)
     }),
     read('kubernetes.URL.getScheme() -> string', ({ scheme }) => scheme),

@@ -1,5 +1,5 @@
 /** An expression that tries to take all time or memory, and what it may look at. */
-export interface Hostile {
+interface Hostile {
   readonly name: string
   readonly source: string
 }

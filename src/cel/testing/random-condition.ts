@@ -3,7 +3,7 @@ import { CelTimestamp } from '../moments.ts'
 import { parseTimestamp, timestampText } from '../moment-text.ts'
 
 /** A random condition on `time`, an instant to ask at, and a grid of instants fine enough to see its changes. */
-export interface RandomCondition {
+interface RandomCondition {
   readonly source: string
   readonly now: number
   readonly tickMs: number
