@@ -130,16 +130,9 @@ export class ObjectWatch implements Watch {
   /** False once there is nothing more to read and the watch is live. */
   #readChunk(): boolean {
     if (this.#initial) return this.#readInitial(this.#initial)
-    const { store } = this.#ports
-    // Taken before reading: what becomes durable later is not in this chunk.
-    const upTo = store.revision
-    const events = this.#changes()
-    if (events.length < chunkSize) {
-      this.#position = Math.max(this.#position, upTo)
-      this.#state = 'live'
-    }
-    const last = events.at(-1)
-    if (last) this.#position = Math.max(this.#position, last.revision)
+    const { events, reached } = this.#changes()
+    this.#position = reached
+    if (reached >= this.#ports.store.revision) this.#state = 'live'
     this.#deliver(this.#translate(events, true))
     return this.#state === 'catchingUp'
   }
@@ -167,11 +160,11 @@ export class ObjectWatch implements Watch {
     return true
   }
 
-  #changes(): readonly ServedEvent[] {
+  #changes(): { readonly events: readonly ServedEvent[]; readonly reached: number } {
     const { store } = this.#ports
     try {
-      const events = store.changes({ resource: this.resource, after: this.#position, limit: chunkSize })
-      return events.map((event) => new ServedEvent(event, this.type))
+      const { events, reached } = store.changes({ resource: this.resource, after: this.#position, limit: chunkSize })
+      return { events: events.map((event) => new ServedEvent(event, this.type)), reached }
     } catch (error) {
       if (!(error instanceof RangeError)) throw error
       throw expired(`too old resource version: ${this.#position} (${store.compactedRevision})`)

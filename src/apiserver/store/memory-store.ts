@@ -5,6 +5,7 @@ import type {
   Address,
   Change,
   Decision,
+  LogPage,
   LogQuery,
   OwnerGraph,
   ScanQuery,
@@ -90,14 +91,15 @@ export class MemoryStore implements Store {
     return this.#walk(query).reduce((count) => count + 1, 0)
   }
 
-  changes({ resource, after, limit }: LogQuery): readonly StoreEvent[] {
+  changes({ resource, after, limit }: LogQuery): LogPage {
     if (after < this.#compacted) throw new RangeError(`revision ${after} is compacted away`)
     const found: StoreEvent[] = []
     for (let index = firstAfter(this.#log, after); index < this.#log.length && found.length < limit; index++) {
       const event = this.#log[index]?.event
       if (event?.resource === resource) found.push(event)
     }
-    return found
+    const last = found.at(-1)
+    return { events: found, reached: last && found.length === limit ? last.document.revision : this.#revision }
   }
 
   durable(): undefined {

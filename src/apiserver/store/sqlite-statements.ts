@@ -48,8 +48,7 @@ const sources = {
     AND NOT EXISTS (SELECT 1 FROM head WHERE uid = o.owner_uid) ORDER BY owner_uid LIMIT ?2`,
   addressOf: 'SELECT resource, namespace, name FROM head WHERE uid = ?',
   newestRevision: 'SELECT max(revision) FROM log',
-  newestBefore:
-    'SELECT revision FROM log WHERE revision > ?1 AND revision <= ?2 AND at <= ?3 ORDER BY revision DESC LIMIT 1',
+  writtenAt: 'SELECT at FROM log WHERE revision <= ? ORDER BY revision DESC LIMIT 1',
   dropSuperseded: `
     DELETE FROM log WHERE revision IN
       (SELECT previous FROM log WHERE revision > ?1 AND revision <= ?2 AND previous IS NOT NULL)`,

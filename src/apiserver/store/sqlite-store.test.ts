@@ -31,7 +31,7 @@ describe('SqliteStore', () => {
     expect(second.revision).toBe(created + 2)
     expect(second.get(one)?.document.object.spec).toEqual({ v: 2 })
     expect(second.scan({ resource: 'things', limit: 5, at: created })).toHaveLength(1)
-    expect(second.changes({ resource: 'things', after: created, limit: 5 })).toHaveLength(2)
+    expect(second.changes({ resource: 'things', after: created, limit: 5 }).events).toHaveLength(2)
     expect(second.owners.countBlocking('o')).toBe(1)
   })
 

@@ -8,6 +8,7 @@ import type {
   Address,
   Change,
   Decision,
+  LogPage,
   LogQuery,
   OwnerGraph,
   ScanQuery,
@@ -128,7 +129,7 @@ export class SqliteStore implements Store {
     return this.#tables.count(query)
   }
 
-  changes(query: LogQuery): readonly StoreEvent[] {
+  changes(query: LogQuery): LogPage {
     this.#requireKept(query.after)
     return this.#tables.changes(query, this.#revision)
   }

@@ -6,6 +6,7 @@ import type {
   Address,
   Change,
   Dependent,
+  LogPage,
   LogQuery,
   OwnerGraph,
   ScanQuery,
@@ -15,6 +16,7 @@ import type {
 } from './store.ts'
 
 const types = ['create', 'update', 'delete'] as const
+const longestWalk = 5000
 
 type RecordRow = [namespace: string, name: string, uid: string, revision: number, body: string]
 type EventRow = [
@@ -132,10 +134,15 @@ export class SqliteTables implements OwnerGraph {
     return rows<[number]>(found)[0]?.[0] ?? 0
   }
 
-  changes({ resource, after, limit }: LogQuery, upTo: number): readonly StoreEvent[] {
+  changes({ resource, after, limit }: LogQuery, upTo: number): LogPage {
     const id = this.#ids.get(resource)
-    if (id === undefined || (this.#lastChanges.get(resource) ?? this.#startRevision) <= after) return []
-    return rows<EventRow>(this.#statements.changes.all(id, after, upTo, limit)).map((row) => toEvent(resource, row))
+    const newest = this.#lastChanges.get(resource) ?? this.#startRevision
+    if (id === undefined || newest <= after) return { events: [], reached: Math.max(after, upTo) }
+    // Most rows may be of other resources: read no more of them in one go than takes a few milliseconds.
+    const end = Math.min(upTo, after + longestWalk)
+    const found = rows<EventRow>(this.#statements.changes.all(id, after, end, limit))
+    const events = found.map((row) => toEvent(resource, row))
+    return { events, reached: events.length === limit ? (events.at(-1)?.document.revision ?? end) : end }
   }
 
   /** Writes one change and tells what it replaced. */
@@ -187,10 +194,17 @@ export class SqliteTables implements OwnerGraph {
     return row && { resource: this.#names.get(row[0]) ?? '', namespace: row[1], name: row[2] }
   }
 
-  /** The newest revision up to `newest` that was written no later than `before`; 0 when there is none. */
+  /** The newest revision up to `newest` that was written no later than `before`: bisected, for times grow with revisions. */
   compactionTarget(newest: number, before: number): number {
-    const found = rows<[number]>(this.#statements.newestBefore.all(this.#compacted, newest, before))
-    return found[0]?.[0] ?? 0
+    let low = this.#compacted
+    let high = newest
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2)
+      const [row] = rows<[number]>(this.#statements.writtenAt.all(middle))
+      if (row && row[0] <= before) low = middle
+      else high = middle - 1
+    }
+    return low
   }
 
   /** Forgets what was replaced up to this revision. */

@@ -43,7 +43,7 @@ describe.each(storeKinds)('%s', (_, open) => {
   it('lets each decision see those before it in the same turn', async () => {
     const revisions = await Promise.all([put(store, a1), put(store, a1), remove(store, a1), put(store, a1)])
     expect(revisions).toEqual([0, 1, 2, 3].map((n) => (revisions[0] ?? 0) + n))
-    expect(store.changes({ resource: 'things', after: 1, limit: 10 }).map(({ type }) => type)).toEqual([
+    expect(store.changes({ resource: 'things', after: 1, limit: 10 }).events.map(({ type }) => type)).toEqual([
       'create',
       'update',
       'delete',
@@ -93,14 +93,42 @@ describe.each(storeKinds)('%s', (_, open) => {
     const created = await put(store, a1, { v: 1 })
     await put(store, a1, { v: 2 })
     await remove(store, a1)
-    const told = store.changes({ resource: 'things', after: created, limit: 10 })
+    const told = store.changes({ resource: 'things', after: created, limit: 10 }).events
     expect(told.map(({ type, previous }) => [type, previous?.object.spec])).toEqual([
       ['update', { v: 1 }],
       ['delete', { v: 2 }],
     ])
-    expect(store.changes({ resource: 'things', after: 1, limit: 1 })).toMatchObject([
+    expect(store.changes({ resource: 'things', after: 1, limit: 1 }).events).toMatchObject([
       { type: 'create', previous: undefined },
     ])
+  })
+
+  it('tells how far a stretch of the log reaches, also where it holds nothing', async () => {
+    const start = store.revision
+    for (let n = 0; n < 10; n++) await put(store, { ...a1, resource: n % 5 === 0 ? 'things' : 'others' }, { n })
+    const first = store.changes({ resource: 'things', after: start, limit: 1 })
+    expect([first.events.length, first.reached]).toEqual([1, start + 1])
+    const rest = store.changes({ resource: 'things', after: first.reached, limit: 5 })
+    expect([rest.events.length, rest.reached]).toEqual([1, store.revision])
+    expect(store.changes({ resource: 'nothing', after: start, limit: 5 })).toEqual({
+      events: [],
+      reached: store.revision,
+    })
+  })
+
+  it('walks a long log of other things in several steps', async () => {
+    const start = store.revision
+    await put(store, a1)
+    await Promise.all(Array.from({ length: 6000 }, () => put(store, { ...a1, resource: 'others' })))
+    await put(store, a1)
+    const revisions: number[] = []
+    for (let after = start; after < store.revision;) {
+      const page = store.changes({ resource: 'things', after, limit: 10 })
+      revisions.push(...page.events.map(({ document }) => document.revision))
+      expect(page.reached).toBeGreaterThan(after)
+      after = page.reached
+    }
+    expect(revisions).toEqual([start + 1, start + 6002])
   })
 
   it('publishes durable changes in order, before their writers are answered', async () => {
@@ -136,7 +164,9 @@ describe.each(storeKinds)('%s', (_, open) => {
     expect(() => store.changes({ resource: 'things', after: created, limit: 1 })).toThrow(RangeError)
     expect(specs(last)).toEqual([{ v: 2 }])
     expect(await put(store, a1, { v: 4 })).toBe(last + 1)
-    expect(store.changes({ resource: 'things', after: last, limit: 5 })[0]?.previous?.object.spec).toEqual({ v: 2 })
+    expect(store.changes({ resource: 'things', after: last, limit: 5 }).events[0]?.previous?.object.spec).toEqual({
+      v: 2,
+    })
     expect(specs(last)).toEqual([{ v: 2 }])
   })
 
@@ -157,7 +187,7 @@ describe.each(storeKinds)('%s', (_, open) => {
     clock.advance(1000)
     await store.compact({ olderThanMs: 500, keep: 10 })
     expect(store.compactedRevision).toBe(store.revision - 10)
-    expect(store.changes({ resource: 'things', after: store.compactedRevision, limit: 100 })).toHaveLength(10)
+    expect(store.changes({ resource: 'things', after: store.compactedRevision, limit: 100 }).events).toHaveLength(10)
     expect(specs(store.compactedRevision)).toEqual([{ n: 2489 }])
   })
 

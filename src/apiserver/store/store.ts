@@ -78,6 +78,14 @@ export interface LogQuery {
   readonly limit: number
 }
 
+/** A stretch of the log. */
+export interface LogPage {
+  /** Those of the resource, oldest first. */
+  readonly events: readonly StoreEvent[]
+  /** Every change up to this revision is in `events`; ask on from here. */
+  readonly reached: number
+}
+
 /** Answers about ownership, exact at every moment: edges are written with their object. */
 export interface OwnerGraph {
   dependentsOf(ownerUid: string, limit: number): readonly Dependent[]
@@ -103,8 +111,8 @@ export interface Store extends AsyncDisposable {
   /** Throws RangeError when `at` is compacted away. */
   scan(query: ScanQuery): readonly StoredRecord[]
   count(query: Omit<ScanQuery, 'limit'>): number
-  /** Durable changes only. Throws RangeError when some after `after` are compacted away. */
-  changes(query: LogQuery): readonly StoreEvent[]
+  /** Durable changes only, as many as can be read in a moment. Throws RangeError when some after `after` are compacted away. */
+  changes(query: LogQuery): LogPage
   /** The revision of the newest decision, durable or not. */
   readonly decidedRevision: number
   /** Undefined when this revision is durable already. */

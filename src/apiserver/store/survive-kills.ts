@@ -84,12 +84,12 @@ function lost(store: Store, { acknowledged, published }: Round): string[] {
 /** Everything a watcher gets that resumes after this revision. */
 function replayAfter(store: Store, revision: number): readonly StoreEvent[] {
   const events: StoreEvent[] = []
-  for (;;) {
-    const after = events.at(-1)?.document.revision ?? revision
-    const more = store.changes({ resource: 'things', after, limit: 500 })
-    if (more.length === 0) return events
-    events.push(...more)
+  for (let after = revision; after < store.revision;) {
+    const page = store.changes({ resource: 'things', after, limit: 500 })
+    events.push(...page.events)
+    after = page.reached
   }
+  return events
 }
 
 function gaps(events: readonly StoreEvent[], after: number, upTo: number): string[] {
