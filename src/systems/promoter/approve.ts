@@ -4,6 +4,7 @@ import type { Client } from '../../client/client.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { sleep, type Clock } from '../../runtime/clock.ts'
+import { copyOf } from './draft.ts'
 
 /** Somebody's word on one promotion. */
 export interface ApprovalRequest {
@@ -63,7 +64,7 @@ export function applyApproval(
   const others = (waiting.approvals ?? []).filter((approval) => approval.approver !== approver)
   if (waiting.approvals?.some((approval) => approval.approver === approver && approval.decision === decision))
     return { outcome: 'same', promotionId }
-  const next = structuredClone(status)
+  const next = copyOf(status)
   next.environments![environment]!.waitingApproval!.approvals = [...others, approvalOf(request, now)].slice(
     -maxApprovals,
   )

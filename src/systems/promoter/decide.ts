@@ -1,7 +1,7 @@
 import type { Pipeline } from '../../apis/pipeline.ts'
 import type { PipelineStatus } from '../../apis/pipeline-status.ts'
 import { deletionStep, dropRemoved } from './departing.ts'
-import type { Announcement, Draft, Observed } from './draft.ts'
+import { copyOf, type Announcement, type Draft, type Observed } from './draft.ts'
 import { dueEffect, type Effect } from './effects.ts'
 import { judgeEnvironment, noteArrival } from './environments.ts'
 import { PlanError, planOf, type Plan } from './plan.ts'
@@ -25,7 +25,7 @@ export interface Decision {
 /** Decides the whole of a pipeline's next step from what was observed and the time, and from nothing else. */
 export function decide(observed: Observed, now: number): Decision {
   const { pipeline } = observed
-  const status = structuredClone(pipeline.status ?? {})
+  const status = copyOf(pipeline.status ?? {})
   const planned = readPlan(pipeline)
   const draft: Draft = {
     plan: planned instanceof PlanError ? emptyPlan : planned,

@@ -100,3 +100,12 @@ const ended: ReadonlySet<Promotion['phase']> = new Set(['Succeeded', 'Rejected',
 export function hasEnded({ phase }: Promotion): boolean {
   return ended.has(phase)
 }
+
+/** A copy of a JSON value that may be changed; the platform's own copies far more than JSON, and far slower. */
+export function copyOf<T>(value: T): T {
+  if (Array.isArray(value)) return value.map(copyOf) as T
+  if (typeof value !== 'object' || value === null) return value
+  const copy: Record<string, unknown> = {}
+  for (const key in value) copy[key] = copyOf(value[key])
+  return copy as T
+}

@@ -1,6 +1,6 @@
 import type { Promotion } from '../../apis/pipeline-status.ts'
 import { formatTime } from '../../kube/time.ts'
-import { at, wake, type Draft } from './draft.ts'
+import { at, copyOf, wake, type Draft } from './draft.ts'
 
 /** Something to be done outside. Each can be done again without doing harm, and finds what was done before. */
 export type EffectKind =
@@ -39,7 +39,7 @@ export function dueEffect(draft: Draft): Effect | undefined {
       continue
     }
     if (kind !== 'poll') recordAttempt(promotion, now)
-    return { do: kind, environment, promotion: structuredClone(promotion) }
+    return { do: kind, environment, promotion: copyOf(promotion) }
   }
   return undefined
 }

@@ -163,8 +163,8 @@ function wasPushed({ phase, attempt }: Promotion): boolean {
 /** The environment got the revision before anybody promoted it: perhaps all environments follow the same branch. */
 function warnUnexplained(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
   const { run } = draft.status
-  const justNow = at(state.passedAt) === at(formatTime(draft.now))
-  if (!justNow || !run || run.sequence === 1 || state.passedRun !== run.sequence) return
+  if (!run || run.sequence === 1 || state.passedRun !== run.sequence) return
+  if (state.passedAt !== formatTime(draft.now)) return
   announce(draft, {
     type: 'Warning',
     because: 'RevisionNotDiscriminating',

@@ -61,8 +61,19 @@ export class PlanError extends Error {
   }
 }
 
-/** Reads a spec; throws PlanError for what its schema cannot refuse. */
+/** Reads a spec; throws PlanError for what its schema cannot refuse. Reads the same spec only once. */
 export function planOf(spec: PipelineSpec, namespace: string): Plan {
+  const known = plans.get(spec)
+  if (known?.namespace === namespace) return known.plan
+  const plan = readPlan(spec, namespace)
+  plans.set(spec, { namespace, plan })
+  return plan
+}
+
+/** By the object that was read, which nobody changes. */
+const plans = new WeakMap<PipelineSpec, { readonly namespace: string; readonly plan: Plan }>()
+
+function readPlan(spec: PipelineSpec, namespace: string): Plan {
   const environments = inOrder(spec, namespace)
   return {
     environments,

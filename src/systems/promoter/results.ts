@@ -1,7 +1,7 @@
 import type { PipelineStatus, Promotion, PromotionError, PullRequestStatus } from '../../apis/pipeline-status.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { Because } from './because.ts'
-import { enter } from './draft.ts'
+import { copyOf, enter } from './draft.ts'
 import type { Effect } from './effects.ts'
 
 /** What an effect came to. */
@@ -35,7 +35,7 @@ export function recordResult(
   { now, random }: { readonly now: number; readonly random: () => number },
 ): PipelineStatus | undefined {
   const { effect, result } = done
-  const next = structuredClone(status)
+  const next = copyOf(status)
   const promotion = next.environments?.[effect.environment]?.promotion
   if (promotion?.id !== effect.promotion.id || !isStillDue(promotion, effect)) return undefined
   apply(promotion, effect, result, { now, random })

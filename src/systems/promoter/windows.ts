@@ -39,6 +39,7 @@ export function parseWindow(
 
 const dayMs = 86_400_000
 const horizonDays = 366
+const longestShiftMs = 3 * 3_600_000
 
 /** The end of the opening that is under way, and the start of the next one. */
 function stateOf(window: Window, now: number): { activeUntil: number | undefined; nextAt: number | undefined } {
@@ -48,7 +49,10 @@ function stateOf(window: Window, now: number): { activeUntil: number | undefined
   for (let offset = -backDays; offset <= horizonDays; offset++) {
     const date = addDays(today, offset)
     if (!window.cron.firesOn(date)) continue
+    const midnight = instantOf({ ...date, minute: 0 }, window.timeZone)
     for (const minute of window.cron.minutesOfDay) {
+      // Long over, whatever the clocks did that day: not worth an exact look.
+      if (midnight + minute * 60_000 + window.durationMs + longestShiftMs < now) continue
       const opensAt = instantOf({ ...date, minute }, window.timeZone)
       if (opensAt > now) return { activeUntil, nextAt: opensAt }
       const closesAt = opensAt + window.durationMs
