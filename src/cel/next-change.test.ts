@@ -77,6 +77,16 @@ describe('nextChange', () => {
     expect(change).toEqual({ kind: 'at', at: now + 20 * hour })
   })
 
+  it.each([
+    ['Europe/Berlin', 'time.getDate("Europe/Berlin") == 30', '2026-03-29T00:40:00Z', '2026-03-29T22:00:00Z'],
+    ['New York', 'time.getDayOfWeek("America/New_York") == 1', '2026-03-08T06:00:00Z', '2026-03-09T04:00:00Z'],
+    ['Lord Howe', 'time.getDayOfYear("Australia/Lord_Howe") == 276', '2026-10-03T14:00:00Z', '2026-10-04T13:00:00Z'],
+    ['Berlin by month', 'time.getMonth("Europe/Berlin") == 3', '2026-03-15T00:00:00Z', '2026-03-31T22:00:00Z'],
+    ['Berlin by year', 'time.getFullYear("Europe/Berlin") == 2027', '2026-05-01T00:00:00Z', '2026-12-31T23:00:00Z'],
+  ])('is not late by the hour the clocks lose: %s', (_, source, from, expected) => {
+    expect(nextChange(program(source), {}, at(from))).toEqual({ kind: 'at', at: at(expected) })
+  })
+
   it('sees both hours of the night the clocks go back', () => {
     const night = at('2026-10-25T00:30:00Z')
     const change = nextChange(program('time.getHours("Europe/Berlin") != 2'), {}, night)
