@@ -101,6 +101,11 @@ export function answer(because: Because, options: AnswerOptions): string {
   })
 }
 
+/** What a probe is told while the workload sleeps. */
+export function probeAnswer(status: number, options: AnswerOptions): string {
+  return page(status, 'asleep\n', { ...options, type: 'text/plain', extra: 'X-Sojourn-Because: asleep\r\n' })
+}
+
 /** A complete response with a body of its own. `body` must be ASCII. */
 export function page(
   status: number,

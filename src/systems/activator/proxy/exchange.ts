@@ -1,8 +1,9 @@
-import { answer, page, statusFor, type Because } from './answers.ts'
+import { answer, probeAnswer, statusFor, type Because } from './answers.ts'
 import { word } from './bytes.ts'
 import { fallbackTarget, type Core } from './core.ts'
 import { cell, noteStatus, noteWait } from './counters.ts'
 import { fieldKind, type Head } from './head.ts'
+import { Place } from './place.ts'
 import type { Refusal, Waiter } from './ports.ts'
 import { rewriteResponse, saysOnly, valuesOfKind } from './rewrite.ts'
 import type { Route } from './route.ts'
@@ -71,9 +72,9 @@ export class Exchange implements Served, Waiter {
   #responding = false
   #keep = false
   #replays = 0
-  #waiting: Target | undefined
+  #place: Place | undefined
   #waitingSince = 0
-  #cold = false
+  cold = false
 
   constructor(core: Core, client: ClientLink) {
     this.#core = core
@@ -92,11 +93,11 @@ export class Exchange implements Served, Waiter {
     this.#received = request.complete
     this.#whole = true
     this.#responding = false
-    this.#cold = false
+    this.cold = false
     this.#replays = 0
     this.#waitingSince = 0
     this.#impatientAt = Infinity
-    route.cells[cell.started]!++
+    if (!request.isProbe) route.cells[cell.started]!++
     if (request.body.length > 0) this.#hold(request.body)
     const upstream = route.target.waiters.size === 0 ? route.target.take(this.#mayReuse) : undefined
     if (upstream) this.#use(upstream)
@@ -156,18 +157,18 @@ export class Exchange implements Served, Waiter {
     if (this.#responding) return this.#client.destroy()
     this.#upstream.destroy()
     this.#upstream = undefined
-    this.#answer('upstream-timeout', undefined, false)
+    this.#answer('upstream-timeout', 1, false)
   }
 
   resume(): void {
-    const upstream = this.#waiting?.take(this.#mayReuse)
+    const upstream = this.#place?.target?.take(this.#mayReuse)
     if (!upstream) return
-    this.#leaveQueue()
+    this.#place?.leave()
     this.#use(upstream)
   }
 
   refuse(because: Refusal, retryAfterSeconds: number): void {
-    this.#leaveQueue()
+    this.#place?.leave()
     this.route.cells[cell.refused]!++
     this.#answer(because, retryAfterSeconds, false)
   }
@@ -176,11 +177,11 @@ export class Exchange implements Served, Waiter {
     const { config } = this.route
     if (now >= this.deadlineAt) {
       if (!config.fallback) return this.refuse('not-ready-in-time', 1)
-      this.#leaveQueue()
+      this.#place?.leave()
       this.#waitOn(fallbackTarget(this.#core, config.fallback), this.#core.limits.dialTimeoutMs)
     } else if (
       this.#request.isNavigation &&
-      this.#cold &&
+      this.cold &&
       now - this.#waitingSince >= this.#core.limits.waitingPageAfterMs
     ) {
       this.#showPage(now)
@@ -205,7 +206,7 @@ export class Exchange implements Served, Waiter {
     let added = ''
     if (!this.#keep) added = 'Connection: close\r\n'
     else if (client.minor === 0) added = 'Connection: keep-alive\r\n'
-    if (this.#cold) added += this.#coldStart()
+    if (this.cold) added += this.#coldStart()
     const asIs = added === '' && head.clean && !head.hasHop && !head.hasUpgrade && head.minor === 1
     if (asIs && (head.connections === 0 || saysOnly(bytes, head, keepAlive))) return undefined
     return rewriteResponse(bytes, head, added, unframed)
@@ -229,7 +230,7 @@ export class Exchange implements Served, Waiter {
     this.#impatientAt = Infinity
     noteStatus(this.route.cells, head.status)
     const protocol = valuesOfKind(bytes, head, fieldKind.upgrade)
-    const cold = this.#cold ? this.#coldStart() : ''
+    const cold = this.cold ? this.#coldStart() : ''
     this.#client.write(rewriteResponse(bytes, head, `Connection: Upgrade\r\nUpgrade: ${protocol}\r\n${cold}`))
     if (rest.length > 0) this.#client.write(rest)
     this.#client.enterTunnel()
@@ -257,7 +258,7 @@ export class Exchange implements Served, Waiter {
       return upstream ? this.#use(upstream) : this.#wait()
     }
     if (this.#responding) this.#client.destroy()
-    else this.#answer('upstream-failed', undefined, false)
+    else this.#answer('upstream-failed', 1, false)
   }
 
   /** A kept connection may be closing just now: only what can be sent twice is risked on one that was idle for long. */
@@ -273,7 +274,7 @@ export class Exchange implements Served, Waiter {
   #hold(payload: string | Buffer): void {
     this.#held.push(payload)
     this.#heldBytes += payload.length
-    if (this.#waiting) this.#core.waitingBytes += payload.length
+    this.#place?.grow(payload.length)
   }
 
   #use(upstream: UpstreamConnection): void {
@@ -306,7 +307,6 @@ export class Exchange implements Served, Waiter {
 
   #dropHeld(): void {
     if (this.#held.length === 0) return
-    if (this.#waiting) this.#core.waitingBytes -= this.#heldBytes
     this.#held = []
     this.#heldBytes = 0
   }
@@ -321,41 +321,17 @@ export class Exchange implements Served, Waiter {
 
   #waitOn(target: Target, patienceMs: number): void {
     const core = this.#core
-    const { limits } = core
     const { route } = this
     const now = core.ports.clock.monotonic()
     if (this.#waitingSince === 0) this.#waitingSince = now
     if (target === route.target) {
       this.deadlineAt = this.#waitingSince + patienceMs
-      if (target.state.is !== 'warm' || !target.endpoints.some(({ proven }) => proven)) this.#cold = true
+      this.cold ||= target.isCold
     } else {
       this.deadlineAt = now + patienceMs
     }
-    const bytes = this.#request.head.length + this.#heldBytes
-    if (
-      route.waiting >= route.config.maxWaiting ||
-      core.waiting >= limits.maxWaiting ||
-      core.waitingBytes + bytes > limits.maxWaitingBytes
-    ) {
-      return this.#turnAway('queue-full', 1)
-    }
-    this.#waiting = target
-    route.waiting++
-    core.waiting++
-    core.waitingBytes += bytes
-    route.cells[cell.waiting]!++
-    target.wait(this)
-  }
-
-  #leaveQueue(): void {
-    const target = this.#waiting
-    if (!target) return
-    target.waiters.delete(this)
-    this.#waiting = undefined
-    this.route.waiting--
-    this.#core.waiting--
-    this.#core.waitingBytes -= this.#request.head.length + this.#heldBytes
-    this.route.cells[cell.waiting]!--
+    this.#place ??= new Place(core, this)
+    if (!this.#place.take(target, this.#request.head.length + this.#heldBytes)) this.#turnAway('queue-full', 1)
   }
 
   #turnAway(because: Refusal, retryAfterSeconds: number): void {
@@ -363,36 +339,33 @@ export class Exchange implements Served, Waiter {
     this.#answer(because, retryAfterSeconds, false)
   }
 
-  /** Answers in the workload's place. The connection outlives it only if the request was read whole. */
+  /** Answers in the workload's place. */
   #answer(because: Because, retryAfterSeconds: number | undefined, close: boolean): void {
     noteStatus(this.route.cells, statusFor(because))
-    const keep = !close && this.#client.keepAlive && this.#received && !this.#core.closing
-    const retry = retryAfterSeconds ?? (because === 'upstream-failed' || because === 'upstream-timeout' ? 1 : undefined)
-    this.#reply(
-      answer(because, {
-        close: !keep,
-        isHead: this.isHead,
-        ...(retry === undefined ? {} : { retryAfterSeconds: retry }),
-      }),
-      keep,
-    )
+    const keep = !close && this.#mayKeep
+    const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+    this.#reply(answer(because, { close: !keep, isHead: this.isHead, ...retry }), keep)
   }
 
   #answerProbe(): void {
-    const status = this.route.config.probeStatus
-    noteStatus(this.route.cells, status)
-    const keep = this.#client.keepAlive && this.#received
-    const extra = 'X-Sojourn-Because: asleep\r\n'
-    this.#reply(page(status, 'asleep\n', { type: 'text/plain', extra, close: !keep, isHead: this.isHead }), keep)
+    const { probeStatus } = this.route.config
+    noteStatus(this.route.cells, probeStatus)
+    const keep = this.#mayKeep
+    this.#reply(probeAnswer(probeStatus, { close: !keep, isHead: this.isHead }), keep)
   }
 
   #showPage(now: number): void {
     const waitedMs = now - this.#waitingSince
-    const expectedMs = this.route.target.expectedWakeMs
-    this.#leaveQueue()
+    this.#place?.leave()
     noteStatus(this.route.cells, 503)
-    const keep = this.#client.keepAlive && this.#received
+    const keep = this.#mayKeep
+    const { expectedWakeMs: expectedMs } = this.route.target
     this.#reply(waitingPage({ host: this.#request.host, waitedMs, expectedMs, close: !keep }), keep)
+  }
+
+  /** The connection outlives an answer of ours only if the request was read whole. */
+  get #mayKeep(): boolean {
+    return this.#client.keepAlive && this.#received && !this.#core.closing
   }
 
   #reply(text: string, keep: boolean): void {
@@ -409,7 +382,7 @@ export class Exchange implements Served, Waiter {
   }
 
   #letGo(): void {
-    this.#leaveQueue()
+    this.#place?.leave()
     this.#upstream?.destroy()
     this.#end()
   }
@@ -419,6 +392,6 @@ export class Exchange implements Served, Waiter {
     this.active = false
     this.#upstream = undefined
     this.#dropHeld()
-    this.route.cells[cell.finished]!++
+    if (!this.#request.isProbe) this.route.cells[cell.finished]!++
   }
 }

@@ -17,6 +17,7 @@ export const fieldKind = {
   forwardedFor: 8,
   forwardedHost: 9,
   forwardedProto: 10,
+  userAgent: 11,
 } as const
 
 export interface HeadLimits {
@@ -58,6 +59,8 @@ export class Head {
   chunked = false
   /** Index of the Host field, or -1. */
   host = -1
+  /** Index of the last User-Agent field, or -1. */
+  userAgent = -1
   /** Whether every field is written `name: value` with nothing around it, so that bytes may be copied as they are. */
   clean = true
   /** Whether there are fields meant for this hop alone, Connection left out. */
@@ -141,6 +144,7 @@ export class Head {
     this.contentLength = -1
     this.chunked = false
     this.host = -1
+    this.userAgent = -1
     this.clean = true
     this.hasHop = false
     this.connections = 0
@@ -229,6 +233,9 @@ export class Head {
         this.connections++
         this.connection = field
         return true
+      case fieldKind.userAgent:
+        this.userAgent = field
+        return true
       case fieldKind.upgrade:
         this.hasUpgrade = true
         return true
@@ -269,6 +276,7 @@ const known: readonly (readonly [Uint8Array, number])[] = [
   [word('upgrade'), fieldKind.upgrade],
   [word('connection'), fieldKind.connection],
   [word('keep-alive'), fieldKind.hop],
+  [word('user-agent'), fieldKind.userAgent],
   [word('content-length'), fieldKind.contentLength],
   [word('x-forwarded-for'), fieldKind.forwardedFor],
   [word('proxy-connection'), fieldKind.hop],

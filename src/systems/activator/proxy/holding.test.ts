@@ -165,7 +165,7 @@ describe('draining', () => {
     await eventually(() => it.proxy.loadOf('t').waiting === 1)
     expect(it.woken).toEqual([])
     it.warm(pod.address)
-    await client.until((text) => text.includes('GET /2'))
+    expect(await client.until((text) => text.includes('GET /2'))).not.toContain('X-Cold-Start')
   })
 
   it('turns into a wake for whoever came meanwhile', async () => {
@@ -205,6 +205,16 @@ describe('probes', () => {
     await using it = await startProxy()
     expect(await roundTrip(it.port, `${get}User-Agent: ${agent}\r\n\r\n`)).toMatch(/^HTTP\/1.1 200/)
     expect(it.woken).toEqual([])
+  })
+
+  it('pass through while it is awake, and do not count as use', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    it.warm(pod.address)
+    expect(await roundTrip(it.port, `${get}User-Agent: kube-probe/1.33\r\n\r\n`)).toContain('200 OK')
+    expect(it.proxy.counters.slot(0)[cell.started]).toBe(0)
+    expect(await roundTrip(it.port, `${get}User-Agent: keen/1\r\n\r\n`)).toContain('200 OK')
+    expect(it.proxy.counters.slot(0)[cell.started]).toBe(1)
   })
 
   it('of a configured path are answered as configured while it sleeps, and by the pod while it is awake', async () => {

@@ -8,6 +8,7 @@ import http2, {
 import type { Core } from './core.ts'
 import { cell, noteStatus, noteWait } from './counters.ts'
 import { answerStream } from './http2-answer.ts'
+import { Place } from './place.ts'
 import type { Refusal, Waiter } from './ports.ts'
 import type { Route } from './route.ts'
 import type { Endpoint } from './target.ts'
@@ -41,8 +42,8 @@ export class Http2Exchange implements Waiter {
   readonly #request: Http2Request
   deadlineAt = 0
   #since = 0
-  #cold = false
-  #waiting = false
+  cold = false
+  #place: Place | undefined
   #ended = false
   #endpoint: Endpoint | undefined
   #cancelTimeout: (() => void) | undefined
@@ -63,12 +64,12 @@ export class Http2Exchange implements Waiter {
   resume(): void {
     const endpoint = this.route.target.pick()
     if (!endpoint) return
-    this.#leaveQueue()
+    this.#place?.leave()
     this.#forward(endpoint)
   }
 
   refuse(because: Refusal, retryAfterSeconds: number): void {
-    this.#leaveQueue()
+    this.#place?.leave()
     this.route.cells[cell.refused]!++
     noteStatus(this.route.cells, 503)
     answerStream(this.#stream, this.#request.headers, because, retryAfterSeconds)
@@ -84,25 +85,11 @@ export class Http2Exchange implements Waiter {
     if (endpoint) return this.#forward(endpoint)
     if (target.state.is === 'refusing') return this.refuse(target.state.because, target.state.retryAfterSeconds)
     const { limits, ports } = this.#core
-    if (this.route.waiting >= this.route.config.maxWaiting || this.#core.waiting >= limits.maxWaiting)
-      return this.refuse('queue-full', 1)
     if (this.#since === 0) this.#since = ports.clock.monotonic()
     this.deadlineAt = this.#since + (this.route.config.readinessTimeoutMs || limits.longestWaitMs)
-    this.#cold ||= target.state.is !== 'warm' || !target.endpoints.some(({ proven }) => proven)
-    this.#waiting = true
-    this.route.waiting++
-    this.#core.waiting++
-    this.route.cells[cell.waiting]!++
-    target.wait(this)
-  }
-
-  #leaveQueue(): void {
-    if (!this.#waiting) return
-    this.#waiting = false
-    this.route.target.waiters.delete(this)
-    this.route.waiting--
-    this.#core.waiting--
-    this.route.cells[cell.waiting]!--
+    this.cold ||= target.isCold
+    this.#place ??= new Place(this.#core, this)
+    if (!this.#place.take(target, 0)) this.refuse('queue-full', 1)
   }
 
   #forward(endpoint: Endpoint): void {
@@ -202,7 +189,7 @@ export class Http2Exchange implements Waiter {
   #respond(headers: OutgoingHttpHeaders, status: number, endStream: boolean): void {
     this.#cancelTimeout?.()
     noteStatus(this.route.cells, status)
-    if (this.#cold) {
+    if (this.cold) {
       const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#since))
       noteWait(this.route.cells, waitedMs)
       if (this.route.config.coldStartHeader) headers['x-cold-start'] = String(waitedMs)
@@ -238,7 +225,7 @@ export class Http2Exchange implements Waiter {
   #end(): void {
     if (this.#ended) return
     this.#ended = true
-    this.#leaveQueue()
+    this.#place?.leave()
     this.#release()
     this.route.cells[cell.finished]!++
   }

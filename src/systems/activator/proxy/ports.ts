@@ -70,6 +70,8 @@ export type Refusal =
 export interface Waiter {
   readonly route: Route
   readonly deadlineAt: number
+  /** Its workload was asleep or unreachable while it waited. */
+  cold: boolean
   /** The workload can take it now: go on. */
   resume(): void
   refuse(because: Refusal, retryAfterSeconds: number): void

@@ -62,7 +62,7 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
     host,
     head: warm ? rewritten : flat(rewritten),
     asksUpgrade: upgrade !== undefined,
-    isProbe: !warm && isProbe(route, bytes, head),
+    isProbe: isProbe(route, bytes, head),
     isNavigation: route.config.waitingPage && !warm && isNavigation(method, (name) => fieldValue(bytes, head, name)),
   }
 }
@@ -123,7 +123,13 @@ function flat(text: string): string {
 
 function isProbe({ config }: Route, bytes: Buffer, head: Head): boolean {
   if (config.probePaths.length > 0 && config.probePaths.includes(pathOf(bytes, head))) return true
-  if (config.probeAgents.length === 0) return false
-  const agent = fieldValue(bytes, head, 'user-agent')
-  return agent !== undefined && config.probeAgents.some((prefix) => agent.startsWith(prefix))
+  if (head.userAgent < 0) return false
+  const first = String.fromCharCode(bytes[head.valueStart(head.userAgent)]!)
+  for (const agent of config.probeAgents)
+    if (agent.startsWith(first) && agentOf(bytes, head).startsWith(agent)) return true
+  return false
+}
+
+function agentOf(bytes: Buffer, head: Head): string {
+  return bytes.toString('latin1', head.valueStart(head.userAgent), head.valueEnd(head.userAgent))
 }

@@ -34,9 +34,12 @@ export function connectionOptions(bytes: Buffer, head: Head): ConnectionOptions 
 function dropNamed(bytes: Buffer, head: Head, name: string): void {
   for (let field = 0; field < head.count; field++) {
     if (head.nameEnd(field) - head.nameStart(field) !== name.length) continue
-    if (head.kinds[field] === fieldKind.other && fieldName(bytes, head, field) === name)
-      head.kinds[field] = fieldKind.hop
+    if (isDroppable(head.kinds[field]!) && fieldName(bytes, head, field) === name) head.kinds[field] = fieldKind.hop
   }
+}
+
+function isDroppable(kind: number): boolean {
+  return kind === fieldKind.other || kind === fieldKind.userAgent
 }
 
 /** A field's name in lower case. */
@@ -122,6 +125,7 @@ function isForwarding(kind: number): boolean {
 function isEndToEnd(kind: number): boolean {
   return (
     kind === fieldKind.other ||
+    kind === fieldKind.userAgent ||
     kind === fieldKind.host ||
     kind === fieldKind.contentLength ||
     kind === fieldKind.transferEncoding ||

@@ -104,6 +104,7 @@ export class Target {
     if (state.is === 'warm') this.#replaceEndpoints(state.endpoints)
     else if (state.is === 'draining') for (const endpoint of this.endpoints) endpoint.closeIdle()
     else this.#replaceEndpoints([])
+    if (state.is === 'cold') for (const waiter of this.waiters) waiter.cold = true
     if (state.is === 'refusing') {
       // Those who wait already have their own deadline; only a plain no reaches them before it.
       if (state.because === 'backoff') return
@@ -134,6 +135,11 @@ export class Target {
     const second = endpoints[Math.floor(this.#ports.random() * endpoints.length)]!
     const better = second.busy < first.busy ? second : first
     return better.hasRoom(limits) ? better : endpoints.find((endpoint) => endpoint.hasRoom(limits))
+  }
+
+  /** Asleep, or without a pod that answers; not merely held back or at its limits. */
+  get isCold(): boolean {
+    return this.state.is === 'cold' || (this.state.is === 'warm' && !this.endpoints.some(({ proven }) => proven))
   }
 
   wait(waiter: Waiter): void {

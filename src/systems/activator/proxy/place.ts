@@ -1,0 +1,57 @@
+import type { Core } from './core.ts'
+import { cell } from './counters.ts'
+import type { Waiter } from './ports.ts'
+import type { Target } from './target.ts'
+
+/** One request's place in the line for its workload, and all that is counted about it. */
+export class Place {
+  readonly #core: Core
+  readonly #waiter: Waiter
+  #target: Target | undefined
+  #bytes = 0
+
+  constructor(core: Core, waiter: Waiter) {
+    this.#core = core
+    this.#waiter = waiter
+  }
+
+  /** What it waits for; undefined while it does not. */
+  get target(): Target | undefined {
+    return this.#target
+  }
+
+  /** Gets in line; false when the line is full. The request may be on its way before this returns. */
+  take(target: Target, bytes: number): boolean {
+    const core = this.#core
+    const { route } = this.#waiter
+    const { maxWaiting, maxWaitingBytes } = core.limits
+    if (route.waiting >= route.config.maxWaiting || core.waiting >= maxWaiting) return false
+    if (core.waitingBytes + bytes > maxWaitingBytes) return false
+    this.#target = target
+    this.#bytes = bytes
+    route.waiting++
+    core.waiting++
+    core.waitingBytes += bytes
+    route.cells[cell.waiting]!++
+    target.wait(this.#waiter)
+    return true
+  }
+
+  /** More of the request has arrived and is held. */
+  grow(bytes: number): void {
+    if (!this.#target) return
+    this.#bytes += bytes
+    this.#core.waitingBytes += bytes
+  }
+
+  leave(): void {
+    if (!this.#target) return
+    const { route } = this.#waiter
+    this.#target.waiters.delete(this.#waiter)
+    this.#target = undefined
+    route.waiting--
+    this.#core.waiting--
+    this.#core.waitingBytes -= this.#bytes
+    route.cells[cell.waiting]!--
+  }
+}
