@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { authenticated, type User } from './user.ts'
 
 /** Bearer tokens from a file, one `token,user,uid,"group,group"` a line, as kube-apiserver's token file. */
@@ -29,5 +29,5 @@ export class StaticTokens {
 }
 
 function digest(token: string): string {
-  return createHash('sha256').update(token).digest('base64')
+  return hash('sha256', token, 'base64')
 }

@@ -25,6 +25,8 @@ export function readBody(request: IncomingMessage): Promise<Uint8Array> {
     request.on('data', onData)
     request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
     request.once('error', reject)
-    request.once('close', () => reject(new StatusError('BadRequest', 'the request ended before its body did')))
+    request.once('close', () => {
+      if (!request.readableEnded) reject(new StatusError('BadRequest', 'the request ended before its body did'))
+    })
   })
 }

@@ -63,9 +63,9 @@ export function warningValue(text: string): string {
 
 async function writeText(response: ServerResponse, text: string, { acceptsGzip }: WriteContext): Promise<void> {
   if (!acceptsGzip || text.length < gzipThreshold) {
-    const bytes = Buffer.from(text)
-    response.setHeader('content-length', bytes.length)
-    response.end(bytes)
+    response.setHeader('content-length', Buffer.byteLength(text))
+    // As text, so that it leaves in one piece with the headers.
+    response.end(text)
     return
   }
   const compressed = await promisify(gzip)(text, { level: constants.Z_BEST_SPEED })
