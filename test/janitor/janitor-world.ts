@@ -4,6 +4,9 @@ import { cleanupPolicy, type CleanupPolicy, type CleanupPolicySpec } from '../..
 import { notificationChannel, type ChannelSpec } from '../../src/apis/notification-channel.ts'
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
 import type { Route, RouteResponse } from '../../src/runtime/route.ts'
+import { Client } from '../../src/client/client.ts'
+import type { Transport } from '../../src/kube/transport.ts'
+import { Informers } from '../../src/runtime/informers.ts'
 import { Clusters } from '../../src/runtime/clusters.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from '../../src/systems/janitor/janitor.ts'
 import { startWorld, type World, type WorldOptions } from '../world.ts'
@@ -20,7 +23,7 @@ export interface JanitorWorld extends World {
   /** The phase of each mark by the name of its resource. */
   phases(): Promise<Record<string, CandidatePhase | undefined>>
   exists(name: string): Promise<boolean>
-  call(route: readonly Route[], method: string, path: string, given?: CallOptions): Promise<RouteResponse>
+  call(method: string, path: string, given?: CallOptions): Promise<RouteResponse>
 }
 
 export interface CallOptions {
@@ -30,11 +33,15 @@ export interface CallOptions {
 
 export interface JanitorWorldOptions extends WorldOptions {
   readonly janitor?: Partial<JanitorOptions>
+  /** Stands between the janitor and the server. */
+  readonly through?: (transport: Transport) => Transport
 }
 
 export async function startJanitorWorld(options: JanitorWorldOptions = {}): Promise<JanitorWorld> {
   const world = await startWorld(options)
-  const { client, informers, clock, ports } = world
+  const { clock, ports } = world
+  const client = options.through ? new Client(options.through(world.server.transport)) : world.client
+  const informers = options.through ? new Informers({ clock, log: ports.log }) : world.informers
   const clusters = new Clusters({
     home: client,
     informers,
@@ -91,7 +98,7 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
           ...spec,
         },
       }),
-    readPolicy: (name = 'tidy') => client.get<CleanupPolicy>(cleanupPolicy.type, { name }),
+    readPolicy: (name = 'tidy') => world.client.get<CleanupPolicy>(cleanupPolicy.type, { name }),
     async channel(name, spec) {
       await world.create({
         apiVersion: notificationChannel.apiVersion,
@@ -108,15 +115,16 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
     async exists(name) {
       return (await world.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name })) !== undefined
     },
-    call,
+    call: (method, path, given) => call(janitor.routes, method, path, given),
     async [Symbol.asyncDispose]() {
       janitor.close()
+      if (informers !== world.informers) informers.close()
       await world[Symbol.asyncDispose]()
     },
   }
 
   async function candidates(): Promise<readonly CleanupCandidate[]> {
-    const { items } = await client.list<CleanupCandidate>(cleanupCandidate.type)
+    const { items } = await world.client.list<CleanupCandidate>(cleanupCandidate.type)
     return items.toSorted((left, right) => (left.spec.resource.name < right.spec.resource.name ? -1 : 1))
   }
 }
@@ -131,6 +139,7 @@ async function call(
   const url = new URL(path, 'http://test')
   const given = url.pathname.split('/')
   for (const route of routes) {
+    if (typeof route.path !== 'string') continue
     const wanted = route.path.split('/')
     if (route.method !== method || wanted.length !== given.length) continue
     if (!wanted.every((part, index) => part.startsWith(':') || part === given[index])) continue
@@ -140,6 +149,9 @@ async function call(
       ),
     )
     return route.handle({
+      method,
+      url: path,
+      remoteAddress: '127.0.0.1',
       params,
       query: Object.fromEntries(url.searchParams),
       headers: {},

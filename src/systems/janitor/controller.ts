@@ -2,7 +2,7 @@ import { cleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import type { CleanupPolicy } from '../../apis/cleanup-policy.ts'
 import { windowState } from '../../apis/work-window.ts'
 import { removeOwn } from '../../departures/own-machinery.ts'
-import type { Key } from '../../kube/key.ts'
+import { keyToString, type Key } from '../../kube/key.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { Change } from '../../runtime/informer.ts'
@@ -43,6 +43,8 @@ export function workController({
   const { desk, clock, providers, door, client } = ports
   /** Two actions on the same marks would only run into each other. */
   const turnstile = new Turnstile()
+  /** Work items that a look has shown to be pointless until then. */
+  const resting = new Map<string, number>()
   const controller = new Controller({
     name: 'janitor',
     ports: controllerPorts,
@@ -79,8 +81,9 @@ export function workController({
       schedule,
       dryRun: dryRun || policy.dryRun || (door.state?.dryRun ?? true),
     }
-    const dueAt = dueTime(kind, unleased)
-    if (dueAt === undefined) return settled
+    const due = dueTime(kind, unleased)
+    if (due === undefined) return settled
+    const dueAt = Math.max(due, resting.get(keyToString(key)) ?? 0)
     if (now < dueAt)
       return wakeAt(
         window.open || window.nextOpenAt === undefined ? dueAt : Math.min(dueAt, Math.max(now + 1, window.nextOpenAt)),
@@ -108,7 +111,10 @@ export function workController({
   async function inLease(kind: Action, unleased: Unleased, turn: Turn): Promise<Outcome> {
     const { policy, location } = unleased
     const wrote = (resourceVersion: string) => controller.expect(turn.key, resourceVersion, desk.candidates)
-    const run = (fence: Fence) => act(kind, { ...unleased, fence, signal: turn.signal, wrote }, turn.inWindow)
+    const text = keyToString(turn.key)
+    resting.delete(text)
+    const rest = (until: number) => void resting.set(text, until)
+    const run = (fence: Fence) => act(kind, { ...unleased, fence, signal: turn.signal, wrote, rest }, turn.inWindow)
     if (unleased.dryRun) return run({ held: true, number: 0 })
     try {
       const held = await leases.hold(policy.name, location, turn.signal, run)

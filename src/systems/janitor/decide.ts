@@ -118,7 +118,10 @@ export function dueAt(mark: Mark): { readonly at: number; readonly because: Wait
     { at: mark.promisedAt ?? 0, because: 'not-due' },
     { at: mark.notBefore ?? 0, because: 'postponed' },
     { at: mark.phase === 'Due' ? (mark.scheduledAt ?? 0) : 0, because: 'in-batch' },
-    { at: mark.phase === 'Failed' ? (mark.nextAttemptAt ?? 0) : 0, because: 'after-failure' },
+    {
+      at: mark.phase === 'Failed' || mark.phase === 'Deleting' ? (mark.nextAttemptAt ?? 0) : 0,
+      because: 'after-failure',
+    },
   ] as const
   return times.reduce((latest, time) => (time.at > latest.at ? time : latest))
 }

@@ -44,7 +44,7 @@ export function deleteDueAt(work: Unleased, ports: WorkPorts): number | undefine
   if (work.dryRun) return undefined
   const times = activeMarks(work, ports).flatMap((candidate) => {
     const mark = markOf(candidate)
-    if (mark.phase === 'Deleting') return [(lastTurnAt(candidate) ?? 0) + Math.min(work.policy.intervalMs, 60_000)]
+    if (mark.phase === 'Deleting') return [mark.nextAttemptAt ?? 0]
     const decision = decideDelete({ is: 'violating', summaries: [] }, mark, {
       mode: work.policy.notices.mode,
       now: Infinity,
@@ -64,10 +64,6 @@ function activeMarks({ policy, location }: Unleased, { desk }: WorkPorts): reado
 function isDoorShut({ door }: WorkPorts): boolean {
   const { state } = door
   return !state || state.paused || state.breaker === 'open'
-}
-
-function lastTurnAt({ status }: CleanupCandidate): number | undefined {
-  return parseTime(status?.history?.at(-1)?.at)
 }
 
 /** One cycle of deletions takes an interval, or as long as its batches are spread over. */
@@ -113,7 +109,15 @@ async function letDueLeave(work: Work, ports: WorkPorts, marks: readonly Cleanup
   const turn = [...underWay, ...planned].slice(0, mostPerReconcile)
   for (const item of turn) await letLeave(work, ports, item)
   // What was just written is in the cache by then, and says when to come back.
-  return wakeAt(ports.clock.now() + 1000)
+  if (turn.length > 0 || judged.some(({ decision }) => isSettling(decision))) return wakeAt(ports.clock.now() + 1000)
+  // Due, and yet not to be deleted: another look at everything will not change that soon.
+  const until = ports.clock.now() + policy.intervalMs
+  work.rest(until)
+  return wakeAt(until)
+}
+
+function isSettling({ do: what }: DeleteDecision): boolean {
+  return what === 'unmark' || what === 'opt-out' || what === 'finish'
 }
 
 /** What is no longer to be deleted, or is gone, is settled at once. */
@@ -131,11 +135,18 @@ async function settleEnded(
     }
     case 'finish':
       return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })
+    case 'hold':
+      return candidate.status?.phase === 'Deleting' ? waitForEnd(work, ports, candidate, at) : undefined
     case 'delete':
     case 'wait':
-    case 'hold':
       return
   }
+}
+
+/** It has been told to go and is still there: looked at again after a while. */
+async function waitForEnd(work: Work, ports: WorkPorts, candidate: CleanupCandidate, at: number): Promise<void> {
+  const change = { nextAttemptTime: formatTime(at + work.policy.intervalMs), message: 'it is on its way out' }
+  await tolerating(() => writeMark(ports, work, candidate, { ...candidate.status, ...change }))
 }
 
 /** Begins a cycle of deletions: so many, in batches, spread over time. Those whose turn is now are returned. */
@@ -178,7 +189,12 @@ async function letLeave(work: Work, ports: WorkPorts, { candidate, resource }: C
   assertHeld(work)
   const at = ports.clock.now()
   const deleting = await tolerating(() =>
-    writeMark(ports, work, candidate, turned(candidate.status, { phase: 'Deleting', because: 'violates', at })),
+    writeMark(
+      ports,
+      work,
+      candidate,
+      turned(candidate.status, { phase: 'Deleting', because: 'violates', at }, { nextAttemptTime: null }),
+    ),
   )
   if (!deleting) return
   try {
@@ -218,13 +234,10 @@ async function note(
   const at = ports.clock.now()
   switch (result.result) {
     case 'gone':
-      if (isGone) await end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })
-      return
+      if (isGone) return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })
+      return waitForEnd(work, ports, candidate, at)
     case 'leaving':
-      await tolerating(() =>
-        writeMark(ports, work, candidate, { ...candidate.status, message: 'it is on its way out' }),
-      )
-      return
+      return waitForEnd(work, ports, candidate, at)
     case 'stale': {
       // It changed since it was judged: judged again, on what it is now.
       const status = turned(

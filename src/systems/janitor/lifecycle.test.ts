@@ -1,28 +1,303 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startJanitorWorld, type JanitorWorld } from '../../../test/janitor/janitor-world.ts'
+import { afterEach, describe, expect, it } from 'vitest'
+import { cleanupCandidate } from '../../apis/cleanup-candidate.ts'
+import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
+import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
 
 const hour = 3_600_000
+const minute = 60_000
+
+let world: JanitorWorld | undefined
+afterEach(async () => {
+  await world?.[Symbol.asyncDispose]()
+  world = undefined
+})
+
+/** A world with these ConfigMaps, two hours old, and a policy that has had time to look. */
+async function start(
+  configMaps: readonly string[],
+  spec: Parameters<JanitorWorld['policy']>[0] = {},
+  options: JanitorWorldOptions = {},
+): Promise<JanitorWorld> {
+  world = await startJanitorWorld(options)
+  for (const name of configMaps) await world.configMap(name)
+  await world.pass(2 * hour)
+  await world.policy(spec)
+  await world.pass(minute)
+  return world
+}
+
+async function patchPolicy(target: JanitorWorld, spec: Record<string, unknown>): Promise<void> {
+  await target.client.patch(cleanupPolicy.type, { name: 'tidy' }, { type: 'merge', body: { spec } })
+}
 
 describe('a mark', () => {
-  let world: JanitorWorld
-  beforeEach(async () => {
-    world = await startJanitorWorld()
-  })
-  afterEach(() => world[Symbol.asyncDispose]())
-
   it('is made, announced, waited for and carried out', async () => {
-    await world.configMap('old')
-    await world.pass(2 * hour)
-    await world.configMap('young')
-    await world.policy({})
-    await world.pass(hour / 2)
-    expect(await world.phases()).toEqual({ old: 'Notified' })
-    const [candidate] = await world.candidates()
+    const { phases, exists, candidates, pass, configMap, names } = await start(['old'])
+    await configMap('young')
+    expect(await phases()).toEqual({ old: 'Notified' })
+    const [candidate] = await candidates()
     expect(candidate?.status?.notices).toMatchObject([{ channel: 'events', recipient: 'event:events' }])
-    await world.pass(5 * hour)
-    expect(await world.exists('old')).toBe(true)
+    await pass(5 * hour + 55 * minute)
+    expect(await exists('old')).toBe(true)
+    await pass(10 * minute)
+    expect(await exists('old')).toBe(false)
+    expect(await phases()).toMatchObject({ old: 'Deleted', young: 'Notified' })
+    expect(await names({ group: 'sojourn.dev', version: 'v1alpha1', plural: 'departures' })).toHaveLength(1)
+  })
+
+  it('is lifted as soon as its resource complies or is excluded', async () => {
+    const { phases, pass, client } = await start(['one', 'two'])
+    const type = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+    await client.patch(
+      type,
+      { namespace: 'team', name: 'one' },
+      { type: 'merge', body: { metadata: { annotations: { ttl: '30d' } } } },
+    )
+    await patchPolicy(world as JanitorWorld, {
+      exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['two', 'kube-root-ca.crt'] }] }],
+    })
+    await pass(hour)
+    expect(await phases()).toEqual({ one: 'Unmarked', two: 'Unmarked' })
+  })
+
+  it('is announced again when it is made again', async () => {
+    const { phases, pass, candidates } = await start(['one'])
+    await patchPolicy(world as JanitorWorld, { minAge: '1d' })
+    await pass(hour)
+    expect(await phases()).toEqual({ one: 'Unmarked' })
+    await patchPolicy(world as JanitorWorld, { minAge: '1h' })
+    await pass(hour)
+    const [candidate] = await candidates()
+    expect(candidate?.status).toMatchObject({ phase: 'Notified', generation: 2 })
+    expect(candidate?.status?.notices?.map(({ generation }) => generation)).toEqual([1, 2])
+  })
+
+  it('never passes to another resource under the same name', async () => {
+    const { client, pass, configMap, exists, candidates } = await start(['one'])
+    await client.deleteObject(
+      { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
+      { namespace: 'team', name: 'one' },
+    )
+    await configMap('one')
+    await pass(6 * hour)
+    expect(await exists('one')).toBe(true)
+    const marks = await candidates()
+    expect(marks.map(({ status }) => [status?.phase, status?.because])).toContainEqual(['Unmarked', 'gone-by-itself'])
+    expect(new Set(marks.map(({ metadata }) => metadata.name)).size).toBe(marks.length)
+  })
+
+  it('waits for a human who holds or postpones it', async () => {
+    const { client, pass, exists, candidates } = await start(['held', 'later', 'plain'])
+    for (const candidate of await candidates()) {
+      const { name } = candidate.spec.resource
+      const change = name === 'held' ? { hold: true } : name === 'later' ? { notBefore: '2026-01-05T20:00:00Z' } : {}
+      await client.patch(
+        cleanupCandidate.type,
+        { name: candidate.metadata.name },
+        { type: 'merge', body: { spec: change } },
+      )
+    }
+    await pass(7 * hour)
+    expect([await exists('held'), await exists('later'), await exists('plain')]).toEqual([true, true, false])
+    await pass(4 * hour)
+    expect([await exists('held'), await exists('later')]).toEqual([true, false])
+  })
+
+  it('stays on its way until the resource is gone, finalizers and all', async () => {
+    world = await startJanitorWorld()
+    await world.configMap('stuck', { finalizers: ['example.org/wait'] })
+    await world.pass(2 * hour)
+    await world.policy({})
+    await world.pass(7 * hour)
+    expect(await world.phases()).toEqual({ stuck: 'Deleting' })
+    const type = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+    await world.client.patch(
+      type,
+      { namespace: 'team', name: 'stuck' },
+      { type: 'merge', body: { metadata: { finalizers: null } } },
+    )
     await world.pass(hour)
-    expect(await world.exists('old')).toBe(false)
-    expect(await world.phases()).toMatchObject({ old: 'Deleted' })
+    expect(await world.phases()).toEqual({ stuck: 'Deleted' })
+  })
+
+  it('goes with its policy, and is never carried out after that', async () => {
+    const { client, pass, exists, candidates } = await start(['one'])
+    await client.deleteObject(cleanupPolicy.type, { name: 'tidy' })
+    await pass(7 * hour)
+    expect(await candidates()).toEqual([])
+    expect(await exists('one')).toBe(true)
+  })
+
+  it('of two policies is two marks, each with its own notice', async () => {
+    const { policy, pass, candidates, exists } = await start(['one'], { retention: { duration: '30d' } })
+    await policy({ retention: { duration: '3h' } }, 'other')
+    await pass(hour)
+    const marks = await candidates()
+    expect(marks.map(({ spec, status }) => [spec.policy, status?.notices?.length]).toSorted()).toEqual([
+      ['other', 1],
+      ['tidy', 1],
+    ])
+    await pass(3 * hour)
+    expect(await exists('one')).toBe(false)
+  })
+})
+
+describe('caps', () => {
+  it('let so many be marked and leave in each cycle', async () => {
+    const names = Array.from({ length: 7 }, (_, index) => `c${index}`)
+    const { phases, pass } = await start(names, {
+      limits: { maxMarks: 3, maxDeletes: 2, maxDeletePercent: 100 },
+      retention: { duration: '1h' },
+    })
+    expect(Object.keys(await phases())).toHaveLength(3)
+    await pass(hour / 2)
+    expect(Object.keys(await phases())).toHaveLength(6)
+    await pass(hour / 2 + minute)
+    const gone = async () => Object.values(await phases()).filter((phase) => phase === 'Deleted').length
+    expect(await gone()).toBe(2)
+    await pass(hour / 2)
+    expect(await gone()).toBe(4)
+  })
+
+  it('count a share of everything listed, not of what is marked', async () => {
+    const names = Array.from({ length: 10 }, (_, index) => `c${index}`)
+    const { phases, pass } = await start(names, {
+      limits: { maxDeletes: 100, maxDeletePercent: 20 },
+      retention: { duration: '1h' },
+    })
+    await pass(hour + 5 * minute)
+    expect(Object.values(await phases()).filter((phase) => phase === 'Deleted')).toHaveLength(2)
+  })
+
+  it('spread batches over time', async () => {
+    const names = Array.from({ length: 4 }, (_, index) => `c${index}`)
+    const { phases, pass } = await start(names, {
+      limits: { maxDeletes: 10, maxDeletePercent: 100, batchSize: 2, deleteSpread: '2h' },
+      retention: { duration: '1h' },
+    })
+    const gone = async () => Object.values(await phases()).filter((phase) => phase === 'Deleted').length
+    await pass(hour + 5 * minute)
+    expect(await gone()).toBe(2)
+    await pass(hour)
+    expect(await gone()).toBe(4)
+  })
+
+  it('open a circuit when too many marks would be lifted, until a human closes it', async () => {
+    const { phases, pass, call, readPolicy } = await start(['a', 'b', 'c'], { limits: { maxUnmarks: 2 } })
+    await patchPolicy(world as JanitorWorld, { minAge: '10d' })
+    await pass(7 * hour)
+    expect(Object.values(await phases())).toEqual(['Notified', 'Notified', 'Notified'])
+    const conditions = (await readPolicy()).status?.conditions ?? []
+    expect(conditions.find(({ type }) => type === 'CircuitOpen')).toMatchObject({
+      status: 'True',
+      message: expect.stringContaining('3 marks'),
+    })
+    await call('POST', '/janitor/policies/tidy/close-circuit')
+    await pass(hour)
+    expect(Object.values(await phases())).toEqual(['Unmarked', 'Unmarked', 'Unmarked'])
+  })
+})
+
+describe('a policy', () => {
+  it('with a problem says which field it is, and does nothing at all', async () => {
+    const { readPolicy, pass, candidates } = await start(['one'], {
+      exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['pattern:('] }] }],
+    })
+    await pass(hour)
+    expect((await readPolicy()).status?.conditions).toMatchObject([
+      { type: 'Ready', status: 'False', message: expect.stringContaining('spec.exclusions[0].attributes[0].value') },
+    ])
+    expect(await candidates()).toEqual([])
+  })
+
+  it.each([
+    ['a schedule', { scheduleRef: 'nowhere' }, 'spec.scheduleRef: there is no WorkSchedule "nowhere"'],
+    ['a channel', { notification: { channels: ['nobody'] } }, 'spec.notification.channels[0]'],
+  ])('waits for %s that is not there', async (_, spec, message) => {
+    const { readPolicy, candidates } = await start(['one'], spec)
+    expect((await readPolicy()).status?.conditions).toMatchObject([
+      { type: 'Ready', status: 'False', message: expect.stringContaining(message) },
+    ])
+    expect(await candidates()).toEqual([])
+  })
+
+  it('marks, announces and deletes only in its hours', async () => {
+    world = await startJanitorWorld()
+    await world.create({
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'WorkSchedule',
+      metadata: { name: 'office' },
+      spec: { windows: [{ days: ['Monday', 'Tuesday'], start: '12:00', end: '14:00' }] },
+    })
+    await world.configMap('one')
+    await world.pass(2 * hour)
+    await world.policy({ scheduleRef: 'office', retention: { duration: '3h' } })
+    await world.pass(hour)
+    expect(await world.candidates()).toEqual([])
+    await world.pass(2 * hour)
+    const [candidate] = await world.candidates()
+    expect(candidate?.status).toMatchObject({ phase: 'Notified', projectedDeletionTime: '2026-01-06T12:00:00Z' })
+    await world.pass(20 * hour)
+    expect(await world.exists('one')).toBe(true)
+    await world.pass(4 * hour)
+    expect(await world.exists('one')).toBe(false)
+  })
+
+  it('never touches what Sojourn and the cluster are made of', async () => {
+    const kinds = [
+      { kind: 'ConfigMap' },
+      { kind: 'Secret' },
+      { group: 'coordination.k8s.io', kind: 'Lease' },
+      { group: 'apiextensions.k8s.io', kind: 'CustomResourceDefinition' },
+      { kind: 'Namespace' },
+      { group: 'sojourn.dev', kind: 'CleanupPolicy' },
+    ]
+    const { candidates, pass } = await start([], {
+      targets: [{ kubernetes: { resources: kinds } }],
+      rules: [{ rules: [{ name: 'Expression', parameters: { expression: 'true' } }] }],
+      exclusions: [],
+    })
+    await pass(hour)
+    const marked = (await candidates()).map(
+      ({ spec: { resource } }) => `${resource.kind} ${resource.namespace ?? ''}/${resource.name}`,
+    )
+    expect(marked.filter((name) => /kube-|sojourn|CustomResource/.test(name.replace('kube-root-ca.crt', '')))).toEqual(
+      [],
+    )
+    expect(marked).toContain('Namespace /team')
+  })
+
+  it('leaves what belongs to an owner to its owner', async () => {
+    world = await startJanitorWorld()
+    const owner = await world.configMap('owner')
+    await world.configMap('owned', {
+      ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid }],
+    })
+    await world.pass(2 * hour)
+    await world.policy({})
+    await world.pass(minute)
+    expect(await world.phases()).toEqual({ owner: 'Notified' })
+  })
+})
+
+describe('in and out of service', () => {
+  it('does nothing while it is paused, and goes on after', async () => {
+    const { call, pass, policy, candidates } = await start([])
+    await call('POST', '/janitor/pause')
+    await pass(minute)
+    await (world as JanitorWorld).configMap('one')
+    await pass(2 * hour)
+    await policy({}, 'second')
+    await pass(hour)
+    expect(await candidates()).toEqual([])
+    await call('POST', '/janitor/resume')
+    await pass(hour)
+    expect(await candidates()).not.toEqual([])
+  })
+
+  it('does nothing while this instance is out of service', async () => {
+    const { candidates, pass } = await start(['one'], {}, { janitor: { inService: () => false } })
+    await pass(hour)
+    expect(await candidates()).toEqual([])
   })
 })

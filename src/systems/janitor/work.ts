@@ -42,6 +42,8 @@ export interface Work {
   readonly signal: AbortSignal
   /** A candidate was written at this version: the next look must not be at an older one. */
   readonly wrote: (resourceVersion: string) => void
+  /** Nothing can be done here before this time, whatever is due. */
+  readonly rest: (until: number) => void
 }
 
 /** A work item before anybody has the right to act on it. */

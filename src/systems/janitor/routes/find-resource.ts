@@ -67,6 +67,7 @@ async function looks(
         fence: { held: true, number: 0 },
         signal: AbortSignal.timeout(lookTimeMs),
         wrote: () => {},
+        rest: () => {},
       }
       try {
         found.push({ work, seen: await look(work, ports) })
