@@ -104,7 +104,7 @@ export class SqliteStore implements Store {
   }
 
   get owners(): OwnerGraph {
-    return this.#tables
+    return this.#tables.owners
   }
 
   write<T>(decide: (view: View) => Decision<T>): Promise<T> {

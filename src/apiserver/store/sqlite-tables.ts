@@ -1,19 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { Document } from './document.ts'
 import { RecordCache } from './record-cache.ts'
+import { SqliteOwners } from './sqlite-owners.ts'
 import { prepareStatements, type Statements } from './sqlite-statements.ts'
-import type {
-  Address,
-  Change,
-  Dependent,
-  LogPage,
-  LogQuery,
-  OwnerGraph,
-  ScanQuery,
-  StoredRecord,
-  StoreEvent,
-  View,
-} from './store.ts'
+import type { Address, Change, LogPage, LogQuery, ScanQuery, StoredRecord, StoreEvent, View } from './store.ts'
 
 const types = ['create', 'update', 'delete'] as const
 const longestWalk = 5000
@@ -29,17 +19,9 @@ type EventRow = [
   previous: number | null,
   previousBody: string | null,
 ]
-type DependentRow = [
-  resource: number,
-  namespace: string,
-  name: string,
-  uid: string,
-  blocking: number,
-  controller: number,
-]
-
 /** The tables as the store's own values: reads, and writes inside a transaction that somebody else opened. */
-export class SqliteTables implements OwnerGraph {
+export class SqliteTables {
+  readonly owners: SqliteOwners
   readonly #statements: Statements
   readonly #cache: RecordCache
   readonly #ids = new Map<string, number>()
@@ -53,6 +35,7 @@ export class SqliteTables implements OwnerGraph {
   constructor(database: DatabaseSync, options: { readonly cacheSize: number; readonly skip: number }) {
     this.#statements = prepareStatements(database)
     this.#cache = new RecordCache(options.cacheSize)
+    this.owners = new SqliteOwners(this.#statements, (resource) => this.#names.get(resource) ?? '')
     for (const [id, name] of rows<[number, string]>(this.#statements.resources.all())) this.#remember(id, name)
     this.#compacted = this.meta('compacted')
     const [[newest] = [null]] = rows<[number | null]>(this.#statements.newestRevision.all())
@@ -92,9 +75,9 @@ export class SqliteTables implements OwnerGraph {
       nextRevision: this.#revision + 1,
       get: (address) => this.get(address),
       hasAny: (resource, namespace) => this.#hasAny(resource, namespace),
-      dependentsOf: (uid, limit) => this.dependentsOf(uid, limit),
-      countBlocking: (uid) => this.countBlocking(uid),
-      addressOf: (uid) => this.addressOf(uid),
+      dependentsOf: (uid, limit) => this.owners.dependentsOf(uid, limit),
+      countBlocking: (uid) => this.owners.countBlocking(uid),
+      addressOf: (uid) => this.owners.addressOf(uid),
     }
   }
 
@@ -168,32 +151,6 @@ export class SqliteTables implements OwnerGraph {
     return { type, resource, namespace, name, uid, document, previous }
   }
 
-  dependentsOf(ownerUid: string, limit: number): readonly Dependent[] {
-    const found = rows<DependentRow>(this.#statements.dependentsOf.all(ownerUid, limit))
-    return found.map(([resource, namespace, name, uid, blocking, controller]) => ({
-      resource: this.#names.get(resource) ?? '',
-      namespace,
-      name,
-      uid,
-      ownerUid,
-      blocking: blocking === 1,
-      controller: controller === 1,
-    }))
-  }
-
-  countBlocking(ownerUid: string): number {
-    return rows<[number]>(this.#statements.countBlocking.all(ownerUid))[0]?.[0] ?? 0
-  }
-
-  danglingOwners(limit: number, after = ''): readonly string[] {
-    return rows<[string]>(this.#statements.danglingOwners.all(after, limit)).map(([uid]) => uid)
-  }
-
-  addressOf(uid: string): Address | undefined {
-    const [row] = rows<[number, string, string]>(this.#statements.addressOf.all(uid))
-    return row && { resource: this.#names.get(row[0]) ?? '', namespace: row[1], name: row[2] }
-  }
-
   /** The newest revision up to `newest` that was written no later than `before`: bisected, for times grow with revisions. */
   compactionTarget(newest: number, before: number): number {
     let low = this.#compacted
@@ -242,13 +199,7 @@ export class SqliteTables implements OwnerGraph {
     if (type === 'delete') dropHead.run(id, namespace, name)
     if (type === 'delete') this.#cache.drop(change)
     else this.#cache.put({ resource: change.resource, namespace, name, uid, document: change.document })
-    if (owners) this.#setOwners(change, id)
-  }
-
-  #setOwners({ namespace, name, uid, owners = [] }: Change, id: number): void {
-    this.#statements.dropOwners.run(uid)
-    for (const { ownerUid, blocking, controller } of owners)
-      this.#statements.addOwner.run(ownerUid, uid, id, namespace, name, Number(blocking), Number(controller))
+    if (owners) this.owners.set(change, id)
   }
 
   #idOf(resource: string): number {
