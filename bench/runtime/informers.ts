@@ -26,8 +26,8 @@ export async function measureInformers(
   network.close()
 
   const measure: Record<string, () => Promise<InformerFigures>> = {
-    sojourn: () => node('measure-informer.ts', [kubeconfig, 'pages']),
-    'sojourn, streamed': () => node('measure-informer.ts', [kubeconfig, 'stream']),
+    sojourn: () => node('measure-informer.ts', [kubeconfig, 'stream']),
+    'sojourn, in pages': () => node('measure-informer.ts', [kubeconfig, 'pages']),
     'client-go, structs': () => reflect(peer, kubeconfig, 'typed'),
     'client-go, maps': () => reflect(peer, kubeconfig, 'dynamic'),
   }

@@ -5,12 +5,17 @@ import { Schedule } from '../../src/runtime/schedule.ts'
 import { keyBatch, repeatable } from './keys.ts'
 import { ObjectHeap } from './object-heap.ts'
 
-/** What a schedule of so many entries costs; nanoseconds per operation. */
-export interface ScheduleFigures {
+/** Nanoseconds per operation. */
+export interface OperationFigures {
   readonly addNs: number
   readonly rescheduleNs: number
   readonly removeNs: number
   readonly popNs: number
+}
+
+/** What a schedule of so many entries costs: its operations in processor time, and by the clock. */
+export interface ScheduleFigures extends OperationFigures {
+  readonly byTheClock: OperationFigures
   readonly bytesPerEntry: number
   readonly fullGcMs: number
   readonly longestPauseMs: number
@@ -65,7 +70,7 @@ async function measure(which: string, entries: number): Promise<ScheduleFigures>
   const contender = contenders[which]?.()
   if (!contender) throw new Error(`there is no contender ${which}`)
   let longestAddMs = 0
-  const addNs = inBatches(entries, (keys) => {
+  const add = inBatches(entries, (keys) => {
     for (let from = 0; from < keys.length; from += 1000) {
       const beganAt = performance.now()
       for (const key of keys.slice(from, from + 1000)) contender.set(key, soon())
@@ -74,38 +79,58 @@ async function measure(which: string, entries: number): Promise<ScheduleFigures>
   })
   const longestPauseMs = await pauses()
   const bytesPerEntry = (liveBytes() - before) / entries
-  const fullGcMs = timed(() => globalThis.gc?.())
-  const rescheduleNs = inBatches(entries, (keys) => {
+  const fullGcMs = timed(() => globalThis.gc?.()).cpuMs
+  const reschedule = inBatches(entries, (keys) => {
     for (const key of keys) contender.set(key, soon())
   })
-  const removeNs = inBatches(entries / 2, (keys) => {
+  const remove = inBatches(entries / 2, (keys) => {
     for (const key of keys) contender.delete(key)
   })
   let popped = 0
-  const popMs = timed(() => {
+  const pop = timed(() => {
     for (let now = startAt; now <= startAt + month; now += 60_000) contender.drain(now, () => popped++)
   })
   if (popped !== entries / 2) throw new Error(`${popped} entries came out of ${entries / 2}`)
-  const popNs = (popMs * 1e6) / popped
-  return { addNs, rescheduleNs, removeNs, popNs, bytesPerEntry, fullGcMs, longestPauseMs, longestAddMs }
+  const operations = (by: (spent: Spent) => number): OperationFigures => ({
+    addNs: (by(add) * 1e6) / entries,
+    rescheduleNs: (by(reschedule) * 1e6) / entries,
+    removeNs: (by(remove) * 1e6) / (entries / 2),
+    popNs: (by(pop) * 1e6) / popped,
+  })
+  return {
+    ...operations(({ cpuMs }) => cpuMs),
+    byTheClock: operations(({ clockMs }) => clockMs),
+    bytesPerEntry,
+    fullGcMs,
+    longestPauseMs,
+    longestAddMs,
+  }
 }
 
-/** Nanoseconds per key; making the keys does not count. */
-function inBatches(entries: number, work: (keys: readonly string[]) => void): number {
-  let totalMs = 0
+/** Work on so many keys; making them does not count. */
+function inBatches(entries: number, work: (keys: readonly string[]) => void): Spent {
+  const total = { cpuMs: 0, clockMs: 0 }
   for (let from = 0; from < entries; from += batch) {
     const keys = keyBatch(from, Math.min(batch, entries - from))
-    totalMs += timed(() => work(keys))
+    const { cpuMs, clockMs } = timed(() => work(keys))
+    total.cpuMs += cpuMs
+    total.clockMs += clockMs
   }
-  return (totalMs * 1e6) / entries
+  return total
 }
 
-/** Milliseconds of processor time, so that a busy machine does not count. */
-function timed(work: () => void): number {
+interface Spent {
+  /** Processor time: a busy machine hardly shows in it. */
+  readonly cpuMs: number
+  readonly clockMs: number
+}
+
+function timed(work: () => void): Spent {
+  const beganAt = performance.now()
   const before = process.cpuUsage()
   work()
   const { user, system } = process.cpuUsage(before)
-  return (user + system) / 1000
+  return { cpuMs: (user + system) / 1000, clockMs: performance.now() - beganAt }
 }
 
 function liveBytes(): number {
