@@ -128,7 +128,7 @@ export class ServiceReconciler {
   }
 
   async #dismiss(namespace: string, name: string, object: StoredObject | undefined): Promise<void> {
-    const { peers, actions, now } = this.#parts
+    const { peers, actions } = this.#parts
     if (!peers.leading) return
     await actions.removeCompanion(this.#companionOf(namespace, name))
     const conditions = object && conditionsOf(object)
@@ -138,7 +138,6 @@ export class ServiceReconciler {
         conditions.filter(({ type }) => type !== conditionType),
       )
     }
-    void now
   }
 
   #companionOf(

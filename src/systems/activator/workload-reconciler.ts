@@ -14,6 +14,7 @@ import type { Peers } from './peers.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
 import type { Publisher } from './publisher.ts'
 import { workloadId, type OnDemandService, type RouteBook } from './route-book.ts'
+import { TwoPhaseSleep } from './two-phase-sleep.ts'
 import type { UsageTracker } from './usage.ts'
 import type { WakeMemories } from './wake-memory.ts'
 import type { WorkloadCaches } from './workload-caches.ts'
@@ -38,6 +39,7 @@ export interface WorkloadReconcilerParts {
 }
 
 const lookAgainMs = 5000
+const soonMs = 1000
 const leastPersistMs = 30_000
 
 /** How much newer a last use must be before it is worth a write. */
@@ -48,6 +50,7 @@ export function persistEveryMs(ttlMs: number): number {
 /** Wakes a workload, puts it to sleep or leaves it, as `decide` says. */
 export class WorkloadReconciler {
   readonly #parts: WorkloadReconcilerParts
+  readonly #twoPhase: TwoPhaseSleep
   /** Replicas when last looked at: a rise from nothing by someone else counts as a use. */
   readonly #seen = new Map<string, number>()
   /** Routes whose persisted last use has been taken into account. */
@@ -55,6 +58,7 @@ export class WorkloadReconciler {
 
   constructor(parts: WorkloadReconcilerParts) {
     this.#parts = parts
+    this.#twoPhase = new TwoPhaseSleep(parts)
   }
 
   async reconcile(key: Key): Promise<Outcome> {
@@ -146,65 +150,39 @@ export class WorkloadReconciler {
     }
   }
 
-  /** Two phases: every thread of every replica holds back and says that it is idle; only then is the scale written. */
   async #sleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>): Promise<Outcome> {
-    const { peers, publisher, actions, usage, events, log, now, dryRun, memories } = this.#parts
-    const { id, routes, object, key, informer, placed } = subject
+    const { peers, usage, log, now, dryRun } = this.#parts
+    const { id, routes } = subject
     if (!peers.leading) return wakeAt(now() + lookAgainMs)
     if (dryRun) {
       log.info('would sleep', { workload: id })
       return wakeAt(now() + lookAgainMs)
     }
-    const { lastUsedAt } = usage.of(
-      routes.map((route) => route.id),
-      now(),
-    )
-    let asleep = false
-    for (const route of routes) publisher.hold(route.id)
+    const ids = routes.map((route) => route.id)
+    const { lastUsedAt } = usage.of(ids, now())
     try {
-      if (!(await this.#allIdle(routes, lastUsedAt))) return wakeAt(now() + 1000)
-      const version = await actions.sleep(placed, { ...decision, lastUsedAt })
-      asleep = true
-      if (decision.replicas === 0) publisher.sleeps(id, version)
-      memories.forget(id)
-      this.#seen.set(id, decision.replicas)
-      this.#parts.expect(key, version, informer)
-      const idle = formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)
-      log.info('put to sleep', { workload: id, because: decision.because, former: decision.former })
-      events.record(object, {
-        type: 'Normal',
-        reason: 'Slept',
-        message: `Scaled from ${decision.former} to ${decision.replicas}: nobody used it for ${idle}.`,
-      })
-      return settled
+      const write = () => this.#writeSleep(subject, decision, lastUsedAt)
+      return (await this.#twoPhase.attempt(routes, lastUsedAt, write)) ? settled : wakeAt(now() + soonMs)
     } catch (error) {
       // Changed since we looked: whatever it is now, the watch will say.
-      if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + 1000)
+      if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + soonMs)
       throw error
-    } finally {
-      for (const route of routes) {
-        if (!asleep) peers.release(route.id)
-        publisher.release(route.id)
-      }
     }
   }
 
-  async #allIdle(routes: readonly OnDemandService[], lastUsedAt: number): Promise<boolean> {
-    const { plane, peers, usage, now } = this.#parts
-    const ids = routes.map((route) => route.id)
-    const ttlMs = Math.max(...routes.map(({ wishes }) => wishes.ttlMs))
-    const loads = await Promise.all(ids.map((id) => plane.drain(id)))
-    if (loads.some(({ busy, waiting }) => busy > 0 || waiting > 0)) return false
-    const after = usage.of(ids, now())
-    if (after.inFlight > 0 || after.waiting > 0 || after.lastUsedAt !== lastUsedAt) return false
-    for (const id of ids) {
-      for (const { busy, waiting, idleMs } of await peers.drain(id)) {
-        if (busy === 0 && waiting === 0 && idleMs >= ttlMs) continue
-        usage.note(id, now() - idleMs, now())
-        return false
-      }
-    }
-    return usage.of(ids, now()).waiting === 0
+  async #writeSleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>, lastUsedAt: number): Promise<void> {
+    const { publisher, actions, events, log, now, memories, expect } = this.#parts
+    const { id, key, object, placed, informer } = subject
+    const { replicas, former, because } = decision
+    const version = await actions.sleep(placed, { ...decision, lastUsedAt })
+    if (replicas === 0) publisher.sleeps(id, version)
+    memories.forget(id)
+    this.#seen.set(id, replicas)
+    expect(key, version, informer)
+    const idle = formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)
+    log.info('put to sleep', { workload: id, because, former })
+    const message = `Scaled from ${former} to ${replicas}: nobody used it for ${idle}.`
+    events.record(object, { type: 'Normal', reason: 'Slept', message })
   }
 
   /** Merges what other replicas wrote down, and notices that someone else woke it. */
@@ -239,8 +217,7 @@ export class WorkloadReconciler {
         now(),
       ).waiting > 0
     const { retryAt } = memories.of(id)
-    if (now() < retryAt || (!waiting && retryAt === 0)) return
-    if (!waiting) return
+    if (!waiting || now() < retryAt) return
     const since = memories.began(id, now())
     if (now() < since + patienceOf(routes)) return
     memories.failed(id, 'backoff', now())

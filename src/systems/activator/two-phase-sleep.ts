@@ -1,0 +1,66 @@
+import type { Peers } from './peers.ts'
+import type { DataPlane } from './proxy/data-plane.ts'
+import type { Publisher } from './publisher.ts'
+import type { OnDemandService } from './route-book.ts'
+import type { UsageTracker } from './usage.ts'
+
+export interface TwoPhaseSleepParts {
+  readonly plane: DataPlane
+  readonly peers: Peers
+  readonly publisher: Publisher
+  readonly usage: UsageTracker
+  readonly now: () => number
+}
+
+/**
+ * Sleep without loss. First every thread of every replica holds new requests back, closes idle connections and says how it
+ * stands; only if all are idle is the scale written. Whoever came meanwhile has been held, and wakes it again or goes on.
+ */
+export class TwoPhaseSleep {
+  readonly #parts: TwoPhaseSleepParts
+
+  constructor(parts: TwoPhaseSleepParts) {
+    this.#parts = parts
+  }
+
+  /** Writes only if nobody uses any of the routes; answers whether it did. What the write throws comes through. */
+  async attempt(routes: readonly OnDemandService[], lastUsedAt: number, write: () => Promise<void>): Promise<boolean> {
+    const { publisher, peers } = this.#parts
+    let asleep = false
+    for (const { id } of routes) publisher.hold(id)
+    try {
+      if (!(await this.#allIdle(routes, lastUsedAt))) return false
+      await write()
+      asleep = true
+      return true
+    } finally {
+      for (const { id } of routes) {
+        if (!asleep) peers.release(id)
+        publisher.release(id)
+      }
+    }
+  }
+
+  async #allIdle(routes: readonly OnDemandService[], lastUsedAt: number): Promise<boolean> {
+    const { plane, usage, now } = this.#parts
+    const ids = routes.map(({ id }) => id)
+    const loads = await Promise.all(ids.map((id) => plane.drain(id)))
+    if (loads.some(({ busy, waiting }) => busy > 0 || waiting > 0)) return false
+    const { inFlight, waiting, lastUsedAt: usedAt } = usage.of(ids, now())
+    if (inFlight > 0 || waiting > 0 || usedAt !== lastUsedAt) return false
+    const ttlMs = Math.max(...routes.map(({ wishes }) => wishes.ttlMs))
+    for (const id of ids) if (!(await this.#peersIdle(id, ttlMs))) return false
+    return usage.of(ids, now()).waiting === 0
+  }
+
+  /** A replica that cannot be asked is not idle: the question rejects, and nothing sleeps. */
+  async #peersIdle(id: string, ttlMs: number): Promise<boolean> {
+    const { peers, usage, now } = this.#parts
+    for (const { busy, waiting, idleMs } of await peers.drain(id)) {
+      if (busy === 0 && waiting === 0 && idleMs >= ttlMs) continue
+      usage.note(id, now() - idleMs, now())
+      return false
+    }
+    return true
+  }
+}
