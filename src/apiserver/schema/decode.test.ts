@@ -56,6 +56,15 @@ describe('decodeObject', () => {
     })
   })
 
+  it('keeps an empty list of managers: it asks to forget them', () => {
+    const { object } = decodeObject(deployment, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { managedFields: [] },
+    })
+    expect(object.metadata.managedFields).toEqual([])
+  })
+
   it('keeps a __proto__ key as a key', () => {
     const value: unknown = JSON.parse('{"apiVersion":"v1","kind":"ConfigMap","data":{"__proto__":"x"}}')
     const { object } = decodeObject(schemaOf({ group: '', version: 'v1', kind: 'ConfigMap' }), value)

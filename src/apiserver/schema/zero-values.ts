@@ -12,7 +12,8 @@ export function completeStruct(object: Record<string, unknown>, struct: StructTy
 export function isOmitted(field: Field, value: unknown): boolean {
   if (field.isPointer) return false
   if (isStructLike(field)) return field.omitZero && value === null
-  if (!field.omitEmpty) return false
+  // An empty list here is a word of its own: forget all managers.
+  if (!field.omitEmpty || field.name === 'managedFields') return false
   if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
   return value === '' || value === 0 || value === false || value === null
 }

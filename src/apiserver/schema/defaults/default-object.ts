@@ -11,7 +11,7 @@ import { workloadDefaults } from './workload-defaults.ts'
 /** The object with what the API fills in when a client leaves it out. Of kinds that are not built in, the object itself. */
 export function defaultObject(gvk: GroupVersionKind, object: KubeObject): KubeObject {
   const struct = structOfKind(gvk)
-  if (!struct || !hasDefaults(struct)) return object
+  if (!struct || !isDefaulted(struct)) return object
   const copy = clone(object) as Json
   visit(copy, struct)
   return copy as unknown as KubeObject
@@ -66,6 +66,14 @@ function defaultedFields(struct: StructType): readonly DefaultedField[] {
     .map((field) => ({ field, type: field.type }))
   known.set(struct, found)
   return found
+}
+
+const defaulted = new Map<StructType, boolean>()
+
+function isDefaulted(struct: StructType): boolean {
+  const known = defaulted.get(struct) ?? hasDefaults(struct)
+  defaulted.set(struct, known)
+  return known
 }
 
 function hasDefaults(struct: StructType, seen = new Set<StructType>()): boolean {

@@ -22,7 +22,7 @@ import { emptyObject, track, withManagers, withoutManagers, type TrackedWrite } 
 export interface Apply extends TrackedWrite {
   /** What is stored; undefined when the apply creates the object. */
   readonly live: KubeObject | undefined
-  /** The configuration that was sent. */
+  /** The configuration exactly as it was sent: decoding would add fields that nobody applied. */
   readonly applied: KubeObject
   /** Take over fields that others own. */
   readonly force: boolean
