@@ -10,6 +10,7 @@ import { EventRecorder } from '../src/runtime/event-recorder.ts'
 import { Informers } from '../src/runtime/informers.ts'
 import { silentLogger } from '../src/runtime/log.ts'
 import { Metrics } from '../src/runtime/metrics.ts'
+import { quietClock } from '../src/runtime/quiet-clock.ts'
 import { seededRandom } from '../src/runtime/random.ts'
 import { VirtualClock } from '../src/runtime/virtual-clock.ts'
 
@@ -47,20 +48,24 @@ export interface WorldOptions {
 /** A world on a clock that the test moves. Namespace `team` is there for tests to fill. */
 export async function startWorld(options: WorldOptions = {}): Promise<World> {
   const clock = new VirtualClock(options.startAt ?? Date.parse('2026-01-05T08:00:00Z'))
-  return build(clock, options, () => clock.settle())
+  return build(clock, options, { caches: quietClock(clock), settle: () => clock.settle() })
 }
 
 /** A world in real time, for real processes and sockets. */
 export function startRealWorld(options: WorldOptions = {}): Promise<World<Clock>> {
-  return build(systemClock, options, () => systemClock.breathe())
+  return build(systemClock, options, { caches: systemClock, settle: () => systemClock.breathe() })
 }
 
-async function build<C extends Clock>(clock: C, options: WorldOptions, settle: () => Promise<void>): Promise<World<C>> {
-  const server = await startTestServer({ clock, random: seededRandom(1), ...options.server })
+async function build<C extends Clock>(
+  clock: C,
+  options: WorldOptions,
+  { caches, settle }: { readonly caches: Clock; readonly settle: () => Promise<void> },
+): Promise<World<C>> {
+  const server = await startTestServer({ clock: caches, random: seededRandom(1), ...options.server })
   const client = new Client(server.transport)
   const metrics = new Metrics()
   const ports = { clock, log: silentLogger, metrics }
-  const informers = new Informers({ clock, log: silentLogger }, { freeze: true })
+  const informers = new Informers({ clock: caches, log: silentLogger }, { freeze: true })
   const events = new EventRecorder('sojourn', { client, clock, log: silentLogger })
 
   async function create<T>(manifest: KubeObject): Promise<T> {

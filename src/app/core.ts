@@ -41,13 +41,15 @@ export interface CoreOptions {
   readonly metrics?: Metrics
   readonly routes?: RouteTable
   readonly exists?: (uid: string) => boolean
+  /** The clock of caches and watches, where it is not everybody's. */
+  readonly caches?: Clock
 }
 
 /** Builds the core; `stop` ends everything that was run on it. */
 export function createCore(options: CoreOptions): Core & { stop(): Promise<void> } {
   const { config, client, clock, log, metrics = new Metrics(), routes = new RouteTable(), exists } = options
   const stopping = new AbortController()
-  const informers = new Informers({ clock, log, metrics })
+  const informers = new Informers({ clock: options.caches ?? clock, log, metrics })
   const events = new EventRecorder('sojourn', { client, clock, log, metrics })
   const door = new Door(
     { client, informers, clock, events, log, metrics },

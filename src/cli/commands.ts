@@ -1,6 +1,7 @@
 import { cascade } from './cascade.ts'
 import type { Command } from './command.ts'
 import { departures } from './departures.ts'
+import { forecast } from './forecast.ts'
 import { install } from './install.ts'
 import { optIn, optOut } from './opt-out.ts'
 import { restore } from './restore.ts'
@@ -8,4 +9,4 @@ import { run } from './run.ts'
 import { up } from './up.ts'
 
 /** Every command, in the order in which help shows them. */
-export const commands: readonly Command[] = [up, run, install, cascade, departures, restore, optOut, optIn]
+export const commands: readonly Command[] = [up, run, install, forecast, cascade, departures, restore, optOut, optIn]

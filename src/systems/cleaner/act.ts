@@ -19,6 +19,8 @@ export interface ActPorts {
   readonly door: Door
   readonly clock: Clock
   readonly events: EventRecorder
+  /** Tells a sink. Defaults to the network. */
+  readonly send?: typeof sendEvent
 }
 
 type RecordedDecision = NonNullable<CleanerStatus['decision']>
@@ -234,7 +236,7 @@ export class Act {
     const { uid } = self.metadata
     const { evaluationTime = decision.at, targets = [] } = self.status as CleanerStatus
     try {
-      await sendEvent(sink, deletedEvent({ self, evaluationTime, targets }))
+      await (this.#ports.send ?? sendEvent)(sink, deletedEvent({ self, evaluationTime, targets }))
       events.record(self, { type: 'Normal', reason: 'EventDelivered', message: `told ${new URL(sink).host}` })
       this.#deliveries.delete(uid)
     } catch (error) {

@@ -8,7 +8,7 @@ import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
-import { Act, recordedDecision } from './act.ts'
+import { Act, recordedDecision, type ActPorts } from './act.ts'
 import { decide, expiryOf, type Decision, type Observed, type Resolution } from './decide.ts'
 import type { Model, Target } from './model.ts'
 import { locate, objectsOf, resolveCached, resolveLive, type Located } from './observe.ts'
@@ -25,6 +25,8 @@ export interface CleanerOptions {
   /** Cleaner or ConditionalTTL: one controller each, the same in all but the type. */
   readonly type: ResourceType
   readonly mine?: (key: Key) => boolean
+  /** Tells sinks. Defaults to the network. */
+  readonly send?: ActPorts['send']
   /** How many Cleaners are worked on at once. Defaults to 8. */
   readonly concurrency?: number
 }
@@ -33,7 +35,10 @@ export interface CleanerOptions {
 export function cleanerController(options: CleanerOptions): Controller {
   const { client, informers, door, events, ports, type, concurrency = 8 } = options
   const cleaners = informers.open(client, type)
-  const act = new Act({ client, door, clock: ports.clock, events }, type)
+  const act = new Act(
+    { client, door, clock: ports.clock, events, ...(options.send ? { send: options.send } : {}) },
+    type,
+  )
   const controller = new Controller({
     name: `cleaner-${type.kind.toLowerCase()}`,
     reconcile,

@@ -1,0 +1,79 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readConfig } from '../src/app/config.ts'
+import { forecast } from '../src/app/forecast.ts'
+import { cleaner } from '../src/apis/cleaner.ts'
+import { departure, type Departure } from '../src/apis/departure.ts'
+import type { KubeObject } from '../src/kube/object.ts'
+import { parseTime } from '../src/kube/time.ts'
+import { cleanerController } from '../src/systems/cleaner/controller.ts'
+import { startWorld, type World } from './world.ts'
+
+let world: World
+const day = 86_400_000
+const config = readConfig({ flags: {}, env: {} })
+
+beforeEach(async () => {
+  world = await startWorld()
+})
+afterEach(() => world[Symbol.asyncDispose]())
+
+async function populate(count: number): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const name = `c${index}`
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        name,
+        namespace: 'team',
+        annotations: { until: new Date(world.clock.now() + (index % 25) * day).toISOString() },
+      },
+    })
+    const target = {
+      name: 'a',
+      reference: { version: 'v1', kind: 'configmap', name },
+      delete: true,
+      includeWhenEvaluating: true,
+    }
+    const manifest: KubeObject = {
+      apiVersion: cleaner.apiVersion,
+      kind: 'Cleaner',
+      metadata: { name, namespace: 'team' },
+      spec: {
+        ttl: `${1 + index}h`,
+        targets: [target],
+        conditions: ['time > timestamp(a.metadata.annotations["until"])'],
+      },
+    }
+    await world.create(manifest)
+  }
+}
+
+describe('forecast', () => {
+  it('says what then happens, and changes nothing by saying it', async () => {
+    await populate(12)
+    const before = world.server.store.revision
+    const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
+    expect(world.server.store.revision).toBe(before)
+
+    world.run(cleanerController({ ...world, type: cleaner.type }))
+    await world.pass(30 * day)
+    const records = await world.client.list<Departure>(departure.type)
+    const happened = records.items.map(
+      ({ spec }) => `${spec.recordedAt} ${spec.object.kind}/${spec.object.name} ${spec.because}`,
+    )
+    const foretold = said.events.map(
+      ({ at, object, because }) =>
+        `${new Date(Math.floor(at / 1000) * 1000).toISOString().replace('.000', '')} ${object.kind}/${object.name} ${because}`,
+    )
+    expect(happened).toHaveLength(24)
+    expect(foretold.toSorted()).toEqual(happened.toSorted())
+  })
+
+  it('knows that nothing happens to what nobody asked to go', async () => {
+    await world.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'team' } })
+    const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
+    expect(said.events).toEqual([])
+    expect(parseTime(new Date(said.until).toISOString())).toBe(world.clock.now() + 30 * day)
+  })
+})
