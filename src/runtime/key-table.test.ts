@@ -45,7 +45,9 @@ describe('KeyTable', () => {
     expect(highest).toBeLessThan(65_000)
     for (const handle of handles) table.release(handle)
     expect(table.size).toBe(0)
-    for (let index = 0; index < 50_000; index++) expect(table.intern(`other-${index}`)).toBeLessThan(70_000)
+    let highestAgain = 0
+    for (let index = 0; index < 50_000; index++) highestAgain = Math.max(highestAgain, table.intern(`other-${index}`))
+    expect(highestAgain).toBeLessThan(70_000)
   })
 
   it('does not grow when keys come and go for ever', () => {
