@@ -228,6 +228,41 @@ describe('a pull request', () => {
   })
 })
 
+describe('what pipeline-controller has left open', () => {
+  async function leave(version: string): Promise<void> {
+    await stage.repository.git('update-ref', 'refs/heads/promotion-team-app-prod', 'refs/heads/main')
+    await stage.repository.commit(
+      'promotion-team-app-prod',
+      { 'prod/app.yaml': manifest('prod', version) },
+      'promoting version',
+    )
+    await forge.pulls.create({
+      repository: stage.name,
+      head: 'promotion-team-app-prod',
+      base: 'main',
+      title: 'old',
+      body: 'team/app/prod',
+    })
+  }
+
+  it('is taken over when it carries the revision', async () => {
+    await build()
+    await leave('1.1.0')
+    release()
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open', title: 'Promote team/app in prod to 1.1.0' }])
+    expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Proposed', branch: 'promotion-team-app-prod' })
+  })
+
+  it('gives way when it carries another', async () => {
+    await build()
+    await leave('1.0.5')
+    release()
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['closed', 'open'])
+  })
+})
+
 describe('what a repository may hold', () => {
   it('already: nothing is opened', async () => {
     await build()

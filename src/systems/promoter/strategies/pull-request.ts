@@ -7,6 +7,7 @@ import type { RepositoryAccess } from '../repository-access.ts'
 import type { EffectResult } from '../results.ts'
 import { Trouble } from '../trouble.ts'
 import { bodyOf, isCommitOf, markOf, titleOf, type Words } from '../wording.ts'
+import { isTakenOver, legacyBranch, openUnmarked } from './legacy-branch.ts'
 import { markedChange } from './marked-change.ts'
 
 /** One promotion by pull request. `spec` is absent once the pipeline no longer has it. */
@@ -24,11 +25,14 @@ export async function push(work: PullRequestWork): Promise<EffectResult> {
   const { git } = access
   const { branch = '', strategy, replacesSHA } = promotion
   const baseBranch = strategy?.baseBranch ?? ''
-  const tips = await git.branches(baseBranch, branch)
+  const legacy = legacyBranch(words)
+  const tips = await git.branches(baseBranch, branch, legacy)
   const base = tips.get(baseBranch)
   const tip = tips.get(branch)
   if (!base) throw new Trouble('Permanent', 'BaseBranchNotFound', `branch ${baseBranch} is not there`)
   const pushed = (headSHA: string) => ({ result: 'pushed', baseSHA: base, headSHA, value: words.value }) as const
+  const left = tips.get(legacy)
+  if (!tip && left && legacy !== branch && (await isTakenOver(work, left))) return { ...pushed(left), branch: legacy }
   if (tip && tip !== replacesSHA) return pushed(await ourCommitOn(git, tip, promotion))
   const change = await markedChange(git, tip ?? base, { promotion, words, wishes: spec })
   if (change.change === 'same')
@@ -51,6 +55,8 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
     await forge.update(carriedOver.number, { title, body })
     return seen(promotion, carriedOver)
   }
+  if (branches.head === legacyBranch(words))
+    for (const number of await openUnmarked(forge, branches)) await forge.update(number, { title, body })
   const known = await findOurs(forge, promotion)
   if (known) return seen(promotion, known)
   try {
