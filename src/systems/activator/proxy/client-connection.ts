@@ -233,11 +233,8 @@ export class ClientConnection implements ClientLink, SocketOwner {
     const complete = this.#bodyLeft === 0
     this.#phase = complete ? 'response' : 'body'
     this.#deadlineAt = this.#core.time.now + this.#core.limits.bodyTimeoutMs
-    this.#exchange.begin({
-      ...request,
-      body: bodyEnd > bodyStart ? ownBytes(bytes, bodyStart, bodyEnd) : '',
-      complete,
-    })
+    const body = bodyEnd > bodyStart ? ownBytes(bytes, bodyStart, bodyEnd) : ''
+    this.#exchange.begin(request, body, complete)
     return bodyEnd
   }
 

@@ -33,10 +33,6 @@ export interface Forwarded {
   readonly method: string
   readonly host: string
   readonly head: string
-  /** What arrived of the body together with the head. */
-  readonly body: string | Buffer
-  /** Whether that is all of it. */
-  readonly complete: boolean
   readonly asksUpgrade: boolean
   /** The request comes from someone who only wants to know whether anybody is there. */
   readonly isProbe: boolean
@@ -81,7 +77,8 @@ export class Exchange implements Served, Waiter {
     this.#client = client
   }
 
-  begin(request: Forwarded): void {
+  /** Takes a request on, with what arrived of its body together with its head, and whether that is all of it. */
+  begin(request: Forwarded, body: string | Buffer, complete: boolean): void {
     const { route } = request
     this.active = true
     this.route = route
@@ -90,7 +87,7 @@ export class Exchange implements Served, Waiter {
     this.asksUpgrade = request.asksUpgrade
     this.unchunked = this.#client.minor === 0
     this.sent = false
-    this.#received = request.complete
+    this.#received = complete
     this.#whole = true
     this.#responding = false
     this.cold = false
@@ -98,7 +95,7 @@ export class Exchange implements Served, Waiter {
     this.#waitingSince = 0
     this.#impatientAt = Infinity
     if (!request.isProbe) route.cells[cell.started]!++
-    if (request.body.length > 0) this.#hold(request.body)
+    if (body.length > 0) this.#hold(body)
     const upstream = route.target.waiters.size === 0 ? route.target.take(this.#mayReuse) : undefined
     if (upstream) this.#use(upstream)
     else this.#wait()

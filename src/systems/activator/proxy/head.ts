@@ -78,6 +78,11 @@ export class Head {
     this.kinds = new Uint8Array(limits.fields)
   }
 
+  /** Whether all its fields may be passed on just as they are. */
+  get copyable(): boolean {
+    return this.clean && !this.hasHop && !this.hasForwarded && !this.hasUpgrade && this.connections === 0
+  }
+
   nameStart(field: number): number {
     return this.#ranges[field * 4]!
   }

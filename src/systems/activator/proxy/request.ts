@@ -16,10 +16,8 @@ export interface RequestContext {
   addedFor: string
 }
 
-type Understood = Omit<Forwarded, 'body' | 'complete'>
-
 /** Finds a request's route and the head to forward it with, or why it cannot be forwarded. */
-export function understand(bytes: Buffer, head: Head, context: RequestContext, core: Core): Understood | Because {
+export function understand(bytes: Buffer, head: Head, context: RequestContext, core: Core): Forwarded | Because {
   const method = bytes.toString('latin1', head.start, head.methodEnd)
   if (method === 'CONNECT') return 'unsupported-method'
   let target: string | undefined

@@ -85,6 +85,9 @@ export interface RequestEdits {
 
 /** Writes a request head anew from what was understood of it: this hop's and the forwarding fields gone. */
 export function rewriteRequest(bytes: Buffer, head: Head, { line, host, added }: RequestEdits): string {
+  if (line === undefined && host === undefined && head.copyable) {
+    return `${text(bytes, head.start, head.end - 2)}${added}\r\n`
+  }
   const keep = (kind: number) => isEndToEnd(kind) && (host === undefined || kind !== fieldKind.host)
   const first = host === undefined ? '' : `Host: ${host}\r\n`
   if (line === undefined && first === '' && head.clean)
