@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
-import type { Definition } from './definition.ts'
+import { isTrue, type Definition } from './definition.ts'
 import { establish, terminate, withCleanup, type TakenNames } from './establish-definition.ts'
 import type { KindRules } from './kind-rules.ts'
 import { validateDefinition } from './validate-definition.ts'
@@ -15,8 +15,8 @@ export function definitionRules({ taken, now }: { taken: TakenNames; now: () => 
   return {
     prepareCreate: established,
     prepareUpdate(object, old) {
-      const isUnchanged = deepEqual(object.spec, old.spec)
-      return isUnchanged ? object : established(object)
+      const isSettled = deepEqual(object.spec, old.spec) && isTrue(old as unknown as Definition, 'NamesAccepted')
+      return isSettled ? object : established(object)
     },
     mark: (object, at) => withCleanup(terminate(object, at)),
     validate: (object, old) =>

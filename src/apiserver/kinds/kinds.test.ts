@@ -209,6 +209,18 @@ describe('custom kinds', () => {
     expect(() => world.type('example.dev/v1/gadgets')).toThrow('not served')
   })
 
+  it('are served once the names they wait for are free', async () => {
+    const { store, objects, kinds, clock } = world
+    const upkeep = new Upkeep({ store, objects, kinds, clock })
+    await world.create(definitions, definition())
+    const names = { plural: 'gadgets', kind: 'Gadget', shortNames: ['wd'] }
+    await world.create(definitions, { ...definition({ names }), metadata: { name: 'gadgets.example.dev' } })
+    await world.delete(definitions, 'widgets.example.dev')
+    for (let turn = 0; turn < 10; turn++) await world.settle()
+    expect(world.type('example.dev/v1/gadgets').kind).toBe('Gadget')
+    await upkeep.close()
+  })
+
   it('never get hold of the objects of a built-in kind', async () => {
     const names = { plural: 'leases', kind: 'Lease' }
     const intruder = {

@@ -1,5 +1,5 @@
 import { ignoring } from '../../kube/status-error.ts'
-import { cleanupFinalizer, definitionResource, type Definition } from '../kinds/definition.ts'
+import { cleanupFinalizer, definitionResource, isTrue, type Definition } from '../kinds/definition.ts'
 import type { StoreEvent } from '../store/store.ts'
 import { systemUser } from './system-user.ts'
 import type { UpkeepPorts } from './upkeep.ts'
@@ -35,6 +35,7 @@ export class DefinitionCleaner {
   #note({ type, resource, name, document }: StoreEvent): void {
     if (resource === definitionResource && type !== 'delete')
       this.#consider(name, document.value as unknown as Definition)
+    if (resource === definitionResource && type === 'delete') this.#follow(this.#acceptOthers())
     const definition = type === 'delete' ? this.#leaving.get(resource) : undefined
     if (definition !== undefined) this.#start(definition)
   }
@@ -52,8 +53,27 @@ export class DefinitionCleaner {
       return
     }
     this.#active.set(name, { again: false })
+    this.#follow(this.#clean(name))
+  }
+
+  /** Remembers work under way, so that closing can wait for it. */
+  #follow(work: Promise<void>): void {
     const before = this.#work
-    this.#work = this.#clean(name).then(() => before)
+    this.#work = work.then(() => before)
+  }
+
+  /** Names that have become free may be what another definition waits for: any write makes it ask again. */
+  async #acceptOthers(): Promise<void> {
+    const { store, objects, kinds, clock, onError } = this.#ports
+    await clock.breathe()
+    const type = kinds.ofResource(definitionResource)
+    if (!type) return
+    const all = store.scan({ resource: definitionResource, limit: Number.MAX_SAFE_INTEGER })
+    const refused = all.filter(({ document }) => !isTrue(document.value as unknown as Definition, 'NamesAccepted'))
+    for (const { name } of refused)
+      await objects
+        .patch({ type, name, patchType: 'merge', body: {}, user: systemUser, fieldManager: 'sojourn' })
+        .catch((error: unknown) => onError?.(error))
   }
 
   async #clean(name: string): Promise<void> {
