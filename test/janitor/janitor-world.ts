@@ -14,16 +14,16 @@ import { startWorld, type World, type WorldOptions } from '../world.ts'
 /** A world with a janitor in it. Policies look at the ConfigMaps of namespace team, every half hour. */
 export interface JanitorWorld extends World {
   readonly janitor: Janitor
-  configMap(name: string, given?: Partial<KubeObject['metadata']>): Promise<StoredObject>
+  readonly configMap: (name: string, given?: Partial<KubeObject['metadata']>) => Promise<StoredObject>
   /** Everything older than an hour, unless told otherwise: told by Events, kept for six hours. */
-  policy(spec: Partial<CleanupPolicySpec>, name?: string): Promise<CleanupPolicy>
-  readPolicy(name?: string): Promise<CleanupPolicy>
-  channel(name: string, spec: ChannelSpec): Promise<void>
-  candidates(): Promise<readonly CleanupCandidate[]>
+  readonly policy: (spec: Partial<CleanupPolicySpec>, name?: string) => Promise<CleanupPolicy>
+  readonly readPolicy: (name?: string) => Promise<CleanupPolicy>
+  readonly channel: (name: string, spec: ChannelSpec) => Promise<void>
+  readonly candidates: () => Promise<readonly CleanupCandidate[]>
   /** The phase of each mark by the name of its resource. */
-  phases(): Promise<Record<string, CandidatePhase | undefined>>
-  exists(name: string): Promise<boolean>
-  call(method: string, path: string, given?: CallOptions): Promise<RouteResponse>
+  readonly phases: () => Promise<Record<string, CandidatePhase | undefined>>
+  readonly exists: (name: string) => Promise<boolean>
+  readonly call: (method: string, path: string, given?: CallOptions) => Promise<RouteResponse>
 }
 
 export interface CallOptions {
