@@ -183,6 +183,37 @@ describe('targets', () => {
     await test.until('far', (pipeline) => target(pipeline, 'dev')?.revision === '2.1.0')
   })
 
+  it('that may not be read are forbidden, and nothing else', async () => {
+    const bob = leaf.server.transportAs({ name: 'bob', groups: ['system:authenticated'] })
+    await test.stop()
+    test = new TestPromoter(home, { leaf: { transport: bob } as TestCluster })
+    await addLeaf()
+    await leaf.release('apps', '1.0.0')
+    await test.pipeline('app', specOf({ environments: remote }))
+    const forbidden = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'Forbidden')
+    expect(conditionOf(forbidden, 'Ready')).toMatchObject({ status: 'False', reason: 'TargetNotReadable' })
+  })
+
+  it('whose cluster is deleted in the middle of a run hold the run, and its record stays', async () => {
+    await addLeaf()
+    await leaf.release('apps', '1.1.0')
+    await home.release('prod', '1.0.0')
+    await test.pipeline(
+      'app',
+      specOf({
+        environments: [...remote, ...environments('prod')],
+        promotion: { strategy: { notification: {} }, manual: true },
+      }),
+    )
+    const before = await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'AwaitingApproval')
+    await home.client.deleteObject(gitopsCluster.type, { namespace: 'team', name: 'leaf' })
+    const after = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'ClusterNotFound')
+    expect(after.status?.environments?.['prod']?.promotion?.id).toBe(
+      before.status?.environments?.['prod']?.promotion?.id,
+    )
+    expect(after.status?.run).toMatchObject({ revision: '1.1.0', phase: 'Running' })
+  })
+
   it('are read with rotated credentials at once', async () => {
     await addLeaf()
     await leaf.release('apps', '1.0.0')

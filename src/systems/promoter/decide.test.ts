@@ -311,6 +311,24 @@ describe('an older revision', () => {
     expect(world.phase('prod')).toBe('AwaitingApproval')
   })
 
+  it('can be promoted again once it is approved, under an id of its own', () => {
+    const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
+    const ids: string[] = []
+    for (const revision of ['a', 'b', 'a']) {
+      world.runs({ dev: revision, prod: world.targets['prod']?.[0]?.revision ?? 'start' })
+      world.step()
+      const waiting = world.status.environments!['prod']!.waitingApproval
+      waiting?.approvals?.push({ approver: 'ann', decision: 'Approve', at: new Date(world.now).toISOString() })
+      if (!waiting) world.busy.clear()
+      ids.push(world.promotion('prod')!.id)
+      world.merge()
+      world.runs({ prod: revision })
+      world.step()
+    }
+    expect(new Set(ids).size).toBe(3)
+    expect(world.status.run).toMatchObject({ revision: 'a', direction: 'Backward', phase: 'Complete' })
+  })
+
   it('is followed or held where that is asked for', () => {
     for (const [rollback, expected] of [
       ['Follow', 'Intended'],
@@ -618,6 +636,16 @@ describe('a changed pipeline', () => {
     const { effect } = world.step()
     expect(Object.keys(world.status.environments ?? {})).toEqual(['dev', 'prod'])
     expect(effect ?? world.step().effect).toMatchObject({ do: 'push', environment: 'prod' })
+  })
+
+  it('with its environments in another order opens nothing twice', () => {
+    const world = proposed()
+    const { id } = world.promotion('staging')!
+    world.edit({ environments: environments('dev', 'prod', 'staging') })
+    world.polledAt.set(id, world.now)
+    const effects = [world.step().effect, world.step().effect].flatMap((effect) => effect ?? [])
+    expect(effects.every(({ environment }) => environment === 'prod')).toBe(true)
+    expect(world.promotion('staging')).toMatchObject({ id, phase: 'Proposed' })
   })
 
   it('with other labels leaves the open pull request alone', () => {
