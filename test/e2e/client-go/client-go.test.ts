@@ -38,30 +38,34 @@ describe.skipIf(missing)('a client-go program', () => {
   it.each([
     ['streams its first lists', 'streamed', 'true'],
     ['lists and then watches', 'listed', 'false'],
-  ])('%s: informers, typed and metadata clients, apply, pages, leader election', async (_, namespace, watchList) => {
-    const env = { ...process.env, KUBE_FEATURE_WatchListClient: watchList }
-    const { stdout } = await promisify(execFile)(program, [kubeconfig, namespace], { env, timeout: 60_000 })
-    expect(stdout.trim().split('\n')).toEqual(
-      [
-        'conflict',
-        'already exists',
-        'delete precondition',
-        'not found',
-        'invalid',
-        'informer synced',
-        'informer events',
-        'informer version',
-        'metadata informer synced',
-        'metadata informer events',
-        'dynamic watch',
-        'old watch',
-        'too large resource version',
-        'apply conflict',
-        'extract applied',
-        'paging',
-        'leader first',
-        'leader second',
-      ].map((promise) => `ok: ${promise}`),
-    )
-  }, 60_000)
+  ])(
+    '%s: informers, typed and metadata clients, apply, pages, leader election',
+    async (_, namespace, watchList) => {
+      const env = { ...process.env, KUBE_FEATURE_WatchListClient: watchList }
+      const { stdout } = await promisify(execFile)(program, [kubeconfig, namespace], { env, timeout: 60_000 })
+      expect(stdout.trim().split('\n')).toEqual(
+        [
+          'conflict',
+          'already exists',
+          'delete precondition',
+          'not found',
+          'invalid',
+          'informer synced',
+          'informer events',
+          'informer version',
+          'metadata informer synced',
+          'metadata informer events',
+          'dynamic watch',
+          'old watch',
+          'too large resource version',
+          'apply conflict',
+          'extract applied',
+          'paging',
+          'leader first',
+          'leader second',
+        ].map((promise) => `ok: ${promise}`),
+      )
+    },
+    60_000,
+  )
 })
