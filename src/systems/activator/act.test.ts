@@ -1,0 +1,87 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { Client } from '../../client/client.ts'
+import { systemClock } from '../../runtime/clock.ts'
+import { Actions } from './act.ts'
+import { deployments } from './resource-types.ts'
+
+const namespace = 'default'
+const placed = { type: deployments, ref: { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name: 'web' } }
+let server: TestServer
+let client: Client
+let actions: Actions
+
+beforeEach(async () => {
+  server = await startTestServer({ clock: systemClock as never })
+  client = new Client(server.transport)
+  actions = new Actions(client)
+})
+
+afterEach(() => server.close())
+
+const scaled = (replicas: number) => ({ type: 'merge', body: { spec: { replicas } } }) as const
+const replicasNow = async () =>
+  ((await client.get(deployments, { namespace, name: 'web' })).spec as { replicas: number }).replicas
+
+async function deploy(replicas: number): Promise<string> {
+  const { metadata } = await client.create(deployments, {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace },
+    spec: {
+      replicas,
+      selector: { matchLabels: { app: 'web' } },
+      template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'web', image: 'web' }] } },
+    },
+  })
+  return metadata.resourceVersion
+}
+
+describe('waking', () => {
+  it('writes once: the second to come sees that it has been done', async () => {
+    const seen = await deploy(0)
+    const results = await Promise.all([
+      actions.wake(placed, 3, seen),
+      actions.wake(placed, 2, seen),
+      actions.wake(placed, 1, seen),
+    ])
+    expect(results.filter((version) => version !== undefined)).toHaveLength(1)
+    expect(await replicasNow()).toBe(3)
+  })
+
+  it('leaves a count that someone else has set meanwhile', async () => {
+    const seen = await deploy(0)
+    await client.patch(deployments, placed.ref, scaled(7))
+    expect(await actions.wake(placed, 1, seen)).toBeUndefined()
+    expect(await replicasNow()).toBe(7)
+  })
+
+  it('goes through although something else about it changed', async () => {
+    const seen = await deploy(0)
+    await client.patch(deployments, placed.ref, { type: 'merge', body: { metadata: { labels: { other: 'thing' } } } })
+    expect(await actions.wake(placed, 2, seen)).toBeDefined()
+    expect(await replicasNow()).toBe(2)
+  })
+})
+
+describe('putting to sleep', () => {
+  const sleep = (resourceVersion: string) =>
+    actions.sleep(placed, { replicas: 0, former: 2, lastUsedAt: 0, resourceVersion })
+
+  it('notes how many there were in the same write', async () => {
+    await sleep(await deploy(2))
+    const { metadata } = await client.get(deployments, { namespace, name: 'web' })
+    expect(await replicasNow()).toBe(0)
+    expect(metadata.annotations).toMatchObject({
+      'sojourn.dev/former-replicas': '2',
+      'proxless/last-used': '1970-01-01T00:00:00Z',
+    })
+  })
+
+  it('touches nothing that has changed since it was judged', async () => {
+    const seen = await deploy(2)
+    await client.patch(deployments, placed.ref, scaled(5))
+    await expect(sleep(seen)).rejects.toMatchObject({ reason: 'Conflict' })
+    expect(await replicasNow()).toBe(5)
+  })
+})
