@@ -1,12 +1,26 @@
 import { cascade } from './cascade.ts'
 import type { Command } from './command.ts'
 import { departures } from './departures.ts'
+import { explain } from './explain.ts'
 import { forecast } from './forecast.ts'
 import { install } from './install.ts'
 import { optIn, optOut } from './opt-out.ts'
 import { restore } from './restore.ts'
 import { run } from './run.ts'
+import { status } from './status.ts'
 import { up } from './up.ts'
 
 /** Every command, in the order in which help shows them. */
-export const commands: readonly Command[] = [up, run, install, forecast, cascade, departures, restore, optOut, optIn]
+export const commands: readonly Command[] = [
+  up,
+  run,
+  install,
+  status,
+  explain,
+  forecast,
+  cascade,
+  departures,
+  restore,
+  optOut,
+  optIn,
+]

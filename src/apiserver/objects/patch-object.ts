@@ -113,7 +113,8 @@ function applied({ request, manner }: Patch, current: Document | undefined, now:
   const merged = apply({
     schema: type.schema,
     live: current?.value,
-    applied: placeIn(type, object, namespace),
+    // As it was sent: decoding adds zero values that nobody meant to own.
+    applied: placeIn(type, withType(type, request.body) as KubeObject, namespace),
     manager: manner.manager,
     force,
     now,

@@ -1,0 +1,144 @@
+import { bond, type Bond } from '../apis/bond.ts'
+import { cleaner, type Cleaner } from '../apis/cleaner.ts'
+import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candidate.ts'
+import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { departure, type Departure } from '../apis/departure.ts'
+import { pipeline, type Pipeline } from '../apis/pipeline.ts'
+import type { Client } from '../client/client.ts'
+import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { parseTime } from '../kube/time.ts'
+import { standingOf } from '../systems/activator/standing.ts'
+
+/** One object in our care: how it stands, what happens to it next, when and why. */
+export interface Stay {
+  readonly object: ObjectRef
+  readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator'
+  readonly state: string
+  readonly next?: { readonly what: string; readonly at?: number }
+  /** One sentence or less. */
+  readonly why: string
+}
+
+/** Everything in a stay, those with the nearest end first. */
+export async function readStays(
+  client: Client,
+  { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
+): Promise<readonly Stay[]> {
+  const list = async <T>(type: ResourceType) => {
+    const found = await client
+      .list<T>(type, namespace && type.namespaced ? { namespace } : {})
+      .catch(ignoring('NotFound', 'Forbidden'))
+    return found?.items ?? []
+  }
+  const [cleaners, ttls, candidates, pipelines, bonds, departures, services] = await Promise.all([
+    list<Cleaner>(cleaner.type),
+    list<Cleaner>(conditionalTtl.type),
+    list<CleanupCandidate>(cleanupCandidate.type),
+    list<Pipeline & StoredObject>(pipeline.type),
+    list<Bond>(bond.type),
+    list<Departure>(departure.type),
+    list<StoredObject>(servicesType),
+  ])
+  const onDemand = services.filter(({ metadata }) =>
+    Object.keys(metadata.annotations ?? {}).some((key) => key === 'proxless/deployment' || key === 'proxless/domains'),
+  )
+  const stays = [
+    ...cleaners.map((object) => cleanerStay(object, cleaner)),
+    ...ttls.map((object) => cleanerStay(object, conditionalTtl)),
+    ...candidates.filter(({ spec }) => !namespace || spec.resource.namespace === namespace).map(candidateStay),
+    ...pipelines.map(pipelineStay),
+    ...bonds.map(bondStay),
+    ...departures.filter(({ status, spec }) => status?.phase === 'Leaving' && !spec.page).map(leavingStay),
+    ...(await Promise.all(onDemand.map((service) => serviceStay(client, service, now)))),
+  ]
+  return stays.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
+}
+
+const servicesType: ResourceType = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
+const deploymentsType: ResourceType = {
+  group: 'apps',
+  version: 'v1',
+  kind: 'Deployment',
+  plural: 'deployments',
+  namespaced: true,
+}
+
+function refFor(
+  { metadata }: StoredObject,
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+): ObjectRef {
+  return { apiVersion, kind, name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) }
+}
+
+function readyOf(status: unknown): { readonly reason: string; readonly message: string } {
+  const { conditions = [] } = (status ?? {}) as {
+    conditions?: readonly { type: string; reason: string; message: string }[]
+  }
+  return conditions.find(({ type }) => type === 'Ready') ?? { reason: 'New', message: 'nobody has looked at it yet' }
+}
+
+function cleanerStay(object: Cleaner, kind: { readonly apiVersion: string; readonly kind: string }): Stay {
+  const { reason, message } = readyOf(object.status)
+  const at = parseTime(object.status?.nextScheduledEvaluation)
+  return {
+    object: refFor(object, kind),
+    system: 'cleaner',
+    state: object.metadata.deletionTimestamp ? 'Leaving' : reason,
+    next: { what: reason === 'NotExpired' ? 'its time is up' : 'looked at again', ...(at === undefined ? {} : { at }) },
+    why: message,
+  }
+}
+
+function candidateStay({ spec, status }: CleanupCandidate): Stay {
+  const { apiVersion, kind, namespace, name } = spec.resource
+  const at = parseTime(status?.projectedDeletionTime)
+  const isOver = ['Deleted', 'OptedOut', 'Unmarked'].includes(status?.phase ?? '')
+  const owner = status?.owner ? `, ${status.owner.address} was told` : ''
+  return {
+    object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
+    system: 'janitor',
+    state: status?.phase ?? 'Marked',
+    ...(isOver ? {} : { next: { what: 'leaves', ...(at === undefined ? {} : { at }) } }),
+    why: `${status?.summaries?.map(({ description }) => description).join('; ') || status?.because || `policy ${spec.policy}`}${owner}`,
+  }
+}
+
+function pipelineStay(object: Pipeline & StoredObject): Stay {
+  const { reason, message } = readyOf(object.status)
+  return { object: refFor(object, pipeline), system: 'promoter', state: reason, why: message }
+}
+
+function bondStay(object: Bond): Stay {
+  const { reason, message } = readyOf(object.status)
+  return { object: refFor(object, bond), system: 'collector', state: object.status?.phase ?? reason, why: message }
+}
+
+function leavingStay({ spec, status }: Departure): Stay {
+  const { apiVersion, kind, namespace, name } = spec.object
+  const waits = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'on its way out'
+  return {
+    object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
+    system: spec.by.system === 'user' ? 'collector' : spec.by.system,
+    state: 'Leaving',
+    next: { what: 'gone' },
+    why: `${waits} (${spec.because})`,
+  }
+}
+
+async function serviceStay(client: Client, service: StoredObject, now: number): Promise<Stay> {
+  const name = service.metadata.annotations?.['proxless/deployment'] ?? ''
+  const workload = name
+    ? await client
+        .get<StoredObject>(deploymentsType, { namespace: service.metadata.namespace ?? '', name })
+        .catch(ignoring('NotFound', 'Forbidden'))
+    : undefined
+  const { state, next, why } = standingOf(service, workload, now)
+  return {
+    object: refFor(service, { apiVersion: 'v1', kind: 'Service' }),
+    system: 'activator',
+    state: state === 'awake' ? 'Awake' : state === 'asleep' ? 'Asleep' : 'Unknown',
+    ...(next ? { next: { what: next.what === 'sleep' ? 'falls asleep' : 'wakes', at: next.at } } : {}),
+    why,
+  }
+}
