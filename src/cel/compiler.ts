@@ -233,14 +233,17 @@ function variable(name: string): Step {
   return name in {} ? read : (frame) => frame.bindings[name] ?? read(frame)
 }
 
-/** A function does more than an operator or a selection. */
-const callWeight = 8
+/** A function does more than an operator or a selection, and so does looking into a list or map. */
+function weightOf({ kind }: Expr): number {
+  if (kind === 'call') return 8
+  return kind === 'index' ? 4 : 1
+}
 
 /** Nodes evaluated in one round, not counting the rounds of loops inside, which pay for themselves. */
 function bodySize({ predicate, result }: Comprehension): number {
   const size = (expr: Expr): number =>
     expr.kind === 'comprehension'
       ? 1 + size(expr.range)
-      : childrenOf(expr).reduce((sum, child) => sum + size(child), expr.kind === 'call' ? callWeight : 1)
+      : childrenOf(expr).reduce((sum, child) => sum + size(child), weightOf(expr))
   return (predicate ? size(predicate) : 0) + (result ? size(result) : 0)
 }

@@ -12,7 +12,7 @@ const outOfRange = (index: CelInt): CelError => new CelError(`index out of range
 const everywhere = -1
 
 function charAt(frame: Frame, text: string, index: CelInt): CelValue {
-  frame.chargeText(text.length * 4)
+  frame.chargeText(text.length * 8)
   const at = indexValue(index) ?? -1
   if (at < 0 || at > lengthOf(text)) return outOfRange(index)
   return sliceText(text, at, at + 1)
