@@ -14,6 +14,16 @@ export function bootstrapPolicy(): readonly KubeObject[] {
 
 /** The role of the viewer's token: everything may be read but Secrets. */
 export const viewerRole = 'sojourn:viewer'
+
+/** What the viewer may do while CRDs add these groups. Rules only add up, so "all but Secrets" has to name the core group's kinds. */
+export function viewerRules(customGroups: readonly string[]): readonly PolicyRule[] {
+  return [
+    { apiGroups: [''], resources: [...coreReadable, 'namespaces', 'nodes', 'persistentvolumes'], verbs: read },
+    { apiGroups: [...builtinGroups, ...customGroups], resources: ['*'], verbs: read },
+    { nonResourceURLs: ['*'], verbs: ['get'] },
+  ]
+}
+
 /** The group whose members see everything but Secrets. */
 export const viewersGroup = 'sojourn:viewers'
 /** The group of the in-process controllers' tokens. */
@@ -53,12 +63,7 @@ function clusterRoles(): KubeObject[] {
         verbs: ['get'],
       },
     ]),
-    clusterRole(viewerRole, [
-      // Rules only add up, so "all but Secrets" has to name what it means in the core group.
-      { apiGroups: [''], resources: [...coreReadable, 'namespaces', 'nodes', 'persistentvolumes'], verbs: read },
-      { apiGroups: namedGroups, resources: ['*'], verbs: read },
-      { nonResourceURLs: ['*'], verbs: ['get'] },
-    ]),
+    clusterRole(viewerRole, viewerRules([])),
   ]
 }
 
@@ -132,7 +137,7 @@ const workloads = [
 
 const jobs = ['cronjobs', 'cronjobs/status', 'jobs', 'jobs/status']
 
-const namedGroups = [
+const builtinGroups = [
   'admissionregistration.k8s.io',
   'apiextensions.k8s.io',
   'apps',
@@ -146,11 +151,6 @@ const namedGroups = [
   rbacGroup,
   'scheduling.k8s.io',
   'storage.k8s.io',
-  'sojourn.dev',
-  'cleaner.vtex.dev',
-  'cleaner.vtex.io',
-  'pipelines.weave.works',
-  'gitops.weave.works',
 ]
 
 const viewRules: readonly PolicyRule[] = [

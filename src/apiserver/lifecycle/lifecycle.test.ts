@@ -100,6 +100,37 @@ describe("the server's own controllers", () => {
   })
 })
 
+describe('the viewer', () => {
+  it('reads what CRDs add while they are there, and never Secrets', async () => {
+    await using server = await startTestServer({ clock: systemClock })
+    const viewer = server.transportAs({ name: 'v', groups: ['sojourn:viewers', 'system:authenticated'] })
+    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions'
+    const path = '/apis/seen.example/v1/namespaces/default/things'
+    const status = async (at: string) => (await viewer({ method: 'GET', path: at })).status
+    expect(await status(path)).toBe(403)
+    await server.transport({
+      method: 'POST',
+      path: definitions,
+      body: {
+        apiVersion: 'apiextensions.k8s.io/v1',
+        kind: 'CustomResourceDefinition',
+        metadata: { name: 'things.seen.example' },
+        spec: {
+          group: 'seen.example',
+          scope: 'Namespaced',
+          names: { plural: 'things', kind: 'Thing' },
+          versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: { type: 'object' } } }],
+        },
+      },
+    })
+    await expect.poll(() => status(path)).toBe(200)
+    expect(await status('/api/v1/secrets')).toBe(403)
+    expect((await viewer({ method: 'POST', path, body: {} })).status).toBe(403)
+    await server.transport({ method: 'DELETE', path: `${definitions}/things.seen.example` })
+    await expect.poll(() => status(path)).toBe(403)
+  })
+})
+
 describe('a restarted server', () => {
   it('goes on with namespaces that were going, and restores missing roles', async () => {
     const store = new MemoryStore({ clock: systemClock })

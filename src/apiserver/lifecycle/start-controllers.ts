@@ -5,6 +5,7 @@ import { NamespaceDeleter } from './namespace-deleter.ts'
 import { NamespaceFurnisher } from './namespace-furnisher.ts'
 import type { LifecycleController, LifecyclePorts } from './ports.ts'
 import { RoleAggregation } from './role-aggregation.ts'
+import { ViewerRole } from './viewer-role.ts'
 
 /** Starts the store's upkeep and the server's own controllers; the result stops them all. */
 export function startControllers(options: ApiServerOptions, core: Core): () => Promise<void> {
@@ -19,7 +20,7 @@ export function startControllers(options: ApiServerOptions, core: Core): () => P
     onError: (error, controller, key) => onError?.(error, { controller, key }),
   }
   const running: readonly LifecycleController[] = controllers
-    ? [new NamespaceDeleter(ports), new NamespaceFurnisher(ports), new RoleAggregation(ports)]
+    ? [new NamespaceDeleter(ports), new NamespaceFurnisher(ports), new RoleAggregation(ports), new ViewerRole(ports)]
     : []
   const upkeep = new Upkeep({ store, objects, kinds, clock })
   return async () => {
