@@ -29,6 +29,7 @@ export interface RunnerPorts {
 const atOncePerHost = 4
 const timeoutMs = 120_000
 const writeTries = 8
+const maxPolls = 10_000
 
 /** Carries recorded effects out, a few at a time per host, so that a slow forge delays only those who wait for it. */
 export class EffectRunner {
@@ -67,21 +68,31 @@ export class EffectRunner {
   }
 
   async #run(effect: Effect, pipeline: Pipeline): Promise<void> {
-    const { log, clock, ended } = this.#ports
+    const { log, clock, ended, signal } = this.#ports
     const { id } = effect.promotion
     const host = hostOf(effect.promotion)
     try {
       await this.#turn(host)
       const result = await this.#perform(effect, pipeline)
-      if (effect.do === 'poll') this.#polledAt.set(id, clock.now())
+      if (effect.do === 'poll') this.#notePoll(id, clock.now())
       await this.#record(effect, pipeline, result)
     } catch (error) {
-      log.error('promotion could not be recorded', { pipeline: nameOf(pipeline), promotion: id, error })
+      // Stopped in the middle: whoever goes on finds what was done.
+      if (!signal.aborted)
+        log.error('promotion could not be recorded', { pipeline: nameOf(pipeline), promotion: id, error })
     } finally {
       this.#next(host)
       this.#busy.delete(id)
       ended(pipeline)
     }
+  }
+
+  /** The oldest are forgotten: that only means to look once more. */
+  #notePoll(id: string, at: number): void {
+    this.#polledAt.delete(id)
+    this.#polledAt.set(id, at)
+    const [oldest] = this.#polledAt.keys()
+    if (this.#polledAt.size > maxPolls && oldest !== undefined) this.#polledAt.delete(oldest)
   }
 
   async #perform(effect: Effect, pipeline: Pipeline): Promise<EffectResult> {

@@ -58,13 +58,6 @@ export async function prepareChange(remote: GitRemote, parent: string, request: 
   return { change: 'ready', commit: idOf(commit), objects: [...objects, commit], files: found }
 }
 
-/** The message of a commit; undefined when the server does not have it. */
-export async function commitMessage(remote: GitRemote, id: string): Promise<string | undefined> {
-  const store = await remote.fetch({ wants: [id], depth: 1, withoutBlobs: true })
-  const commit = store.get(id)
-  return commit ? parseCommit(commit.content).message : undefined
-}
-
 interface FilePlace {
   readonly path: string
   readonly id: string
