@@ -10,6 +10,7 @@ import { ownKindsAdmission } from './admission.ts'
 import { BondAdmission } from './bond-admission.ts'
 import type { Config } from './config.ts'
 import { createCore } from './core.ts'
+import { dashboardRoutes } from './dashboard.ts'
 import { holdDataDirectory } from './data-directory.ts'
 import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { registerKinds } from './register-kinds.ts'
@@ -51,6 +52,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   })
   const client = new Client(server.transportAs(administrator))
   await registerKinds(client)
+  routes.add(...dashboardRoutes({ clientAs: (user) => new Client(server.transportAs(user)), clock }))
   const { url } = await server.listen({ port: config.port, host: config.host })
   const kubeconfig = directory.file('kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
