@@ -31,6 +31,7 @@ export const annotation = {
   probeAgents: 'sojourn.dev/probe-agents',
   port: 'sojourn.dev/port',
   tlsSecret: 'sojourn.dev/tls-secret',
+  fallback: 'sojourn.dev/fallback-service',
 } as const
 
 /** The label of every workload that is on demand. */
@@ -50,6 +51,8 @@ export interface Wishes {
   readonly backend: string
   /** Domains it claims, canonical, in order. */
   readonly domains: readonly string[]
+  /** The Service, in the same namespace, that answers when the workload is not ready in time. */
+  readonly fallback: string | undefined
   /** The Secret with the certificate of its domains, in the same namespace. */
   readonly tlsSecret: string | undefined
   /** The Service's port to forward to, by name or number; its first when absent. */
@@ -96,6 +99,7 @@ export function readWishes(service: StoredObject, defaults: WishDefaults = wishD
     workloads: main.length === 0 ? [] : [...main, ...read.workloads(annotation.wakeWith, namespace)],
     backend: annotations[annotation.service]?.trim() || name,
     domains: read.domains(),
+    fallback: annotations[annotation.fallback]?.trim() || undefined,
     tlsSecret: annotations[annotation.tlsSecret]?.trim() || undefined,
     port: annotations[annotation.port]?.trim() || undefined,
     ttlMs: read.seconds(annotation.ttl, defaults.ttlMs, 1),

@@ -361,6 +361,21 @@ describe('the activator', () => {
     await until(async () => (await served()) === 'renewed.test')
   })
 
+  it('falls back on another Service when the workload is not ready in time, and names one that is not there', async () => {
+    await cluster[Symbol.asyncDispose]()
+    let mayStart = true
+    cluster = await startFakeCluster(server.transport, { ready: () => mayStart })
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('spare', { 'sojourn.dev/sleep': 'never' }, 1)
+    await until(async () => (await ask(it.port, 'spare.test')).includes('200 OK'))
+    mayStart = false
+    await cluster.addApp('web', { 'sojourn.dev/fallback-service': 'spare', 'proxless/readiness-timeout-seconds': '2' })
+    await eventually(() => it.activator.rows().length === 2)
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    await cluster.addApp('lost', { 'sojourn.dev/fallback-service': 'nobody' })
+    await eventually(() => it.events.some(({ about, message }) => about === 'lost' && message.includes('nobody')))
+  })
+
   it('counts what it did', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '2' })

@@ -270,6 +270,7 @@ export class Activator implements PeerService {
   #slicesChanged(slice: EndpointSlice): void {
     const [id] = sliceService(slice)
     const [namespace = '', name = ''] = id?.split('/') ?? []
+    this.#enqueueServices(this.#book.ofFallback(namespace, name))
     const base = companionBase(name)
     if (base !== undefined && this.#book.get(`${namespace}/${base}`)) this.#enqueueServices([`${namespace}/${base}`])
     for (const service of this.#book.ofBackend(namespace, name)) {

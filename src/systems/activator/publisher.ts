@@ -3,7 +3,7 @@ import type { Informer } from '../../runtime/informer.ts'
 import type { EndpointSlice } from './endpoints.ts'
 import { observeBackends, replicasOf } from './observe.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
-import { routeDefaults, type RouteConfig } from './proxy/route.ts'
+import { routeDefaults, type Address, type RouteConfig } from './proxy/route.ts'
 import type { TargetState } from './proxy/target.ts'
 import { workloadId, type OnDemandService, type RouteBook } from './route-book.ts'
 import type { WakeMemories } from './wake-memory.ts'
@@ -119,7 +119,14 @@ export class Publisher {
 }
 
 /** A Service's route, for the data plane. */
-export function routeConfig(service: OnDemandService, hosts: readonly string[], slot: number): RouteConfig {
+export function routeConfig(
+  service: OnDemandService,
+  {
+    hosts,
+    slot,
+    fallback,
+  }: { readonly hosts: readonly string[]; readonly slot: number; readonly fallback: Address | undefined },
+): RouteConfig {
   const { wishes, id } = service
   return {
     ...routeDefaults,
@@ -136,5 +143,6 @@ export function routeConfig(service: OnDemandService, hosts: readonly string[], 
     coldStartHeader: wishes.coldStartHeader,
     probePaths: wishes.probePaths,
     probeAgents: wishes.probeAgents,
+    ...(fallback ? { fallback } : {}),
   }
 }

@@ -19,6 +19,7 @@ export class RouteBook {
   readonly #services = new Map<string, OnDemandService>()
   readonly #byWorkload = new Map<string, Set<string>>()
   readonly #byBackend = new Map<string, Set<string>>()
+  readonly #byFallback = new Map<string, Set<string>>()
 
   /** Takes a Service in place of its former self; answers the workloads that either is about. */
   set(service: OnDemandService): readonly ObjectRef[] {
@@ -26,6 +27,7 @@ export class RouteBook {
     this.#services.set(service.id, service)
     for (const workload of service.wishes.workloads) add(this.#byWorkload, workloadId(workload), service.id)
     add(this.#byBackend, backendId(service), service.id)
+    if (service.wishes.fallback !== undefined) add(this.#byFallback, fallbackId(service), service.id)
     return [...former, ...service.wishes.workloads]
   }
 
@@ -35,6 +37,7 @@ export class RouteBook {
     this.#services.delete(id)
     for (const workload of former.wishes.workloads) drop(this.#byWorkload, workloadId(workload), id)
     drop(this.#byBackend, backendId(former), id)
+    drop(this.#byFallback, fallbackId(former), id)
     return former.wishes.workloads
   }
 
@@ -50,6 +53,11 @@ export class RouteBook {
   /** The Services whose requests go to the pods of this one. */
   ofBackend(namespace: string, name: string): OnDemandService[] {
     return [...(this.#byBackend.get(`${namespace}/${name}`) ?? [])].flatMap((each) => this.#services.get(each) ?? [])
+  }
+
+  /** The Services that fall back on this one. */
+  ofFallback(namespace: string, name: string): ReadonlySet<string> {
+    return this.#byFallback.get(`${namespace}/${name}`) ?? new Set()
   }
 
   all(): Iterable<OnDemandService> {
@@ -68,6 +76,10 @@ export function workloadId(workload: ObjectRef): string {
 
 function backendId({ namespace, wishes }: OnDemandService): string {
   return `${namespace}/${wishes.backend}`
+}
+
+function fallbackId({ namespace, wishes }: OnDemandService): string {
+  return `${namespace}/${wishes.fallback ?? ''}`
 }
 
 function add(index: Map<string, Set<string>>, key: string, id: string): void {

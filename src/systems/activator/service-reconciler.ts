@@ -7,8 +7,9 @@ import { settled, type Outcome } from '../../runtime/outcome.ts'
 import type { Actions } from './act.ts'
 import { annotation, isOnDemand, readWishes, type Fault, type WishDefaults } from './annotations.ts'
 import { ClaimBook, companionName, innerHosts } from './claims.ts'
-import { portOf, type EndpointSlice } from './endpoints.ts'
+import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
 import type { Peers } from './peers.ts'
+import type { Address } from './proxy/route.ts'
 import { routeConfig, type Publisher } from './publisher.ts'
 import type { OnDemandService, RouteBook } from './route-book.ts'
 import type { UsageTracker } from './usage.ts'
@@ -77,6 +78,10 @@ export class ServiceReconciler {
         message: wishes.port === undefined ? 'the Service has no port' : `the Service has no port "${wishes.port}"`,
       })
     }
+    const { fallback } = wishes
+    if (fallback !== undefined && !this.#parts.services.get(namespace, fallback)) {
+      faults.push({ annotation: annotation.fallback, message: `there is no Service "${fallback}"` })
+    }
     return { service: { id, namespace, name, wishes, port }, faults }
   }
 
@@ -95,8 +100,22 @@ export class ServiceReconciler {
       }),
     )
     enqueueWorkloads(book.set(service))
-    publisher.setRoute(routeConfig(service, this.#claims.granted(service.id), usage.slotOf(service.id, now())))
+    const [hosts, slot] = [this.#claims.granted(service.id), usage.slotOf(service.id, now())]
+    publisher.setRoute(routeConfig(service, { hosts, slot, fallback: this.#fallbackOf(service) }))
     publisher.publish(service.id)
+  }
+
+  /** A pod of the Service to fall back on or, where it lists none, the Service's own address. */
+  #fallbackOf({ namespace, wishes }: OnDemandService): Address | undefined {
+    const other = wishes.fallback === undefined ? undefined : this.#parts.services.get(namespace, wishes.fallback)
+    const port = other && portOf(other, undefined)
+    if (!other || !port) return undefined
+    const [pod] = backendsOf(
+      this.#parts.slices.byIndex('service', `${namespace}/${other.metadata.name}`),
+      port,
+    ).addresses
+    const { clusterIP } = (other.spec ?? {}) as { readonly clusterIP?: string }
+    return pod ?? (clusterIP && clusterIP !== 'None' ? { host: clusterIP, port: port.port } : undefined)
   }
 
   #forget(id: string): void {

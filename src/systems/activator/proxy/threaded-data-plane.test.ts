@@ -26,6 +26,27 @@ describe('the proxy on threads', () => {
     await plane.close()
   })
 
+  it('replaces a thread that dies: routes, states and listeners come back, and nothing stays in flight', async () => {
+    await using pod = await startEcho()
+    const crashes: Error[] = []
+    const plane = new ThreadedDataPlane({ threads: 1, onWake: () => {}, onCrash: (error) => crashes.push(error) })
+    const port = await plane.listen({ host: '127.0.0.1', port: 0 })
+    plane.setRoute(aRoute())
+    const held = roundTrip(port, get)
+    await eventually(() => plane.counters[0]!.slot(0)[cell.waiting] === 1)
+    // A message that no thread can obey, and that is not remembered.
+    plane.setTarget('t', { is: 'warm', endpoints: undefined as never })
+    plane.setTarget('t', { is: 'warm', endpoints: [pod.address] })
+    expect(await held).toBe('')
+    await eventually(() => crashes.length === 1)
+    expect(inFlightOf(plane.counters[0]!.slot(0))).toBe(0)
+    await expect(plane.drain('t')).rejects.toThrow()
+    plane.setTarget('t', { is: 'warm', endpoints: [pod.address] })
+    let answer = ''
+    while (!answer.includes('200 OK')) answer = await roundTrip(port, get)
+    await plane.close()
+  })
+
   it('says when it cannot listen', async () => {
     const plane = new ThreadedDataPlane({ threads: 1, onWake: () => {} })
     const port = await plane.listen({ host: '127.0.0.1', port: 0 })

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { systemClock } from '../../../runtime/clock.ts'
 import type { Certificate, CertificateFault } from './certificates.ts'
 import { Counters } from './counters.ts'
 import type { DataPlane, TargetLoad } from './data-plane.ts'
@@ -16,6 +17,8 @@ export interface ThreadedOptions {
   /** A thread died; the proxy goes on with a new one. */
   readonly onCrash?: (error: Error) => void
 }
+
+const restMs = 200
 
 type Answer = Exclude<FromWorker, { did: 'wake' }>
 type Question = Extract<ToWorker, { id: number }>
@@ -103,6 +106,11 @@ export class ThreadedDataPlane implements DataPlane {
     if (this.#closing) return
     this.#options.onCrash?.(error)
     dead.counters.forget()
+    // Whatever killed it may kill the next one too: no tight loop.
+    systemClock.after(restMs, () => this.#closing || this.#revive(dead))
+  }
+
+  #revive(dead: Thread): void {
     const thread = this.#start(dead.counters)
     this.#threads[this.#threads.indexOf(dead)] = thread
     for (const config of this.#routes.values()) thread.tell({ do: 'set-route', config })
@@ -116,6 +124,8 @@ class Thread {
   readonly counters: Counters
   readonly #worker: Worker
   readonly #pending = new Map<number, { resolve: (answer: Answer) => void; reject: (error: Error) => void }>()
+  /** Why it is dead, once it is. */
+  #failure: Error | undefined
   #nextId = 0
   #pages = 0
 
@@ -132,6 +142,7 @@ class Thread {
     this.#worker.on('exit', () => {
       for (const { reject } of this.#pending.values()) reject(failure)
       this.#pending.clear()
+      this.#failure = failure
       on.onExit(failure)
     })
     this.#worker.on('message', (message: FromWorker) => {
@@ -153,6 +164,7 @@ class Thread {
   }
 
   ask<D extends Answer['did']>(question: Unnumbered<Question>): Promise<Extract<Answer, { did: D }>> {
+    if (this.#failure) return Promise.reject(this.#failure)
     const id = this.#nextId++
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve: resolve as (answer: Answer) => void, reject })
