@@ -1,4 +1,4 @@
-import { createServer as createPlainServer } from 'node:http'
+import { createServer as createPlainServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -19,7 +19,7 @@ const certificates = makeCertificates()
 const { http, close } = networkHttp()
 const received: Received[] = []
 let status = 202
-const handler = (request: import('node:http').IncomingMessage, response: import('node:http').ServerResponse) => {
+const handler = (request: IncomingMessage, response: ServerResponse) => {
   const chunks: Buffer[] = []
   request.on('data', (chunk: Buffer) => chunks.push(chunk))
   request.on('end', () => {
