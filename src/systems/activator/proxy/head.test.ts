@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { defaultHeadLimits, Head } from './head.ts'
 
@@ -113,6 +114,45 @@ describe('a request head', () => {
     const bytes = Buffer.from(`${get}Content-Length: 5\r\n\r\n`, 'latin1')
     const cut = bytes.indexOf('Length')
     expect(new Head().parseRequest(Buffer.from(bytes), 0, cut)).toBe('incomplete')
+  })
+})
+
+describe('any bytes at all', () => {
+  const bytes = fc.oneof(
+    fc.uint8Array({ maxLength: 300 }),
+    fc
+      .string({
+        unit: fc.constantFrom('G', 'E', 'T', ' ', '/', 'H', 'P', '1', '.', ':', '\r\n', '\n', 'Host', 'a', '\0'),
+        maxLength: 60,
+      })
+      .map((text) => Buffer.from(`GET / HTTP/1.1\r\n${text}`, 'latin1')),
+  )
+
+  it('are understood, refused or too few, and the same whatever lies behind them', () => {
+    fc.assert(
+      fc.property(bytes, fc.uint8Array({ minLength: 1, maxLength: 20 }), (given, behind) => {
+        const results = [behind, new Uint8Array(1)].map((rest) => {
+          const room = Buffer.concat([given, rest])
+          const head = new Head()
+          return [head.parseRequest(room, 0, given.length), head.end, head.count, head.contentLength, head.chunked]
+        })
+        expect(results[0]).toEqual(results[1])
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('that are refused stay refused when more follows, and what is complete was never refused before', () => {
+    fc.assert(
+      fc.property(bytes, fc.nat(), (given, cut) => {
+        const room = () => Buffer.concat([given, new Uint8Array(1)])
+        const whole = new Head().parseRequest(room(), 0, given.length)
+        const part = new Head().parseRequest(room(), 0, cut % (given.length + 1))
+        if (whole === 'complete') expect(part).not.toBe('malformed')
+        if (part === 'malformed') expect(whole).toBe('malformed')
+      }),
+      { numRuns: 500 },
+    )
   })
 })
 

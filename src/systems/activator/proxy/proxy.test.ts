@@ -294,6 +294,20 @@ describe('a pod that fails', () => {
     expect(pod.received.join('').match(/POST/g)).toHaveLength(1)
   })
 
+  it('that refuses a body unread costs the client its connection, and nobody else', async () => {
+    await using pod = await startBackend((text, socket) => {
+      if (text.startsWith('POST')) socket.end('HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n')
+      else socket.write(ok)
+    })
+    await using it = await startProxy()
+    it.warm(pod.address)
+    using client = rawClient(it.port)
+    client.send('POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 1000000\r\n\r\nonly a part')
+    expect(await client.closed()).toContain('413')
+    expect(await roundTrip(it.port, `${get}Connection: close\r\n\r\n`)).toContain('200 OK')
+    expect(it.proxy.loadOf('t').busy).toBe(0)
+  })
+
   it('has 504 said for it when it takes too long', async () => {
     await using pod = await startBackend(() => {})
     await using it = await startProxy({ responseTimeoutMs: 1 })
