@@ -3,11 +3,13 @@ import { Door } from '../departures/door.ts'
 import { settleController } from '../departures/settle-controller.ts'
 import { Alarms } from '../runtime/alarms.ts'
 import type { Clock } from '../runtime/clock.ts'
+import type { Clusters } from '../runtime/clusters.ts'
 import type { Controller, ControllerPorts } from '../runtime/controller.ts'
 import { EventRecorder } from '../runtime/event-recorder.ts'
 import { Informers } from '../runtime/informers.ts'
 import type { Logger } from '../runtime/log.ts'
 import { Metrics } from '../runtime/metrics.ts'
+import { createClusters } from './clusters.ts'
 import type { Config } from './config.ts'
 import { RouteTable } from './route-table.ts'
 
@@ -22,6 +24,9 @@ export interface Core {
   readonly events: EventRecorder
   readonly door: Door
   readonly ports: ControllerPorts
+  readonly clusters: Clusters
+  /** Where people reach this server. */
+  publicUrl(): string
   /** Where systems offer pages and calls of their own. */
   readonly routes: RouteTable
   /** Whether an object with this uid exists, where the server itself can be asked for certain. */
@@ -41,6 +46,8 @@ export interface CoreOptions {
   readonly metrics?: Metrics
   readonly routes?: RouteTable
   readonly exists?: (uid: string) => boolean
+  /** Where this server listens, once it does. */
+  readonly url?: () => string
   /** The clock of caches and watches, where it is not everybody's. */
   readonly caches?: Clock
 }
@@ -57,6 +64,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
   )
   const alarms = new Alarms(clock)
   const ports: ControllerPorts = { clock, log, metrics, alarms }
+  const clusters = createClusters({ client, informers, clock, log })
   const running: Promise<void>[] = []
   const stops: (() => void | Promise<void>)[] = []
 
@@ -70,6 +78,8 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     events,
     door,
     ports,
+    clusters,
+    publicUrl: () => config.publicUrl ?? options.url?.() ?? `https://${config.host}:${config.port}`,
     routes,
     ...(exists ? { exists } : {}),
     run: (controller) => void running.push(controller.start(stopping.signal)),
@@ -84,6 +94,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
       await Promise.allSettled(running)
       for (const stop of stops.toReversed()) await stop()
       await events.flush().catch(() => {})
+      clusters.close()
       door.close()
       informers.close()
     },

@@ -1,9 +1,7 @@
+import { hostname } from 'node:os'
 import { cleaner } from '../apis/cleaner.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
-import { Client } from '../client/client.ts'
-import { parseKubeconfig } from '../client/kubeconfig.ts'
-import { networkTransport } from '../client/network-transport.ts'
-import { Clusters } from '../runtime/clusters.ts'
+import type { Client } from '../client/client.ts'
 import type { Route } from '../runtime/route.ts'
 import { proxlessEnvironment } from '../systems/activator/environment.ts'
 import { startActivator } from '../systems/activator/start-activator.ts'
@@ -11,8 +9,11 @@ import { cleanerController } from '../systems/cleaner/controller.ts'
 import { bondController } from '../systems/collector/bonds.ts'
 import { Collector } from '../systems/collector/controller.ts'
 import { cascadeRoute } from '../systems/collector/route.ts'
+import { createJanitor } from '../systems/janitor/janitor.ts'
+import { applySwabbie } from '../systems/janitor/swabbie/apply-swabbie.ts'
 import { createPromoter, type Promoter } from '../systems/promoter/controller.ts'
 import type { Role } from './config.ts'
+import { readSwabbie } from './swabbie.ts'
 import type { Core } from './core.ts'
 
 /** Starts one system on the core. The same whether the cluster is our own or somebody else's. */
@@ -30,29 +31,25 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   promoter(core) {
-    const { client, informers, clock, log } = core
-    const networks = new Map<Client, { close(): void }>()
-    const clusters = new Clusters({
-      home: client,
-      informers,
-      clock,
-      log,
-      connect(text, cluster) {
-        const config = parseKubeconfig(text, { now: () => clock.now(), env: process.env, origin: `cluster ${cluster}` })
-        const network = networkTransport(config, { userAgent: 'sojourn' })
-        const made = new Client(network.transport, { cluster })
-        networks.set(made, network)
-        return made
-      },
-      disconnect: (made) => networks.get(made)?.close(),
-    })
-    const promoter = createPromoter({ ...core, clusters })
+    const promoter = createPromoter(core)
     core.run(promoter.controller)
     core.routes.add(...promoter.routes.map(promoterRoute))
-    core.onStop(() => {
-      promoter.close()
-      clusters.close()
+    core.onStop(() => promoter.close())
+  },
+
+  async janitor(core) {
+    const { config, client } = core
+    if (config.swabbieConfig !== undefined) await applySwabbie(client, readSwabbie(config.swabbieConfig))
+    const janitor = createJanitor({
+      ...core,
+      cluster: (name) => core.clusters.client(name),
+      identity: `${hostname()}-${process.pid}`,
+      publicUrl: () => core.publicUrl(),
+      dryRun: config.dryRun,
     })
+    for (const controller of janitor.controllers) core.run(controller)
+    core.routes.add(...janitor.routes)
+    core.onStop(() => janitor.close())
   },
 
   async activator(core) {
@@ -74,10 +71,19 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   async collector(core) {
     const collector = new Collector({ ...core, ownsReferences: await isEmbedded(core.client) })
     core.run(collector)
-    core.run(bondController(core))
+    core.run(bondController({ ...core, clusterClient: (name) => reach(core, name) }))
     core.routes.add(cascadeRoute(collector))
   },
 }
+
+/** The client of a cluster that Bonds name, for as long as the process runs. */
+function reach(core: Core, name: string): Client | undefined {
+  const handle = handles.get(core)?.get(name) ?? core.clusters.client(name)
+  handles.set(core, (handles.get(core) ?? new Map()).set(name, handle))
+  return handle.status.state === 'reachable' ? handle.client : undefined
+}
+
+const handles = new WeakMap<Core, Map<string, ReturnType<Core['clusters']['client']>>>()
 
 /** The promoter's routes want the bytes that were signed. */
 function promoterRoute({ method, path, access, handle }: Promoter['routes'][number]): Route {

@@ -63,6 +63,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     clock,
     log,
     routes,
+    url: () => url,
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
   })
   bonds.follow(core.informers, client)

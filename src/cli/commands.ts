@@ -1,8 +1,11 @@
+import { approve } from './approve.ts'
 import { cascade } from './cascade.ts'
 import type { Command } from './command.ts'
+import { completion } from './completion.ts'
 import { departures } from './departures.ts'
 import { explain } from './explain.ts'
 import { forecast } from './forecast.ts'
+import { importCommand } from './import.ts'
 import { install } from './install.ts'
 import { optIn, optOut } from './opt-out.ts'
 import { restore } from './restore.ts'
@@ -21,6 +24,9 @@ export const commands: readonly Command[] = [
   cascade,
   departures,
   restore,
+  approve,
   optOut,
   optIn,
+  importCommand,
+  completion(() => commands),
 ]

@@ -1,0 +1,65 @@
+import type { Client } from '../client/client.ts'
+import type { ResourceType } from '../kube/object.ts'
+import { readFlags, textFlag, type Command } from './command.ts'
+import { connect } from './connect.ts'
+
+const { output: _, 'all-namespaces': __, ...flags } = readFlags
+
+/** Lets a revision go on. */
+export const approve: Command = {
+  name: 'approve',
+  summary: 'Approve (or reject) the promotion of a revision',
+  usage: 'PIPELINE ENVIRONMENT REVISION [flags]',
+  help: `
+An approval names the revision it is for: another one needs another approval.
+
+Examples:
+  sojourn approve podinfo prod 6.7.0 -n pipelines
+  sojourn approve podinfo prod 6.7.0 -n pipelines --reject --comment "not on a Friday"`,
+  flags: {
+    ...flags,
+    reject: { type: 'boolean', help: 'Reject it instead' },
+    comment: { type: 'string', value: 'TEXT', help: 'Why' },
+  },
+  words: { least: 3, most: 3 },
+  async run(call) {
+    using connection = connect(call)
+    const { client, namespace = 'default' } = connection
+    const [name = '', environment = '', revision = ''] = call.words
+    const { approvePromotion } = await import('../app/approve.ts')
+    const comment = textFlag(call.flags, 'comment')
+    const decision = call.flags.reject ? 'Reject' : 'Approve'
+    const answer = await approvePromotion(
+      client,
+      { namespace, name },
+      { environment, revision, decision, approver: await whoAmI(client), ...(comment ? { comment } : {}) },
+    )
+    if (answer.outcome === 'stale') {
+      const waiting = answer.revision ? `what waits there is ${answer.revision}` : 'nothing waits there'
+      call.io.err(`sojourn approve: ${revision} does not wait for approval in ${environment}: ${waiting}\n`)
+      return 1
+    }
+    call.io.out(
+      `${decision === 'Approve' ? 'approved' : 'rejected'} ${revision} for ${environment}${answer.outcome === 'same' ? ' (as before)' : ''}\n`,
+    )
+    return 0
+  },
+}
+
+/** Who the server takes us for: approvals are counted by person. */
+async function whoAmI(client: Client): Promise<string> {
+  const review = await client.create<{ status?: { userInfo?: { username?: string } } }>(selfSubjectReviews, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'SelfSubjectReview',
+    metadata: {},
+  })
+  return review.status?.userInfo?.username ?? 'unknown'
+}
+
+const selfSubjectReviews: ResourceType = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'SelfSubjectReview',
+  plural: 'selfsubjectreviews',
+  namespaced: false,
+}
