@@ -189,6 +189,18 @@ describe.each([
     expect(again.every(({ query }) => query?.watch === 'true' && query.resourceVersion !== undefined)).toBe(true)
   })
 
+  it.each(['garble', 'html'] as const)('lists everything anew after a %s line, and skips nothing', async (how) => {
+    const { clock, api, open, metrics } = informed({ streams })
+    api.put('configmaps', configMap('a'))
+    const { changes } = open()
+    await clock.settle()
+    api.disturb(how)
+    api.put('configmaps', configMap('b'))
+    await clock.runFor(minute)
+    expect(changes).toEqual(['added a initially', 'added b'])
+    expect(metrics.render()).toContain('because="garbled"} 1')
+  })
+
   it('notices a watch that has gone silent, even one that ignores being ended', async () => {
     const { clock, api, open } = informed({ streams })
     const { informer } = open()
