@@ -11,6 +11,7 @@ import type { Logger } from '../runtime/log.ts'
 import { Metrics } from '../runtime/metrics.ts'
 import { createClusters } from './clusters.ts'
 import type { Config } from './config.ts'
+import { metricsRoute } from './metrics-route.ts'
 import { RouteTable } from './route-table.ts'
 
 /** What every system is given: one of each for the whole process. */
@@ -86,6 +87,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     onStop: (stop) => void stops.push(stop),
     signal: stopping.signal,
   }
+  routes.add(metricsRoute(metrics))
   core.run(settleController({ client, informers, ports, keepMs: config.keepRecordsMs }))
   return {
     ...core,

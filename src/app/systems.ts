@@ -114,6 +114,6 @@ async function isEmbedded(client: Client): Promise<boolean> {
 /** Starts the systems among these roles. */
 export async function startSystems(core: Core, roles: readonly Role[]): Promise<Started> {
   await core.door.ready(core.signal)
-  const started = await Promise.all(roles.map((role) => systems[role]?.(core)))
+  const started = await Promise.all(roles.map(async (role) => systems[role]?.(core)))
   return Object.assign({}, ...started) as Started
 }
