@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import { sojournNamespace } from '../../apis/group.ts'
 import { ownLabel } from '../../departures/own-machinery.ts'
@@ -18,9 +19,13 @@ export class LeaseBook {
   /** Kept for good: how long another's lease has not changed must be remembered between tries. */
   readonly #leases = new Map<string, Lease>()
 
+  /** Renewals are no part of the work they protect: a clock must not take the work for waiting because they do. */
+  readonly #startRenewing: (lease: Lease, signal: AbortSignal) => Promise<void>
+
   constructor(options: LeaseBookOptions, ports: LeasePorts) {
     this.#options = options
     this.#ports = ports
+    this.#startRenewing = AsyncLocalStorage.bind((lease: Lease, signal: AbortSignal) => this.#renew(lease, signal))
   }
 
   /** Works while the lease is ours; undefined when somebody else has it. */
@@ -33,7 +38,7 @@ export class LeaseBook {
     const lease = this.#lease(policy, location)
     if (!(await lease.contend(signal))) return undefined
     const done = new AbortController()
-    const renewing = this.#renew(lease, done.signal)
+    const renewing = this.#startRenewing(lease, done.signal)
     try {
       const fence: Fence = {
         get held() {

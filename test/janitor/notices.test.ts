@@ -1,0 +1,203 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { signatureOf } from '../../src/systems/janitor/notices/webhook-channel.ts'
+import { startJanitorWorld, type JanitorWorld } from './janitor-world.ts'
+import { startMailSink, startWebSink, type MailSink, type WebSink } from './sinks.ts'
+
+const hour = 3_600_000
+const minute = 60_000
+
+let world: JanitorWorld
+let mail: MailSink
+let web: WebSink
+
+beforeEach(async () => {
+  world = await startJanitorWorld()
+  mail = await startMailSink()
+  web = await startWebSink()
+  await world.channel('mail', {
+    type: 'smtp',
+    smtp: { host: '127.0.0.1', port: mail.port, from: 'janitor@example.org' },
+  })
+  await world.channel('hook', { type: 'webhook', webhook: { url: web.url, secretRef: { name: 'hook' } } })
+  await world.channel('slack', { type: 'slack', slack: { url: web.url, users: { 'ann@example.org': 'U1' } } })
+  await world.create({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'hook', namespace: 'sojourn-system' },
+    stringData: { key: 'secret' },
+  })
+})
+afterEach(async () => {
+  await world[Symbol.asyncDispose]()
+  await mail[Symbol.asyncDispose]()
+  await web[Symbol.asyncDispose]()
+})
+
+async function owned(names: readonly string[], owner: string): Promise<void> {
+  for (const name of names) await world.configMap(name, { annotations: { owner } })
+}
+
+/** A mail's text as people read it. */
+function plain(text: string): string {
+  return text
+    .replaceAll(/=\r?\n/g, '')
+    .replaceAll(/=([0-9A-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
+}
+
+describe('mails', () => {
+  it('tell each owner once of everything, in as many mails as it takes', async () => {
+    await owned(['a1', 'a2', 'a3'], 'ann@example.org')
+    await owned(['b1'], 'bob@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'], itemsPerMessage: 2 } })
+    await world.pass(minute)
+    expect(mail.mails.map(({ to }) => to.join()).toSorted()).toEqual([
+      'ann@example.org',
+      'ann@example.org',
+      'bob@example.org',
+    ])
+    const all = mail.mails.map(({ text }) => plain(text)).join('\n')
+    for (const name of ['a1', 'a2', 'a3', 'b1']) expect(all).toContain(`team/${name}`)
+    const projected = (await world.candidates()).map(({ status }) => status?.projectedDeletionTime)
+    expect(new Set(projected).size).toBe(1)
+    expect(all).toMatch(/Mon, 5 Jan 2026, 16:0\d \(UTC\)/)
+    expect(Object.values(await world.phases())).toEqual(Array(4).fill('Notified'))
+  })
+
+  it('that fail hold everything, are tried again, and the time starts when one arrives', async () => {
+    mail.refuse = () => ({ code: 451, message: 'later' })
+    await owned(['one'], 'ann@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'] } })
+    await world.pass(10 * hour)
+    expect(await world.phases()).toEqual({ one: 'Marked' })
+    expect(await world.exists('one')).toBe(true)
+    const [held] = await world.candidates()
+    expect(held?.status?.notices?.at(-1)?.error).toContain('451')
+    mail.refuse = () => undefined
+    const before = world.clock.now()
+    await world.pass(7 * hour)
+    const [told] = await world.candidates()
+    const toldAt = Date.parse(told?.status?.notices?.findLast(({ error }) => !error)?.at ?? '')
+    expect(toldAt).toBeGreaterThanOrEqual(before - 1000)
+    expect(Date.parse(told?.status?.projectedDeletionTime ?? '')).toBeGreaterThanOrEqual(toldAt + 6 * hour)
+    await world.pass(7 * hour)
+    expect(await world.exists('one')).toBe(false)
+  })
+
+  it('count as told when one of two recipients takes it', async () => {
+    mail.refuse = (address) => (address.startsWith('bob') ? { code: 550, message: 'no such user' } : undefined)
+    await owned(['one'], 'ann@example.org, bob@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'] } })
+    await world.pass(minute)
+    const [candidate] = await world.candidates()
+    expect(candidate?.status?.phase).toBe('Notified')
+    expect(candidate?.status?.notices?.map(({ recipient, error }) => [recipient, error !== undefined])).toEqual([
+      ['ann@example.org', false],
+      ['bob@example.org', true],
+    ])
+  })
+
+  it('without an owner are not sent, and nothing is deleted', async () => {
+    await world.configMap('orphan')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'] } })
+    await world.pass(10 * hour)
+    const [candidate] = await world.candidates()
+    expect(candidate?.status).toMatchObject({ phase: 'Marked', conditions: [{ type: 'OwnerUnknown', status: 'True' }] })
+    expect(await world.exists('orphan')).toBe(true)
+  })
+
+  it('remind before the date, and do not move it', async () => {
+    await owned(['one'], 'ann@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'], remindBefore: ['2h'] } })
+    await world.pass(minute)
+    const date = (await world.candidates())[0]?.status?.projectedDeletionTime
+    await world.pass(5 * hour)
+    expect(mail.mails.map(({ text }) => /^Subject: (\w+)/m.exec(text)?.[1])).toEqual(['ConfigMap', 'Reminder'])
+    expect((await world.candidates())[0]?.status?.projectedDeletionTime).toBe(date)
+  })
+
+  it('show hostile names as text', async () => {
+    await owned(['one'], 'ann@example.org')
+    await world.pass(2 * hour)
+    await world.policy({
+      notification: { channels: ['mail'] },
+      rules: [
+        {
+          rules: [
+            { name: 'AttributeRule', description: '<script>alert(1)</script>', parameters: { namespace: 'team' } },
+          ],
+        },
+      ],
+    })
+    await world.pass(minute)
+    const text = plain(mail.mails[0]?.text ?? '')
+    expect(text.slice(text.indexOf('<html'))).not.toContain('<script>')
+  })
+})
+
+describe('webhooks', () => {
+  it('carry a CloudEvent that is signed over method, path, time and body', async () => {
+    await owned(['one'], 'ann@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['hook'] } })
+    await world.pass(minute)
+    const [post] = web.posts
+    const event = JSON.parse(post?.body ?? '{}') as {
+      type: string
+      data: { owners: string[]; resources: { name: string; deletedFrom: string }[] }
+    }
+    expect(event).toMatchObject({
+      specversion: '1.0',
+      type: 'dev.sojourn.cleanup.notice',
+      data: { owners: ['ann@example.org'], resources: [{ name: 'one' }] },
+    })
+    const timestamp = String(post?.headers['x-sojourn-timestamp'])
+    const signature = signatureOf('secret', { method: 'POST', path: '/hook', timestamp, body: post?.body ?? '' })
+    expect(post?.headers['x-sojourn-signature']).toBe(`sha256=${signature}`)
+  })
+
+  it('are tried again when the receiver says so', async () => {
+    web.answer = () => ({ status: 429, headers: { 'retry-after': '1800' } })
+    await owned(['one'], 'ann@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['hook'] } })
+    await world.pass(20 * minute)
+    expect(web.posts).toHaveLength(1)
+    web.answer = () => ({ status: 200 })
+    await world.pass(20 * minute)
+    expect(web.posts).toHaveLength(2)
+    expect(await world.phases()).toEqual({ one: 'Notified' })
+  })
+})
+
+describe('Slack', () => {
+  it('is told with a button for each resource, and nobody is mentioned by a name', async () => {
+    await world.configMap('one', { annotations: { owner: 'ann@example.org' } })
+    await world.pass(2 * hour)
+    await world.policy({
+      notification: { channels: ['slack'] },
+      rules: [
+        { rules: [{ name: 'AttributeRule', description: '<!channel> & co', parameters: { namespace: 'team' } }] },
+      ],
+    })
+    await world.pass(minute)
+    const body = web.posts[0]?.body ?? ''
+    expect(body).toContain('"Keep it"')
+    expect(body).toContain('For <@U1>')
+    expect(body).toContain('&lt;!channel&gt; &amp; co')
+    expect(body).not.toContain('<!channel>')
+  })
+
+  it.each([400, 404, 500])('that answers %i has not been told', async (status) => {
+    web.answer = () => ({ status, body: 'no_service' })
+    await world.configMap('one')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['slack'] } })
+    await world.pass(minute)
+    expect(await world.phases()).toEqual({ one: 'Marked' })
+  })
+})
