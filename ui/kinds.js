@@ -1,0 +1,34 @@
+/** The lists the dashboard is made from: where each is, and what its objects are. */
+export const kinds = {
+  cleaners: {
+    path: '/apis/cleaner.vtex.dev/v1alpha/cleaners',
+    apiVersion: 'cleaner.vtex.dev/v1alpha',
+    kind: 'Cleaner',
+  },
+  ttls: {
+    path: '/apis/cleaner.vtex.io/v1alpha1/conditionalttls',
+    apiVersion: 'cleaner.vtex.io/v1alpha1',
+    kind: 'ConditionalTTL',
+  },
+  candidates: ours('cleanupcandidates', 'CleanupCandidate'),
+  optOuts: ours('cleanupoptouts', 'CleanupOptOut'),
+  bonds: ours('bonds', 'Bond'),
+  departures: ours('departures', 'Departure'),
+  pipelines: {
+    path: '/apis/pipelines.weave.works/v1alpha1/pipelines',
+    apiVersion: 'pipelines.weave.works/v1alpha1',
+    kind: 'Pipeline',
+  },
+  services: { path: '/api/v1/services', apiVersion: 'v1', kind: 'Service' },
+  deployments: { path: '/apis/apps/v1/deployments', apiVersion: 'apps/v1', kind: 'Deployment' },
+  door: {
+    path: '/api/v1/namespaces/sojourn-system/configmaps',
+    query: 'fieldSelector=metadata.name%3Dsojourn-door',
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+  },
+}
+
+function ours(plural, kind) {
+  return { path: `/apis/sojourn.dev/v1alpha1/${plural}`, apiVersion: 'sojourn.dev/v1alpha1', kind }
+}

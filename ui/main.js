@@ -1,0 +1,123 @@
+import { ApiError, session, whoAmI } from './api.js'
+import { notify } from './dialogs.js'
+import { fill, h, pill } from './dom.js'
+import { Mirror } from './mirror.js'
+import { signInPage } from './sign-in.js'
+import { boardView } from './views/board.js'
+import { cascadeView } from './views/cascade.js'
+import { departuresView } from './views/departures.js'
+import { doorStateOf, doorView } from './views/door.js'
+import { marksView } from './views/marks.js'
+import { pipelinesView } from './views/pipelines.js'
+import { servicesView } from './views/services.js'
+
+const views = {
+  board: ['Stays', boardView],
+  pipelines: ['Pipelines', pipelinesView],
+  services: ['Services', servicesView],
+  marks: ['Marks', marksView],
+  departures: ['Departures', departuresView],
+  cascade: ['Cascade', cascadeView],
+  door: ['Door', doorView],
+}
+/** Distances to now grow old; with many objects a redraw per event would be too much. */
+const tickMs = 1000
+const app = document.getElementById('app')
+
+async function begin(problem) {
+  if (!session.token) return fill(app, signInPage(problem, begin))
+  try {
+    runDashboard(await whoAmI())
+  } catch (error) {
+    if (!(error instanceof ApiError))
+      return fill(app, signInPage(`The server cannot be reached: ${error.message}`, begin))
+    session.signOut()
+    fill(app, signInPage(error.status === 401 ? 'The server does not know this token.' : error.message, begin))
+  }
+}
+
+function runDashboard(user) {
+  let view
+  let isStale = false
+  const changed = new Set()
+  const main = h('main', { tabIndex: -1, id: 'main' })
+  const alarm = h('div.alarm', { role: 'alert', hidden: true })
+  const live = h('span.live', { title: 'Watching the API' })
+  const links = new Map(Object.entries(views).map(([name, [label]]) => [name, h('a', { href: `#${name}` }, label)]))
+
+  const mirror = new Mirror({
+    onChange(list) {
+      changed.add(list)
+      live.classList.remove('lost')
+    },
+    onTrouble(error) {
+      if (error instanceof ApiError && error.status === 401) return end('Your token is no longer valid.')
+      live.classList.add('lost')
+    },
+  })
+  const draw = () => {
+    if (document.hidden || !view) return
+    const concerns = [...changed].some((list) => view.concerns(list))
+    if (changed.has('door')) drawAlarm(alarm, doorStateOf(mirror))
+    changed.clear()
+    if (concerns || isStale) view.show()
+    isStale = false
+  }
+  const go = () => {
+    const name = location.hash.slice(1) in views ? location.hash.slice(1) : 'board'
+    view?.close()
+    const [label, make] = views[name]
+    view = make({ mirror })
+    document.title = `${label} · Sojourn`
+    for (const [each, anchor] of links) anchor.toggleAttribute('aria-current', each === name)
+    fill(main, view.element)
+    view.show()
+  }
+  const drawing = setInterval(draw, 150)
+  const ticking = setInterval(() => (isStale = true), 10 * tickMs)
+  const end = (problem) => {
+    mirror.stop()
+    view?.close()
+    clearInterval(drawing)
+    clearInterval(ticking)
+    removeEventListener('hashchange', go)
+    session.signOut()
+    void begin(problem)
+  }
+  addEventListener('hashchange', go)
+  fill(
+    app,
+    h('a.skip', { href: '#main', onclick: (event) => (event.preventDefault(), main.focus()) }, 'Skip to content'),
+    h(
+      'header.top',
+      {},
+      h('a.brand', { href: '#board' }, h('img', { src: '/ui/icon.svg', alt: '', width: 28, height: 28 }), 'Sojourn'),
+      h('nav', { 'aria-label': 'Views' }, ...links.values()),
+      h(
+        'div.me',
+        {},
+        live,
+        h('span.user', { title: user }, user),
+        h('button.plain', { type: 'button', onclick: () => end() }, 'Sign out'),
+      ),
+    ),
+    alarm,
+    main,
+  )
+  go()
+  mirror.start().catch((error) => notify(error.message, 'bad'))
+}
+
+function drawAlarm(alarm, { isOpen, isPaused, isDryRun, because }) {
+  alarm.hidden = !(isOpen || isPaused || isDryRun)
+  fill(
+    alarm,
+    isOpen && pill('breaker open', 'bad'),
+    isPaused && pill('paused', 'warn'),
+    isDryRun && pill('dry run', 'warn'),
+    h('span', {}, isOpen ? `Everything is held${because ? `: ${because}` : '.'}` : 'Nothing leaves for now.'),
+    h('a', { href: '#door' }, 'Go to the door'),
+  )
+}
+
+await begin()

@@ -1,0 +1,154 @@
+import { ApiError, request } from './api.js'
+import { kinds } from './kinds.js'
+
+const pageSize = 500
+/** Browsers open six connections to a server, for all tabs together: watches take turns on these few. */
+const connections = 3
+const turnSeconds = 1
+const retryMs = 3000
+
+/** A live copy of the lists: listed once, then kept by watches that take short turns, each from where its last one ended. */
+export class Mirror {
+  /** @type {Map<string, { objects: Map<string, any>, resourceVersion: string, trouble?: string }>} */
+  #lists = new Map()
+  #stopping = new AbortController()
+  #onChange
+  #onTrouble
+
+  /** @param {{ onChange: (list: string) => void, onTrouble: (error: unknown) => void }} listeners */
+  constructor({ onChange, onTrouble }) {
+    this.#onChange = onChange
+    this.#onTrouble = onTrouble
+    for (const name of Object.keys(kinds)) this.#lists.set(name, { objects: new Map(), resourceVersion: '' })
+  }
+
+  /** @returns {any[]} */
+  all(name) {
+    return [...this.#lists.get(name).objects.values()]
+  }
+
+  /** Why a list cannot be read, if it cannot. */
+  trouble(name) {
+    return this.#lists.get(name).trouble
+  }
+
+  find(name, namespace, objectName) {
+    return this.#lists.get(name).objects.get(`${namespace ?? ''}/${objectName}`)
+  }
+
+  /** Takes an answer of the API in at once, so that one sees one's own change without delay. */
+  put(name, object) {
+    this.#lists.get(name).objects.set(keyOf(object), object)
+    this.#onChange(name)
+  }
+
+  async start() {
+    const turns = Object.keys(kinds)
+    await Promise.all(turns.map((name) => this.#take(name)))
+    for (let index = 0; index < connections; index++) void this.#takeTurns(turns)
+  }
+
+  stop() {
+    this.#stopping.abort()
+  }
+
+  async #takeTurns(turns) {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await visible(signal)
+      const name = turns.shift()
+      await this.#take(name)
+      turns.push(name)
+    }
+  }
+
+  async #take(name) {
+    const list = this.#lists.get(name)
+    try {
+      if (list.resourceVersion) await this.#watch(name, list)
+      else await this.#relist(name, list)
+      list.trouble = undefined
+    } catch (error) {
+      if (this.#stopping.signal.aborted) return
+      list.resourceVersion = ''
+      if (error instanceof ApiError && error.status === 410) return
+      const isNews = list.trouble !== error.message
+      list.trouble = error.message
+      // A kind that is not installed, or not ours to read, leaves its view empty and harms no other.
+      if (!(error instanceof ApiError) || ![403, 404].includes(error.status)) this.#onTrouble(error)
+      if (isNews) this.#onChange(name)
+      await pause(retryMs, this.#stopping.signal)
+    }
+  }
+
+  async #relist(name, list) {
+    const { path, query = '' } = kinds[name]
+    const found = new Map()
+    let next = ''
+    do {
+      const page = new URLSearchParams(query)
+      page.set('limit', String(pageSize))
+      if (next) page.set('continue', next)
+      const answer = await request(`${path}?${page}`, { signal: this.#stopping.signal })
+      const { items, metadata } = await answer.json()
+      for (const item of items) found.set(keyOf(item), item)
+      next = metadata.continue ?? ''
+      list.resourceVersion = metadata.resourceVersion
+    } while (next)
+    list.objects = found
+    this.#onChange(name)
+  }
+
+  async #watch(name, list) {
+    const { path, query = '' } = kinds[name]
+    const page = new URLSearchParams(query)
+    page.set('watch', 'true')
+    page.set('allowWatchBookmarks', 'true')
+    page.set('timeoutSeconds', String(turnSeconds))
+    page.set('resourceVersion', list.resourceVersion)
+    const answer = await request(`${path}?${page}`, { signal: this.#stopping.signal })
+    for await (const event of linesOf(answer.body)) {
+      this.#apply(list, event)
+      if (event.type !== 'BOOKMARK') this.#onChange(name)
+    }
+  }
+
+  #apply(list, { type, object }) {
+    if (type === 'ERROR') throw new ApiError(object.code, object.message)
+    list.resourceVersion = object.metadata.resourceVersion
+    if (type === 'DELETED') list.objects.delete(keyOf(object))
+    else if (type !== 'BOOKMARK') list.objects.set(keyOf(object), object)
+  }
+}
+
+function keyOf({ metadata }) {
+  return `${metadata.namespace ?? ''}/${metadata.name}`
+}
+
+async function* linesOf(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader()
+  let rest = ''
+  for (;;) {
+    const { value, done } = await reader.read()
+    if (done) return
+    const lines = (rest + value).split('\n')
+    rest = lines.pop()
+    for (const line of lines) if (line) yield JSON.parse(line)
+  }
+}
+
+/** Nobody looks at a hidden tab: it waits until somebody does. */
+function visible(signal) {
+  if (!document.hidden || signal.aborted) return
+  return new Promise((resolve) => {
+    document.addEventListener('visibilitychange', resolve, { once: true, signal })
+    signal.addEventListener('abort', resolve, { once: true })
+  })
+}
+
+function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
+  })
+}

@@ -1,0 +1,35 @@
+import { session } from './api.js'
+import { h } from './dom.js'
+
+/** Asks for a token; it stays in this tab. */
+export function signInPage(problem, onSignIn) {
+  const token = h('input', {
+    type: 'password',
+    required: true,
+    autocomplete: 'off',
+    spellcheck: false,
+    'aria-describedby': 'token-hint',
+  })
+  const submit = (event) => {
+    event.preventDefault()
+    session.signIn(token.value.trim())
+    onSignIn()
+  }
+  const form = h(
+    'form.sign-in.card',
+    { onsubmit: submit },
+    h('img', { src: '/ui/icon.svg', alt: '', width: 56, height: 56 }),
+    h('h1', {}, 'Sojourn'),
+    h('p', {}, 'Everything that runs here is here for a stay.'),
+    h('label.field', {}, h('span', {}, 'Token'), token),
+    h(
+      'small',
+      { id: 'token-hint' },
+      'Find one in the kubeconfig, or in pki/tokens.csv of the data folder. It stays in this tab.',
+    ),
+    problem && h('p.problem', { role: 'alert' }, problem),
+    h('button.primary', { type: 'submit' }, 'Sign in'),
+  )
+  queueMicrotask(() => token.focus())
+  return form
+}

@@ -1,0 +1,127 @@
+import { ask } from '../api.js'
+import { confirm } from '../dialogs.js'
+import { h, link, pill } from '../dom.js'
+import { readyOf } from '../stays.js'
+import { formatDistance, parseTime } from '../time.js'
+import { cardsView } from './cards.js'
+
+/** Pipelines as the environments a revision passes through, with the gates between them. */
+export function pipelinesView({ mirror }) {
+  return cardsView({
+    title: 'Pipelines',
+    lead: 'One application’s way through its environments: what runs where, what holds the next step, who has to agree.',
+    empty: 'There is no Pipeline.',
+    lists: ['pipelines'],
+    mirror,
+    items: () => mirror.all('pipelines'),
+    card: (pipeline) => pipelineCard(pipeline),
+    textOf: ({ metadata, status }) => `${metadata.name} ${metadata.namespace} ${status?.latestRevision ?? ''}`,
+  })
+}
+
+function pipelineCard(pipeline) {
+  const { metadata, spec, status = {} } = pipeline
+  const { reason, message } = readyOf(pipeline)
+  return h(
+    'article.card.wide',
+    {},
+    h(
+      'header',
+      {},
+      h(
+        'div.who',
+        {},
+        h('strong', {}, metadata.name),
+        h(
+          'small',
+          {},
+          `${metadata.namespace} · ${spec.appRef.kind} ${spec.appRef.name}${spec.suspend ? ' · suspended' : ''}`,
+        ),
+      ),
+      pill(status.run?.phase ?? reason, status.run?.phase === 'Failed' ? 'bad' : 'plain'),
+    ),
+    h('p.why', {}, message),
+    h('ol.environments', {}, ...spec.environments.map((environment) => environmentBox(pipeline, environment.name))),
+  )
+}
+
+function environmentBox(pipeline, name) {
+  const state = pipeline.status?.environments?.[name] ?? {}
+  const { readyOn, targets = [], gates = [], promotion, waitingApproval } = state
+  const running = readyOn?.revision ?? targets.find(({ revision }) => revision)?.revision
+  const isLatest = running !== undefined && running === pipeline.status?.latestRevision
+  return h(
+    `li.environment${isLatest ? '.latest' : ''}`,
+    {},
+    h('h3', {}, name),
+    h('p.revision', { title: running ?? '' }, running ?? 'nothing seen yet'),
+    h('small', {}, readyOn ? `ready ${formatDistance(parseTime(readyOn.since), Date.now())}` : targetsText(targets)),
+    promotion && promotionLine(promotion),
+    gates.length > 0 && h('ul.gates', {}, ...gates.map(gateLine)),
+    waitingApproval?.promotionId && approvalBox(pipeline, name, waitingApproval),
+  )
+}
+
+function targetsText(targets) {
+  const ready = targets.filter((target) => target.ready).length
+  return targets.length === 0 ? 'no target' : `${ready} of ${targets.length} targets ready`
+}
+
+function promotionLine({ revision, phase, pullRequest, lastError }) {
+  const tone = { Succeeded: 'good', Failed: 'bad', Rejected: 'bad', AwaitingApproval: 'warn', Gated: 'warn' }[phase]
+  return h(
+    'div.promotion',
+    {},
+    pill(phase, tone ?? 'plain'),
+    h('span.revision', { title: revision }, revision),
+    pullRequest && link(pullRequest.url, `#${pullRequest.number} ${pullRequest.state}`),
+    lastError && h('small.problem', {}, lastError.message),
+  )
+}
+
+function gateLine({ name, state, reason, message }) {
+  const sign = { Open: '✓', Closed: '✕', Waiting: '…' }[state] ?? '?'
+  return h(
+    `li.gate.${state.toLowerCase()}`,
+    { title: message ?? reason },
+    h('span', { 'aria-hidden': 'true' }, sign),
+    h('span', {}, `${name}: ${message ?? reason}`),
+  )
+}
+
+function approvalBox(pipeline, environment, { revision, promotionId, required = 1, approvals = [] }) {
+  const given = approvals.filter(({ decision }) => decision === 'Approve')
+  const decide = (decision) => confirmDecision(pipeline, environment, { revision, promotionId, decision })
+  return h(
+    'div.approval',
+    {},
+    h('p', {}, `${revision} waits for approval (${given.length} of ${required})`),
+    given.length > 0 && h('small', {}, `by ${given.map(({ approver }) => approver).join(', ')}`),
+    h(
+      'div.actions',
+      {},
+      h('button', { type: 'button', onclick: () => decide('Reject') }, 'Reject'),
+      h('button.primary', { type: 'button', onclick: () => decide('Approve') }, 'Approve'),
+    ),
+  )
+}
+
+function confirmDecision({ metadata }, environment, { revision, promotionId, decision }) {
+  const { namespace, name } = metadata
+  const isYes = decision === 'Approve'
+  confirm({
+    title: `${decision} ${revision}?`,
+    text: isYes
+      ? `${name} takes ${revision} into ${environment} as soon as its other gates are open.`
+      : `${name} does not take ${revision} into ${environment}.`,
+    action: decision,
+    tone: isYes ? 'primary' : 'danger',
+    reason: 'Comment',
+    async run(comment) {
+      const [at, pipeline, into] = [namespace, name, environment].map(encodeURIComponent)
+      const body = { promotionId, revision, decision, ...(comment ? { comment } : {}) }
+      await ask(`/v1/namespaces/${at}/pipelines/${pipeline}/environments/${into}/approvals`, { method: 'POST', body })
+      return `${revision} ${isYes ? 'approved' : 'rejected'} for ${environment}`
+    },
+  })
+}
