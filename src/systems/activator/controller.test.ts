@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
-import { certificateFor, eventually, rawClient, roundTrip } from './proxy/testing.ts'
+import { certificateFor, eventually, rawClient, roundTrip, startEcho } from './proxy/testing.ts'
 import { autoscalers, deployments, endpointSlices, secrets, services } from './resource-types.ts'
 
 const namespace = 'default'
@@ -66,7 +66,7 @@ describe('the activator', () => {
     expect(cluster.history.get('web')).toEqual([3, 0, 3])
   })
 
-  it('keeps awake what has a request in flight, and what has a tunnel', async () => {
+  it('keeps awake what has a request in flight', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster[Symbol.asyncDispose]()
     let finish = () => {}
@@ -87,6 +87,36 @@ describe('the activator', () => {
     finish()
     await client.until((text) => text.includes('done'))
     await until(async () => (await replicasOf('web')) === 0)
+  })
+
+  it('keeps awake what has a silent tunnel, for many times its time, and starts counting when it closes', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2' })
+    await eventually(() => it.activator.rows().length === 1)
+    using client = rawClient(it.port)
+    client.send('GET / HTTP/1.1\r\nHost: web.test\r\nConnection: Upgrade\r\nUpgrade: raw\r\n\r\n')
+    await client.until((text) => text.includes('101'))
+    const openedAt = clock.now()
+    await eventually(() => clock.now() > openedAt + 20_000)
+    expect(await replicasOf('web')).toBe(1)
+    const closedAt = clock.now()
+    client.socket.destroy()
+    await until(async () => (await replicasOf('web')) === 0)
+    expect(clock.now() - closedAt).toBeGreaterThanOrEqual(2000)
+  })
+
+  it('sends nothing to pods that are on their way out when their workload is woken again', async () => {
+    await using pod = await startEcho()
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web')
+    const listed = {
+      endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: true, terminating: true } }],
+      ports: [{ name: 'http', port: pod.address.port }],
+    }
+    await cluster.client.patch(endpointSlices, { namespace, name: 'web-1' }, { type: 'merge', body: listed })
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    expect(await ask(it.port, 'web.test')).toContain('hello')
+    expect(pod.received).toEqual([])
   })
 
   it('answers 404 for a Service that is not annotated, and after the annotation is gone', async () => {

@@ -141,6 +141,10 @@ export async function startFakeCluster(transport: Transport, options: FakeCluste
     starts++
     const server = http.createServer({ keepAliveTimeout: 60_000 }, answer)
     pods.set(name, server)
+    server.on('upgrade', (_, socket) => {
+      socket.on('error', () => {})
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: raw\r\nConnection: Upgrade\r\n\r\n')
+    })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const listeningAt = systemClock.monotonic()
     server.once('request', () => delays.push(systemClock.monotonic() - listeningAt))

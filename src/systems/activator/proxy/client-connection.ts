@@ -51,6 +51,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #chunks: ChunkedBody | undefined
   #deadlineAt: number
   #working = false
+  #halfOpen = false
 
   constructor(accepted: Socket, core: Core, { secure, proxyProtocol }: ClientOptions) {
     this.#core = core
@@ -63,6 +64,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   }
 
   write(payload: string | Buffer): boolean {
+    if (this.#halfOpen) this.#touchTunnel()
     return this.#socket.write(payload as string, 'latin1')
   }
 
@@ -92,6 +94,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   }
 
   end(): void {
+    this.#closeHalf()
     this.#socket.end()
   }
 
@@ -300,13 +303,24 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.resumeReading()
   }
 
+  /** One end has closed. It may have vanished altogether, which looks the same: the other end gets a while, not for ever. */
+  #closeHalf(): void {
+    this.#halfOpen = true
+    this.#touchTunnel()
+  }
+
   #touchTunnel(): void {
     const idleMs = this.#exchange.route.config.tunnelIdleMs
-    this.#deadlineAt = idleMs > 0 ? this.#core.time.now + idleMs : Infinity
+    const { halfOpenMs } = this.#core.limits
+    const silenceMs = this.#halfOpen ? Math.min(idleMs || halfOpenMs, halfOpenMs) : idleMs
+    this.#deadlineAt = silenceMs > 0 ? this.#core.time.now + silenceMs : Infinity
   }
 
   ended(): void {
-    if (this.#phase === 'tunnel') return this.#exchange.closeTunnel()
+    if (this.#phase === 'tunnel') {
+      this.#closeHalf()
+      return this.#exchange.closeTunnel()
+    }
     if (this.#phase === 'closing') this.#socket.destroy()
     else if (this.#phase !== 'gone') this.#socket.destroy()
   }

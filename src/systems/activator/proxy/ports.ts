@@ -35,6 +35,8 @@ export interface ProxyLimits {
   readonly dialTimeoutMs: number
   /** How long an idle connection to a pod is kept. */
   readonly upstreamIdleMs: number
+  /** How long a tunnel of which one end has closed may be silent. */
+  readonly halfOpenMs: number
   /** How long a browser is held before it gets the waiting page. */
   readonly waitingPageAfterMs: number
   /** How long a waiting request may wait when its route sets no bound. */
@@ -52,6 +54,7 @@ export const defaultLimits: ProxyLimits = {
   maxDialsPerPod: 64,
   dialTimeoutMs: 3000,
   upstreamIdleMs: 30_000,
+  halfOpenMs: 10_000,
   waitingPageAfterMs: 1000,
   longestWaitMs: 300_000,
 }

@@ -58,6 +58,35 @@ describe('an upgrade', () => {
     await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
   })
 
+  it('does not outlive a client that vanished, although the pod never closes', async () => {
+    await using pod = await startBackend((text, socket) => text.includes('Upgrade') && socket.write(agreed))
+    pod.sockets.length = 0
+    await using it = await startProxy({}, { halfOpenMs: 1 })
+    it.warm(pod.address)
+    const client = rawClient(it.port)
+    client.send(upgrade)
+    await client.until((text) => text.includes('101'))
+    for (const socket of pod.sockets) socket.removeAllListeners('end')
+    client.socket.destroy()
+    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+  })
+
+  it('lets one end go on after the other has closed', async () => {
+    await using pod = await startBackend((text, socket) => {
+      if (text.endsWith('last words')) socket.write('heard')
+      else if (text.includes('Upgrade')) socket.write(agreed)
+    })
+    await using it = await startProxy()
+    it.warm(pod.address)
+    using client = rawClient(it.port)
+    client.send(upgrade)
+    await client.until((text) => text.includes('101'))
+    for (const socket of pod.sockets) socket.removeAllListeners('end')
+    client.send('last words')
+    client.socket.end()
+    await client.until((text) => text.endsWith('heard'))
+  })
+
   it('ends for the client when the pod goes', async () => {
     await using pod = await startTunnel()
     await using it = await startProxy()
