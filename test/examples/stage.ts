@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../src/app/config.ts'
+import { createCore } from '../../src/app/core.ts'
+import { EmbeddedWorkloads } from '../../src/app/embedded-workloads.ts'
+import { startSystems } from '../../src/app/systems.ts'
+import { startUp } from '../../src/app/up.ts'
+import { Client } from '../../src/client/client.ts'
+import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
+import { networkTransport } from '../../src/client/network-transport.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { silentLogger } from '../../src/runtime/log.ts'
+import { quietClock } from '../../src/runtime/quiet-clock.ts'
+import { startWorld } from '../world.ts'
+import { durationOf, type Step } from './example.ts'
+
+/** Where an example is played: a cluster with all of Sojourn on it. */
+export interface Stage extends AsyncDisposable {
+  readonly client: Client
+  /** Looks when the step says, and again while it may still come true. Throws what the last look threw. */
+  see(step: Step, look: () => Promise<void>): Promise<void>
+  /** The body of the answer that comes through the proxy. */
+  ask(host: string): Promise<string>
+}
+
+/** All systems on a clock that jumps from event to event; pods are simulated. */
+export async function virtualStage(): Promise<Stage> {
+  const directory = mkdtempSync(join(tmpdir(), 'example-'))
+  const world = await startWorld()
+  const { client, clock, server } = world
+  const core = createCore({
+    config: readConfig({ flags: {}, env: {} }),
+    client,
+    clock,
+    log: silentLogger,
+    caches: quietClock(clock),
+    exists: (uid) => server.store.owners.addressOf(uid) !== undefined,
+  })
+  new EmbeddedWorkloads().start(core, { nodeName: 'here', directory })
+  const starting = startSystems(core, ['cleaner', 'collector', 'janitor', 'promoter'])
+  await clock.settle()
+  await starting
+  const startedAt = clock.now()
+  return {
+    client,
+    async see({ at }, look) {
+      await clock.run(at === undefined ? clock.now() : startedAt + durationOf(at))
+      await look()
+    },
+    ask: () => Promise.reject(new Error('requests need real time: say `within`, not `at`')),
+    async [Symbol.asyncDispose]() {
+      const stopped = core.stop()
+      await clock.settle()
+      await stopped
+      await world[Symbol.asyncDispose]()
+      rmSync(directory, { recursive: true })
+    },
+  }
+}
+
+/** All of `sojourn up`, with real processes, in a directory of its own. */
+export async function realStage(): Promise<Stage> {
+  const data = mkdtempSync(join(tmpdir(), 'example-'))
+  const flags = { data, port: '0', 'proxy-port': '0', durable: false }
+  const up = await startUp(readConfig({ flags, env: {} }), silentLogger)
+  const config = loadKubeconfig([up.kubeconfig], { now: () => systemClock.now(), env: {} })
+  const network = networkTransport(config)
+  return {
+    client: new Client(network.transport),
+    see: ({ within = '20s' }, look) => eventually(look, durationOf(within)),
+    ask: (host) => askThrough(up.proxy, host),
+    async [Symbol.asyncDispose]() {
+      network.close()
+      await up.stop()
+      rmSync(data, { recursive: true })
+    },
+  }
+}
+
+/** Real processes take real time: looks until it is so, or for too long. */
+async function eventually(look: () => Promise<void>, forMs: number): Promise<void> {
+  const until = performance.now() + forMs
+  for (;;) {
+    try {
+      await look()
+      return
+    } catch (error) {
+      if (performance.now() > until) throw error
+    }
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+function askThrough(proxy: string, host: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asked = request(proxy, { headers: { host }, agent: false }, (response) => {
+      let body = ''
+      response.setEncoding('utf8')
+      response.on('data', (chunk: string) => (body += chunk))
+      response.on('end', () => resolve(body))
+    })
+    asked.on('error', reject)
+    asked.end()
+  })
+}
