@@ -2,7 +2,7 @@ import { allKinds } from '../apis/all-kinds.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { Role } from './config.ts'
-import { rbacFor } from './rbac.ts'
+import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
 
 export interface InstallOptions {
   readonly roles: readonly Role[]
@@ -11,40 +11,66 @@ export interface InstallOptions {
   readonly dryRun: boolean
 }
 
+const proxyPort = 7080
+
 /** Everything a cluster needs to run the systems, in the order in which it can be applied. */
 export function installManifests(options: InstallOptions): readonly KubeObject[] {
   const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
+  const roles = clusterRoles.filter((role) => options.roles.includes(role))
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } },
     ...allKinds.map(({ crd }) => crd),
-    ...rbacFor(options.roles),
-    deployment(options, labels),
+    ...rbacFor(roles),
+    ...roles.map((role) => deployment(role, options)),
+    ...(roles.includes('activator') ? [proxyService()] : []),
   ]
 }
 
-function deployment({ roles, image, replicas, dryRun }: InstallOptions, labels: Record<string, string>): KubeObject {
-  const selector = { 'app.kubernetes.io/name': 'sojourn' }
+function labelsOf(role: ClusterRole): Record<string, string> {
+  return {
+    'app.kubernetes.io/name': 'sojourn',
+    'app.kubernetes.io/part-of': 'sojourn',
+    'app.kubernetes.io/component': role,
+  }
+}
+
+function selectorOf(role: ClusterRole): Record<string, string> {
+  return { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/component': role }
+}
+
+function deployment(role: ClusterRole, { image, replicas, dryRun }: InstallOptions): KubeObject {
+  const name = nameOf(role)
+  const isProxy = role === 'activator'
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: 'sojourn', namespace: sojournNamespace, labels },
+    metadata: { name, namespace: sojournNamespace, labels: labelsOf(role) },
     spec: {
-      replicas,
-      selector: { matchLabels: selector },
+      // Activators do not know of each other yet, and one must not put to sleep what another serves.
+      replicas: isProxy ? Math.min(replicas, 1) : replicas,
+      selector: { matchLabels: selectorOf(role) },
+      ...(isProxy ? { strategy: { type: 'Recreate' } } : {}),
       template: {
-        metadata: { labels },
+        metadata: { labels: labelsOf(role) },
         spec: {
-          serviceAccountName: 'sojourn',
+          serviceAccountName: name,
           securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
           containers: [
             {
               name: 'sojourn',
               image,
-              args: ['run', `--only=${roles.join(',')}`, ...(dryRun ? ['--dry-run'] : [])],
-              ports: [
-                { name: 'https', containerPort: 7443 },
-                { name: 'proxy', containerPort: 7080 },
+              args: [
+                'run',
+                `--only=${role}`,
+                ...(isProxy ? ['--host=0.0.0.0', `--proxy-port=${proxyPort}`] : []),
+                ...(dryRun ? ['--dry-run'] : []),
               ],
+              ...(isProxy
+                ? {
+                    ports: [{ name: 'proxy', containerPort: proxyPort }],
+                    readinessProbe: { tcpSocket: { port: 'proxy' } },
+                  }
+                : {}),
               securityContext: {
                 allowPrivilegeEscalation: false,
                 readOnlyRootFilesystem: true,
@@ -55,6 +81,19 @@ function deployment({ roles, image, replicas, dryRun }: InstallOptions, labels: 
           ],
         },
       },
+    },
+  }
+}
+
+/** Where callers reach the proxy. */
+function proxyService(): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'sojourn-proxy', namespace: sojournNamespace, labels: labelsOf('activator') },
+    spec: {
+      selector: selectorOf('activator'),
+      ports: [{ name: 'http', port: 80, targetPort: 'proxy' }],
     },
   }
 }

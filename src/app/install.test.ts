@@ -1,0 +1,185 @@
+import { expect, it } from 'vitest'
+import { allKinds } from '../apis/all-kinds.ts'
+import { sojournNamespace } from '../apis/group.ts'
+import { startTestServer } from '../apiserver/testing.ts'
+import { Client } from '../client/client.ts'
+import type { KubeObject } from '../kube/object.ts'
+import type { Transport } from '../kube/transport.ts'
+import { silentLogger } from '../runtime/log.ts'
+import { quietClock } from '../runtime/quiet-clock.ts'
+import { VirtualClock } from '../runtime/virtual-clock.ts'
+import { readConfig } from './config.ts'
+import { createCore } from './core.ts'
+import { installManifests } from './install.ts'
+import { accessOf, clusterRoles, rbacFor, type ClusterRole } from './rbac.ts'
+import { startSystems } from './systems.ts'
+
+const options = { roles: clusterRoles, image: 'sojourn:1', replicas: 2, dryRun: false }
+const hour = 3_600_000
+
+/** What gives each role something to do, besides what it needs for the door. */
+const work: Readonly<Record<ClusterRole, readonly KubeObject[]>> = {
+  cleaner: [
+    {
+      apiVersion: 'cleaner.vtex.dev/v1alpha',
+      kind: 'Cleaner',
+      metadata: { name: 'short', namespace: 'team' },
+      spec: { ttl: '1m' },
+    },
+  ],
+  collector: [
+    {
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'Bond',
+      metadata: { name: 'both', namespace: 'team' },
+      spec: {
+        onDelete: 'Hold',
+        dependency: { apiVersion: 'v1', kind: 'Namespace', name: 'team' },
+        dependent: { apiVersion: 'sojourn.dev/v1alpha1', kind: 'Bond', name: 'other' },
+      },
+    },
+  ],
+  janitor: [
+    {
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'CleanupPolicy',
+      metadata: { name: 'unused' },
+      spec: {
+        targets: [{ kubernetes: { resources: [{ kind: 'Service' }] } }],
+        rules: [{ rules: [{ name: 'AgeRule', parameters: { moreThanDays: 1 } }] }],
+        minAge: '0',
+        notification: { channels: ['events'] },
+        owner: { default: 'team@example.com' },
+      },
+    },
+    {
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'NotificationChannel',
+      metadata: { name: 'events' },
+      spec: { type: 'event' },
+    },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'old', namespace: 'team' },
+      spec: { ports: [{ port: 80 }] },
+    },
+  ],
+  promoter: [
+    {
+      apiVersion: 'pipelines.weave.works/v1alpha1',
+      kind: 'Pipeline',
+      metadata: { name: 'web', namespace: 'team' },
+      spec: {
+        appRef: { apiVersion: 'helm.toolkit.fluxcd.io/v2', kind: 'HelmRelease', name: 'web' },
+        environments: [{ name: 'dev', targets: [{ namespace: 'team' }] }],
+      },
+    },
+  ],
+  activator: [
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web', namespace: 'team', annotations: { 'proxless/deployment': 'web' } },
+      spec: { ports: [{ port: 80 }] },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'web', namespace: 'team' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: { app: 'web' } },
+        template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'web', image: 'web' }] } },
+      },
+    },
+  ],
+}
+
+/** A request that only comes once the role has looked at its work and done some. */
+const proofOfWork: Readonly<Record<ClusterRole, RegExp>> = {
+  cleaner: /^DELETE .*cleaners\/short$/,
+  collector: /^PUT .*bonds\/both\/status$/,
+  janitor: /^PUT .*cleanupcandidates\/.*\/status$/,
+  promoter: /^PUT .*pipelines\/web\/status$/,
+  activator: /^PATCH .*deployments\/web$/,
+}
+
+it.each(clusterRoles)('lets the %s do all of its own work with its own account', async (role) => {
+  const clock = new VirtualClock(Date.parse('2026-01-05T08:00:00Z'))
+  await using server = await startTestServer({ clock: quietClock(clock) })
+  const administrator = new Client(server.transport)
+  const create = async (manifest: KubeObject) => {
+    const type = await administrator.discovery.typeOf(manifest)
+    if (type) await administrator.create(type, manifest)
+  }
+  for (const manifest of installManifests({ ...options, roles: [role] })) await create(manifest)
+  await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
+  for (const manifest of work[role]) await create(manifest)
+
+  const refused = new Set<string>()
+  const asked = new Set<string>()
+  const as = server.transportAs({
+    name: `system:serviceaccount:${sojournNamespace}:sojourn-${role}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${sojournNamespace}`, 'system:authenticated'],
+  })
+  const transport: Transport = async (request) => {
+    const answer = await as(request)
+    const line = `${request.method} ${request.path}`
+    asked.add(line)
+    if (answer.status === 403) refused.add(line)
+    return answer
+  }
+  const config = readConfig({ flags: { 'proxy-port': '0', only: role }, env: {} })
+  const core = createCore({
+    config,
+    client: new Client(transport),
+    clock,
+    log: silentLogger,
+    caches: quietClock(clock),
+  })
+  await startSystems(core, [role])
+  await clock.run(clock.now() + (role === 'janitor' ? 48 * hour : hour))
+  await core.stop()
+
+  expect(asked.size).toBeGreaterThan(5)
+  // The collector looks at every kind there is; which ones it may see is the administrator's choice.
+  const seesAll = role === 'collector'
+  expect([...refused].filter((line) => !seesAll || !line.startsWith('GET '))).toEqual([])
+  expect([...asked]).toContainEqual(expect.stringMatching(proofOfWork[role]))
+})
+
+it('applies in order: namespace, kinds, accounts, workloads', () => {
+  const kinds = [...new Set(installManifests(options).map(({ kind }) => kind))]
+  expect(kinds.slice(0, 3)).toEqual(['Namespace', 'CustomResourceDefinition', 'ServiceAccount'])
+  expect(kinds.slice(-2)).toEqual(['Deployment', 'Service'])
+  expect(installManifests(options).filter(({ kind }) => kind === 'CustomResourceDefinition')).toHaveLength(
+    allKinds.length,
+  )
+})
+
+it('runs one activator whatever is asked for, reachable from outside its pod', () => {
+  const deployment = installManifests({ ...options, replicas: 3 }).find(
+    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'sojourn-activator',
+  )
+  expect(deployment).toMatchObject({
+    spec: { replicas: 1, template: { spec: { containers: [{ args: expect.arrayContaining(['--host=0.0.0.0']) }] } } },
+  })
+})
+
+it('grants no role the deletion of anything that belongs to users', () => {
+  for (const role of clusterRoles) {
+    const { cluster, credentials } = accessOf(role)
+    const deletes = [...cluster, ...credentials].filter(({ verbs }) => verbs.some((verb) => /^(delete|\*)/.test(verb)))
+    for (const { apiGroups } of deletes)
+      for (const group of apiGroups) expect(['sojourn.dev', 'cleaner.vtex.dev', 'cleaner.vtex.io']).toContain(group)
+  }
+})
+
+it('uses no wildcard and names only the accounts of the roles that are wanted', () => {
+  const manifests = rbacFor(['promoter', 'api'])
+  expect(JSON.stringify(manifests)).not.toContain('"*"')
+  expect(manifests.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name)).toEqual([
+    'sojourn-promoter',
+  ])
+})
