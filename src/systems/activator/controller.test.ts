@@ -438,15 +438,48 @@ interface StoredSlice {
 }
 
 describe('when the API misbehaves', () => {
-  /** A transport whose requests can be made to fail. */
+  /** A transport whose requests can be made to fail; watches that are open end with it. */
   function breakable(inner: Transport) {
     let failure: ((path: string, method: string) => Error | undefined) | undefined
-    const transport: Transport = (request) => {
+    let cut = Promise.withResolvers<IteratorResult<unknown>>()
+    const transport: Transport = async (request) => {
       const error = failure?.(request.path, request.method)
-      return error ? Promise.reject(error) : inner(request)
+      if (error) throw error
+      const response = await inner(request)
+      return response.stream ? { ...response, stream: cuttable(response.stream, cut.promise) } : response
     }
-    return { transport, break: (fail: typeof failure) => (failure = fail) }
+    const fail = (next: typeof failure) => {
+      failure = next
+      cut.resolve({ done: true, value: undefined })
+      cut = Promise.withResolvers()
+    }
+    return { transport, break: fail }
   }
+
+  async function* cuttable(
+    stream: AsyncIterable<unknown>,
+    cut: Promise<IteratorResult<unknown>>,
+  ): AsyncGenerator<unknown> {
+    const events = stream[Symbol.asyncIterator]()
+    for (;;) {
+      const next = await Promise.race([events.next(), cut])
+      if (next.done) return
+      yield next.value
+    }
+  }
+
+  it('puts nothing to sleep that it cannot see, even if it could still write', async () => {
+    const api = breakable(server.transport)
+    await using it = await startReplica(api.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '4' }, 1)
+    await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
+    api.break((_, method) => (method === 'GET' ? new StatusError('ServiceUnavailable', 'down') : undefined))
+    const at = clock.now()
+    await eventually(() => clock.now() > at + 20_000)
+    expect(await replicasOf('web')).toBe(1)
+    api.break(undefined)
+    await until(async () => (await replicasOf('web')) === 0)
+  })
 
   it('serves the warm, sleeps nothing, and wakes when it is back', async () => {
     const api = breakable(server.transport)
