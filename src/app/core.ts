@@ -32,8 +32,10 @@ export interface Core {
   readonly routes: RouteTable
   /** Whether an object with this uid exists, where the server itself can be asked for certain. */
   readonly exists?: (uid: string) => boolean
-  /** Runs a controller until the process stops. */
+  /** Runs a controller until the process stops; where replicas share the work, on one of them at a time. */
   run(controller: Pick<Controller, 'start'>): void
+  /** Runs something on every replica. */
+  runEverywhere(controller: Pick<Controller, 'start'>): void
   /** Calls back when the process stops, last one first. */
   onStop(stop: () => void | Promise<void>): void
   readonly signal: AbortSignal
@@ -49,6 +51,8 @@ export interface CoreOptions {
   readonly exists?: (uid: string) => boolean
   /** Where this server listens, once it does. */
   readonly url?: () => string
+  /** Resolves when it is this replica's turn to act. Defaults to at once. */
+  readonly turn?: (signal: AbortSignal) => Promise<void>
   /** The clock of caches and watches, where it is not everybody's. */
   readonly caches?: Clock
 }
@@ -66,6 +70,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
   const alarms = new Alarms(clock)
   const ports: ControllerPorts = { clock, log, metrics, alarms }
   const clusters = createClusters({ client, informers, clock, log })
+  const turn = options.turn ?? (() => Promise.resolve())
   const running: Promise<void>[] = []
   const stops: (() => void | Promise<void>)[] = []
 
@@ -83,7 +88,8 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     publicUrl: () => config.publicUrl ?? options.url?.() ?? `https://${config.host}:${config.port}`,
     routes,
     ...(exists ? { exists } : {}),
-    run: (controller) => void running.push(controller.start(stopping.signal)),
+    run: (controller) => void running.push(turn(stopping.signal).then(() => controller.start(stopping.signal))),
+    runEverywhere: (controller) => void running.push(controller.start(stopping.signal)),
     onStop: (stop) => void stops.push(stop),
     signal: stopping.signal,
   }

@@ -11,7 +11,7 @@ export interface InstallOptions {
   readonly dryRun: boolean
 }
 
-const proxyPort = 7080
+const ports = { https: 7443, proxy: 7080 }
 
 /** Everything a cluster needs to run the systems, in the order in which it can be applied. */
 export function installManifests(options: InstallOptions): readonly KubeObject[] {
@@ -22,7 +22,10 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
     ...allKinds.map(({ crd }) => crd),
     ...rbacFor(roles),
     ...roles.map((role) => deployment(role, options)),
-    ...(roles.includes('activator') ? [proxyService()] : []),
+    ...roles.map((role) => service(role, { name: nameOf(role), port: 443, targetPort: 'https' })),
+    ...(roles.includes('activator')
+      ? [service('activator', { name: 'sojourn-proxy', port: 80, targetPort: 'proxy' })]
+      : []),
   ]
 }
 
@@ -62,15 +65,17 @@ function deployment(role: ClusterRole, { image, replicas, dryRun }: InstallOptio
               args: [
                 'run',
                 `--only=${role}`,
-                ...(isProxy ? ['--host=0.0.0.0', `--proxy-port=${proxyPort}`] : []),
+                '--host=0.0.0.0',
+                `--port=${ports.https}`,
+                `--proxy-port=${ports.proxy}`,
                 ...(dryRun ? ['--dry-run'] : []),
               ],
-              ...(isProxy
-                ? {
-                    ports: [{ name: 'proxy', containerPort: proxyPort }],
-                    readinessProbe: { tcpSocket: { port: 'proxy' } },
-                  }
-                : {}),
+              ports: [
+                { name: 'https', containerPort: ports.https },
+                ...(isProxy ? [{ name: 'proxy', containerPort: ports.proxy }] : []),
+              ],
+              livenessProbe: { httpGet: { path: '/healthz', port: 'https', scheme: 'HTTPS' } },
+              readinessProbe: { httpGet: { path: '/readyz', port: 'https', scheme: 'HTTPS' } },
               securityContext: {
                 allowPrivilegeEscalation: false,
                 readOnlyRootFilesystem: true,
@@ -85,15 +90,14 @@ function deployment(role: ClusterRole, { image, replicas, dryRun }: InstallOptio
   }
 }
 
-/** Where callers reach the proxy. */
-function proxyService(): KubeObject {
+function service(
+  role: ClusterRole,
+  { name, port, targetPort }: { readonly name: string; readonly port: number; readonly targetPort: string },
+): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name: 'sojourn-proxy', namespace: sojournNamespace, labels: labelsOf('activator') },
-    spec: {
-      selector: selectorOf('activator'),
-      ports: [{ name: 'http', port: 80, targetPort: 'proxy' }],
-    },
+    metadata: { name, namespace: sojournNamespace, labels: labelsOf(role) },
+    spec: { selector: selectorOf(role), ports: [{ name: targetPort, port, targetPort }] },
   }
 }

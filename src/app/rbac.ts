@@ -41,15 +41,20 @@ export function accessOf(role: ClusterRole): RoleAccess {
   return { cluster: [...common.cluster, ...cluster], own: [...common.own, ...own], credentials, removes }
 }
 
-/** What everything that runs needs: records, protections, switches, Events. */
+/** What everything that runs needs: records, protections, switches, Events, who asks, whose turn it is. */
 const common = {
   cluster: [
     ours(['departures'], [...read, 'create', 'update', 'patch', 'delete']),
     ours(['departures/status'], ['patch']),
     ours(['cleanupoptouts', 'bonds', 'workschedules'], read),
     core(['events'], ['create', 'patch']),
+    { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+    { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
   ],
-  own: [core(['configmaps'], [...read, 'create', 'patch'])],
+  own: [
+    core(['configmaps'], [...read, 'create', 'patch']),
+    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
+  ],
 }
 
 const definitions: Rule = {
@@ -82,10 +87,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       ours(['cleanupoptouts/status'], ['update', 'patch']),
       ...usersOfThings(),
     ],
-    own: [
-      core(['secrets'], ['get', 'create']),
-      { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
-    ],
+    own: [core(['secrets'], ['get', 'create'])],
   },
   promoter: {
     cluster: [

@@ -7,13 +7,19 @@ import { departure } from '../apis/departure.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
-import type { Config } from './config.ts'
+import { roles, type Config } from './config.ts'
 import { createCore } from './core.ts'
+import { Leadership } from './leadership.ts'
+import { startSideServer } from './side-server.ts'
 import { startSystems } from './systems.ts'
 
 /** A running `sojourn run`. */
 export interface Run {
   readonly server: string
+  /** Health, metrics and pages of our own. */
+  readonly url: string
+  /** Resolves when another replica has taken over: then this one must end. */
+  readonly replaced: Promise<void>
   stop(): Promise<void>
 }
 
@@ -32,13 +38,31 @@ export async function startRun(config: Config, cluster: ClusterConfig, log: Logg
       `${cluster.server} does not know our kinds yet: run "sojourn install | kubectl apply --server-side -f -" first`,
     )
   }
-  const core = createCore({ config, client, clock, log })
+  const leadership = new Leadership({ client, clock, log }, rolesName(config))
+  const core = createCore({ config, client, clock, log, turn: (signal) => leadership.won(signal), url: () => side.url })
+  const side = await startSideServer({
+    host: config.host,
+    port: config.port,
+    routes: core.routes,
+    client,
+    now: clock.now(),
+    isReady: () => core.door.state !== undefined,
+  })
+  core.runEverywhere(leadership)
   await startSystems(core, config.only)
   return {
     server: cluster.server,
+    url: side.url,
+    replaced: leadership.lost,
     async stop() {
+      await side.close()
       await core.stop()
       network.close()
     },
   }
+}
+
+/** Replicas with the same roles share one leadership; others do not get in each other's way. */
+function rolesName({ only }: Config): string {
+  return only.length === roles.length ? 'sojourn' : `sojourn-${only.toSorted().join('-')}`
 }

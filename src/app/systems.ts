@@ -47,7 +47,8 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       publicUrl: () => core.publicUrl(),
       dryRun: config.dryRun,
     })
-    for (const controller of janitor.controllers) core.run(controller)
+    // The janitor shares its work by Leases of its own, policy by policy.
+    for (const controller of janitor.controllers) core.runEverywhere(controller)
     core.routes.add(...janitor.routes)
     core.onStop(() => janitor.close())
   },

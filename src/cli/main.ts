@@ -28,5 +28,8 @@ const code = await main(process.argv.slice(2), {
   signal: stop.signal,
 })
 
+// What was written must be out before we go: a pipe takes only so much at once.
+for (const stream of [process.stdout, process.stderr])
+  await new Promise<void>((resolve) => stream.write('', () => resolve()))
 // Connections that others keep open must not keep us.
 process.exit(code)

@@ -23,8 +23,11 @@ Examples:
       throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
     const { startRun } = await import('../app/run.ts')
     const running = await startRun(config, findConfig({ flags, io }), createLog(config, io))
-    io.out(`sojourn running server=${running.server}\n`)
-    await stopped(io.signal)
+    io.out(`sojourn running server=${running.server} url=${running.url}\n`)
+    const isReplaced = await Promise.race([stopped(io.signal).then(() => false), running.replaced.then(() => true)])
     await running.stop()
+    if (!isReplaced) return 0
+    io.err('sojourn run: another replica has taken over\n')
+    return 1
   },
 }

@@ -1,0 +1,151 @@
+import { cleaner } from '../../apis/cleaner.ts'
+import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
+import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
+import { notificationChannel } from '../../apis/notification-channel.ts'
+import type { KubeObject, ObjectMeta, OwnerReference } from '../../kube/object.ts'
+
+/** Everything the demo makes is in this namespace, or owned by it. */
+export const demoNamespace = 'demo-preview'
+/** Tells the demo's own namespace from somebody's that has the same name. */
+export const demoLabel = 'sojourn.dev/demo'
+/** The domain under which the proxy knows the shop. */
+export const shopDomain = 'shop.demo-preview.test'
+/** How long after the last request the shop sleeps. */
+export const sleepsAfterSeconds = 6
+/** The name of everything of the demo that is in no namespace. */
+export const demoName = 'demo-preview'
+
+/** The namespace of the preview environment. */
+export const previewNamespace: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Namespace',
+  metadata: { name: demoNamespace, labels: { [demoLabel]: 'true' } },
+}
+
+const within = (name: string, metadata: ObjectMeta = {}) => ({ name, namespace: demoNamespace, ...metadata })
+
+// Quoted once for the command line of `node -e`: no shell is involved.
+const server = `require('node:http')
+  .createServer((request, response) => response.end('Hello from the shop, revision ' + process.env.REVISION + '\\n'))
+  .listen(process.env.PORT, '127.0.0.1')`
+
+/** The shop: a Deployment whose container is a local process, asleep at first. */
+export function shopDeployment(node: string): KubeObject {
+  const labels = { app: 'shop' }
+  const container = {
+    name: 'shop',
+    image: 'registry.example/shop:1.1.0',
+    command: [node, '-e', server],
+    env: [{ name: 'REVISION', value: '1.1.0' }],
+    ports: [{ containerPort: 8080 }],
+    readinessProbe: { httpGet: { port: 8080, path: '/' }, periodSeconds: 1 },
+  }
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: within('shop'),
+    spec: {
+      replicas: 0,
+      selector: { matchLabels: labels },
+      template: { metadata: { labels }, spec: { terminationGracePeriodSeconds: 1, containers: [container] } },
+    },
+  }
+}
+
+/** Puts the shop on demand. */
+export const shopService: KubeObject = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: within('shop', {
+    annotations: {
+      'proxless/deployment': 'shop',
+      'proxless/domains': shopDomain,
+      'proxless/ttl-seconds': String(sleepsAfterSeconds),
+    },
+  }),
+  spec: { selector: { app: 'shop' }, ports: [{ port: 80, targetPort: 8080 }] },
+}
+
+/** What the environment's end depends on. */
+export const pullRequest: KubeObject = configMap('pull-request', { state: 'open' })
+
+/** What nobody uses any more: the one leaves, the other is spared. */
+export const leftovers: readonly KubeObject[] = [
+  configMap('old-report', { result: '41 passed' }),
+  configMap('screenshots', { front: 'a picture' }),
+]
+
+/** Ends the environment, the namespace and all that is in it, once its pull request is not open any more. */
+export const previewCleaner: KubeObject = {
+  apiVersion: cleaner.apiVersion,
+  kind: cleaner.kind,
+  metadata: within('preview'),
+  spec: {
+    ttl: '5s',
+    targets: [
+      {
+        name: 'request',
+        includeWhenEvaluating: true,
+        reference: { version: 'v1', kind: 'ConfigMap', name: 'pull-request' },
+      },
+      { name: 'environment', delete: true, reference: { version: 'v1', kind: 'Namespace', name: demoNamespace } },
+    ],
+    conditions: ['request.data.state != "open"'],
+  },
+}
+
+/** Tells owners by Events on the objects themselves. */
+export function eventChannel(owner: OwnerReference): KubeObject {
+  return {
+    apiVersion: notificationChannel.apiVersion,
+    kind: notificationChannel.kind,
+    metadata: { name: demoName, ownerReferences: [owner] },
+    spec: { type: 'event' },
+  }
+}
+
+/** Marks what nobody uses, tells, and lets it leave a short while later. */
+export function unusedPolicy(owner: OwnerReference): KubeObject {
+  return {
+    apiVersion: cleanupPolicy.apiVersion,
+    kind: cleanupPolicy.kind,
+    metadata: { name: demoName, ownerReferences: [owner] },
+    spec: {
+      interval: '3s',
+      targets: [
+        {
+          kubernetes: {
+            resources: [{ kind: 'ConfigMap' }],
+            namespaces: { include: [demoNamespace] },
+            customReferences: 'Ignore',
+          },
+        },
+      ],
+      rules: [{ rules: [{ name: 'Unused' }] }],
+      exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt', 'pull-request'] }] }],
+      minAge: '1s',
+      retention: { duration: '20s' },
+      owner: { default: 'team-shop@example.org' },
+      notification: { channels: [demoName] },
+      limits: { maxDeletePercent: 100 },
+    },
+  }
+}
+
+/** Spares the screenshots, for every system. */
+export function screenshotsOptOut(owner: OwnerReference): KubeObject {
+  return {
+    apiVersion: cleanupOptOut.apiVersion,
+    kind: cleanupOptOut.kind,
+    metadata: { name: demoName, ownerReferences: [owner] },
+    spec: {
+      resource: { apiVersion: 'v1', kind: 'ConfigMap', namespace: demoNamespace, name: 'screenshots' },
+      reason: 'the designer has not seen them yet',
+      requestedBy: 'team-shop@example.org',
+    },
+  }
+}
+
+function configMap(name: string, data: Record<string, string>): KubeObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: within(name), data }
+}

@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { loadCredentials } from '../apiserver/auth/credentials.ts'
+import type { Client } from '../client/client.ts'
+import type { ResourceType } from '../kube/object.ts'
+import type { RouteUser } from '../runtime/route.ts'
+import type { RouteTable } from './route-table.ts'
+
+export interface SideServerOptions {
+  readonly host: string
+  readonly port: number
+  readonly routes: RouteTable
+  /** The cluster that says who somebody is and what they may do. */
+  readonly client: Client
+  readonly now: number
+  /** Whether this replica can do its work. */
+  readonly isReady: () => boolean
+}
+
+/** What `sojourn run` serves beside the cluster's API: health, metrics, opt-out pages, approvals. */
+export async function startSideServer(
+  options: SideServerOptions,
+): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const { host, port, now } = options
+  const { server: pair } = loadCredentials({
+    hosts: [host, 'localhost', '127.0.0.1', 'sojourn.sojourn-system.svc'],
+    now,
+  })
+  const server = createServer(
+    { cert: pair.certificate, key: pair.key, ALPNProtocols: ['http/1.1'] },
+    (request, response) => {
+      answer(options, request, response).catch(() => response.destroy())
+    },
+  )
+  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(port, host, resolve))
+  const { port: bound } = server.address() as AddressInfo
+  return { url: `https://${host}:${bound}`, close: () => closed(server) }
+}
+
+async function answer(
+  { routes, client, isReady }: SideServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { method = 'GET', url = '/' } = request
+  const path = url.split('?')[0] ?? '/'
+  if (path === '/healthz' || path === '/livez') return void response.end('ok')
+  if (path === '/readyz') return void response.writeHead(isReady() ? 200 : 503).end(isReady() ? 'ok' : 'not ready')
+  const route = routes.find(method, path)
+  if (!route) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('there is nothing here\n')
+  const user = await userOf(client, request.headers.authorization)
+  if (route.access === 'public') return route.serve(request, response, user ?? anonymous)
+  if (!user)
+    return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('a token of the cluster is needed\n')
+  if (!(await mayDo(client, user, method.toLowerCase(), path)))
+    return void response.writeHead(403).end(`${user.name} may not ${method} ${path}\n`)
+  return route.serve(request, response, user)
+}
+
+const anonymous: RouteUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
+
+async function userOf(client: Client, authorization: string | undefined): Promise<RouteUser | undefined> {
+  const token = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
+  if (!token) return undefined
+  const review = await client.create<{
+    status?: { authenticated?: boolean; user?: { username?: string; groups?: string[] } }
+  }>(tokenReviews, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenReview',
+    metadata: {},
+    spec: { token },
+  })
+  const { authenticated, user } = review.status ?? {}
+  return authenticated && user?.username ? { name: user.username, groups: user.groups ?? [] } : undefined
+}
+
+async function mayDo(client: Client, { name, groups }: RouteUser, verb: string, path: string): Promise<boolean> {
+  const review = await client.create<{ status?: { allowed?: boolean } }>(accessReviews, {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    metadata: {},
+    spec: { user: name, groups, nonResourceAttributes: { verb, path } },
+  })
+  return review.status?.allowed === true
+}
+
+const tokenReviews: ResourceType = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'TokenReview',
+  plural: 'tokenreviews',
+  namespaced: false,
+}
+const accessReviews: ResourceType = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  kind: 'SubjectAccessReview',
+  plural: 'subjectaccessreviews',
+  namespaced: false,
+}
+
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}
