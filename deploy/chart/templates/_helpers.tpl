@@ -1,0 +1,27 @@
+{{- define "sojourn.check" -}}
+{{- if ne .Release.Namespace "sojourn-system" -}}
+{{- fail "sojourn keeps its switches and records in sojourn-system: install it there, with -n sojourn-system --create-namespace" -}}
+{{- end -}}
+{{- range $role, $_ := .Values.roles -}}
+{{- if not (hasKey ($.Files.Get "files/rbac.yaml" | fromYaml) $role) -}}
+{{- fail (printf "there is no role %q" $role) -}}
+{{- end -}}
+{{- end -}}
+{{- if gt (int .Values.roles.activator.replicas) 1 -}}
+{{- fail "roles.activator.replicas must be 0 or 1: activators do not know of each other" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "sojourn.selector" -}}
+app.kubernetes.io/name: sojourn
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/component: {{ .role }}
+{{- end -}}
+
+{{- define "sojourn.labels" -}}
+{{ include "sojourn.selector" . }}
+app.kubernetes.io/part-of: sojourn
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+{{- end -}}

@@ -1,0 +1,91 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { installManifests } from '../../../src/app/install.ts'
+import { clusterRoles } from '../../../src/app/rbac.ts'
+import type { KubeObject } from '../../../src/kube/object.ts'
+import { describeWith, Session } from '../kubectl/session.ts'
+
+const chart = join(import.meta.dirname, '../../../deploy/chart')
+const here = '-n sojourn-system'
+
+await describeWith(['helm'], 'the chart', () => {
+  let session: Session
+  beforeAll(async () => {
+    session = await Session.start('helm')
+  }, 900_000)
+  afterAll(() => session?.[Symbol.asyncDispose]())
+
+  const get = async (path: string) => {
+    const { status, body } = await session.server.transport({ method: 'GET', path })
+    return status === 200 ? (body as KubeObject & { readonly items?: readonly KubeObject[] }) : undefined
+  }
+  const render = async (flags = '') =>
+    parseAllDocuments(await session.run(`template sojourn ${chart} ${here} ${flags}`)).flatMap(
+      (document) => (document.toJS() as KubeObject | null) ?? [],
+    )
+  const names = (objects: readonly KubeObject[], wanted: string) =>
+    objects.filter(({ kind }) => kind === wanted).map(({ metadata }) => metadata.name)
+
+  it('grants what "sojourn install" grants, rule for rule', async () => {
+    const options = { roles: clusterRoles, image: 'sojourn', replicas: 2, dryRun: false }
+    const rulesOf = (objects: readonly KubeObject[]) =>
+      Object.fromEntries(
+        objects
+          .filter(({ kind, metadata }) => /^(Cluster)?Role$/.test(kind) && !metadata.name?.includes('metrics'))
+          .map(({ kind, metadata, rules, aggregationRule }) => [
+            `${kind} ${metadata.name}`,
+            { rules, aggregationRule },
+          ]),
+      )
+    expect(rulesOf(await render())).toEqual(rulesOf(installManifests(options)))
+  })
+
+  it('leaves out all that a role needs when the role is not wanted', async () => {
+    const others = clusterRoles.filter((role) => role !== 'janitor')
+    const objects = await render(others.map((role) => `--set roles.${role}.enabled=false`).join(' '))
+    for (const kind of ['Deployment', 'ServiceAccount', 'NetworkPolicy', 'PodDisruptionBudget', 'Service'])
+      expect([kind, names(objects, kind)]).toEqual([kind, ['sojourn-janitor']])
+  })
+
+  it('reads Secrets only where an administrator says, once one says where', async () => {
+    const objects = await render("--set 'credentials.namespaces={shop,blog}'")
+    expect(names(objects, 'ClusterRoleBinding')).not.toContain('sojourn-promoter-credentials')
+    const bindings = objects.filter(({ metadata }) => metadata.name === 'sojourn-promoter-credentials')
+    expect(bindings.flatMap(({ metadata }) => metadata.namespace ?? [])).toEqual(['shop', 'blog'])
+  })
+
+  it('deletes nothing unless it is told to', async () => {
+    const args = (objects: readonly KubeObject[]) =>
+      objects.filter(({ kind }) => kind === 'Deployment').map((object) => JSON.stringify(object['spec']))
+    for (const spec of args(await render())) expect(spec).toContain('--dry-run')
+    for (const spec of args(await render('--set dryRun=false'))) expect(spec).not.toContain('--dry-run')
+  })
+
+  it.each([
+    ['another namespace', 'template sojourn CHART -n default', 'install it there'],
+    ['two activators', `template sojourn CHART ${here} --set roles.activator.replicas=2`, 'must be 0 or 1'],
+    ['a role nobody knows', `template sojourn CHART ${here} --set roles.butler.enabled=true`, 'no role "butler"'],
+  ])('refuses %s and says what to do', async (_, command, message) => {
+    const { code, stderr } = await session.attempt(command.replace('CHART', chart))
+    expect([code, stderr]).toEqual([1, expect.stringContaining(message)])
+  })
+
+  it('installs, upgrades and uninstalls, and the kinds stay', async () => {
+    await session.run(`install sojourn ${chart} ${here} --create-namespace --dry-run=client`)
+    expect(await get('/api/v1/namespaces/sojourn-system')).toBeUndefined()
+    expect(await session.run(`install sojourn ${chart} ${here} --create-namespace`)).toContain('STATUS: deployed')
+    await session.run(`upgrade sojourn ${chart} ${here} --dry-run=server`)
+    await session.run(`upgrade sojourn ${chart} ${here} --set dryRun=false,roles.promoter.enabled=false`)
+    const deployments = await get('/apis/apps/v1/namespaces/sojourn-system/deployments')
+    expect(deployments?.items?.map(({ metadata }) => metadata.name)).toEqual(
+      clusterRoles
+        .filter((role) => role !== 'promoter')
+        .map((role) => `sojourn-${role}`)
+        .toSorted(),
+    )
+    await session.run(`uninstall sojourn ${here}`)
+    expect((await get('/apis/apps/v1/namespaces/sojourn-system/deployments'))?.items).toEqual([])
+    expect(await get('/apis/apiextensions.k8s.io/v1/customresourcedefinitions/departures.sojourn.dev')).toBeDefined()
+  })
+})
