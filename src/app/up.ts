@@ -13,6 +13,7 @@ import { createCore } from './core.ts'
 import { dashboardRoutes } from './dashboard.ts'
 import { holdDataDirectory } from './data-directory.ts'
 import { EmbeddedWorkloads } from './embedded-workloads.ts'
+import { publishEndpoints } from './endpoints.ts'
 import { registerKinds } from './register-kinds.ts'
 import { RouteTable } from './route-table.ts'
 import { startSystems } from './systems.ts'
@@ -69,9 +70,11 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   bonds.follow(core.informers, client)
   if (config.only.includes('workloads')) workloads.start(core, { nodeName, directory: directory.file('pods') })
   const { proxyPort } = await startSystems(core, config.only)
+  const proxy = proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`
+  await publishEndpoints(client, { api: url, proxy })
   return {
     api: url,
-    proxy: proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`,
+    proxy,
     kubeconfig,
     async stop() {
       await core.stop()

@@ -2,6 +2,7 @@ import { approve } from './approve.ts'
 import { cascade } from './cascade.ts'
 import type { Command } from './command.ts'
 import { completion } from './completion.ts'
+import { demo } from './demo.ts'
 import { departures } from './departures.ts'
 import { explain } from './explain.ts'
 import { forecast } from './forecast.ts'
@@ -18,6 +19,7 @@ export const commands: readonly Command[] = [
   up,
   run,
   install,
+  demo,
   status,
   explain,
   forecast,

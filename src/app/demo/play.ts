@@ -1,0 +1,150 @@
+import type { Client } from '../../client/client.ts'
+import { parseTime } from '../../kube/time.ts'
+import { sleep, systemClock, type Clock } from '../../runtime/clock.ts'
+import { askThrough } from './ask.ts'
+import {
+  demoNamespace,
+  eventChannel,
+  leftovers,
+  previewCleaner,
+  pullRequest,
+  screenshotsOptOut,
+  shopDeployment,
+  shopDomain,
+  shopService,
+  sleepsAfterSeconds,
+  unusedPolicy,
+} from './environment.ts'
+import { Preview } from './preview.ts'
+
+export interface DemoPorts {
+  readonly client: Client
+  /** Where the activator listens. */
+  readonly proxy: string
+  /** The program that runs the shop. */
+  readonly node: string
+  /** Tells the user what happens: a heading, or a line below one. */
+  readonly tell: (kind: 'chapter' | 'line' | 'command', text: string) => void
+  readonly signal: AbortSignal
+}
+
+type Scene = DemoPorts & { readonly clock: Clock }
+
+/** Time to read, between two things that happen. */
+const readingMs = 4000
+
+/** Plays one preview environment's life, and leaves nothing of it but its record, however it ends. */
+export async function playDemo(options: DemoPorts): Promise<void> {
+  const ports: Scene = { ...options, clock: systemClock }
+  const { client, clock, tell, signal } = ports
+  const preview = new Preview(client, clock)
+  if (await preview.isHere()) {
+    tell('line', 'An earlier demo was not finished: it leaves first.')
+    await end(preview)
+  }
+  try {
+    await arrival(preview, ports)
+    await callAndSleep(preview, ports)
+    await markAndSpare(preview, ports)
+    await leave(preview, ports)
+  } catch (error) {
+    if (await preview.isHere()) {
+      tell('line', signal.aborted ? 'Stopped: taking everything away again.' : 'Taking everything away again.')
+      await end(preview)
+    }
+    throw error
+  }
+}
+
+async function arrival(preview: Preview, { tell, node, clock, signal }: Scene): Promise<void> {
+  tell('chapter', 'A preview environment arrives')
+  await preview.begin()
+  // First of all what takes the rest away again, so that nothing can be left without it.
+  await preview.create(pullRequest, previewCleaner)
+  await preview.create(shopDeployment(node), shopService, ...leftovers, eventChannel(preview.owner))
+  tell('line', `Namespace ${demoNamespace} holds a shop for pull request 42: a Deployment and its Service.`)
+  tell('line', 'Its Cleaner waits for one condition, in CEL: request.data.state != "open".')
+  tell('line', 'In another terminal you can watch all that follows:')
+  tell('command', `sojourn status -n ${demoNamespace} -w`)
+  await preview.until('the proxy knew the shop', () => preview.isOnDemand(), signal)
+  await sleep(clock, readingMs, signal)
+}
+
+async function callAndSleep(preview: Preview, { tell, clock, proxy, signal }: Scene): Promise<void> {
+  const ask = async () => {
+    const askedAt = clock.monotonic()
+    const { status, body } = await askThrough(proxy, shopDomain, signal)
+    return { took: `${Math.round(clock.monotonic() - askedAt)} ms`, said: `${status} ${body.trim()}` }
+  }
+  tell('chapter', 'Somebody calls, and it wakes')
+  tell('line', `The shop is asleep: ${await preview.shopPods()} processes. A request comes through the proxy:`)
+  tell('command', `curl -H 'Host: ${shopDomain}' ${proxy}`)
+  const cold = await ask()
+  tell('line', `${cold.said} (after ${cold.took}: the process had to be started first)`)
+  const warm = await ask()
+  tell('line', `${warm.said} (after ${warm.took}: it is awake now)`)
+
+  tell('chapter', 'Nobody calls, and it sleeps')
+  tell('line', `${sleepsAfterSeconds} s after the last request the activator puts it to sleep. Waiting…`)
+  await preview.until('the shop slept', async () => (await preview.shopPods()) === 0, signal)
+  tell('line', 'Asleep again: its process has ended, its address still answers.')
+  await sleep(clock, readingMs, signal)
+}
+
+async function markAndSpare(preview: Preview, { tell, clock, signal }: Scene): Promise<void> {
+  tell('chapter', 'What nobody uses is announced')
+  await preview.create(unusedPolicy(preview.owner))
+  for (const name of ['old-report', 'screenshots']) {
+    const mark = await preview.until(
+      `${name} was marked and announced`,
+      async () => {
+        const found = await preview.markOn(name)
+        return found?.status?.phase === 'Notified' && found
+      },
+      signal,
+    )
+    const [notice] = mark.status?.notices ?? []
+    const leavesAt = parseTime(mark.status?.projectedDeletionTime ?? '') ?? clock.now()
+    const inSeconds = Math.max(0, Math.round((leavesAt - clock.now()) / 1000))
+    tell(
+      'line',
+      `configmap/${name} is marked (${mark.status?.because}), ${notice?.recipient} is told: it leaves in ${inSeconds} s.`,
+    )
+  }
+  await sleep(clock, readingMs, signal)
+
+  tell('chapter', 'One is spared, one leaves')
+  await preview.create(screenshotsOptOut(preview.owner))
+  tell('line', 'Somebody still wants the screenshots, and opts out, as this command does:')
+  tell('command', `sojourn opt-out configmap/screenshots -n ${demoNamespace}`)
+  await preview.until('old-report left', async () => !(await preview.hasConfigMap('old-report')), signal)
+  const spared = await preview.hasConfigMap('screenshots')
+  tell('line', `configmap/old-report has left; configmap/screenshots is ${spared ? 'still here' : 'gone too'}.`)
+  await sleep(clock, readingMs, signal)
+}
+
+async function leave(preview: Preview, { tell, clock, signal }: Scene): Promise<void> {
+  tell('chapter', 'The pull request is merged, and the environment leaves')
+  await preview.optIn()
+  await preview.merge()
+  tell('line', 'The opt-out has ended and the condition is true: the Cleaner takes the namespace, and all it holds.')
+  await preview.until('the namespace left', async () => !(await preview.isHere()), signal)
+  const record = await preview.record()
+  if (!record) throw new Error('the environment left without a record')
+  const { because, by, takes = 0 } = record.spec
+  const { name } = record.metadata
+  tell('line', `Gone, and ${takes} objects with it: by the ${by.system}, because: ${because}.`)
+  await sleep(clock, readingMs, signal)
+
+  tell('chapter', 'Nothing is left but its record')
+  tell('line', 'It was written before anything was deleted. It tells what left and why, and can bring it back:')
+  tell('command', 'sojourn departures -A')
+  tell('command', `sojourn restore ${name}`)
+}
+
+/** Lets the environment's own Cleaner take everything away, however far the story got. */
+async function end(preview: Preview): Promise<void> {
+  await preview.optIn()
+  await preview.merge()
+  await preview.until('the namespace left', async () => !(await preview.isHere()))
+}

@@ -1,0 +1,135 @@
+import { cleanupCandidate, type CleanupCandidate } from '../../apis/cleanup-candidate.ts'
+import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
+import { departure, type Departure } from '../../apis/departure.ts'
+import type { Client } from '../../client/client.ts'
+import type { KubeObject, OwnerReference, ResourceType, StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
+import { demoLabel, demoName, demoNamespace, previewNamespace } from './environment.ts'
+
+const type = (kind: string, plural: string, namespaced = true): ResourceType => ({
+  group: '',
+  version: 'v1',
+  kind,
+  plural,
+  namespaced,
+})
+const namespaces = type('Namespace', 'namespaces', false)
+const configMaps = type('ConfigMap', 'configmaps')
+const pods = type('Pod', 'pods')
+const deployments: ResourceType = { ...type('Deployment', 'deployments'), group: 'apps' }
+
+/** How long any step may take before the demo says that something is wrong. */
+const patienceMs = 60_000
+const lookEveryMs = 200
+
+/** The namespace's name is taken by something that is not a demo. */
+export class NotOursError extends Error {
+  override readonly name = 'NotOursError'
+}
+
+/** It did not come to be in time. */
+export class ImpatientError extends Error {
+  override readonly name = 'ImpatientError'
+}
+
+/** The demo's preview environment on a cluster: what the story does to it, and what it sees of it. */
+export class Preview {
+  readonly #client: Client
+  readonly #clock: Clock
+  /** Set once the namespace is made. */
+  #owner: OwnerReference | undefined
+
+  constructor(client: Client, clock: Clock) {
+    this.#client = client
+    this.#clock = clock
+  }
+
+  /** Makes the namespace; what else is of the demo and in no namespace is owned by it, and leaves with it. */
+  async begin(): Promise<void> {
+    const { metadata } = await this.#client.create(namespaces, previewNamespace)
+    this.#owner = { apiVersion: 'v1', kind: 'Namespace', name: metadata.name, uid: metadata.uid }
+  }
+
+  get owner(): OwnerReference {
+    if (!this.#owner) throw new Error('the preview has not begun')
+    return this.#owner
+  }
+
+  async create(...manifests: readonly KubeObject[]): Promise<void> {
+    for (const manifest of manifests) {
+      const served = await this.#client.discovery.typeOf(manifest)
+      if (!served) throw new Error(`the server does not serve ${manifest.apiVersion} ${manifest.kind}`)
+      await this.#client.create(served, manifest)
+    }
+  }
+
+  /** Whether an environment is here; throws when the namespace is somebody else's. */
+  async isHere(): Promise<boolean> {
+    const found = await this.#client.get<StoredObject>(namespaces, { name: demoNamespace }).catch(ignoring('NotFound'))
+    if (found && found.metadata.labels?.[demoLabel] !== 'true')
+      throw new NotOursError(`there is a namespace ${demoNamespace} that is not of a demo: it is left alone`)
+    return found !== undefined
+  }
+
+  /** Closes the pull request, so that the environment's own Cleaner ends it. */
+  async merge(): Promise<void> {
+    await this.#client
+      .patch(
+        configMaps,
+        { namespace: demoNamespace, name: 'pull-request' },
+        { type: 'merge', body: { data: { state: 'merged' } } },
+      )
+      .catch(ignoring('NotFound'))
+  }
+
+  /** Ends the opt-out, as `sojourn opt-in` does. */
+  async optIn(): Promise<void> {
+    const body = { spec: { expiresAt: '1970-01-01T00:00:00Z' } }
+    await this.#client
+      .patch(cleanupOptOut.type, { name: demoName }, { type: 'merge', body })
+      .catch(ignoring('NotFound'))
+  }
+
+  /** How many processes the shop runs as, once the proxy knows it. */
+  async shopPods(): Promise<number> {
+    const { items } = await this.#client.list(pods, { namespace: demoNamespace })
+    return items.length
+  }
+
+  async isOnDemand(): Promise<boolean> {
+    const found = await this.#client.get<StoredObject>(deployments, { namespace: demoNamespace, name: 'shop' })
+    return found.metadata.labels?.proxless === 'true'
+  }
+
+  async hasConfigMap(name: string): Promise<boolean> {
+    const place = { namespace: demoNamespace, name }
+    return (await this.#client.get(configMaps, place).catch(ignoring('NotFound'))) !== undefined
+  }
+
+  /** The janitor's mark on a ConfigMap, if it has one. */
+  async markOn(name: string): Promise<CleanupCandidate | undefined> {
+    const { items } = await this.#client.list<CleanupCandidate>(cleanupCandidate.type)
+    return items.find(({ spec }) => spec.resource.namespace === demoNamespace && spec.resource.name === name)
+  }
+
+  /** The newest record of the environment itself. */
+  async record(): Promise<Departure | undefined> {
+    const { items } = await this.#client.list<Departure>(departure.type)
+    return items
+      .filter(({ spec }) => spec.object.kind === 'Namespace' && spec.object.name === demoNamespace && !spec.page)
+      .toSorted((left, right) => (left.spec.recordedAt < right.spec.recordedAt ? 1 : -1))[0]
+  }
+
+  /** Looks until there is something to see. */
+  async until<T>(what: string, look: () => Promise<T | undefined | false>, signal?: AbortSignal): Promise<T> {
+    const giveUpAt = this.#clock.monotonic() + patienceMs
+    for (;;) {
+      const seen = await look()
+      if (seen !== undefined && seen !== false) return seen
+      if (this.#clock.monotonic() > giveUpAt)
+        throw new ImpatientError(`waited a minute until ${what}: "sojourn status -n ${demoNamespace}" may tell why`)
+      await sleep(this.#clock, lookEveryMs, signal)
+    }
+  }
+}
