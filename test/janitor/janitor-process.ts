@@ -1,0 +1,45 @@
+import { Client } from '../../src/client/client.ts'
+import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
+import { networkTransport } from '../../src/client/network-transport.ts'
+import { Door } from '../../src/departures/door.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { Clusters } from '../../src/runtime/clusters.ts'
+import { EventRecorder } from '../../src/runtime/event-recorder.ts'
+import { Informers } from '../../src/runtime/informers.ts'
+import { silentLogger } from '../../src/runtime/log.ts'
+import { Metrics } from '../../src/runtime/metrics.ts'
+import { createJanitor } from '../../src/systems/janitor/janitor.ts'
+
+/** One janitor in a process of its own, to be killed: `janitor-process.ts KUBECONFIG IDENTITY`. */
+const [kubeconfig = '', identity = ''] = process.argv.slice(2)
+const clock = systemClock
+const log = silentLogger
+const config = loadKubeconfig([kubeconfig], { now: () => clock.now(), env: {} })
+const client = new Client(networkTransport(config).transport)
+const metrics = new Metrics()
+const informers = new Informers({ clock, log, metrics })
+const events = new EventRecorder('sojourn', { client, clock, log })
+const door = new Door({ client, informers, clock, events, log, metrics })
+const clusters = new Clusters({
+  home: client,
+  informers,
+  clock,
+  log,
+  connect: () => {
+    throw new Error('there is one cluster')
+  },
+})
+const janitor = createJanitor({
+  client,
+  informers,
+  door,
+  events,
+  ports: { clock, log, metrics },
+  cluster: (name) => clusters.client(name),
+  identity,
+  publicUrl: () => 'https://sojourn.example',
+  leaseTimes: { durationMs: 3000, renewDeadlineMs: 2000, retryMs: 500 },
+})
+await door.ready()
+process.send?.('ready')
+await Promise.all(janitor.controllers.map((controller) => controller.start(new AbortController().signal)))
