@@ -52,6 +52,14 @@ export function patch(path, body) {
   return ask(path, { method: 'PATCH', body, type: 'application/merge-patch+json' })
 }
 
+/** For a create that lost a race: changes what is there instead. Other failures stay failures. */
+export function unlessThere(change) {
+  return (error) => {
+    if (error instanceof ApiError && error.status === 409) return change()
+    throw error
+  }
+}
+
 /** Who the token belongs to. */
 export async function whoAmI() {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }

@@ -21,7 +21,7 @@ const views = {
   door: ['Door', doorView],
 }
 /** Distances to now grow old; with many objects a redraw per event would be too much. */
-const tickMs = 1000
+const tickMs = 5000
 const app = document.getElementById('app')
 
 async function begin(problem) {
@@ -74,7 +74,7 @@ function runDashboard(user) {
     view.show()
   }
   const drawing = setInterval(draw, 150)
-  const ticking = setInterval(() => (isStale = true), 10 * tickMs)
+  const ticking = setInterval(() => (isStale = true), tickMs)
   const end = (problem) => {
     mirror.stop()
     view?.close()

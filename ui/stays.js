@@ -75,10 +75,13 @@ function candidateStay({ spec, status, metadata }) {
 
 function pipelineStay(object) {
   const { reason, message } = readyOf(object)
+  const isWaiting = Object.values(object.status?.environments ?? {}).some(
+    ({ waitingApproval }) => waitingApproval?.promotionId,
+  )
   return {
     object: refFor(object, kinds.pipelines),
     system: 'promoter',
-    state: reason,
+    state: isWaiting ? 'AwaitingApproval' : (object.status?.run?.phase ?? reason),
     since: createdAt(object),
     why: message,
   }
@@ -102,7 +105,7 @@ function leavingStay({ spec, status }) {
     system: spec.by.system === 'user' ? 'collector' : spec.by.system,
     state: 'Leaving',
     since: parseTime(spec.recordedAt),
-    next: { what: 'gone', isEnd: true },
+    next: { what: 'leaving now', isEnd: true },
     why: `${waits} (${spec.because})`,
   }
 }

@@ -82,10 +82,11 @@ export class VirtualList {
   #onKey(event) {
     const page = Math.max(1, Math.floor(this.element.clientHeight / this.#rowHeight()) - 1)
     const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }
-    const item = this.#items[this.#active]
-    if (event.key === 'Enter' && item) this.#options.onOpen(item)
-    if (!(event.key in steps)) return
+    if (event.key !== 'Enter' && !(event.key in steps)) return
+    // Else the same key press would go on to the button that gets the focus.
     event.preventDefault()
+    const item = this.#items[this.#active]
+    if (event.key === 'Enter') return item && this.#options.onOpen(item)
     this.#active = Math.max(0, Math.min(this.#items.length - 1, this.#active + steps[event.key]))
     this.#reveal()
   }

@@ -41,7 +41,7 @@ export function boardView({ mirror }) {
     fill(
       summary,
       `${shown.length === stays.length ? stays.length : `${shown.length} of ${stays.length}`} in our care`,
-      leaving.length > 0 ? ` · ${leaving.length} end within a day` : '',
+      leaving.length > 0 ? ` · ${leaving.length} ${leaving.length === 1 ? 'ends' : 'end'} within a day` : '',
     )
     empty.hidden = shown.length > 0
     fill(empty, stays.length === 0 ? 'Nothing is in our care yet.' : 'Nothing matches the filter.')
@@ -97,7 +97,7 @@ function axisTick([label, ms]) {
 }
 
 function stayRow(stay) {
-  const { object, system, state, next, why } = stay
+  const { object, state, next, why } = stay
   const now = Date.now()
   const when = next?.at === undefined ? (next?.what ?? 'stays') : `${next.what} ${formatDistance(next.at, now)}`
   return h(

@@ -1,4 +1,4 @@
-import { ApiError, ask, patch } from '../api.js'
+import { ask, patch, unlessThere } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
 import { formatDistance, formatMoment, parseTime } from '../time.js'
@@ -134,19 +134,17 @@ function switchCard({ title, state: [word, colour], told, action, tone, onAsk })
 }
 
 async function change(mirror, data, done) {
-  mirror.put('door', await write(data))
+  mirror.put('door', await write(mirror, data))
   return done
 }
 
-async function write(data) {
-  try {
-    return await patch(`${path}/sojourn-door`, { data })
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 404) throw error
-    const metadata = { name: 'sojourn-door', labels: { 'app.kubernetes.io/part-of': 'sojourn' } }
-    const given = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
-    return ask(path, { method: 'POST', body: { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: given } })
-  }
+async function write(mirror, data) {
+  const change = () => patch(`${path}/sojourn-door`, { data })
+  if (mirror.find('door', 'sojourn-system', 'sojourn-door')) return change()
+  const metadata = { name: 'sojourn-door', labels: { 'app.kubernetes.io/part-of': 'sojourn' } }
+  const given = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
+  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: given }
+  return ask(path, { method: 'POST', body }).catch(unlessThere(change))
 }
 
 function nowText() {

@@ -1,4 +1,4 @@
-import { ApiError, ask, patch } from '../api.js'
+import { ask, patch, unlessThere } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { h, pill } from '../dom.js'
 import { formatDistance, formatMoment, parseTime } from '../time.js'
@@ -106,31 +106,28 @@ function confirmOptOut(resource, mirror) {
     action: 'Opt out',
     reason: 'Why, for those who find it later',
     async run(reason) {
-      mirror.put('optOuts', await writeOptOut(resource, reason))
+      mirror.put('optOuts', await writeOptOut(mirror, resource, reason))
       return `${resource.name} stays: no system deletes it`
     },
   })
 }
 
 /** An opt-out that was ended stays as a trace under its name; sparing the resource again revives it. */
-async function writeOptOut(resource, reason) {
+async function writeOptOut(mirror, resource, reason) {
   const { apiVersion, kind, namespace, name, uid } = resource
   const spec = {
     resource: { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(uid ? { uid } : {}) },
     ...(reason ? { reason } : {}),
   }
+  const revive = () => patch(`${optOuts}/${nameFor(resource)}`, { spec: { ...spec, expiresAt: null } })
+  if (mirror.find('optOuts', '', nameFor(resource))) return revive()
   const body = {
     apiVersion: 'sojourn.dev/v1alpha1',
     kind: 'CleanupOptOut',
     metadata: { name: nameFor(resource) },
     spec,
   }
-  try {
-    return await ask(optOuts, { method: 'POST', body })
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 409) throw error
-    return patch(`${optOuts}/${nameFor(resource)}`, { spec: { ...spec, expiresAt: null } })
-  }
+  return ask(optOuts, { method: 'POST', body }).catch(unlessThere(revive))
 }
 
 function confirmOptIn({ metadata }, resource, mirror) {

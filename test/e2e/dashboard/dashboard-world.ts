@@ -1,0 +1,151 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { readConfig } from '../../../src/app/config.ts'
+import { startUp } from '../../../src/app/up.ts'
+import { Client } from '../../../src/client/client.ts'
+import { parseKubeconfig } from '../../../src/client/kubeconfig.ts'
+import { networkTransport } from '../../../src/client/network-transport.ts'
+import type { KubeObject, StoredObject } from '../../../src/kube/object.ts'
+import { silentLogger } from '../../../src/runtime/log.ts'
+
+/** A real `sojourn up` with something in it for every view. */
+export interface DashboardWorld extends AsyncDisposable {
+  readonly url: string
+  readonly client: Client
+  /** By user, from the file that people find them in. */
+  readonly tokens: ReadonlyMap<string, string>
+  create(manifest: KubeObject): Promise<StoredObject>
+}
+
+export async function startDashboardWorld(): Promise<DashboardWorld> {
+  const data = mkdtempSync(join(tmpdir(), 'dashboard-'))
+  const only = 'api,cleaner,collector,promoter'
+  const flags = { data, port: '0', 'proxy-port': '0', only, durable: false }
+  const up = await startUp(readConfig({ flags, env: {} }), silentLogger)
+  const kubeconfig = parseKubeconfig(readFileSync(up.kubeconfig, 'utf8'), {
+    now: () => Date.now(),
+    env: {},
+    origin: up.kubeconfig,
+  })
+  const network = networkTransport(kubeconfig, { userAgent: 'test' })
+  const client = new Client(network.transport)
+  return {
+    url: up.api,
+    client,
+    tokens: tokensOf(readFileSync(join(data, 'pki/tokens.csv'), 'utf8')),
+    async create({ status, ...manifest }) {
+      const type = await client.discovery.typeOf(manifest)
+      if (!type) throw new Error(`nobody serves ${manifest.kind}`)
+      const created = await client.create<StoredObject>(type, manifest)
+      if (status === undefined) return created
+      const { namespace, name } = created.metadata
+      const place = { name, ...(namespace ? { namespace } : {}) }
+      return client.patch<StoredObject>(type, place, { type: 'merge', body: { status } }, { subresource: 'status' })
+    },
+    async [Symbol.asyncDispose]() {
+      network.close()
+      await up.stop()
+      rmSync(data, { recursive: true, force: true })
+    },
+  }
+}
+
+function tokensOf(csv: string): ReadonlyMap<string, string> {
+  const lines = csv.split('\n').filter(Boolean)
+  return new Map(lines.map((line) => line.split(',')).map(([token = '', user = '']) => [user, token]))
+}
+
+const meta = (name: string) => ({ name, namespace: 'team' })
+const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString().replace(/\.\d+Z$/, 'Z')
+
+/** One namespace's worth of everything, hostile names included. */
+export function dashboardObjects(): readonly KubeObject[] {
+  const labels = { app: 'shop' }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'none' }] } }
+  const deployment = (name: string, replicas: number): KubeObject => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { ...meta(name), annotations: { 'proxless/last-used': inHours(-0.02) } },
+    spec: { replicas, selector: { matchLabels: labels }, template },
+  })
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } },
+    configMap('scratch', { note: 'keep me' }),
+    configMap('app-dev', { revision: 'v1.4.0' }),
+    configMap('app-prod', { revision: 'v1.3.2' }),
+    cleaner('preview-142', '3h', 'nothing-yet'),
+    cleaner('scratch-cleaner', '1s', 'scratch'),
+    candidate('old-report'),
+    deployment('shop', 2),
+    deployment('docs', 0),
+    service('shop', 'shop.example.test'),
+    service('docs', 'docs.example.test'),
+    pipeline(),
+  ]
+}
+
+function configMap(name: string, data: Record<string, string>): KubeObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: meta(name), data }
+}
+
+function cleaner(name: string, ttl: string, target: string): KubeObject {
+  const reference = { kind: 'ConfigMap', apiVersion: 'v1', name: target }
+  const targets = [{ name: 'target', delete: true, includeWhenEvaluating: false, reference }]
+  return {
+    apiVersion: 'cleaner.vtex.dev/v1alpha',
+    kind: 'Cleaner',
+    metadata: meta(name),
+    spec: { ttl, retry: { period: '1m' }, targets, conditions: ['true'] },
+  }
+}
+
+function candidate(name: string): KubeObject {
+  const resource = { provider: 'kubernetes', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name, uid: 'u-1' }
+  return {
+    apiVersion: 'sojourn.dev/v1alpha1',
+    kind: 'CleanupCandidate',
+    metadata: { name: `candidate-${name}` },
+    spec: { policy: 'unused-config', location: 'here', resource },
+    status: {
+      phase: 'Notified',
+      owner: { address: 'shop-team@example.test', source: 'annotation' },
+      summaries: [{ rule: 'unused', description: 'no pod has used it for 30 days <img src=x onerror=alert(1)>' }],
+      markedAt: inHours(-30),
+      projectedDeletionTime: inHours(40),
+      notices: [{ kind: 'notice', channel: 'mail', at: inHours(-24) }],
+    },
+  }
+}
+
+function service(name: string, domain: string): KubeObject {
+  const annotations = { 'proxless/deployment': name, 'proxless/domains': domain }
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { ...meta(name), annotations },
+    spec: { selector: { app: name }, ports: [{ port: 80 }] },
+  }
+}
+
+/** The application of each environment is a ConfigMap: its data says the revision. */
+function pipeline(): KubeObject {
+  const app = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name })
+  const environment = (name: string) => ({
+    name,
+    appRef: app(`app-${name}`),
+    targets: [{ namespace: 'team' }],
+  })
+  return {
+    apiVersion: 'pipelines.weave.works/v1alpha1',
+    kind: 'Pipeline',
+    metadata: meta('shop'),
+    spec: {
+      appRef: app('app-dev'),
+      environments: [environment('dev'), environment('prod')],
+      settle: { quietPeriod: '0s' },
+      promotion: { manual: true, strategy: { notification: {} } },
+      adapter: { healthy: 'true', revision: 'self.data.revision' },
+    },
+  }
+}
