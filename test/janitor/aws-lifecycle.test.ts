@@ -1,0 +1,125 @@
+import { EC2Client, RegisterImageCommand } from '@aws-sdk/client-ec2'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { CleanupPolicySpec } from '../../src/apis/cleanup-policy.ts'
+import { startFaultProxy, type FaultProxy } from './fault-proxy.ts'
+import { startJanitorWorld, type JanitorWorld } from './janitor-world.ts'
+import { startMoto, whyNoMoto, type Moto } from './moto.ts'
+
+const missing = await whyNoMoto()
+const region = 'eu-west-1'
+const hour = 3_600_000
+const minute = 60_000
+
+describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
+  let moto: Moto
+  let proxy: FaultProxy
+  let world: JanitorWorld
+  let image: string
+
+  beforeAll(async () => {
+    moto = await startMoto()
+    proxy = await startFaultProxy(moto.url)
+  })
+  afterAll(async () => {
+    await proxy?.[Symbol.asyncDispose]()
+    await moto?.[Symbol.asyncDispose]()
+  })
+  beforeEach(async () => {
+    await moto.reset()
+    const ec2 = new EC2Client({
+      region,
+      endpoint: moto.url,
+      credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+    })
+    const { ImageId = '' } = await ec2.send(new RegisterImageCommand({ Name: 'web-base', RootDeviceName: '/dev/sda1' }))
+    image = ImageId
+    proxy.calls.length = 0
+    proxy.fault = () => undefined
+    world = await startJanitorWorld({ startAt: Date.now() })
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'aws', namespace: 'sojourn-system' },
+      stringData: { accessKeyId: 'test', secretAccessKey: 'test' },
+    })
+    await world.create({
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'ProviderAccount',
+      metadata: { name: 'main' },
+      spec: { provider: 'aws', regions: [region], endpoint: proxy.url, secretRef: { name: 'aws' } },
+    })
+    await world.pass(2 * hour)
+  })
+  afterEach(() => world[Symbol.asyncDispose]())
+
+  const follow = (spec: Partial<CleanupPolicySpec> = {}) =>
+    world.policy({
+      targets: [{ aws: { accounts: ['main'], resourceTypes: ['image'] } }],
+      rules: [{ rules: [{ name: 'OrphanedImageRule' }] }],
+      exclusions: [],
+      ...spec,
+    })
+  const deregistrations = () => proxy.writes().filter((action) => action === 'DeregisterImage').length
+
+  it('is marked, told of, and an image leaves through the door, once', async () => {
+    await follow()
+    await world.pass(minute)
+    expect(await world.phases()).toEqual({ [image]: 'Notified' })
+    await world.pass(5 * hour)
+    expect(deregistrations()).toBe(0)
+    await world.pass(2 * hour)
+    expect(await world.phases()).toEqual({ [image]: 'Deleted' })
+    expect(proxy.writes()).toEqual(['DeregisterImage'])
+    const { items } = await world.client.list<{ metadata: { name: string }; spec: { object: { kind: string } } }>({
+      group: 'sojourn.dev',
+      version: 'v1alpha1',
+      kind: 'Departure',
+      plural: 'departures',
+      namespaced: true,
+    })
+    expect(items.map(({ spec }) => spec.object.kind)).toEqual(['image'])
+  })
+
+  it('is only read in a dry run', async () => {
+    await follow({ dryRun: true })
+    await world.pass(8 * hour)
+    expect(proxy.writes()).toEqual([])
+    expect(proxy.calls.length).toBeGreaterThan(5)
+  })
+
+  it('keeps a mark whose deletion is refused, and tries again later', async () => {
+    await follow()
+    proxy.fault = (action) =>
+      action === 'DeregisterImage' ? { status: 400, code: 'DependencyViolation', message: 'in use' } : undefined
+    await world.pass(7 * hour)
+    const [refused] = await world.candidates()
+    expect(refused?.status).toMatchObject({ phase: 'Failed', message: expect.stringContaining('in use') })
+    const tries = proxy.calls.filter(({ action }) => action === 'DeregisterImage').length
+    expect(tries).toBeGreaterThan(1)
+    expect(tries).toBeLessThan(10)
+    proxy.fault = () => undefined
+    await world.pass(4 * hour)
+    expect(await world.phases()).toEqual({ [image]: 'Deleted' })
+    expect(deregistrations()).toBe(1)
+  })
+
+  it('is left as it is while its listing fails', async () => {
+    await follow()
+    await world.pass(minute)
+    proxy.fault = (action) => (action === 'DescribeImages' ? { status: 403, code: 'UnauthorizedOperation' } : undefined)
+    await world.pass(8 * hour)
+    expect(await world.phases()).toEqual({ [image]: 'Notified' })
+    expect(deregistrations()).toBe(0)
+  })
+
+  it('carries the word never on what is opted out', async () => {
+    await follow()
+    await world.pass(minute)
+    await world.call('PUT', `/resources/state/aws:main:${region}:image/${image}/optOut`, {
+      user: { name: 'ann', groups: [] },
+    })
+    await world.pass(8 * hour)
+    expect(await world.phases()).toEqual({ [image]: 'OptedOut' })
+    expect(proxy.writes()).toEqual(['CreateTags'])
+  })
+})
