@@ -10,6 +10,7 @@ import { Informers } from '../runtime/informers.ts'
 import type { Logger } from '../runtime/log.ts'
 import { Metrics } from '../runtime/metrics.ts'
 import { createClusters } from './clusters.ts'
+import type { CollectorOptions } from '../systems/collector/controller.ts'
 import type { Config } from './config.ts'
 import { metricsRoute } from './metrics-route.ts'
 import { RouteTable } from './route-table.ts'
@@ -32,6 +33,8 @@ export interface Core {
   readonly routes: RouteTable
   /** Whether an object with this uid exists, where the server itself can be asked for certain. */
   readonly exists?: (uid: string) => boolean
+  /** Deletes a dependent if its owners are gone at that moment, where the server itself can do that. */
+  readonly remove?: NonNullable<CollectorOptions['remove']>
   /** Runs a controller until the process stops; where replicas share the work, on one of them at a time. */
   run(controller: Pick<Controller, 'start'>): void
   /** Runs something on every replica. */
@@ -49,6 +52,7 @@ export interface CoreOptions {
   readonly metrics?: Metrics
   readonly routes?: RouteTable
   readonly exists?: (uid: string) => boolean
+  readonly remove?: NonNullable<CollectorOptions['remove']>
   /** Where this server listens, once it does. */
   readonly url?: () => string
   /** Resolves when it is this replica's turn to act. Defaults to at once. */
@@ -88,6 +92,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     publicUrl: () => config.publicUrl ?? options.url?.() ?? `https://${config.host}:${config.port}`,
     routes,
     ...(exists ? { exists } : {}),
+    ...(options.remove ? { remove: options.remove } : {}),
     run: (controller) => void running.push(turn(stopping.signal).then(() => controller.start(stopping.signal))),
     runEverywhere: (controller) => void running.push(controller.start(stopping.signal)),
     onStop: (stop) => void stops.push(stop),

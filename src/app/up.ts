@@ -16,6 +16,7 @@ import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { publishEndpoints } from './endpoints.ts'
 import { registerKinds } from './register-kinds.ts'
 import { RouteTable } from './route-table.ts'
+import { sweeper } from './sweeper.ts'
 import { startSystems } from './systems.ts'
 
 const nodeName = 'sojourn'
@@ -66,6 +67,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     routes,
     url: () => url,
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
+    remove: sweeper(server),
   })
   bonds.follow(core.informers, client)
   if (config.only.includes('workloads')) workloads.start(core, { nodeName, directory: directory.file('pods') })

@@ -7,6 +7,7 @@ import type { Store, View } from '../store/store.ts'
 import type { AdmissionHook } from './admission.ts'
 import { decideCreate } from './create-object.ts'
 import { decodeBody } from './decode-body.ts'
+import { collectObject, type Orphaned } from './collect-object.ts'
 import { deleteCollection } from './delete-collection.ts'
 import { deleteObject } from './delete-object.ts'
 import { jsonValue } from './json-value.ts'
@@ -113,6 +114,11 @@ export class Objects implements Disposable {
 
   delete(request: DeleteRequest): Promise<DeleteResult> {
     return deleteObject(this.#ports, wired(request))
+  }
+
+  /** The collector's delete: only if no owner is left, checked in the same moment. */
+  collect(orphaned: Orphaned): Promise<'gone' | 'leaving' | 'changed'> {
+    return collectObject(this.#ports, orphaned)
   }
 
   deleteCollection(request: DeleteCollectionRequest): Promise<ListResult> {

@@ -2,6 +2,7 @@ import { cleaner } from '../../apis/cleaner.ts'
 import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
 import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
 import { notificationChannel } from '../../apis/notification-channel.ts'
+import { pipeline } from '../../apis/pipeline.ts'
 import type { KubeObject, ObjectMeta, OwnerReference } from '../../kube/object.ts'
 
 /** Everything the demo makes is in this namespace, or owned by it. */
@@ -11,7 +12,7 @@ export const demoLabel = 'sojourn.dev/demo'
 /** The domain under which the proxy knows the shop. */
 export const shopDomain = 'shop.demo-preview.test'
 /** How long after the last request the shop sleeps. */
-export const sleepsAfterSeconds = 6
+export const sleepsAfterSeconds = 8
 /** The name of everything of the demo that is in no namespace. */
 export const demoName = 'demo-preview'
 
@@ -22,6 +23,9 @@ export const previewNamespace: KubeObject = {
   metadata: { name: demoNamespace, labels: { [demoLabel]: 'true' } },
 }
 
+/** Where a shop says which revision it runs. */
+const revisionAnnotation = 'demo.sojourn.dev/revision'
+
 const within = (name: string, metadata: ObjectMeta = {}) => ({ name, namespace: demoNamespace, ...metadata })
 
 // Quoted once for the command line of `node -e`: no shell is involved.
@@ -30,26 +34,53 @@ const server = `require('node:http')
   .listen(process.env.PORT, '127.0.0.1')`
 
 /** The shop: a Deployment whose container is a local process, asleep at first. */
-export function shopDeployment(node: string): KubeObject {
+export function shopDeployment(node: string, revision: string): KubeObject {
   const labels = { app: 'shop' }
   const container = {
     name: 'shop',
-    image: 'registry.example/shop:1.1.0',
+    image: `registry.example/shop:${revision}`,
     command: [node, '-e', server],
-    env: [{ name: 'REVISION', value: '1.1.0' }],
+    env: [{ name: 'REVISION', value: revision }],
     ports: [{ containerPort: 8080 }],
     readinessProbe: { httpGet: { port: 8080, path: '/' }, periodSeconds: 1 },
   }
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: within('shop'),
+    metadata: within('shop', { annotations: { [revisionAnnotation]: revision } }),
     spec: {
       replicas: 0,
       selector: { matchLabels: labels },
       template: { metadata: { labels }, spec: { terminationGracePeriodSeconds: 1, containers: [container] } },
     },
   }
+}
+
+/** The shop as it runs in staging: here only a note of its revision. */
+export function stagingShop(revision: string): KubeObject {
+  const metadata = within('staging', { annotations: { [revisionAnnotation]: revision } })
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata }
+}
+
+/** Carries what runs in staging into the preview. */
+export const shopPipeline: KubeObject = {
+  apiVersion: pipeline.apiVersion,
+  kind: pipeline.kind,
+  metadata: within('shop'),
+  spec: {
+    appRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'shop' },
+    adapter: { healthy: 'true', revision: `self.metadata.annotations["${revisionAnnotation}"]` },
+    settle: { quietPeriod: '2s' },
+    environments: [
+      {
+        name: 'staging',
+        appRef: { apiVersion: 'v1', kind: 'ConfigMap', name: 'staging' },
+        targets: [{ namespace: demoNamespace }],
+      },
+      { name: 'preview', targets: [{ namespace: demoNamespace }] },
+    ],
+    promotion: { strategy: { notification: {} } },
+  },
 }
 
 /** Puts the shop on demand. */
@@ -67,7 +98,7 @@ export const shopService: KubeObject = {
 }
 
 /** What the environment's end depends on. */
-export const pullRequest: KubeObject = configMap('pull-request', { state: 'open' })
+export const pullRequest = (state: 'open' | 'merged'): KubeObject => configMap('pull-request', { state })
 
 /** What nobody uses any more: the one leaves, the other is spared. */
 export const leftovers: readonly KubeObject[] = [
@@ -122,9 +153,11 @@ export function unusedPolicy(owner: OwnerReference): KubeObject {
         },
       ],
       rules: [{ rules: [{ name: 'Unused' }] }],
-      exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt', 'pull-request'] }] }],
+      exclusions: [
+        { type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt', 'pull-request', 'staging'] }] },
+      ],
       minAge: '1s',
-      retention: { duration: '20s' },
+      retention: { duration: '25s' },
       owner: { default: 'team-shop@example.org' },
       notification: { channels: [demoName] },
       limits: { maxDeletePercent: 100 },

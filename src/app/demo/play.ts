@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { parseTime } from '../../kube/time.ts'
 import { sleep, systemClock, type Clock } from '../../runtime/clock.ts'
+import { restoreDeparture } from '../restore.ts'
 import { askThrough } from './ask.ts'
 import {
   demoNamespace,
@@ -11,8 +12,10 @@ import {
   screenshotsOptOut,
   shopDeployment,
   shopDomain,
+  shopPipeline,
   shopService,
   sleepsAfterSeconds,
+  stagingShop,
   unusedPolicy,
 } from './environment.ts'
 import { Preview } from './preview.ts'
@@ -30,8 +33,11 @@ export interface DemoPorts {
 
 type Scene = DemoPorts & { readonly clock: Clock }
 
+const oldRevision = '1.0.0'
+const newRevision = '1.1.0'
+
 /** Time to read, between two things that happen. */
-const readingMs = 4000
+const readingMs = 5000
 
 /** Plays one preview environment's life, and leaves nothing of it but its record, however it ends. */
 export async function playDemo(options: DemoPorts): Promise<void> {
@@ -44,8 +50,10 @@ export async function playDemo(options: DemoPorts): Promise<void> {
   }
   try {
     await arrival(preview, ports)
+    await promote(preview, ports)
     await callAndSleep(preview, ports)
-    await markAndSpare(preview, ports)
+    await announce(preview, ports)
+    await spareOne(preview, ports)
     await leave(preview, ports)
   } catch (error) {
     if (await preview.isHere()) {
@@ -60,13 +68,34 @@ async function arrival(preview: Preview, { tell, node, clock, signal }: Scene): 
   tell('chapter', 'A preview environment arrives')
   await preview.begin()
   // First of all what takes the rest away again, so that nothing can be left without it.
-  await preview.create(pullRequest, previewCleaner)
-  await preview.create(shopDeployment(node), shopService, ...leftovers, eventChannel(preview.owner))
+  await preview.apply(pullRequest('open'), previewCleaner)
+  await preview.apply(shopDeployment(node, oldRevision), shopService, ...leftovers, eventChannel(preview.owner))
   tell('line', `Namespace ${demoNamespace} holds a shop for pull request 42: a Deployment and its Service.`)
   tell('line', 'Its Cleaner waits for one condition, in CEL: request.data.state != "open".')
   tell('line', 'In another terminal you can watch all that follows:')
   tell('command', `sojourn status -n ${demoNamespace} -w`)
   await preview.until('the proxy knew the shop', () => preview.isOnDemand(), signal)
+  await sleep(clock, readingMs, signal)
+}
+
+async function promote(preview: Preview, { tell, node, clock, signal }: Scene): Promise<void> {
+  tell('chapter', 'A revision is promoted into it')
+  await preview.apply(stagingShop(newRevision), shopPipeline)
+  tell(
+    'line',
+    `Staging runs ${newRevision}, the preview ${oldRevision}. The Pipeline lets it settle, then says it is due.`,
+  )
+  const reached = (phase: string) => async () =>
+    (await preview.promotion())?.environments?.preview?.promotion?.phase === phase
+  await preview.until('the promotion was announced', reached('RollingOut'), signal)
+  tell('line', 'Announced by an Event; a pull request on your forge would be one more line in its spec.')
+  await preview.apply(shopDeployment(node, newRevision))
+  await preview.until(
+    'the run was complete',
+    async () => (await preview.promotion())?.run?.phase === 'Complete',
+    signal,
+  )
+  tell('line', `The preview has ${newRevision} now: the run is complete.`)
   await sleep(clock, readingMs, signal)
 }
 
@@ -91,35 +120,37 @@ async function callAndSleep(preview: Preview, { tell, clock, proxy, signal }: Sc
   await sleep(clock, readingMs, signal)
 }
 
-async function markAndSpare(preview: Preview, { tell, clock, signal }: Scene): Promise<void> {
+async function announce(preview: Preview, { tell, clock, signal }: Scene): Promise<void> {
   tell('chapter', 'What nobody uses is announced')
-  await preview.create(unusedPolicy(preview.owner))
+  await preview.apply(unusedPolicy(preview.owner))
   for (const name of ['old-report', 'screenshots']) {
-    const mark = await preview.until(
-      `${name} was marked and announced`,
-      async () => {
-        const found = await preview.markOn(name)
-        return found?.status?.phase === 'Notified' && found
-      },
-      signal,
-    )
-    const [notice] = mark.status?.notices ?? []
-    const leavesAt = parseTime(mark.status?.projectedDeletionTime ?? '') ?? clock.now()
+    const look = async () => {
+      const found = await preview.markOn(name)
+      return found?.status?.phase === 'Notified' && found.status
+    }
+    const { summaries, owner, projectedDeletionTime } = await preview.until(`${name} was announced`, look, signal)
+    const leavesAt = parseTime(projectedDeletionTime) ?? clock.now()
     const inSeconds = Math.max(0, Math.round((leavesAt - clock.now()) / 1000))
-    tell(
-      'line',
-      `configmap/${name} is marked (${mark.status?.because}), ${notice?.recipient} is told: it leaves in ${inSeconds} s.`,
-    )
+    const why = summaries?.map(({ description }) => description).join('; ')
+    tell('line', `configmap/${name} is marked: ${why}. ${owner?.address} is told; it leaves in ${inSeconds} s.`)
   }
   await sleep(clock, readingMs, signal)
+}
 
-  tell('chapter', 'One is spared, one leaves')
-  await preview.create(screenshotsOptOut(preview.owner))
+async function spareOne(preview: Preview, { tell, clock, client, signal }: Scene): Promise<void> {
+  tell('chapter', 'One is spared, one leaves, and can come back')
+  await preview.apply(screenshotsOptOut(preview.owner))
   tell('line', 'Somebody still wants the screenshots, and opts out, as this command does:')
   tell('command', `sojourn opt-out configmap/screenshots -n ${demoNamespace}`)
   await preview.until('old-report left', async () => !(await preview.hasConfigMap('old-report')), signal)
   const spared = await preview.hasConfigMap('screenshots')
   tell('line', `configmap/old-report has left; configmap/screenshots is ${spared ? 'still here' : 'gone too'}.`)
+  await sleep(clock, readingMs, signal)
+  const record = await preview.until('there was a record', () => preview.recordOf('ConfigMap', 'old-report'), signal)
+  tell('line', 'A record was written before it left. With that it comes back:')
+  tell('command', `sojourn restore ${record.metadata.name}`)
+  await restoreDeparture(client, { namespace: demoNamespace, name: record.metadata.name }, { now: clock.now() })
+  tell('line', `configmap/old-report is ${(await preview.hasConfigMap('old-report')) ? 'here again' : 'not back'}.`)
   await sleep(clock, readingMs, signal)
 }
 
@@ -129,17 +160,14 @@ async function leave(preview: Preview, { tell, clock, signal }: Scene): Promise<
   await preview.merge()
   tell('line', 'The opt-out has ended and the condition is true: the Cleaner takes the namespace, and all it holds.')
   await preview.until('the namespace left', async () => !(await preview.isHere()), signal)
-  const record = await preview.record()
+  const record = await preview.recordOf('Namespace', demoNamespace)
   if (!record) throw new Error('the environment left without a record')
-  const { because, by, takes = 0 } = record.spec
-  const { name } = record.metadata
-  tell('line', `Gone, and ${takes} objects with it: by the ${by.system}, because: ${because}.`)
+  tell('line', `Gone, with all that was in it, and ${record.spec.takes ?? 0} objects outside of it that it owned.`)
   await sleep(clock, readingMs, signal)
 
   tell('chapter', 'Nothing is left but its record')
-  tell('line', 'It was written before anything was deleted. It tells what left and why, and can bring it back:')
+  tell('line', `${record.metadata.name}, by the ${record.spec.by.system}, because: ${record.spec.because}`)
   tell('command', 'sojourn departures -A')
-  tell('command', `sojourn restore ${name}`)
 }
 
 /** Lets the environment's own Cleaner take everything away, however far the story got. */

@@ -5,7 +5,8 @@ import type { Client } from '../../client/client.ts'
 import type { KubeObject, OwnerReference, ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { sleep, type Clock } from '../../runtime/clock.ts'
-import { demoLabel, demoName, demoNamespace, previewNamespace } from './environment.ts'
+import { pipeline, type Pipeline } from '../../apis/pipeline.ts'
+import { demoLabel, demoName, demoNamespace, previewCleaner, previewNamespace, pullRequest } from './environment.ts'
 
 const type = (kind: string, plural: string, namespaced = true): ResourceType => ({
   group: '',
@@ -56,11 +57,11 @@ export class Preview {
     return this.#owner
   }
 
-  async create(...manifests: readonly KubeObject[]): Promise<void> {
+  async apply(...manifests: readonly KubeObject[]): Promise<void> {
     for (const manifest of manifests) {
       const served = await this.#client.discovery.typeOf(manifest)
       if (!served) throw new Error(`the server does not serve ${manifest.apiVersion} ${manifest.kind}`)
-      await this.#client.create(served, manifest)
+      await this.#client.apply(served, manifest, { force: true })
     }
   }
 
@@ -74,13 +75,8 @@ export class Preview {
 
   /** Closes the pull request, so that the environment's own Cleaner ends it. */
   async merge(): Promise<void> {
-    await this.#client
-      .patch(
-        configMaps,
-        { namespace: demoNamespace, name: 'pull-request' },
-        { type: 'merge', body: { data: { state: 'merged' } } },
-      )
-      .catch(ignoring('NotFound'))
+    // The Cleaner too: a story that was broken off, or a namespace that was restored, may be without one.
+    if (await this.isHere()) await this.apply(pullRequest('merged'), previewCleaner)
   }
 
   /** Ends the opt-out, as `sojourn opt-in` does. */
@@ -89,6 +85,12 @@ export class Preview {
     await this.#client
       .patch(cleanupOptOut.type, { name: demoName }, { type: 'merge', body })
       .catch(ignoring('NotFound'))
+  }
+
+  /** Where the promotion into the preview stands. */
+  async promotion(): Promise<Pipeline['status']> {
+    const place = { namespace: demoNamespace, name: 'shop' }
+    return (await this.#client.get<Pipeline>(pipeline.type, place)).status
   }
 
   /** How many processes the shop runs as, once the proxy knows it. */
@@ -113,11 +115,12 @@ export class Preview {
     return items.find(({ spec }) => spec.resource.namespace === demoNamespace && spec.resource.name === name)
   }
 
-  /** The newest record of the environment itself. */
-  async record(): Promise<Departure | undefined> {
+  /** The newest record of something of the demo that left. */
+  async recordOf(kind: string, name: string): Promise<Departure | undefined> {
     const { items } = await this.#client.list<Departure>(departure.type)
     return items
-      .filter(({ spec }) => spec.object.kind === 'Namespace' && spec.object.name === demoNamespace && !spec.page)
+      .filter(({ spec: { object, page } }) => object.kind === kind && object.name === name && !page)
+      .filter(({ spec: { object } }) => object.namespace === undefined || object.namespace === demoNamespace)
       .toSorted((left, right) => (left.spec.recordedAt < right.spec.recordedAt ? 1 : -1))[0]
   }
 

@@ -1,9 +1,16 @@
 import type { Client } from '../../client/client.ts'
 import { CascadeRecorder, type CascadeRoot } from '../../departures/cascade-recorder.ts'
-import { follow } from '../../departures/follow.ts'
+import { follow, type FollowResult } from '../../departures/follow.ts'
 import { parseApiVersion, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/clock.ts'
+
+/** Deletes one dependent; called for owners before their dependents. */
+export type Remove = (
+  type: ResourceType,
+  object: StoredObject,
+  propagation: 'Background' | 'Foreground',
+) => Promise<FollowResult>
 
 /** One dependent that is to follow its owners. */
 interface Follower {
@@ -20,12 +27,14 @@ export class Act {
   readonly #client: Client
   readonly #clock: Clock
   readonly #recorder: CascadeRecorder
+  readonly #remove: Remove
   #waiting: Follower[] = []
   #isFlushing = false
 
-  constructor(client: Client, clock: Clock) {
+  constructor(client: Client, clock: Clock, remove: Remove = (...follower) => follow(client, ...follower)) {
     this.#client = client
     this.#clock = clock
+    this.#remove = remove
     this.#recorder = new CascadeRecorder(client, clock)
   }
 
@@ -69,7 +78,7 @@ export class Act {
       await this.#record(batch)
       await Promise.all(
         batch.map((follower) =>
-          follow(this.#client, follower.type, follower.object, follower.propagation).then(
+          this.#remove(follower.type, follower.object, follower.propagation).then(
             (result) => follower.resolve(result),
             (error: unknown) => follower.reject(error),
           ),

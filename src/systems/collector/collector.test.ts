@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
+import { sweeper } from '../../app/sweeper.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { restore } from '../../departures/restore.ts'
 import type { KubeObject, ObjectMeta, OwnerReference, StoredObject } from '../../kube/object.ts'
@@ -17,8 +18,11 @@ beforeEach(async () => {
 })
 afterEach(() => world[Symbol.asyncDispose]())
 
+let withSweeper = false
+
 function newCollector(): Collector {
   const made = new Collector({
+    ...(withSweeper ? { remove: sweeper(world.server) } : {}),
     ...world,
     ownsReferences: true,
     exists: (uid) => world.server.store.owners.addressOf(uid) !== undefined,
@@ -63,7 +67,22 @@ async function remove(
   await world.pass(1000)
 }
 
-describe('the collector on owner references', () => {
+describe.each([
+  ['over the API', false],
+  ['in the server', true],
+])('the collector on owner references, %s', (_, isInServer) => {
+  beforeEach(async () => {
+    if (!isInServer) return
+    withSweeper = true
+    await world[Symbol.asyncDispose]()
+    world = await startWorld()
+    collector = newCollector()
+    await world.clock.settle()
+  })
+  afterEach(() => {
+    withSweeper = false
+  })
+
   it('takes dependents along, any depth', async () => {
     const a = await create('a')
     const b = await create('b', [ownedBy(a)])

@@ -8,7 +8,7 @@ import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Change } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
-import { Act } from './act.ts'
+import { Act, type Remove } from './act.ts'
 import { decide, type Decision } from './decide.ts'
 import { Observer } from './observe.ts'
 import { preview, type Preview } from './preview.ts'
@@ -24,6 +24,8 @@ export interface CollectorOptions {
   readonly ownsReferences: boolean
   /** Whether an object with this uid exists, where the server itself can be asked for certain. */
   readonly exists?: (uid: string) => boolean
+  /** Deletes a dependent only if its owners are gone at that moment, in order: then whole trees go at once. */
+  readonly remove?: Remove
   /** How many objects are judged at once. Defaults to 256: they go in batches. */
   readonly concurrency?: number
 }
@@ -37,6 +39,8 @@ export class Collector {
   readonly #act: Act
   /** The object whose leaving began the cascade that took a uid, for the records; the oldest go first. */
   readonly #roots = new Map<string, CascadeRoot>()
+  /** Uids that are on their way with the tree they belong to. */
+  readonly #going = new Set<string>()
   #isReady = false
 
   constructor(options: CollectorOptions) {
@@ -57,7 +61,7 @@ export class Collector {
       spares: (object) => door.spares(object),
       ...(exists ? { exists } : {}),
     })
-    this.#act = new Act(client, ports.clock)
+    this.#act = new Act(client, ports.clock, options.remove)
   }
 
   /** Watches everything, then begins to act: before all is seen, nothing is condemned. */
@@ -109,7 +113,7 @@ export class Collector {
     const node = graph.find(uid)
     const object = node === undefined ? undefined : graph.object(node)
     if (node === undefined || !object) return settled
-    if (!this.#options.ownsReferences || !needsLook(object)) return settled
+    if (!this.#options.ownsReferences || !needsLook(object) || this.#going.has(uid)) return settled
     const type = this.#world.typeOf(object)
     if (!type) return settled
     const observed = await this.#observer.observe(node, object)
@@ -127,7 +131,9 @@ export class Collector {
         await this.#act.dropReferences(type, object, decision.uids)
         return settled
       case 'delete':
-        return this.#remove(type, object, decision.propagation)
+        return this.#options.remove && decision.propagation === 'Background'
+          ? this.#removeTree(node)
+          : this.#remove(type, object, decision.propagation)
       case 'release':
         await this.#act.release(type, object, decision.finalizer)
         return settled
@@ -143,6 +149,47 @@ export class Collector {
     const result = await this.#act.remove({ type, object, propagation, root })
     // Changed since: the watch brings the new state. Should it not, look again.
     return result === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
+  }
+
+  /** An object whose owners are gone, and everything that goes with it, asked for at once: the server checks each in its turn. */
+  async #removeTree(root: number): Promise<Outcome> {
+    const { graph } = this.#world
+    const tree = this.#treeOf(root)
+    const results = await Promise.all(
+      tree.map(async (node) => {
+        const object = graph.object(node)
+        const type = object && this.#world.typeOf(object)
+        if (!object || !type) return 'changed'
+        this.#going.add(object.metadata.uid)
+        this.#warnOfForeignOwners(object)
+        const cascade = this.#rootOf(object)
+        if (cascade) this.#roots.set(object.metadata.uid, cascade)
+        return this.#act
+          .remove({ type, object, propagation: 'Background', root: cascade })
+          .finally(() => this.#going.delete(object.metadata.uid))
+      }),
+    )
+    return results.includes('changed') ? wakeAt(this.#now() + askAgainMs) : settled
+  }
+
+  /** The nodes that go with one, owners before dependents, as many as make a good batch; the rest is found when these are gone. */
+  #treeOf(root: number): readonly number[] {
+    const { graph } = this.#world
+    const tree = [root]
+    const members = new Set(tree)
+    for (let at = 0; at < tree.length && tree.length < mostAtOnce; at++) {
+      graph.eachDependent(tree[at] ?? root, (dependent) => {
+        const object = graph.object(dependent)
+        if (!object || members.has(dependent) || this.#going.has(object.metadata.uid)) return true
+        const isKept = graph
+          .owners(dependent)
+          .some(({ owner }) => !members.has(owner) && graph.object(owner) !== undefined)
+        if (isKept || object.metadata.deletionTimestamp || this.#options.door.spares(object) !== undefined) return true
+        members.add(dependent)
+        return tree.push(dependent) < mostAtOnce
+      })
+    }
+    return tree
   }
 
   /** Frees every dependent, then lets the owner go; until all are free, it stays. */
@@ -216,6 +263,7 @@ export class Collector {
 }
 
 const askAgainMs = 30_000
+const mostAtOnce = 2000
 const mostRoots = 100_000
 
 /** Whether an object is in the collector's care at all: owned, or leaving in a way that concerns its dependents. */

@@ -1,0 +1,46 @@
+import { isStatusError } from '../../kube/status-error.ts'
+import type { View } from '../store/store.ts'
+import { decideDelete } from './delete-object.ts'
+import { deleteMannerOf } from './delete-options.ts'
+import type { DeleteRequest } from './request.ts'
+import type { WritePorts } from './write-object.ts'
+
+/** An object that has to go because its owners are gone. */
+export interface Orphaned {
+  readonly request: DeleteRequest
+  /** The owners by which it was judged. */
+  readonly owners: readonly string[]
+}
+
+/**
+ * Deletes an object if, at the very moment it is deleted, none of its owners keeps it. The check and the delete are one decision, and decisions run in
+ * the order in which they are asked for: a whole tree may be asked for at once, owners first.
+ */
+export function collectObject(
+  ports: WritePorts,
+  { request, owners }: Orphaned,
+): Promise<'gone' | 'leaving' | 'changed'> {
+  const manner = deleteMannerOf(request)
+  return ports.store.write((view) => {
+    if (owners.some((uid) => isKept(view, uid, request))) return { answer: 'changed' as const, changes: [] }
+    try {
+      const { changes } = decideDelete(ports, view, { request, manner })
+      return {
+        answer: changes.every(({ type }) => type === 'delete') ? ('gone' as const) : ('leaving' as const),
+        changes,
+      }
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return { answer: 'gone' as const, changes: [] }
+      if (isStatusError(error, 'Conflict')) return { answer: 'changed' as const, changes: [] }
+      throw error
+    }
+  })
+}
+
+/** Whether an owner still keeps its dependent: one in another namespace never does, one that goes in the foreground waits for it to go. */
+function isKept(view: View, uid: string, { namespace = '' }: DeleteRequest): boolean {
+  const address = view.addressOf(uid)
+  if (!address || (address.namespace !== '' && address.namespace !== namespace)) return false
+  const { deletionTimestamp, finalizers = [] } = view.get(address)?.document.value.metadata ?? {}
+  return !(deletionTimestamp && finalizers.includes('foregroundDeletion'))
+}
