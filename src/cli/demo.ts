@@ -3,13 +3,13 @@ import { connect } from './connect.ts'
 
 const { kubeconfig, context } = readFlags
 
-/** One preview environment's life, in about a minute and a half. */
+/** One preview environment's life, in about two minutes. */
 export const demo: Command = {
   name: 'demo',
-  summary: 'Play one preview environment’s life on a running `sojourn up`, in two minutes',
+  summary: 'Play one preview environment’s life on a running `sojourn up`, in about two minutes',
   usage: '[flags]',
   help: `
-It makes the namespace demo-preview with a shop in it, wakes it by a request, lets it sleep, announces what nobody uses, spares one object and lets
+It makes the namespace demo-preview with a shop in it, promotes a revision, wakes it by a request, lets it sleep, announces what nobody uses, spares one object and lets
 the rest leave. Nothing stays behind but the record of what left; Ctrl-C takes everything away at once.
 
 Examples:
@@ -26,12 +26,15 @@ Examples:
     if (proxy === undefined)
       throw new UsageError('the demo needs a running "sojourn up" with its activator and workloads: start one first')
     const { playDemo } = await import('../app/demo/play.ts')
+    const { DemoError } = await import('../app/demo/preview.ts')
     const { signal } = io
     try {
       await playDemo({ client, proxy, node: process.execPath, tell: narrator(io), signal })
     } catch (error) {
       if (signal.aborted) return 130
-      throw error
+      if (!(error instanceof DemoError)) throw error
+      io.err(`sojourn demo: ${error.message}\n`)
+      return 1
     }
   },
 }

@@ -11,8 +11,19 @@ export const demoNamespace = 'demo-preview'
 export const demoLabel = 'sojourn.dev/demo'
 /** The domain under which the proxy knows the shop. */
 export const shopDomain = 'shop.demo-preview.test'
-/** How long after the last request the shop sleeps. */
-export const sleepsAfterSeconds = 8
+/** How fast the story goes. */
+export interface Pace {
+  /** Time to read, between two things that happen. */
+  readonly readingMs: number
+  /** How long after the last request the shop sleeps. */
+  readonly sleepsAfterSeconds: number
+  /** How long after it is announced something leaves. */
+  readonly leavesAfterSeconds: number
+}
+
+/** For people. */
+export const readingPace: Pace = { readingMs: 5000, sleepsAfterSeconds: 8, leavesAfterSeconds: 25 }
+
 /** The name of everything of the demo that is in no namespace. */
 export const demoName = 'demo-preview'
 
@@ -84,17 +95,18 @@ export const shopPipeline: KubeObject = {
 }
 
 /** Puts the shop on demand. */
-export const shopService: KubeObject = {
-  apiVersion: 'v1',
-  kind: 'Service',
-  metadata: within('shop', {
-    annotations: {
-      'proxless/deployment': 'shop',
-      'proxless/domains': shopDomain,
-      'proxless/ttl-seconds': String(sleepsAfterSeconds),
-    },
-  }),
-  spec: { selector: { app: 'shop' }, ports: [{ port: 80, targetPort: 8080 }] },
+export function shopService({ sleepsAfterSeconds }: Pace): KubeObject {
+  const annotations = {
+    'proxless/deployment': 'shop',
+    'proxless/domains': shopDomain,
+    'proxless/ttl-seconds': String(sleepsAfterSeconds),
+  }
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: within('shop', { annotations }),
+    spec: { selector: { app: 'shop' }, ports: [{ port: 80, targetPort: 8080 }] },
+  }
 }
 
 /** What the environment's end depends on. */
@@ -112,7 +124,7 @@ export const previewCleaner: KubeObject = {
   kind: cleaner.kind,
   metadata: within('preview'),
   spec: {
-    ttl: '5s',
+    ttl: '1s',
     targets: [
       {
         name: 'request',
@@ -136,13 +148,13 @@ export function eventChannel(owner: OwnerReference): KubeObject {
 }
 
 /** Marks what nobody uses, tells, and lets it leave a short while later. */
-export function unusedPolicy(owner: OwnerReference): KubeObject {
+export function unusedPolicy(owner: OwnerReference, { leavesAfterSeconds }: Pace): KubeObject {
   return {
     apiVersion: cleanupPolicy.apiVersion,
     kind: cleanupPolicy.kind,
     metadata: { name: demoName, ownerReferences: [owner] },
     spec: {
-      interval: '3s',
+      interval: '2s',
       targets: [
         {
           kubernetes: {
@@ -157,7 +169,7 @@ export function unusedPolicy(owner: OwnerReference): KubeObject {
         { type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt', 'pull-request', 'staging'] }] },
       ],
       minAge: '1s',
-      retention: { duration: '25s' },
+      retention: { duration: `${leavesAfterSeconds}s` },
       owner: { default: 'team-shop@example.org' },
       notification: { channels: [demoName] },
       limits: { maxDeletePercent: 100 },

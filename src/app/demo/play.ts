@@ -9,14 +9,15 @@ import {
   leftovers,
   previewCleaner,
   pullRequest,
+  readingPace,
   screenshotsOptOut,
   shopDeployment,
   shopDomain,
   shopPipeline,
   shopService,
-  sleepsAfterSeconds,
   stagingShop,
   unusedPolicy,
+  type Pace,
 } from './environment.ts'
 import { Preview } from './preview.ts'
 
@@ -29,20 +30,20 @@ export interface DemoPorts {
   /** Tells the user what happens: a heading, or a line below one. */
   readonly tell: (kind: 'chapter' | 'line' | 'command', text: string) => void
   readonly signal: AbortSignal
+  /** Defaults to what people can follow. */
+  readonly pace?: Pace
 }
 
-type Scene = DemoPorts & { readonly clock: Clock }
+type Scene = DemoPorts & { readonly clock: Clock; readonly pace: Pace; readonly pause: () => Promise<void> }
 
 const oldRevision = '1.0.0'
 const newRevision = '1.1.0'
 
-/** Time to read, between two things that happen. */
-const readingMs = 5000
-
 /** Plays one preview environment's life, and leaves nothing of it but its record, however it ends. */
 export async function playDemo(options: DemoPorts): Promise<void> {
-  const ports: Scene = { ...options, clock: systemClock }
-  const { client, clock, tell, signal } = ports
+  const { client, tell, signal, pace = readingPace } = options
+  const clock = systemClock
+  const ports: Scene = { ...options, clock, pace, pause: () => sleep(clock, pace.readingMs, signal) }
   const preview = new Preview(client, clock)
   if (await preview.isHere()) {
     tell('line', 'An earlier demo was not finished: it leaves first.')
@@ -59,26 +60,27 @@ export async function playDemo(options: DemoPorts): Promise<void> {
     if (await preview.isHere()) {
       tell('line', signal.aborted ? 'Stopped: taking everything away again.' : 'Taking everything away again.')
       await end(preview)
+      tell('line', 'Nothing is left but its record.')
     }
     throw error
   }
 }
 
-async function arrival(preview: Preview, { tell, node, clock, signal }: Scene): Promise<void> {
+async function arrival(preview: Preview, { tell, node, pace, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'A preview environment arrives')
   await preview.begin()
   // First of all what takes the rest away again, so that nothing can be left without it.
   await preview.apply(pullRequest('open'), previewCleaner)
-  await preview.apply(shopDeployment(node, oldRevision), shopService, ...leftovers, eventChannel(preview.owner))
+  await preview.apply(shopDeployment(node, oldRevision), shopService(pace), ...leftovers, eventChannel(preview.owner))
   tell('line', `Namespace ${demoNamespace} holds a shop for pull request 42: a Deployment and its Service.`)
   tell('line', 'Its Cleaner waits for one condition, in CEL: request.data.state != "open".')
   tell('line', 'In another terminal you can watch all that follows:')
   tell('command', `sojourn status -n ${demoNamespace} -w`)
   await preview.until('the proxy knew the shop', () => preview.isOnDemand(), signal)
-  await sleep(clock, readingMs, signal)
+  await pause()
 }
 
-async function promote(preview: Preview, { tell, node, clock, signal }: Scene): Promise<void> {
+async function promote(preview: Preview, { tell, node, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'A revision is promoted into it')
   await preview.apply(stagingShop(newRevision), shopPipeline)
   tell(
@@ -88,7 +90,7 @@ async function promote(preview: Preview, { tell, node, clock, signal }: Scene): 
   const reached = (phase: string) => async () =>
     (await preview.promotion())?.environments?.preview?.promotion?.phase === phase
   await preview.until('the promotion was announced', reached('RollingOut'), signal)
-  tell('line', 'Announced by an Event; a pull request on your forge would be one more line in its spec.')
+  tell('line', 'Announced by an Event; with a forge of yours it would be a pull request. It is rolled out:')
   await preview.apply(shopDeployment(node, newRevision))
   await preview.until(
     'the run was complete',
@@ -96,10 +98,10 @@ async function promote(preview: Preview, { tell, node, clock, signal }: Scene): 
     signal,
   )
   tell('line', `The preview has ${newRevision} now: the run is complete.`)
-  await sleep(clock, readingMs, signal)
+  await pause()
 }
 
-async function callAndSleep(preview: Preview, { tell, clock, proxy, signal }: Scene): Promise<void> {
+async function callAndSleep(preview: Preview, { tell, clock, proxy, pace, pause, signal }: Scene): Promise<void> {
   const ask = async () => {
     const askedAt = clock.monotonic()
     const { status, body } = await askThrough(proxy, shopDomain, signal)
@@ -114,15 +116,15 @@ async function callAndSleep(preview: Preview, { tell, clock, proxy, signal }: Sc
   tell('line', `${warm.said} (after ${warm.took}: it is awake now)`)
 
   tell('chapter', 'Nobody calls, and it sleeps')
-  tell('line', `${sleepsAfterSeconds} s after the last request the activator puts it to sleep. Waiting…`)
+  tell('line', `${pace.sleepsAfterSeconds} s after the last request the activator puts it to sleep. Waiting…`)
   await preview.until('the shop slept', async () => (await preview.shopPods()) === 0, signal)
   tell('line', 'Asleep again: its process has ended, its address still answers.')
-  await sleep(clock, readingMs, signal)
+  await pause()
 }
 
-async function announce(preview: Preview, { tell, clock, signal }: Scene): Promise<void> {
+async function announce(preview: Preview, { tell, clock, pace, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'What nobody uses is announced')
-  await preview.apply(unusedPolicy(preview.owner))
+  await preview.apply(unusedPolicy(preview.owner, pace))
   for (const name of ['old-report', 'screenshots']) {
     const look = async () => {
       const found = await preview.markOn(name)
@@ -134,10 +136,10 @@ async function announce(preview: Preview, { tell, clock, signal }: Scene): Promi
     const why = summaries?.map(({ description }) => description).join('; ')
     tell('line', `configmap/${name} is marked: ${why}. ${owner?.address} is told; it leaves in ${inSeconds} s.`)
   }
-  await sleep(clock, readingMs, signal)
+  await pause()
 }
 
-async function spareOne(preview: Preview, { tell, clock, client, signal }: Scene): Promise<void> {
+async function spareOne(preview: Preview, { tell, clock, client, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'One is spared, one leaves, and can come back')
   await preview.apply(screenshotsOptOut(preview.owner))
   tell('line', 'Somebody still wants the screenshots, and opts out, as this command does:')
@@ -145,16 +147,16 @@ async function spareOne(preview: Preview, { tell, clock, client, signal }: Scene
   await preview.until('old-report left', async () => !(await preview.hasConfigMap('old-report')), signal)
   const spared = await preview.hasConfigMap('screenshots')
   tell('line', `configmap/old-report has left; configmap/screenshots is ${spared ? 'still here' : 'gone too'}.`)
-  await sleep(clock, readingMs, signal)
+  await pause()
   const record = await preview.until('there was a record', () => preview.recordOf('ConfigMap', 'old-report'), signal)
   tell('line', 'A record was written before it left. With that it comes back:')
   tell('command', `sojourn restore ${record.metadata.name}`)
   await restoreDeparture(client, { namespace: demoNamespace, name: record.metadata.name }, { now: clock.now() })
   tell('line', `configmap/old-report is ${(await preview.hasConfigMap('old-report')) ? 'here again' : 'not back'}.`)
-  await sleep(clock, readingMs, signal)
+  await pause()
 }
 
-async function leave(preview: Preview, { tell, clock, signal }: Scene): Promise<void> {
+async function leave(preview: Preview, { tell, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'The pull request is merged, and the environment leaves')
   await preview.optIn()
   await preview.merge()
@@ -163,7 +165,7 @@ async function leave(preview: Preview, { tell, clock, signal }: Scene): Promise<
   const record = await preview.recordOf('Namespace', demoNamespace)
   if (!record) throw new Error('the environment left without a record')
   tell('line', `Gone, with all that was in it, and ${record.spec.takes ?? 0} objects outside of it that it owned.`)
-  await sleep(clock, readingMs, signal)
+  await pause()
 
   tell('chapter', 'Nothing is left but its record')
   tell('line', `${record.metadata.name}, by the ${record.spec.by.system}, because: ${record.spec.because}`)

@@ -24,14 +24,9 @@ const deployments: ResourceType = { ...type('Deployment', 'deployments'), group:
 const patienceMs = 60_000
 const lookEveryMs = 200
 
-/** The namespace's name is taken by something that is not a demo. */
-export class NotOursError extends Error {
-  override readonly name = 'NotOursError'
-}
-
-/** It did not come to be in time. */
-export class ImpatientError extends Error {
-  override readonly name = 'ImpatientError'
+/** Why the story cannot be told here, for people. */
+export class DemoError extends Error {
+  override readonly name = 'DemoError'
 }
 
 /** The demo's preview environment on a cluster: what the story does to it, and what it sees of it. */
@@ -69,7 +64,7 @@ export class Preview {
   async isHere(): Promise<boolean> {
     const found = await this.#client.get<StoredObject>(namespaces, { name: demoNamespace }).catch(ignoring('NotFound'))
     if (found && found.metadata.labels?.[demoLabel] !== 'true')
-      throw new NotOursError(`there is a namespace ${demoNamespace} that is not of a demo: it is left alone`)
+      throw new DemoError(`there is a namespace ${demoNamespace} that is not of a demo: it is left alone`)
     return found !== undefined
   }
 
@@ -131,7 +126,7 @@ export class Preview {
       const seen = await look()
       if (seen !== undefined && seen !== false) return seen
       if (this.#clock.monotonic() > giveUpAt)
-        throw new ImpatientError(`waited a minute until ${what}: "sojourn status -n ${demoNamespace}" may tell why`)
+        throw new DemoError(`waited a minute until ${what}: "sojourn status -n ${demoNamespace}" may tell why`)
       await sleep(this.#clock, lookEveryMs, signal)
     }
   }

@@ -1,0 +1,85 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cleanupCandidate } from '../../apis/cleanup-candidate.ts'
+import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
+import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
+import { notificationChannel } from '../../apis/notification-channel.ts'
+import { Client } from '../../client/client.ts'
+import { loadKubeconfig } from '../../client/kubeconfig.ts'
+import { networkTransport } from '../../client/network-transport.ts'
+import { silentLogger } from '../../runtime/log.ts'
+import { readConfig } from '../config.ts'
+import { readProxyAddress } from '../endpoints.ts'
+import { startUp, type Up } from '../up.ts'
+import { playDemo } from './play.ts'
+
+const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
+const pace = { readingMs: 0, sleepsAfterSeconds: 1, leavesAfterSeconds: 2 }
+let data: string
+let up: Up
+let network: ReturnType<typeof networkTransport>
+let client: Client
+
+beforeAll(async () => {
+  data = mkdtempSync(join(tmpdir(), 'demo-'))
+  const flags = { data, port: '0', 'proxy-port': '0', durable: false }
+  up = await startUp(readConfig({ flags, env: {} }), silentLogger)
+  network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+  client = new Client(network.transport)
+})
+afterAll(async () => {
+  network.close()
+  await up.stop()
+  rmSync(data, { recursive: true })
+})
+
+/** Plays it; resolves with all that was told. */
+async function played(signal: AbortSignal, onLine: (text: string) => void = () => {}): Promise<readonly string[]> {
+  const told: string[] = []
+  const tell = (_: unknown, text: string) => {
+    told.push(text)
+    onLine(text)
+  }
+  await playDemo({ client, proxy: (await readProxyAddress(client)) ?? '', node: process.execPath, tell, signal, pace })
+  return told
+}
+
+/** The names of everything of the demo that is still there, in any place it uses. */
+async function remains(): Promise<readonly string[]> {
+  const types = [namespaces, cleanupPolicy.type, cleanupOptOut.type, notificationChannel.type, cleanupCandidate.type]
+  const lists = await Promise.all(types.map((type) => client.list(type)))
+  return lists.flatMap(({ items }) => items.map(({ metadata }) => metadata.name)).filter((name) => /demo/.test(name))
+}
+
+/** What is owned by the namespace leaves a moment after it. */
+const cleared = () => expect.poll(remains, { timeout: 20_000 }).toEqual([])
+
+describe('the demo', () => {
+  it('tells the whole life of an environment, and leaves nothing of it', async () => {
+    const told = await played(new AbortController().signal)
+    const story = told.join('\n')
+    expect(story).toContain('the run is complete')
+    expect(story).toContain('200 Hello from the shop, revision 1.1.0')
+    expect(story).toContain('configmap/old-report has left; configmap/screenshots is still here.')
+    expect(story).toContain('configmap/old-report is here again.')
+    expect(told.at(-2)).toMatch(/^namespace-demo-preview-\w+, by the cleaner, because: target$/)
+    await cleared()
+  }, 120_000)
+
+  it('takes everything away again when it is stopped in the middle', async () => {
+    const stop = new AbortController()
+    const playing = played(stop.signal, (text) => {
+      if (text.startsWith('configmap/screenshots is marked')) stop.abort(new Error('SIGINT'))
+    })
+    await expect(playing).rejects.toThrow('SIGINT')
+    await cleared()
+  }, 120_000)
+
+  it('leaves a namespace alone that only has the same name', async () => {
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'demo-preview' } })
+    await expect(played(new AbortController().signal)).rejects.toThrow('it is left alone')
+    expect(await remains()).toEqual(['demo-preview'])
+  })
+})
