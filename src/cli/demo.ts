@@ -3,14 +3,15 @@ import { connect } from './connect.ts'
 
 const { kubeconfig, context } = readFlags
 
-/** One preview environment's life, in about two minutes. */
+/** One preview environment's life, in a minute or two. */
 export const demo: Command = {
   name: 'demo',
-  summary: 'Play one preview environment’s life on a running `sojourn up`, in about two minutes',
+  summary: 'Play one preview environment’s life on a running `sojourn up`, in a minute or two',
   usage: '[flags]',
   help: `
-It makes the namespace demo-preview with a shop in it, promotes a revision, wakes it by a request, lets it sleep, announces what nobody uses, spares one object and lets
-the rest leave. Nothing stays behind but the record of what left; Ctrl-C takes everything away at once.
+It makes the namespace demo-preview with a shop in it, promotes a revision, wakes the shop by a request, lets it sleep,
+announces what nobody uses, spares one object and lets the rest leave. Nothing stays behind but the record of what left;
+Ctrl-C takes everything away at once.
 
 Examples:
   sojourn up                            in one terminal

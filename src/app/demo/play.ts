@@ -19,7 +19,7 @@ import {
   unusedPolicy,
   type Pace,
 } from './environment.ts'
-import { Preview } from './preview.ts'
+import { DemoError, Preview } from './preview.ts'
 
 export interface DemoPorts {
   readonly client: Client
@@ -105,6 +105,8 @@ async function callAndSleep(preview: Preview, { tell, clock, proxy, pace, pause,
   const ask = async () => {
     const askedAt = clock.monotonic()
     const { status, body } = await askThrough(proxy, shopDomain, signal)
+    if (status !== 200)
+      throw new DemoError(`the shop answered ${status}: does this "sojourn up" run the role workloads?`)
     return { took: `${Math.round(clock.monotonic() - askedAt)} ms`, said: `${status} ${body.trim()}` }
   }
   tell('chapter', 'Somebody calls, and it wakes')
