@@ -55,6 +55,9 @@ export class PullRequests {
     const headSHA = await repository.tip(request.head)
     if (!headSHA || !(await repository.tip(request.base))) throw new Refused(422, 'branch does not exist')
     if (!request.title) throw new Refused(422, 'title is missing')
+    if ((await repository.ahead(request.head, request.base)) === 0)
+      throw new Refused(422, 'no commits between the branches')
+    // Last, and in one breath with the opening: two who ask at once must not both be told that there is none.
     const same = this.all.some(
       (pull) =>
         pull.repository === request.repository &&
@@ -63,8 +66,6 @@ export class PullRequests {
         pull.base === request.base,
     )
     if (same && !this.allowDuplicates) throw new Refused(409, 'a pull request already exists')
-    if ((await repository.ahead(request.head, request.base)) === 0)
-      throw new Refused(422, 'no commits between the branches')
     const pull: Pull = {
       number: this.all.length + 1,
       ...request,
