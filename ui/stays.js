@@ -32,7 +32,7 @@ export function staysOf(mirror, now) {
 /** The condition that says how an object is doing. */
 export function readyOf(object) {
   const ready = object.status?.conditions?.find(({ type }) => type === 'Ready')
-  return ready ?? { reason: 'New', message: 'Nobody has looked at it yet.' }
+  return ready ?? { reason: 'New', message: 'nobody has looked at it yet' }
 }
 
 function refFor({ metadata }, { apiVersion, kind }) {

@@ -52,7 +52,7 @@ export function boardView({ mirror }) {
       'section.board',
       { 'aria-label': 'Stay board' },
       h('div.toolbar', {}, search, h('div.chips', { role: 'group', 'aria-label': 'Systems' }, ...chips), summary),
-      h('div.axis', { 'aria-hidden': 'true' }, h('span'), h('div.track', {}, ...ticks.map(axisTick))),
+      h('div.axis', { 'aria-hidden': 'true' }, legend(), h('div.track', {}, ...ticks.map(axisTick))),
       list.element,
       empty,
     ),
@@ -60,6 +60,10 @@ export function boardView({ mirror }) {
     concerns: (name) => lists.has(name),
     close: () => list.close(),
   }
+}
+
+function legend() {
+  return h('span.legend', {}, h('i.mark.next'), 'what happens next', h('i.mark.end'), 'when it ends')
 }
 
 function systemChip(system, chosen, onChange) {

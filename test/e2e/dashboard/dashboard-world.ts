@@ -18,9 +18,8 @@ export interface DashboardWorld extends AsyncDisposable {
   create(manifest: KubeObject): Promise<StoredObject>
 }
 
-export async function startDashboardWorld(): Promise<DashboardWorld> {
+export async function startDashboardWorld({ only = 'api,cleaner,collector,promoter' } = {}): Promise<DashboardWorld> {
   const data = mkdtempSync(join(tmpdir(), 'dashboard-'))
-  const only = 'api,cleaner,collector,promoter'
   const flags = { data, port: '0', 'proxy-port': '0', only, durable: false }
   const up = await startUp(readConfig({ flags, env: {} }), silentLogger)
   const kubeconfig = parseKubeconfig(readFileSync(up.kubeconfig, 'utf8'), {

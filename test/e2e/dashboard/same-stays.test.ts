@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readStays, type Stay } from '../../../src/app/stays.ts'
+import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+
+type Kinds = Readonly<Record<string, { readonly path: string; readonly query?: string }>>
+type StaysOf = (mirror: object, now: number) => readonly Stay[]
+
+const ui = (file: string) => import(new URL(`../../../ui/${file}`, import.meta.url).href) as Promise<unknown>
+
+describe('the stay board', () => {
+  let world: DashboardWorld
+  beforeAll(async () => {
+    world = await startDashboardWorld({ only: 'api' })
+    for (const object of dashboardObjects()) await world.create(object)
+  })
+  afterAll(() => world?.[Symbol.asyncDispose]())
+
+  it('says of every object what `sojourn status` says', async () => {
+    const { kinds } = (await ui('kinds.js')) as { kinds: Kinds }
+    const { staysOf } = (await ui('stays.js')) as { staysOf: StaysOf }
+    const now = Date.now()
+    const mirror = await mirrorOf(kinds, world)
+    const told = await readStays(world.client, { namespace: undefined, now })
+    expect(told.length).toBeGreaterThan(4)
+    expect(staysOf(mirror, now).map(essence).toSorted()).toEqual(told.map(essence).toSorted())
+  })
+})
+
+/** The lists as the browser would hold them. */
+async function mirrorOf(kinds: Kinds, { client }: DashboardWorld): Promise<object> {
+  type Item = { readonly metadata: { readonly namespace?: string; readonly name: string } }
+  const lists = new Map<string, readonly Item[]>()
+  for (const [name, { path }] of Object.entries(kinds)) {
+    const { body } = await client.request({ method: 'GET', path })
+    lists.set(name, (body as { items: readonly Item[] }).items)
+  }
+  const all = (list: string) => lists.get(list) ?? []
+  return {
+    all,
+    find: (list: string, namespace: string, name: string) =>
+      all(list).find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
+  }
+}
+
+function essence({ object, system, next, why }: Stay): string {
+  return [object.kind, object.namespace, object.name, system, next?.at, why.replace(/[(,].*$/, '')].join(' ')
+}
