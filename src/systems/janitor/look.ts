@@ -1,5 +1,5 @@
 import type { Described } from './attribute.ts'
-import { describe, judge, type Surroundings, type Verdict } from './judge.ts'
+import { describe, judge, type Surroundings, type UseHistory, type Verdict } from './judge.ts'
 import type { Owner } from './owner.ts'
 import { protector } from './protection.ts'
 import { providerOf, type Observation } from './provider.ts'
@@ -11,6 +11,7 @@ export interface Look {
   readonly observation: Observation
   readonly now: number
   readonly judge: (resource: Resource) => Verdict
+  readonly lastSeenUsed: UseHistory['lastSeenUsed']
   readonly describe: (resource: Resource) => Described & { readonly found: () => Owner | undefined }
 }
 
@@ -30,7 +31,13 @@ export async function look(work: Work, ports: WorkPorts): Promise<Look> {
     now,
   }
   const described = (resource: Resource) => describe(resource, policy, observation.owners)
-  return { observation, now, describe: described, judge: (resource) => judge(described(resource), policy, around) }
+  return {
+    observation,
+    now,
+    describe: described,
+    judge: (resource) => judge(described(resource), policy, around),
+    lastSeenUsed: ledger.lastSeenUsed,
+  }
 }
 
 function checkObservation({ policy }: Work, { observedAt, references }: Observation, now: number): void {

@@ -1,23 +1,20 @@
 import { cleanupCandidate, type CandidateStatus, type CleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import { removeOwn } from '../../departures/own-machinery.ts'
 import { isStatusError } from '../../kube/status-error.ts'
-import { formatDuration, formatTime, parseTime } from '../../kube/time.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { sentenceFor } from './because.ts'
+import { isForgiven } from './circuit.ts'
 import { candidateName, markOf, newCandidate, turned } from './candidate.ts'
 import { look, type Look } from './look.ts'
-import { planCycle, type CyclePlan, type Judged, type Planned } from './plan.ts'
-import { writePolicyStatus } from './policy-status.ts'
+import { report, reportTrouble, type Applied, type Cycle } from './mark-report.ts'
+import { planCycle, type Judged, type Planned } from './plan.ts'
 import { describeResource, InventoryError, type Resource } from './resource.ts'
 import { deletionDate } from './retention.ts'
 import { assertHeld, FenceLost, locationStatus, writeMark, type Unleased, type Work, type WorkPorts } from './work.ts'
 
 /** How long marks that have ended are kept. */
 const keepFinishedMs = 30 * 86_400_000
-const mostWouldMark = 50
-
-/** Set by a human on a policy, with the time: what opened the circuit before then has been looked at. */
-export const circuitClosedMark = 'sojourn.dev/circuit-closed-at'
 
 /** Looks at everything of a policy at one location, and marks, refreshes or lifts marks. */
 export async function markCycle(work: Work, ports: WorkPorts, inWindow: boolean): Promise<Outcome> {
@@ -47,18 +44,6 @@ export function markDueAt({ object, policy, location }: Unleased): number {
   return generation !== policy.generation ? 0 : (parseTime(markedAt) ?? 0) + policy.intervalMs
 }
 
-/** The circuit is open and a human has closed it since, or it is not open. */
-function isForgiven(work: Unleased): boolean {
-  const { circuitOpenedAt } = locationStatus(work)
-  const closedAt = parseTime(work.object.metadata.annotations?.[circuitClosedMark])
-  return circuitOpenedAt !== undefined && closedAt !== undefined && closedAt >= (parseTime(circuitOpenedAt) ?? Infinity)
-}
-
-/** Whether a human has to look before anything goes on here. */
-export function isCircuitOpen(work: Unleased): boolean {
-  return locationStatus(work).circuit !== undefined && !isForgiven(work)
-}
-
 /** Every resource with its mark, then every mark whose resource is not listed. */
 function* judgedOf(work: Work, { desk }: WorkPorts, seen: Look): Generator<Judged<CleanupCandidate>> {
   const marks = new Map(
@@ -72,18 +57,6 @@ function* judgedOf(work: Work, { desk }: WorkPorts, seen: Look): Generator<Judge
   }
   for (const candidate of marks.values())
     yield { resource: undefined, verdict: undefined, mark: { mark: markOf(candidate), of: candidate } }
-}
-
-interface Applied {
-  marked: number
-  unmarked: number
-  failed: number
-}
-
-interface Cycle {
-  readonly seen: Look
-  readonly plan: CyclePlan<CleanupCandidate>
-  readonly inWindow: boolean
 }
 
 async function apply(work: Work, ports: WorkPorts, { seen, plan, inWindow }: Cycle): Promise<Applied> {
@@ -164,6 +137,7 @@ async function mark(
   const candidate = step.judged.mark?.of ?? (await create(work, ports, resource))
   const owner = seen.describe(resource).found()
   const former = candidate.status
+  const used = seen.lastSeenUsed(resource)
   const { retention, retentionWithoutOwner } = work.policy
   const projectedAt = deletionDate(owner ? retention : retentionWithoutOwner, {
     from: seen.now,
@@ -187,6 +161,7 @@ async function mark(
       attempts: null,
       finishedAt: null,
       message: null,
+      lastSeenUsed: used ? { by: used.by, at: formatTime(used.at) } : null,
       lastEvaluated: { at: formatTime(seen.now), inventory: formatTime(seen.observation.observedAt) },
     },
   )
@@ -245,69 +220,4 @@ async function prune(work: Work, { desk, client }: WorkPorts, now: number): Prom
     assertHeld(work)
     await removeOwn(client, cleanupCandidate.type, candidate)
   }
-}
-
-async function report(
-  work: Work,
-  ports: WorkPorts,
-  { seen, plan, applied, inWindow }: Cycle & { applied: Applied },
-): Promise<void> {
-  const { policy, location } = work
-  const { counts, circuit } = plan
-  const wouldMark = plan.steps
-    .filter(({ decision }) => decision.do === 'mark')
-    .slice(0, mostWouldMark)
-    .map(({ judged }) => (judged.resource ? describeResource(judged.resource) : ''))
-  const nextAt = seen.now + policy.intervalMs
-  for (const verdict of ['visited', 'excluded', 'unknown', 'violating'] as const)
-    ports.metrics.visited.set({ policy: policy.name, location, verdict }, counts[verdict])
-  ports.metrics.circuits.set({ policy: policy.name, location }, circuit === undefined ? 0 : 1)
-  if (circuit !== undefined && locationStatus(work).circuit === undefined)
-    ports.events.record(work.object, { type: 'Warning', reason: 'CircuitOpened', message: `${location}: ${circuit}` })
-  await writePolicyStatus(ports, policy.name, {
-    location: {
-      name: location,
-      change: {
-        generation: policy.generation,
-        markedAt: formatTime(seen.now),
-        // What opened the circuit stays the measure until a human has looked.
-        ...(circuit === undefined ? { visited: counts.visited } : {}),
-        excluded: counts.excluded,
-        unknown: counts.unknown,
-        violating: counts.violating,
-        marked: applied.marked,
-        unmarked: applied.unmarked,
-        failed: applied.failed,
-        trouble: null,
-        circuit: circuit ?? null,
-        circuitOpenedAt: circuit === undefined ? null : (locationStatus(work).circuitOpenedAt ?? formatTime(seen.now)),
-        wouldMark: work.dryRun ? wouldMark : null,
-      },
-    },
-    claims: [
-      {
-        type: 'Ready',
-        status: 'True',
-        reason: 'Working',
-        message: work.dryRun ? 'this is a dry run' : `looks every ${formatDuration(policy.intervalMs)}`,
-      },
-      {
-        type: 'InWindow',
-        status: inWindow ? 'True' : 'False',
-        reason: inWindow ? 'Open' : 'Closed',
-        message: work.policy.schedule ?? 'no schedule',
-      },
-    ],
-    nextAt,
-  })
-}
-
-async function reportTrouble(work: Work, ports: WorkPorts, error: InventoryError): Promise<void> {
-  const { policy, location } = work
-  ports.metrics.troubles.inc({ policy: policy.name, action: 'Mark' })
-  ports.log.error('inventory not complete', { policy: policy.name, location, error })
-  await writePolicyStatus(ports, policy.name, {
-    location: { name: location, change: { trouble: error.message.slice(0, 1000) } },
-    claims: [{ type: 'Ready', status: 'True', reason: 'Working', message: 'waits for a complete inventory' }],
-  })
 }

@@ -8,7 +8,6 @@ import type { Client } from '../../../client/client.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { ClusterHandle } from '../../../runtime/clusters.ts'
 import { parseHttpDate } from '../http-date.ts'
-import type { OwnerSources } from '../owner.ts'
 import type { CompiledPolicy } from '../policy.ts'
 import type { Observation, ObserveRequest, Provider, ResourceRef } from '../provider.ts'
 import { InventoryError, type Resource, type Use } from '../resource.ts'
@@ -17,6 +16,7 @@ import { customReferences } from './custom-references.ts'
 import { unknownUse, type Detector, type World } from './detector.ts'
 import { detectorFor } from './detectors.ts'
 import { KubeResource } from './kube-resource.ts'
+import { ownerSources } from './owner-sources.ts'
 import { wellKnown, type WellKnown } from './well-known.ts'
 
 export interface KubernetesProviderPorts {
@@ -57,7 +57,14 @@ export class KubernetesProvider implements Provider {
       for (const wanted of target.resources)
         resources.push(...(await observeKind(await servedType(client, wanted), look)))
     }
-    return { resources, observedAt, owners: await ownerSources({ client, sources, signal }) }
+    return {
+      resources,
+      observedAt,
+      owners: await ownerSources(
+        { client, sources, signal },
+        targets.some(({ includeOwned }) => includeOwned),
+      ),
+    }
   }
 
   async subject({ cluster = '', apiVersion, kind, namespace, name }: ResourceRef): Promise<Subject> {
@@ -158,24 +165,6 @@ async function worldFor({ needs }: Detector, { client, sources, target, signal }
     },
     customUse: custom,
   }
-}
-
-/** Whom namespaces belong to. Not being able to read them costs owners, not resources. */
-async function ownerSources({
-  client,
-  sources,
-  signal,
-}: Pick<Look, 'client' | 'sources' | 'signal'>): Promise<OwnerSources> {
-  const read = async (kind: WellKnown) => {
-    const type = wellKnown[kind]
-    const served = await client.discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind })
-    return served ? sources.list(type, undefined, signal) : []
-  }
-  const namespaces = await read('namespaces').catch(() => [])
-  const tags = new Map(
-    namespaces.map(({ metadata }) => [metadata.name, { ...metadata.labels, ...metadata.annotations }]),
-  )
-  return { namespaceTags: (namespace) => tags.get(namespace) }
 }
 
 function clustersOf({ clusters = [] }: KubernetesTarget): readonly string[] {
