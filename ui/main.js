@@ -42,21 +42,26 @@ function runDashboard(user) {
   const changed = new Set()
   const main = h('main', { tabIndex: -1, id: 'main' })
   const alarm = h('div.alarm', { role: 'alert', hidden: true })
-  const live = h('span.live', { title: 'Watching the API' })
+  const live = h('span.live', { role: 'img' })
+  const showLive = (isLive) => {
+    live.classList.toggle('lost', !isLive)
+    live.ariaLabel = live.title = isLive ? 'Watching the API' : 'The API cannot be reached; trying again'
+  }
   const links = new Map(Object.entries(views).map(([name, [label]]) => [name, h('a', { href: `#${name}` }, label)]))
 
   const mirror = new Mirror({
     onChange(list) {
       changed.add(list)
-      live.classList.remove('lost')
+      showLive(true)
     },
     onTrouble(error) {
       if (error instanceof ApiError && error.status === 401) return end('Your token is no longer valid.')
-      live.classList.add('lost')
+      showLive(false)
     },
   })
   const draw = () => {
-    if (document.hidden || !view) return
+    // What is behind an open dialog stays as it is, so that the focus finds its way back.
+    if (document.hidden || !view || document.querySelector('dialog[open]')) return
     const concerns = [...changed].some((list) => view.concerns(list))
     if (changed.has('door')) drawAlarm(alarm, doorStateOf(mirror))
     changed.clear()
@@ -64,12 +69,13 @@ function runDashboard(user) {
     isStale = false
   }
   const go = () => {
-    const name = location.hash.slice(1) in views ? location.hash.slice(1) : 'board'
+    const wanted = location.hash.slice(1)
+    const name = Object.hasOwn(views, wanted) ? wanted : 'board'
     view?.close()
     const [label, make] = views[name]
     view = make({ mirror })
     document.title = `${label} · Sojourn`
-    for (const [each, anchor] of links) anchor.toggleAttribute('aria-current', each === name)
+    for (const [each, anchor] of links) anchor.ariaCurrent = each === name ? 'page' : null
     fill(main, view.element)
     view.show()
   }

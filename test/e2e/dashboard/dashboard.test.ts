@@ -149,6 +149,7 @@ describe.skipIf(!executablePath)('the dashboard in Chromium', () => {
   it('previews what would leave with an object', async () => {
     await asAdministrator()
     await go('Cascade')
+    expect(await page.locator('nav [aria-current=page]').allTextContents()).toEqual(['Cascade'])
     await page.getByLabel('Kind').fill('deployments.apps')
     await page.getByLabel('Namespace').fill('team')
     await page.getByLabel('Name', { exact: true }).fill('shop')
