@@ -62,6 +62,17 @@ await describeWith(['helm'], 'the chart', () => {
     for (const spec of args(await render('--set dryRun=false'))) expect(spec).not.toContain('--dry-run')
   })
 
+  it('brings alerts and a dashboard that Prometheus and Grafana can read', async () => {
+    const wanted = ['serviceMonitor', 'prometheusRule', 'grafanaDashboard'].map((name) => `--set ${name}.enabled=true`)
+    const objects = await render(wanted.join(' '))
+    const of = (kind: string) => objects.find((object) => object.kind === kind)
+    expect(of('ServiceMonitor')).toMatchObject({ spec: { endpoints: [{ port: 'https', path: '/metrics' }] } })
+    expect(of('PrometheusRule')).toMatchObject({ spec: { groups: [{ name: 'sojourn' }] } })
+    const data = of('ConfigMap')?.['data'] as Readonly<Record<string, string>> | undefined
+    const { panels } = JSON.parse(data?.['sojourn.json'] ?? '{}') as { readonly panels: readonly unknown[] }
+    expect(panels.length).toBeGreaterThan(20)
+  })
+
   it.each([
     ['another namespace', 'template sojourn CHART -n default', 'install it there'],
     ['two activators', `template sojourn CHART ${here} --set roles.activator.replicas=2`, 'must be 0 or 1'],

@@ -1,0 +1,157 @@
+import { startTestServer } from '../src/apiserver/testing.ts'
+import { readConfig } from '../src/app/config.ts'
+import { createCore } from '../src/app/core.ts'
+import { clusterRoles } from '../src/app/rbac.ts'
+import { registerKinds } from '../src/app/register-kinds.ts'
+import { startSystems } from '../src/app/systems.ts'
+import { Client } from '../src/client/client.ts'
+import { silentLogger } from '../src/runtime/log.ts'
+import type { DeclaredMetric } from '../src/runtime/metrics.ts'
+import { quietClock } from '../src/runtime/quiet-clock.ts'
+import { VirtualClock } from '../src/runtime/virtual-clock.ts'
+
+/** Every metric that the running systems declare. */
+export async function declaredMetrics(): Promise<readonly DeclaredMetric[]> {
+  const clock = new VirtualClock(0)
+  const caches = quietClock(clock)
+  await using server = await startTestServer({ clock: caches })
+  const client = new Client(server.transport)
+  await registerKinds(client)
+  const config = readConfig({ flags: { 'proxy-port': '0' }, env: {} })
+  const core = createCore({ config, client, clock, log: silentLogger, caches })
+  await startSystems(core, clusterRoles)
+  await core.stop()
+  return core.metrics.declarations()
+}
+
+interface Alert {
+  readonly name: string
+  readonly metric: string
+  /** What is asked of the metric; `METRIC` stands for its name. */
+  readonly expression: string
+  readonly for: string
+  readonly summary: string
+}
+
+const alerts: readonly Alert[] = [
+  {
+    name: 'SojournBreakerOpen',
+    metric: 'sojourn_departures_breaker_open',
+    expression: 'max(METRIC) == 1',
+    for: '0m',
+    summary: 'Too much left too quickly; nothing leaves until a human closes the breaker.',
+  },
+  {
+    name: 'SojournCircuitOpen',
+    metric: 'sojourn_janitor_circuit_open',
+    expression: 'max by (policy, location) (METRIC) == 1',
+    for: '0m',
+    summary: 'A cleanup policy saw something that a human has to look at.',
+  },
+  {
+    name: 'SojournCacheInTrouble',
+    metric: 'sojourn_cache_trouble',
+    expression: 'max by (cluster, kind) (METRIC) == 1',
+    for: '10m',
+    summary: 'A kind cannot be followed; nothing is decided on it.',
+  },
+  {
+    name: 'SojournKeysFailing',
+    metric: 'sojourn_controller_keys',
+    expression: 'sum by (controller) (METRIC{state="failing"}) > 0',
+    for: '30m',
+    summary: 'Objects have been failing for half an hour.',
+  },
+  {
+    name: 'SojournWorkRefused',
+    metric: 'sojourn_janitor_troubles_total',
+    expression: 'sum by (policy, action) (increase(METRIC[1h])) > 0',
+    for: '1h',
+    summary: 'The janitor cannot do part of its work.',
+  },
+  {
+    name: 'SojournRequestsRefused',
+    metric: 'sojourn_activator_refused_total',
+    expression: 'sum by (route) (rate(METRIC[5m])) > 0',
+    for: '10m',
+    summary: 'The proxy refuses requests instead of holding them.',
+  },
+]
+
+/** Rules of Prometheus. Throws when a rule asks for a metric or label that nothing declares. */
+export function alertRules(metrics: readonly DeclaredMetric[]): Readonly<Record<string, unknown>> {
+  return {
+    groups: [
+      {
+        name: 'sojourn',
+        rules: alerts.map(({ name, metric, expression, for: lasting, summary }) => {
+          const declared = metrics.find((candidate) => candidate.name === metric)
+          if (!declared) throw new Error(`alert ${name} asks for ${metric}, which nothing declares`)
+          const asked = /by \(([^)]*)\)/.exec(expression)?.[1]?.split(', ') ?? []
+          const unknown = asked.find((label) => !declared.labels?.includes(label))
+          if (unknown !== undefined) throw new Error(`alert ${name}: ${metric} has no label ${unknown}`)
+          return {
+            alert: name,
+            expr: expression.replace('METRIC', metric),
+            for: lasting,
+            labels: { severity: 'warning' },
+            annotations: { summary },
+          }
+        }),
+      },
+    ],
+  }
+}
+
+/** A Grafana dashboard with one panel for each metric, a row for each part of the product. */
+export function grafanaDashboard(metrics: readonly DeclaredMetric[]): Readonly<Record<string, unknown>> {
+  const rows = Map.groupBy(metrics, ({ name }) => name.split('_')[1] ?? '')
+  let y = 0
+  let id = 0
+  const panels = [...rows].flatMap(([row, members]) => {
+    const title = { id: ++id, type: 'row', title: row, gridPos: { x: 0, y: y++, w: 24, h: 1 }, panels: [] }
+    const shown = members.map((metric, index) => ({
+      id: ++id,
+      type: 'timeseries',
+      title: metric.name.slice('sojourn_'.length).replaceAll('_', ' '),
+      description: metric.help,
+      datasource: { type: 'prometheus', uid: '${datasource}' },
+      gridPos: { x: (index % 3) * 8, y: y + Math.floor(index / 3) * 7, w: 8, h: 7 },
+      fieldConfig: { defaults: { unit: unitOf(metric.name) }, overrides: [] },
+      targets: queriesOf(metric),
+    }))
+    y += Math.ceil(members.length / 3) * 7
+    return [title, ...shown]
+  })
+  return {
+    uid: 'sojourn',
+    title: 'Sojourn',
+    tags: ['sojourn'],
+    schemaVersion: 39,
+    time: { from: 'now-6h', to: 'now' },
+    refresh: '1m',
+    templating: { list: [{ name: 'datasource', type: 'datasource', query: 'prometheus' }] },
+    panels,
+  }
+}
+
+function queriesOf({ kind, name, labels = [] }: DeclaredMetric): readonly Readonly<Record<string, string>>[] {
+  const by = labels.length > 0 ? ` by (${labels.join(', ')})` : ''
+  const legendFormat = labels.map((label) => `{{${label}}}`).join(' ')
+  switch (kind) {
+    case 'counter':
+      return [{ refId: 'A', expr: `sum${by} (rate(${name}[$__rate_interval]))`, legendFormat }]
+    case 'gauge':
+      return [{ refId: 'A', expr: `sum${by} (${name})`, legendFormat }]
+    case 'histogram':
+      return ['0.5', '0.99'].map((quantile, index) => ({
+        refId: index === 0 ? 'A' : 'B',
+        expr: `histogram_quantile(${quantile}, sum by (${['le', ...labels].join(', ')}) (rate(${name}_bucket[$__rate_interval])))`,
+        legendFormat: `p${Number(quantile) * 100} ${legendFormat}`.trim(),
+      }))
+  }
+}
+
+function unitOf(name: string): string {
+  return name.endsWith('_seconds') ? 's' : 'short'
+}

@@ -1,0 +1,68 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { parseAllDocuments } from 'yaml'
+import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
+import { ownKindsAdmission } from '../../../src/app/admission.ts'
+import { registerKinds } from '../../../src/app/register-kinds.ts'
+import { commands } from '../../../src/cli/commands.ts'
+import { Client } from '../../../src/client/client.ts'
+import type { KubeObject } from '../../../src/kube/object.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+
+const docs = join(import.meta.dirname, '../../../docs')
+const pages = ['guide', 'migrate', '.'].flatMap((folder) =>
+  readdirSync(join(docs, folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join(docs, folder, name)),
+)
+const textOf = (page: string) => readFileSync(page, 'utf8')
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({ clock: systemClock, admission: [ownKindsAdmission] })
+  client = new Client(server.transport)
+  await registerKinds(client)
+})
+afterAll(() => server.close())
+
+const manifests = pages.flatMap((page) =>
+  [...textOf(page).matchAll(/^(?:```yaml|kubectl apply -f - <<'END')\n(.*?)^(?:```|END)$/gms)]
+    .flatMap(([, block = '']) => parseAllDocuments(block).map((document) => document.toJS() as KubeObject))
+    .filter(({ apiVersion }) => apiVersion !== undefined)
+    .map((manifest) => [relative(docs, page), manifest] as const),
+)
+
+it.each(manifests)('shows in %s what the API takes', async (_, manifest) => {
+  const type = await client.discovery.typeOf(manifest)
+  if (!type) throw new Error(`${manifest.kind} is not served`)
+  const { namespace } = manifest.metadata
+  if (namespace)
+    await client
+      .create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+      .catch(() => {})
+  await expect(
+    client.apply(type, manifest, { fieldManager: 'reader', fieldValidation: 'Strict' }),
+  ).resolves.toMatchObject({ kind: manifest.kind })
+})
+
+it.each(pages.map((page) => [relative(docs, page), page]))('leads from %s only to what is there', (_, page) => {
+  const links = [...textOf(page ?? '').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link)
+  expect(links.filter((link) => !existsSync(join(dirname(page ?? ''), link)))).toEqual([])
+})
+
+it('names only commands and flags that there are', () => {
+  const wrong = pages.flatMap((page) =>
+    [...textOf(page).matchAll(/(?:^|`)sojourn ([a-z-]+)([^`\n|>#]*)/gm)].flatMap(([, name = '', rest = '']) => {
+      if (name === 'help' || (name === 'ready' && rest.startsWith(' api='))) return []
+      const command = commands.find((candidate) => candidate.name === name)
+      if (!command) return [name]
+      const flags = [...rest.matchAll(/ --([a-z-]+)/g)].map(([, flag = '']) => flag)
+      return flags.filter((flag) => !(flag in command.flags)).map((flag) => `${name} --${flag}`)
+    }),
+  )
+  expect(wrong).toEqual([])
+})
+
+const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
