@@ -33,6 +33,8 @@ export interface CallOptions {
 
 export interface JanitorWorldOptions extends WorldOptions {
   readonly janitor?: Partial<JanitorOptions>
+  /** How other clusters are reached. Defaults to none. */
+  readonly connect?: (kubeconfig: string, cluster: string) => Client
   /** Stands between the janitor and the server. */
   readonly through?: (transport: Transport) => Transport
 }
@@ -47,9 +49,11 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
     informers,
     clock,
     log: ports.log,
-    connect: () => {
-      throw new Error('this world has one cluster')
-    },
+    connect:
+      options.connect ??
+      (() => {
+        throw new Error('this world has one cluster')
+      }),
   })
   const janitor = createJanitor({
     client,

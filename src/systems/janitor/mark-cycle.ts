@@ -34,6 +34,7 @@ export async function markCycle(work: Work, ports: WorkPorts, inWindow: boolean)
   } catch (error) {
     if (!(error instanceof InventoryError)) throw error
     await reportTrouble(work, ports, error)
+    return wakeAt(ports.clock.now() + Math.min(policy.intervalMs, 60_000))
   }
   return wakeAt(ports.clock.now() + policy.intervalMs)
 }

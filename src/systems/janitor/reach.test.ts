@@ -1,0 +1,158 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
+import { startTestServer } from '../../apiserver/testing.ts'
+import type { CleanupCandidate } from '../../apis/cleanup-candidate.ts'
+import { Client } from '../../client/client.ts'
+import { VirtualClock } from '../../runtime/virtual-clock.ts'
+import { applySwabbie } from './swabbie/apply-swabbie.ts'
+import { importSwabbie } from './swabbie/import-swabbie.ts'
+import { assertHeld, FenceLost, writeMark } from './work.ts'
+
+const hour = 3_600_000
+const minute = 60_000
+const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+
+let world: JanitorWorld | undefined
+afterEach(async () => {
+  await world?.[Symbol.asyncDispose]()
+  world = undefined
+})
+
+async function start(options: JanitorWorldOptions = {}): Promise<JanitorWorld> {
+  world = await startJanitorWorld(options)
+  await world.configMap('one')
+  await world.pass(2 * hour)
+  return world
+}
+
+describe('another cluster', () => {
+  const target = {
+    kubernetes: { clusters: ['team.remote'], resources: [{ kind: 'ConfigMap' }], namespaces: { include: ['far'] } },
+  }
+
+  it('is looked after like our own, and leaves ours alone', async () => {
+    const remoteClock = new VirtualClock(Date.parse('2026-01-05T08:00:00Z'))
+    await using remote = await startTestServer({ clock: remoteClock })
+    const far = new Client(remote.transport)
+    await far.create(
+      { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'far' } },
+    )
+    await far.create(configMaps, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'distant', namespace: 'far' },
+    })
+    const here = await start({ connect: (_, cluster) => new Client(remote.transport, { cluster }) })
+    await here.create({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'remote', namespace: 'team' },
+      stringData: { kubeconfig: 'apiVersion: v1' },
+    })
+    await here.create({
+      apiVersion: 'gitops.weave.works/v1alpha1',
+      kind: 'GitopsCluster',
+      metadata: { name: 'remote', namespace: 'team' },
+      spec: { secretRef: { name: 'remote' } },
+    })
+    await here.pass(minute)
+    await here.policy({
+      targets: [target],
+      rules: [{ rules: [{ name: 'AttributeRule', parameters: { name: 'distant' } }] }],
+    })
+    await here.pass(hour)
+    expect(await here.phases()).toEqual({ distant: 'Notified' })
+    const [candidate] = await here.candidates()
+    expect(candidate?.spec).toMatchObject({ location: 'kubernetes/team.remote', resource: { cluster: 'team.remote' } })
+    await here.pass(7 * hour)
+    await expect(far.get(configMaps, { namespace: 'far', name: 'distant' })).rejects.toThrow('not found')
+    expect(await here.exists('one')).toBe(true)
+  })
+
+  it('that cannot be reached changes nothing', async () => {
+    const here = await start()
+    await here.policy({ targets: [target] })
+    await here.pass(hour)
+    expect(await here.candidates()).toEqual([])
+    const { conditions = [] } = (await here.readPolicy()).status ?? {}
+    expect(conditions.find(({ type }) => type === 'InventoryComplete')).toMatchObject({
+      status: 'False',
+      message: expect.stringContaining('team.remote'),
+    })
+  })
+})
+
+describe('an opt-out', () => {
+  it('covers every policy that marked the resource', async () => {
+    const here = await start()
+    await here.policy({})
+    await here.policy({}, 'other')
+    await here.pass(minute)
+    await here.call('PUT', '/resources/state/kubernetes:home:team:configmap/one/optOut')
+    await here.pass(minute)
+    expect((await here.candidates()).map(({ status }) => status?.phase)).toEqual(['OptedOut', 'OptedOut'])
+  })
+})
+
+describe('a lease that was lost', () => {
+  it('stops every further side effect', async () => {
+    const work = { fence: { held: false, number: 3 }, signal: new AbortController().signal, wrote: () => {} }
+    expect(() => assertHeld(work)).toThrow(FenceLost)
+    const candidate = { metadata: { name: 'x' }, spec: {}, status: { phase: 'Marked' } } as unknown as CleanupCandidate
+    const never = { client: new Client(() => Promise.reject(new Error('written'))) }
+    await expect(writeMark(never, work, candidate, { phase: 'Notified' })).rejects.toThrow(FenceLost)
+  })
+})
+
+describe('Swabbie’s testing paths', () => {
+  it('are not there unless asked for', async () => {
+    const here = await start()
+    await expect(here.call('PUT', '/testing/resources/state/kubernetes:home:team:configmap/one/mark')).rejects.toThrow(
+      'no route',
+    )
+  })
+
+  it('bring the date of a listed id forward, and of no other', async () => {
+    const here = await start({ janitor: { testing: { resourceIds: ['one'] } } })
+    await here.configMap('two')
+    await here.pass(2 * hour)
+    await here.policy({})
+    await here.pass(minute)
+    expect((await here.call('DELETE', '/testing/resources/state/kubernetes:home:team:configmap/two')).status).toBe(403)
+    expect((await here.call('DELETE', '/testing/resources/state/kubernetes:home:team:configmap/one')).status).toBe(200)
+    await here.pass(hour)
+    expect([await here.exists('one'), await here.exists('two')]).toEqual([false, true])
+  })
+})
+
+describe('a swabbie.yml', () => {
+  const text = `
+swabbie:
+  providers:
+    - {name: aws, locations: [us-east-1], accounts: [main], resourceTypes: [{name: snapshot, enabled: true, enabledRules: [{rules: [{name: OrphanedSnapshotRule}]}]}]}
+`
+  it('is put into the cluster whole, and again without harm', async () => {
+    const here = await start()
+    for (let times = 0; times < 2; times++) await applySwabbie(here.client, importSwabbie(text))
+    expect((await here.readPolicy('swabbie-aws-snapshot')).spec).toMatchObject({ dryRun: true, scheduleRef: 'swabbie' })
+  })
+
+  it('with a problem is not used at all', async () => {
+    const here = await start()
+    await expect(
+      applySwabbie(here.client, importSwabbie(text.replace('OrphanedSnapshotRule', 'NoSuchRule'))),
+    ).rejects.toThrow('there is no rule "NoSuchRule"')
+    expect(
+      (
+        await here.client.list({
+          group: 'sojourn.dev',
+          version: 'v1alpha1',
+          kind: 'CleanupPolicy',
+          plural: 'cleanuppolicies',
+          namespaced: false,
+        })
+      ).items,
+    ).toEqual([])
+  })
+})
