@@ -5,6 +5,7 @@ import { loadCredentials } from '../apiserver/auth/credentials.ts'
 import type { Client } from '../client/client.ts'
 import type { ResourceType } from '../kube/object.ts'
 import type { RouteUser } from '../runtime/route.ts'
+import { isAllowed } from './access-review.ts'
 import type { RouteTable } from './route-table.ts'
 
 export interface SideServerOptions {
@@ -53,7 +54,13 @@ async function answer(
   if (route.access === 'public') return route.serve(request, response, user ?? anonymous)
   if (!user)
     return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('a token of the cluster is needed\n')
-  if (!(await mayDo(client, user, method.toLowerCase(), path)))
+  if (
+    !(await isAllowed(client, {
+      user: user.name,
+      groups: user.groups,
+      nonResourceAttributes: { verb: method.toLowerCase(), path },
+    }))
+  )
     return void response.writeHead(403).end(`${user.name} may not ${method} ${path}\n`)
   return route.serve(request, response, user)
 }
@@ -75,16 +82,6 @@ async function userOf(client: Client, authorization: string | undefined): Promis
   return authenticated && user?.username ? { name: user.username, groups: user.groups ?? [] } : undefined
 }
 
-async function mayDo(client: Client, { name, groups }: RouteUser, verb: string, path: string): Promise<boolean> {
-  const review = await client.create<{ status?: { allowed?: boolean } }>(accessReviews, {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SubjectAccessReview',
-    metadata: {},
-    spec: { user: name, groups, nonResourceAttributes: { verb, path } },
-  })
-  return review.status?.allowed === true
-}
-
 const tokenReviews: ResourceType = {
   group: 'authentication.k8s.io',
   version: 'v1',
@@ -92,14 +89,6 @@ const tokenReviews: ResourceType = {
   plural: 'tokenreviews',
   namespaced: false,
 }
-const accessReviews: ResourceType = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  kind: 'SubjectAccessReview',
-  plural: 'subjectaccessreviews',
-  namespaced: false,
-}
-
 function closed(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())

@@ -1,8 +1,9 @@
 import { hostname } from 'node:os'
 import { cleaner } from '../apis/cleaner.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
-import type { Route } from '../runtime/route.ts'
+import type { Route, RouteUser } from '../runtime/route.ts'
 import { proxlessEnvironment } from '../systems/activator/environment.ts'
 import { startActivator } from '../systems/activator/start-activator.ts'
 import { cleanerController } from '../systems/cleaner/controller.ts'
@@ -14,6 +15,7 @@ import { applySwabbie } from '../systems/janitor/swabbie/apply-swabbie.ts'
 import { createPromoter, type Promoter } from '../systems/promoter/controller.ts'
 import type { Role } from './config.ts'
 import { readSwabbie } from './swabbie.ts'
+import { isAllowed } from './access-review.ts'
 import type { Core } from './core.ts'
 
 /** Starts one system on the core. The same whether the cluster is our own or somebody else's. */
@@ -33,7 +35,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   promoter(core) {
     const promoter = createPromoter(core)
     core.run(promoter.controller)
-    core.routes.add(...promoter.routes.map(promoterRoute))
+    core.routes.add(...promoter.routes.map((route) => promoterRoute(route, core.client)))
     core.onStop(() => promoter.close())
   },
 
@@ -86,24 +88,41 @@ function reach(core: Core, name: string): Client | undefined {
 
 const handles = new WeakMap<Core, Map<string, ReturnType<Core['clusters']['client']>>>()
 
-/** The promoter's routes want the bytes that were signed. */
-function promoterRoute({ method, path, access, handle }: Promoter['routes'][number]): Route {
+/**
+ * The promoter's routes want the bytes that were signed. Somebody who has signed in needs no signature, but the right to change the
+ * pipeline they speak of: without it they are nobody to the route.
+ */
+function promoterRoute({ method, path, access, handle }: Promoter['routes'][number], client: Client): Route {
   return {
     method,
     path,
     authenticated: access === 'user',
     async handle({ url, headers, body, remoteAddress, user }) {
+      const isEntitled = user && (access === 'user' || (await mayChangePipeline(client, user, url)))
       const answer = await handle({
         method,
         path: url,
         headers,
         body: Buffer.from(body, 'utf8'),
         remoteAddress,
-        ...(user ? { user: user.name } : {}),
+        ...(isEntitled ? { user: user.name } : {}),
       })
       return { body: undefined, ...answer }
     },
   }
+}
+
+async function mayChangePipeline(client: Client, { name: user, groups }: RouteUser, url: string): Promise<boolean> {
+  const [, namespace = '', name = ''] = /\/namespaces\/([^/?]+)\/pipelines\/([^/?]+)/.exec(url) ?? []
+  const resourceAttributes = {
+    group: pipeline.group,
+    resource: pipeline.plural,
+    subresource: 'status',
+    verb: 'update',
+    namespace: decodeURIComponent(namespace),
+    name: decodeURIComponent(name),
+  }
+  return isAllowed(client, { user, groups, resourceAttributes })
 }
 
 /** On our own server owner references are ours to act on; anywhere else Kubernetes does that. */
