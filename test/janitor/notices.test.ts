@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { TransportError } from '../../src/client/transport-error.ts'
+import type { Transport } from '../../src/kube/transport.ts'
 import { signatureOf } from '../../src/systems/janitor/notices/webhook-channel.ts'
 import { startJanitorWorld, type JanitorWorld } from './janitor-world.ts'
 import { startMailSink, startWebSink, type MailSink, type WebSink } from './sinks.ts'
@@ -199,5 +201,34 @@ describe('Slack', () => {
     await world.policy({ notification: { channels: ['slack'] } })
     await world.pass(minute)
     expect(await world.phases()).toEqual({ one: 'Marked' })
+  })
+})
+
+describe('a notice that was sent and could not be noted', () => {
+  it('is sent again as the same one, and nothing leaves before either date', async () => {
+    let failures = 1
+    const through =
+      (transport: Transport): Transport =>
+      async (request) => {
+        const isStamp =
+          request.method === 'PUT' && request.path.includes('/cleanupcandidates/') && web.posts.length === 1
+        if (isStamp && failures-- > 0) throw new TransportError('the connection broke')
+        return transport(request)
+      }
+    await using other = await startJanitorWorld({ through })
+    await other.channel('hook', { type: 'webhook', webhook: { url: web.url } })
+    await other.configMap('one')
+    await other.pass(2 * hour)
+    await other.policy({ notification: { channels: ['hook'] } })
+    await other.pass(10 * minute)
+    const sent = web.posts.map(
+      ({ body }) => JSON.parse(body) as { id: string; data: { resources: { deletedFrom: string }[] } },
+    )
+    expect(sent).toHaveLength(2)
+    expect(sent[0]?.id).toBe(sent[1]?.id)
+    const [candidate] = await other.candidates()
+    const dates = sent.map(({ data }) => data.resources[0]?.deletedFrom ?? '')
+    expect(candidate?.status?.phase).toBe('Notified')
+    for (const date of dates) expect((candidate?.status?.projectedDeletionTime ?? '') >= date).toBe(true)
   })
 })
