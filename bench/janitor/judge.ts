@@ -57,13 +57,11 @@ const { result, cpuMs, grownBytes } = await measure(async () => {
   })
   const now = systemClock.now()
   const around = { protection: protector([], now), owners: observation.owners, ledger: noHistory, now }
-  const judged = observation.resources
-    .values()
-    .map((resource): Judged<never> => ({
-      resource,
-      verdict: judge(describe(resource, compiled, observation.owners), compiled, around),
-      mark: undefined,
-    }))
+  const judged = observation.resources.values().map((resource): Judged<never> => ({
+    resource,
+    verdict: judge(describe(resource, compiled, observation.owners), compiled, around),
+    mark: undefined,
+  }))
   return planCycle({ judged, policy: compiled, previouslyVisited: undefined, circuitForgiven: false, now })
 })
 console.log(
