@@ -1,6 +1,29 @@
 /** A body without what no two servers have in common: times, uids, versions, and texts that name Go's insides. */
 export function normalised(value: unknown): unknown {
-  return visit(value, '')
+  return visit(inOrder(value), '')
+}
+
+interface Cause {
+  readonly field?: string
+  readonly message?: string
+}
+
+/** Kubernetes lists the faults of an object in whatever order its maps are walked: by field and words, they compare. */
+export function inOrder(value: unknown): unknown {
+  const answer = value as {
+    body?: unknown
+    kind?: unknown
+    message?: string
+    details?: { causes?: readonly Cause[] }
+  } | null
+  if (typeof answer !== 'object' || answer === null) return value
+  const { causes = [] } = answer.details ?? {}
+  if (answer.kind !== 'Status' || causes.length < 2) return value
+  const words = ({ field = '', message = '' }: Cause) => `${field}: ${message}`
+  const sorted = causes.toSorted((left, right) => (words(left) < words(right) ? -1 : 1))
+  const said = `[${causes.map(words).join(', ')}]`
+  const message = answer.message?.replace(said, `[${sorted.map(words).join(', ')}]`)
+  return { ...answer, message, details: { ...answer.details, causes: sorted } }
 }
 
 const runtimeFields: Readonly<Record<string, string>> = {

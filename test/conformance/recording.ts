@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { inOrder } from './normalise.ts'
 import type { Line } from './transcript.ts'
 
 /** What a real kube-apiserver answered, by scenario. */
@@ -9,7 +10,13 @@ export const recordingPath = join(import.meta.dirname, 'recorded.json')
 
 /** The committed answers of the real server. */
 export function readRecording(): Recording {
-  return JSON.parse(readFileSync(recordingPath, 'utf8')) as Recording
+  const recording = JSON.parse(readFileSync(recordingPath, 'utf8')) as Recording
+  return Object.fromEntries(
+    Object.entries(recording).map(([name, lines]) => [
+      name,
+      lines.map((line) => ({ ...line, body: inOrder(line.body) })),
+    ]),
+  )
 }
 
 /**
