@@ -41,13 +41,16 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
 
   async janitor(core) {
     const { config, client } = core
-    if (config.swabbieConfig !== undefined) await applySwabbie(client, readSwabbie(config.swabbieConfig))
+    const swabbie = config.swabbieConfig === undefined ? undefined : readSwabbie(config.swabbieConfig)
+    if (swabbie) await applySwabbie(client, swabbie)
     const janitor = createJanitor({
       ...core,
       cluster: (name) => core.clusters.client(name),
       identity: `${hostname()}-${process.pid}`,
       publicUrl: () => core.publicUrl(),
       dryRun: config.dryRun,
+      ...(swabbie?.testing ? { testing: swabbie.testing } : {}),
+      ...(swabbie?.lease ? { leaseTimes: swabbie.lease } : {}),
     })
     // The janitor shares its work by Leases of its own, policy by policy.
     for (const controller of janitor.controllers) core.runEverywhere(controller)

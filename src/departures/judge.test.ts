@@ -136,6 +136,20 @@ describe('judge', () => {
       { result: 'refused', because: 'bond-denies', detail: 'Bond team/b' },
     ],
     [
+      'keeps a cloud resource that is opted out by account and region',
+      {
+        object: { ...object({ name: 'ami-1', namespace: '' }), kind: 'Image' },
+        protections: {
+          ...nothing,
+          cluster: 'aws:prod:eu-west-1',
+          optOuts: [
+            optOut({ resource: { provider: 'aws', account: 'prod', region: 'eu-west-1', kind: 'image', id: 'ami-1' } }),
+          ],
+        },
+      },
+      { result: 'refused', because: 'opted-out', detail: 'CleanupOptOut o' },
+    ],
+    [
       'waits for what a Bond holds',
       { protections: { ...nothing, bonds: [bond('Hold')] } },
       { result: 'held', because: 'bond-holds', detail: 'Bond team/b' },

@@ -57,9 +57,19 @@ export function optOutCovers(
   }
   if (!resource || !sameKind(resource, object)) return false
   if (resource.uid !== undefined) return resource.uid === metadata.uid
-  if ((resource.cluster ?? '') !== cluster) return false
+  if (!isThere(resource, cluster)) return false
   const named = resource.name ?? resource.id
   return named !== undefined && named === metadata.name && (resource.namespace ?? '') === (metadata.namespace ?? '')
+}
+
+/** Where an opt-out says its resource is; a cloud resource is named by account and region, each of which may be left open. */
+function isThere(
+  { cluster, provider = 'kubernetes', account, region }: NonNullable<CleanupOptOutSpec['resource']>,
+  place: string,
+): boolean {
+  if (cluster !== undefined || provider === 'kubernetes') return (cluster ?? '') === place
+  const [kind, itsAccount, itsRegion] = place.split(':')
+  return kind === provider && (account ?? itsAccount) === itsAccount && (region ?? itsRegion) === itsRegion
 }
 
 function carriedMark({ metadata }: KubeObject): Refusal | undefined {

@@ -92,7 +92,12 @@ describe.skipIf(missing)('kube-controller-manager on the embedded API server', (
   it('has nothing to complain about', () => {
     const complaints = readFileSync(join(directory, 'log'), 'utf8')
       .split('\n')
-      .filter((line) => /^E\d/.test(line) && !line.includes('The manifest file is empty'))
+      .filter((line) => /^E\d/.test(line) && !isItsOwnAffair(line))
     expect(complaints).toEqual([])
   })
 })
+
+/** Lines it also writes beside a kube-apiserver: an absent manifest file, and its own cache that has not caught up with its own write yet. */
+function isItsOwnAffair(line: string): boolean {
+  return line.includes('The manifest file is empty') || line.includes('is not as new as written version')
+}
