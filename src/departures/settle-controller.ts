@@ -55,7 +55,9 @@ export function settleController(options: SettleOptions): Controller {
     } else {
       await writeStatus(record, { phase: 'Abandoned', message: 'the deletion was never carried out' })
     }
-    return wakeAt(now + lookAgainMs)
+    // Soon at first, then ever more seldom: most that wait on a finalizer wait for a moment only.
+    const ageMs = now - (parseTime(record.spec.recordedAt) ?? now)
+    return wakeAt(now + Math.min(lookAgainMs, Math.max(leavingPatienceMs, ageMs)))
   }
 
   /** The object of a record if the very same still lives; a cluster that cannot be asked leaves it unknown. */
@@ -80,6 +82,8 @@ export function settleController(options: SettleOptions): Controller {
 
 /** How long an open record may wait for its delete before somebody looks after it. */
 const patienceMs = 60_000
+/** How long after its delete an object that only waits on finalizers is looked at for the first time. */
+const leavingPatienceMs = 2000
 const lookAgainMs = 60_000
 
 /** What a record needs next. */
@@ -90,6 +94,7 @@ export function nextStep(
   const recordedAt = parseTime(spec.recordedAt) ?? now
   const isOpen =
     !spec.page && (status?.phase === undefined || status.phase === 'Recorded' || status.phase === 'Leaving')
-  if (isOpen) return now < recordedAt + patienceMs ? { do: 'wait', until: recordedAt + patienceMs } : { do: 'look' }
+  const lookAt = recordedAt + (status?.phase === 'Leaving' ? leavingPatienceMs : patienceMs)
+  if (isOpen) return now < lookAt ? { do: 'wait', until: lookAt } : { do: 'look' }
   return now >= recordedAt + keepMs ? { do: 'prune' } : { do: 'wait', until: recordedAt + keepMs }
 }
