@@ -210,11 +210,9 @@ export const cleanupPolicy = defineKind({
 
 export type CleanupPolicy = ObjectOf<typeof cleanupPolicy>
 export type CleanupPolicySpec = Static<typeof spec>
-export type PolicyStatus = Static<typeof status>
 export type LocationStatus = Static<typeof cycle>
 export type KubernetesTarget = Static<typeof kubernetesTarget>
 export type AwsTarget = Static<typeof awsTarget>
 export type AwsTypeName = AwsTarget['resourceTypes'][number]
-export type RuleSpec = Static<typeof rule>
 export type ExclusionSpec = Static<typeof exclusion>
 export type OwnerStrategySpec = Static<typeof ownerStrategy>

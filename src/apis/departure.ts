@@ -84,4 +84,3 @@ export const departure = defineKind({
 
 export type Departure = ObjectOf<typeof departure>
 export type DepartureSpec = Static<typeof spec>
-export type DeparturePhase = NonNullable<Static<typeof status>['phase']>

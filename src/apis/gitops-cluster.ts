@@ -1,4 +1,4 @@
-import { defineKind, type ObjectOf } from './define-kind.ts'
+import { defineKind } from './define-kind.ts'
 import { conditions, integer, object, optional, string } from './schema.ts'
 
 const secretName = (description: string) =>
@@ -26,5 +26,3 @@ export const gitopsCluster = defineKind({
     { name: 'Status', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].message' },
   ],
 })
-
-export type GitopsCluster = ObjectOf<typeof gitopsCluster>

@@ -225,7 +225,6 @@ export type EnvironmentStatus = Static<typeof environment>
 export type TargetStatus = Static<typeof target>
 export type Gate = Static<typeof gate>
 export type Promotion = Static<typeof promotion>
-export type PromotionPhase = (typeof promotionPhases)[number]
 export type TargetReason = (typeof targetReasons)[number]
 export type PromotionError = Static<typeof lastError>
 export type PullRequestStatus = Static<typeof pullRequest>

@@ -1,4 +1,4 @@
-import { Type, type Static, type TObject, type TSchema, type TUnsafe } from 'typebox'
+import { Type, type Static, type TSchema, type TUnsafe } from 'typebox'
 
 /** Only what a structural schema may hold: TypeBox's own unions and records emit what Kubernetes refuses. */
 export const {
@@ -11,7 +11,7 @@ export const {
   Optional: optional,
 } = Type
 
-export type { Static, TObject, TSchema }
+export type { Static, TSchema }
 
 /** A string out of a closed list. */
 export function oneOf<const T extends readonly string[]>(

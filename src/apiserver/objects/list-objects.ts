@@ -1,4 +1,4 @@
-import { isStatusError, StatusError, type Status } from '../../kube/status-error.ts'
+import { StatusError, type Status } from '../../kube/status-error.ts'
 import type { Clock } from '../store/clock.ts'
 import type { Document } from '../store/document.ts'
 import type { ScanQuery, Store, StoredRecord } from '../store/store.ts'
@@ -169,11 +169,6 @@ class SnapshotExpired extends StatusError {
   override toStatus(): Status {
     return { ...super.toStatus(), metadata: { continue: this.#token } }
   }
-}
-
-/** Whether a failure says that the past is gone. */
-export function isExpired(error: unknown): boolean {
-  return isStatusError(error, 'Expired')
 }
 
 async function* once<T>(value: T): AsyncGenerator<T> {

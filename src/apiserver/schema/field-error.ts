@@ -87,10 +87,6 @@ export function tooMany(field: string, actual: number, max: number): FieldError 
   return make('FieldValueTooMany', field, printed(actual), `must have at most ${max} ${max === 1 ? 'item' : 'items'}`)
 }
 
-export function internal(field: string, detail: string): FieldError {
-  return make('InternalError', field, '', detail)
-}
-
 /** A string as Go quotes it. */
 export function quote(text: string): string {
   return JSON.stringify(text)
