@@ -40,6 +40,11 @@ export function runPinned(args) {
     env: { ...process.env, PATH: dirname(node) + delimiter + process.env.PATH, SOJOURN_LAUNCHER: String(process.pid) },
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  // `npm start` puts a shell between itself and us, which dies of a signal without handing it on: being left alone means stop.
+  const parent = process.ppid
+  if (process.env.npm_lifecycle_event) {
+    setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 250).unref()
+  }
   child.on('error', (error) => {
     console.error(`sojourn: cannot start ${node}: ${error.message}`)
     process.exit(1)
