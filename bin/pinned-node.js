@@ -1,7 +1,7 @@
 // Runs the project's own Node, whatever Node started this file: `node bin/pinned-node.js ARGS…`.
 // Plain JavaScript on purpose: it must run on any Node that npm runs on.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { constants } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -31,6 +31,16 @@ export function pinnedNode() {
   process.exit(1)
 }
 
+/** A process and its parent, where the system tells: changes when either of them is gone. */
+function familyOf(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return `${pid} ${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]}`
+  } catch {
+    return String(pid)
+  }
+}
+
 /** Runs the pinned Node with these arguments in this process's place, and exits as it exits. */
 export function runPinned(args) {
   const node = pinnedNode()
@@ -40,10 +50,10 @@ export function runPinned(args) {
     env: { ...process.env, PATH: dirname(node) + delimiter + process.env.PATH, SOJOURN_LAUNCHER: String(process.pid) },
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
-  // `npm start` puts a shell between itself and us, which dies of a signal without handing it on: being left alone means stop.
-  const parent = process.ppid
+  // `npm start` puts a shell between itself and us, and neither hands on what ends it: being left alone by either means stop.
+  const family = familyOf(process.ppid)
   if (process.env.npm_lifecycle_event) {
-    setInterval(() => process.ppid !== parent && child.kill('SIGTERM'), 250).unref()
+    setInterval(() => familyOf(process.ppid) !== family && child.kill('SIGTERM'), 250).unref()
   }
   child.on('error', (error) => {
     console.error(`sojourn: cannot start ${node}: ${error.message}`)
