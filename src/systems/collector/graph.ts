@@ -76,6 +76,14 @@ export class Graph {
     return found
   }
 
+  /** Whether some owner of a node is as asked. */
+  someOwner(node: number, test: (owner: number) => boolean): boolean {
+    for (let edge = this.#firstOwner[node] ?? none; edge !== none; edge = this.#nextOfDependent[edge] ?? none) {
+      if (test(this.#edgeOwner[edge] ?? none)) return true
+    }
+    return false
+  }
+
   /** Calls with each dependent of a node, until told to stop by `false`. */
   eachDependent(node: number, visit: (dependent: number, blocking: boolean) => boolean | void): void {
     for (let edge = this.#firstDependent[node] ?? none; edge !== none;) {

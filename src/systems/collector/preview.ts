@@ -1,6 +1,6 @@
 import type { Graph } from './graph.ts'
 import { refOfNode } from './graph.ts'
-import type { ObjectRef } from '../../kube/object.ts'
+import type { ObjectRef, StoredObject } from '../../kube/object.ts'
 
 /** What would happen to one object. */
 export interface PreviewNode {
@@ -56,33 +56,39 @@ export function preview(graph: Graph, root: number, { policy, spares, unknownKin
   return { ...rest, nodes }
 }
 
-/** Breadth first: a dependent goes when the last owner that kept it goes. */
+/** Breadth first: a dependent goes when the last owner that kept it goes. A million of them must not take long: no allocation but the lines. */
 function walk(graph: Graph, root: number, spares: (node: number) => string | undefined, nodes: PreviewNode[]): void {
-  const leaving = new Set([root])
-  /** Those reached that some other owner still keeps: where their line is. */
-  const kept = new Map<number, number>()
+  const isLeaving = new Uint8Array(graph.capacity)
+  isLeaving[root] = 1
+  /** Where the line of a node is that was reached and does not leave, as far as is known. */
+  const lines = new Map<number, number>()
+  const keeps = (owner: number) => isLeaving[owner] === 0 && graph.object(owner) !== undefined
   let layer = [root]
   for (let depth = 1; layer.length > 0; depth++) {
     const next: number[] = []
     for (const owner of layer) {
+      const through = graph.uidOf(owner)
       graph.eachDependent(owner, (dependent) => {
-        if (leaving.has(dependent) || !graph.object(dependent)) return
-        const line = kept.get(dependent)
-        const isKept = graph
-          .owners(dependent)
-          .some((edge) => !leaving.has(edge.owner) && graph.object(edge.owner) !== undefined)
-        const refusal = isKept ? undefined : spares(dependent)
-        const fate = isKept
-          ? ({ action: 'drop-reference', because: 'owner-remains' } as const)
-          : refusal === undefined
-            ? ({ action: 'delete', because: 'owners-gone' } as const)
-            : ({ action: 'keep', because: 'protected' } as const)
-        const node = nodeOf(graph, dependent, { ...fate, depth, through: owner })
-        if (line === undefined) kept.set(dependent, nodes.push(node) - 1)
+        const object = graph.object(dependent)
+        if (isLeaving[dependent] === 1 || !object) return
+        const isKept = graph.someOwner(dependent, keeps)
+        const leaves = !isKept && spares(dependent) === undefined
+        const node: PreviewNode = {
+          uid: object.metadata.uid,
+          ref: refOfNode(object),
+          action: leaves ? 'delete' : isKept ? 'drop-reference' : 'keep',
+          because: leaves ? 'owners-gone' : isKept ? 'owner-remains' : 'protected',
+          through,
+          depth,
+          waitsFor: foreignFinalizers(object),
+        }
+        const line = lines.get(dependent)
+        if (line === undefined) nodes.push(node)
         else nodes[line] = node
-        if (fate.action !== 'delete') return
-        leaving.add(dependent)
-        next.push(dependent)
+        if (leaves) {
+          isLeaving[dependent] = 1
+          next.push(dependent)
+        } else if (line === undefined) lines.set(dependent, nodes.length - 1)
       })
     }
     layer = next
@@ -97,14 +103,19 @@ function nodeOf(
   const object = graph.object(node)
   if (!object) throw new Error('a preview needs an object')
   const { through, ...fate } = given
-  const foreign = (object.metadata.finalizers ?? []).filter(
-    (finalizer) => finalizer !== 'foregroundDeletion' && finalizer !== 'orphan',
-  )
   return {
     uid: object.metadata.uid,
     ref: refOfNode(object),
     ...fate,
-    waitsFor: foreign,
+    waitsFor: foreignFinalizers(object),
     ...(through === undefined ? {} : { through: graph.uidOf(through) }),
   }
+}
+
+const none: readonly string[] = []
+
+/** Finalizers that are not the collector's own. */
+function foreignFinalizers({ metadata }: StoredObject): readonly string[] {
+  if (!metadata.finalizers) return none
+  return metadata.finalizers.filter((finalizer) => finalizer !== 'foregroundDeletion' && finalizer !== 'orphan')
 }
