@@ -43,19 +43,27 @@ export class Discovery {
   }
 
   /** Every served type, each group's preferred version first. A group that cannot be read is left out. */
-  async all(): Promise<readonly DiscoveredType[]> {
-    const versions = await (this.#groups ??= this.#readGroups().catch((error: unknown) => {
-      this.#groups = undefined
-      throw error
-    }))
-    const lists = await Promise.all(versions.map((version) => this.#typesOf(version).catch(() => [])))
-    return lists.flat()
+  all(): Promise<readonly DiscoveredType[]> {
+    return this.#every((version) => this.#typesOf(version).catch(() => []))
+  }
+
+  /** Every served type. Throws when one group cannot be read. */
+  complete(): Promise<readonly DiscoveredType[]> {
+    return this.#every((version) => this.#typesOf(version))
   }
 
   /** Asks anew from now on. */
   forget(): void {
     this.#versions.clear()
     this.#groups = undefined
+  }
+
+  async #every(read: (version: string) => Promise<readonly DiscoveredType[]>): Promise<readonly DiscoveredType[]> {
+    const versions = await (this.#groups ??= this.#readGroups().catch((error: unknown) => {
+      this.#groups = undefined
+      throw error
+    }))
+    return (await Promise.all(versions.map(read))).flat()
   }
 
   #typesOf(apiVersion: string): Promise<readonly DiscoveredType[]> {

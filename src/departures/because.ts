@@ -4,6 +4,7 @@ export const refusals = {
   'never-expires': 'it is marked expiration_time: never',
   'opted-out': 'its owner opted out of cleanup',
   'bond-denies': 'something still in use needs it and its Bond refuses the deletion',
+  'takes-protected': 'it would take something along that may not leave',
   'system-namespace': 'it belongs to the cluster itself',
   'own-machinery': 'it is part of Sojourn itself',
 } as const

@@ -220,7 +220,9 @@ describe('a door whose process is killed', () => {
 
 describe('restore', () => {
   async function departWith(dependents: readonly StoredObject[], root: StoredObject): Promise<Departure> {
-    await world.door.depart(wish(root, { takes: () => dependents }))
+    const request = wish(root)
+    const subject = { ...request.subject, company: () => ReadableStream.from(dependents) }
+    await world.door.depart({ ...request, subject })
     for (const dependent of dependents)
       await world.client.deleteObject(configMaps, { namespace: 'team', name: dependent.metadata.name })
     const all = await records()

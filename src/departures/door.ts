@@ -4,7 +4,7 @@ import { departure, type Departure } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import { workSchedule, type WorkSchedule } from '../apis/work-schedule.ts'
 import type { Client } from '../client/client.ts'
-import { refOf, type KubeObject } from '../kube/object.ts'
+import { describeRef, refOf, type KubeObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import { formatTime, parseTime } from '../kube/time.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -14,11 +14,12 @@ import type { Informers } from '../runtime/informers.ts'
 import type { Logger } from '../runtime/log.ts'
 import type { Counter, Gauge } from '../runtime/metric.ts'
 import type { Metrics } from '../runtime/metrics.ts'
-import type { DepartResult } from './because.ts'
+import { sentenceOf, type DepartResult } from './because.ts'
+import { isRemade } from './company.ts'
 import { Budget, defaultLimits, type BudgetLimits } from './budget.ts'
 import { configMaps, doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
 import { judge } from './judge.ts'
-import { protectionOf } from './protection.ts'
+import { protectionOf, type Protection } from './protection.ts'
 import { writePages } from './pages.ts'
 import { departureRecord, recordNamespace, type By } from './record.ts'
 import { subjectKind, type Removal, type Subject } from './subject.ts'
@@ -39,8 +40,6 @@ export interface DepartRequest {
   readonly schedules?: readonly string[]
   /** The system's or policy's own dry run. */
   readonly dryRun?: boolean
-  /** What will leave with it, owners first, for its record. */
-  readonly takes?: () => AsyncIterable<KubeObject> | Iterable<KubeObject>
 }
 
 export interface DoorPorts {
@@ -111,7 +110,7 @@ export class Door {
 
   /** Whether `depart` would let it leave now, budget aside. Writes nothing. */
   async peek(request: DepartRequest): Promise<DepartResult | { readonly result: 'may-leave' }> {
-    return this.#judge(request, await request.subject.read())
+    return this.#verdict(request, await request.subject.read())
   }
 
   /** Lets something leave, if every rule allows it. May be called again after a crash at any point. */
@@ -132,14 +131,11 @@ export class Door {
    * machinery follows freely: that is how it works.
    */
   spares(object: KubeObject): string | undefined {
-    const protections = this.#protections({ cluster: '', ref: refOf(object) }, object)
-    if (!protections || !this.state) return 'protections-unknown'
+    const protection = this.#protectionOfCompany('', object)
+    if (protection?.because === 'protections-unknown' || !this.state) return 'protections-unknown'
     if (this.#dryRun || this.state.dryRun) return 'dry-run'
     if (this.state.paused) return 'paused'
-    const protection = protectionOf(object, { ...protections, now: this.#ports.clock.now() })
-    return protection && protection.because !== 'system-namespace' && protection.because !== 'own-machinery'
-      ? protection.because
-      : undefined
+    return protection?.because
   }
 
   close(): void {
@@ -149,10 +145,43 @@ export class Door {
   async #depart(request: DepartRequest): Promise<DepartResult> {
     const { subject } = request
     const object = await subject.read()
-    const verdict = this.#judge(request, object)
+    const verdict = await this.#verdict(request, object)
     if (verdict.result !== 'may-leave') return verdict
     if (!object) return { result: 'gone' }
     return (await this.#overBudget(subject, this.#ports.clock.now())) ?? this.#let(request, object)
+  }
+
+  async #verdict(request: DepartRequest, object: KubeObject | undefined): Promise<ReturnType<typeof judge>> {
+    const verdict = this.#judge(request, object)
+    if (verdict.result !== 'may-leave') return verdict
+    return (await this.#protectedCompany(request.subject)) ?? verdict
+  }
+
+  /** What may not leave keeps in place all that would take it along. */
+  async #protectedCompany(subject: Subject): Promise<DepartResult | undefined> {
+    try {
+      for await (const companion of subject.company?.({ metadataOnly: true }) ?? []) {
+        const protection = this.#protectionOfCompany(subject.cluster, companion)
+        if (!protection) continue
+        const detail = `${describeRef(refOf(companion))}: ${sentenceOf(protection)}`
+        return { result: 'refused', because: 'takes-protected', detail }
+      }
+      return undefined
+    } catch (error) {
+      return {
+        result: 'held',
+        because: 'protections-unknown',
+        detail: error instanceof Error ? error.message : String(error),
+      }
+    }
+  }
+
+  /** What spares an object that would only follow another. The cluster's own machinery and ours follow freely. */
+  #protectionOfCompany(cluster: string, object: KubeObject): Protection | undefined {
+    const protections = this.#protections({ cluster, ref: refOf(object) }, object)
+    if (!protections) return { result: 'held', because: 'protections-unknown' }
+    const protection = protectionOf(object, { ...protections, now: this.#ports.clock.now() })
+    return protection && !followsFreely.has(protection.because) ? protection : undefined
   }
 
   #judge(request: DepartRequest, object: KubeObject | undefined): ReturnType<typeof judge> {
@@ -224,9 +253,9 @@ export class Door {
   /** Writes the record, or finds the one that a former, interrupted try wrote. */
   async #writeRecord(request: DepartRequest, object: KubeObject): Promise<Departure> {
     const { client, clock } = this.#ports
-    const { subject, because, by, propagation = 'Background', takes } = request
+    const { subject, because, by, propagation = 'Background' } = request
     const wanted = departureRecord({ cluster: subject.cluster, object, because, by, propagation, now: clock.now() })
-    const pages = takes ? await writePages(client, wanted, takes()) : undefined
+    const pages = await writePages(client, wanted, keepsakesOf(subject))
     const record = { ...wanted, spec: { ...wanted.spec, ...pages } }
     try {
       return await client.create<Departure>(departure.type, record)
@@ -324,6 +353,14 @@ export class Door {
       this.#switches,
     ] as unknown as readonly Informer[]
   }
+}
+
+const followsFreely: ReadonlySet<string> = new Set(['system-namespace', 'own-machinery'])
+
+/** What a restore will need of all that leaves along. */
+async function* keepsakesOf(subject: Subject): AsyncGenerator<KubeObject, void, undefined> {
+  for await (const companion of subject.company?.({ metadataOnly: false }) ?? [])
+    if (!isRemade(companion)) yield companion
 }
 
 /** What a cache holds may be relied on: it has everything and follows its cluster. */

@@ -1,4 +1,5 @@
 import { departure, type Departure } from '../apis/departure.ts'
+import { sojournNamespace } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
 import {
   describeRef,
@@ -10,6 +11,7 @@ import {
 } from '../kube/object.ts'
 import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
+import { ownersFirst } from './owners-first.ts'
 import { readPages, type PageLine } from './pages.ts'
 import { isSecret } from './record.ts'
 
@@ -67,7 +69,7 @@ async function linesOf(client: Client, record: Departure): Promise<readonly Page
   if (!manifest && !record.spec.pages) throw new StatusError('Invalid', 'the record holds no manifest')
   const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
   for await (const line of readPages(client, record)) lines.push(line)
-  return lines
+  return ownersFirst(lines)
 }
 
 async function typesOf(client: Client, lines: readonly PageLine[]): Promise<ReadonlyMap<string, ResourceType>> {
@@ -91,22 +93,32 @@ async function rehearse(
   types: ReadonlyMap<string, ResourceType>,
 ): Promise<void> {
   const problems: string[] = []
+  const coming = new Set(lines.flatMap(({ manifest }) => (isNamespace(manifest) ? [manifest.metadata.name] : [])))
   for (const { manifest } of lines) {
+    const isHomeless = coming.has(manifest.metadata.namespace)
     // No owner in the rehearsal: the new uids are not known yet.
-    const attempt = client.create(
-      typeFor(types, manifest),
-      withOwners(manifest, () => undefined),
-      { dryRun: true },
-    )
+    const candidate = withOwners(manifest, () => undefined)
+    const attempt = client.create(typeFor(types, manifest), isHomeless ? elsewhere(candidate) : candidate, {
+      dryRun: true,
+    })
     const problem = await attempt.then(
       () => undefined,
       (error: unknown) => error,
     )
-    if (isStatusError(problem))
-      problems.push(problem.reason === 'AlreadyExists' ? `${describeRef(refOf(manifest))} exists` : problem.message)
-    else if (problem !== undefined) throw problem
+    if (problem !== undefined && !isStatusError(problem)) throw problem
+    if (!problem || (isHomeless && problem.reason === 'AlreadyExists')) continue
+    problems.push(problem.reason === 'AlreadyExists' ? `${describeRef(refOf(manifest))} exists` : problem.message)
   }
   if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${problems.join('; ')}`)
+}
+
+function isNamespace({ apiVersion, kind }: KubeObject): boolean {
+  return apiVersion === 'v1' && kind === 'Namespace'
+}
+
+/** A rehearsal for what has no namespace yet takes place in ours, where only its name may be taken. */
+function elsewhere(manifest: KubeObject): KubeObject {
+  return { ...manifest, metadata: { ...manifest.metadata, namespace: sojournNamespace } }
 }
 
 /** The manifest as it may be created: its owners by their new uids, none whose new uid is unknown, no finalizers of a deletion. */

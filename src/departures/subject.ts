@@ -2,6 +2,7 @@ import type { Client } from '../client/client.ts'
 import { kindKey } from '../kube/key.ts'
 import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
+import { contentsOf } from './company.ts'
 
 /** How to take something out: only this very one, in this version. */
 export interface Removal {
@@ -21,6 +22,8 @@ export interface Subject {
   remove(removal: Removal): Promise<'gone' | 'leaving' | 'changed'>
   /** How many of its kind there are, itself included. Throws when that cannot be known. */
   countKind(): Promise<number>
+  /** What leaves with it by the cluster's own doing. Throws when that cannot be known for certain. */
+  company?(options: { readonly metadataOnly: boolean }): AsyncIterable<KubeObject>
 }
 
 /** `Kind.group` in its cluster: what budgets count by. */
@@ -58,5 +61,9 @@ export function kubeSubject(client: Client, type: ResourceType, ref: ObjectRef):
       const { metadata, items } = await client.list(type, { limit: 1, metadataOnly: true })
       return items.length + (metadata.remainingItemCount ?? 0)
     },
+
+    ...(type.group === '' && type.plural === 'namespaces'
+      ? { company: (options) => contentsOf(client, ref.name, options) }
+      : {}),
   }
 }

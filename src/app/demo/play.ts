@@ -166,7 +166,7 @@ async function leave(preview: Preview, { tell, pause, signal }: Scene): Promise<
   await preview.until('the namespace left', async () => !(await preview.isHere()), signal)
   const record = await preview.recordOf('Namespace', demoNamespace)
   if (!record) throw new Error('the environment left without a record')
-  tell('line', `Gone, with all that was in it, and ${record.spec.takes ?? 0} objects outside of it that it owned.`)
+  tell('line', `Gone, with ${record.spec.takes ?? 0} objects that it held or owned, all of them in its record.`)
   await pause()
 
   tell('chapter', 'Nothing is left but its record')

@@ -1,0 +1,47 @@
+import { departure } from '../apis/departure.ts'
+import type { Client } from '../client/client.ts'
+import type { DiscoveredType } from '../client/discovery.ts'
+import { apiVersionOf, groupResource, type KubeObject } from '../kube/object.ts'
+
+/** Everything a namespace holds, all of which leaves with it. Throws when that cannot be known for certain. */
+export async function* contentsOf(
+  client: Client,
+  namespace: string,
+  { metadataOnly }: { readonly metadataOnly: boolean },
+): AsyncGenerator<KubeObject, void, undefined> {
+  // A kind that came since the last look may be the one that matters.
+  client.discovery.forget()
+  for (const type of keptTypes(await client.discovery.complete()))
+    for await (const { items } of client.listAll(type, { namespace, metadataOnly }))
+      for (const item of items) yield { ...item, apiVersion: apiVersionOf(type), kind: type.kind }
+}
+
+/** Whether the cluster makes it anew by itself, so that a restore must not. */
+export function isRemade({ kind, metadata }: KubeObject): boolean {
+  const { name = '', ownerReferences = [] } = metadata
+  return ownerReferences.some(({ controller }) => controller) || furnishings.has(`${kind}/${name}`)
+}
+
+/** What every new namespace is given. */
+const furnishings = new Set(['ServiceAccount/default', 'ConfigMap/kube-root-ca.crt'])
+
+/** Each kind of a namespace once, without what only tells of the others. */
+function keptTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
+  const kept = all.filter(
+    (type) =>
+      type.namespaced &&
+      ['list', 'delete'].every((verb) => type.verbs.includes(verb)) &&
+      !tellsOfOthers.has(groupResource(type)),
+  )
+  return kept.filter((type, index) => kept.findIndex((other) => groupResource(other) === groupResource(type)) === index)
+}
+
+const tellsOfOthers = new Set(
+  [
+    { group: '', plural: 'events' },
+    { group: 'events.k8s.io', plural: 'events' },
+    { group: '', plural: 'endpoints' },
+    { group: 'coordination.k8s.io', plural: 'leases' },
+    departure.type,
+  ].map(groupResource),
+)

@@ -1,0 +1,23 @@
+import type { PageLine } from './pages.ts'
+
+/** The lines in an order in which each comes after its owners, otherwise as they are. Owners in a circle keep their places. */
+export function ownersFirst(lines: readonly PageLine[]): readonly PageLine[] {
+  const byUid = new Map(lines.map((line) => [line.uid, line]))
+  const entered = new Set<PageLine>()
+  const placed = new Set<PageLine>()
+  // Each is met twice: first to call its owners, then, below them on the stack, to take its place.
+  const stack = lines.toReversed()
+  for (let line = stack.pop(); line; line = stack.pop()) {
+    if (entered.has(line)) {
+      placed.add(line)
+      continue
+    }
+    entered.add(line)
+    stack.push(line)
+    for (const { uid } of line.manifest.metadata.ownerReferences ?? []) {
+      const owner = byUid.get(uid)
+      if (owner && !entered.has(owner)) stack.push(owner)
+    }
+  }
+  return [...placed]
+}
