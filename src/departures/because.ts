@@ -4,7 +4,6 @@ export const refusals = {
   'never-expires': 'it is marked expiration_time: never',
   'opted-out': 'its owner opted out of cleanup',
   'bond-denies': 'something still in use needs it and its Bond refuses the deletion',
-  'takes-protected': 'it would take something along that may not leave',
   'system-namespace': 'it belongs to the cluster itself',
   'own-machinery': 'it is part of Sojourn itself',
 } as const
@@ -17,6 +16,7 @@ export const holds = {
   'no-such-schedule': 'the work schedule it must keep to cannot be found',
   'breaker-open': 'too much left too quickly and the breaker is open',
   'bond-holds': 'something that needs it has to leave first',
+  'takes-protected': 'it would take something along that may not leave',
   'protections-unknown': 'it cannot be known whether something protects it',
 } as const
 

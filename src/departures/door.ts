@@ -164,7 +164,7 @@ export class Door {
         const protection = this.#protectionOfCompany(subject.cluster, companion)
         if (!protection) continue
         const detail = `${describeRef(refOf(companion))}: ${sentenceOf(protection)}`
-        return { result: 'refused', because: 'takes-protected', detail }
+        return { result: 'held', because: 'takes-protected', detail }
       }
       return undefined
     } catch (error) {

@@ -52,9 +52,9 @@ describe('a Namespace at the door', () => {
   ])('stays while something in it has %s', async (_, metadata, why) => {
     await create('plain')
     await create('precious', { metadata })
-    expect(await world.door.peek(wish())).toMatchObject({ result: 'refused', because: 'takes-protected' })
+    expect(await world.door.peek(wish())).toMatchObject({ result: 'held', because: 'takes-protected' })
     expect(await world.door.depart(wish())).toEqual({
-      result: 'refused',
+      result: 'held',
       because: 'takes-protected',
       detail: `ConfigMap/guest/precious: ${why}`,
     })
