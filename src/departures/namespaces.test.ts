@@ -4,7 +4,7 @@ import { cleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import { Client } from '../client/client.ts'
-import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../kube/transport.ts'
 import type { DepartRequest } from './door.ts'
@@ -107,5 +107,19 @@ describe('a Namespace at the door', () => {
     const uid = (await find('ConfigMap', 'zebra'))?.metadata.uid
     expect(await find('ConfigMap', 'ant')).toMatchObject({ metadata: { ownerReferences: [{ uid }] } })
     expect(notes).toEqual([expect.stringContaining('Secret/guest/password is back without its data')])
+  })
+
+  it('comes back without the rule that took it, which would take it again', async () => {
+    await create('settings')
+    const rule = await create('rule')
+    const request = { ...wish(), by: { system: 'cleaner' as const, object: refOf(rule) } }
+    await world.door.depart(request)
+    await world.clock.settle()
+    const { items } = await world.client.list<Departure>(departure.type, { namespace: sojournNamespace })
+    const record = items.find(({ spec }) => !spec.page) as Departure
+    const { notes } = await restore(world.client, record, { now: world.clock.now() })
+    expect(await find('ConfigMap', 'settings')).toBeDefined()
+    expect(await find('ConfigMap', 'rule')).toBeUndefined()
+    expect(notes).toEqual([expect.stringContaining('ConfigMap/guest/rule, which let it leave, is not back')])
   })
 })

@@ -59,7 +59,7 @@ export async function restore(
     { type: 'merge', body: { status } },
     { subresource: 'status' },
   )
-  return { objects, notes: notesOf(lines) }
+  return { objects, notes: [...notesOf(lines), ...deciderNote(record)] }
 }
 
 async function linesOf(client: Client, record: Departure): Promise<readonly PageLine[]> {
@@ -68,8 +68,14 @@ async function linesOf(client: Client, record: Departure): Promise<readonly Page
   if (object.cluster) throw new StatusError('Invalid', `it left cluster "${object.cluster}": restore it from there`)
   if (!manifest && !record.spec.pages) throw new StatusError('Invalid', 'the record holds no manifest')
   const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
-  for await (const line of readPages(client, record)) lines.push(line)
+  for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
   return ownersFirst(lines)
+}
+
+/** The rule that let everything leave must not come back along with it: it would do so again. */
+function isDecider({ spec }: Departure, { manifest }: PageLine): boolean {
+  const rule = spec.by.object
+  return rule !== undefined && describeRef(rule) === describeRef(refOf(manifest))
 }
 
 async function typesOf(client: Client, lines: readonly PageLine[]): Promise<ReadonlyMap<string, ResourceType>> {
@@ -147,6 +153,12 @@ function notesOf(lines: readonly PageLine[]): readonly string[] {
     ({ manifest }) =>
       `${describeRef(refOf(manifest))} is back without its data, which records do not keep: fill it in again`,
   )
+}
+
+function deciderNote({ spec }: Departure): readonly string[] {
+  const { object: rule } = spec.by
+  const went = rule?.namespace === spec.object.name && spec.object.kind === 'Namespace'
+  return rule && went ? [`${describeRef(rule)}, which let it leave, is not back: apply it again when it shall be`] : []
 }
 
 function kindName({ apiVersion, kind }: KubeObject): string {
