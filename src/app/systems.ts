@@ -49,6 +49,8 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       identity: `${hostname()}-${process.pid}`,
       publicUrl: () => core.publicUrl(),
       dryRun: config.dryRun,
+      // What /readyz says: an instance that is not ready to serve does not work either.
+      inService: () => core.door.state !== undefined,
       ...(swabbie?.testing ? { testing: swabbie.testing } : {}),
       ...(swabbie?.lease ? { leaseTimes: swabbie.lease } : {}),
     })

@@ -36,6 +36,7 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     proxy.calls.length = 0
     proxy.fault = () => undefined
     world = await startJanitorWorld({ startAt: Date.now() })
+    proxy.now = () => world.clock.now()
     await world.create({
       apiVersion: 'v1',
       kind: 'Secret',
@@ -101,6 +102,17 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     await world.pass(4 * hour)
     expect(await world.phases()).toEqual({ [image]: 'Deleted' })
     expect(deregistrations()).toBe(1)
+  })
+
+  it('E12: keeps everything while its clock and AWS’s are more than five minutes apart', async () => {
+    await follow()
+    await world.pass(minute)
+    proxy.now = () => world.clock.now() - 6 * minute
+    await world.pass(8 * hour)
+    expect(await world.phases()).toEqual({ [image]: 'Notified' })
+    proxy.now = () => world.clock.now() - 4 * minute
+    await world.pass(hour)
+    expect(await world.phases()).toEqual({ [image]: 'Deleted' })
   })
 
   it('is left as it is while its listing fails', async () => {

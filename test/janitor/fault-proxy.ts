@@ -20,6 +20,8 @@ export interface FaultProxy extends AsyncDisposable {
   readonly calls: Call[]
   /** Asked for every call; undefined lets it pass. */
   fault: (action: string) => Fault | undefined
+  /** The time its answers carry. Defaults to the real one. */
+  now: () => number
   /** The actions that changed something and were answered well. */
   writes(): readonly string[]
 }
@@ -31,6 +33,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     url: '',
     calls,
     fault: () => undefined,
+    now: () => Date.now(),
     writes: () => calls.filter(({ action, status }) => status < 300 && !isRead(action)).map(({ action }) => action),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
@@ -67,7 +70,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     const onward = httpRequest(url, { method: request.method, headers: request.headers }, (answer) => {
       void bodyOf(answer).then((text) => {
         calls.push({ action, status: cut ? 0 : (answer.statusCode ?? 0) })
-        response.writeHead(answer.statusCode ?? 502, { ...answer.headers, 'content-length': String(text.length) })
+        const date = new Date(proxy.now()).toUTCString()
+        response.writeHead(answer.statusCode ?? 502, { ...answer.headers, date, 'content-length': String(text.length) })
         if (!cut) return response.end(text)
         response.write(text.subarray(0, text.length / 2))
         return void setImmediate(() => request.socket.destroy())

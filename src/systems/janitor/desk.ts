@@ -10,6 +10,7 @@ import type { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
+import { isActive } from './decide.ts'
 import { compilePolicy, type CompiledPolicy } from './policy.ts'
 import type { ResourceRef } from './provider.ts'
 import type { Problem } from './rules/rule-tree.ts'
@@ -77,6 +78,17 @@ export class Desk {
 
   marksOfResource(resource: ResourceRef): readonly CleanupCandidate[] {
     return this.candidates.byIndex('resource', resourceIndex(resource))
+  }
+
+  /** The other policies that want the resource of a mark gone. */
+  otherPolicies({ spec }: CleanupCandidate): readonly string[] {
+    return this.marksOfResource(spec.resource)
+      .filter(({ spec: other, status }) => {
+        const isSame = other.resource.uid === spec.resource.uid && other.policy !== spec.policy
+        return isSame && isActive(status?.phase ?? 'Unmarked')
+      })
+      .map(({ spec: other }) => other.policy)
+      .toSorted()
   }
 
   /** A policy with all it refers to. */

@@ -16,9 +16,11 @@ interface Attribute {
 export function compileExclusions(exclusions: readonly ExclusionSpec[], problems: Problem[]): Excluder {
   const compiled = exclusions.flatMap((exclusion, index): readonly { kind: string; excluder: Excluder }[] => {
     const field = `spec.exclusions[${index}]`
-    const kind = exclusion.type.toLowerCase()
+    const kind = exclusion.type.toLowerCase().replace('whitelist', 'allowlist')
     const attributes = compileAttributes(exclusion, field, problems)
     const excluder = excluderOf(kind, { exclusion, attributes, field, problems })
+    if (needsAttributes(kind) && !exclusion.attributes?.length)
+      problems.push({ field: `${field}.attributes`, problem: 'without any it would exclude nothing' })
     if (!excluder) problems.push({ field: `${field}.type`, problem: `there is no exclusion "${exclusion.type}"` })
     return excluder ? [{ kind, excluder }] : []
   })
@@ -35,6 +37,11 @@ export function compileExclusions(exclusions: readonly ExclusionSpec[], problems
   }
 }
 
+/** What was written to protect something must not be empty; an empty allowlist lets nothing through, which is safe. */
+function needsAttributes(kind: string): boolean {
+  return kind === 'literal' || kind === 'account' || kind === 'application' || kind === 'tag'
+}
+
 interface ExclusionParts {
   readonly exclusion: ExclusionSpec
   readonly attributes: readonly Attribute[]
@@ -48,7 +55,6 @@ function excluderOf(kind: string, parts: ExclusionParts): Excluder | undefined {
     case 'literal':
       return anyAttribute('literal', attributes, attributeOf)
     case 'allowlist':
-    case 'whitelist':
       return (described) =>
         attributes.some(({ key, matches: fits }) => fits(attributeOf(described, key)))
           ? undefined

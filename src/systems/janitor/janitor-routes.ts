@@ -1,4 +1,5 @@
 import type { Route } from '../../runtime/route.ts'
+import { problem } from './routes/answers.ts'
 import { optOutPage } from './routes/opt-out-page.ts'
 import { resourceRoutes } from './routes/resources.ts'
 import { switchRoutes } from './routes/switches.ts'
@@ -12,8 +13,19 @@ export interface JanitorRouteOptions {
   readonly testing?: TestingOptions | undefined
 }
 
-/** Everything the janitor answers over HTTP beside the Kubernetes API. */
+/** Everything the janitor answers over HTTP beside the Kubernetes API. In a dry run only what reads. */
 export function janitorRoutes(ports: WorkPorts, options: JanitorRouteOptions): readonly Route[] {
-  const testing = options.testing && !options.dryRun ? testingRoutes(ports, options.testing) : []
-  return [...optOutPage(ports), ...resourceRoutes(ports, options), ...switchRoutes(ports, options), ...testing]
+  const { testing, dryRun } = options
+  const routes = [
+    ...optOutPage(ports),
+    ...resourceRoutes(ports),
+    ...switchRoutes(ports, options),
+    ...(testing ? testingRoutes(ports, testing) : []),
+  ]
+  return dryRun ? routes.map(readOnly) : routes
+}
+
+function readOnly(route: Route): Route {
+  if (route.method === 'GET') return route
+  return { ...route, handle: async () => problem(409, 'this is a dry run: nothing is written') }
 }

@@ -30,7 +30,11 @@ export function promised(
 export function itemOf(
   candidate: CleanupCandidate,
   { policy }: Pick<Work, 'policy'>,
-  { key, publicUrl }: { readonly key: string; readonly publicUrl: string },
+  {
+    key,
+    publicUrl,
+    otherPolicies,
+  }: { readonly key: string; readonly publicUrl: string; readonly otherPolicies: readonly string[] },
 ): NoticeItem {
   const { metadata, spec, status = {} } = candidate
   const { resource } = spec
@@ -54,6 +58,7 @@ export function itemOf(
       expires,
     }),
     resourceUrl: resourceUrlOf(policy.notices.resourceUrl, candidate),
+    otherPolicies,
     ...(provider === 'kubernetes' && !cluster
       ? { object: { apiVersion, kind, name, uid, ...(namespace ? { namespace } : {}) } }
       : {}),

@@ -134,7 +134,11 @@ async function tellAll(work: Work, ports: WorkPorts, { kind, candidates, channel
   }
   const told = [...byName.values()].map((candidate) => ({
     owner: candidate.status?.owner?.address ?? '',
-    item: itemOf(candidate, work, { key, publicUrl: ports.publicUrl() }),
+    item: itemOf(candidate, work, {
+      key,
+      publicUrl: ports.publicUrl(),
+      otherPolicies: ports.desk.otherPolicies(candidate),
+    }),
   }))
   const { itemsPerMessage, docsUrl } = work.policy.notices
   const notices = composeNotices(told, {

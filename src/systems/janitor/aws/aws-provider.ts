@@ -13,7 +13,7 @@ import type { AwsThing, AwsType } from './aws-type.ts'
 import { awsTypes } from './aws-types.ts'
 import { Evidence } from './evidence.ts'
 import { inventoryError } from './listing.ts'
-import { openSession, type AwsCredentials, type AwsSession } from './session.ts'
+import { openSession, timeAtAws, type AwsCredentials, type AwsSession } from './session.ts'
 
 export interface AwsProviderPorts {
   readonly clock: Clock
@@ -69,6 +69,14 @@ export class AwsProvider implements Provider {
     if (!thing || !type.tag || (ref.uid && thing.uid !== ref.uid)) return false
     await type.tag(session, thing, { key: expirationMark, value: protect ? 'never' : undefined })
     return true
+  }
+
+  async time(location: string): Promise<number | undefined> {
+    const { account, region } = placeOf(location)
+    const session = await this.#session(account, region)
+    return timeAtAws(session).catch((error: unknown) => {
+      throw inventoryError(`the time at ${account}`, error)
+    })
   }
 
   close(): void {

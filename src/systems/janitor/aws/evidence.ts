@@ -98,18 +98,7 @@ export class Evidence {
 
   /** Our own images, disabled and deprecated ones included: they hold their snapshots all the same. */
   images(): Promise<readonly Image[]> {
-    const { sdk, ec2, account } = this.session
-    return this.#once('images', async () => {
-      try {
-        const { Images } = await ec2.send(
-          new sdk.ec2.DescribeImagesCommand({ Owners: ['self'], IncludeDeprecated: true, IncludeDisabled: true }),
-        )
-        if (!Images) throw new Error('the answer came without images')
-        return Images
-      } catch (error) {
-        throw inventoryError(`images of ${account}`, error)
-      }
-    })
+    return this.#once('images', () => ownImages(this.session, { IncludeDisabled: true }))
   }
 
   /** Remembers an answer, or a failure, for the rest of this look. */
@@ -120,6 +109,20 @@ export class Evidence {
     this.#answers.set(name, answer)
     return answer
   }
+}
+
+/** Images that belong to the account itself, deprecated ones among them. */
+export function ownImages(
+  { sdk, ec2: client, account }: AwsSession,
+  more: { readonly IncludeDisabled?: boolean } = {},
+): Promise<readonly Image[]> {
+  return listCompletely({
+    what: `images of ${account}`,
+    pageSize: 1000,
+    pages: (pageSize) =>
+      sdk.ec2.paginateDescribeImages({ client, pageSize }, { Owners: ['self'], IncludeDeprecated: true, ...more }),
+    items: ({ Images }) => Images,
+  })
 }
 
 interface NamedVersions {

@@ -5,7 +5,7 @@ import type * as ElbV2 from '@aws-sdk/client-elastic-load-balancing-v2'
 import type * as Sts from '@aws-sdk/client-sts'
 import { ConfigError } from '../../../client/cluster-config.ts'
 
-/** The parts of the AWS SDK we use. They are large, so they are there only for those who have an AWS account. */
+/** The parts of the AWS SDK we use. They are large, so they are loaded only for those who have an AWS account. */
 export interface Sdk {
   readonly ec2: typeof Ec2
   readonly autoScaling: typeof AutoScaling
@@ -16,14 +16,11 @@ export interface Sdk {
 
 let loading: Promise<Sdk> | undefined
 
-/** Loads the SDK when the first account asks for it; says how to get it when it is not there. */
+/** Loads the SDK when the first account asks for it; says which package is missing when an install left it out. */
 export function loadSdk(): Promise<Sdk> {
   return (loading ??= load().catch((error: unknown) => {
     loading = undefined
-    throw new ConfigError(
-      'AWS accounts need the AWS SDK: npm install @aws-sdk/client-ec2 @aws-sdk/client-auto-scaling @aws-sdk/client-elastic-load-balancing @aws-sdk/client-elastic-load-balancing-v2 @aws-sdk/client-sts',
-      { cause: error },
-    )
+    throw new ConfigError(`AWS accounts need the AWS SDK: ${(error as Error).message}`, { cause: error })
   }))
 }
 

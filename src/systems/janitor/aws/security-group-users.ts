@@ -23,13 +23,19 @@ export async function outsideGroups(session: AwsSession): Promise<readonly Group
   return uses
 }
 
+/** A page that came without what it is about is no page. */
+function present<T>(items: readonly T[] | undefined): readonly T[] {
+  if (!items) throw new Error('a page came without its items')
+  return items
+}
+
 const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<GroupUse>>> = {
   async *Lambda({ config }) {
     const { LambdaClient, paginateListFunctions } = await import('@aws-sdk/client-lambda')
     const client = new LambdaClient(config)
     try {
-      for await (const { Functions = [] } of paginateListFunctions({ client }, {}))
-        for (const { VpcConfig, FunctionName } of Functions)
+      for await (const { Functions } of paginateListFunctions({ client }, {}))
+        for (const { VpcConfig, FunctionName } of present(Functions))
           yield { groups: VpcConfig?.SecurityGroupIds ?? [], by: `Lambda function ${FunctionName}` }
     } finally {
       client.destroy()
@@ -40,10 +46,11 @@ const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<Gr
     const { BatchGetProjectsCommand, CodeBuildClient, paginateListProjects } = await import('@aws-sdk/client-codebuild')
     const client = new CodeBuildClient(config)
     try {
-      for await (const { projects: names = [] } of paginateListProjects({ client }, {})) {
+      for await (const { projects: found } of paginateListProjects({ client }, {})) {
+        const names = [...present(found)]
         if (names.length === 0) continue
-        const { projects = [] } = await client.send(new BatchGetProjectsCommand({ names }))
-        for (const { vpcConfig, name } of projects)
+        const { projects } = await client.send(new BatchGetProjectsCommand({ names }))
+        for (const { vpcConfig, name } of present(projects))
           yield { groups: vpcConfig?.securityGroupIds ?? [], by: `CodeBuild project ${name}` }
       }
     } finally {
@@ -55,8 +62,8 @@ const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<Gr
     const { BatchClient, paginateDescribeComputeEnvironments } = await import('@aws-sdk/client-batch')
     const client = new BatchClient(config)
     try {
-      for await (const { computeEnvironments = [] } of paginateDescribeComputeEnvironments({ client }, {}))
-        for (const { computeResources, computeEnvironmentName } of computeEnvironments)
+      for await (const { computeEnvironments } of paginateDescribeComputeEnvironments({ client }, {}))
+        for (const { computeResources, computeEnvironmentName } of present(computeEnvironments))
           yield { groups: computeResources?.securityGroupIds ?? [], by: `Batch environment ${computeEnvironmentName}` }
     } finally {
       client.destroy()
@@ -64,19 +71,28 @@ const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<Gr
   },
 
   async *'event rules'({ config }) {
-    const { EventBridgeClient, ListRulesCommand, ListTargetsByRuleCommand } =
+    const { EventBridgeClient, ListEventBusesCommand, ListRulesCommand, ListTargetsByRuleCommand } =
       await import('@aws-sdk/client-eventbridge')
     const client = new EventBridgeClient(config)
     try {
-      for (let NextToken: string | undefined, more = true; more; more = NextToken !== undefined) {
-        const page = await client.send(new ListRulesCommand(NextToken ? { NextToken } : {}))
-        NextToken = page.NextToken
-        for (const { Name } of page.Rules ?? []) {
-          const { Targets = [] } = await client.send(new ListTargetsByRuleCommand({ Rule: Name }))
-          for (const { EcsParameters } of Targets)
+      const buses = paged(
+        (token) => client.send(new ListEventBusesCommand(token)),
+        ({ EventBuses }) => EventBuses,
+      )
+      for await (const { Name: EventBusName } of buses) {
+        const rules = paged(
+          (token) => client.send(new ListRulesCommand({ EventBusName, ...token })),
+          ({ Rules }) => Rules,
+        )
+        for await (const { Name: Rule } of rules) {
+          const targets = paged(
+            (token) => client.send(new ListTargetsByRuleCommand({ EventBusName, Rule, ...token })),
+            ({ Targets }) => Targets,
+          )
+          for await (const { EcsParameters } of targets)
             yield {
               groups: EcsParameters?.NetworkConfiguration?.awsvpcConfiguration?.SecurityGroups ?? [],
-              by: `event rule ${Name}`,
+              by: `event rule ${Rule}`,
             }
         }
       }
@@ -84,4 +100,17 @@ const readers: Readonly<Record<string, (session: AwsSession) => AsyncIterable<Gr
       client.destroy()
     }
   },
+}
+
+/** The items of every page; the SDK has no paginators for EventBridge. */
+async function* paged<Page extends { readonly NextToken?: string | undefined }, Item>(
+  ask: (token: { readonly NextToken?: string }) => Promise<Page>,
+  items: (page: Page) => readonly Item[] | undefined,
+): AsyncGenerator<Item> {
+  let token: string | undefined
+  do {
+    const page = await ask(token === undefined ? {} : { NextToken: token })
+    yield* present(items(page))
+    token = page.NextToken
+  } while (token !== undefined)
 }

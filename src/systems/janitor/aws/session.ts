@@ -4,6 +4,7 @@ import type { ElasticLoadBalancingClient } from '@aws-sdk/client-elastic-load-ba
 import type { ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2'
 import type { ProviderAccountSpec } from '../../../apis/provider-account.ts'
 import type { Clock } from '../../../runtime/clock.ts'
+import { parseHttpDate } from '../http-date.ts'
 import { InventoryError } from '../resource.ts'
 import { loadSdk, type Sdk } from './sdk.ts'
 
@@ -122,6 +123,26 @@ async function identify({ sts }: Sdk, config: ClientConfig): Promise<string> {
   try {
     const { Account } = await client.send(new sts.GetCallerIdentityCommand({}))
     return Account ?? ''
+  } finally {
+    client.destroy()
+  }
+}
+
+/** The time by AWS's own clock, as its answers carry it. */
+export async function timeAtAws({ sdk: { sts }, config }: AwsSession): Promise<number | undefined> {
+  const client = new sts.STSClient(config)
+  let date: string | undefined
+  client.middlewareStack.add(
+    (next) => async (request) => {
+      const answer = await next(request)
+      date = (answer.response as { headers?: Readonly<Record<string, string>> }).headers?.date
+      return answer
+    },
+    { step: 'deserialize', name: 'sojournDate' },
+  )
+  try {
+    await client.send(new sts.GetCallerIdentityCommand({}))
+    return parseHttpDate(date)
   } finally {
     client.destroy()
   }

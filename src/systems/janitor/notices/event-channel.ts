@@ -5,7 +5,7 @@ import type { ResourceType } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Clock } from '../../../runtime/clock.ts'
-import { dateText, type Channel, type Notice, type NoticeItem } from './notice.ts'
+import { dateText, reasonsOf, type Channel, type Notice, type NoticeItem } from './notice.ts'
 
 const events: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 
@@ -35,6 +35,10 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy }: Notice
   const namespace = item.object?.namespace ?? 'default'
   const digest = createHash('sha256').update(`${messageId}/${item.candidate}`).digest('hex').slice(0, 16)
   const at = formatTime(now)
+  // Events hold 1024 characters, and the link must stay whole.
+  const why = reasonsOf(item)
+    .join('; ')
+    .slice(0, Math.max(0, 850 - item.optOutUrl.length))
   return {
     apiVersion: 'v1',
     kind: 'Event',
@@ -42,11 +46,7 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy }: Notice
     involvedObject: about,
     type: 'Warning',
     reason: kind === 'reminder' ? 'CleanupReminder' : 'CleanupScheduled',
-    message:
-      `policy ${policy} will delete it from ${dateText(item.leavesAt, timeZone)}: ${item.reasons.join('; ')}. To keep it: ${item.optOutUrl}`.slice(
-        0,
-        1024,
-      ),
+    message: `policy ${policy} will delete it from ${dateText(item.leavesAt, timeZone)}: ${why}. To keep it: ${item.optOutUrl}`,
     source: { component: 'sojourn-janitor' },
     firstTimestamp: at,
     lastTimestamp: at,

@@ -1,4 +1,4 @@
-import { dateText, subjectOf, type Notice, type NoticeItem } from './notice.ts'
+import { dateText, reasonsOf, subjectOf, type Notice, type NoticeItem } from './notice.ts'
 
 /** The mail as people see it: one column, inline styles, nothing to load. */
 export function noticeHtml(notice: Notice): string {
@@ -46,7 +46,9 @@ function itemRow(item: NoticeItem, { timeZone }: Notice): string {
 <p style="margin:0;font-size:12px;color:#6b7280">${escapeHtml(item.kind)} &middot; ${escapeHtml(item.place)}</p>
 <p style="margin:2px 0 8px;font-size:16px;font-weight:600;word-break:break-word">${linked}</p>
 <p style="margin:0 0 4px;font-size:14px;color:#b91c1c"><strong>Deleted from ${escapeHtml(dateText(item.leavesAt, timeZone))}</strong></p>
-${item.reasons.map((reason) => `<p style="margin:0;font-size:14px;line-height:1.45;color:#4b5563">Because ${escapeHtml(reason)}</p>`).join('\n')}
+${reasonsOf(item)
+  .map((reason) => `<p style="margin:0;font-size:14px;line-height:1.45;color:#4b5563">${escapeHtml(reason)}</p>`)
+  .join('\n')}
 </td>
 <td width="96" align="right" style="padding:14px 16px;vertical-align:middle">
 <a href="${escapeHtml(safeUrl(item.optOutUrl))}" style="display:inline-block;padding:10px 16px;background:#1d4ed8;color:#ffffff;font-size:14px;font-weight:600;text-decoration:none;border-radius:6px;white-space:nowrap">Keep it</a>

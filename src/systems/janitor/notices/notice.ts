@@ -14,6 +14,8 @@ export interface NoticeItem {
   readonly leavesAt: number
   readonly optOutUrl: string
   readonly resourceUrl: string
+  /** Other policies that want it gone, each with a notice and a date of its own. */
+  readonly otherPolicies: readonly string[]
   /** The object itself, where it is in this cluster. */
   readonly object?: ObjectRef & { readonly uid: string }
 }
@@ -71,6 +73,15 @@ export function subjectOf({ kind, items, part, parts, timeZone }: Notice): strin
   const date = dateText(earliest, timeZone).replace(/, \d\d:\d\d.*$/, '')
   const counted = parts > 1 ? ` (${part} of ${parts})` : ''
   return oneLine(`${kind === 'reminder' ? 'Reminder: ' : ''}${what} will be deleted from ${date}${counted}`)
+}
+
+/** Why a resource is marked, and by whom else, a sentence each. */
+export function reasonsOf({ reasons, otherPolicies }: NoticeItem): readonly string[] {
+  const others = otherPolicies.map((name) => `"${name}"`).join(', ')
+  return [
+    ...reasons.map((reason) => `Because ${reason}`),
+    ...(others ? [`Also marked by ${others}, with a date of its own; keeping it counts there, too`] : []),
+  ]
 }
 
 /** Names are strangers' texts: no line breaks in headers. */

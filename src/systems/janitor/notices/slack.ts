@@ -1,4 +1,4 @@
-import { dateText, oneLine, subjectOf, type Notice } from './notice.ts'
+import { dateText, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
 
 const mostItems = 20
 
@@ -20,7 +20,7 @@ export function slackMessages(
         text: [
           `*${escapeSlack(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}* (${escapeSlack(item.place)})`,
           `Deleted from ${escapeSlack(dateText(item.leavesAt, timeZone))}`,
-          ...item.reasons.map((reason) => `Because ${escapeSlack(reason)}`),
+          ...reasonsOf(item).map(escapeSlack),
         ]
           .join('\n')
           .slice(0, 2900),

@@ -1,4 +1,4 @@
-import { dateText, oneLine, subjectOf, type Notice } from './notice.ts'
+import { dateText, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
 
 /** The plain part of a mail. */
 export function noticeText(notice: Notice): string {
@@ -16,7 +16,7 @@ export function noticeText(notice: Notice): string {
     lines.push(
       `* ${oneLine(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)} (${oneLine(item.place)})`,
       `  Deleted from: ${dateText(item.leavesAt, timeZone)}`,
-      ...item.reasons.map((reason) => `  Because ${oneLine(reason)}`),
+      ...reasonsOf(item).map((reason) => `  ${oneLine(reason)}`),
       `  Keep it: ${item.optOutUrl}`,
       ...(item.resourceUrl ? [`  Look at it: ${item.resourceUrl}`] : []),
       '',

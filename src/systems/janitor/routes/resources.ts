@@ -20,12 +20,8 @@ import { fullMark, isMarked, isNamed, markName, slimMark, stateOf } from './swab
 
 const optInMethod = 'DELETE'
 
-export interface ResourceRouteOptions {
-  readonly dryRun: boolean
-}
-
 /** Swabbie's paths over our marks, and what it lacks: opting in again and bringing back. */
-export function resourceRoutes(ports: WorkPorts, { dryRun }: ResourceRouteOptions): readonly Route[] {
+export function resourceRoutes(ports: WorkPorts): readonly Route[] {
   const all = () => ports.desk.candidates.list()
   const get = (path: string, handle: (request: RouteRequest) => RouteResponse | Promise<RouteResponse>): Route => ({
     method: 'GET',
@@ -36,11 +32,7 @@ export function resourceRoutes(ports: WorkPorts, { dryRun }: ResourceRouteOption
     method: Route['method'],
     path: string,
     handle: (request: RouteRequest) => Promise<RouteResponse>,
-  ): Route => ({
-    method,
-    path,
-    handle: async (request) => (dryRun ? problem(409, 'this is a dry run: nothing is written') : handle(request)),
-  })
+  ): Route => ({ method, path, handle })
   return [
     get('/resources/rules', () => ok(branches(ports))),
     get('/resources/marked', ({ query }) => ok(all().filter(isMarked).map(formOf(query)))),
@@ -75,6 +67,8 @@ export function resourceRoutes(ports: WorkPorts, { dryRun }: ResourceRouteOption
     get('/resources/check/:namespace/:id', async ({ params }) =>
       ok(await wouldMark(ports, params.namespace ?? '', params.id ?? '')),
     ),
+    get('/resources/notify', () => ok(all().filter(isUntold).map(markName))),
+    write('POST', '/resources/notify', () => tellNow(ports)),
     write('PUT', '/resources/state/:namespace/:id/optOut', (request) => keep(ports, request)),
     write(optInMethod, '/resources/state/:namespace/:id/optOut', (request) => release(ports, request)),
     write('POST', '/resources/state/:namespace/:id/restore', ({ params }) => bringBack(ports, named(all(), params))),
@@ -114,6 +108,28 @@ function isDue({ clock }: WorkPorts): (mark: CleanupCandidate) => boolean {
     const mark = markOf(candidate)
     return isActive(mark.phase) && (dueAt(mark)?.at ?? Infinity) <= clock.now()
   }
+}
+
+/** Marked, and its owner does not know yet. */
+function isUntold({ status }: CleanupCandidate): boolean {
+  return status?.phase === 'Marked'
+}
+
+/** Lets notices that wait after a failure go out at once. Swabbie did that on GET, which link scanners and browsers call, too. */
+async function tellNow(ports: WorkPorts): Promise<RouteResponse> {
+  const waiting = ports.desk.candidates
+    .list()
+    .filter((mark) => isUntold(mark) && mark.status?.nextAttemptTime !== undefined && !isDry(ports, mark))
+  for (const mark of waiting) {
+    const { nextAttemptTime: _, ...status } = mark.status ?? {}
+    await ports.client.update(cleanupCandidate.type, { ...mark, status }, { subresource: 'status' })
+  }
+  return ok({ trying: waiting.map(markName) })
+}
+
+/** The policy of a mark is a dry run by now: its marks stay as they are. */
+function isDry({ desk }: WorkPorts, { spec }: CleanupCandidate): boolean {
+  return desk.policies.get('', spec.policy)?.spec.dryRun ?? false
 }
 
 function statesOf(marks: readonly CleanupCandidate[], status: string): RouteResponse {
@@ -202,7 +218,9 @@ async function recalculate(ports: WorkPorts, { params, query }: RouteRequest): P
   const now = ports.clock.now()
   const at = now + seconds * 1000
   const later = named(ports.desk.candidates.list(), { namespace: params.namespace ?? '' })
-    .filter((mark) => isMarked(mark) && (parseTime(mark.status?.projectedDeletionTime) ?? 0) > at)
+    .filter(
+      (mark) => isMarked(mark) && !isDry(ports, mark) && (parseTime(mark.status?.projectedDeletionTime) ?? 0) > at,
+    )
     .toSorted((left, right) => ((left.status?.createdAt ?? '') < (right.status?.createdAt ?? '') ? -1 : 1))
     .slice(0, most)
   for (const mark of later) {

@@ -80,10 +80,10 @@ export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions)
 
   function find({ namespace = '', id = '' }: RouteRequest['params']): CleanupCandidate | RouteResponse {
     if (!resourceIds.includes(id)) return problem(403, `${id} is not listed for tests`)
-    return (
-      ports.desk.candidates.list().find((mark) => isNamed(mark, namespace, id)) ??
-      problem(404, 'no policy has marked it')
-    )
+    const mark = ports.desk.candidates.list().find((candidate) => isNamed(candidate, namespace, id))
+    if (!mark) return problem(404, 'no policy has marked it')
+    const isDry = ports.desk.policies.get('', mark.spec.policy)?.spec.dryRun ?? false
+    return isDry ? problem(409, 'its policy is a dry run: nothing is written') : mark
   }
 }
 

@@ -114,6 +114,20 @@ describe('a swabbie.yml', () => {
     expect(policyOf(full.replace('dry-run: false', ''), 'swabbie-aws-image')?.spec.dryRun).toBe(true)
   })
 
+  it.each(['enabled: false', 'work: {enabled: true}'])('stops everything where Swabbie would: %s', (line) => {
+    const stopped = full.replace('dry-run: false', `dry-run: false\n  ${line}`)
+    expect(policyOf(stopped, 'swabbie-aws-image')?.spec.suspend).toBe(true)
+  })
+
+  it('says that nothing can be known of discovery, and what of Swabbie’s own settings is left out', () => {
+    const discovery = full
+      .replace('name: OrphanedImageRule', 'name: NotInDiscoveryRule')
+      .replace('dry-run: false', 'dry-run: false\n  notification: {cron: {schedule: "0 0 9 * * ?"}}')
+    const { notices } = importSwabbie(discovery)
+    expect(notices.some((notice) => notice.includes('NotInDiscoveryRule') && notice.includes('kept'))).toBe(true)
+    expect(notices.some((notice) => notice.startsWith('swabbie.notification is left out: notices are sent'))).toBe(true)
+  })
+
   it('takes placeholders from outside', () => {
     const { objects } = importSwabbie(full, (name) => (name === 'days' ? '45' : undefined))
     expect((objects.at(-2) as CleanupPolicy).spec.unusedFor).toBe('45d')
@@ -133,6 +147,21 @@ describe('a swabbie.yml', () => {
     ['mails without a server', full.replace(/^smtp:.*$/m, ''), 'a block "smtp"'],
     ['accounts nobody describes', full.replace(/^accounts:[^]*$/m, ''), 'must be described'],
     ['a number that is none', full.replace('retention: 7', 'retention: week'), 'must be a number'],
+    [
+      'an exclusion without values',
+      full.replace('{key: name, value: ["pattern:^base:"]}', '{key: name}'),
+      'this exclusion would protect nothing',
+    ],
+    [
+      'an exclusion without attributes',
+      full.replace('attributes: [{key: name, value: ["pattern:^base:"]}]', 'atributes: []'),
+      'spec.exclusions[1].attributes: without any it would exclude nothing',
+    ],
+    [
+      'exclusions that are no list',
+      full.replace(/exclusions:\n {8}- type: Literal\n {10}attr.*$/m, 'exclusions: {type: Literal}'),
+      'must be a list',
+    ],
     ['another provider', full.replace('name: aws', 'name: gcp'), 'there is no provider "gcp"'],
   ])('is refused for %s', (_, text, problem) => {
     expect(importSwabbie(text).problems.join('\n')).toContain(problem)

@@ -43,6 +43,15 @@ const replaced: Readonly<Record<string, string>> = {
   eureka: 'instances share work by Leases',
 }
 
+/** Settings of Swabbie itself that nothing here needs. */
+const leftOut: Readonly<Record<string, string>> = {
+  agents: 'deletions are watched until they are done',
+  clean: 'Swabbie did not use it either',
+  state: 'marks that ended are kept for 30 days',
+  repository: 'use is followed as long as the policy needs it',
+  notification: 'notices are sent as soon as something is marked, in the hours of the schedule',
+}
+
 /** Turns a swabbie.yml into our kinds. Throws ConfigError for what is no configuration at all. */
 export function importSwabbie(
   text: string,
@@ -51,12 +60,11 @@ export function importSwabbie(
   const settings = readSettings(text, variable)
   const notices = [...differences]
   const problems: string[] = []
-  for (const [key, reason] of Object.entries(replaced))
-    if (settings.has(key)) {
-      settings.raw(key)
-      notices.push(`${key} is left out: ${reason}`)
-    }
   const swabbie = settings.part('swabbie')
+  for (const [key, reason] of Object.entries(replaced))
+    if (settings.has(key)) notices.push(`${key} is left out: ${reason}`)
+  for (const [key, reason] of Object.entries(leftOut))
+    if (swabbie.has(key)) notices.push(`swabbie.${key} is left out: ${reason}`)
   try {
     const schedule = scheduleOf(swabbie.part('schedule'), problems)
     const channel = channelOf(settings)
@@ -70,7 +78,6 @@ export function importSwabbie(
     })
     const testing = testingOf(swabbie)
     const lease = leaseOf(settings.part('locking'), notices)
-    readLeftovers(swabbie)
     notices.push(...settings.unread().map((key) => `${key} means nothing here and was left out`))
     const objects = [...(schedule ? [schedule] : []), ...(channel ? [channel] : []), ...accounts, ...policies]
     return { objects, notices, problems, testing, lease }
@@ -137,12 +144,16 @@ function accountsOf(settings: Settings, swabbie: Settings, problems: string[]): 
     const name = account.text('name') ?? ''
     const roleArn = account.text('roleArn')
     const accountId = account.text('accountId')
+    const externalId = account.text('externalId')
+    const endpoint = account.text('endpoint')
     const secret = account.text('secret')
     const spec = {
       provider: 'aws',
       regions: [...(account.texts('regions') ?? [])],
       ...(accountId ? { accountId } : {}),
       ...(roleArn ? { roleArn } : {}),
+      ...(externalId ? { externalId } : {}),
+      ...(endpoint ? { endpoint } : {}),
       ...(secret ? { secretRef: { name: secret } } : {}),
     }
     if (!name || spec.regions.length === 0) problems.push(`${account.path} needs name and regions`)
@@ -192,9 +203,4 @@ function leaseOf(locking: Settings, notices: string[]): SwabbieImport['lease'] {
   if (durationMs >= 3 * retryMs) return { durationMs, retryMs }
   notices.push('locking: the lease must last at least three heartbeats; our own times are used')
   return undefined
-}
-
-/** Read by Swabbie, and without a counterpart here: no warning each. */
-function readLeftovers(swabbie: Settings): void {
-  for (const key of ['enabled', 'agents', 'clean', 'state', 'repository', 'notification']) swabbie.raw(key)
 }

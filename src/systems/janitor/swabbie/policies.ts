@@ -25,6 +25,7 @@ const typeNames = [
   'securityGroup',
 ] as const
 const actionNames = { MARK: 'Mark', NOTIFY: 'Notify', DELETE: 'Delete' } as const
+const discoveryRules = ['NotInDiscoveryRule', 'ZeroInstanceInDiscoveryDisabledServerGroupRule']
 const disabledRules = ['ZeroInstanceDisabledServerGroupRule', 'ZeroInstanceInDiscoveryDisabledServerGroupRule']
 
 /** One policy per provider and resource type. */
@@ -62,15 +63,23 @@ interface Parts {
 
 function generalOf(swabbie: Settings) {
   return {
+    stopped: isStopped(swabbie),
     dryRun: swabbie.flag('dryRun') ?? true,
     outOfUseDays: swabbie.number('outOfUseThresholdDays') ?? 30,
     floor: Math.max(swabbie.number('minImagesUsedByLC') ?? 500, swabbie.number('minImagesUsedByInst') ?? 500),
     maxUnmarks: swabbie.number('maxUnmarkedPerCycle') ?? 250,
     intervalMs: swabbie.part('queue').number('monitorIntervalMs') ?? 900_000,
-    workIntervalMs: swabbie.part('work').number('intervalMs'),
     disabledDays: swabbie.part('resource').part('disabled').part('days').number('count') ?? 30,
     testIds: swabbie.part('testing').part('alwaysCleanRuleConfig').texts('resourceIds') ?? [],
   }
+}
+
+/** `work.enabled` is Swabbie's switch to stop everything, whatever its name says. */
+function isStopped(swabbie: Settings): boolean {
+  const work = swabbie.part('work')
+  // Work is done when it comes up: there is no processor that wakes now and then.
+  work.number('intervalMs')
+  return !(swabbie.flag('enabled') ?? true) || (work.flag('enabled') ?? false)
 }
 
 function sharedOf(provider: Settings) {
@@ -111,9 +120,13 @@ function policyOf(type: Settings, { shared, general, applications, context }: Pa
     notices.push(
       `${type.path}: with fewer than ${general.floor} images in use nothing is cleaned; set minImagesUsedByLC and minImagesUsedByInst for a small account`,
     )
+  if (rules.some((branch) => branch.rules.some(({ name: rule }) => discoveryRules.includes(rule))))
+    notices.push(
+      `${type.path}: there is no discovery to ask here, so ${discoveryRules.join(' and ')} never decide and what only they name is kept`,
+    )
   const notification = notificationOf(type, context)
   const spec: CleanupPolicySpec = {
-    suspend: !(type.flag('enabled') ?? false),
+    suspend: general.stopped || !(type.flag('enabled') ?? false),
     dryRun: general.dryRun || (type.flag('dryRun') ?? false),
     actions: actionsOf(type),
     interval: duration(general.intervalMs),
@@ -183,14 +196,24 @@ function rulesOf(type: Settings, { disabledDays, testIds }: Parts['general']): C
   })
 }
 
+/** Every exclusion of the file. One that would exclude nothing is an error: it was written to protect something. */
 function exclusionsOf(settings: Settings): readonly ExclusionSpec[] {
-  return settings.parts('exclusions').map((exclusion) => ({
+  return listed(settings, 'exclusions').map((exclusion) => ({
     type: exclusion.text('type') ?? '',
-    attributes: exclusion.parts('attributes').map((attribute) => {
+    attributes: listed(exclusion, 'attributes').map((attribute) => {
       const value = attribute.raw('value')
+      if (value === undefined || value === null || (Array.isArray(value) && value.length === 0))
+        throw new ConfigError(`${attribute.path}.value is missing: this exclusion would protect nothing`)
       return { key: attribute.text('key') ?? '', value: Array.isArray(value) ? (value as unknown[]) : [value] }
     }),
   }))
+}
+
+function listed(settings: Settings, key: string): readonly Settings[] {
+  const value = settings.raw(key)
+  if (value !== undefined && value !== null && !Array.isArray(value))
+    throw new ConfigError(`${settings.path}.${key} must be a list: what it protects would be lost`)
+  return settings.parts(key)
 }
 
 function notificationOf(

@@ -1,8 +1,7 @@
 import type { Image } from '@aws-sdk/client-ec2'
 import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
 import { tagEc2 } from '../ec2-tags.ts'
-import type { Evidence } from '../evidence.ts'
-import { inventoryError } from '../listing.ts'
+import { ownImages, type Evidence } from '../evidence.ts'
 import type { AwsSession } from '../session.ts'
 
 /** Machine images of our own. In use when anything in any known account of the region may start from them. */
@@ -11,16 +10,7 @@ export const imageType: AwsType = {
   absent: ['InvalidAMIID.NotFound', 'InvalidAMIID.Unavailable'],
 
   async list(session) {
-    const { sdk, ec2, account } = session
-    try {
-      const { Images } = await ec2.send(
-        new sdk.ec2.DescribeImagesCommand({ Owners: ['self'], IncludeDeprecated: true }),
-      )
-      if (!Images) throw new Error('the answer came without images')
-      return Images.map((image) => thingOf(image, session))
-    } catch (error) {
-      throw inventoryError(`images of ${account}`, error)
-    }
+    return (await ownImages(session)).map((image) => thingOf(image, session))
   },
 
   async read(session, id) {

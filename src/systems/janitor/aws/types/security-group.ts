@@ -95,14 +95,20 @@ async function addPeered(
   session: AwsSession,
   add: (groups: readonly (string | undefined)[], by: string) => void,
 ): Promise<void> {
-  const { sdk, ec2, account } = session
+  const { sdk, ec2: client, account } = session
+  const peerings = await listCompletely({
+    what: `VPC peerings of ${account}`,
+    pageSize: 1000,
+    pages: (pageSize) => sdk.ec2.paginateDescribeVpcPeeringConnections({ client, pageSize }, {}),
+    items: ({ VpcPeeringConnections }) => VpcPeeringConnections,
+  })
+  if (peerings.length === 0) return
   try {
-    const { VpcPeeringConnections = [] } = await ec2.send(new sdk.ec2.DescribeVpcPeeringConnectionsCommand({}))
-    if (VpcPeeringConnections.length === 0) return
     const GroupId = (await groupsOf(session)).flatMap((group) => group.GroupId ?? [])
-    const { SecurityGroupReferenceSet = [] } = await ec2.send(
+    const { SecurityGroupReferenceSet } = await client.send(
       new sdk.ec2.DescribeSecurityGroupReferencesCommand({ GroupId }),
     )
+    if (!SecurityGroupReferenceSet) throw new Error('the answer came without references')
     for (const reference of SecurityGroupReferenceSet) add([reference.GroupId], `VPC ${reference.ReferencingVpcId}`)
   } catch (error) {
     throw inventoryError(`peered security groups of ${account}`, error)
