@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/app/config.ts'
-import { forecast } from '../src/app/forecast.ts'
+import type { ForecastEvent } from '../src/app/forecast/event.ts'
+import { forecast } from '../src/app/forecast/forecast.ts'
 import { cleaner } from '../src/apis/cleaner.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
 import type { KubeObject } from '../src/kube/object.ts'
@@ -63,7 +64,7 @@ describe('forecast', () => {
       ({ spec }) => `${spec.recordedAt} ${spec.object.kind}/${spec.object.name} ${spec.because}`,
     )
     const foretold = said.events.map(
-      ({ at, object, because }) =>
+      ({ at, object, because }: ForecastEvent) =>
         `${new Date(Math.floor(at / 1000) * 1000).toISOString().replace('.000', '')} ${object.kind}/${object.name} ${because}`,
     )
     expect(happened).toHaveLength(24)

@@ -7,6 +7,10 @@ import { Clusters } from '../runtime/clusters.ts'
 import type { Informers } from '../runtime/informers.ts'
 import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
+import type { Outside } from './outside.ts'
+
+// A copy of a cluster always answers.
+const neverMs = 100 * 365 * 86_400_000
 
 /** The clusters that GitopsClusters name, reached over the network while somebody uses them. */
 export function createClusters({
@@ -14,12 +18,17 @@ export function createClusters({
   informers,
   clock,
   log,
+  outside,
 }: {
   readonly client: Client
   readonly informers: Informers
   readonly clock: Clock
   readonly log: Logger
+  readonly outside: Outside
 }): Clusters {
+  const { connectCluster } = outside
+  if (connectCluster)
+    return new Clusters({ home: client, informers, clock, log, connect: connectCluster }, { probeMs: neverMs })
   const networks = new Map<Client, { close(): void }>()
   return new Clusters({
     home: client,

@@ -13,6 +13,7 @@ import { createClusters } from './clusters.ts'
 import type { CollectorOptions } from '../systems/collector/controller.ts'
 import type { Config } from './config.ts'
 import { metricsRoute } from './metrics-route.ts'
+import type { Outside } from './outside.ts'
 import { RouteTable } from './route-table.ts'
 
 /** What every system is given: one of each for the whole process. */
@@ -27,6 +28,8 @@ export interface Core {
   readonly door: Door
   readonly ports: ControllerPorts
   readonly clusters: Clusters
+  /** How the rest of the world is reached. */
+  readonly outside: Outside
   /** Where people reach this server. */
   publicUrl(): string
   /** Where systems offer pages and calls of their own. */
@@ -59,11 +62,22 @@ export interface CoreOptions {
   readonly turn?: (signal: AbortSignal) => Promise<void>
   /** The clock of caches and watches, where it is not everybody's. */
   readonly caches?: Clock
+  /** How the rest of the world is reached. Defaults to the network. */
+  readonly outside?: Outside
 }
 
 /** Builds the core; `stop` ends everything that was run on it. */
 export function createCore(options: CoreOptions): Core & { stop(): Promise<void> } {
-  const { config, client, clock, log, metrics = new Metrics(), routes = new RouteTable(), exists } = options
+  const {
+    config,
+    client,
+    clock,
+    log,
+    metrics = new Metrics(),
+    routes = new RouteTable(),
+    exists,
+    outside = {},
+  } = options
   const stopping = new AbortController()
   const informers = new Informers({ clock: options.caches ?? clock, log, metrics })
   const events = new EventRecorder('sojourn', { client, clock, log, metrics })
@@ -73,7 +87,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
   )
   const alarms = new Alarms(clock)
   const ports: ControllerPorts = { clock, log, metrics, alarms }
-  const clusters = createClusters({ client, informers, clock, log })
+  const clusters = createClusters({ client, informers, clock, log, outside })
   const turn = options.turn ?? (() => Promise.resolve())
   const running: Promise<void>[] = []
   const stops: (() => void | Promise<void>)[] = []
@@ -89,6 +103,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     door,
     ports,
     clusters,
+    outside,
     publicUrl: () => config.publicUrl ?? options.url?.() ?? `https://${config.host}:${config.port}`,
     routes,
     ...(exists ? { exists } : {}),

@@ -29,11 +29,12 @@ export interface Started {
 /** How each role is started; `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   cleaner(core) {
-    for (const { type } of [cleaner, conditionalTtl]) core.run(cleanerController({ ...core, type }))
+    for (const { type } of [cleaner, conditionalTtl])
+      core.run(cleanerController({ ...core, type, ...core.outside.cleaner }))
   },
 
   promoter(core) {
-    const promoter = createPromoter(core)
+    const promoter = createPromoter({ ...core, ...core.outside.promoter })
     core.run(promoter.controller)
     core.routes.add(...promoter.routes.map((route) => promoterRoute(route, core.client)))
     core.onStop(() => promoter.close())
@@ -51,6 +52,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       dryRun: config.dryRun,
       // What /readyz says: an instance that is not ready to serve does not work either.
       inService: () => core.door.state !== undefined,
+      ...core.outside.janitor,
       ...(swabbie?.testing ? { testing: swabbie.testing } : {}),
       ...(swabbie?.lease ? { leaseTimes: swabbie.lease } : {}),
     })
@@ -71,6 +73,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       host,
       port: proxyPort,
       dryRun: core.config.dryRun,
+      ...core.outside.activator,
     })
     core.onStop(() => running.stop(3000))
     return { proxyPort: running.port }

@@ -6,6 +6,7 @@ import { Client } from '../client/client.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
+import type { RouteUser } from '../runtime/route.ts'
 import { ownKindsAdmission } from './admission.ts'
 import { BondAdmission } from './bond-admission.ts'
 import type { Config } from './config.ts'
@@ -14,6 +15,7 @@ import { dashboardRoutes } from './dashboard.ts'
 import { holdDataDirectory } from './data-directory.ts'
 import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { publishEndpoints } from './endpoints.ts'
+import { forecastRoute } from './forecast/forecast-route.ts'
 import { registerKinds } from './register-kinds.ts'
 import { RouteTable } from './route-table.ts'
 import { sweeper } from './sweeper.ts'
@@ -54,7 +56,8 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   })
   const client = new Client(server.transportAs(administrator))
   await registerKinds(client)
-  routes.add(...dashboardRoutes({ clientAs: (user) => new Client(server.transportAs(user)), clock }))
+  const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
+  routes.add(...dashboardRoutes({ clientAs, clock }), forecastRoute({ clientAs, clock, config }))
   const { url } = await server.listen({ port: config.port, host: config.host })
   const kubeconfig = directory.file('kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })

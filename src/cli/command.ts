@@ -4,8 +4,12 @@ export interface Io {
   readonly err: (text: string) => void
   readonly env: Readonly<Record<string, string | undefined>>
   readonly now: () => number
-  /** Whether `out` is a terminal: colours and progress are for people. */
+  /** Whether `out` is a terminal. */
   readonly isTerminal: boolean
+  /** Whether `err` is: progress is for people. */
+  readonly isErrTerminal: boolean
+  /** Whether `out` may be coloured: only on a terminal, and never when NO_COLOR is set. */
+  readonly colours: boolean
   readonly width: number
   /** Aborts when the user has had enough. */
   readonly signal: AbortSignal

@@ -41,10 +41,10 @@ Examples:
 }
 
 /** Writes chapters with the time since the beginning, lines and commands below them. */
-function narrator({ out, now, isTerminal }: Io) {
+function narrator({ out, now, colours }: Io) {
   const startedAt = now()
-  const bold = (text: string) => (isTerminal ? `\u001B[1m${text}\u001B[0m` : text)
-  const dim = (text: string) => (isTerminal ? `\u001B[2m${text}\u001B[0m` : text)
+  const bold = (text: string) => (colours ? `\u001B[1m${text}\u001B[0m` : text)
+  const dim = (text: string) => (colours ? `\u001B[2m${text}\u001B[0m` : text)
   return (kind: 'chapter' | 'line' | 'command', text: string) => {
     const seconds = Math.round((now() - startedAt) / 1000)
     const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

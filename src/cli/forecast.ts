@@ -1,18 +1,20 @@
-import type { Forecast, ForecastEvent } from '../app/forecast.ts'
 import { readConfig } from '../app/config.ts'
+import type { Forecast, ForecastEvent } from '../app/forecast/event.ts'
 import { describeRef } from '../kube/object.ts'
 import { formatTime, parseLongDuration } from '../kube/time.ts'
-import { readFlags, textFlag, UsageError, type Command } from './command.ts'
+import { readFlags, textFlag, UsageError, type Call, type Command } from './command.ts'
 import { connect } from './connect.ts'
 import { print, table } from './output.ts'
+import { progress } from './progress.ts'
 
 /** What will happen if nobody acts. */
 export const forecast: Command = {
   name: 'forecast',
-  summary: 'What will leave, when and why, if nobody acts',
+  summary: 'What will leave, sleep, be promoted and announced, when and why, if nobody acts',
   usage: '[flags]',
   help: `
-The real controllers run on a copy of the cluster, in memory, on a clock that jumps. The cluster itself is only read.
+The real controllers run on a copy of the cluster, in memory, on a clock that jumps. The cluster itself is only read, and
+nobody is told anything: mails, calls, pushes and deletions of cloud resources are written down instead.
 
 Examples:
   sojourn forecast --for 30d
@@ -26,63 +28,63 @@ Examples:
   async run(call) {
     using connection = connect(call)
     const { flags, io } = call
-    const forMs = parseLongDuration(textFlag(flags, 'for') ?? '30d')
-    if (forMs === undefined || forMs <= 0)
-      throw new UsageError(`--for is "${textFlag(flags, 'for')}": a duration looks like 36h or 30d`)
-    const { forecast: lookAhead } = await import('../app/forecast.ts')
+    const forMs = durationOf(textFlag(flags, 'for') ?? '30d')
+    const { forecast: lookAhead } = await import('../app/forecast/forecast.ts')
+    const { forecastDocument } = await import('../app/forecast/document.ts')
+    using bar = progress(io)
     const found = await lookAhead(connection.client, {
       config: readConfig({ flags: {}, env: io.env }),
       now: io.now(),
       forMs,
-      ...(io.isTerminal ? { onProgress: (message: string) => io.err(`\r\u001B[K${message}`) } : {}),
+      onProgress: bar.show,
+      signal: io.signal,
     })
-    if (io.isTerminal) io.err('\r\u001B[K')
-    const shown: Forecast = {
-      ...found,
-      events: found.events.filter(
-        ({ object }) => flags.namespace === undefined || object.namespace === textFlag(flags, 'namespace'),
-      ),
-    }
-    if (textFlag(flags, 'output') === 'ical') return io.out(calendar(shown))
-    print(call, { ...shown, events: shown.events.map((event) => ({ ...event, at: formatTime(event.at) })) }, () =>
-      forecastTable(shown),
-    )
+    bar.end()
+    const shown = { ...found, events: found.events.filter((event) => isWanted(event, call)) }
+    if (textFlag(flags, 'output') === 'ical')
+      return io.out((await import('../app/forecast/calendar.ts')).forecastCalendar(shown))
+    print(call, forecastDocument(shown), () => timeline(shown))
   },
 }
 
-function forecastTable({ events, until, objects, unread }: Forecast): string {
+function durationOf(text: string): number {
+  const ms = parseLongDuration(text)
+  if (ms === undefined || ms <= 0) throw new UsageError(`--for is "${text}": a duration looks like 36h or 30d`)
+  return ms
+}
+
+function isWanted({ object }: ForecastEvent, { flags }: Call): boolean {
+  return flags.namespace === undefined || object.namespace === textFlag(flags, 'namespace')
+}
+
+function timeline({ events, until, objects, assumed, unread }: Forecast): string {
   const lines =
     events.length === 0
       ? 'Nothing will happen by itself.'
       : table(
-          ['WHEN', 'WHAT', 'OBJECT', 'BECAUSE', 'BY', 'WITH'],
+          ['WHEN', 'WHAT', 'OBJECT', 'BY', 'WHY', 'TOLD'],
           events.map((event) => [
             formatTime(event.at),
             event.what,
             describeRef(event.object),
-            event.because,
-            event.by,
-            String(event.takes ?? 0),
+            event.by ?? event.system,
+            whyOf(event),
+            event.to?.join(', ') ?? '',
           ]),
         )
-  const notes = unread.map((kind) => `Not read, so not in it: ${kind}`)
-  return [lines, '', `${objects} objects looked at, until ${formatTime(until)}.`, ...notes].join('\n')
+  return [
+    lines,
+    '',
+    `${objects} objects looked at, until ${formatTime(until)}. Taken for granted: ${assumed.join('; ')}.`,
+    ...unread.map((what) => `Not read, so not in it: ${what}`),
+  ].join('\n')
 }
 
-/** RFC 5545: one event of no length for each departure. */
-function calendar({ events, from }: Forecast): string {
-  const stamp = (at: number) => formatTime(at).replaceAll(/[-:]/g, '')
-  const escape = (text: string) => text.replaceAll(/[\\;,]/g, (character) => `\\${character}`).replaceAll('\n', '\\n')
-  const entries = events.flatMap((event: ForecastEvent, index) => [
-    'BEGIN:VEVENT',
-    `UID:${index}-${event.at}@sojourn`,
-    `DTSTAMP:${stamp(from)}`,
-    `DTSTART:${stamp(event.at)}`,
-    `SUMMARY:${escape(`${describeRef(event.object)} ${event.what}`)}`,
-    `DESCRIPTION:${escape(`${event.because} (${event.by})`)}`,
-    'END:VEVENT',
-  ])
-  return ['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//sojourn//forecast//EN', ...entries, 'END:VCALENDAR', ''].join(
-    '\r\n',
-  )
+function whyOf({ why, takes, environment, revision, leavesAt }: ForecastEvent): string {
+  const facts = [
+    ...(environment ? [`${revision} in ${environment}: ${why}`] : [why]),
+    ...(takes ? [`takes ${takes} with it`] : []),
+    ...(leavesAt === undefined ? [] : [`leaves ${formatTime(leavesAt)}`]),
+  ]
+  return facts.join('; ')
 }

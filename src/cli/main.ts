@@ -24,6 +24,8 @@ const code = await main(process.argv.slice(2), {
   env: process.env,
   now: () => Date.now(),
   isTerminal: process.stdout.isTTY,
+  isErrTerminal: process.stderr.isTTY,
+  colours: process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
   width: process.stdout.columns ?? 120,
   signal: stop.signal,
 })

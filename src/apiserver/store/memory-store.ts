@@ -74,6 +74,17 @@ export class MemoryStore implements Store {
     return answer
   }
 
+  /** Takes in objects as they are, revisions and all: a copy of another store, before anybody looks. */
+  fill(changes: readonly Change[]): void {
+    for (const change of changes) {
+      const { resource, namespace, name, uid, document } = change
+      this.#append(change, { revision: document.revision, record: { resource, namespace, name, uid, document } })
+      this.#owners.note(change)
+      this.#revision = Math.max(this.#revision, document.revision)
+    }
+    this.#compacted = this.#revision
+  }
+
   get({ resource, namespace, name }: Address): StoredRecord | undefined {
     return this.#shelves.get(resource)?.histories.get(keyOf(namespace, name))?.at(-1)?.record
   }

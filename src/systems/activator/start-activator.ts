@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { Activator, type ActivatorOptions, type ActivatorPorts } from './controller.ts'
 import { alone, type Peers } from './peers.ts'
+import type { DataPlane } from './proxy/data-plane.ts'
 import type { ProxyLimits } from './proxy/ports.ts'
 import { ThreadedDataPlane } from './proxy/threaded-data-plane.ts'
 
@@ -17,6 +18,8 @@ export interface StartOptions extends ActivatorOptions {
   readonly limits?: Partial<ProxyLimits>
   /** The other replicas. Defaults to none. */
   readonly peers?: Peers
+  /** The proxy to use. Defaults to a threaded one. */
+  readonly plane?: DataPlane
 }
 
 export interface RunningActivator {
@@ -37,6 +40,7 @@ export async function startActivator(
   const { host, port, tlsPort, proxyProtocol = false, peers = alone(), limits = {} } = options
   const threads = options.threads ?? Math.min(mostThreads, availableParallelism())
   const openPlane = (onWake: (id: string) => void) =>
+    options.plane ??
     new ThreadedDataPlane({
       threads,
       limits,

@@ -14,7 +14,7 @@ import { KubernetesProvider } from './kubernetes/kubernetes-provider.ts'
 import { LeaseBook } from './lease-book.ts'
 import { LedgerBook } from './ledger-book.ts'
 import { linkKey } from './links.ts'
-import { readSecret } from './notices/open-channel.ts'
+import { openChannel, readSecret } from './notices/open-channel.ts'
 import { optOutController } from './opt-out-controller.ts'
 import { janitorRoutes } from './janitor-routes.ts'
 import type { Provider } from './provider.ts'
@@ -41,6 +41,10 @@ export interface JanitorOptions {
   readonly leaseTimes?: LeaseTimes
   /** Swabbie's testing paths, for these ids. Defaults to none. */
   readonly testing?: TestingOptions
+  /** How notices go out. Defaults to mail, Slack, webhooks and Events. */
+  readonly openChannel?: typeof openChannel
+  /** Stands between the janitor and a cloud. Defaults to nothing. */
+  readonly aroundCloud?: (cloud: Provider) => Provider
 }
 
 export interface Janitor {
@@ -55,10 +59,13 @@ export interface Janitor {
 export function createJanitor(options: JanitorOptions): Janitor {
   const { client, informers, door, events, ports: controllerPorts, dryRun = false, inService = () => true } = options
   const { clock, log, metrics } = controllerPorts
+  const { aroundCloud = (cloud) => cloud } = options
   const desk = new Desk(client, informers)
   const providers: readonly Provider[] = [
     new KubernetesProvider({ cluster: options.cluster, clock }),
-    new AwsProvider({ clock, accounts: () => desk.accounts.list(), secret: (name) => readSecret(client, name) }),
+    aroundCloud(
+      new AwsProvider({ clock, accounts: () => desk.accounts.list(), secret: (name) => readSecret(client, name) }),
+    ),
   ]
   let key: Promise<string> | undefined
   const ports: WorkPorts = {
@@ -77,6 +84,7 @@ export function createJanitor(options: JanitorOptions): Janitor {
         key = undefined
         throw error
       })),
+    openChannel: options.openChannel ?? openChannel,
   }
   const leases = new LeaseBook({ identity: options.identity, ...options.leaseTimes }, { client, clock, log })
   return {

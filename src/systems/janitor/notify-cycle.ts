@@ -6,7 +6,6 @@ import { isConditionTrue, setCondition } from '../../runtime/conditions.ts'
 import { markOf, turned } from './candidate.ts'
 import { decideNotice, isActive, type NoticeDecision } from './decide.ts'
 import { composeNotices } from './notices/compose.ts'
-import { openChannel } from './notices/open-channel.ts'
 import type { Channel, Notice } from './notices/notice.ts'
 import { RetryLater } from './notices/post.ts'
 import { itemOf, promised } from './notice-item.ts'
@@ -84,7 +83,7 @@ function outline(ref: CleanupCandidate['spec']['resource']): Resource {
   return { ...rest, cluster, tags: {}, labels: {}, use: { state: 'unknown', because: '' }, object: sketchOf(ref) }
 }
 
-function channelsOf({ policy }: Unleased, { desk, client, clock }: WorkPorts): readonly Channel[] {
+function channelsOf({ policy }: Unleased, { desk, client, clock, openChannel }: WorkPorts): readonly Channel[] {
   return policy.notices.channels.flatMap((name) => {
     const channel = desk.channels.get('', name)
     return channel ? [openChannel(channel, { client, clock })] : []

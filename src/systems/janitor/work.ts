@@ -11,6 +11,7 @@ import type { Logger } from '../../runtime/log.ts'
 import type { Desk } from './desk.ts'
 import type { JanitorMetrics } from './janitor-metrics.ts'
 import type { LedgerBook } from './ledger-book.ts'
+import type { openChannel } from './notices/open-channel.ts'
 import type { CompiledPolicy } from './policy.ts'
 import type { Provider } from './provider.ts'
 
@@ -28,6 +29,8 @@ export interface WorkPorts {
   /** Where people reach this server. */
   readonly publicUrl: () => string
   readonly linkKey: () => Promise<string>
+  /** How notices go out. */
+  readonly openChannel: typeof openChannel
 }
 
 /** One work item under way: a policy at a location, with the right to act there. */

@@ -13,9 +13,9 @@ import { systemRandom } from '../../runtime/random.ts'
 import type { ActPorts } from './act.ts'
 import { markerValue } from './adapter.ts'
 import { ForgeBudget } from './budget.ts'
-import { EffectRunner } from './effect-runner.ts'
+import { EffectRunner, type RunnerPorts } from './effect-runner.ts'
 import { networkHttp, type Http } from './http.ts'
-import { TargetObserver } from './observe.ts'
+import { TargetObserver, type ObservePorts } from './observe.ts'
 import { promoterMetrics } from './promoter-metrics.ts'
 import { previewPipeline, reconcilePipeline } from './reconcile.ts'
 import type { SecretData } from './repository-access.ts'
@@ -32,6 +32,10 @@ export interface PromoterOptions {
   readonly eventsAddress?: string
   /** How forges are reached. Defaults to the network. */
   readonly http?: Http
+  /** Carries effects out. Defaults to the real thing. */
+  readonly perform?: RunnerPorts['perform']
+  /** What is made of what is seen of a target. Defaults to itself. */
+  readonly seenAs?: ObservePorts['seenAs']
   readonly mine?: NonNullable<ControllerOptions['mine']>
   /** Defaults to 8. */
   readonly concurrency?: number
@@ -64,7 +68,12 @@ export function createPromoter(options: PromoterOptions): Promoter {
   const enqueue = (keys: Iterable<string>) => {
     for (const key of keys) controller.enqueue(keyFromString(key))
   }
-  const observer = new TargetObserver({ clusters, clock, changed: enqueue })
+  const observer = new TargetObserver({
+    clusters,
+    clock,
+    changed: enqueue,
+    ...(options.seenAs ? { seenAs: options.seenAs } : {}),
+  })
   const secrets = new SecretVersions({ informers, client, changed: (key) => enqueue([key]) })
   const readSecret = secretReader(client)
   const actPorts: ActPorts = {
@@ -80,6 +89,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
   const runner = new EffectRunner({
     client,
     act: actPorts,
+    ...(options.perform ? { perform: options.perform } : {}),
     clock,
     random,
     log,

@@ -16,6 +16,8 @@ import { recordResult, type EffectResult } from './results.ts'
 export interface RunnerPorts {
   readonly client: Client
   readonly act: ActPorts
+  /** Carries effects out. Defaults to the real thing. */
+  readonly perform?: typeof perform
   readonly clock: Clock
   readonly random: Random
   readonly log: Logger
@@ -101,7 +103,11 @@ export class EffectRunner {
     const cancel = clock.after(timeoutMs, () => deadline.abort(new Error(`not done within ${timeoutMs} ms`)))
     const startedAt = clock.monotonic()
     try {
-      const result = await perform(effect, pipeline, { ports: act, signal: AbortSignal.any([signal, deadline.signal]) })
+      const carryOut = this.#ports.perform ?? perform
+      const result = await carryOut(effect, pipeline, {
+        ports: act,
+        signal: AbortSignal.any([signal, deadline.signal]),
+      })
       metrics.effects.inc({ do: effect.do, result: result.result })
       metrics.effectSeconds.observe({ do: effect.do }, (clock.monotonic() - startedAt) / 1000)
       return result

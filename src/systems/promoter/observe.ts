@@ -13,6 +13,8 @@ export interface ObservePorts {
   readonly clock: Clock
   /** A target of these pipelines may look different now. */
   readonly changed: (pipelines: Iterable<string>) => void
+  /** What is made of a target that was found. Defaults to itself. */
+  readonly seenAs?: (target: TargetPlan, seen: TargetStatus) => TargetStatus
 }
 
 /** Beyond so many namespaces of one kind in one cluster, one cache for all of them is cheaper. */
@@ -92,7 +94,8 @@ export class TargetObserver {
         reason: 'RevisionUnknown',
         ...(ready ? { message: 'ready, but without a revision' } : {}),
       }
-    return { ...facts, ready, reason: 'Found' }
+    const seen: TargetStatus = { ...facts, ready, reason: 'Found' }
+    return this.#ports.seenAs?.(target, seen) ?? seen
   }
 
   close(): void {

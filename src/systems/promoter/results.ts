@@ -23,7 +23,12 @@ export type EffectResult =
     }
   | { readonly result: 'notified' }
   /** The pull request as it is now: open, merged or closed. */
-  | { readonly result: 'seen'; readonly pullRequest: PullRequestStatus }
+  | {
+      readonly result: 'seen'
+      readonly pullRequest: PullRequestStatus
+      /** It is known not to change before then. */
+      readonly lookAgainAt?: number
+    }
   /** Nothing of it is left open; it may turn out to have been merged instead. */
   | { readonly result: 'withdrawn'; readonly pullRequest?: PullRequestStatus }
   | { readonly result: 'failed'; readonly error: PromotionError; readonly retryAt?: number }
@@ -69,6 +74,7 @@ function apply(
     case 'notified':
       return enter(promotion, 'Notified', 'Notified', now)
     case 'seen':
+      if (result.lookAgainAt !== undefined) promotion.nextAttemptAt = formatTime(result.lookAgainAt)
       return see(promotion, result.pullRequest, now)
     case 'withdrawn':
       return withdrawn(promotion, result.pullRequest, now)

@@ -1,0 +1,70 @@
+import type { Client } from '../../client/client.ts'
+import { parseLongDuration } from '../../kube/time.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import type { Route, RouteRequest, RouteResponse, RouteUser } from '../../runtime/route.ts'
+import type { Config } from '../config.ts'
+import { forecastCalendar } from './calendar.ts'
+import { forecastDocument } from './document.ts'
+import { forecastOnThread } from './forecast-thread.ts'
+import { readWorld } from './world.ts'
+
+export interface ForecastRoutePorts {
+  /** Acts as this user, with no more rights than theirs. */
+  readonly clientAs: (user: RouteUser) => Client
+  readonly clock: Clock
+  readonly config: Config
+}
+
+const longestMs = 366 * 86_400_000
+const mostAtOnce = 2
+
+/**
+ * `POST /sojourn/v1alpha1/forecast` with `{"for": "30d"}`: what will happen if nobody acts, from what the one who asks may see.
+ * It changes nothing; a POST because it is work. With `accept: text/calendar` the answer is iCalendar.
+ */
+export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): Route {
+  let running = 0
+  return {
+    method: 'POST',
+    path: '/sojourn/v1alpha1/forecast',
+    async handle({ user, body, headers }) {
+      if (!user) return { status: 401, body: { message: 'sign in first' } }
+      const wish = readWish(body)
+      if ('problem' in wish) return { status: 400, body: { message: wish.problem } }
+      if (running >= mostAtOnce)
+        return { status: 429, headers: { 'retry-after': '5' }, body: { message: 'others look ahead just now' } }
+      running++
+      try {
+        const world = await readWorld(clientAs(user))
+        const options = { config, now: clock.now(), forMs: wish.forMs }
+        return answer(await forecastOnThread({ world, options }), headers)
+      } finally {
+        running--
+      }
+    },
+  }
+}
+
+function answer(forecast: Parameters<typeof forecastDocument>[0], headers: RouteRequest['headers']): RouteResponse {
+  if (!headers.accept?.includes('text/calendar')) return { status: 200, body: forecastDocument(forecast) }
+  return {
+    status: 200,
+    headers: { 'content-type': 'text/calendar; charset=utf-8' },
+    body: forecastCalendar(forecast),
+  }
+}
+
+function readWish(body: string): { readonly forMs: number } | { readonly problem: string } {
+  let wish: unknown
+  try {
+    wish = body.trim() === '' ? {} : JSON.parse(body)
+  } catch {
+    return { problem: 'the body must be JSON, such as {"for": "30d"}' }
+  }
+  if (typeof wish !== 'object' || wish === null || Array.isArray(wish)) return { problem: 'the body must be an object: {"for": "30d"}' }
+  const { for: text = '30d' } = wish as { readonly for?: unknown }
+  const forMs = typeof text === 'string' ? parseLongDuration(text) : undefined
+  if (forMs === undefined || forMs <= 0 || forMs > longestMs)
+    return { problem: '"for" must be a duration of at most a year, such as "36h" or "30d"' }
+  return { forMs }
+}

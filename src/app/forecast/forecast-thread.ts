@@ -1,0 +1,16 @@
+import { Worker } from 'node:worker_threads'
+import type { Forecast } from './event.ts'
+import type { ForecastTask } from './forecast-worker.ts'
+
+/** Looks ahead on a thread of its own: whoever serves others meanwhile must not be held up. */
+export function forecastOnThread(task: ForecastTask): Promise<Forecast> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./forecast-worker.ts', import.meta.url), { workerData: task })
+    worker.once('message', (forecast: Forecast) => {
+      resolve(forecast)
+      void worker.terminate()
+    })
+    worker.once('error', reject)
+    worker.once('exit', (code) => reject(new Error(`the forecast ended without a word (${code})`)))
+  })
+}

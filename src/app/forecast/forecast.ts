@@ -1,0 +1,99 @@
+import type { Client } from '../../client/client.ts'
+import { formatDuration } from '../../kube/time.ts'
+import { silentLogger } from '../../runtime/log.ts'
+import { quietClock } from '../../runtime/quiet-clock.ts'
+import { VirtualClock } from '../../runtime/virtual-clock.ts'
+import { roles, type Config } from '../config.ts'
+import { createCore } from '../core.ts'
+import { sweeper } from '../sweeper.ts'
+import { startSystems } from '../systems.ts'
+import { eventsIn } from './changes.ts'
+import { startCopy } from './copy.ts'
+import type { Forecast, ForecastEvent } from './event.ts'
+import { RecordedForge } from './recorded-forge.ts'
+import { recordedOutside } from './recorded-outside.ts'
+import { countObjects, readWorld, type World } from './world.ts'
+
+export interface ForecastOptions {
+  readonly config: Config
+  readonly now: number
+  readonly forMs: number
+  /** How far it is, from 0 to 1, in what it does just now. */
+  readonly onProgress?: (doing: string, done: number) => void
+  readonly signal?: AbortSignal
+}
+
+/** Runs the real controllers on a copy of the world, on a clock that jumps from event to event. The source is only read. */
+export async function forecast(source: Client, options: ForecastOptions): Promise<Forecast> {
+  const world = await readWorld(source, (done, of) => options.onProgress?.('reading', done / of))
+  return forecastWorld(world, options)
+}
+
+/** The same for a world that has been read already. */
+export async function forecastWorld(
+  world: World,
+  { config, now, forMs, onProgress, signal }: ForecastOptions,
+): Promise<Forecast> {
+  const clock = new VirtualClock(now)
+  const caches = quietClock(clock)
+  const events: ForecastEvent[] = []
+  const unread = [...world.unread]
+  await using closing = new AsyncDisposableStack()
+  const copy = closing.use(await startCopy(world, caches))
+  const { client, server, store } = copy
+  const forge = new RecordedForge({ client, clock, mergesAfterMs: Infinity, deliversAfterMs: defaultDeliveryMs })
+  const outside = recordedOutside({
+    clock,
+    forge,
+    record: (event) => void events.push(event),
+    onUnread: (what) => void unread.push(what),
+    onClose: (close) => closing.defer(close),
+  })
+  const core = createCore({
+    config,
+    client,
+    clock,
+    log: silentLogger,
+    caches,
+    outside,
+    exists: (uid) => store.owners.addressOf(uid) !== undefined,
+    remove: sweeper(server),
+  })
+  copy.bonds.follow(core.informers, client)
+  const stopWatching = store.subscribe((changes) => {
+    for (const change of changes) events.push(...eventsIn(change, clock.now()))
+  })
+  const starting = startSystems(core, systemsOf(config))
+  await clock.settle()
+  await starting
+  for (let step = 1; step <= progressSteps && !signal?.aborted; step++) {
+    await clock.run(now + Math.round((forMs * step) / progressSteps))
+    onProgress?.('looking ahead', step / progressSteps)
+  }
+  stopWatching()
+  const stopped = core.stop()
+  await clock.settle()
+  await stopped
+  signal?.throwIfAborted()
+  return {
+    from: now,
+    until: now + forMs,
+    objects: countObjects(world),
+    events: events.toSorted((left, right) => left.at - right.at),
+    assumed: [
+      'nobody calls, approves, merges, opts out or changes anything',
+      `what is committed, merged or called for is rolled out after ${formatDuration(defaultDeliveryMs)}`,
+    ],
+    unread,
+  }
+}
+
+const defaultDeliveryMs = 60_000
+const progressSteps = 60
+
+/** The systems that are run here or, where none is, all: then they run somewhere else. */
+function systemsOf({ only }: Config): Config['only'] {
+  const systems = roles.filter((role) => role !== 'api' && role !== 'workloads')
+  const chosen = systems.filter((role) => only.includes(role))
+  return chosen.length > 0 ? chosen : systems
+}

@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto'
+import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
+import type { Promotion, PullRequestStatus } from '../../apis/pipeline-status.ts'
+import type { Client } from '../../client/client.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { parseTime } from '../../kube/time.ts'
+import { tracked, type Clock } from '../../runtime/clock.ts'
+import type { PromoterOptions } from '../../systems/promoter/controller.ts'
+import { planOf, type EnvironmentPlan, type TargetPlan } from '../../systems/promoter/plan.ts'
+
+type Perform = NonNullable<PromoterOptions['perform']>
+type Effect = Parameters<Perform>[0]
+type Result = Awaited<ReturnType<Perform>>
+
+export interface ForgePorts {
+  readonly client: Client
+  readonly clock: Clock
+  /** After how long people merge what is proposed. Infinity: they do not. */
+  readonly mergesAfterMs: number
+  /** After how long what is merged, committed or called for runs where it should. Infinity: it does not. */
+  readonly deliversAfterMs: number
+}
+
+/** Takes the place of forges, webhooks and whatever rolls out what they are told: nothing is sent, everything succeeds. */
+export class RecordedForge {
+  readonly #ports: ForgePorts
+  /** What targets run by now, by target. */
+  readonly #delivered = new Map<string, string>()
+
+  constructor(ports: ForgePorts) {
+    this.#ports = ports
+  }
+
+  readonly perform: Perform = (effect, pipeline) => Promise.resolve(this.#perform(effect, pipeline))
+
+  readonly seenAs: NonNullable<PromoterOptions['seenAs']> = (target, seen) => {
+    const revision = this.#delivered.get(targetKey(target))
+    return revision === undefined ? seen : { ...seen, ready: true, revision }
+  }
+
+  #perform(effect: Effect, pipeline: Pipeline): Result {
+    const { promotion } = effect
+    const headSHA = promotion.headSHA ?? createHash('sha1').update(promotion.id).digest('hex')
+    switch (effect.do) {
+      case 'push':
+        return { result: 'pushed', baseSHA: noCommit, headSHA, value: promotion.value ?? promotion.revision }
+      case 'commit':
+        this.#deliver(effect, pipeline)
+        return { result: 'applied', because: 'Committed', baseSHA: noCommit, headSHA }
+      case 'notify':
+      case 'call':
+        this.#deliver(effect, pipeline)
+        return { result: 'notified' }
+      case 'propose':
+        return { result: 'seen', pullRequest: pullRequestOf(promotion) }
+      case 'poll':
+        return this.#poll(effect, pipeline)
+      case 'withdraw':
+        return { result: 'withdrawn', pullRequest: { ...pullRequestOf(promotion), state: 'closed' } }
+    }
+  }
+
+  #poll(effect: Effect, pipeline: Pipeline): Result {
+    const { promotion, environment } = effect
+    const { clock, mergesAfterMs } = this.#ports
+    const pullRequest = pullRequestOf(promotion)
+    const strategy = environmentOf(pipeline, environment)?.promotion?.spec.strategy['pull-request']
+    const isMergedByUs = strategy?.autoMerge === true && !pipeline.spec.suspend && !pullRequest.modified
+    const mergedAt = isMergedByUs ? 0 : (parseTime(promotion.phaseAt) ?? 0) + mergesAfterMs
+    if (clock.now() < mergedAt) return { result: 'seen', pullRequest, lookAgainAt: Math.min(mergedAt, farFuture) }
+    this.#deliver(effect, pipeline)
+    return { result: 'seen', pullRequest: { ...pullRequest, state: 'merged' } }
+  }
+
+  #deliver({ environment, promotion }: Effect, pipeline: Pipeline): void {
+    const { clock, client, deliversAfterMs } = this.#ports
+    if (deliversAfterMs === Infinity) return
+    const { namespace = '', name } = pipeline.metadata
+    const touched = {
+      metadata: { annotations: { 'sojourn.dev/assumed-rollout': `${environment}@${promotion.revision}` } },
+    }
+    clock.after(deliversAfterMs, () => {
+      for (const target of environmentOf(pipeline, environment)?.targets ?? [])
+        this.#delivered.set(targetKey(target), promotion.revision)
+      // What is seen differently now is no change of any object: the pipeline must look for itself.
+      void tracked(clock, () =>
+        client
+          .patch(pipelineKind.type, { namespace, name }, { type: 'merge', body: touched })
+          .catch(ignoring('NotFound')),
+      )
+    })
+  }
+}
+
+const noCommit = '0'.repeat(40)
+const farFuture = Date.parse('9999-01-01T00:00:00Z')
+
+function pullRequestOf({ pullRequest, strategy }: Promotion): PullRequestStatus {
+  return pullRequest ?? { number: 0, url: strategy?.url ?? '', state: 'open' }
+}
+
+function environmentOf({ spec, metadata }: Pipeline, name: string): EnvironmentPlan | undefined {
+  try {
+    return planOf(spec, metadata.namespace ?? '').environments.find((environment) => environment.name === name)
+  } catch {
+    return undefined
+  }
+}
+
+function targetKey({ cluster, namespace, app }: TargetPlan): string {
+  return `${cluster} ${namespace} ${app.apiVersion} ${app.kind} ${app.name}`
+}

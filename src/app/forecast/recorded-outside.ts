@@ -1,0 +1,109 @@
+import { Client } from '../../client/client.ts'
+import { parseKubeconfig } from '../../client/kubeconfig.ts'
+import { networkTransport } from '../../client/network-transport.ts'
+import { cleaner } from '../../apis/cleaner.ts'
+import { quietClock } from '../../runtime/quiet-clock.ts'
+import type { VirtualClock } from '../../runtime/virtual-clock.ts'
+import { SilentDataPlane } from '../../systems/activator/proxy/silent-data-plane.ts'
+import type { Notice } from '../../systems/janitor/notices/notice.ts'
+import { openChannel } from '../../systems/janitor/notices/open-channel.ts'
+import type { Outside } from '../outside.ts'
+import { startCopy } from './copy.ts'
+import type { ForecastEvent } from './event.ts'
+import { recordedCloud } from './recorded-cloud.ts'
+import type { RecordedForge } from './recorded-forge.ts'
+import { readWorld } from './world.ts'
+
+export interface RecordingPorts {
+  readonly clock: VirtualClock
+  readonly forge: RecordedForge
+  readonly record: (event: ForecastEvent) => void
+  readonly onUnread: (what: string) => void
+  readonly onClose: (close: () => Promise<void>) => void
+}
+
+/** A world outside in which everything is only written down. Reading is allowed: clouds and other clusters are looked at once. */
+export function recordedOutside(ports: RecordingPorts): Outside {
+  const { clock, forge, record, onUnread } = ports
+  return {
+    cleaner: {
+      send(sink, { headers, body }) {
+        const { name, namespace } = JSON.parse(body) as { readonly name: string; readonly namespace: string }
+        record({
+          at: clock.now(),
+          what: 'told',
+          system: 'cleaner',
+          object: { apiVersion: cleaner.apiVersion, kind: cleaner.kind, namespace, name },
+          because: headers['ce-type'] ?? 'deleted',
+          why: 'everything it was to delete is deleted',
+          to: [sink],
+          channel: 'CloudEvent',
+        })
+        return Promise.resolve()
+      },
+    },
+    janitor: {
+      openChannel(channel, channelPorts) {
+        const real = openChannel(channel, channelPorts)
+        const { type } = channel.spec
+        return {
+          ...real,
+          send(notice) {
+            const to = notice.to.length > 0 ? notice.to : [real.name]
+            for (const event of noticeEvents(notice, { at: clock.now(), to, channel: `${type} ${real.name}` }))
+              record(event)
+            return Promise.resolve({ accepted: to, rejected: [] })
+          },
+        }
+      },
+      aroundCloud: (cloud) => recordedCloud(cloud, { clock, onUnread }),
+    },
+    promoter: { perform: forge.perform, seenAs: forge.seenAs },
+    activator: { plane: new SilentDataPlane(), scanMs: 0 },
+    connectCluster: (kubeconfig, cluster) => copyCluster(kubeconfig, cluster, ports),
+  }
+}
+
+function noticeEvents(
+  { kind, policy, items }: Notice,
+  told: Pick<ForecastEvent, 'at' | 'to' | 'channel'>,
+): readonly ForecastEvent[] {
+  return items.map(({ kind: resource, namespace, name, object, reasons, leavesAt }) => ({
+    ...told,
+    what: 'told',
+    system: 'janitor',
+    object: object ?? { apiVersion: '', kind: resource, name, ...(namespace ? { namespace } : {}) },
+    because: kind,
+    why: reasons.join('; '),
+    by: `CleanupPolicy/${policy}`,
+    leavesAt,
+  }))
+}
+
+/** Another cluster, copied like the first: what is decided there happens to the copy. */
+async function copyCluster(
+  kubeconfig: string,
+  cluster: string,
+  { clock, onUnread, onClose }: RecordingPorts,
+): Promise<Client> {
+  const config = parseKubeconfig(kubeconfig, {
+    now: () => Date.now(),
+    env: process.env,
+    origin: `the kubeconfig of cluster ${cluster}`,
+  })
+  const network = networkTransport(config, { userAgent: 'sojourn-forecast' })
+  try {
+    const copy = await clock.track(async () => {
+      const world = await readWorld(new Client(network.transport), () => void clock.breathe())
+      for (const kind of world.unread) onUnread(`cluster ${cluster}: ${kind}`)
+      return startCopy(world, quietClock(clock), cluster)
+    })
+    onClose(async () => copy[Symbol.asyncDispose]())
+    return copy.client
+  } catch (error) {
+    onUnread(`cluster ${cluster}: ${(error as Error).message}`)
+    throw error
+  } finally {
+    network.close()
+  }
+}
