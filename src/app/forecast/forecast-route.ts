@@ -61,7 +61,8 @@ function readWish(body: string): { readonly forMs: number } | { readonly problem
   } catch {
     return { problem: 'the body must be JSON, such as {"for": "30d"}' }
   }
-  if (typeof wish !== 'object' || wish === null || Array.isArray(wish)) return { problem: 'the body must be an object: {"for": "30d"}' }
+  if (typeof wish !== 'object' || wish === null || Array.isArray(wish))
+    return { problem: 'the body must be an object: {"for": "30d"}' }
   const { for: text = '30d' } = wish as { readonly for?: unknown }
   const forMs = typeof text === 'string' ? parseLongDuration(text) : undefined
   if (forMs === undefined || forMs <= 0 || forMs > longestMs)
