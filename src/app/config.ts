@@ -37,6 +37,9 @@ export interface Config {
   readonly keepRecordsMs: number
   /** Whether writes survive a power failure (fsync). Defaults to true. */
   readonly durable: boolean
+  /** Certificate and key of the HTTPS port, as files (`sojourn run`). Default to ones it makes and keeps itself. */
+  readonly tlsCert?: string
+  readonly tlsKey?: string
   /** Where people reach this server from outside, for links in notices. Defaults to its own address. */
   readonly publicUrl?: string
 }
@@ -71,6 +74,8 @@ export const configFlags = {
   },
   'keep-records': { type: 'string', help: 'How long departure records are kept (default: 30d)', value: 'DURATION' },
   durable: { type: 'boolean', help: 'Writes survive a power failure (default: true; --no-durable is faster)' },
+  'tls-cert': { type: 'string', help: 'Certificate of the HTTPS port of "sojourn run", PEM', value: 'FILE' },
+  'tls-key': { type: 'string', help: 'Its key, PEM; both are read again when they are renewed', value: 'FILE' },
   'public-url': { type: 'string', help: 'Where people reach this server, for links in notices', value: 'URL' },
 } as const satisfies Record<string, { type: 'string' | 'boolean'; help: string; value?: string }>
 
@@ -100,6 +105,8 @@ export function readConfig({ flags, env }: ConfigSources): Config {
     ...optional('maxDeparturesPerMinute', countOf(look('max-departures-per-minute'))),
     ...optional('maxDeparturesPerHour', countOf(look('max-departures-per-hour'))),
     ...optional('maxDeparturesPercent', countOf(look('max-departures-percent'))),
+    ...optional('tlsCert', look('tls-cert')?.text),
+    ...optional('tlsKey', look('tls-key')?.text),
     ...optional('publicUrl', urlOf(look('public-url'))),
   }
 }

@@ -3,6 +3,7 @@ import { sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { Role } from './config.ts'
 import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
+import { webhookManifests } from './webhook-configuration.ts'
 
 export interface InstallOptions {
   readonly roles: readonly Role[]
@@ -26,6 +27,7 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
     ...(roles.includes('activator')
       ? [service('activator', { name: 'sojourn-proxy', port: 80, targetPort: 'proxy' })]
       : []),
+    ...(roles.includes('cleaner') ? webhookManifests() : []),
   ]
 }
 

@@ -4,11 +4,14 @@ import type { KubeObject } from '../kube/object.ts'
 import { activatorRules } from '../systems/activator/access.ts'
 import { wellKnown } from '../systems/janitor/kubernetes/well-known.ts'
 import type { Role } from './config.ts'
+import { certificateSecret, webhookName } from './webhook-configuration.ts'
 
 /** A rule of RBAC. */
 export interface Rule {
   readonly apiGroups: readonly string[]
   readonly resources: readonly string[]
+  /** Only these objects. */
+  readonly resourceNames?: readonly string[]
   readonly verbs: readonly string[]
 }
 
@@ -72,7 +75,14 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       { apiGroups: ['cleaner.vtex.io'], resources: ['conditionalttls'], verbs: [...read, 'patch', 'delete'] },
       { apiGroups: ['cleaner.vtex.io'], resources: ['conditionalttls/status'], verbs: ['update'] },
       definitions,
+      {
+        apiGroups: ['admissionregistration.k8s.io'],
+        resources: ['validatingwebhookconfigurations'],
+        resourceNames: [webhookName],
+        verbs: ['get', 'update'],
+      },
     ],
+    own: [{ ...core(['secrets'], ['get', 'update']), resourceNames: [certificateSecret] }],
   },
   collector: {
     cluster: [ours(['bonds/status'], ['update']), core(['namespaces'], read), definitions, clusters],

@@ -7,11 +7,13 @@ import { departure } from '../apis/departure.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
+import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
 import { roles, type Config } from './config.ts'
 import { createCore } from './core.ts'
 import { Leadership } from './leadership.ts'
 import { startSideServer } from './side-server.ts'
 import { startSystems } from './systems.ts'
+import { validateRoute } from './webhook.ts'
 
 /** A running `sojourn run`. */
 export interface Run {
@@ -40,14 +42,17 @@ export async function startRun(config: Config, cluster: ClusterConfig, log: Logg
   }
   const leadership = new Leadership({ client, clock, log }, rolesName(config))
   const core = createCore({ config, client, clock, log, turn: (signal) => leadership.won(signal), url: () => side.url })
+  const source = certificateSource(config, { client, clock })
   const side = await startSideServer({
     host: config.host,
     port: config.port,
     routes: core.routes,
     client,
-    now: clock.now(),
+    certificate: await firstCertificate(source, log),
     isReady: () => core.door.state !== undefined,
   })
+  if (config.only.includes('cleaner')) core.routes.add(validateRoute)
+  core.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
   core.runEverywhere(leadership)
   await startSystems(core, config.only)
   return {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { loadCredentials } from '../apiserver/auth/credentials.ts'
+import type { KeyPair } from '../apiserver/auth/certificate.ts'
 import type { Client } from '../client/client.ts'
 import type { ResourceType } from '../kube/object.ts'
 import type { RouteUser } from '../runtime/route.ts'
@@ -14,29 +14,40 @@ export interface SideServerOptions {
   readonly routes: RouteTable
   /** The cluster that says who somebody is and what they may do. */
   readonly client: Client
-  readonly now: number
+  /** To begin with. */
+  readonly certificate: KeyPair
   /** Whether this replica can do its work. */
   readonly isReady: () => boolean
 }
 
-/** What `sojourn run` serves beside the cluster's API: health, metrics, opt-out pages, approvals. */
-export async function startSideServer(
-  options: SideServerOptions,
-): Promise<{ readonly url: string; close(): Promise<void> }> {
-  const { host, port, now } = options
-  const { server: pair } = loadCredentials({
-    hosts: [host, 'localhost', '127.0.0.1', 'sojourn.sojourn-system.svc'],
-    now,
-  })
+/** A running server of ours. */
+export interface SideServer {
+  readonly url: string
+  /** From the next connection on. */
+  readonly use: (certificate: KeyPair) => void
+  close(): Promise<void>
+}
+
+/** What `sojourn run` serves beside the cluster's API: health, metrics, opt-out pages, approvals, the webhook. */
+export async function startSideServer(options: SideServerOptions): Promise<SideServer> {
+  const { host, port } = options
   const server = createServer(
-    { cert: pair.certificate, key: pair.key, ALPNProtocols: ['http/1.1'] },
+    { ...contextOf(options.certificate), ALPNProtocols: ['http/1.1'] },
     (request, response) => {
       answer(options, request, response).catch(() => response.destroy())
     },
   )
   await new Promise<void>((resolve, reject) => server.on('error', reject).listen(port, host, resolve))
   const { port: bound } = server.address() as AddressInfo
-  return { url: `https://${host}:${bound}`, close: () => closed(server) }
+  return {
+    url: `https://${host}:${bound}`,
+    use: (certificate) => server.setSecureContext(contextOf(certificate)),
+    close: () => closed(server),
+  }
+}
+
+function contextOf({ certificate, key }: KeyPair): { cert: string; key: string } {
+  return { cert: certificate, key }
 }
 
 async function answer(

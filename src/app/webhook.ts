@@ -15,10 +15,13 @@ interface AdmissionRequest {
 
 const apiVersion = 'admission.k8s.io/v1'
 
-/** `POST /sojourn/v1alpha1/validate`: an AdmissionReview, answered as the embedded server decides. The cluster calls it without a token. */
+/** Where a cluster asks whether an object of ours can work. */
+export const validatePath = '/sojourn/v1alpha1/validate'
+
+/** An AdmissionReview, answered as the embedded server decides. The cluster calls it without a token. */
 export const validateRoute: Route = {
   method: 'POST',
-  path: '/sojourn/v1alpha1/validate',
+  path: validatePath,
   authenticated: false,
   handle: ({ body }) => Promise.resolve(answer(body)),
 }
@@ -27,7 +30,12 @@ function answer(body: string): RouteResponse {
   const request = requestIn(body)
   if (typeof request === 'string') return { status: 400, body: { message: request } }
   const refusal = refusalOf(request)
-  const status = refusal && { code: refusal.code, reason: refusal.reason, message: refusal.message }
+  const status = refusal && {
+    code: refusal.code,
+    reason: refusal.reason,
+    message: refusal.message,
+    ...(refusal.details ? { details: refusal.details } : {}),
+  }
   return {
     status: 200,
     body: {

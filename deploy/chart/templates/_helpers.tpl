@@ -10,6 +10,12 @@
 {{- if gt (int .Values.roles.activator.replicas) 1 -}}
 {{- fail "roles.activator.replicas must be 0 or 1: activators do not know of each other" -}}
 {{- end -}}
+{{- if and .Values.webhook.certManager.enabled (not .Values.webhook.certManager.issuerRef.name) -}}
+{{- fail "webhook.certManager.issuerRef must name an issuer" -}}
+{{- end -}}
+{{- if and .Values.webhook.tlsSecret (not .Values.webhook.caBundle) -}}
+{{- fail "webhook.tlsSecret needs webhook.caBundle: whom the cluster shall trust" -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "sojourn.selector" -}}
@@ -24,4 +30,12 @@ app.kubernetes.io/part-of: sojourn
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
+{{- end -}}
+
+{{- define "sojourn.webhookSecret" -}}
+{{- if .Values.webhook.certManager.enabled -}}
+sojourn-webhook-tls
+{{- else -}}
+{{ .Values.webhook.tlsSecret }}
+{{- end -}}
 {{- end -}}

@@ -92,7 +92,13 @@ function leaf(
   return { certificate, key }
 }
 
-function isUsable({ certificate }: KeyPair, authority: KeyPair, now: number, hosts: readonly string[] = []): boolean {
+/** Whether a certificate is signed by this authority, valid for these hosts, and not about to expire. */
+export function isUsable(
+  { certificate }: KeyPair,
+  authority: Pick<KeyPair, 'certificate'>,
+  now: number,
+  hosts: readonly string[] = [],
+): boolean {
   const parsed = new X509Certificate(certificate)
   return (
     validUntil(certificate) - now > renewalMs &&

@@ -41,6 +41,42 @@ await describeWith(['helm'], 'the chart', () => {
     expect(rulesOf(await render())).toEqual(rulesOf(installManifests(options)))
   })
 
+  it('has the cluster ask the same webhook as "sojourn install", unless it is not wanted', async () => {
+    const options = { roles: clusterRoles, image: 'sojourn', replicas: 2, dryRun: false }
+    const webhooksOf = (objects: readonly KubeObject[]) =>
+      objects.find(({ kind }) => kind === 'ValidatingWebhookConfiguration')?.['webhooks']
+    expect(webhooksOf(await render())).toEqual(webhooksOf(installManifests(options)))
+    expect(names(await render(), 'Secret')).toEqual(['sojourn-webhook'])
+    for (const without of ['webhook.enabled=false', 'roles.cleaner.enabled=false']) {
+      const objects = await render(`--set ${without}`)
+      expect([webhooksOf(objects), names(objects, 'Secret')]).toEqual([undefined, []])
+    }
+  })
+
+  it.each([
+    [
+      'cert-manager',
+      '--set webhook.certManager.enabled=true,webhook.certManager.issuerRef.name=internal',
+      'sojourn-webhook-tls',
+    ],
+    ['a Secret of yours', '--set webhook.tlsSecret=mine,webhook.caBundle=Q0E=', 'mine'],
+  ])('serves the webhook with a certificate from %s', async (_, flags, secretName) => {
+    const objects = await render(flags)
+    const cleaner = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'sojourn-cleaner')
+    expect(cleaner?.['spec']).toMatchObject({
+      template: {
+        spec: {
+          volumes: [{ secret: { secretName } }],
+          containers: [{ args: expect.arrayContaining(['--tls-cert=/etc/sojourn/tls/tls.crt']) }],
+        },
+      },
+    })
+    expect(names(objects, 'Secret')).toEqual([])
+    expect(JSON.stringify(objects.filter(({ metadata }) => metadata.name !== 'sojourn-cleaner'))).not.toContain(
+      '--tls-cert',
+    )
+  })
+
   it('leaves out all that a role needs when the role is not wanted', async () => {
     const others = clusterRoles.filter((role) => role !== 'janitor')
     const objects = await render(others.map((role) => `--set roles.${role}.enabled=false`).join(' '))
@@ -76,6 +112,7 @@ await describeWith(['helm'], 'the chart', () => {
   it.each([
     ['another namespace', 'template sojourn CHART -n default', 'install it there'],
     ['two activators', `template sojourn CHART ${here} --set roles.activator.replicas=2`, 'must be 0 or 1'],
+    ['half a certificate', `template sojourn CHART ${here} --set webhook.tlsSecret=mine`, 'webhook.caBundle'],
     ['a role nobody knows', `template sojourn CHART ${here} --set roles.butler.enabled=true`, 'no role "butler"'],
   ])('refuses %s and says what to do', async (_, command, message) => {
     const { code, stderr } = await session.attempt(command.replace('CHART', chart))
@@ -85,9 +122,11 @@ await describeWith(['helm'], 'the chart', () => {
   it('installs, upgrades and uninstalls, and the kinds stay', async () => {
     await session.run(`install sojourn ${chart} ${here} --create-namespace --dry-run=client`)
     expect(await get('/api/v1/namespaces/sojourn-system')).toBeUndefined()
-    expect(await session.run(`install sojourn ${chart} ${here} --create-namespace`)).toContain('STATUS: deployed')
-    await session.run(`upgrade sojourn ${chart} ${here} --dry-run=server`)
-    await session.run(`upgrade sojourn ${chart} ${here} --set dryRun=false,roles.promoter.enabled=false`)
+    // The embedded server judges our kinds itself and takes no webhooks.
+    const flags = `${here} --set webhook.enabled=false`
+    expect(await session.run(`install sojourn ${chart} ${flags} --create-namespace`)).toContain('STATUS: deployed')
+    await session.run(`upgrade sojourn ${chart} ${flags} --dry-run=server`)
+    await session.run(`upgrade sojourn ${chart} ${flags} --set dryRun=false,roles.promoter.enabled=false`)
     const deployments = await get('/apis/apps/v1/namespaces/sojourn-system/deployments')
     expect(deployments?.items?.map(({ metadata }) => metadata.name)).toEqual(
       clusterRoles
