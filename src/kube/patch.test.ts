@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { deepEqual, diffToMergePatch, jsonPatch, mergePatch } from './patch.ts'
+import { deepEqual, diffToMergePatch, mergePatch } from './patch.ts'
 
 describe('mergePatch', () => {
   it('merges objects, removes on null, replaces the rest', () => {
@@ -20,42 +20,6 @@ describe('mergePatch', () => {
     const result = mergePatch({}, JSON.parse('{"__proto__": {"polluted": true}}')) as Record<string, unknown>
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
     expect(Object.hasOwn(result, '__proto__')).toBe(true)
-  })
-})
-
-describe('jsonPatch', () => {
-  it.each([
-    ['add to an array', { a: [1, 3] }, [{ op: 'add', path: '/a/1', value: 2 }], { a: [1, 2, 3] }],
-    ['append', { a: [1] }, [{ op: 'add', path: '/a/-', value: 2 }], { a: [1, 2] }],
-    ['escaped keys', { 'a/b': 1 }, [{ op: 'replace', path: '/a~1b', value: 2 }], { 'a/b': 2 }],
-    ['move', { a: 1 }, [{ op: 'move', from: '/a', path: '/b' }], { b: 1 }],
-    ['copy', { a: { x: 1 } }, [{ op: 'copy', from: '/a', path: '/b' }], { a: { x: 1 }, b: { x: 1 } }],
-    ['remove', { a: 1, b: 2 }, [{ op: 'remove', path: '/a' }], { b: 2 }],
-    ['replace the whole', { a: 1 }, [{ op: 'replace', path: '', value: { b: 2 } }], { b: 2 }],
-  ] as const)('can %s', (_, target, operations, expected) => expect(jsonPatch(target, operations)).toEqual(expected))
-
-  it.each([
-    ['a failed test', [{ op: 'test', path: '/a', value: 2 }]],
-    ['a missing path', [{ op: 'remove', path: '/x' }]],
-    ['an index out of bounds', [{ op: 'add', path: '/l/9', value: 1 }]],
-    ['a leading zero', [{ op: 'add', path: '/l/01', value: 1 }]],
-    ['moving into itself', [{ op: 'move', from: '/o', path: '/o/p' }]],
-    ['an unknown operation', [{ op: 'frobnicate', path: '/a' }]],
-  ])('refuses %s as invalid', (_, operations) =>
-    expect(() => jsonPatch({ a: 1, l: [], o: {} }, operations as never)).toThrow(
-      expect.objectContaining({ reason: 'Invalid' }),
-    ),
-  )
-
-  it('changes nothing when a later operation fails', () => {
-    const target = { a: 1 }
-    expect(() =>
-      jsonPatch(target, [
-        { op: 'replace', path: '/a', value: 2 },
-        { op: 'remove', path: '/x' },
-      ]),
-    ).toThrow()
-    expect(target).toEqual({ a: 1 })
   })
 })
 

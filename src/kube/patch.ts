@@ -1,5 +1,3 @@
-import { StatusError } from './status-error.ts'
-
 /** The four ways to say a change. `apply` is server-side apply. */
 export type PatchType = 'json' | 'merge' | 'strategic' | 'apply'
 
@@ -8,14 +6,6 @@ export const patchContentType: Readonly<Record<PatchType, string>> = {
   merge: 'application/merge-patch+json',
   strategic: 'application/strategic-merge-patch+json',
   apply: 'application/apply-patch+yaml',
-}
-
-/** One operation of RFC 6902. */
-export interface JsonPatchOperation {
-  readonly op: 'add' | 'remove' | 'replace' | 'move' | 'copy' | 'test'
-  readonly path: string
-  readonly from?: string
-  readonly value?: unknown
 }
 
 /** RFC 7396: null removes, objects merge, everything else replaces. Neither argument is changed. */
@@ -27,25 +17,6 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
     else define(result, key, mergePatch(Object.hasOwn(result, key) ? result[key] : undefined, value))
   }
   return result
-}
-
-/** RFC 6902 on a copy; throws Invalid, naming the operation, when one cannot be applied. */
-export function jsonPatch(target: unknown, operations: readonly JsonPatchOperation[]): unknown {
-  const box = { root: structuredClone(target) }
-  operations.forEach((operation, index) => {
-    try {
-      applyOperation(box, operation)
-    } catch (error) {
-      throw new StatusError(
-        'Invalid',
-        `the server rejected our request due to an error in our request: operation ${index}: ${(error as Error).message}`,
-        {
-          cause: error,
-        },
-      )
-    }
-  })
-  return box.root
 }
 
 /** Whether two JSON values are the same, key order aside. */
@@ -76,101 +47,11 @@ export function diffToMergePatch(from: unknown, to: unknown): unknown {
   return Object.keys(patch).length === 0 ? undefined : patch
 }
 
-type Container = Record<string, unknown> | unknown[]
-
-function applyOperation(box: { root: unknown }, operation: JsonPatchOperation): void {
-  const { op, path, from, value } = operation
-  switch (op) {
-    case 'add':
-      return insert(box, path, structuredClone(value))
-    case 'remove':
-      return remove(box, path)
-    case 'replace':
-      read(box, path)
-      if (path !== '') remove(box, path)
-      return insert(box, path, structuredClone(value))
-    case 'move': {
-      if (from === undefined) throw new Error('move needs "from"')
-      if (path.startsWith(`${from}/`)) throw new Error(`cannot move ${from} into itself`)
-      const moved = read(box, from)
-      remove(box, from)
-      return insert(box, path, moved)
-    }
-    case 'copy':
-      if (from === undefined) throw new Error('copy needs "from"')
-      return insert(box, path, structuredClone(read(box, from)))
-    case 'test':
-      if (!deepEqual(read(box, path), value)) throw new Error(`testing value ${path} failed`)
-      return
-    default:
-      throw new Error(`unexpected kind: ${String(op)}`)
-  }
-}
-
-function read(box: { root: unknown }, path: string): unknown {
-  if (path === '') return box.root
-  const [parent, last] = walk(box, path)
-  if (!has(parent, last)) throw new Error(`nonexistent path ${path}`)
-  return Array.isArray(parent) ? parent[Number(last)] : parent[last]
-}
-
-function insert(box: { root: unknown }, path: string, value: unknown): void {
-  if (path === '') {
-    box.root = value
-    return
-  }
-  const [parent, last] = walk(box, path)
-  if (!Array.isArray(parent)) return define(parent, last, value)
-  const index = last === '-' ? parent.length : arrayIndex(last)
-  if (index > parent.length) throw new Error(`index ${last} is out of bounds in ${path}`)
-  parent.splice(index, 0, value)
-}
-
-function remove(box: { root: unknown }, path: string): void {
-  if (path === '') throw new Error('cannot remove the whole document')
-  const [parent, last] = walk(box, path)
-  if (!has(parent, last)) throw new Error(`unable to remove nonexistent key: ${path}`)
-  if (Array.isArray(parent)) parent.splice(Number(last), 1)
-  else delete parent[last]
-}
-
-/** The container a pointer leads to, and the last step into it. */
-function walk(box: { root: unknown }, path: string): [Container, string] {
-  if (!path.startsWith('/')) throw new Error(`path ${JSON.stringify(path)} must start with /`)
-  const steps = path.slice(1).split('/').map(unescape)
-  const last = steps.pop() ?? ''
-  let at: unknown = box.root
-  for (const step of steps) {
-    if (!isContainer(at) || !has(at, step)) throw new Error(`nonexistent path ${path}`)
-    at = Array.isArray(at) ? at[Number(step)] : at[step]
-  }
-  if (!isContainer(at)) throw new Error(`nonexistent path ${path}`)
-  return [at, last]
-}
-
-function has(container: Container, step: string): boolean {
-  if (!Array.isArray(container)) return Object.hasOwn(container, step)
-  return /^(0|[1-9]\d*)$/.test(step) && Number(step) < container.length
-}
-
-function arrayIndex(step: string): number {
-  if (!/^(0|[1-9]\d*)$/.test(step)) throw new Error(`${JSON.stringify(step)} is not an array index`)
-  return Number(step)
-}
-
-function unescape(step: string): string {
-  return step.replaceAll('~1', '/').replaceAll('~0', '~')
-}
-
 /** Sets a key as data even when it is called `__proto__`. */
-function define(target: Record<string, unknown>, key: string, value: unknown): void {
+export function define(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__')
     Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true })
   else target[key] = value
-}
-
-function isContainer(value: unknown): value is Container {
-  return typeof value === 'object' && value !== null
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -15,6 +15,15 @@ describe('label selectors', () => {
     ['', { a: 'b' }, true],
     ['example.com/a=b', { 'example.com/a': 'b' }, true],
     ['constructor', {}, false],
+    ['a>1', { a: '2' }, true],
+    ['a>2', { a: '2' }, false],
+    ['a<10', { a: '9' }, true],
+    ['a>1', { a: 'x' }, false],
+    ['a>1', {}, false],
+    ['a in (,b)', { a: '' }, true],
+    ['a in ()', { a: '' }, true],
+    ['in in (in)', { in: 'in' }, true],
+    ['a =b , c', { a: 'b', c: '' }, true],
   ])('%j on %j is %j', (text, labels, expected) =>
     expect(matches(parseLabelSelector(text), labels as Record<string, string>)).toBe(expected),
   )
@@ -52,5 +61,17 @@ describe('field selectors', () => {
     expect(matches(requirements, { 'metadata.name': 'x', 'status.phase': 'Running' })).toBe(false)
   })
 
-  it('refuses anything else', () => expect(() => parseFieldSelector('metadata.name')).toThrow(/cannot understand/))
+  it('reads escaped separators as part of a value', () => {
+    const [requirement] = parseFieldSelector(String.raw`a=b\,c\=d\\`)
+    expect(requirement).toEqual({ key: 'a', operator: 'In', values: ['b,c=d\\'] })
+  })
+
+  it.each([
+    ['metadata.name', "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
+    ['a=b=c', 'invalid field selector: unescaped character in value: 61'],
+    [String.raw`a=\x`, String.raw`invalid field selector: invalid escape sequence: \x`],
+    ['a=\\', 'invalid field selector: invalid escape sequence: \\'],
+  ])('refuses %j in the words of the API', (text, words) => expect(() => parseFieldSelector(text)).toThrow(words))
+
+  it('asks for nothing where neither field nor value is named', () => expect(parseFieldSelector('=,!=')).toEqual([]))
 })

@@ -1,9 +1,10 @@
+import { integerOf, LabelSelectorParser } from './label-selector-parser.ts'
 import { StatusError } from './status-error.ts'
 
 /** One requirement of a selector; all of a selector's must hold. */
 export interface Requirement {
   readonly key: string
-  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'
+  readonly operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist' | 'Gt' | 'Lt'
   readonly values: readonly string[]
 }
 
@@ -17,22 +18,22 @@ export interface LabelSelector {
   }[]
 }
 
-/** Parses `a=b,c in (d,e),!f` as the list endpoint's `labelSelector`; throws BadRequest on anything else. */
+/** Parses `a=b,c in (d,e),!f,g>1` as the list endpoint's `labelSelector`; throws BadRequest on anything else. */
 export function parseLabelSelector(text: string): readonly Requirement[] {
-  return splitTopLevel(text).map((part) => parseRequirement(part.trim(), text))
+  return new LabelSelectorParser(text).parse()
 }
 
 /** Parses `metadata.name=x,status.phase!=Running`; field selectors know equality only. */
 export function parseFieldSelector(text: string): readonly Requirement[] {
-  return text
-    .split(',')
-    .filter((part) => part !== '')
-    .map((part) => {
-      const match = /^([^!=]+)(!=|==|=)(.*)$/s.exec(part)
-      if (!match) throw new StatusError('BadRequest', `invalid field selector "${text}": cannot understand "${part}"`)
-      const [, key = '', operator, value = ''] = match
-      return { key: key.trim(), operator: operator === '!=' ? 'NotIn' : 'In', values: [value.trim()] }
-    })
+  const terms = (text.match(/(?:[^\\,]|\\.?)+/gsu) ?? []).toSorted()
+  const requirements = terms.map((term): Requirement => {
+    const match = /^(.*?)(!=|==|=)(.*)$/s.exec(term)
+    if (!match) throw new StatusError('BadRequest', `invalid selector: '${text}'; can't understand '${term}'`)
+    const [, key = '', operator, value = ''] = match
+    return { key, operator: operator === '!=' ? 'NotIn' : 'In', values: [unescaped(value)] }
+  })
+  // A term that names no field and no value asks for nothing.
+  return requirements.filter(({ key, values }) => key !== '' || values[0] !== '')
 }
 
 /** The requirements of a spec's selector; an empty selector selects everything. Throws Invalid on a malformed one. */
@@ -58,6 +59,9 @@ export function matches(requirements: readonly Requirement[], values: Readonly<R
         return value !== undefined
       case 'DoesNotExist':
         return value === undefined
+      case 'Gt':
+      case 'Lt':
+        return compares(value, operator, allowed[0])
     }
   })
 }
@@ -75,6 +79,10 @@ export function formatSelector(requirements: readonly Requirement[]): string {
           return key
         case 'DoesNotExist':
           return `!${key}`
+        case 'Gt':
+          return `${key}>${values[0]}`
+        case 'Lt':
+          return `${key}<${values[0]}`
       }
     })
     .join(',')
@@ -102,59 +110,23 @@ function requirementOf(expression: {
   }
 }
 
-/** Splits at commas that are not inside parentheses. */
-function splitTopLevel(text: string): string[] {
-  const parts: string[] = []
-  let depth = 0
-  let start = 0
-  for (let index = 0; index < text.length; index++) {
-    const character = text[index]
-    if (character === '(') depth++
-    else if (character === ')') depth--
-    else if (character === ',' && depth === 0) {
-      parts.push(text.slice(start, index))
-      start = index + 1
-    }
-  }
-  parts.push(text.slice(start))
-  return parts.length === 1 && parts[0]?.trim() === '' ? [] : parts
+/** Labels that are no integers compare with none. */
+function compares(value: string | undefined, operator: 'Gt' | 'Lt', bound: string | undefined): boolean {
+  const [left, right] = [integerOf(value ?? ''), integerOf(bound ?? '')]
+  if (left === undefined || right === undefined) return false
+  return operator === 'Gt' ? left > right : left < right
 }
 
-function parseRequirement(part: string, whole: string): Requirement {
-  const set = /^(\S+)\s+(in|notin)\s*\(([^()]*)\)$/.exec(part)
-  if (set) {
-    const [, key = '', operator, list = ''] = set
-    const values = list.split(',').map((value) => checkValue(value.trim(), whole))
-    return { key: checkKey(key, whole), operator: operator === 'in' ? 'In' : 'NotIn', values }
-  }
-  const equality = /^([^!=\s]+)\s*(!=|==|=)\s*([^!=\s]*)$/.exec(part)
-  if (equality) {
-    const [, key = '', operator, value = ''] = equality
-    return {
-      key: checkKey(key, whole),
-      operator: operator === '!=' ? 'NotIn' : 'In',
-      values: [checkValue(value, whole)],
-    }
-  }
-  if (part.startsWith('!')) return { key: checkKey(part.slice(1).trim(), whole), operator: 'DoesNotExist', values: [] }
-  return { key: checkKey(part, whole), operator: 'Exists', values: [] }
+/** The value of a field selector, where `\\` stands before what would end it. */
+function unescaped(value: string): string {
+  return value.replaceAll(/\\(.?)|[,=]/gsu, (found, escaped: string | undefined) => {
+    if (escaped === undefined)
+      throw new StatusError(
+        'BadRequest',
+        `invalid field selector: unescaped character in value: ${found.codePointAt(0) ?? 0}`,
+      )
+    if (escaped === '' || !'\\,='.includes(escaped))
+      throw new StatusError('BadRequest', `invalid field selector: invalid escape sequence: ${found}`)
+    return escaped
+  })
 }
-
-function checkKey(key: string, whole: string): string {
-  if (labelKey.test(key)) return key
-  throw new StatusError(
-    'BadRequest',
-    `unable to parse requirement: <nil>: Invalid value: ${JSON.stringify(key)}: not a label key (in "${whole}")`,
-  )
-}
-
-function checkValue(value: string, whole: string): string {
-  if (labelValue.test(value)) return value
-  throw new StatusError(
-    'BadRequest',
-    `unable to parse requirement: values[0][]: Invalid value: ${JSON.stringify(value)}: not a label value (in "${whole}")`,
-  )
-}
-
-const labelKey = /^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/
-const labelValue = /^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/

@@ -3,9 +3,9 @@ import type { GroupVersionKind } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { parseJson } from '../schema/json-text.ts'
 import { decodeProtobuf } from '../schema/protobuf.ts'
-import { isTextTooDeep, isValueTooDeep } from './depth.ts'
+import { isTextTooDeep, isValueTooDeep } from '../schema/depth.ts'
 import type { BodyType, DecodedBody, RequestBody } from './edge-request.ts'
-import { goJsonError } from './go-json-error.ts'
+import { goJsonError } from '../schema/go-json-error.ts'
 
 /** What a body is when it cannot be read at all; whoever expected something says what that was. */
 export class UnreadableBody extends Error {

@@ -30,8 +30,16 @@ function* faults({ metadata, ...definition }: Definition): Generator<FieldError>
       true,
       'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead',
     )
-  // A list that was not sent is null, as Go writes it.
   yield* versionsFaults(spec.versions ?? [])
+  yield* storedFaults(spec.versions ?? [])
+}
+
+/** The stored versions of a definition begin with the first that is stored; all that are must be among them. */
+function* storedFaults(versions: readonly DefinitionVersion[]): Generator<FieldError> {
+  const [first, ...others] = versions.filter(({ storage }) => storage)
+  const field = 'status.storedVersions'
+  if (!first) yield invalidValue(field, null, 'must have at least one stored version')
+  for (const { name } of others) yield invalidValue(field, [first?.name], `must have the storage version ${name}`)
 }
 
 function* nameFaults({
@@ -48,23 +56,20 @@ function* nameFaults({
   const labels: [string, string | undefined][] = [
     [`${at}.plural`, plural],
     [`${at}.singular`, singular],
-    [`${at}.kind`, kind?.toLowerCase()],
-    [`${at}.listKind`, listKind?.toLowerCase()],
     ...shortNames.map((name, index): [string, string] => [`${at}.shortNames[${index}]`, name]),
     ...categories.map((name, index): [string, string] => [`${at}.categories[${index}]`, name]),
   ]
   for (const [field, value] of labels) if (value && !label.test(value)) yield invalidValue(field, value, labelRule)
+  for (const [field, value] of [[`${at}.kind`, kind] as const, [`${at}.listKind`, listKind] as const])
+    if (value && !label.test(value.toLowerCase()))
+      yield invalidValue(field, value, `may have mixed case, but should otherwise match: ${labelRule}`)
   if (kind && listKind && kind === listKind)
     yield invalidValue(`${at}.listKind`, listKind, 'kind and listKind may not be the same')
 }
 
 function* versionsFaults(versions: readonly DefinitionVersion[]): Generator<FieldError> {
   if (versions.filter(({ storage }) => storage).length !== 1)
-    yield invalidValue(
-      'spec.versions',
-      versions.length > 0 ? versions.map(({ name }) => name) : null,
-      'must have exactly one version marked as storage version',
-    )
+    yield invalidValue('spec.versions', versions.map(asGo), 'must have exactly one version marked as storage version')
   const seen = new Set<string>()
   for (const [index, version] of versions.entries()) {
     const at = `spec.versions[${index}]`
@@ -76,7 +81,26 @@ function* versionsFaults(versions: readonly DefinitionVersion[]): Generator<Fiel
   }
 }
 
-function* schemaFaults({ schema }: DefinitionVersion, at: string, isOnly: boolean): Generator<FieldError> {
+/** A version as the API quotes it: by the names of its Go fields, without what all versions have in common. */
+function asGo({ name, served, storage, deprecated = false, deprecationWarning }: DefinitionVersion) {
+  return {
+    Name: name,
+    Served: served,
+    Storage: storage,
+    Deprecated: deprecated,
+    DeprecationWarning: deprecationWarning ?? null,
+    Schema: null,
+    Subresources: null,
+    AdditionalPrinterColumns: null,
+    SelectableFields: null,
+  }
+}
+
+function* schemaFaults(
+  { schema, subresources }: DefinitionVersion,
+  at: string,
+  isOnly: boolean,
+): Generator<FieldError> {
   // The API speaks of the schema of an only version as if it stood where older versions of CRDs had it.
   const path = isOnly ? 'spec.validation.openAPIV3Schema' : `${at}.schema.openAPIV3Schema`
   const openAPIV3Schema = schema?.openAPIV3Schema
@@ -86,6 +110,12 @@ function* schemaFaults({ schema }: DefinitionVersion, at: string, isOnly: boolea
   }
   const structural = checkStructural(openAPIV3Schema, path)
   yield* structural
+  if (subresources?.status && openAPIV3Schema.type && openAPIV3Schema.type !== 'object')
+    yield invalidValue(
+      `${path}.type`,
+      openAPIV3Schema.type,
+      'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
+    )
   if (structural.length > 0) return
   for (const error of compileRules(openAPIV3Schema).errors) yield { ...error, field: `${path}.${error.field}` }
 }

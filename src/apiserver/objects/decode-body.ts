@@ -49,11 +49,17 @@ interface TypeNames {
 /** A built-in body may leave out what it is, and is refused in Go's words if it is something else. */
 function checkBuiltinType(type: ServedKind, { apiVersion, kind }: TypeNames): void {
   if (apiVersion === apiVersionOf(type) && kind === type.kind) return
-  const given = { ...parseApiVersion(apiVersion), kind }
-  const why = builtinSchema(given)
-    ? `converting (${given.version}.${kind}) to (${type.group.split('.')[0] || 'core'}.${type.kind}): unknown conversion`
+  const { version } = parseApiVersion(apiVersion)
+  const why = unconvertible(type, { apiVersion, kind })
+  throw badRequest(`${kind} in version "${version}" cannot be handled as a ${type.kind}: ${why}`)
+}
+
+/** Why what is of one kind cannot be read as another, in Go's words. */
+export function unconvertible(type: ServedKind, { apiVersion, kind }: TypeNames): string {
+  const { group, version } = parseApiVersion(apiVersion)
+  return builtinSchema({ group, version, kind })
+    ? `converting (${version}.${kind}) to (${type.group.split('.')[0] || 'core'}.${type.kind}): unknown conversion`
     : notRegistered(kind, apiVersion)
-  throw badRequest(`${kind} in version "${given.version}" cannot be handled as a ${type.kind}: ${why}`)
 }
 
 /** A custom one must say what it is. */

@@ -3,7 +3,7 @@ import type { Clock } from '../store/clock.ts'
 import type { Document } from '../store/document.ts'
 import type { ScanQuery, Store, StoredRecord } from '../store/store.ts'
 import { formatContinue, parseContinue, type ContinueToken } from './continue-token.ts'
-import { expired } from './failures.ts'
+import { badRequest, expired } from './failures.ts'
 import { parseCount, wantedState, type Wanted } from './list-options.ts'
 import { reachRevision } from './reach-revision.ts'
 import type { ListRequest, ListResult } from './request.ts'
@@ -18,9 +18,12 @@ export interface ReadPorts {
 /** Lists objects at one revision: a page, or everything in chunks. */
 export async function listObjects(ports: ReadPorts, request: ListRequest): Promise<ListResult> {
   const limit = parseCount(request.limit)
+  parseCount(request.timeoutSeconds)
   const filter = filterOf(request.type, request)
   const wanted = wantedState(request, limit)
   const token = request.continue ? parseContinue(request.continue) : undefined
+  if (token && wanted.state !== 'newest')
+    throw badRequest('specifying resource version is not allowed when using continue')
   const revision = await snapshotRevision(ports, wanted, token)
   const reader = new SnapshotReader(ports, { request, filter, revision })
   if (limit === undefined && !token) {

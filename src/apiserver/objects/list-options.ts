@@ -20,7 +20,6 @@ export function wantedState(request: ListRequest, limit: number | undefined): Wa
   if (errors.length > 0) throw invalid(listOptions, '', errors)
   const revision = parseResourceVersion(resourceVersion, 'invalid resource version: ')
   if (!revision) return { state: 'newest' }
-  if (request.continue) throw badRequest('specifying resource version is not allowed when using continue')
   // Without a match, a limit has always meant "exactly this", and no limit "not older than this".
   const exactly = resourceVersionMatch ? resourceVersionMatch === 'Exact' : limit !== undefined
   return { state: exactly ? 'exactly' : 'notOlderThan', revision }
@@ -49,7 +48,9 @@ export function checkWatchOptions(request: WatchRequest): void {
 /** A number of a query; undefined when none was sent or it means "no limit". */
 export function parseCount(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined
-  if (!/^-?\d{1,18}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`)
+  const refuse = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`)
+  if (!/^[-+]?\d+$/.test(text)) throw refuse('invalid syntax')
+  if (text.length > 19) throw refuse('value out of range')
   return Number(text) > 0 ? Number(text) : undefined
 }
 

@@ -2,15 +2,15 @@ import { apiVersionOf, parseApiVersion, type KubeObject } from '../../kube/objec
 import { isStatusError, notFound, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { strictFindings } from '../schema/decode.ts'
-import { invalid, invalidValue } from '../schema/field-error.ts'
-import { apply } from '../schema/managed-fields/apply.ts'
+import { apply, checkTyped } from '../schema/managed-fields/apply.ts'
 import type { Document } from '../store/document.ts'
 import type { Decision, View } from '../store/store.ts'
-import { applyPatch } from './apply-patch.ts'
+import { appliedRecord, applyPatch, operationFindings } from './apply-patch.ts'
 import { decideCreate } from './create-object.ts'
 import { withType } from './decode-body.ts'
 import { badRequest } from './failures.ts'
 import { placeIn } from './metadata.ts'
+import { decodeFault, invalidPatch } from './patch-fault.ts'
 import type { PatchRequest, WriteResult } from './request.ts'
 import { resetFieldsOf, revise } from './revise-object.ts'
 import { decideScalePatch } from './scale-object.ts'
@@ -77,34 +77,31 @@ function patched({ request, manner }: Patch, current: Document): Proposal {
   const { type, duplicates = [] } = request
   const result = applyPatch(type.schema, current.value, request)
   const { object, unknown } = decodePatched(request, result)
-  const findings = strictFindings({ unknown, duplicates })
+  const findings = [...operationFindings(request), ...strictFindings({ unknown, duplicates })]
   if (findings.length === 0 || manner.fieldValidation === 'Ignore') return { object, warnings: [] }
   if (manner.fieldValidation === 'Warn') return { object, warnings: findings }
-  throw invalidPatch(result, `strict decoding error: ${findings.join(', ')}`)
+  throw invalidPatch(request, result, `strict decoding error: ${findings.join(', ')}`)
 }
 
 /** A patch that makes nonsense of an object is itself what is wrong. */
-function decodePatched({ type }: PatchRequest, result: unknown) {
+function decodePatched(request: PatchRequest, result: unknown) {
+  const { type } = request
   try {
     return type.decode(withType(type, result))
   } catch (error) {
     if (!isStatusError(error, 'BadRequest')) throw error
-    throw invalidPatch(result, error.message)
+    throw invalidPatch(request, result, decodeFault(request, result, error))
   }
-}
-
-function invalidPatch(result: unknown, why: string): StatusError {
-  return invalid({ group: '', kind: '' }, '', [invalidValue('patch', JSON.stringify(result), why)])
 }
 
 function applied({ request, manner }: Patch, current: Document | undefined, now: string): Proposal {
   const { type, name, namespace = '', subresource = '', force = false, duplicates = [] } = request
   checkApplied(request)
-  const { object, unknown } = type.decode(withType(type, request.body))
+  const { object, unknown } = decodeApplied(request)
   const { metadata } = object
-  if (!metadata.name)
+  if (!metadata.name && !current)
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
-  if (metadata.name !== name)
+  if (metadata.name && metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
   if (unknown.length > 0) throw undeclared(request, object, unknown)
   const findings = strictFindings({ unknown, duplicates })
@@ -114,7 +111,7 @@ function applied({ request, manner }: Patch, current: Document | undefined, now:
     schema: type.schema,
     live: current?.value,
     // As it was sent: decoding adds zero values that nobody meant to own.
-    applied: placeIn(type, withType(type, request.body) as KubeObject, namespace),
+    applied: placeIn(type, withMetadata(withType(type, request.body)), namespace),
     manager: manner.manager,
     force,
     now,
@@ -129,9 +126,26 @@ function applied({ request, manner }: Patch, current: Document | undefined, now:
   }
 }
 
+function withMetadata(body: Record<string, unknown>): KubeObject {
+  return { ...body, metadata: body['metadata'] ?? {} } as KubeObject
+}
+
+/** What does not fit the schema is refused as such before it is refused as a body. */
+function decodeApplied({ type, body }: PatchRequest) {
+  try {
+    return type.decode(withType(type, body))
+  } catch (error) {
+    checkTyped(type.schema, body as KubeObject)
+    throw error
+  }
+}
+
 /** What is applied must say what it is. */
 function checkApplied({ type, body }: PatchRequest): void {
-  const { apiVersion = '', kind = '' } = (body ?? {}) as { readonly apiVersion?: unknown; readonly kind?: unknown }
+  const { apiVersion = '', kind = '' } = appliedRecord(body) as {
+    readonly apiVersion?: unknown
+    readonly kind?: unknown
+  }
   if (apiVersion === apiVersionOf(type) && kind === type.kind) return
   const { group, version } = parseApiVersion(String(apiVersion))
   throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind)}`)

@@ -3,8 +3,7 @@ import { notFound, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { Document } from '../store/document.ts'
 import type { Decision, View } from '../store/store.ts'
-import { decideDelete } from './delete-object.ts'
-import { deleteMannerOf } from './delete-options.ts'
+import { evict } from './evict-pod.ts'
 import { badRequest, conflict } from './failures.ts'
 import type { CreateRequest, WriteResult } from './request.ts'
 import { changeTo, type WritePorts } from './write-object.ts'
@@ -14,11 +13,19 @@ interface PodStatus {
   readonly conditions?: readonly { readonly type: string }[]
 }
 
+interface Binding {
+  readonly metadata?: { readonly name?: unknown }
+  readonly target?: { readonly name?: unknown }
+}
+
 /** POST of `binding` and `eviction` below a pod. */
 export async function createPodSubresource(ports: WritePorts, request: CreateRequest): Promise<WriteResult> {
   const { subresource } = request
   if (subresource === 'binding') return ports.store.write((view) => bind(ports, view, request))
-  if (subresource === 'eviction') return ports.store.write((view) => evict(ports, view, request))
+  if (subresource === 'eviction') {
+    await ports.store.write((view) => evict(ports, view, request))
+    return success
+  }
   throw new StatusError('MethodNotAllowed', `the server does not allow this method on the requested resource`)
 }
 
@@ -26,7 +33,9 @@ export async function createPodSubresource(ports: WritePorts, request: CreateReq
 function bind(ports: WritePorts, view: View, request: CreateRequest): Decision<WriteResult> {
   const { type, name = '', namespace = '' } = request
   const { isDryRun } = mannerOf('CreateOptions', request)
-  const node = (request.body as { target?: { name?: unknown } } | null)?.target?.name
+  const { metadata, target } = (request.body ?? {}) as Binding
+  if (metadata?.name !== name) throw badRequest('name in URL does not match name in Binding object')
+  const node = target?.name
   if (typeof node !== 'string' || node === '') throw badRequest('target.name: Required value')
   const existing = view.get({ resource: type.resource, namespace, name })
   if (!existing) throw notFound(type, name)
@@ -48,19 +57,6 @@ function withCondition(pod: KubeObject, now: string): KubeObject {
   const others = (status.conditions ?? []).filter(({ type }) => type !== 'PodScheduled')
   const scheduled = { type: 'PodScheduled', status: 'True', lastProbeTime: null, lastTransitionTime: now }
   return { ...pod, status: { ...status, conditions: [...others, scheduled] } }
-}
-
-/** A delete that asks to be one. */
-function evict(ports: WritePorts, view: View, request: CreateRequest): Decision<WriteResult> {
-  const { type, name = '', namespace = '', user } = request
-  const options = (request.body as { deleteOptions?: unknown } | null)?.deleteOptions
-  const manner = deleteMannerOf(options === undefined ? {} : { body: options })
-  const isDryRun = manner.isDryRun || mannerOf('CreateOptions', request).isDryRun
-  const { changes } = decideDelete(ports, view, {
-    request: { type, name, namespace, user },
-    manner: { ...manner, isDryRun },
-  })
-  return { answer: success, changes }
 }
 
 const status = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 }

@@ -39,6 +39,7 @@ export interface ListRequest extends Request, Selection {
   readonly resourceVersion?: string
   readonly resourceVersionMatch?: string
   readonly sendInitialEvents?: string
+  readonly timeoutSeconds?: string
 }
 
 export interface WatchRequest extends Request, Selection {

@@ -2,6 +2,7 @@ import type { KubeObject, ObjectMeta, StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import { invalid, invalidValue } from '../schema/field-error.ts'
+import { metadataChangeFaults } from '../schema/validation/metadata.ts'
 import { changedOnlyInManagedTimes } from '../schema/managed-fields/changed-only-in-managed-times.ts'
 import { trackUpdate } from '../schema/managed-fields/track-update.ts'
 import type { Document } from '../store/document.ts'
@@ -10,6 +11,7 @@ import { mutate, validate, type Review } from './admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from './failures.ts'
 import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from './metadata.ts'
 import type { User } from './request.ts'
+import { checkNumber } from './resource-version.ts'
 import { changeTo, unstored, type WritePorts } from './write-object.ts'
 import type { Manner } from './write-options.ts'
 
@@ -82,8 +84,10 @@ function checkIdentity(revision: Revision): void {
   // A whole object names the one it replaces; a patch that changes the uid changes a field that cannot change.
   if (isReplacement && metadata.uid && metadata.uid !== old.uid)
     throw uidMismatch(type, { namespace, name }, [metadata.uid, old.uid])
-  if (metadata.resourceVersion && metadata.resourceVersion !== old.resourceVersion)
+  if (metadata.resourceVersion && metadata.resourceVersion !== old.resourceVersion) {
+    checkNumber(metadata.resourceVersion)
     throw conflict(type, name, modifiedMeanwhile)
+  }
   if (!metadata.resourceVersion && isReplacement && subresource === '' && !type.rules.updatesUnconditionally)
     throw invalid({ group: type.group, kind: type.plural }, name, [missingVersion])
 }
@@ -156,9 +160,12 @@ function admit(
   const admitted = mutate(ports.hooks, review)
   const prepared = subresource === '' ? (rules.prepareUpdate?.(admitted, old) ?? admitted) : admitted
   const object = withGeneration(type, prepared, old)
+  // What is wrong with the change of the metadata is said by all kinds alike, and once more by each.
+  const identity = [...newFinalizerErrors(object, old), ...immutableErrors(revision.proposed.metadata, old.metadata)]
   const errors = [
-    ...immutableErrors(revision.proposed.metadata, old.metadata),
-    ...newFinalizerErrors(object, old),
+    ...identity,
+    ...metadataChangeFaults(object, old),
+    ...identity,
     ...type.validateUpdate(object, old),
     ...(subresource === '' ? (rules.validate?.(object, old) ?? []) : []),
   ]

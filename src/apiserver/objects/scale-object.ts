@@ -8,7 +8,7 @@ import { fromScaleEntries, toScaleEntries } from '../schema/managed-fields/scale
 import { builtinSchema, type ObjectSchema } from '../schema/object-schema.ts'
 import type { Document } from '../store/document.ts'
 import type { Decision, View } from '../store/store.ts'
-import { applyPatch } from './apply-patch.ts'
+import { appliedRecord, applyPatch } from './apply-patch.ts'
 import type { Patch } from './patch-object.ts'
 import type { PatchRequest, UpdateRequest, WriteResult } from './request.ts'
 import { revise } from './revise-object.ts'
@@ -69,12 +69,14 @@ function applyScale(
   const result = apply({
     schema: scaleSchema(),
     live: { ...live, metadata: { ...live.metadata, managedFields } },
-    applied: decodeScale(type, request.body, manner),
+    // As it was sent: decoding adds zero values that nobody meant to own.
+    applied: appliedRecord(request.body) as unknown as KubeObject,
     manager: manner.manager,
     force,
     now: formatTime(ports.clock.now()),
     subresource: 'scale',
   })
+  decodeScale(type, request.body, manner)
   const entries = fromScaleEntries(object.metadata.managedFields, result.metadata.managedFields, mapping)
   const changed = scaled(type, object, result)
   const proposed = { ...changed, metadata: { ...changed.metadata, managedFields: entries } }

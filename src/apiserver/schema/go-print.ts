@@ -20,5 +20,6 @@ export function goLiteral(value: unknown): string {
 export function goType(value: unknown): string {
   if (Array.isArray(value)) return '[]interface {}'
   if (isRecord(value)) return 'map[string]interface {}'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int64' : 'float64'
   return typeof value === 'boolean' ? 'bool' : typeof value
 }

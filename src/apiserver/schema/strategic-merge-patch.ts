@@ -1,6 +1,6 @@
 import { deepEqual } from '../../kube/patch.ts'
 import { StatusError } from '../../kube/status-error.ts'
-import { goPrint } from './go-print.ts'
+import { goPrint, goType } from './go-print.ts'
 import type { ObjectSchema } from './object-schema.ts'
 import { orderItems } from './patch-order.ts'
 import { isRecord, setOwn } from './set-own.ts'
@@ -74,7 +74,7 @@ function mergeKey(result: JsonMap, key: string, value: unknown, type: TypeExpres
 /** A list whose patch says in which order its items shall stand. */
 function mergeOrdered(result: JsonMap, patch: JsonMap, key: string, type: TypeExpression): void {
   const order = patch[setOrder + key]
-  if (!Array.isArray(order)) throw bad('invalid patch format of setElementOrder list')
+  if (!Array.isArray(order)) throw bad(`expected a []interface {}, but received a ${goType(order)}`)
   const [live, changes] = [result[key], patch[key]]
   if (
     (live !== undefined && live !== null && !Array.isArray(live)) ||
@@ -127,6 +127,8 @@ function mergeList(
   }
   const mergeKey = field?.mergeKey
   if (!mergeKey) throw bad('cannot merge lists without merge key')
+  if (![...live, ...changes].every(isRecord))
+    throw bad(`list element types are not identical: ${goPrint([live, changes])}`)
   const { kept, rest } = specialItems(live, changes, mergeKey)
   const merged = mergeItems(kept, rest, mergeKey, inner)
   return orderItems(merged, rest, kept, mergeKey)
@@ -142,7 +144,7 @@ function specialItems(
   let isReplaced = false
   const rest: unknown[] = []
   for (const item of changes) {
-    if (!isRecord(item)) throw bad('invalid patch format: a list of objects holds something else')
+    if (!isRecord(item)) continue
     switch (item.$patch) {
       case undefined:
         rest.push(item)
@@ -181,9 +183,10 @@ function mergeItems(
 }
 
 function removeFromList(result: JsonMap, key: string, items: unknown): void {
-  if (!Array.isArray(items)) throw bad('invalid patch format of primitive list')
   const live = result[key]
-  if (Array.isArray(live)) result[key] = live.filter((item) => !items.includes(item))
+  if (!Array.isArray(live)) return
+  if (!Array.isArray(items)) throw bad('invalid patch format of primitive list')
+  result[key] = live.filter((item) => !items.includes(item))
 }
 
 /** A value that was not there before: nulls and everything directed at something that is not there go. */

@@ -2,7 +2,9 @@ import type { Scenario } from '../target.ts'
 import { access } from './access.ts'
 import { builtins, customResources, definitionFaults } from './kinds.ts'
 import { lifecycle, lists, patches } from './objects.ts'
+import { malformedPatches, malformedQueries } from './malformed.ts'
 import { bodies, routing } from './routing.ts'
+import { evictions, scaling } from './subresources.ts'
 
 /** Every question the two servers are asked. */
 export const scenarios: readonly Scenario[] = [
@@ -15,4 +17,8 @@ export const scenarios: readonly Scenario[] = [
   definitionFaults,
   customResources,
   access,
+  malformedQueries,
+  malformedPatches,
+  evictions,
+  scaling,
 ]

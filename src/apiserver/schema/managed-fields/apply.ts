@@ -1,4 +1,4 @@
-import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
+import { apiVersionOf, parseApiVersion, type KubeObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
 import { DecodeError } from '../decode-scalar.ts'
@@ -144,17 +144,30 @@ function memo<K, V>(make: (key: K) => V): (key: K) => V {
 }
 
 function checkApplied({ schema, applied }: Apply): void {
-  const { gvk, root } = schema
-  const kind = `${applied.apiVersion}, Kind=${applied.kind}`
+  const { gvk } = schema
   if (applied.apiVersion !== apiVersionOf(gvk) || applied.kind !== gvk.kind) {
-    throw new StatusError('BadRequest', `invalid object type: ${kind}`)
+    throw new StatusError('BadRequest', `invalid object type: ${goKind(applied)}`)
   }
   if (isRecord(applied.metadata) && applied.metadata.managedFields != null) {
     throw new StatusError('BadRequest', 'metadata.managedFields must be nil')
   }
+  checkTyped(schema, applied)
+}
+
+/** Throws BadRequest when a configuration cannot be merged by its schema. */
+export function checkTyped({ root }: ObjectSchema, applied: KubeObject): void {
   const faults = typedFaults(applied, root)
   if (faults.length === 0) return
   const { namespace = '', name = '' } = applied.metadata ?? {}
   const what = faults.length === 1 ? faults[0] : ['errors:', ...faults.map((fault) => `  ${fault}`)].join('\n')
-  throw new StatusError('BadRequest', `failed to create typed patch object (${namespace}/${name}; ${kind}): ${what}`)
+  throw new StatusError(
+    'BadRequest',
+    `failed to create typed patch object (${namespace}/${name}; ${goKind(applied)}): ${what}`,
+  )
+}
+
+/** A kind as Go prints it. */
+function goKind({ apiVersion = '', kind = '' }: Partial<KubeObject>): string {
+  const { group, version } = parseApiVersion(String(apiVersion))
+  return `${group}/${version}, Kind=${String(kind)}`
 }

@@ -1,6 +1,6 @@
 import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
 import { isRecord } from '../set-own.ts'
-import type { NameCheck } from './names.ts'
+import type { NameCheck } from '../../../kube/names.ts'
 
 /** A part of an object under validation. */
 export type Json = Record<string, unknown>

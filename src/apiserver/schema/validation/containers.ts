@@ -10,7 +10,7 @@ import {
 import { checked, entries, given, join, named, number, oneOf, port, size, text, type Json } from './checks.ts'
 import { environmentFaults } from './environment.ts'
 import { handlerFaults, probeFaults } from './handlers.ts'
-import { labelFaults, portNameFaults } from './names.ts'
+import { labelFaults, portNameFaults } from '../../../kube/names.ts'
 import { resourcesFaults } from './resources.ts'
 
 /** What containers are checked against. */

@@ -1,6 +1,6 @@
 import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
 import { at, checked, entries, given, size, text, type Json } from './checks.ts'
-import { configKeyFaults } from './names.ts'
+import { configKeyFaults } from '../../../kube/names.ts'
 import { podSpecFaults, templateFaults } from './pod-spec.ts'
 import { isMore, quantityFaults, resourceNameFaults, storageFaults } from './resources.ts'
 

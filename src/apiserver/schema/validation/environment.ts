@@ -1,6 +1,6 @@
 import { invalidValue, required, type FieldError } from '../field-error.ts'
 import { checked, entries, given, named, text, type Json } from './checks.ts'
-import { configKeyFaults, subdomainFaults } from './names.ts'
+import { configKeyFaults, subdomainFaults } from '../../../kube/names.ts'
 
 /** Faults of a container's env and envFrom. */
 export function* environmentFaults(container: Json, path: string): Generator<FieldError> {

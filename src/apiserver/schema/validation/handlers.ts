@@ -1,6 +1,6 @@
 import { forbidden, invalidValue, required, type FieldError } from '../field-error.ts'
 import { checked, given, notNegative, oneOf, port, size, text, type Json } from './checks.ts'
-import { portNameFaults } from './names.ts'
+import { portNameFaults } from '../../../kube/names.ts'
 
 /** Faults of a probe. */
 export function* probeFaults(

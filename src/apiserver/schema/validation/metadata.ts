@@ -2,7 +2,7 @@ import { parseApiVersion, type KubeObject, type OwnerReference } from '../../../
 import { deepEqual } from '../../../kube/patch.ts'
 import { invalidValue, required, tooLong, type FieldError } from '../field-error.ts'
 import { checked } from './checks.ts'
-import { labelValueFaults, qualifiedNameFaults, type NameCheck } from './names.ts'
+import { labelValueFaults, qualifiedNameFaults, type NameCheck } from '../../../kube/names.ts'
 
 const annotationBytes = 262_144
 

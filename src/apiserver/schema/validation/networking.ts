@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
 import { at, checked, checkedIfGiven, entries, given, named, oneOf, size, strings, text, type Json } from './checks.ts'
 import { portOrName } from './handlers.ts'
-import { cidrFaults, labelFaults, subdomainFaults } from './names.ts'
+import { cidrFaults, labelFaults, subdomainFaults } from '../../../kube/names.ts'
 import { selectorFaults } from './selectors.ts'
 
 /** Faults of an Ingress. */

@@ -1,6 +1,6 @@
 import { forbidden, invalidValue, required, type FieldError } from '../field-error.ts'
 import { at, entries, given, named, notNegative, number, oneOf, text, type Json } from './checks.ts'
-import { pathSegmentFaults } from './names.ts'
+import { pathSegmentFaults } from '../../../kube/names.ts'
 import { selectorFaults } from './selectors.ts'
 import { shareFaults } from './workloads.ts'
 

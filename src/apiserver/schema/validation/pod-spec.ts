@@ -14,7 +14,7 @@ import {
 } from './checks.ts'
 import { containersFaults, idFaults } from './containers.ts'
 import { annotationsFaults, labelsFaults } from './metadata.ts'
-import { labelFaults, labelValueFaults, qualifiedNameFaults, subdomainFaults } from './names.ts'
+import { labelFaults, labelValueFaults, qualifiedNameFaults, subdomainFaults } from '../../../kube/names.ts'
 import { selectorFaults } from './selectors.ts'
 
 /** Faults of a pod template. */

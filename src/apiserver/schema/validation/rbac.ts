@@ -1,6 +1,6 @@
 import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
 import { at, entries, given, named, oneOf, size, text, type Json } from './checks.ts'
-import { pathSegmentFaults, subdomainFaults } from './names.ts'
+import { pathSegmentFaults, subdomainFaults } from '../../../kube/names.ts'
 import { selectorFaults } from './selectors.ts'
 
 const group = 'rbac.authorization.k8s.io'

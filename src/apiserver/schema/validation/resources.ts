@@ -1,7 +1,7 @@
 import { invalidValue, required, type FieldError } from '../field-error.ts'
 import { parseQuantity } from '../quantity.ts'
 import { checked, given, text, type Json } from './checks.ts'
-import { qualifiedNameFaults } from './names.ts'
+import { qualifiedNameFaults } from '../../../kube/names.ts'
 
 const containerResources = new Set(['cpu', 'memory', 'ephemeral-storage'])
 

@@ -1,7 +1,7 @@
 import { invalidValue, forbidden, required, type FieldError } from '../field-error.ts'
 import { checked, entries, given, size, text, type Json } from './checks.ts'
 import { labelsFaults } from './metadata.ts'
-import { labelValueFaults, qualifiedNameFaults } from './names.ts'
+import { labelValueFaults, qualifiedNameFaults } from '../../../kube/names.ts'
 
 /** Faults of a label selector. */
 export function* selectorFaults(path: string, selector: Json | undefined): Generator<FieldError> {

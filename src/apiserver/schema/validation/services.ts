@@ -2,7 +2,7 @@ import { duplicate, forbidden, invalidValue, required, unsupported, type FieldEr
 import { at, checked, entries, named, oneOf, oneOfIfGiven, port, size, strings, text, type Json } from './checks.ts'
 import { portOrName } from './handlers.ts'
 import { labelsFaults } from './metadata.ts'
-import { cidrFaults, ipFaults, labelFaults, subdomainFaults } from './names.ts'
+import { cidrFaults, ipFaults, labelFaults, subdomainFaults } from '../../../kube/names.ts'
 
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']
 

@@ -6,7 +6,13 @@ import type { Json } from './checks.ts'
 import * as core from './core.ts'
 import * as jobs from './jobs.ts'
 import { metadataChangeFaults, metadataFaults } from './metadata.ts'
-import { namespaceFaults, pathSegmentFaults, labelFaults, subdomainFaults, type NameCheck } from './names.ts'
+import {
+  namespaceFaults,
+  pathSegmentFaults,
+  labelFaults,
+  subdomainFaults,
+  type NameCheck,
+} from '../../../kube/names.ts'
 import * as networking from './networking.ts'
 import * as others from './others.ts'
 import * as rbac from './rbac.ts'

@@ -1,8 +1,9 @@
 import { deepest } from './depth.ts'
 
 /** Says what is wrong with a text that is not JSON, in the words of Go's decoder, which clients and people know. */
-export function goJsonError(text: string): string {
-  const scanner = new Scanner(text)
+export function goJsonError(text: string | Uint8Array): string {
+  // Go reads bytes.
+  const scanner = new Scanner(Buffer.from(text).toString('latin1'))
   try {
     scanner.value()
     scanner.space()
@@ -135,5 +136,24 @@ class Scanner {
 function quoted(character: string): string {
   if (character === "'") return String.raw`'\''`
   if (character === '"') return `'"'`
-  return `'${JSON.stringify(character).slice(1, -1)}'`
+  return `'${shortEscapes[character] ?? escaped(character)}'`
+}
+
+const shortEscapes: Readonly<Record<string, string>> = {
+  '\\': '\\\\',
+  '\u0007': '\\a',
+  '\b': '\\b',
+  '\f': '\\f',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\v': '\\v',
+}
+
+/** A byte as a character; those that cannot be printed by their number. */
+function escaped(character: string): string {
+  const code = character.charCodeAt(0)
+  const digits = code.toString(16)
+  if (code < 0x20 || code === 0x7f) return `\\x${digits.padStart(2, '0')}`
+  return (code > 0x7f && code <= 0xa0) || code === 0xad ? `\\u${digits.padStart(4, '0')}` : character
 }
