@@ -1,5 +1,5 @@
 import { apiVersionOf, parseApiVersion } from '../../kube/object.ts'
-import { StatusError } from '../../kube/status-error.ts'
+import type { StatusError } from '../../kube/status-error.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import { DecodeError } from '../schema/decode-scalar.ts'
 import { decodeObject } from '../schema/decode.ts'
