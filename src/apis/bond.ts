@@ -65,3 +65,16 @@ export const bond = defineKind({
 
 export type Bond = ObjectOf<typeof bond>
 export type BondSpec = Static<typeof spec>
+
+/** Put on what a Bond needs, so that it waits for those who need it. */
+export const holdFinalizer = 'sojourn.dev/cascade-deletion'
+/** The seed's own word for it, which the embedded server sets on DELETE. */
+export const seedFinalizer = 'cascade_deletion'
+/** Put on a Bond, so that it protects until what needs something is really gone. */
+export const bondFinalizer = 'sojourn.dev/bond'
+/** On a namespace (or a cluster-scoped object): whose Bonds may hold up deletions here. */
+export const grantAnnotation = 'sojourn.dev/allow-bonds-from'
+/** On what a Bond refuses to let go, and on its namespace: an admission policy refuses the DELETE. */
+export const inUseLabel = 'sojourn.dev/in-use'
+/** Which Bonds say so, for the one who is refused. */
+export const inUseAnnotation = 'sojourn.dev/in-use-by'

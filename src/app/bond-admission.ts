@@ -1,49 +1,71 @@
 import { bond, type Bond } from '../apis/bond.ts'
-import type { AdmissionHook } from '../apiserver/objects/admission.ts'
+import { guardedNamespace, guardsNamespace, isGuarding, namesOf } from '../apis/bond-guard.ts'
+import type { AdmissionHook, Review } from '../apiserver/objects/admission.ts'
 import type { Client } from '../client/client.ts'
 import { groupResource } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { Informer } from '../runtime/informer.ts'
 import type { Informers } from '../runtime/informers.ts'
+import { bondAuthority, type Authorize } from './bond-authority.ts'
+import { denyRing } from './deny-ring.ts'
 
-/** What Bonds mean for a DELETE on the embedded server: Deny refuses it, Cascade and Hold mark what goes with the seed's finalizer. */
+/** What Bonds mean for writes on the embedded server: Deny refuses a DELETE, Cascade and Hold mark what goes with the seed's finalizer. */
 export class BondAdmission {
   #bonds: Informer<Bond> | undefined
+  #authorize: Authorize | undefined
 
   /** Follows the Bonds; before this nothing is refused. */
-  follow(informers: Informers, client: Client): void {
+  follow(informers: Informers, client: Client, authorize?: Authorize): void {
     this.#bonds = informers.open<Bond>(client, bond.type, { indexes: { dependency: guarded } })
+    this.#authorize = authorize
   }
 
   /** Whether the deletion of an object has to wait for those who need it. */
   cascades(uid: string | undefined): boolean {
-    return this.#of(uid).some(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold')
+    return this.#of(uid ?? '').some(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold')
   }
 
   readonly hook: AdmissionHook = {
-    validate: ({ operation, type, name, subresource, old }) => {
-      if (operation !== 'DELETE' || subresource !== '' || !old || old.metadata.deletionTimestamp) return
-      const denying = this.#of(old.metadata.uid).find(({ spec }) => spec.onDelete === 'Deny')
-      if (!denying) return
-      const reason = denying.spec.reason ? `: ${denying.spec.reason}` : ''
-      throw new StatusError(
-        'Conflict',
-        `${groupResource(type)} "${name}" is in use by Bond ${denying.metadata.namespace}/${denying.metadata.name}${reason}`,
-        { details: { name, kind: type.plural, group: type.group } },
-      )
+    validate: (review) => {
+      if (review.subresource !== '') return
+      if (review.operation === 'DELETE') return this.#validateDelete(review)
+      if (this.#authorize) bondAuthority(review, this.#authorize)
+      if (review.type.group === bond.group && review.type.kind === bond.kind) this.#validateBond(review)
     },
   }
 
-  #of(uid: string | undefined): readonly Bond[] {
-    return uid === undefined ? [] : (this.#bonds?.byIndex('dependency', uid) ?? [])
+  #validateDelete({ type, name, old }: Review): void {
+    if (!old || old.metadata.deletionTimestamp) return
+    const isNamespace = type.group === '' && type.kind === 'Namespace'
+    const denying = isNamespace
+      ? this.#of(`namespace/${name}`)
+      : this.#of(old.metadata.uid ?? '').filter(({ spec }) => spec.onDelete === 'Deny')
+    if (denying.length === 0) return
+    const what = isNamespace ? 'contains what is in use' : 'is in use'
+    throw new StatusError('Conflict', `${groupResource(type)} "${name}" ${what} by Bond ${namesOf(denying)}`, {
+      details: { name, kind: type.plural, group: type.group },
+    })
+  }
+
+  #validateBond({ object, old, type, name }: Review): void {
+    if (!object || (old && JSON.stringify(old.spec) === JSON.stringify(object.spec))) return
+    const path = denyRing(object as unknown as Bond, this.#bonds?.list() ?? [])
+    if (path.length === 0) return
+    throw new StatusError(
+      'Invalid',
+      `${type.kind}.${type.group} "${name}" is invalid: spec: with it neither end could ever be deleted: ${path.join(' -> ')}`,
+    )
+  }
+
+  #of(key: string): readonly Bond[] {
+    return key === '' ? [] : (this.#bonds?.byIndex('dependency', key) ?? [])
   }
 }
 
-function guarded({ spec, status, metadata }: Bond): readonly string[] {
-  const isInForce =
-    status?.phase === 'Active' &&
-    (status.dependents ?? 0) > 0 &&
-    !spec.dependency.cluster &&
-    !metadata.deletionTimestamp
-  return isInForce && status?.dependencyUid ? [status.dependencyUid] : []
+function guarded(found: Bond): readonly string[] {
+  const { spec, status } = found
+  if (!isGuarding(found) || spec.dependency.cluster || !status?.dependencyUid) return []
+  return guardsNamespace(found)
+    ? [status.dependencyUid, `namespace/${guardedNamespace(found)}`]
+    : [status.dependencyUid]
 }

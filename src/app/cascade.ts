@@ -1,11 +1,16 @@
 import { bond, type Bond } from '../apis/bond.ts'
+import { guardedNamespace, guardsNamespace, isGuarding, namesOf } from '../apis/bond-guard.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import type { Client } from '../client/client.ts'
+import type { DiscoveredType } from '../client/discovery.ts'
 import { protectionOf } from '../departures/protection.ts'
 import { apiVersionOf, type StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
+import { tiesOf } from '../systems/collector/bond-ties.ts'
+import { contentsOf } from '../systems/collector/contents.ts'
 import { Graph } from '../systems/collector/graph.ts'
 import { preview, type Preview } from '../systems/collector/preview.ts'
+import { describeObstacle, obstaclesOf } from '../systems/collector/stuck.ts'
 
 export type { Preview, PreviewNode } from '../systems/collector/preview.ts'
 
@@ -20,8 +25,39 @@ export interface CascadeOptions {
 export async function previewCascade(
   client: Client,
   object: StoredObject,
-  { policy, now, onProgress }: CascadeOptions,
-): Promise<Preview> {
+  options: CascadeOptions,
+): Promise<Preview & { readonly obstacles: readonly string[] }> {
+  const { graph, types, unknownKinds } = await readGraph(client, options)
+  const optOuts = await listOf<CleanupOptOut>(client, cleanupOptOut.type)
+  const bonds = await listOf<Bond>(client, bond.type)
+  const root = graph.find(object.metadata.uid) ?? graph.put(object)
+  const ties = tiesOf(graph, bonds)
+  const found = preview(graph, root, {
+    policy: options.policy,
+    spares: (node) => sparesOf(graph.object(node), { optOuts, bonds, now: options.now }),
+    refuses: (node) => denialOf(graph.object(node), bonds),
+    ties,
+    contents: (node) => contentsOf(graph, node, types),
+    isKnowable: ({ apiVersion, kind }) => types.some((type) => apiVersionOf(type) === apiVersion && type.kind === kind),
+    unknownKinds,
+  })
+  const obstacles = object.metadata.deletionTimestamp ? obstaclesOf(graph, ties, root) : []
+  return { ...found, obstacles: obstacles.map(describeObstacle) }
+}
+
+/** What an object that is leaving still waits for, in words; empty when nothing holds it. */
+export async function obstacles(client: Client, object: StoredObject): Promise<readonly string[]> {
+  const { graph } = await readGraph(client, {})
+  const root = graph.find(object.metadata.uid)
+  if (root === undefined) return []
+  const ties = tiesOf(graph, await listOf<Bond>(client, bond.type))
+  return obstaclesOf(graph, ties, root).map(describeObstacle)
+}
+
+async function readGraph(
+  client: Client,
+  { onProgress }: Pick<CascadeOptions, 'onProgress'>,
+): Promise<{ graph: Graph; types: readonly DiscoveredType[]; unknownKinds: readonly string[] }> {
   const graph = new Graph()
   const unknownKinds: string[] = []
   const types = (await client.discovery.all()).filter(
@@ -36,19 +72,37 @@ export async function previewCascade(
       unknownKinds.push(type.plural)
     }
   }
-  const optOuts = await listOf<CleanupOptOut>(client, cleanupOptOut.type)
-  const bonds = await listOf<Bond>(client, bond.type)
-  const spares = (node: number) => {
-    const candidate = graph.object(node)
-    if (!candidate) return undefined
-    const holding = bonds.filter(
-      ({ status }) => status?.phase === 'Active' && status.dependencyUid === candidate.metadata.uid,
-    )
-    const protection = protectionOf(candidate, { cluster: '', optOuts, bonds: holding, now })
-    return protection && !machinery.has(protection.because) ? protection.because : undefined
-  }
-  const root = graph.find(object.metadata.uid) ?? graph.put(object)
-  return preview(graph, root, { policy, spares, unknownKinds })
+  return { graph, types, unknownKinds }
+}
+
+interface Protectors {
+  readonly optOuts: readonly CleanupOptOut[]
+  readonly bonds: readonly Bond[]
+  readonly now: number
+}
+
+/** Why a dependent stays when its owners are gone. */
+function sparesOf(object: StoredObject | undefined, { optOuts, bonds, now }: Protectors): string | undefined {
+  if (!object) return undefined
+  const refusing = bonds.filter((found) => isGuarding(found) && isOf(found, object) && found.spec.onDelete === 'Deny')
+  const because = protectionOf(object, { cluster: '', optOuts, bonds: refusing, now })?.because
+  return because === undefined || machinery.has(because) ? undefined : because
+}
+
+/** Why nobody may delete an object. */
+function denialOf(object: StoredObject | undefined, bonds: readonly Bond[]): string | undefined {
+  if (!object) return undefined
+  const isNamespace = object.apiVersion === 'v1' && object.kind === 'Namespace'
+  const denying = bonds.filter((found) =>
+    isNamespace
+      ? guardsNamespace(found) && guardedNamespace(found) === object.metadata.name
+      : isGuarding(found) && isOf(found, object) && found.spec.onDelete === 'Deny',
+  )
+  return denying.length > 0 ? `Bond ${namesOf(denying)}` : undefined
+}
+
+function isOf({ status, spec }: Bond, { metadata }: StoredObject): boolean {
+  return !spec.dependency.cluster && status?.dependencyUid === metadata.uid
 }
 
 /** A user may well delete what our systems must not. */

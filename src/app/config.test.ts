@@ -17,6 +17,7 @@ function file(content: string): string {
 describe('readConfig', () => {
   it('has a default for everything', () => {
     expect(readConfig({ flags: {}, env: {} })).toEqual({
+      collectCycles: false,
       data: '.sojourn',
       host: '127.0.0.1',
       port: 7443,

@@ -40,6 +40,8 @@ export interface Config {
   /** Certificate and key of the HTTPS port, as files (`sojourn run`). Default to ones it makes and keeps itself. */
   readonly tlsCert?: string
   readonly tlsKey?: string
+  /** Whether the collector also takes circles of owners that nothing else keeps. Defaults to false: they are reported. */
+  readonly collectCycles: boolean
   /** Where people reach this server from outside, for links in notices. Defaults to its own address. */
   readonly publicUrl?: string
 }
@@ -76,6 +78,7 @@ export const configFlags = {
   durable: { type: 'boolean', help: 'Writes survive a power failure (default: true; --no-durable is faster)' },
   'tls-cert': { type: 'string', help: 'Certificate of the HTTPS port of "sojourn run", PEM', value: 'FILE' },
   'tls-key': { type: 'string', help: 'Its key, PEM; both are read again when they are renewed', value: 'FILE' },
+  'collect-cycles': { type: 'boolean', help: 'Collect circles of owners that nothing else keeps (default: report them)' },
   'public-url': { type: 'string', help: 'Where people reach this server, for links in notices', value: 'URL' },
 } as const satisfies Record<string, { type: 'string' | 'boolean'; help: string; value?: string }>
 
@@ -99,6 +102,7 @@ export function readConfig({ flags, env }: ConfigSources): Config {
     logLevel: oneOf(look('log-level'), ['debug', 'info', 'error'] as const, 'info'),
     keepRecordsMs: durationOf(look('keep-records'), 30 * 86_400_000),
     durable: booleanOf(look('durable'), true),
+    collectCycles: booleanOf(look('collect-cycles'), false),
     ...optional('kubeconfig', look('kubeconfig')?.text),
     ...optional('context', look('context')?.text),
     ...optional('swabbieConfig', look('swabbie-config')?.text),

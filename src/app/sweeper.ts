@@ -9,7 +9,7 @@ export function sweeper({ kinds, objects }: Pick<ApiServer, 'kinds' | 'objects'>
     const { name, namespace, uid, resourceVersion, ownerReferences = [] } = metadata
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions: { uid, resourceVersion } }
     const request = { type: served, name, user: collectorUser, body, ...(namespace ? { namespace } : {}) }
-    return objects.collect({ request, owners: ownerReferences.map((owner) => owner.uid) })
+    return objects.collect({ request, owners: ownerReferences })
   }
 }
 

@@ -9,6 +9,7 @@ import { startActivator } from '../systems/activator/start-activator.ts'
 import { cleanerController } from '../systems/cleaner/controller.ts'
 import { bondController } from '../systems/collector/bonds.ts'
 import { Collector } from '../systems/collector/controller.ts'
+import { dependsOnController } from '../systems/collector/depends-on-controller.ts'
 import { cascadeRoute } from '../systems/collector/route.ts'
 import { createJanitor } from '../systems/janitor/janitor.ts'
 import { applySwabbie } from '../systems/janitor/swabbie/apply-swabbie.ts'
@@ -80,9 +81,19 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   async collector(core) {
-    const collector = new Collector({ ...core, ownsReferences: await isEmbedded(core.client) })
+    const isOurs = await isEmbedded(core.client)
+    const collector = new Collector({ ...core, ownsReferences: isOurs, collectCycles: core.config.collectCycles })
     core.run(collector)
-    core.run(bondController({ ...core, clusterClient: (name) => reach(core, name) }))
+    core.run(
+      bondController({
+        ...core,
+        clusterClient: (name) => reach(core, name),
+        guards: !isOurs,
+        ties: collector.ties,
+        ringOf: (uid) => collector.ringOf(uid),
+      }),
+    )
+    core.run(dependsOnController({ ...core, world: collector.world, onlyWhereAsked: !isOurs }))
     core.routes.add(cascadeRoute(collector))
   },
 }

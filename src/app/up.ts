@@ -9,6 +9,7 @@ import { systemRandom } from '../runtime/random.ts'
 import type { RouteUser } from '../runtime/route.ts'
 import { ownKindsAdmission } from './admission.ts'
 import { BondAdmission } from './bond-admission.ts'
+import { authorizer } from './bond-authorizer.ts'
 import type { Config } from './config.ts'
 import { createCore } from './core.ts'
 import { dashboardRoutes } from './dashboard.ts'
@@ -72,7 +73,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
     remove: sweeper(server),
   })
-  bonds.follow(core.informers, client)
+  bonds.follow(core.informers, client, authorizer(server))
   if (config.only.includes('workloads')) workloads.start(core, { nodeName, directory: directory.file('pods') })
   const { proxyPort } = await startSystems(core, config.only)
   const proxy = proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`

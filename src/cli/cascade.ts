@@ -30,7 +30,7 @@ Examples:
     const format = textFlag(call.flags, 'output')
     if (format === 'dot') return call.io.out(dot(preview))
     if (format === 'mermaid') return call.io.out(mermaid(preview))
-    print(call, preview, () => tree(preview))
+    print(call, { ...preview, nodes: [...preview.nodes] }, () => tree(preview, preview.obstacles))
   },
 }
 
@@ -46,19 +46,33 @@ const fates: Readonly<Record<PreviewNode['action'], string>> = {
   delete: 'leaves',
   orphan: 'stays, without its owner',
   'drop-reference': 'stays: another owner keeps it',
-  keep: 'stays: it is protected',
-  refuse: 'stays: it is protected',
+  keep: 'stays',
+  refuse: 'cannot be deleted',
+  hold: 'is told to leave and waits',
 }
 
-function tree({ nodes, complete, unknownKinds }: Preview): string {
+const reasons: Readonly<Partial<Record<PreviewNode['because'], string>>> = {
+  protected: 'it is protected',
+  'owner-unknown': 'another owner cannot be read',
+  'requirement-gone': 'what it needs is leaving',
+}
+
+/** What happens to one object, as a line says it. */
+function fateOf({ action, because, waitsFor }: PreviewNode): string {
+  const why = reasons[because] ? `: ${reasons[because]}` : ''
+  const waits = waitsFor.length > 0 ? `, ${action === 'refuse' ? 'because of' : 'after'} ${waitsFor.join(', ')}` : ''
+  return `${fates[action]}${why}${waits}`
+}
+
+function tree({ nodes: found, complete, unknownKinds }: Preview, obstacles: readonly string[]): string {
+  const nodes = [...found]
   const children = Map.groupBy(nodes, ({ through }) => through ?? '')
   const lines: string[] = []
   // A stack of our own: a chain may be longer than any call stack.
   const open = (children.get('') ?? []).map((node) => ({ node, prefix: '', branch: '' }))
   for (let next = open.pop(); next; next = open.pop()) {
     const { node, prefix, branch } = next
-    const waits = node.waitsFor.length > 0 ? `, after ${node.waitsFor.join(', ')}` : ''
-    lines.push(`${prefix}${branch}${describeRef(node.ref)}  ${fates[node.action]}${waits}`)
+    lines.push(`${prefix}${branch}${describeRef(node.ref)}  ${fateOf(node)}`)
     const below = children.get(node.uid) ?? []
     const inner = branch === '' ? prefix : `${prefix}${branch === '└─ ' ? '   ' : '│  '}`
     for (const [index, child] of below.toReversed().entries())
@@ -66,6 +80,7 @@ function tree({ nodes, complete, unknownKinds }: Preview): string {
   }
   const leaving = nodes.filter(({ action }) => action === 'delete').length
   lines.push('', `${leaving} would leave, ${nodes.length - leaving} of those reached would stay.`)
+  if (obstacles.length > 0) lines.push(`It is leaving already and waits for ${obstacles.join('; ')}.`)
   if (!complete) lines.push(`Not everything could be read: ${unknownKinds.join(', ')}. There may be more.`)
   return lines.join('\n')
 }
@@ -77,9 +92,10 @@ function dot({ nodes }: Preview): string {
     'drop-reference': 'gray',
     keep: 'darkgreen',
     refuse: 'darkgreen',
+    hold: 'blue',
   }
   const quote = (text: string) => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
-  const lines = nodes.flatMap(({ uid, ref, action, through }) => [
+  const lines = [...nodes].flatMap(({ uid, ref, action, through }) => [
     `  ${quote(uid)} [label=${quote(describeRef(ref))}, color=${colours[action]}];`,
     ...(through ? [`  ${quote(through)} -> ${quote(uid)};`] : []),
   ])
@@ -87,11 +103,11 @@ function dot({ nodes }: Preview): string {
 }
 
 function mermaid({ nodes }: Preview): string {
-  const ids = new Map(nodes.map(({ uid }, index) => [uid, `n${index}`]))
+  const ids = new Map([...nodes].map(({ uid }, index) => [uid, `n${index}`]))
   const label = (text: string) => `["${text.replaceAll('"', '#quot;')}"]`
-  const lines = nodes.flatMap(({ uid, ref, action, through }) => [
-    `  ${ids.get(uid)}${label(`${describeRef(ref)}: ${fates[action]}`)}`,
-    ...(through ? [`  ${ids.get(through)} --> ${ids.get(uid)}`] : []),
+  const lines = [...nodes].flatMap((node) => [
+    `  ${ids.get(node.uid)}${label(`${describeRef(node.ref)}: ${fateOf(node)}`)}`,
+    ...(node.through ? [`  ${ids.get(node.through)} --> ${ids.get(node.uid)}`] : []),
   ])
   return `flowchart TD\n${lines.join('\n')}\n`
 }

@@ -25,13 +25,14 @@ Examples:
     const { type, object } = await findObject(client, call.words[0] ?? '', namespace)
     const { readStays } = await import('../app/stays.ts')
     const { protectionsOf } = await import('../app/protections.ts')
+    const { obstacles } = await import('../app/cascade.ts')
     const now = call.io.now()
     const stays = await readStays(client, { namespace: object.metadata.namespace, now })
     const about = stays.filter((stay) => stay.object.name === object.metadata.name && stay.object.kind === type.kind)
     const protections = await protectionsOf(client, { ...object, kind: type.kind }, now)
     const events = await eventsOf(client, object)
     const sentences = [
-      ...leavingSentences(object, now),
+      ...leavingSentences(object, now, object.metadata.deletionTimestamp ? await obstacles(client, object) : []),
       ...about.map(
         ({ system, state, next, why }) =>
           `The ${system} says ${state}: ${why}.${next?.at === undefined ? '' : ` Next: ${next.what} at ${formatTime(next.at)}, in ${formatAge(next.at - now)}.`}`,
@@ -56,12 +57,13 @@ Examples:
   },
 }
 
-function leavingSentences({ metadata }: StoredObject, now: number): readonly string[] {
+function leavingSentences({ metadata }: StoredObject, now: number, obstacles: readonly string[]): readonly string[] {
   const { deletionTimestamp, finalizers = [] } = metadata
   if (!deletionTimestamp) return []
   const age = formatAge(now - (parseTime(deletionTimestamp) ?? now))
   const waits = finalizers.length > 0 ? `; it is still here because of ${finalizers.join(', ')}` : ''
-  return [`It was told to leave ${age} ago${waits}.`]
+  const what = obstacles.map((obstacle) => `It cannot go before ${obstacle}.`)
+  return [`It was told to leave ${age} ago${waits}.`, ...what]
 }
 
 interface EventObject extends StoredObject {

@@ -1,4 +1,5 @@
-import { bond, type Bond } from '../apis/bond.ts'
+import { bond, holdFinalizer, type Bond } from '../apis/bond.ts'
+import { guardedNamespace, guardsNamespace, isGuarding, namesOf } from '../apis/bond-guard.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
@@ -128,14 +129,24 @@ export class Door {
 
   /**
    * Why a dependent must not follow an owner that has left, by what is known at this moment; undefined when it may. The cluster's own
-   * machinery follows freely: that is how it works.
+   * machinery follows freely: that is how it works. What a Bond holds may be told to go: its finalizer makes it wait.
    */
   spares(object: KubeObject): string | undefined {
     const protection = this.#protectionOfCompany('', object)
     if (protection?.because === 'protections-unknown' || !this.state) return 'protections-unknown'
     if (this.#dryRun || this.state.dryRun) return 'dry-run'
     if (this.state.paused) return 'paused'
-    return protection?.because
+    const isHeld = protection?.because === 'bond-holds' && object.metadata.finalizers?.includes(holdFinalizer)
+    return isHeld ? undefined : protection?.because
+  }
+
+  /** The Bonds for which nobody may delete an object, or a namespace with what is in it; undefined when there are none. */
+  denies({ apiVersion, kind, metadata }: KubeObject): string | undefined {
+    const isNamespace = apiVersion === 'v1' && kind === 'Namespace'
+    const guarding = isNamespace
+      ? this.#bonds.byIndex('dependency', `namespace/${metadata.name}`)
+      : this.#bonds.byIndex('dependency', `/${metadata.uid}`).filter(({ spec }) => spec.onDelete === 'Deny')
+    return guarding.length > 0 ? namesOf(guarding) : undefined
   }
 
   close(): void {
@@ -374,11 +385,10 @@ function optOutKinds({ spec }: CleanupOptOut): readonly string[] {
     .map((kind) => kind.toLowerCase())
 }
 
-/** The dependency a bond guards, once it is pinned and something that needs it is there. */
-function bondDependency({ spec, status, metadata }: Bond): readonly string[] {
-  const guards =
-    status?.phase === 'Active' &&
-    (status.dependents ?? 0) > 0 &&
-    !(metadata.deletionTimestamp && spec.onDelete === 'Cascade')
-  return guards && status?.dependencyUid ? [`${spec.dependency.cluster ?? ''}/${status.dependencyUid}`] : []
+/** The dependency a bond guards, once it is pinned and something that needs it is there; and the namespace that is in. */
+function bondDependency(found: Bond): readonly string[] {
+  const { spec, status } = found
+  if (!isGuarding(found)) return []
+  const keys = [`${spec.dependency.cluster ?? ''}/${status?.dependencyUid}`]
+  return guardsNamespace(found) ? [...keys, `namespace/${guardedNamespace(found)}`] : keys
 }

@@ -1,3 +1,4 @@
+import { parseApiVersion, type OwnerReference } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { View } from '../store/store.ts'
 import { decideDelete } from './delete-object.ts'
@@ -9,7 +10,7 @@ import type { WritePorts } from './write-object.ts'
 export interface Orphaned {
   readonly request: DeleteRequest
   /** The owners by which it was judged. */
-  readonly owners: readonly string[]
+  readonly owners: readonly OwnerReference[]
 }
 
 /**
@@ -22,7 +23,7 @@ export function collectObject(
 ): Promise<'gone' | 'leaving' | 'changed'> {
   const manner = deleteMannerOf(request)
   return ports.store.write((view) => {
-    if (owners.some((uid) => isKept(view, uid, request))) return { answer: 'changed' as const, changes: [] }
+    if (owners.some((owner) => isKept(view, owner, request))) return { answer: 'changed' as const, changes: [] }
     try {
       const { changes } = decideDelete(ports, view, { request, manner })
       return {
@@ -37,10 +38,16 @@ export function collectObject(
   })
 }
 
-/** Whether an owner still keeps its dependent: one in another namespace never does, one that goes in the foreground waits for it to go. */
-function isKept(view: View, uid: string, { namespace = '' }: DeleteRequest): boolean {
+/**
+ * Whether an owner still keeps its dependent: one in another namespace never does, nor one that is not what the reference says; one that goes in the
+ * foreground waits for it to go.
+ */
+function isKept(view: View, { uid, apiVersion, kind, name }: OwnerReference, { namespace = '' }: DeleteRequest): boolean {
   const address = view.addressOf(uid)
-  if (!address || (address.namespace !== '' && address.namespace !== namespace)) return false
-  const { deletionTimestamp, finalizers = [] } = view.get(address)?.document.value.metadata ?? {}
+  if (!address || address.name !== name || (address.namespace !== '' && address.namespace !== namespace)) return false
+  const owner = view.get(address)?.document.value
+  if (!owner || owner.kind !== kind || parseApiVersion(owner.apiVersion).group !== parseApiVersion(apiVersion).group)
+    return false
+  const { deletionTimestamp, finalizers = [] } = owner.metadata
   return !(deletionTimestamp && finalizers.includes('foregroundDeletion'))
 }

@@ -3,7 +3,14 @@ import type { StoredObject } from '../../kube/object.ts'
 
 /** What is known of the object a Bond needs. */
 export type DependencyFact =
-  | { readonly is: 'present'; readonly uid: string; readonly isMarked: boolean; readonly holdsFinalizer: boolean }
+  | {
+      readonly is: 'present'
+      readonly uid: string
+      readonly isMarked: boolean
+      readonly holdsFinalizer: boolean
+      /** Whether it carries our label that makes an admission policy refuse its DELETE. */
+      readonly isGuarded: boolean
+    }
   | { readonly is: 'absent' }
   | { readonly is: 'unknown'; readonly reason: string; readonly message: string }
 
@@ -21,6 +28,10 @@ export interface BondObserved {
   readonly dependents: DependentsFact
   /** Whether the dependency's namespace lets this one hold its deletions up. */
   readonly isGranted: boolean
+  /** Whether Deny needs a label on the dependency, because the server does not ask Bonds itself. */
+  readonly guards: boolean
+  /** Uids that go in a circle with the dependency: none of them may wait for another. */
+  readonly ring: ReadonlySet<string>
 }
 
 /** What a Bond asks for now. At most one of the effects is set, next to how it stands. */
@@ -29,103 +40,108 @@ export interface BondDecision {
   readonly reason: string
   readonly message: string
   readonly pin?: string
-  readonly effect?: 'hold-dependency' | 'release-dependency' | 'remove-dependents'
+  readonly effect?: 'hold-dependency' | 'guard-dependency' | 'release-dependency' | 'remove-dependents'
   /** Look again soon: something could not be known. */
   readonly retry: boolean
 }
 
 /** One rule for all bonds, from what is. Unknown deletes nothing and releases nothing. */
-export function decideBond({
-  spec,
-  isMarked,
-  pinnedUid,
-  dependency,
-  dependents,
-  isGranted,
-}: BondObserved): BondDecision {
-  const quiet = (phase: BondDecision['phase'], reason: string, message: string): BondDecision => ({
-    phase,
-    reason,
-    message,
-    retry: false,
-  })
-  if (dependents.are === 'unknown')
-    return { ...quiet(pinnedUid ? 'Active' : 'Pending', dependents.reason, dependents.message), retry: true }
-  if (dependency.is === 'unknown')
-    return { ...quiet(pinnedUid ? 'Active' : 'Pending', dependency.reason, dependency.message), retry: true }
-  const living = dependents.objects.filter(({ metadata }) => !metadata.deletionTimestamp)
-  if (isMarked) return release(dependency, quiet('Released', 'BondDeleted', 'the Bond is going'))
+export function decideBond(observed: BondObserved): BondDecision {
+  const { spec, isMarked, pinnedUid, dependency, dependents } = observed
+  if (dependents.are === 'unknown') return unknown(pinnedUid, dependents)
+  if (dependency.is === 'unknown') return unknown(pinnedUid, dependency)
+  const { objects } = dependents
+  const living = objects.filter(({ metadata }) => !metadata.deletionTimestamp).length
+  if (isMarked) return going(spec, dependency, objects.length - living)
   if (dependency.is === 'absent' || (pinnedUid !== undefined && dependency.uid !== pinnedUid)) {
-    if (pinnedUid === undefined) return quiet('Pending', 'DependencyNotFound', 'what it needs has not been seen yet')
-    return gone(spec, living.length, dependents.objects.length, quiet)
+    if (pinnedUid === undefined) return say('Pending', 'DependencyNotFound', 'what it needs has not been seen yet')
+    return gone(spec, living, objects.length)
   }
   const pin = pinnedUid === undefined ? { pin: dependency.uid } : {}
-  if (dependency.isMarked)
-    return { ...leaving(spec, { living: living.length, all: dependents.objects.length, dependency, quiet }), ...pin }
-  if (dependents.objects.length === 0)
-    return { ...release(dependency, quiet('Pending', 'NoDependents', 'nothing needs it at the moment')), ...pin }
-  if (!isGranted && spec.onDelete !== 'Orphan' && spec.onDelete !== 'Cascade')
-    return {
-      ...quiet(
-        'Pending',
-        'NotGranted',
-        'its namespace does not let this one hold its deletions up: annotate it with sojourn.dev/allow-bonds-from',
-      ),
-      ...pin,
-    }
-  const holds = (spec.onDelete === 'Cascade' || spec.onDelete === 'Hold') && isGranted
-  const active = quiet('Active', 'Bound', `${dependents.objects.length} bound`)
-  return { ...active, ...pin, ...(holds && !dependency.holdsFinalizer ? { effect: 'hold-dependency' as const } : {}) }
+  if (!dependency.isMarked) return { ...standing(observed, dependency, objects.length), ...pin }
+  const all = objects.filter(({ metadata }) => !metadata.deletionTimestamp || !observed.ring.has(metadata.uid)).length
+  return { ...leaving(spec, dependency, { living, all }), ...pin }
 }
 
-type Quiet = (phase: BondDecision['phase'], reason: string, message: string) => BondDecision
+type Present = Extract<DependencyFact, { is: 'present' }>
+
+function say(phase: BondDecision['phase'], reason: string, message: string): BondDecision {
+  return { phase, reason, message, retry: false }
+}
+
+function unknown(pinnedUid: string | undefined, { reason, message }: { reason: string; message: string }): BondDecision {
+  return { ...say(pinnedUid ? 'Active' : 'Pending', reason, message), retry: true }
+}
+
+/** The Bond itself was deleted. While those it speaks for are on their way out too, it goes on protecting what they need. */
+function going({ onDelete }: BondSpec, dependency: DependencyFact, leavers: number): BondDecision {
+  if (leavers > 0 && onDelete !== 'Orphan')
+    return say('Active', 'WaitsForDependents', `the Bond goes when the ${leavers} that are leaving are gone`)
+  return release(dependency, say('Released', 'BondDeleted', 'the Bond is going'))
+}
+
+/** What it needs is there and stays. */
+function standing({ spec, isGranted, guards }: BondObserved, dependency: Present, all: number): BondDecision {
+  if (all === 0) return release(dependency, say('Pending', 'NoDependents', 'nothing needs it at the moment'))
+  const active = say('Active', 'Bound', `${all} bound`)
+  switch (spec.onDelete) {
+    case 'Orphan':
+      return active
+    case 'Cascade':
+      return isGranted ? hold(active, dependency) : active
+    case 'Hold':
+      return isGranted ? hold(active, dependency) : notGranted
+    case 'Deny':
+      if (!isGranted) return notGranted
+      return guards && !dependency.isGuarded ? { ...active, effect: 'guard-dependency' } : active
+  }
+}
+
+const notGranted = say(
+  'Pending',
+  'NotGranted',
+  'its namespace does not let this one hold its deletions up: annotate it with sojourn.dev/allow-bonds-from',
+)
+
+function hold(decision: BondDecision, { holdsFinalizer }: Present): BondDecision {
+  return holdsFinalizer ? decision : { ...decision, effect: 'hold-dependency' }
+}
 
 /** What it needs is no more. */
-function gone({ onDelete }: BondSpec, living: number, all: number, quiet: Quiet): BondDecision {
-  if (onDelete !== 'Cascade') return quiet('Released', 'DependencyGone', 'what it needed is gone')
+function gone({ onDelete }: BondSpec, living: number, all: number): BondDecision {
+  if (onDelete !== 'Cascade') return say('Released', 'DependencyGone', 'what it needed is gone')
   if (living > 0)
     return {
-      ...quiet('Broken', 'RemovingDependents', `what it needed is gone: ${living} follow`),
+      ...say('Broken', 'RemovingDependents', `what it needed is gone: ${living} follow`),
       effect: 'remove-dependents',
     }
   return all > 0
-    ? quiet('Broken', 'DependentsLeaving', `${all} are on their way`)
-    : quiet('Released', 'DependentsGone', 'what needed it is gone too')
+    ? say('Broken', 'DependentsLeaving', `${all} are on their way`)
+    : say('Released', 'DependentsGone', 'what needed it is gone too')
 }
 
 /** What it needs is on its way out. */
 function leaving(
-  spec: BondSpec,
-  {
-    living,
-    all,
-    dependency,
-    quiet,
-  }: { living: number; all: number; dependency: Extract<DependencyFact, { is: 'present' }>; quiet: Quiet },
+  { onDelete }: BondSpec,
+  dependency: Present,
+  { living, all }: { readonly living: number; readonly all: number },
 ): BondDecision {
-  if (all === 0 || spec.onDelete === 'Orphan')
+  if (all === 0 || onDelete === 'Orphan')
     return release(
       dependency,
-      quiet(
-        'Released',
-        spec.onDelete === 'Orphan' ? 'Orphaned' : 'DependentsGone',
-        'nothing holds what it needed any more',
-      ),
+      say('Released', onDelete === 'Orphan' ? 'Orphaned' : 'DependentsGone', 'nothing holds what it needed any more'),
     )
-  if (spec.onDelete === 'Cascade' && living > 0)
+  if (onDelete === 'Cascade' && living > 0)
     return {
-      ...quiet('Broken', 'RemovingDependents', `what it needs is going: ${living} go first`),
+      ...say('Broken', 'RemovingDependents', `what it needs is going: ${living} go first`),
       effect: 'remove-dependents',
     }
-  return quiet(
-    'Active',
-    spec.onDelete === 'Cascade' ? 'DependentsLeaving' : 'Holding',
-    `${all} must go before what they need can`,
-  )
+  const reason = onDelete === 'Cascade' ? 'DependentsLeaving' : 'Holding'
+  return say('Active', reason, `${all} must go before what they need can`)
 }
 
 function release(dependency: DependencyFact, decision: BondDecision): BondDecision {
-  return dependency.is === 'present' && dependency.holdsFinalizer
+  return dependency.is === 'present' && (dependency.holdsFinalizer || dependency.isGuarded)
     ? { ...decision, effect: 'release-dependency' }
     : decision
 }

@@ -3,7 +3,8 @@ import { startWorld, type World } from '../../../test/world.ts'
 import type { Bond } from '../../apis/bond.ts'
 import { bond } from '../../apis/bond.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import { bondController, grantAnnotation } from './bonds.ts'
+import { grantAnnotation } from '../../apis/bond.ts'
+import { bondController } from './bonds.ts'
 
 let world: World
 const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }

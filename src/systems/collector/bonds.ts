@@ -1,4 +1,5 @@
 import { bond, type Bond } from '../../apis/bond.ts'
+import { namesOf } from '../../apis/bond-guard.ts'
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
@@ -6,15 +7,24 @@ import { kubeSubject } from '../../departures/subject.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
-import { formatSelector, requirementsOf } from '../../kube/selector.ts'
-import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import { setCondition } from '../../runtime/conditions.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
-import { decideBond, type BondDecision, type DependencyFact, type DependentsFact } from './bond-decide.ts'
+import {
+  guardDependency,
+  holdDependency,
+  markNamespace,
+  releaseDependency,
+  setBondFinalizer,
+  unblockOwners,
+} from './bond-act.ts'
+import { decideBond, type BondDecision, type DependentsFact } from './bond-decide.ts'
+import { BondObserver, namespaces, type FoundDependency } from './bond-observe.ts'
+import type { Ties } from './ties.ts'
 
 export interface BondOptions {
   /** Where the Bonds are. */
@@ -25,22 +35,29 @@ export interface BondOptions {
   readonly ports: ControllerPorts
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
+  /** Whether Deny needs a label on what it guards, for the cluster's admission policy. Defaults to no: the embedded server asks Bonds itself. */
+  readonly guards?: boolean
+  /** Where Bonds are kept as edges, for previews and cycles. */
+  readonly ties?: Ties
+  /** Which uids go in a circle with one that leaves. Defaults to none. */
+  readonly ringOf?: (uid: string) => ReadonlySet<string>
 }
 
-/** Put on what a Bond needs, so that it waits for those who need it. */
-export const holdFinalizer = 'sojourn.dev/cascade-deletion'
-/** The seed's own word for it, which the embedded server sets on DELETE. */
-export const seedFinalizer = 'cascade_deletion'
-/** On a namespace (or a cluster-scoped object): whose Bonds may hold up deletions here. */
-export const grantAnnotation = 'sojourn.dev/allow-bonds-from'
-
 /** Looks after Bonds: pins, holds, lets follow, lets go. */
-export function bondController({ client, informers, door, events, ports, clusterClient }: BondOptions): Controller {
+export function bondController(options: BondOptions): Controller {
+  const { client, informers, door, events, ports, clusterClient, ties, guards = false } = options
+  const ringOf = options.ringOf ?? (() => new Set<string>())
   const bonds = informers.open<Bond>(client, bond.type)
   const namespaceInformer = informers.open(client, namespaces, { metadataOnly: true })
   const controller = new Controller({ name: 'bonds', reconcile, ports, concurrency: 8 })
-  /** Caches of the kinds that Bonds speak of in this cluster, and who speaks of them. */
+  /** Caches of the kinds that Bonds speak of in this cluster. */
   const watched = new Map<string, Informer>()
+  const observer = new BondObserver({
+    client,
+    now: () => ports.clock.now(),
+    onType: watch,
+    ...(clusterClient ? { clusterClient } : {}),
+  })
   controller.watch(bonds)
   controller.watch(namespaceInformer, ({ object, initial }) =>
     initial
@@ -54,111 +71,75 @@ export function bondController({ client, informers, door, events, ports, cluster
 
   async function reconcile(key: Key): Promise<Outcome> {
     const self = bonds.get(key.namespace, key.name)
-    if (!self) return settled
-    const dependents = await observeDependents(self)
-    const { fact: dependency, object, type, home } = await observeDependency(self)
+    if (!self) {
+      ties?.unbind(nameOf(key))
+      return settled
+    }
+    const dependents = await observer.dependents(self)
+    const found = await observer.dependency(self)
+    const isGranted = await observer.isGranted(self, found.object)
+    const isLeaving = found.fact.is === 'present' && found.fact.isMarked
     const decision = decideBond({
       spec: self.spec,
       isMarked: self.metadata.deletionTimestamp !== undefined,
       pinnedUid: self.spec.dependency.uid ?? self.status?.dependencyUid,
-      dependency,
+      dependency: found.fact,
       dependents,
-      isGranted: await isGranted(self, object),
+      isGranted,
+      guards,
+      ring: isLeaving ? ringOf(found.object?.metadata.uid ?? '') : new Set(),
     })
-    await writeStatus(key, self, decision, dependents)
-    if (decision.effect === 'hold-dependency' && object && type)
-      await setFinalizers(home, type, object, [...(object.metadata.finalizers ?? []), holdFinalizer])
-    if (decision.effect === 'release-dependency' && object && type) await letGo(key, { home, type, object })
+    tie(key, self, { decision, dependents, isGranted })
+    const current = await writeStatus(key, self, decision, dependents)
+    return current ? carryOut(current, { decision, dependents, found, isGranted }) : settled
+  }
+
+  interface Case {
+    readonly decision: BondDecision
+    readonly dependents: DependentsFact
+    readonly found: FoundDependency
+    readonly isGranted: boolean
+  }
+
+  async function carryOut(self: Bond, { decision, dependents, found, isGranted }: Case): Promise<Outcome> {
+    const isMarked = self.metadata.deletionTimestamp !== undefined
+    const { object, type, home } = found
+    // First the Bond's own finalizer: what it marks elsewhere must not outlive it.
+    if (decision.phase === 'Active' && isGranted && self.spec.onDelete !== 'Orphan' && !isMarked)
+      await setBondFinalizer(client, self, true)
+    if (decision.effect && object && type) await carryOutOn({ home, type, object }, decision, self)
+    if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
+    if (isMarked && decision.phase === 'Released') await setBondFinalizer(client, self, false)
     if (decision.effect === 'remove-dependents' && dependents.are === 'known')
       return removeDependents(self, dependents.objects)
     return decision.retry ? wakeAt(ports.clock.now() + 15_000) : settled
   }
 
-  async function observeDependents({ spec, metadata }: Bond): Promise<DependentsFact> {
-    const { apiVersion, kind, name, selector } = spec.dependent
-    if (name === undefined && selector === undefined)
-      return { are: 'unknown', reason: 'InvalidSpec', message: 'spec.dependent needs a name or a selector' }
-    try {
-      const type = await client.discovery.typeOf({ apiVersion, kind })
-      if (!type)
-        return {
-          are: 'unknown',
-          reason: 'KindNotFound',
-          message: `spec.dependent: no ${kind} in ${apiVersion} is served`,
-        }
-      watch(type)
-      const scope = type.namespaced ? { namespace: metadata.namespace ?? '' } : {}
-      if (name !== undefined) {
-        const found = await client
-          .get<StoredObject>(type, { ...scope, name }, { metadataOnly: true })
-          .catch(ignoring('NotFound'))
-        return { are: 'known', objects: found ? [{ ...found, apiVersion, kind: type.kind }] : [] }
+  async function carryOutOn(
+    dependency: { readonly home: Client; readonly type: ResourceType; readonly object: StoredObject },
+    { effect }: BondDecision,
+    self: Bond,
+  ): Promise<void> {
+    const { uid, namespace } = dependency.object.metadata
+    const isOther = ({ metadata }: Bond) => metadata.uid !== self.metadata.uid
+    const inForce = bonds.list().filter((other) => isOther(other) && isInForce(other))
+    const others = inForce.filter(({ status }) => status?.dependencyUid === uid)
+    const denying = others.filter(({ spec }) => spec.onDelete === 'Deny')
+    switch (effect) {
+      case 'hold-dependency':
+        return holdDependency(dependency)
+      case 'guard-dependency':
+        return guardDependency(dependency, [self, ...denying])
+      case 'release-dependency': {
+        const holding = others.filter(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold')
+        await releaseDependency(dependency, { holding, denying })
+        const inside = inForce.filter(({ spec, metadata }) => spec.onDelete === 'Deny' && (spec.dependency.namespace ?? metadata.namespace) === namespace)
+        if (guards && namespace) await markNamespace(dependency.home, namespace, namesOf(inside))
+        return
       }
-      const objects: StoredObject[] = []
-      for await (const page of client.listAll(type, {
-        ...scope,
-        labelSelector: formatSelector(requirementsOf(selector ?? {})),
-        metadataOnly: true,
-      })) {
-        for (const item of page.items) objects.push({ ...item, apiVersion, kind: type.kind })
-      }
-      return { are: 'known', objects }
-    } catch (error) {
-      return { are: 'unknown', ...unknownBecause(error, 'spec.dependent') }
+      case 'remove-dependents':
+      case undefined:
     }
-  }
-
-  async function observeDependency({
-    spec,
-    metadata,
-  }: Bond): Promise<{ fact: DependencyFact; object?: StoredObject; type?: ResourceType; home: Client }> {
-    const { cluster = '', apiVersion, kind, name } = spec.dependency
-    const home = cluster === '' ? client : clusterClient?.(cluster)
-    if (!home)
-      return {
-        fact: { is: 'unknown', reason: 'ClusterUnreachable', message: `cluster "${cluster}" cannot be reached` },
-        home: client,
-      }
-    try {
-      const type = await home.discovery.typeOf({ apiVersion, kind })
-      if (!type)
-        return {
-          fact: {
-            is: 'unknown',
-            reason: 'KindNotFound',
-            message: `spec.dependency: no ${kind} in ${apiVersion} is served`,
-          },
-          home,
-        }
-      if (home === client) watch(type)
-      const namespace = type.namespaced ? (spec.dependency.namespace ?? metadata.namespace ?? '') : ''
-      const found = await home
-        .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) }, { metadataOnly: true })
-        .catch(ignoring('NotFound'))
-      if (!found) return { fact: { is: 'absent' }, home }
-      const { uid, deletionTimestamp, finalizers = [] } = found.metadata
-      const holdsFinalizer = finalizers.includes(holdFinalizer) || finalizers.includes(seedFinalizer)
-      return {
-        fact: { is: 'present', uid, isMarked: deletionTimestamp !== undefined, holdsFinalizer },
-        object: found,
-        type,
-        home,
-      }
-    } catch (error) {
-      return { fact: { is: 'unknown', ...unknownBecause(error, 'spec.dependency') }, home }
-    }
-  }
-
-  /** In its own namespace a Bond needs no leave; elsewhere the namespace's owner must have given it. */
-  async function isGranted({ spec, metadata }: Bond, object: StoredObject | undefined): Promise<boolean> {
-    if (!object || spec.dependency.cluster) return false
-    const there = object.metadata.namespace
-    if (there === metadata.namespace) return true
-    const grantor = there
-      ? await client.get<StoredObject>(namespaces, { name: there }).catch(ignoring('NotFound', 'Forbidden'))
-      : object
-    const allowed = (grantor?.metadata.annotations?.[grantAnnotation] ?? '').split(',').map((name) => name.trim())
-    return allowed.includes('*') || allowed.includes(metadata.namespace ?? '')
   }
 
   async function removeDependents(self: Bond, objects: readonly StoredObject[]): Promise<Outcome> {
@@ -184,80 +165,38 @@ export function bondController({ client, informers, door, events, ports, cluster
     return again === undefined ? wakeAt(ports.clock.now() + 5000) : wakeAt(again)
   }
 
-  /** The last Bond that holds an object lets it go. */
-  async function letGo(
+  /** The Bond as an edge of the graph: with what it means now. */
+  function tie(
     key: Key,
-    { home, type, object }: { home: Client; type: ResourceType; object: StoredObject },
-  ): Promise<void> {
-    const others = bonds
-      .list()
-      .some(
-        (other) =>
-          !(other.metadata.namespace === key.namespace && other.metadata.name === key.name) &&
-          other.status?.dependencyUid === object.metadata.uid &&
-          other.status.phase !== 'Released' &&
-          (other.status.dependents ?? 0) > 0 &&
-          other.spec.onDelete !== 'Orphan',
-      )
-    if (others) return
-    await setFinalizers(
-      home,
-      type,
-      object,
-      (object.metadata.finalizers ?? []).filter(
-        (finalizer) => finalizer !== holdFinalizer && finalizer !== seedFinalizer,
-      ),
-    )
+    { spec, status }: Bond,
+    { decision, dependents, isGranted }: Pick<Case, 'decision' | 'dependents' | 'isGranted'>,
+  ): void {
+    const dependency = decision.pin ?? spec.dependency.uid ?? status?.dependencyUid
+    const isIdle = dependency === undefined || dependents.are === 'unknown' || decision.phase === 'Released'
+    if (isIdle || spec.dependency.cluster || spec.onDelete === 'Orphan') return ties?.unbind(nameOf(key))
+    ties?.bind({
+      bond: nameOf(key),
+      dependency,
+      dependents: dependents.objects.map(({ metadata }) => metadata.uid),
+      cascades: spec.onDelete === 'Cascade',
+      holds: isGranted && spec.onDelete !== 'Deny',
+    })
   }
 
-  async function setFinalizers(
-    home: Client,
-    type: ResourceType,
-    { metadata }: StoredObject,
-    finalizers: readonly string[],
-  ): Promise<void> {
-    const { name, namespace, resourceVersion } = metadata
-    await home
-      .patch(
-        type,
-        { name, ...(namespace ? { namespace } : {}) },
-        { type: 'merge', body: { metadata: { resourceVersion, finalizers } } },
-      )
-      .catch(ignoring('NotFound'))
-  }
-
+  /** The Bond with its status as it is now; undefined when it is gone. */
   async function writeStatus(
     key: Key,
     self: Bond,
-    { phase, reason, message, pin }: BondDecision,
+    decision: BondDecision,
     dependents: DependentsFact,
-  ): Promise<void> {
-    const { generation } = self.metadata
-    const isActive = phase === 'Active' || phase === 'Released'
-    const status: NonNullable<Bond['status']> = {
-      ...self.status,
-      phase,
-      ...(pin ? { dependencyUid: pin } : self.spec.dependency.uid ? { dependencyUid: self.spec.dependency.uid } : {}),
-      ...(dependents.are === 'known' ? { dependents: dependents.objects.length } : {}),
-      conditions: [
-        ...setCondition(
-          self.status?.conditions,
-          {
-            type: 'Ready',
-            status: isActive ? 'True' : 'False',
-            reason,
-            message,
-            ...(generation === undefined ? {} : { observedGeneration: generation }),
-          },
-          ports.clock.now(),
-        ),
-      ],
-    }
-    if (deepEqual(self.status ?? {}, status)) return
+  ): Promise<Bond | undefined> {
+    const status = statusOf(self, { decision, dependents, now: ports.clock.now() })
+    if (deepEqual(self.status ?? {}, status)) return self
     const written = await client
-      .update<StoredObject>(bond.type, { ...self, status }, { subresource: 'status' })
+      .update<Bond>(bond.type, { ...self, status }, { subresource: 'status' })
       .catch(ignoring('NotFound'))
     if (written) controller.expect(key, written.metadata.resourceVersion)
+    return written
   }
 
   /** Follows a kind that Bonds speak of; any change of it may concern them. */
@@ -273,12 +212,44 @@ export function bondController({ client, informers, door, events, ports, cluster
   }
 }
 
-const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
+/** Whether a Bond holds or refuses something at the moment. */
+function isInForce({ status }: Bond): boolean {
+  return status?.phase !== 'Released' && status?.phase !== 'Pending' && (status?.dependents ?? 0) > 0
+}
+
+function nameOf({ namespace, name }: Key): string {
+  return `${namespace}/${name}`
+}
+
+const mostUids = 100
+
+function statusOf(
+  { status, spec, metadata }: Bond,
+  { decision, dependents, now }: { decision: BondDecision; dependents: DependentsFact; now: number },
+): NonNullable<Bond['status']> {
+  const { phase, reason, message, pin } = decision
+  const uid = pin ?? spec.dependency.uid
+  const condition = {
+    type: 'Ready',
+    status: phase === 'Active' || phase === 'Released' ? ('True' as const) : ('False' as const),
+    reason,
+    message,
+    ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
+  }
+  return {
+    ...status,
+    phase,
+    ...(uid === undefined ? {} : { dependencyUid: uid }),
+    ...(dependents.are === 'known' ? countOf(dependents.objects) : {}),
+    conditions: [...setCondition(status?.conditions, condition, now)],
+  }
+}
+
+function countOf(objects: readonly StoredObject[]) {
+  return {
+    dependents: objects.length,
+    dependentUids: objects.slice(0, mostUids).map(({ metadata }) => metadata.uid),
+  }
 }
 
 function speaksOf({ spec, metadata }: Bond, type: ResourceType, { metadata: changed }: StoredObject): boolean {
@@ -292,9 +263,4 @@ function speaksOf({ spec, metadata }: Bond, type: ResourceType, { metadata: chan
     return true
   if (!isKind(dependent.kind) || (type.namespaced && metadata.namespace !== changed.namespace)) return false
   return dependent.name === undefined || dependent.name === changed.name
-}
-
-function unknownBecause(error: unknown, field: string): { reason: string; message: string } {
-  const reason = isStatusError(error, 'Forbidden') ? 'Forbidden' : 'Unreadable'
-  return { reason, message: `${field}: ${(error as Error).message}` }
 }

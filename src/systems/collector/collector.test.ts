@@ -264,14 +264,13 @@ describe.each([
         await world.pass(1000)
         const uid = objects[root]?.metadata.uid ?? ''
         const before = await left()
-        const said = collector
-          .preview(uid, 'Background')
-          ?.nodes.filter(({ action }) => action === 'delete')
+        const said = [...(collector.preview(uid, 'Background')?.nodes ?? [])]
+          .filter(({ action }) => action === 'delete')
           .map(({ ref }) => ref.name)
         expect(await left()).toEqual(before)
         await remove(`${prefix}-${root}`)
         const after = await left()
-        expect(before.filter((name) => !after.includes(name))).toEqual(said?.toSorted())
+        expect(before.filter((name) => !after.includes(name))).toEqual(said.toSorted())
       }),
       { numRuns: 15 },
     )

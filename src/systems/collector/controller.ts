@@ -1,3 +1,4 @@
+import { bond, type Bond } from '../../apis/bond.ts'
 import type { Client } from '../../client/client.ts'
 import type { CascadeRoot } from '../../departures/cascade-recorder.ts'
 import type { Door } from '../../departures/door.ts'
@@ -8,10 +9,16 @@ import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Change } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { parseTime } from '../../kube/time.ts'
 import { Act, type Remove } from './act.ts'
+import { unanchoredNodes, unanchoredWith } from './anchors.ts'
+import { contentsOf } from './contents.ts'
+import { componentOf } from './cycles.ts'
 import { decide, type Decision } from './decide.ts'
 import { Observer } from './observe.ts'
 import { preview, type Preview } from './preview.ts'
+import { Reports } from './reports.ts'
+import { Ties } from './ties.ts'
 import { WorldWatch } from './world-watch.ts'
 
 export interface CollectorOptions {
@@ -26,6 +33,8 @@ export interface CollectorOptions {
   readonly exists?: (uid: string) => boolean
   /** Deletes a dependent only if its owners are gone at that moment, in order: then whole trees go at once. */
   readonly remove?: Remove
+  /** Whether circles of owners that nothing else keeps are collected, too. Defaults to false: they are only reported. */
+  readonly collectCycles?: boolean
   /** How many objects are judged at once. Defaults to 256: they go in batches. */
   readonly concurrency?: number
 }
@@ -33,14 +42,23 @@ export interface CollectorOptions {
 /** Lets dependents follow their owners. */
 export class Collector {
   readonly controller: Controller
+  /** Bonds as edges; whoever looks after them keeps them here. */
+  readonly ties = new Ties()
+  readonly world: WorldWatch
   readonly #options: CollectorOptions
-  readonly #world: WorldWatch
+  readonly #reports: Reports
   readonly #observer: Observer
   readonly #act: Act
+  /** For what has owners that keep it: the server's own hand would refuse. */
+  readonly #circles: Act
   /** The object whose leaving began the cascade that took a uid, for the records; the oldest go first. */
   readonly #roots = new Map<string, CascadeRoot>()
   /** Uids that are on their way with the tree they belong to. */
   readonly #going = new Set<string>()
+  /** Uids whose protection by a Bond has ended: on a real cluster the one case in which an owned object is ours to delete. */
+  readonly #freed = new Set<string>()
+  /** Uids whose owners may be nothing but a circle. */
+  readonly #suspects = new Set<string>()
   #isReady = false
 
   constructor(options: CollectorOptions) {
@@ -52,51 +70,70 @@ export class Collector {
       ports,
       concurrency,
     })
-    this.#world = new WorldWatch({ client, informers, log: ports.log }, (change, node, owners) =>
-      this.#notice(change, node, owners),
-    )
+    this.world = new WorldWatch({ client, informers, log: ports.log })
+    this.world.subscribe((change, node, owners) => this.#notice(change, node, owners))
+    this.#reports = new Reports({ events: options.events, graph: this.world.graph, ties: this.ties })
+    informers.open<Bond>(client, bond.type).subscribe((change) => this.#noticeBond(change))
     this.#observer = new Observer({
       client,
-      world: this.#world,
+      world: this.world,
+      ties: this.ties,
       spares: (object) => door.spares(object),
       ...(exists ? { exists } : {}),
     })
     this.#act = new Act(client, ports.clock, options.remove)
+    this.#circles = new Act(client, ports.clock)
   }
 
   /** Watches everything, then begins to act: before all is seen, nothing is condemned. */
   async start(signal: AbortSignal): Promise<void> {
-    await this.#world.ready(signal)
+    await this.world.ready(signal)
     this.#isReady = true
-    const { graph } = this.#world
+    const { graph } = this.world
     for (let node = 0; node < graph.capacity; node++) {
       const object = graph.object(node)
       if (object) this.#enqueue(object, 'initial')
     }
+    for (const node of unanchoredNodes(graph)) this.#suspects.add(graph.uidOf(node))
     await this.controller.start(signal)
-    this.#world.close()
+    this.world.close()
   }
 
   /** What would leave with an object; undefined when there is none with this uid. */
   preview(uid: string, policy: Preview['policy']): Preview | undefined {
-    const { graph } = this.#world
+    const { graph } = this.world
     const node = graph.find(uid)
     if (node === undefined || !graph.object(node)) return undefined
-    const spares = (candidate: number) => {
-      const object = graph.object(candidate)
-      return object && this.#options.door.spares(object)
-    }
-    return preview(graph, node, { policy, spares, unknownKinds: this.#world.unknownKinds })
+    const { door, exists } = this.#options
+    return preview(graph, node, {
+      policy,
+      spares: (candidate) => sparesOf(graph.object(candidate), (object) => door.spares(object)),
+      refuses: (root) => sparesOf(graph.object(root), (object) => door.denies(object)),
+      ties: this.ties,
+      contents: (candidate) => contentsOf(graph, candidate, this.world.types),
+      isKnowable: (reference) => exists !== undefined || this.world.typeOf(reference) !== undefined,
+      unknownKinds: this.world.unknownKinds,
+    })
+  }
+
+  /** The uids that go in a circle with one that leaves, itself included. */
+  ringOf(uid: string): ReadonlySet<string> {
+    const { graph } = this.world
+    const node = graph.find(uid)
+    if (node === undefined) return new Set()
+    const isLeaving = (candidate: number) => graph.object(candidate)?.metadata.deletionTimestamp !== undefined
+    const ring = componentOf(graph, node, isLeaving, this.ties)
+    return new Set([...ring].map((member) => graph.uidOf(member)))
   }
 
   /** How many objects are known, and what the graph takes. */
   get size(): { readonly objects: number; readonly bytes: number } {
-    return { objects: this.#world.graph.size, bytes: this.#world.graph.bytes }
+    return { objects: this.world.graph.size, bytes: this.world.graph.bytes }
   }
 
   #notice({ type, object, initial }: Change, node: number, owners: readonly number[]): void {
     if (!this.#isReady) return
-    const { graph } = this.#world
+    const { graph } = this.world
     if (type === 'deleted') {
       // Those who waited for it may go on; those who lived by it must be looked at.
       for (const owner of owners) this.#enqueueNode(owner)
@@ -105,28 +142,41 @@ export class Collector {
       return
     }
     this.#enqueue(object, initial ? 'initial' : 'change')
+    if (type === 'modified' && graph.hasOwners(node) && graph.hasDependents(node))
+      this.#suspects.add(object.metadata.uid)
     if (object.metadata.deletionTimestamp) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
   }
 
+  /** What a Bond protected may be without owners by now: nobody else would ask for it again. */
+  #noticeBond({ object: { status }, initial }: Change<Bond>): void {
+    const uid = status?.dependencyUid
+    if (!this.#isReady || initial || uid === undefined) return
+    this.#freed.add(uid)
+    this.#enqueueNode(this.world.graph.find(uid) ?? -1)
+  }
+
   async #reconcile({ name: uid }: Key): Promise<Outcome> {
-    const { graph } = this.#world
+    const { graph } = this.world
     const node = graph.find(uid)
     const object = node === undefined ? undefined : graph.object(node)
     if (node === undefined || !object) return settled
-    if (!this.#options.ownsReferences || !needsLook(object) || this.#going.has(uid)) return settled
-    const type = this.#world.typeOf(object)
+    if (!needsLook(object) || this.#going.has(uid)) return settled
+    const isFreed = this.#freed.delete(uid)
+    if (!this.#options.ownsReferences && !isFreed) return settled
+    const type = this.world.typeOf(object)
     if (!type) return settled
     const observed = await this.#observer.observe(node, object)
     // The world may have moved while owners were asked for.
     if (graph.object(node) !== object) return settled
-    return this.#carryOut(type, object, decide(observed), node)
+    const decision = decide(observed)
+    if (!this.#options.ownsReferences && decision.do !== 'delete') return settled
+    return this.#carryOut(type, object, decision, node)
   }
 
   async #carryOut(type: ResourceType, object: StoredObject, decision: Decision, node: number): Promise<Outcome> {
     switch (decision.do) {
       case 'keep':
-        if (decision.because === 'owner-unknown') return wakeAt(this.#now() + askAgainMs)
-        return decision.because === 'protected' ? this.#reportSpared(object) : settled
+        return this.#keep(object, decision.because, node)
       case 'drop-references':
         await this.#act.dropReferences(type, object, decision.uids)
         return settled
@@ -142,8 +192,50 @@ export class Collector {
     }
   }
 
+  #keep(object: StoredObject, because: Extract<Decision, { do: 'keep' }>['because'], node: number): Outcome {
+    switch (because) {
+      case 'owner-unknown':
+        return wakeAt(this.#now() + askAgainMs)
+      case 'protected':
+        this.#reports.spared(object, this.#options.door.spares(object) ?? 'protected')
+        return wakeAt(this.#now() + remindMs)
+      case 'dependents-remain':
+        return this.#waitFor(object, node)
+      case 'owner-solid':
+        if (this.#suspects.delete(object.metadata.uid)) this.#lookForCircle(object, node)
+        return settled
+      case 'no-owners':
+      case 'being-deleted':
+        return settled
+    }
+  }
+
+  /** A foreground deletion that takes long says what it waits for. */
+  #waitFor(object: StoredObject, node: number): Outcome {
+    const since = parseTime(object.metadata.deletionTimestamp) ?? this.#now()
+    if (this.#now() < since + patienceMs) return wakeAt(since + patienceMs)
+    this.#reports.waiting(object, node)
+    return wakeAt(this.#now() + remindMs)
+  }
+
+  /** A circle that nothing else keeps is reported and, where that was asked for, collected. */
+  #lookForCircle(object: StoredObject, node: number): void {
+    const { graph } = this.world
+    const members = unanchoredWith(graph, node)
+    if (members.length === 0) return
+    this.#reports.unanchored(object, members)
+    if (!this.#options.collectCycles) return
+    for (const member of members) {
+      const found = graph.object(member)
+      const type = found && this.world.typeOf(found)
+      if (!found || !type || this.#options.door.spares(found) !== undefined) continue
+      const root = { object, by: { system: 'collector' as const } }
+      void this.#circles.remove({ type, object: found, propagation: 'Background', root }).catch(() => {})
+    }
+  }
+
   async #remove(type: ResourceType, object: StoredObject, propagation: 'Background' | 'Foreground'): Promise<Outcome> {
-    this.#warnOfForeignOwners(object)
+    this.#reports.foreignOwners(object)
     const root = this.#rootOf(object)
     if (root && propagation === 'Background') this.#roots.set(object.metadata.uid, root)
     const result = await this.#act.remove({ type, object, propagation, root })
@@ -153,15 +245,15 @@ export class Collector {
 
   /** An object whose owners are gone, and everything that goes with it, asked for at once: the server checks each in its turn. */
   async #removeTree(root: number): Promise<Outcome> {
-    const { graph } = this.#world
+    const { graph } = this.world
     const tree = this.#treeOf(root)
     const results = await Promise.all(
       tree.map(async (node) => {
         const object = graph.object(node)
-        const type = object && this.#world.typeOf(object)
+        const type = object && this.world.typeOf(object)
         if (!object || !type) return 'changed'
         this.#going.add(object.metadata.uid)
-        this.#warnOfForeignOwners(object)
+        this.#reports.foreignOwners(object)
         const cascade = this.#rootOf(object)
         if (cascade) this.#roots.set(object.metadata.uid, cascade)
         return this.#act
@@ -174,7 +266,7 @@ export class Collector {
 
   /** The nodes that go with one, owners before dependents, as many as make a good batch; the rest is found when these are gone. */
   #treeOf(root: number): readonly number[] {
-    const { graph } = this.#world
+    const { graph } = this.world
     const tree = [root]
     const members = new Set(tree)
     for (let at = 0; at < tree.length && tree.length < mostAtOnce; at++) {
@@ -194,41 +286,17 @@ export class Collector {
 
   /** Frees every dependent, then lets the owner go; until all are free, it stays. */
   async #orphan(type: ResourceType, object: StoredObject, node: number): Promise<Outcome> {
-    const { graph } = this.#world
+    const { graph } = this.world
     const dependents = graph.dependents(node).flatMap((dependent) => graph.object(dependent) ?? [])
     const freed = await Promise.all(
       dependents.map(async (dependent) => {
-        const itsType = this.#world.typeOf(dependent)
+        const itsType = this.world.typeOf(dependent)
         return itsType ? this.#act.dropReferences(itsType, dependent, [object.metadata.uid]) : undefined
       }),
     )
     if (freed.some((result) => result === undefined)) return wakeAt(this.#now() + 100)
     await this.#act.release(type, object, 'orphan')
     return settled
-  }
-
-  #reportSpared(object: StoredObject): Outcome {
-    const because = this.#options.door.spares(object) ?? 'protected'
-    this.#options.events.record(object, {
-      type: 'Normal',
-      reason: 'KeptWithoutOwner',
-      message: `its owners are gone, but it stays: ${because}`,
-    })
-    return wakeAt(this.#now() + 10 * 60_000)
-  }
-
-  #warnOfForeignOwners(object: StoredObject): void {
-    const { graph } = this.#world
-    for (const { uid, kind, name } of object.metadata.ownerReferences ?? []) {
-      const node = graph.find(uid)
-      const owner = node === undefined ? undefined : graph.object(node)
-      if (!owner?.metadata.namespace || owner.metadata.namespace === object.metadata.namespace) continue
-      this.#options.events.record(object, {
-        type: 'Warning',
-        reason: 'OwnerRefInvalidNamespace',
-        message: `ownerRef [${kind} ${name}, uid: ${uid}] does not exist in namespace "${object.metadata.namespace}"; a Bond can reach across namespaces`,
-      })
-    }
   }
 
   /** The root of the cascade by which an object goes: that of its owner, or the owner itself. */
@@ -247,7 +315,7 @@ export class Collector {
   }
 
   #enqueueNode(node: number): void {
-    const object = this.#world.graph.object(node)
+    const object = this.world.graph.object(node)
     if (object) this.#enqueue(object, 'change')
   }
 
@@ -263,6 +331,9 @@ export class Collector {
 }
 
 const askAgainMs = 30_000
+/** How long a foreground deletion may take before its obstacles are named. */
+const patienceMs = 60_000
+const remindMs = 10 * 60_000
 const mostAtOnce = 2000
 const mostRoots = 100_000
 
@@ -273,4 +344,8 @@ function needsLook({ metadata }: StoredObject): boolean {
     ownerReferences.length > 0 ||
     (deletionTimestamp !== undefined && (finalizers.includes('foregroundDeletion') || finalizers.includes('orphan')))
   )
+}
+
+function sparesOf(object: StoredObject | undefined, ask: (object: StoredObject) => string | undefined): string | undefined {
+  return object && ask(object)
 }

@@ -1,10 +1,16 @@
 import type { Graph } from './graph.ts'
+import type { Ties } from './ties.ts'
 
 /**
  * Which nodes are in one strongly connected component with a node, walking from owners to dependents among those that `isLeaving`
  * accepts. Tarjan's algorithm with a stack of its own: a chain may be longer than any call stack.
  */
-export function componentOf(graph: Graph, root: number, isLeaving: (node: number) => boolean): ReadonlySet<number> {
+export function componentOf(
+  graph: Graph,
+  root: number,
+  isLeaving: (node: number) => boolean,
+  ties?: Ties,
+): ReadonlySet<number> {
   const index = new Map<number, number>()
   const low = new Map<number, number>()
   const onStack = new Set<number>()
@@ -17,7 +23,7 @@ export function componentOf(graph: Graph, root: number, isLeaving: (node: number
     low.set(node, index.get(node) ?? 0)
     stack.push(node)
     onStack.add(node)
-    calls.push({ node, children: graph.dependents(node).filter(isLeaving), at: 0 })
+    calls.push({ node, children: childrenOf(graph, node, ties).filter(isLeaving), at: 0 })
   }
 
   enter(root)
@@ -38,4 +44,16 @@ export function componentOf(graph: Graph, root: number, isLeaving: (node: number
     if (component.has(root)) found = component
   }
   return found
+}
+
+/** Who waits to be let go before a node: those it owns and those who need it. */
+function childrenOf(graph: Graph, node: number, ties: Ties | undefined): readonly number[] {
+  if (!ties || ties.size === 0) return graph.dependents(node)
+  const children = [...graph.dependents(node)]
+  for (const { dependents } of ties.on(graph.uidOf(node)))
+    for (const uid of dependents) {
+      const dependent = graph.find(uid)
+      if (dependent !== undefined) children.push(dependent)
+    }
+  return children
 }

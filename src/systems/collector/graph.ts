@@ -103,6 +103,10 @@ export class Graph {
     return (this.#firstDependent[node] ?? none) !== none
   }
 
+  hasOwners(node: number): boolean {
+    return (this.#firstOwner[node] ?? none) !== none
+  }
+
   /** The highest number a node can have, plus one: for arrays beside this graph. */
   get capacity(): number {
     return this.#objects.length

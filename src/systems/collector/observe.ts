@@ -1,14 +1,16 @@
 import type { Client } from '../../client/client.ts'
 import type { OwnerReference, StoredObject } from '../../kube/object.ts'
-import { parseApiVersion } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { componentOf } from './cycles.ts'
 import type { Observed, OwnerFact } from './decide.ts'
+import { standingOf } from './standing.ts'
+import type { Ties } from './ties.ts'
 import type { WorldWatch } from './world-watch.ts'
 
 export interface ObservePorts {
   readonly client: Client
   readonly world: WorldWatch
+  readonly ties: Ties
   /** Whether an object with this uid exists anywhere, where that is certain; undefined where it must be asked for. */
   readonly exists?: (uid: string) => boolean
   readonly spares: (object: StoredObject) => string | undefined
@@ -17,7 +19,7 @@ export interface ObservePorts {
 /** Finds out what is true of one object and its owners. Owners that the graph does not have are looked for in the cluster itself. */
 export class Observer {
   readonly #ports: ObservePorts
-  /** Uids that were certainly absent lately: a uid never comes back. */
+  /** References to what was certainly absent lately, by all they say: a wrong name for a living uid must not condemn those who name it right. */
   readonly #absent = new Set<string>()
 
   constructor(ports: ObservePorts) {
@@ -47,26 +49,18 @@ export class Observer {
     const node = graph.find(reference.uid)
     const owner = node === undefined ? undefined : graph.object(node)
     if (!owner) return this.#isAbsent(dependent, reference)
-    const scope = scopeFault(dependent, owner)
-    if (scope) return scope
-    if (
-      owner.kind !== reference.kind ||
-      owner.metadata.name !== reference.name ||
-      parseApiVersion(owner.apiVersion).group !== parseApiVersion(reference.apiVersion).group
-    ) {
-      // The right uid under another name or kind: nothing by that name owns it.
-      return this.#isAbsent(dependent, reference)
-    }
-    const { deletionTimestamp, finalizers = [] } = owner.metadata
-    return deletionTimestamp && finalizers.includes('foregroundDeletion') ? 'waiting' : 'solid'
+    const standing = standingOf(dependent, reference, owner)
+    // The right uid under another name or kind: nothing by that name owns it.
+    return standing === 'elsewhere' ? this.#isAbsent(dependent, reference) : standing
   }
 
   /** Asks the cluster itself. Only a clear no, of a kind that is served, is absence. */
   async #isAbsent(dependent: StoredObject, reference: OwnerReference): Promise<'dangling' | 'unknown' | 'solid'> {
     const { client, world, exists } = this.#ports
-    const { uid, name } = reference
-    if (this.#absent.has(uid)) return 'dangling'
-    if (exists && !exists(uid)) return this.#noteAbsent(uid)
+    const { uid, name, apiVersion, kind } = reference
+    const coordinates = `${uid} ${apiVersion} ${kind} ${name} ${dependent.metadata.namespace ?? ''}`
+    if (this.#absent.has(coordinates)) return 'dangling'
+    if (exists && !exists(uid)) return this.#noteAbsent(coordinates)
     const type = world.typeOf(reference)
     if (!type) return 'unknown'
     const { namespace } = dependent.metadata
@@ -78,16 +72,16 @@ export class Observer {
         { metadataOnly: true },
       )
       // There, and our watch has not shown it yet: it will.
-      return found.metadata.uid === uid ? 'solid' : this.#noteAbsent(uid)
+      return found.metadata.uid === uid ? 'solid' : this.#noteAbsent(coordinates)
     } catch (error) {
-      if (isStatusError(error, 'NotFound')) return this.#noteAbsent(uid)
+      if (isStatusError(error, 'NotFound')) return this.#noteAbsent(coordinates)
       return 'unknown'
     }
   }
 
-  #noteAbsent(uid: string): 'dangling' {
+  #noteAbsent(coordinates: string): 'dangling' {
     if (this.#absent.size >= mostAbsent) this.#absent.clear()
-    this.#absent.add(uid)
+    this.#absent.add(coordinates)
     return 'dangling'
   }
 
@@ -101,16 +95,10 @@ export class Observer {
     if (blocking.length === 0) return 0
     const isLeaving = (candidate: number) => graph.object(candidate)?.metadata.deletionTimestamp !== undefined
     if (!blocking.every(isLeaving)) return blocking.length
-    const component = componentOf(graph, node, isLeaving)
+    const component = componentOf(graph, node, isLeaving, this.#ports.ties)
     return blocking.filter((dependent) => !component.has(dependent)).length
   }
 }
 
 const mostAbsent = 10_000
 
-/** An owner in another namespace is no owner; a cluster-scoped object cannot belong to a namespaced one, and is left alone. */
-function scopeFault(dependent: StoredObject, owner: StoredObject): 'dangling' | 'unknown' | undefined {
-  const { namespace } = owner.metadata
-  if (!namespace || namespace === dependent.metadata.namespace) return undefined
-  return dependent.metadata.namespace ? 'dangling' : 'unknown'
-}

@@ -1,24 +1,14 @@
+import type { OwnerReference, StoredObject } from '../../kube/object.ts'
 import type { Graph } from './graph.ts'
-import { refOfNode } from './graph.ts'
-import type { ObjectRef, StoredObject } from '../../kube/object.ts'
+import { PreviewNodes, type Reason } from './preview-nodes.ts'
+import { standingOf } from './standing.ts'
+import { Ties } from './ties.ts'
 
-/** What would happen to one object. */
-export interface PreviewNode {
-  readonly uid: string
-  readonly ref: ObjectRef
-  readonly action: 'delete' | 'orphan' | 'drop-reference' | 'keep' | 'refuse'
-  /** Why, in a word. */
-  readonly because: 'root' | 'owners-gone' | 'owner-remains' | 'protected' | 'orphaned'
-  /** The uid through which it was reached; absent for the root. */
-  readonly through?: string
-  readonly depth: number
-  /** Finalizers of others that would keep it waiting. */
-  readonly waitsFor: readonly string[]
-}
+export type { PreviewNode } from './preview-nodes.ts'
 
 export interface Preview {
   readonly policy: 'Background' | 'Foreground' | 'Orphan'
-  readonly nodes: readonly PreviewNode[]
+  readonly nodes: PreviewNodes
   /** Whether everything that could depend on the root was known. */
   readonly complete: boolean
   readonly unknownKinds: readonly string[]
@@ -26,96 +16,198 @@ export interface Preview {
 
 export interface PreviewOptions {
   readonly policy: Preview['policy']
-  /** Why an object must stay, if it must. */
+  /** Why a dependent must stay, if it must. */
   readonly spares: (node: number) => string | undefined
+  /** Why the root cannot be deleted at all, if it cannot. */
+  readonly refuses?: (node: number) => string | undefined
+  readonly ties?: Ties
+  /** What an object holds: the content of a namespace, the instances of a definition. */
+  readonly contents?: (node: number) => Iterable<number>
+  /** Whether the absence of an owner can be told. Defaults to yes. */
+  readonly isKnowable?: (reference: OwnerReference) => boolean
   readonly unknownKinds?: readonly string[]
 }
 
-/** What would leave with an object, by the collector's own rules on the collector's own graph. Changes nothing. */
-export function preview(graph: Graph, root: number, { policy, spares, unknownKinds = [] }: PreviewOptions): Preview {
-  const nodes: PreviewNode[] = []
-  const rest = { policy, complete: unknownKinds.length === 0, unknownKinds }
-  const refusal = spares(root)
-  nodes.push(
-    nodeOf(graph, root, {
-      action: refusal === undefined ? 'delete' : 'refuse',
-      because: refusal === undefined ? 'root' : 'protected',
-      depth: 0,
-    }),
-  )
-  if (refusal !== undefined) return { ...rest, nodes }
-  if (policy === 'Orphan') {
-    graph.eachDependent(
-      root,
-      (dependent) =>
-        void nodes.push(nodeOf(graph, dependent, { action: 'orphan', because: 'orphaned', depth: 1, through: root })),
-    )
-    return { ...rest, nodes }
-  }
-  walk(graph, root, spares, nodes)
-  return { ...rest, nodes }
+/** What would happen if an object were deleted now. Pure, and by the collector's own rules. */
+export function preview(graph: Graph, root: number, options: PreviewOptions): Preview {
+  const { policy, unknownKinds = [] } = options
+  const held = new Set<number>()
+  let walk = new Walk(graph, root, { options, held })
+  // What is held keeps its own dependents: seen only when all who leave are known, so the walk is made again.
+  while (walk.findHeld()) walk = new Walk(graph, root, { options, held })
+  walk.judgeHeld()
+  return { policy, nodes: walk.nodes, complete: unknownKinds.length === 0, unknownKinds }
 }
 
-/** Breadth first: a dependent goes when the last owner that kept it goes. A million of them must not take long: no allocation but the lines. */
-function walk(graph: Graph, root: number, spares: (node: number) => string | undefined, nodes: PreviewNode[]): void {
-  const isLeaving = new Uint8Array(graph.capacity)
-  isLeaving[root] = 1
-  /** Where the line of a node is that was reached and does not leave, as far as is known. */
-  const lines = new Map<number, number>()
-  const keeps = (owner: number) => isLeaving[owner] === 0 && graph.object(owner) !== undefined
-  let layer = [root]
-  for (let depth = 1; layer.length > 0; depth++) {
-    const next: number[] = []
-    for (const owner of layer) {
-      const through = graph.uidOf(owner)
-      graph.eachDependent(owner, (dependent) => {
-        const object = graph.object(dependent)
-        if (isLeaving[dependent] === 1 || !object) return
-        const isKept = graph.someOwner(dependent, keeps)
-        const leaves = !isKept && spares(dependent) === undefined
-        const node: PreviewNode = {
-          uid: object.metadata.uid,
-          ref: refOfNode(object),
-          action: leaves ? 'delete' : isKept ? 'drop-reference' : 'keep',
-          because: leaves ? 'owners-gone' : isKept ? 'owner-remains' : 'protected',
-          through,
-          depth,
-          waitsFor: foreignFinalizers(object),
-        }
-        const line = lines.get(dependent)
-        if (line === undefined) nodes.push(node)
-        else nodes[line] = node
-        if (leaves) {
-          isLeaving[dependent] = 1
-          next.push(dependent)
-        } else if (line === undefined) lines.set(dependent, nodes.length - 1)
-      })
+/** One way through the graph, breadth first: a dependent goes when the last owner that kept it goes, or the first thing it requires. */
+class Walk {
+  readonly nodes = new PreviewNodes()
+  readonly #graph: Graph
+  readonly #options: PreviewOptions
+  readonly #ties: Ties
+  readonly #isLeaving: Uint8Array
+  /** Line + 1 of each node that was reached. */
+  readonly #lines: Int32Array
+  /** Nodes that Bonds hold; grows from walk to walk. */
+  readonly #held: Set<number>
+  #next: number[] = []
+  #depth = 1
+
+  constructor(graph: Graph, root: number, { options, held }: { options: PreviewOptions; held: Set<number> }) {
+    this.#graph = graph
+    this.#options = options
+    this.#ties = options.ties ?? new Ties()
+    this.#held = held
+    this.#isLeaving = new Uint8Array(graph.capacity)
+    this.#lines = new Int32Array(graph.capacity)
+    this.#begin(root)
+  }
+
+  /** Notes what is held by Bonds whose dependents stay; true when that was not known before. */
+  findHeld(): boolean {
+    if (this.#ties.size === 0) return false
+    const before = this.#held.size
+    for (let grew = true; grew;) {
+      const size = this.#held.size
+      for (const node of this.#leavers()) if (!this.#held.has(node) && this.#holders(node).length > 0) this.#held.add(node)
+      grew = this.#held.size > size
     }
-    layer = next
+    return this.#held.size > before
+  }
+
+  judgeHeld(): void {
+    for (const node of this.#held) {
+      const line = (this.#lines[node] ?? 0) - 1
+      if (line >= 0) this.nodes.judge(line, 'hold', 'held', this.#holders(node))
+    }
+  }
+
+  #begin(root: number): void {
+    const object = this.#graph.object(root)
+    if (!object) throw new Error('a preview needs an object')
+    const { refuses, policy } = this.#options
+    const refusal = refuses?.(root)
+    const line = this.nodes.add({ object, action: 'delete', because: 'root', through: -1, depth: 0 })
+    this.#lines[root] = line + 1
+    if (refusal !== undefined) return this.nodes.judge(line, 'refuse', 'denied', [refusal])
+    this.#isLeaving[root] = 1
+    this.#pass(root, line, policy === 'Orphan')
+    while (this.#next.length > 0) {
+      const layer = this.#next
+      this.#next = []
+      this.#depth++
+      for (const node of layer) this.#pass(node, (this.#lines[node] ?? 0) - 1, false)
+    }
+  }
+
+  *#leavers(): Generator<number, void, undefined> {
+    for (let node = 0; node < this.#isLeaving.length; node++) if (this.#isLeaving[node] === 1) yield node
+  }
+
+  /** The Bonds that hold a node because something that needs it stays. */
+  #holders(node: number): readonly string[] {
+    const bonds: string[] = []
+    for (const { holds, dependents, bond } of this.#ties.on(this.#graph.uidOf(node))) {
+      const stays = (uid: string) => {
+        const dependent = this.#graph.find(uid)
+        if (dependent === undefined || !this.#graph.object(dependent)) return false
+        return this.#isLeaving[dependent] !== 1 || this.#held.has(dependent)
+      }
+      if (holds && dependents.some(stays)) bonds.push(`Bond ${bond}`)
+    }
+    return bonds
+  }
+
+  /** What the leaving of a node means for those that belong to it. */
+  #pass(node: number, line: number, isOrphaning: boolean): void {
+    const { contents, policy } = this.#options
+    if (contents) for (const member of contents(node)) this.#condemn(member, line, 'container-gone')
+    if (this.#ties.size > 0) this.#passTies(node, line)
+    // One that only waits still keeps its dependents, unless it goes in the foreground.
+    if (this.#held.has(node) && policy !== 'Foreground') return
+    this.#graph.eachDependent(node, (dependent) => {
+      const object = this.#graph.object(dependent)
+      if (!object || this.#isLeaving[dependent] === 1) return
+      if (isOrphaning) this.#stay(dependent, { object, line, action: 'orphan', because: 'orphaned' })
+      else this.#follow(dependent, object, line)
+    })
+  }
+
+  #passTies(node: number, line: number): void {
+    for (const { cascades, dependents } of this.#ties.on(this.#graph.uidOf(node))) {
+      if (!cascades) continue
+      for (const uid of dependents) {
+        const dependent = this.#graph.find(uid)
+        if (dependent === undefined || !this.#graph.object(dependent)) continue
+        if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'requirement-gone')
+        else this.#spare(dependent, line)
+      }
+    }
+  }
+
+  #follow(dependent: number, object: StoredObject, line: number): void {
+    const keeper = this.#keeperOf(dependent, object)
+    if (keeper === 'unknown') this.#stay(dependent, { object, line, action: 'keep', because: 'owner-unknown' })
+    else if (keeper === 'solid') this.#stay(dependent, { object, line, action: 'drop-reference', because: 'owner-remains' })
+    else if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'owners-gone')
+    else this.#spare(dependent, line)
+  }
+
+  /** The strongest word an owner that does not leave has for a dependent. */
+  #keeperOf(dependent: number, object: StoredObject): 'solid' | 'unknown' | undefined {
+    let found: 'solid' | 'unknown' | undefined
+    this.#graph.someOwner(dependent, (owner) => {
+      if (this.#isLeaving[owner] === 1 && !(this.#held.has(owner) && this.#options.policy !== 'Foreground')) return false
+      const state = this.#stateOf(object, owner)
+      if (state) found = state
+      return state === 'solid'
+    })
+    return found
+  }
+
+  #stateOf(object: StoredObject, owner: number): 'solid' | 'unknown' | undefined {
+    const uid = this.#graph.uidOf(owner)
+    const reference = object.metadata.ownerReferences?.find((candidate) => candidate.uid === uid)
+    if (!reference) return undefined
+    const present = this.#graph.object(owner)
+    const standing = present ? standingOf(object, reference, present) : 'elsewhere'
+    if (standing === 'solid' || standing === 'unknown') return standing
+    return standing === 'elsewhere' && !(this.#options.isKnowable?.(reference) ?? true) ? 'unknown' : undefined
+  }
+
+  #condemn(node: number, through: number, because: Reason): void {
+    const object = this.#graph.object(node)
+    if (!object || this.#isLeaving[node] === 1) return
+    this.#isLeaving[node] = 1
+    this.#next.push(node)
+    this.#write(node, { object, line: through, action: 'delete', because })
+  }
+
+  #spare(node: number, line: number): void {
+    const object = this.#graph.object(node)
+    if (object && this.#isLeaving[node] === 0) this.#stay(node, { object, line, action: 'keep', because: 'protected' })
+  }
+
+  #stay(node: number, fate: Fate): void {
+    if ((this.#lines[node] ?? 0) === 0) this.#write(node, fate)
+    else this.nodes.judge((this.#lines[node] ?? 0) - 1, fate.action, fate.because)
+  }
+
+  #write(node: number, { object, line, action, because }: Fate): void {
+    const known = (this.#lines[node] ?? 0) - 1
+    if (known < 0) {
+      this.#lines[node] = this.nodes.add({ object, action, because, through: line, depth: this.#depth }) + 1
+      return
+    }
+    this.nodes.judge(known, action, because)
+    this.nodes.reach(known, line, this.#depth)
   }
 }
 
-function nodeOf(
-  graph: Graph,
-  node: number,
-  given: Pick<PreviewNode, 'action' | 'because' | 'depth'> & { through?: number },
-): PreviewNode {
-  const object = graph.object(node)
-  if (!object) throw new Error('a preview needs an object')
-  const { through, ...fate } = given
-  return {
-    uid: object.metadata.uid,
-    ref: refOfNode(object),
-    ...fate,
-    waitsFor: foreignFinalizers(object),
-    ...(through === undefined ? {} : { through: graph.uidOf(through) }),
-  }
-}
-
-const none: readonly string[] = []
-
-/** Finalizers that are not the collector's own. */
-function foreignFinalizers({ metadata }: StoredObject): readonly string[] {
-  if (!metadata.finalizers) return none
-  return metadata.finalizers.filter((finalizer) => finalizer !== 'foregroundDeletion' && finalizer !== 'orphan')
+interface Fate {
+  readonly object: StoredObject
+  /** The line it is reached through. */
+  readonly line: number
+  readonly action: 'delete' | 'orphan' | 'drop-reference' | 'keep'
+  readonly because: Reason
 }

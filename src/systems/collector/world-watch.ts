@@ -13,7 +13,7 @@ export type OnChange = (change: Change, node: number, owners: readonly number[])
 export class WorldWatch {
   readonly graph = new Graph()
   readonly #ports: { readonly client: Client; readonly informers: Informers; readonly log: Logger }
-  readonly #onChange: OnChange
+  readonly #listeners = new Set<OnChange>()
   /** By `plural.group`. */
   readonly #watched = new Map<string, { readonly informer: Informer; readonly type: DiscoveredType }>()
   /** By `apiVersion Kind`, for every served version of a watched kind. */
@@ -21,14 +21,20 @@ export class WorldWatch {
   readonly #definitions: Informer
   #refreshing: Promise<void> = Promise.resolve()
 
-  constructor(
-    ports: { readonly client: Client; readonly informers: Informers; readonly log: Logger },
-    onChange: OnChange,
-  ) {
+  constructor(ports: { readonly client: Client; readonly informers: Informers; readonly log: Logger }) {
     this.#ports = ports
-    this.#onChange = onChange
     this.#definitions = ports.informers.open(ports.client, definitions, { metadataOnly: true })
     this.#definitions.subscribe(({ initial }) => !initial && this.refresh())
+  }
+
+  /** Calls with every change from now on. */
+  subscribe(listener: OnChange): void {
+    this.#listeners.add(listener)
+  }
+
+  /** The kinds that are watched. */
+  get types(): IteratorObject<DiscoveredType> {
+    return this.#types.values()
   }
 
   /** Looks again which kinds there are. */
@@ -78,10 +84,21 @@ export class WorldWatch {
     this.#types.clear()
     for (const type of collectable) this.#types.set(`${apiVersionOf(type)} ${type.kind}`, type)
     for (const type of collectable) if (!this.#watched.has(groupResource(type))) this.#watch(type)
-    for (const [name, { informer }] of this.#watched) {
-      if (collectable.some((type) => groupResource(type) === name)) continue
+    for (const [name, { informer, type }] of this.#watched) {
+      if (collectable.some((other) => groupResource(other) === name)) continue
       informer.close()
       this.#watched.delete(name)
+      this.#forget(type)
+    }
+  }
+
+  /** What was of a kind that is gone can no longer be seen: it is as if it had never been looked at. */
+  #forget(type: DiscoveredType): void {
+    const apiVersion = apiVersionOf(type)
+    for (let node = 0; node < this.graph.capacity; node++) {
+      const object = this.graph.object(node)
+      if (object?.kind === type.kind && object.apiVersion === apiVersion)
+        this.#apply({ type: 'deleted', object, previous: object, initial: false })
     }
   }
 
@@ -97,11 +114,13 @@ export class WorldWatch {
     const { type, object } = change
     if (type === 'deleted') {
       const node = this.graph.find(object.metadata.uid) ?? -1
-      const dependents = node < 0 ? [] : this.graph.owners(node).map(({ owner }) => owner)
-      this.graph.remove(object.metadata.uid)
-      return this.#onChange(change, node, dependents)
+      return this.#tell(change, node, this.graph.remove(object.metadata.uid))
     }
-    this.#onChange(change, this.graph.put(object), [])
+    this.#tell(change, this.graph.put(object), [])
+  }
+
+  #tell(...told: Parameters<OnChange>): void {
+    for (const listener of this.#listeners) listener(...told)
   }
 }
 

@@ -1,0 +1,12 @@
+import type { ApiServer } from '../apiserver/server.ts'
+import type { Authorize } from './bond-authority.ts'
+
+/** Answers from the embedded server's own roles. */
+export function authorizer({ kinds, authorize }: Pick<ApiServer, 'kinds' | 'authorize'>): Authorize {
+  return (user, { verb, group, kind, subresource, namespace, name }) => {
+    const type = kinds.all().find((served) => served.group === group && served.kind === kind)
+    if (!type) return undefined
+    const where = type.namespaced ? namespace : ''
+    return authorize(user, { verb, group, resource: type.plural, subresource, namespace: where, name }).allowed
+  }
+}

@@ -1,0 +1,34 @@
+import type { Graph } from './graph.ts'
+
+/**
+ * The nodes that only own each other in a circle, if the owners of this one end nowhere else; empty when something outside keeps it. An owner that is
+ * not known counts as an anchor: unknown never condemns.
+ */
+export function unanchoredWith(graph: Graph, node: number): readonly number[] {
+  const seen = new Set([node])
+  for (const member of seen) {
+    const owners = graph.owners(member)
+    if (owners.length === 0) return []
+    for (const { owner } of owners) {
+      if (!graph.object(owner)) return []
+      seen.add(owner)
+    }
+  }
+  return [...seen]
+}
+
+/** Every node that no object without owners reaches, in one pass over the graph. */
+export function unanchoredNodes(graph: Graph): readonly number[] {
+  const isAnchored = new Uint8Array(graph.capacity)
+  const open: number[] = []
+  const anchor = (node: number) => {
+    if (isAnchored[node] === 1) return
+    isAnchored[node] = 1
+    open.push(node)
+  }
+  for (let node = 0; node < graph.capacity; node++) if (!graph.hasOwners(node)) anchor(node)
+  for (let node = open.pop(); node !== undefined; node = open.pop()) graph.eachDependent(node, anchor)
+  const found: number[] = []
+  for (let node = 0; node < graph.capacity; node++) if (isAnchored[node] === 0 && graph.object(node)) found.push(node)
+  return found
+}

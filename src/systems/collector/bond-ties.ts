@@ -1,0 +1,59 @@
+import type { Bond } from '../../apis/bond.ts'
+import { grants, isGuarding } from '../../apis/bond-guard.ts'
+import { parseApiVersion, type StoredObject } from '../../kube/object.ts'
+import { matches, requirementsOf } from '../../kube/selector.ts'
+import type { Graph } from './graph.ts'
+import { Ties } from './ties.ts'
+
+/** Bonds as edges of a graph that was read in one go: those that are bound, with the dependents the graph knows. */
+export function tiesOf(graph: Graph, bonds: readonly Bond[]): Ties {
+  const ties = new Ties()
+  for (const bond of bonds) {
+    const { spec, status, metadata } = bond
+    const dependency = status?.dependencyUid
+    if (!dependency || status.phase === 'Released' || spec.dependency.cluster || spec.onDelete === 'Orphan') continue
+    ties.bind({
+      bond: `${metadata.namespace}/${metadata.name}`,
+      dependency,
+      dependents: dependentsIn(graph, bond),
+      cascades: spec.onDelete === 'Cascade',
+      holds: isGuarding(bond) && spec.onDelete !== 'Deny' && isGranted(graph, bond, dependency),
+    })
+  }
+  return ties
+}
+
+function dependentsIn(graph: Graph, { spec, metadata }: Bond): readonly string[] {
+  const { name, selector, kind, apiVersion } = spec.dependent
+  const { group } = parseApiVersion(apiVersion)
+  const isMeant = (object: StoredObject) =>
+    object.kind === kind &&
+    parseApiVersion(object.apiVersion).group === group &&
+    (object.metadata.namespace ?? metadata.namespace) === metadata.namespace &&
+    (name === undefined
+      ? matches(requirementsOf(selector ?? {}), object.metadata.labels)
+      : object.metadata.name === name)
+  const found: string[] = []
+  for (let node = 0; node < graph.capacity; node++) {
+    const object = graph.object(node)
+    if (object && isMeant(object)) found.push(object.metadata.uid)
+  }
+  return found
+}
+
+/** Whether the dependency's namespace lets a Bond hold its deletions up. */
+function isGranted(graph: Graph, { metadata }: Bond, dependency: string): boolean {
+  const object = graph.object(graph.find(dependency) ?? -1)
+  const home = object?.metadata.namespace
+  if (!object || home === metadata.namespace) return object !== undefined
+  return grants(home ? namespaceIn(graph, home) : object, metadata.namespace)
+}
+
+function namespaceIn(graph: Graph, name: string): StoredObject | undefined {
+  for (let node = 0; node < graph.capacity; node++) {
+    const object = graph.object(node)
+    if (object?.kind === 'Namespace' && object.apiVersion === 'v1' && object.metadata.name === name) return object
+  }
+  return undefined
+}
+

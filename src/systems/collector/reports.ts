@@ -1,0 +1,61 @@
+import type { StoredObject } from '../../kube/object.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
+import type { Graph } from './graph.ts'
+import { describeObstacle, obstaclesOf } from './stuck.ts'
+import type { Ties } from './ties.ts'
+
+/** Tells people, by Events, what the collector found and did not do. */
+export class Reports {
+  readonly #ports: { readonly events: EventRecorder; readonly graph: Graph; readonly ties: Ties }
+
+  constructor(ports: { readonly events: EventRecorder; readonly graph: Graph; readonly ties: Ties }) {
+    this.#ports = ports
+  }
+
+  spared(object: StoredObject, because: string): void {
+    this.#ports.events.record(object, {
+      type: 'Normal',
+      reason: 'KeptWithoutOwner',
+      message: `its owners are gone, but it stays: ${because}`,
+    })
+  }
+
+  /** Names what an object that should long be gone waits for. */
+  waiting(object: StoredObject, node: number): void {
+    const { events, graph, ties } = this.#ports
+    const obstacles = obstaclesOf(graph, ties, node)
+    if (obstacles.length === 0) return
+    events.record(object, {
+      type: 'Warning',
+      reason: 'CascadeWaiting',
+      message: `it cannot go before ${obstacles.map(describeObstacle).join('; ')}`,
+    })
+  }
+
+  unanchored(object: StoredObject, members: readonly number[]): void {
+    const { events, graph } = this.#ports
+    const names = members.slice(0, mostNames).map((member) => graph.object(member)?.metadata.name)
+    events.record(object, {
+      type: 'Warning',
+      reason: 'UnanchoredCycle',
+      message: `nothing keeps it but a circle of owners: ${names.join(', ')}. They stay until one of them is deleted`,
+    })
+  }
+
+  /** Warns of owners in other namespaces: Kubernetes takes them for absent. */
+  foreignOwners(object: StoredObject): void {
+    const { events, graph } = this.#ports
+    for (const { uid, kind, name } of object.metadata.ownerReferences ?? []) {
+      const node = graph.find(uid)
+      const owner = node === undefined ? undefined : graph.object(node)
+      if (!owner?.metadata.namespace || owner.metadata.namespace === object.metadata.namespace) continue
+      events.record(object, {
+        type: 'Warning',
+        reason: 'OwnerRefInvalidNamespace',
+        message: `ownerRef [${kind} ${name}, uid: ${uid}] does not exist in namespace "${object.metadata.namespace ?? ''}"; a Bond can reach across namespaces`,
+      })
+    }
+  }
+}
+
+const mostNames = 10
