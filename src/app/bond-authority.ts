@@ -32,7 +32,11 @@ export function bondAuthority(review: Review, authorize: Authorize): void {
   const said = object.metadata.annotations?.[dependsOnAnnotation]
   if (said === undefined || said === old?.metadata.annotations?.[dependsOnAnnotation] || !old) return
   const { group, kind } = type
-  check(review, { verb: 'delete', group, kind, subresource: '', namespace: review.namespace, name: review.name }, authorize)
+  check(
+    review,
+    { verb: 'delete', group, kind, subresource: '', namespace: review.namespace, name: review.name },
+    authorize,
+  )
 }
 
 function checkBond(review: Review, { spec }: KubeObject, authorize: Authorize): void {
@@ -43,7 +47,11 @@ function checkBond(review: Review, { spec }: KubeObject, authorize: Authorize): 
     check(review, { verb: 'delete', ...ofDependent, subresource: '', namespace, name: dependent.name ?? '' }, authorize)
   const isElsewhere = dependency.cluster || (dependency.namespace !== undefined && dependency.namespace !== namespace)
   if (onDelete === 'Orphan' || isElsewhere) return
-  const ofDependency = { group: parseApiVersion(dependency.apiVersion).group, kind: dependency.kind, name: dependency.name }
+  const ofDependency = {
+    group: parseApiVersion(dependency.apiVersion).group,
+    kind: dependency.kind,
+    name: dependency.name,
+  }
   check(review, { verb: 'update', ...ofDependency, subresource: 'finalizers', namespace }, authorize)
 }
 
@@ -57,4 +65,3 @@ function check({ type, name, user }: Review, wish: Wish, authorize: Authorize): 
     { details: { name, kind: type.plural, group: type.group } },
   )
 }
-

@@ -78,7 +78,10 @@ export const configFlags = {
   durable: { type: 'boolean', help: 'Writes survive a power failure (default: true; --no-durable is faster)' },
   'tls-cert': { type: 'string', help: 'Certificate of the HTTPS port of "sojourn run", PEM', value: 'FILE' },
   'tls-key': { type: 'string', help: 'Its key, PEM; both are read again when they are renewed', value: 'FILE' },
-  'collect-cycles': { type: 'boolean', help: 'Collect circles of owners that nothing else keeps (default: report them)' },
+  'collect-cycles': {
+    type: 'boolean',
+    help: 'Collect circles of owners that nothing else keeps (default: report them)',
+  },
   'public-url': { type: 'string', help: 'Where people reach this server, for links in notices', value: 'URL' },
 } as const satisfies Record<string, { type: 'string' | 'boolean'; help: string; value?: string }>
 

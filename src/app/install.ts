@@ -1,6 +1,7 @@
 import { allKinds } from '../apis/all-kinds.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
+import { admissionPolicies } from './admission-policies.ts'
 import type { Role } from './config.ts'
 import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
 import { webhookManifests } from './webhook-configuration.ts'
@@ -22,6 +23,7 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } },
     ...allKinds.map(({ crd }) => crd),
     ...rbacFor(roles),
+    ...(roles.includes('collector') ? admissionPolicies() : []),
     ...roles.map((role) => deployment(role, options)),
     ...roles.map((role) => service(role, { name: nameOf(role), port: 443, targetPort: 'https' })),
     ...(roles.includes('activator')

@@ -85,7 +85,15 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
     own: [{ ...core(['secrets'], ['get', 'update']), resourceNames: [certificateSecret] }],
   },
   collector: {
-    cluster: [ours(['bonds/status'], ['update']), core(['namespaces'], read), definitions, clusters],
+    cluster: [
+      // Bonds it makes itself stand for depends-on annotations; its finalizer keeps one until those it speaks for are gone.
+      ours(['bonds'], ['create', 'patch', 'delete']),
+      ours(['bonds/status'], ['update']),
+      // A namespace with something in it that a Bond guards is marked, too.
+      core(['namespaces'], [...read, 'patch']),
+      definitions,
+      clusters,
+    ],
   },
   janitor: {
     cluster: [

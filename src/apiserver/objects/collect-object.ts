@@ -42,7 +42,11 @@ export function collectObject(
  * Whether an owner still keeps its dependent: one in another namespace never does, nor one that is not what the reference says; one that goes in the
  * foreground waits for it to go.
  */
-function isKept(view: View, { uid, apiVersion, kind, name }: OwnerReference, { namespace = '' }: DeleteRequest): boolean {
+function isKept(
+  view: View,
+  { uid, apiVersion, kind, name }: OwnerReference,
+  { namespace = '' }: DeleteRequest,
+): boolean {
   const address = view.addressOf(uid)
   if (!address || address.name !== name || (address.namespace !== '' && address.namespace !== namespace)) return false
   const owner = view.get(address)?.document.value

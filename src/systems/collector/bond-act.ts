@@ -83,7 +83,12 @@ type MetadataPatch = Pick<ObjectMeta, 'finalizers' | 'ownerReferences'> & {
 }
 
 /** Only in the version that was judged. */
-async function patch(client: Client, type: ResourceType, { metadata }: StoredObject, change: MetadataPatch): Promise<void> {
+async function patch(
+  client: Client,
+  type: ResourceType,
+  { metadata }: StoredObject,
+  change: MetadataPatch,
+): Promise<void> {
   const { name, namespace, resourceVersion } = metadata
   const body = { metadata: { resourceVersion, ...change } }
   await client

@@ -69,7 +69,10 @@ function say(phase: BondDecision['phase'], reason: string, message: string): Bon
   return { phase, reason, message, retry: false }
 }
 
-function unknown(pinnedUid: string | undefined, { reason, message }: { reason: string; message: string }): BondDecision {
+function unknown(
+  pinnedUid: string | undefined,
+  { reason, message }: { reason: string; message: string },
+): BondDecision {
   return { ...say(pinnedUid ? 'Active' : 'Pending', reason, message), retry: true }
 }
 

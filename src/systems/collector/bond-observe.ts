@@ -46,7 +46,10 @@ export class BondObserver {
         return { are: 'unknown', reason: 'NotAllowed', message: clusterScopedDependent }
       onType(type)
       const scope = type.namespaced ? { namespace: metadata.namespace ?? '' } : {}
-      const found = name === undefined ? await this.#select(type, scope, selector ?? {}) : await this.#named(type, { ...scope, name })
+      const found =
+        name === undefined
+          ? await this.#select(type, scope, selector ?? {})
+          : await this.#named(type, { ...scope, name })
       return { are: 'known', objects: found.map((object) => ({ ...object, apiVersion, kind: type.kind })) }
     } catch (error) {
       return { are: 'unknown', ...unknownBecause(error, 'spec.dependent') }
@@ -74,7 +77,9 @@ export class BondObserver {
       const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
       const doubt = this.#doubt(cluster, pinned, isThere)
       if (doubt) return { fact: doubt, home }
-      return found ? { fact: presentFact(found), object: { ...found, apiVersion, kind: type.kind }, type, home } : { fact: { is: 'absent' }, home }
+      return found
+        ? { fact: presentFact(found), object: { ...found, apiVersion, kind: type.kind }, type, home }
+        : { fact: { is: 'absent' }, home }
     } catch (error) {
       return { fact: { is: 'unknown', ...unknownBecause(error, 'spec.dependency') }, home }
     }
@@ -106,7 +111,10 @@ export class BondObserver {
     return { is: 'unknown', reason: 'ConfirmingAbsence', message: `cluster "${cluster}" says it is gone: asking again` }
   }
 
-  #named(type: ResourceType, place: { readonly namespace?: string; readonly name: string }): Promise<readonly StoredObject[]> {
+  #named(
+    type: ResourceType,
+    place: { readonly namespace?: string; readonly name: string },
+  ): Promise<readonly StoredObject[]> {
     return this.#ports.client.get<StoredObject>(type, place, { metadataOnly: true }).then(
       (found) => [found],
       (error: unknown) => {

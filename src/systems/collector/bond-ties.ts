@@ -56,4 +56,3 @@ function namespaceIn(graph: Graph, name: string): StoredObject | undefined {
   }
   return undefined
 }
-

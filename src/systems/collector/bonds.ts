@@ -133,7 +133,10 @@ export function bondController(options: BondOptions): Controller {
       case 'release-dependency': {
         const holding = others.filter(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold')
         await releaseDependency(dependency, { holding, denying })
-        const inside = inForce.filter(({ spec, metadata }) => spec.onDelete === 'Deny' && (spec.dependency.namespace ?? metadata.namespace) === namespace)
+        const inside = inForce.filter(
+          ({ spec, metadata }) =>
+            spec.onDelete === 'Deny' && (spec.dependency.namespace ?? metadata.namespace) === namespace,
+        )
         if (guards && namespace) await markNamespace(dependency.home, namespace, namesOf(inside))
         return
       }

@@ -13,7 +13,10 @@ export function contentsOf(graph: Graph, node: number, types: Iterable<ResourceT
   if (group !== 'apiextensions.k8s.io' || object.kind !== 'CustomResourceDefinition') return []
   const defined = Iterator.from(types).find((type) => groupResource(type) === name)
   if (!defined) return []
-  return nodesWhere(graph, ({ kind, apiVersion }) => kind === defined.kind && parseApiVersion(apiVersion).group === defined.group)
+  return nodesWhere(
+    graph,
+    ({ kind, apiVersion }) => kind === defined.kind && parseApiVersion(apiVersion).group === defined.group,
+  )
 }
 
 function* nodesWhere(graph: Graph, test: (object: StoredObject) => boolean): Generator<number, void, undefined> {

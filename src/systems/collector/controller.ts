@@ -161,16 +161,18 @@ export class Collector {
     const object = node === undefined ? undefined : graph.object(node)
     if (node === undefined || !object) return settled
     if (!needsLook(object) || this.#going.has(uid)) return settled
-    const isFreed = this.#freed.delete(uid)
-    if (!this.#options.ownsReferences && !isFreed) return settled
+    if (!this.#options.ownsReferences && !this.#freed.has(uid)) return settled
     const type = this.world.typeOf(object)
     if (!type) return settled
     const observed = await this.#observer.observe(node, object)
     // The world may have moved while owners were asked for.
     if (graph.object(node) !== object) return settled
     const decision = decide(observed)
-    if (!this.#options.ownsReferences && decision.do !== 'delete') return settled
-    return this.#carryOut(type, object, decision, node)
+    const isOurs = this.#options.ownsReferences || decision.do === 'delete'
+    const outcome = isOurs ? await this.#carryOut(type, object, decision, node) : settled
+    // Only now: a delete that was refused, because the mark of the Bond is still on it, is tried again.
+    this.#freed.delete(uid)
+    return outcome
   }
 
   async #carryOut(type: ResourceType, object: StoredObject, decision: Decision, node: number): Promise<Outcome> {
@@ -346,6 +348,9 @@ function needsLook({ metadata }: StoredObject): boolean {
   )
 }
 
-function sparesOf(object: StoredObject | undefined, ask: (object: StoredObject) => string | undefined): string | undefined {
+function sparesOf(
+  object: StoredObject | undefined,
+  ask: (object: StoredObject) => string | undefined,
+): string | undefined {
   return object && ask(object)
 }

@@ -56,7 +56,8 @@ export function dependsOnController(options: DependsOnOptions): Controller {
       if (!present.some(({ metadata }) => metadata.name === manifest.metadata.name))
         await client.create(bond.type, manifest).catch(ignoring('AlreadyExists', 'NotFound', 'Forbidden'))
     for (const found of present)
-      if (!names.has(found.metadata.name) && !found.metadata.deletionTimestamp) await removeOwn(client, bond.type, found)
+      if (!names.has(found.metadata.name) && !found.metadata.deletionTimestamp)
+        await removeOwn(client, bond.type, found)
     return settled
   }
 
@@ -67,7 +68,11 @@ export function dependsOnController(options: DependsOnOptions): Controller {
     if (text === undefined || !isAsked(object)) return []
     const references = parseDependsOn(text)
     if (typeof references !== 'string') return references.map((reference) => bondFor(object, reference, world))
-    events.record(object, { type: 'Warning', reason: 'InvalidDependsOn', message: `${dependsOnAnnotation}: ${references}` })
+    events.record(object, {
+      type: 'Warning',
+      reason: 'InvalidDependsOn',
+      message: `${dependsOnAnnotation}: ${references}`,
+    })
     return undefined
   }
 
@@ -102,12 +107,19 @@ function keyOfUid(uid: string): Key {
   return { cluster: '', kind: 'uid', namespace: '', name: uid }
 }
 
-function bondFor({ apiVersion, kind, metadata }: StoredObject, reference: DependsOnReference, world: WorldWatch): KubeObject {
+function bondFor(
+  { apiVersion, kind, metadata }: StoredObject,
+  reference: DependsOnReference,
+  world: WorldWatch,
+): KubeObject {
   const { group, namespace, name } = reference
   const type = world.types.find((served) => served.group === group && served.kind === reference.kind)
   // A kind that is not served yet may come; until then the Bond says in its conditions that it is missing.
   const version = type ? apiVersionOf(type) : group ? `${group}/v1` : 'v1'
-  const digest = createHash('sha256').update(`${metadata.uid} ${JSON.stringify(reference)}`).digest('hex').slice(0, 12)
+  const digest = createHash('sha256')
+    .update(`${metadata.uid} ${JSON.stringify(reference)}`)
+    .digest('hex')
+    .slice(0, 12)
   return {
     apiVersion: bond.apiVersion,
     kind: bond.kind,

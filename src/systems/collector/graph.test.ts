@@ -171,7 +171,10 @@ describe('preview', () => {
   ) => {
     const spares = (node: number) => (kept.includes(graph.object(node)?.metadata.name ?? '') ? 'keep-mark' : undefined)
     return Object.fromEntries(
-      [...preview(graph, nodeOf(graph, root), { policy, spares, refuses: spares }).nodes].map(({ ref, action }) => [ref.name, action]),
+      [...preview(graph, nodeOf(graph, root), { policy, spares, refuses: spares }).nodes].map(({ ref, action }) => [
+        ref.name,
+        action,
+      ]),
     )
   }
 

@@ -101,4 +101,3 @@ export class Observer {
 }
 
 const mostAbsent = 10_000
-

@@ -69,7 +69,8 @@ class Walk {
     const before = this.#held.size
     for (let grew = true; grew;) {
       const size = this.#held.size
-      for (const node of this.#leavers()) if (!this.#held.has(node) && this.#holders(node).length > 0) this.#held.add(node)
+      for (const node of this.#leavers())
+        if (!this.#held.has(node) && this.#holders(node).length > 0) this.#held.add(node)
       grew = this.#held.size > size
     }
     return this.#held.size > before
@@ -148,7 +149,8 @@ class Walk {
   #follow(dependent: number, object: StoredObject, line: number): void {
     const keeper = this.#keeperOf(dependent, object)
     if (keeper === 'unknown') this.#stay(dependent, { object, line, action: 'keep', because: 'owner-unknown' })
-    else if (keeper === 'solid') this.#stay(dependent, { object, line, action: 'drop-reference', because: 'owner-remains' })
+    else if (keeper === 'solid')
+      this.#stay(dependent, { object, line, action: 'drop-reference', because: 'owner-remains' })
     else if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'owners-gone')
     else this.#spare(dependent, line)
   }
@@ -157,7 +159,8 @@ class Walk {
   #keeperOf(dependent: number, object: StoredObject): 'solid' | 'unknown' | undefined {
     let found: 'solid' | 'unknown' | undefined
     this.#graph.someOwner(dependent, (owner) => {
-      if (this.#isLeaving[owner] === 1 && !(this.#held.has(owner) && this.#options.policy !== 'Foreground')) return false
+      if (this.#isLeaving[owner] === 1 && !(this.#held.has(owner) && this.#options.policy !== 'Foreground'))
+        return false
       const state = this.#stateOf(object, owner)
       if (state) found = state
       return state === 'solid'

@@ -1,0 +1,107 @@
+import { bond, inUseAnnotation, inUseLabel } from '../apis/bond.ts'
+import { sojournNamespace } from '../apis/group.ts'
+import type { KubeObject } from '../kube/object.ts'
+
+const apiVersion = 'admissionregistration.k8s.io/v1'
+const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
+
+/** What the cluster itself enforces for Bonds, whether we run or not. Needs Kubernetes 1.30. */
+export function admissionPolicies(): readonly KubeObject[] {
+  return [
+    policy('sojourn-in-use', inUse),
+    binding('sojourn-in-use'),
+    policy('sojourn-bond-authority', authority),
+    binding('sojourn-bond-authority'),
+  ]
+}
+
+function policy(name: string, spec: Readonly<Record<string, unknown>>): KubeObject {
+  return {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name, labels },
+    spec: { failurePolicy: 'Fail', ...spec },
+  }
+}
+
+function binding(name: string): KubeObject {
+  return {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name, labels },
+    spec: { policyName: name, validationActions: ['Deny'] },
+  }
+}
+
+/** Refuses the deletion of what a Bond with Deny guards, and of the namespace it is in. */
+const inUse = {
+  matchConstraints: {
+    objectSelector: { matchExpressions: [{ key: inUseLabel, operator: 'Exists' }] },
+    resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] }],
+  },
+  validations: [
+    {
+      expression: 'has(oldObject.metadata.deletionTimestamp)',
+      reason: 'Forbidden',
+      message: 'it is in use, and a Bond refuses its deletion',
+      messageExpression: `'in use by Bond ' + (has(oldObject.metadata.annotations) && '${inUseAnnotation}' in oldObject.metadata.annotations ? oldObject.metadata.annotations['${inUseAnnotation}'] : 'unknown')`,
+    },
+  ],
+}
+
+const collectorAccount = `system:serviceaccount:${sojournNamespace}:sojourn-collector`
+
+/** Nobody may have the collector do what they may not do themselves; as src/app/bond-authority.ts decides on the embedded server. */
+const authority = {
+  matchConstraints: {
+    resourceRules: [
+      { apiGroups: [bond.group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources: [bond.plural] },
+    ],
+  },
+  matchConditions: [
+    { name: 'spec-changed', expression: "request.operation == 'CREATE' || object.spec != oldObject.spec" },
+    { name: 'not-the-collector', expression: `request.userInfo.username != '${collectorAccount}'` },
+  ],
+  variables: [
+    ...['dependent', 'dependency'].flatMap((end) => [
+      { name: `${end}Group`, expression: groupOf(`object.spec.${end}.apiVersion`) },
+      { name: `${end}Kind`, expression: `object.spec.${end}.kind.lowerAscii()` },
+      { name: `${end}Resource`, expression: pluralOf(`variables.${end}Kind`) },
+    ]),
+    { name: 'action', expression: "has(object.spec.onDelete) ? object.spec.onDelete : 'Cascade'" },
+    {
+      name: 'isElsewhere',
+      expression:
+        'has(object.spec.dependency.cluster) || (has(object.spec.dependency.namespace) && object.spec.dependency.namespace != object.metadata.namespace)',
+    },
+  ],
+  validations: [
+    {
+      expression: `variables.action != 'Cascade' || ${allowed('dependent', "has(object.spec.dependent.name) ? object.spec.dependent.name : ''", 'delete')}`,
+      reason: 'Forbidden',
+      messageExpression:
+        "'the dependent would be deleted in your name, and you may not delete ' + variables.dependentResource",
+    },
+    {
+      expression: `variables.action == 'Orphan' || variables.isElsewhere || ${allowed('dependency', 'object.spec.dependency.name', 'update', 'finalizers')}`,
+      reason: 'Forbidden',
+      messageExpression:
+        "'the deletion of the dependency would be held up in your name, and you may not update ' + variables.dependencyResource + '/finalizers'",
+    },
+  ],
+}
+
+function groupOf(text: string): string {
+  return `${text}.contains('/') ? ${text}.split('/')[0] : ''`
+}
+
+/** The plural that Kubernetes itself guesses from a kind; a guess that is wrong refuses, for want of a right to it. */
+function pluralOf(kind: string): string {
+  return `${kind} == 'endpoints' ? ${kind} : ${kind}.matches('(s|x|ch|sh)$') ? ${kind} + 'es' : ${kind}.matches('[^aeiou]y$') ? ${kind}.substring(0, ${kind}.size() - 1) + 'ies' : ${kind} + 's'`
+}
+
+function allowed(end: string, name: string, verb: string, subresource?: string): string {
+  const resource = `authorizer.group(variables.${end}Group).resource(variables.${end}Resource)`
+  const part = subresource ? `.subresource('${subresource}')` : ''
+  return `${resource}${part}.namespace(object.metadata.namespace).name(${name}).check('${verb}').allowed()`
+}

@@ -1,0 +1,173 @@
+import { execFile } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join, dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { stringify } from 'yaml'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
+import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { installManifests } from '../../src/app/install.ts'
+import { startRun, type Run } from '../../src/app/run.ts'
+import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
+import { silentLogger } from '../../src/runtime/log.ts'
+
+const missing = await whyUnavailable('kube-controller-manager', 'kube-apiserver', 'etcd', 'kubectl')
+if (missing) console.warn(`SKIPPED: Bonds on a real cluster: ${missing}`)
+
+const wait = { timeout: 20_000, interval: 100 }
+
+describe.skipIf(missing)('Bonds on a real kube-apiserver', () => {
+  let cluster: ReferenceCluster
+  let run: Run
+  let at = 0
+
+  beforeAll(async () => {
+    const controllers = ['garbage-collector-controller', 'namespace-controller', 'clusterrole-aggregation-controller']
+    cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
+    const manifests = installManifests({ roles: ['collector'], image: 'none', replicas: 1, dryRun: false })
+    await apply(...manifests.filter(({ kind }) => kind !== 'Deployment'))
+    const config = readConfig({ flags: { only: 'collector', port: '0', kubeconfig: cluster.kubeconfig }, env: {} })
+    const access = loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} })
+    await vi.waitFor(() => kubectl('get', 'bonds', '-A'), wait)
+    run = await startRun(config, access, silentLogger)
+  }, 900_000)
+  afterAll(async () => {
+    await run?.stop()
+    await cluster?.stop()
+  })
+
+  async function kubectl(...args: readonly string[]): Promise<string> {
+    const { stdout } = await promisify(execFile)(await ensureTool('kubectl'), [
+      ...args,
+      `--kubeconfig=${cluster.kubeconfig}`,
+    ])
+    return stdout.trim()
+  }
+
+  async function apply(...manifests: readonly object[]): Promise<void> {
+    const file = join(dirname(cluster.kubeconfig), `apply-${at++}.yaml`)
+    writeFileSync(file, manifests.map((manifest) => `---\n${stringify(manifest)}`).join(''))
+    await kubectl('apply', '--server-side', '-f', file)
+  }
+
+  const configMap = (namespace: string, name: string, metadata: object = {}) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace, name, ...metadata },
+  })
+  const space = (name: string, metadata: object = {}) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name, ...metadata },
+  })
+  const bondOf = (namespace: string, onDelete: string, dependency: object = {}) => ({
+    apiVersion: 'sojourn.dev/v1alpha1',
+    kind: 'Bond',
+    metadata: { namespace, name: 'b' },
+    spec: {
+      dependent: { apiVersion: 'v1', kind: 'ConfigMap', name: 'app' },
+      dependency: { apiVersion: 'v1', kind: 'ConfigMap', name: 'database', ...dependency },
+      onDelete,
+      reason: 'orders',
+    },
+  })
+  const phase = (namespace: string) => kubectl('get', 'bond', 'b', '-n', namespace, '-o', 'jsonpath={.status.phase}')
+  const active = (namespace: string) => vi.waitFor(async () => expect(await phase(namespace)).toBe('Active'), wait)
+  const names = async (namespace: string) =>
+    (await kubectl('get', 'configmaps', '-n', namespace, '-o', 'name'))
+      .split('\n')
+      .filter((name) => name && !name.includes('kube-root-ca'))
+
+  it('refuses the deletion of what a Bond denies, and of its namespace, until the last user is gone', async () => {
+    await apply(space('deny'))
+    await apply(configMap('deny', 'app'), configMap('deny', 'database'), bondOf('deny', 'Deny'))
+    const refused = /in use by Bond deny\/b \(orders\)/
+    await vi.waitFor(
+      () => expect(kubectl('delete', '--dry-run=server', 'cm', 'database', '-n', 'deny')).rejects.toThrow(refused),
+      wait,
+    )
+    await expect(kubectl('delete', 'cm', 'database', '-n', 'deny')).rejects.toThrow(refused)
+    await vi.waitFor(
+      () => expect(kubectl('delete', '--dry-run=server', 'namespace', 'deny')).rejects.toThrow(refused),
+      wait,
+    )
+    await kubectl('delete', 'cm', 'app', '-n', 'deny')
+    await vi.waitFor(() => kubectl('delete', 'cm', 'database', '-n', 'deny'), wait)
+    await vi.waitFor(() => kubectl('delete', '--dry-run=server', 'namespace', 'deny'), wait)
+  })
+
+  it('cascades across namespaces with their leave, dependents first', async () => {
+    await apply(space('team'), space('platform', { annotations: { 'sojourn.dev/allow-bonds-from': 'team' } }))
+    await apply(configMap('team', 'app'), configMap('platform', 'database'))
+    await apply(bondOf('team', 'Cascade', { namespace: 'platform' }))
+    await active('team')
+    await vi.waitFor(
+      async () =>
+        expect(
+          await kubectl('get', 'cm', 'database', '-n', 'platform', '-o', 'jsonpath={.metadata.finalizers}'),
+        ).toContain('sojourn.dev/cascade-deletion'),
+      wait,
+    )
+    await kubectl('delete', 'cm', 'database', '-n', 'platform', '--timeout=30s')
+    expect(await names('team')).toEqual([])
+  })
+
+  it('leaves owner references to Kubernetes, but asks again for what Kubernetes was refused', async () => {
+    await apply(space('owned'))
+    await apply(configMap('owned', 'root'), configMap('owned', 'app'))
+    const uid = await kubectl('get', 'cm', 'root', '-n', 'owned', '-o', 'jsonpath={.metadata.uid}')
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'root', uid }]
+    await apply(configMap('owned', 'database', { ownerReferences }), bondOf('owned', 'Deny'))
+    await vi.waitFor(
+      () => expect(kubectl('delete', '--dry-run=server', 'cm', 'database', '-n', 'owned')).rejects.toThrow('in use'),
+      wait,
+    )
+    // Refused again and again, the garbage collector waits for up to a quarter of an hour: here for ever.
+    const manager = cluster.pids['kube-controller-manager'] ?? 0
+    process.kill(manager, 'SIGSTOP')
+    try {
+      await kubectl('delete', 'cm', 'root', '-n', 'owned')
+      expect(await names('owned')).toContain('configmap/database')
+      await kubectl('delete', 'cm', 'app', '-n', 'owned')
+      await vi.waitFor(async () => expect(await names('owned')).toEqual([]), wait)
+    } finally {
+      process.kill(manager, 'SIGCONT')
+    }
+  })
+
+  it('takes a depends-on annotation for a Bond where the namespace asks for it, and nowhere else', async () => {
+    await apply(space('asked', { labels: { 'sojourn.dev/depends-on': 'cascade' } }), space('silent'))
+    for (const namespace of ['asked', 'silent']) {
+      await apply(configMap(namespace, 'database'))
+      const annotations = { 'config.kubernetes.io/depends-on': `/namespaces/${namespace}/ConfigMap/database` }
+      await apply(configMap(namespace, 'app', { annotations }))
+    }
+    await vi.waitFor(
+      async () =>
+        expect(await kubectl('get', 'bonds', '-n', 'asked', '-o', 'jsonpath={.items[0].status.phase}')).toBe('Active'),
+      wait,
+    )
+    for (const namespace of ['asked', 'silent'])
+      await kubectl('delete', 'cm', 'database', '-n', namespace, '--timeout=30s')
+    await vi.waitFor(async () => expect(await names('asked')).toEqual([]), wait)
+    expect(await names('silent')).toEqual(['configmap/app'])
+    await vi.waitFor(async () => expect(await kubectl('get', 'bonds', '-n', 'asked', '-o', 'name')).toBe(''), wait)
+  })
+
+  it('lets nobody have deleted through a Bond what they may not delete', async () => {
+    await apply(space('rights'))
+    await kubectl('create', 'role', 'bonds', '-n', 'rights', '--verb=create', '--resource=bonds.sojourn.dev')
+    await kubectl('create', 'rolebinding', 'bonds', '-n', 'rights', '--role=bonds', '--user=jo')
+    const file = join(dirname(cluster.kubeconfig), 'bond.yaml')
+    writeFileSync(file, stringify(bondOf('rights', 'Cascade')))
+    const asJo = () => kubectl('create', '-f', file, '--as=jo')
+    await vi.waitFor(() => expect(asJo()).rejects.toThrow('you may not delete configmaps'), wait)
+    await kubectl('create', 'role', 'maps', '-n', 'rights', '--verb=delete', '--resource=configmaps')
+    await kubectl('create', 'rolebinding', 'maps', '-n', 'rights', '--role=maps', '--user=jo')
+    await vi.waitFor(() => expect(asJo()).rejects.toThrow('you may not update configmaps/finalizers'), wait)
+    await kubectl('create', 'role', 'holds', '-n', 'rights', '--verb=update', '--resource=configmaps/finalizers')
+    await kubectl('create', 'rolebinding', 'holds', '-n', 'rights', '--role=holds', '--user=jo')
+    await vi.waitFor(asJo, wait)
+  })
+})
