@@ -23,6 +23,9 @@ const reference = object({
   name: optional(string({ minLength: 1, description: 'One object by its name.' })),
   matchLabels: optional(mapOf(string(), { description: 'All objects with these labels, instead of one by name.' })),
   labelSelector: optional(labelSelector({ description: 'The same, with expressions.' })),
+  matchAll: optional(
+    boolean({ description: 'All objects of the kind in this namespace, instead of some by name or labels.' }),
+  ),
 })
 
 const helmRelease = {
@@ -43,7 +46,7 @@ const spec = object({
       monotonic: optional(
         boolean({
           description:
-            'The user’s word that once true, the conditions stay true. Not needed: the next instant is computed.',
+            'The user’s word that once true, the conditions stay true by time alone. Only needed where the next instant cannot be computed: it is searched for then.',
         }),
       ),
     }),
@@ -64,13 +67,29 @@ const spec = object({
               'When a named, evaluated target is not there: wait for it, see null, or count as done. Defaults to Wait.',
           }),
         ),
-        propagationPolicy: optional(oneOf(['Background', 'Foreground', 'Orphan'])),
+        excludeTerminating: optional(
+          boolean({ description: 'Take what is on its way out already for gone. Defaults to false.' }),
+        ),
+        propagationPolicy: optional(
+          oneOf(['Background', 'Foreground', 'Orphan'], {
+            description: 'What becomes of what the target owns. Defaults to Background.',
+          }),
+        ),
       }),
       { description: 'What is looked at and what is deleted.' },
     ),
   ),
   conditions: optional(list(string({ minLength: 1 }), { description: 'CEL; all must be true.' })),
+  wait: optional(
+    string({
+      description:
+        'After the targets are deleted, hold releases and CloudEvent until they are gone, at most this long. Defaults to not at all.',
+    }),
+  ),
   cloudEventSink: optional(string({ description: 'Gets a CloudEvent when everything is deleted.' })),
+  cloudEventRequired: optional(
+    boolean({ description: 'Stay until the sink has taken the event. Defaults to false: five tries, then a warning.' }),
+  ),
   suspend: optional(boolean({ description: 'Do nothing for now. Defaults to false.' })),
   dryRun: optional(boolean({ description: 'Only say what would be deleted. Defaults to false.' })),
   schedule: optional(string({ description: 'A WorkSchedule within which to delete.' })),
@@ -86,9 +105,22 @@ export const decisionStatus = object({
       apiVersion: string(),
       kind: string(),
       namespace: optional(string()),
+      propagationPolicy: optional(oneOf(['Background', 'Foreground', 'Orphan'])),
       objects: list(object({ name: string(), uid: string() })),
     }),
   ),
+  waitUntil: optional(time({ description: 'How long to hold what follows the targets.' })),
+  releases: optional(
+    list(
+      object({
+        name: string(),
+        driver: oneOf(['secret', 'configmap']),
+        disableHooks: boolean(),
+        timeoutSeconds: integer(),
+      }),
+    ),
+  ),
+  sink: optional(object({ url: string(), required: boolean() })),
 })
 
 /** The targets as they were evaluated when it was decided. */

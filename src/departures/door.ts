@@ -22,7 +22,7 @@ import { configMaps, doorStateName, doorStateOf, openBreaker, writeDoorState, ty
 import { judge } from './judge.ts'
 import { protectionOf, type Protection } from './protection.ts'
 import { writePages } from './pages.ts'
-import { departureRecord, recordNamespace, type By } from './record.ts'
+import { departureRecord, recordName, recordNamespace, type By } from './record.ts'
 import { subjectKind, type Removal, type Subject } from './subject.ts'
 
 /** A wish that something leaves. */
@@ -125,6 +125,18 @@ export class Door {
       because: 'because' in result ? result.because : request.because,
     })
     return result
+  }
+
+  /** Whether it leaves by our own hand: a record of it was written and not given up. */
+  async letLeave(object: KubeObject): Promise<boolean> {
+    const { client } = this.#ports
+    const name = recordName('', object)
+    // In a namespace that is on its way out, records are kept in our own.
+    for (const namespace of new Set([recordNamespace('', object), sojournNamespace])) {
+      const found = await client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
+      if (found) return found.status?.phase !== 'Abandoned'
+    }
+    return false
   }
 
   /**

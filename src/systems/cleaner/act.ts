@@ -2,44 +2,47 @@ import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
 import { kubeSubject } from '../../departures/subject.ts'
-import { describeRef, refOf, type ObjectRef, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { isStatusError } from '../../kube/status-error.ts'
-import { formatTime } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
-import { deletedEvent, sendEvent } from './cloud-event.ts'
-import { uninstall } from './helm/uninstall.ts'
+import { Announcements } from './announcements.ts'
+import type { sendEvent } from './cloud-event.ts'
+import type { RecordedDecision } from './decision-record.ts'
 import type { Model } from './model.ts'
+import { removeTargets, stillThere, targetsIn } from './remove-targets.ts'
 import { readyCondition, type CleanerStatus } from './status.ts'
+import { uninstallReleases } from './uninstall-releases.ts'
 
 export interface ActPorts {
   readonly client: Client
   readonly door: Door
   readonly clock: Clock
   readonly events: EventRecorder
+  /** Looks at a Cleaner again soon. */
+  readonly again: (self: StoredObject) => void
   /** Tells a sink. Defaults to the network. */
   readonly send?: typeof sendEvent
 }
 
-type RecordedDecision = NonNullable<CleanerStatus['decision']>
-
-interface ObjectToLeave {
-  readonly ref: ObjectRef
-  readonly uid: string
+/** What a stage has to do its work with. */
+export interface Work {
+  readonly self: StoredObject
+  readonly decision: RecordedDecision
 }
 
 /** Carries a decision out, one durable step at a time: recorded, finalizers, self, targets, releases, event. Each may be the last before a crash. */
 export class Act {
   readonly #ports: ActPorts
   readonly #type: ResourceType
-  /** Deliveries tried, by uid: a sink that never answers must not keep a namespace from going. */
-  readonly #deliveries = new Map<string, number>()
+  readonly #announcements: Announcements
 
   constructor(ports: ActPorts, type: ResourceType) {
     this.#ports = ports
     this.#type = type
+    this.#announcements = new Announcements(ports)
   }
 
   /** The finalizers in the order in which their work is done. */
@@ -60,6 +63,7 @@ export class Act {
     const current = missing.length === 0 ? self : await this.#setFinalizers(self, [...finalizers, ...missing])
     const answer = await this.#ports.door.depart(this.selfRequest(current, model))
     if (answer.result === 'held') return this.reportHeld(current, sentenceOf(answer), answer.until)
+    if (answer.result === 'refused') return this.reportHeld(current, sentenceOf(answer), undefined)
     return settled
   }
 
@@ -86,170 +90,34 @@ export class Act {
     return wakeAt(until ?? now + 60_000)
   }
 
-  /** Does the work of the first finalizer that is left, then takes it off. Without a recorded decision nothing may be touched. */
-  async finalize(self: StoredObject, model: Model | undefined, signal: AbortSignal): Promise<Outcome> {
+  /** Does the work of the first finalizer that is left, then takes it off. Nothing is touched unless it was decided, and this leaves by our own hand. */
+  async finalize(self: StoredObject): Promise<Outcome> {
     const own = this.finalizers.filter((finalizer) => self.metadata.finalizers?.includes(finalizer))
-    if (own.length === 0) return settled
+    const [first] = own
+    if (first === undefined) return settled
     const { decision } = (self.status ?? {}) as CleanerStatus
-    if (!decision || !model) {
+    if (!decision || (first === this.finalizers[0] && !(await this.#ports.door.letLeave(self)))) {
       await this.#setFinalizers(self, without(self, own))
       return settled
     }
-    const first = own[0] ?? ''
-    const waits = await this.#stage(first, { self, model, decision, signal })
+    const waits = await this.#stage(first, { self, decision })
     if (waits) return waits
     await this.#setFinalizers(self, without(self, [first]))
     return settled
   }
 
-  #stage(
-    finalizer: string,
-    work: { self: StoredObject; model: Model; decision: RecordedDecision; signal: AbortSignal },
-  ): Promise<Outcome | undefined> {
+  async #stage(finalizer: string, work: Work): Promise<Outcome | undefined> {
     const [targets, release] = this.finalizers
-    if (finalizer === targets) return this.#removeTargets(work.self, targetsIn(work.decision, 'objects'))
-    if (finalizer === release) return this.#uninstallReleases(work.self, work.model, work.signal)
-    return this.#announce(work)
-  }
-
-  /** Lets each recorded target leave; one that may not does not keep the others. */
-  async #removeTargets(self: StoredObject, targets: readonly ObjectToLeave[]): Promise<Outcome | undefined> {
-    let wait: Outcome | undefined
-    const failures: unknown[] = []
-    for (const target of targets) {
-      try {
-        wait = (await this.#removeTarget(self, target)) ?? wait
-      } catch (error) {
-        failures.push(error)
-        this.#ports.events.record(self, {
-          type: 'Warning',
-          reason: 'DeleteTargetFailed',
-          message: `${describeRef(target.ref)}: ${(error as Error).message}`,
-        })
-      }
-    }
-    if (failures.length > 0)
-      throw new AggregateError(
-        failures,
-        `${failures.length} of ${targets.length} targets could not be deleted: ${(failures[0] as Error).message}`,
-      )
-    return wait
-  }
-
-  async #removeTarget(self: StoredObject, { ref, uid }: ObjectToLeave): Promise<Outcome | undefined> {
-    const { client, door, clock, events } = this.#ports
-    const type = await client.discovery.typeOf(ref)
-    // Its kind is no longer served: there is nothing left to delete.
-    if (!type) return undefined
-    const answer = await door.depart({
-      subject: kubeSubject(client, type, ref),
-      uid,
-      because: 'target',
-      by: { system: 'cleaner', object: refOf(self) },
-    })
-    switch (answer.result) {
-      case 'gone':
-      case 'leaving':
-        events.record(self, {
-          type: 'Normal',
-          reason: 'TargetDeleted',
-          message: `deleted ${describeRef(ref)}`,
-          related: ref,
-        })
-        return undefined
-      case 'stale':
-        events.record(self, {
-          type: 'Normal',
-          reason: 'TargetReplaced',
-          message: `left ${describeRef(ref)}: it is not the one that was evaluated`,
-          related: ref,
-        })
-        return undefined
-      case 'refused':
-        events.record(self, {
-          type: 'Warning',
-          reason: 'TargetProtected',
-          message: `left ${describeRef(ref)}: ${sentenceOf(answer)}`,
-          related: ref,
-        })
-        return undefined
-      case 'held':
-        events.record(self, {
-          type: 'Normal',
-          reason: 'TargetHeld',
-          message: `${describeRef(ref)} waits: ${sentenceOf(answer)}`,
-          related: ref,
-        })
-        return wakeAt(answer.until ?? clock.now() + 60_000)
-    }
-  }
-
-  async #uninstallReleases(self: StoredObject, { releases }: Model, signal: AbortSignal): Promise<Outcome | undefined> {
-    const { client, door, clock, events } = this.#ports
-    const { namespace = '' } = self.metadata
-    for (const release of releases) {
-      const answer = await uninstall({ client, door, clock, by: refOf(self), namespace, release, signal }).catch(
-        (error: unknown) => {
-          events.record(self, {
-            type: 'Warning',
-            reason: 'HelmUninstallFailed',
-            message: `release ${release.name}: ${(error as Error).message}`,
-          })
-          throw error
-        },
-      )
-      if (answer.result === 'held') return wakeAt(answer.until ?? clock.now() + 60_000)
-      if (answer.result === 'unreadable')
-        events.record(self, {
-          type: 'Warning',
-          reason: 'HelmUninstallFailed',
-          message: `${answer.message}: nothing of it was deleted`,
-        })
-      if (answer.result !== 'uninstalled') continue
-      for (const message of answer.warnings)
-        events.record(self, { type: 'Warning', reason: 'HelmResourceKept', message })
-      events.record(self, {
-        type: 'Normal',
-        reason: 'HelmReleaseUninstalled',
-        message: `uninstalled release ${release.name}`,
-      })
-    }
-    return undefined
+    if (finalizer === release) return uninstallReleases(this.#ports, work)
+    if (finalizer !== targets) return this.#announce(work)
+    const objects = targetsIn(work.decision, 'objects')
+    return (await removeTargets(this.#ports, work.self, objects)) ?? stillThere(this.#ports, work, objects)
   }
 
   /** Tells the sink, then lets the Cleaner's own namespace leave if that is a target: it would take everything else with it. */
-  async #announce({
-    self,
-    model,
-    decision,
-  }: {
-    self: StoredObject
-    model: Model
-    decision: RecordedDecision
-  }): Promise<Outcome | undefined> {
-    if (model.sink) await this.#deliver(self, model.sink, decision)
-    return this.#removeTargets(self, targetsIn(decision, 'namespace'))
-  }
-
-  async #deliver(self: StoredObject, sink: string, decision: RecordedDecision): Promise<void> {
-    const { events } = this.#ports
-    const { uid } = self.metadata
-    const { evaluationTime = decision.at, targets = [] } = self.status as CleanerStatus
-    try {
-      await (this.#ports.send ?? sendEvent)(sink, deletedEvent({ self, evaluationTime, targets }))
-      events.record(self, { type: 'Normal', reason: 'EventDelivered', message: `told ${new URL(sink).host}` })
-      this.#deliveries.delete(uid)
-    } catch (error) {
-      const tried = (this.#deliveries.get(uid) ?? 0) + 1
-      events.record(self, {
-        type: 'Warning',
-        reason: 'EventDeliveryFailed',
-        message: `try ${tried} of ${mostDeliveries}: ${(error as Error).message}`,
-      })
-      this.#deliveries.set(uid, tried)
-      if (tried < mostDeliveries) throw error
-      this.#deliveries.delete(uid)
-    }
+  async #announce(work: Work): Promise<Outcome | undefined> {
+    const waits = await this.#announcements.deliver(work)
+    return waits ?? removeTargets(this.#ports, work.self, targetsIn(work.decision, 'namespace'))
   }
 
   async #setFinalizers(self: StoredObject, finalizers: readonly string[]): Promise<StoredObject> {
@@ -267,25 +135,7 @@ export class Act {
   }
 }
 
-/** What will be written down before anything is done. */
-export function recordedDecision(
-  self: StoredObject,
-  targets: RecordedDecision['targets'],
-  now: number,
-): RecordedDecision {
-  return { at: formatTime(now), generation: self.metadata.generation ?? 0, targets: [...targets] }
-}
-
 const stages = ['target', 'release', 'cloud-event'] as const
-const mostDeliveries = 5
-
-function targetsIn({ targets }: RecordedDecision, which: 'objects' | 'namespace'): readonly ObjectToLeave[] {
-  return targets
-    .filter(({ kind, apiVersion }) => (kind === 'Namespace' && apiVersion === 'v1') === (which === 'namespace'))
-    .flatMap(({ apiVersion, kind, namespace, objects }) =>
-      objects.map(({ name, uid }) => ({ ref: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) }, uid })),
-    )
-}
 
 function without({ metadata }: StoredObject, removed: readonly string[]): readonly string[] {
   return (metadata.finalizers ?? []).filter((finalizer) => !removed.includes(finalizer))

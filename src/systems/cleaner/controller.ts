@@ -1,17 +1,18 @@
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
-import { keyToString, type Key } from '../../kube/key.ts'
+import { keyOf, keyToString, type Key } from '../../kube/key.ts'
 import { groupResource, type ResourceType, type StoredObject } from '../../kube/object.ts'
-import { formatTime } from '../../kube/time.ts'
+import { formatTime, parseLongDuration, parseTime } from '../../kube/time.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
-import { Act, recordedDecision, type ActPorts } from './act.ts'
+import { Act, type ActPorts } from './act.ts'
 import { decide, expiryOf, type Decision, type Observed, type Resolution } from './decide.ts'
+import { fits, isCommitted, recordDecision } from './decision-record.ts'
 import type { Model, Target } from './model.ts'
-import { locate, objectsOf, resolveCached, resolveLive, type Located } from './observe.ts'
+import { locate, resolveCached, resolveLive, type Located } from './observe.ts'
 import { readModel } from './read-model.ts'
 import { evaluatedTargets, resolvedNames, statusFor, type CleanerStatus } from './status.ts'
 import { TargetWatches } from './target-watches.ts'
@@ -36,7 +37,14 @@ export function cleanerController(options: CleanerOptions): Controller {
   const { client, informers, door, events, ports, type, concurrency = 8 } = options
   const cleaners = informers.open(client, type)
   const act = new Act(
-    { client, door, clock: ports.clock, events, ...(options.send ? { send: options.send } : {}) },
+    {
+      client,
+      door,
+      clock: ports.clock,
+      events,
+      again: (self) => controller.enqueue(keyOf(self, client.cluster)),
+      ...(options.send ? { send: options.send } : {}),
+    },
     type,
   )
   const controller = new Controller({
@@ -50,22 +58,28 @@ export function cleanerController(options: CleanerOptions): Controller {
   watchKinds(informers, client, () => retryKindless())
   /** Cleaners that wait for a kind to be served. */
   const kindless = new Map<string, Key>()
-  controller.watch(cleaners)
+  controller.watch(cleaners, ({ object, initial }) => (initial ? [] : [keyOf(object, client.cluster)]))
+  cleaners.whenSynced().then(begin, () => {})
   return controller
 
-  async function reconcile(key: Key, signal: AbortSignal): Promise<Outcome> {
+  /** After a start, or days without one: those whose time was up first come first. */
+  function begin(): void {
+    for (const object of byExpiry(cleaners.list())) controller.enqueue(keyOf(object, client.cluster), 'initial')
+  }
+
+  async function reconcile(key: Key): Promise<Outcome> {
     const self = cleaners.get(key.namespace, key.name)
     if (!self) return forget(key)
     const reading = readModel(self)
     const model = 'model' in reading ? reading.model : undefined
     if (self.metadata.deletionTimestamp) {
       watches.set(key, [])
-      return act.finalize(self, model, signal)
+      return act.finalize(self)
     }
+    if (isCommitted(self) && model) return act.commit(self, model)
     const observation = await observe(key, self, model)
     const observed: Observed = { self, reading, resolutions: observation.resolutions }
     const decision = decide(observed, ports.clock.now())
-    if (isCommitted(self)) return model ? act.commit(self, model) : settled
     return decision.do === 'leave' && model ? leave(key, self, model) : report(key, observed, decision, observation)
   }
 
@@ -109,43 +123,54 @@ export function cleanerController(options: CleanerOptions): Controller {
     const resolved =
       'model' in reading ? resolvedNames(reading.model, resolutions, (name) => pluralOf(located.get(name))) : []
     if (decision.because === 'kind-not-found') kindless.set(keyToString(key), key)
+    tellOfSkew(self, now)
     await write(key, self, statusFor(self, decision, { now, resolved }))
-    return decision.do === 'wait' && decision.until !== undefined ? wakeAt(decision.until) : settled
+    if (decision.do !== 'wait') return settled
+    // A hint can only cost lateness: nobody sleeps longer than a day without a look, which costs no request.
+    return wakeAt(Math.min(decision.until ?? Infinity, now + longestSleepMs))
+  }
+
+  function tellOfSkew(self: StoredObject, now: number): void {
+    const createdAt = parseTime(self.metadata.creationTimestamp) ?? now
+    if (createdAt <= now + 60_000) return
+    const message = `created at ${self.metadata.creationTimestamp}, but it is ${formatTime(now)}: clocks differ`
+    events.record(self, { type: 'Warning', reason: 'ClockSkew', message })
   }
 
   /** All is true by the caches: look once more at the cluster itself, ask the door, write the decision down, and only then begin. */
   async function leave(key: Key, self: StoredObject, model: Model): Promise<Outcome> {
-    const live = await resolveAll(model, key.namespace)
+    const { located, resolutions } = await resolveAll(model, key.namespace)
     const now = ports.clock.now()
-    const decision = decide({ self, reading: { model }, resolutions: live }, now)
-    if (decision.do !== 'leave')
-      return report(key, { self, reading: { model }, resolutions: live }, decision, { located: new Map() })
+    const observed = { self, reading: { model }, resolutions }
+    const decision = decide(observed, now)
+    if (decision.do !== 'leave') return report(key, observed, decision, { located })
+    const recorded = recordDecision(self, { model, resolutions, now })
+    if (!fits(recorded)) return report(key, observed, tooMany, { located })
     const verdict = await door.peek(act.selfRequest(self, model))
     if (verdict.result === 'held' || verdict.result === 'refused')
       return act.reportHeld(self, sentenceOf(verdict), verdict.result === 'held' ? verdict.until : undefined)
     if (verdict.result !== 'may-leave') return settled
-    const targets = model.targets
-      .filter((target) => target.delete)
-      .flatMap((target) => recordedTargets(target, live.get(target.name)))
     const status: CleanerStatus = {
       ...statusFor(self, decision, { now, resolved: [] }),
-      evaluationTime: formatTime(now),
-      targets: evaluatedTargets(model, live),
-      decision: recordedDecision(self, targets, now),
+      evaluationTime: recorded.at,
+      targets: evaluatedTargets(model, resolutions),
+      decision: recorded,
     }
-    const recorded = await write(key, self, status)
-    return recorded ? act.commit(recorded, model) : settled
+    const written = await write(key, self, status)
+    return written ? act.commit(written, model) : settled
   }
 
   /** Every target as the cluster has it now: those that are evaluated, and those that are only deleted. */
-  async function resolveAll({ targets }: Model, namespace: string): Promise<ReadonlyMap<string, Resolution>> {
+  async function resolveAll({ targets }: Model, namespace: string) {
+    const located = new Map<string, Located>()
     const resolutions = new Map<string, Resolution>()
     for (const target of targets) {
       if (!target.evaluate && !target.delete) continue
       const place = await locate(client, target, namespace)
+      located.set(target.name, place)
       resolutions.set(target.name, 'type' in place ? await resolveLive(client, target, place) : place)
     }
-    return resolutions
+    return { located, resolutions }
   }
 
   async function write(key: Key, self: StoredObject, status: CleanerStatus): Promise<StoredObject | undefined> {
@@ -181,31 +206,28 @@ const customResourceDefinitions: ResourceType = {
   namespaced: false,
 }
 
-/** Whether what was decided for this very spec is written down: then it is carried out, whatever has changed since. */
-function isCommitted({ status, metadata }: StoredObject): boolean {
-  const { decision } = (status ?? {}) as CleanerStatus
-  return decision !== undefined && decision.generation === metadata.generation
+const longestSleepMs = 86_400_000
+
+const tooMany: Decision = {
+  do: 'stall',
+  because: 'too-many-targets',
+  message: 'what would be deleted is more than can be written down in one object',
+}
+
+/** Those whose time is up first, first; those that have none that can be read, last. */
+function byExpiry(cleaners: readonly StoredObject[]): readonly StoredObject[] {
+  const expiryAt = (object: StoredObject) => {
+    const { ttl } = (object.spec ?? {}) as { ttl?: unknown }
+    const ttlMs = typeof ttl === 'string' ? parseLongDuration(ttl) : undefined
+    return (parseTime(object.metadata.creationTimestamp) ?? Infinity) + (ttlMs ?? Infinity)
+  }
+  const sorted = cleaners.map((object) => ({ object, at: expiryAt(object) }))
+  sorted.sort((left, right) => (left.at < right.at ? -1 : left.at > right.at ? 1 : 0))
+  return sorted.map(({ object }) => object)
 }
 
 function interestIn({ select }: Target, place: Located | undefined) {
   return place && 'type' in place ? [{ type: place.type, namespace: place.namespace, select }] : []
-}
-
-function recordedTargets({ name }: Target, resolution: Resolution | undefined) {
-  const objects = objectsOf(resolution)
-  const [first] = objects
-  if (!first) return []
-  const { namespace } = first.metadata
-  const { apiVersion, kind } = first
-  return [
-    {
-      name,
-      apiVersion,
-      kind,
-      ...(namespace ? { namespace } : {}),
-      objects: objects.map(({ metadata }) => ({ name: metadata.name, uid: metadata.uid })),
-    },
-  ]
 }
 
 function pluralOf(place: Located | undefined): string {

@@ -138,12 +138,12 @@ function unseen(target: Target, resolution: Resolution): Decision | undefined {
       return { do: 'wait', because: 'target-unresolved', message: `target ${name} is not there` }
     case 'no-such-kind':
       return {
-        do: 'stall',
+        do: 'wait',
         because: 'kind-not-found',
         message: `target ${name}: the cluster serves no ${kind} in ${apiVersion}`,
       }
     case 'not-allowed':
-      return { do: 'stall', because: 'target-forbidden', message: `target ${name}: ${resolution.message}` }
+      return { do: 'wait', because: 'target-forbidden', message: `target ${name}: ${resolution.message}` }
     case 'unknown':
       return { do: 'wait', because: 'target-unresolved', message: `target ${name}: ${resolution.message}` }
   }

@@ -5,10 +5,14 @@ export interface Model {
   readonly ttlMs: number
   /** How often to look again when nothing else tells when. */
   readonly periodMs: number
+  /** The user's word that conditions, once true, stay true by time alone. */
+  readonly monotonic: boolean
   readonly targets: readonly Target[]
   readonly conditions: readonly string[]
   readonly releases: readonly Release[]
-  readonly sink?: string
+  /** How long what follows the targets is held until they are gone. */
+  readonly waitMs?: number
+  readonly sink?: Sink
   readonly suspend: boolean
   readonly dryRun: boolean
   /** WorkSchedules within which to delete. */
@@ -28,7 +32,16 @@ export interface Target {
   readonly delete: boolean
   readonly evaluate: boolean
   readonly onMissing: 'Wait' | 'Null' | 'Complete'
+  /** What is on its way out already counts as gone. */
+  readonly excludeTerminating: boolean
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
+}
+
+/** Who is told in the end. */
+export interface Sink {
+  readonly url: string
+  /** Whether it must have been told. */
+  readonly required: boolean
 }
 
 /** A Helm release to uninstall. */

@@ -36,10 +36,11 @@ export function resolveCached(
   if (!informer.synced || informer.trouble) return troubleOf(informer)
   const { select } = target
   if (select.by === 'name') {
-    const object = informer.get(namespace, select.name)
-    return object ? { found: 'object', object } : { found: 'missing' }
+    return one(target, informer.get(namespace, select.name))
   }
-  const objects = informer.list(namespace).filter(({ metadata }) => matches(select.requirements, metadata.labels))
+  const objects = informer
+    .list(namespace)
+    .filter((object) => isSeen(target, object) && matches(select.requirements, object.metadata.labels))
   return { found: 'list', ...kindOfType(type), objects: objects.toSorted(byName) }
 }
 
@@ -52,17 +53,16 @@ export async function resolveLive(
   const { select } = target
   const scope = namespace ? { namespace } : {}
   try {
-    if (select.by === 'name')
-      return { found: 'object', object: await client.get(type, { ...scope, name: select.name }) }
+    if (select.by === 'name') return one(target, await client.get(type, { ...scope, name: select.name }))
     const objects: StoredObject[] = []
     for await (const page of client.listAll(type, { ...scope, labelSelector: formatSelector(select.requirements) })) {
       // Items of a list need not say what they are.
-      for (const item of page.items) objects.push({ ...item, ...kindOfType(type) })
+      for (const item of page.items) if (isSeen(target, item)) objects.push({ ...item, ...kindOfType(type) })
     }
     return { found: 'list', ...kindOfType(type), objects: objects.toSorted(byName) }
   } catch (error) {
     if (isStatusError(error, 'NotFound')) return { found: 'missing' }
-    if (isStatusError(error, 'Forbidden')) return { found: 'not-allowed', message: error.message }
+    if (isStatusError(error, 'Forbidden', 'Unauthorized')) return { found: 'not-allowed', message: error.message }
     return { found: 'unknown', message: (error as Error).message }
   }
 }
@@ -71,6 +71,14 @@ export async function resolveLive(
 export function objectsOf(resolution: Resolution | undefined): readonly StoredObject[] {
   if (resolution?.found === 'object') return [resolution.object]
   return resolution?.found === 'list' ? resolution.objects : []
+}
+
+function one(target: Target, object: StoredObject | undefined): Resolution {
+  return object && isSeen(target, object) ? { found: 'object', object } : { found: 'missing' }
+}
+
+function isSeen({ excludeTerminating }: Target, { metadata }: StoredObject): boolean {
+  return !excludeTerminating || metadata.deletionTimestamp === undefined
 }
 
 function troubleOf({ trouble }: Informer): Resolution {

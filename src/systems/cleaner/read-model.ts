@@ -1,10 +1,24 @@
 import { cleaner, type CleanerSpec } from '../../apis/cleaner.ts'
 import type { ConditionalTtlSpec } from '../../apis/conditional-ttl.ts'
 import { apiVersionOf, type KubeObject } from '../../kube/object.ts'
-import { requirementsOf, type LabelSelector, type Requirement } from '../../kube/selector.ts'
+import {
+  formatSelector,
+  parseLabelSelector,
+  requirementsOf,
+  type LabelSelector,
+  type Requirement,
+} from '../../kube/selector.ts'
 import { parseDuration, parseLongDuration } from '../../kube/time.ts'
 import { conditionProblems } from './conditions.ts'
-import { defaultPeriodMs, type Model, type Problem, type Reading, type Release, type Target } from './model.ts'
+import {
+  defaultPeriodMs,
+  type Model,
+  type Problem,
+  type Reading,
+  type Release,
+  type Sink,
+  type Target,
+} from './model.ts'
 
 /** Reads either kind into one model, or says everything that is wrong with it, field by field. */
 export function readModel(object: KubeObject): Reading {
@@ -57,6 +71,7 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
     periodMs: spec.retry
       ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseLongDuration, leastMs: 1000 })
       : defaultPeriodMs,
+    monotonic: spec.retry?.monotonic ?? false,
     targets: (spec.targets ?? []).map((target, index) => {
       const { reference } = target
       const at = `spec.targets[${index}].reference`
@@ -65,10 +80,15 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
         apiVersion:
           reference.apiVersion ?? apiVersionOf({ group: reference.apiGroup ?? '', version: reference.version ?? 'v1' }),
         kind: reference.kind,
-        select: selection(at, { name: reference.name, selector: mergedSelector(reference) }, problems),
+        select: selection(
+          at,
+          { name: reference.name, selector: mergedSelector(reference), all: reference.matchAll ?? false },
+          problems,
+        ),
         delete: target.delete ?? false,
         evaluate: target.includeWhenEvaluating ?? false,
         onMissing: target.onMissing ?? 'Wait',
+        excludeTerminating: target.excludeTerminating ?? false,
         ...(target.propagationPolicy ? { propagation: target.propagationPolicy } : {}),
       }
     }),
@@ -76,7 +96,10 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
     releases: releases
       .filter(({ written }) => written.delete)
       .map(({ at, written }) => readRelease(at, written, problems)),
-    ...sinkOf(cloudEventSink, problems),
+    ...(spec.wait === undefined
+      ? {}
+      : { waitMs: problems.duration('spec.wait', spec.wait, { parse: parseLongDuration, leastMs: 0 }) }),
+    ...sinkOf({ url: cloudEventSink, required: spec.cloudEventRequired ?? false }, problems),
     suspend: spec.suspend ?? false,
     dryRun: spec.dryRun ?? false,
     schedules: spec.schedule === undefined ? [] : [spec.schedule],
@@ -90,6 +113,7 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
     periodMs: spec.retry
       ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseDuration, leastMs: 1000 })
       : defaultPeriodMs,
+    monotonic: false,
     targets: (spec.targets ?? []).map((target, index) => {
       const { apiVersion = '', kind = '', name, labelSelector } = target.reference
       const at = `spec.targets[${index}].reference`
@@ -100,15 +124,16 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
         apiVersion,
         kind,
         // As in the original, a name wins over a selector.
-        select: selection(at, { name, selector: name === undefined ? labelSelector : undefined }, problems),
+        select: selection(at, { name, selector: name === undefined ? labelSelector : undefined, all: false }, problems),
         delete: target.delete,
         evaluate: target.includeWhenEvaluating,
         onMissing: 'Wait' as const,
+        excludeTerminating: false,
       }
     }),
     conditions: spec.conditions ?? [],
     releases: helm?.delete ? [readRelease('spec.helm', helm, problems)] : [],
-    ...sinkOf(cloudEventSink, problems),
+    ...sinkOf({ url: cloudEventSink, required: false }, problems),
     suspend: false,
     dryRun: false,
     schedules: [],
@@ -117,26 +142,32 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
 
 function selection(
   at: string,
-  { name, selector }: { name: string | undefined; selector: LabelSelector | undefined },
+  { name, selector, all }: { name: string | undefined; selector: LabelSelector | undefined; all: boolean },
   problems: Problems,
 ): Target['select'] {
   if (name !== undefined && selector) problems.add(at, 'Invalid value: name and labels exclude each other')
+  if (all && (name !== undefined || selector))
+    problems.add(`${at}.matchAll`, 'Invalid value: true: it excludes name and labels')
+  if (all) return { by: 'labels', requirements: [] }
   if (name !== undefined) {
     if (name === '') problems.add(`${at}.name`, 'Invalid value: "": must not be empty')
     return { by: 'name', name }
   }
   if (!selector) {
-    problems.add(at, 'Required value: a name or labels')
+    problems.add(at, 'Required value: a name, labels or matchAll')
     return { by: 'labels', requirements: [] }
   }
   const requirements = requirementsFrom(at, selector, problems)
-  if (requirements?.length === 0) problems.add(at, 'Invalid value: an empty selector would select everything')
+  if (requirements?.length === 0)
+    problems.add(at, 'Invalid value: an empty selector selects everything: say matchAll if that is meant')
   return { by: 'labels', requirements: requirements ?? [] }
 }
 
 function requirementsFrom(at: string, selector: LabelSelector, problems: Problems): readonly Requirement[] | undefined {
   try {
-    return requirementsOf(selector)
+    const requirements = requirementsOf(selector)
+    parseLabelSelector(formatSelector(requirements))
+    return requirements
   } catch (error) {
     problems.add(at, `Invalid value: ${(error as Error).message}`)
     return undefined
@@ -175,11 +206,14 @@ function readRelease(
   return { name, driver, disableHooks, timeoutMs }
 }
 
-function sinkOf(sink: string | undefined, problems: Problems): { sink?: string } {
-  if (sink === undefined || sink === '') return {}
-  if (!/^https?:\/\//.test(sink) || !URL.canParse(sink))
-    problems.add('spec.cloudEventSink', `Invalid value: ${JSON.stringify(sink)}: must be an http(s) URL`)
-  return { sink }
+function sinkOf(
+  { url, required }: { url: string | undefined; required: boolean },
+  problems: Problems,
+): { sink?: Sink } {
+  if (url === undefined || url === '') return {}
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    problems.add('spec.cloudEventSink', `Invalid value: ${JSON.stringify(url)}: must be an http(s) URL`)
+  return { sink: { url, required } }
 }
 
 /** What is wrong with targets as a whole: their names, and one that is the Cleaner itself. */

@@ -11,10 +11,11 @@ import {
   type StoredObject,
 } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
-import { sleep, type Clock } from '../../../runtime/clock.ts'
+import type { Clock } from '../../../runtime/clock.ts'
 import type { Release } from '../model.ts'
 import { decodeRelease, encodeRelease, releaseLabels, revisionOf, type ReleaseRecord } from './release-record.ts'
-import { planUninstall, type Hook } from './uninstall-plan.ts'
+import { Hooks, placed, placeOf } from './hooks.ts'
+import { planUninstall } from './uninstall-plan.ts'
 
 export interface UninstallRequest {
   readonly client: Client
@@ -22,19 +23,28 @@ export interface UninstallRequest {
   readonly clock: Clock
   /** The Cleaner whose rule it is. */
   readonly by: ObjectRef
+  /** What tells this uninstall from others before it: hooks it has begun carry it. */
+  readonly run: string
   readonly namespace: string
   readonly release: Release
-  readonly signal: AbortSignal
 }
 
-/** How an uninstall ended. `held`: nothing is wrong, but not everything may leave now. */
+/** How far an uninstall has come. `waiting`: nothing is wrong, but a hook is at work or not everything may leave now. */
 export type UninstallResult =
   | { readonly result: 'uninstalled'; readonly warnings: readonly string[] }
   | { readonly result: 'absent' }
   | { readonly result: 'unreadable'; readonly message: string }
-  | { readonly result: 'held'; readonly until?: number; readonly message: string }
+  | { readonly result: 'waiting'; readonly until?: number; readonly message: string }
 
-/** Uninstalls a release without Helm: hooks, objects, records, in Helm's order. May be called again after a crash at any point. */
+/** Releases' records cannot even be looked for. */
+export class RecordsUnavailable extends Error {
+  override readonly name = 'RecordsUnavailable'
+}
+
+/**
+ * Uninstalls a release without Helm: hooks, objects, records, in Helm's order. Never waits: call it again until it is done, also after a
+ * crash at any point. The newest record says how far it has come and is the last to go.
+ */
 export async function uninstall(request: UninstallRequest): Promise<UninstallResult> {
   const holders = await readHolders(request)
   const newest = holders.at(-1)
@@ -42,29 +52,38 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
   const record = newestReadable(holders)
   if (!record) return { result: 'unreadable', message: `no revision of release ${request.release.name} can be read` }
 
+  const { client, release } = request
   const work = new Uninstall(request, record)
   const plan = planUninstall(record)
-  const isUnderWay = record.info.status === 'uninstalling'
-  if (record.info.status !== 'uninstalled') {
-    if (!isUnderWay && !request.release.disableHooks) for (const hook of plan.before) await work.runHook(hook)
-    if (!isUnderWay) await markUninstalling(request.client, newest, record)
+  const [before, after] = release.disableHooks ? [[], []] : [plan.before, plan.after]
+  const { status } = record.info
+  if (status !== 'uninstalled') {
+    if (status !== 'uninstalling') {
+      await work.hooks.run(before)
+      if (work.waiting) return work.waiting
+      await mark(client, { holder: newest, record, status: 'uninstalling' })
+    }
     for (const object of plan.objects) await work.remove(object)
-    if (work.held) return work.held
-    if (!request.release.disableHooks) for (const hook of plan.after) await work.runHook(hook)
+    if (work.waiting) return work.waiting
+    await work.hooks.run(after)
+    if (work.waiting) return work.waiting
+    await mark(client, { holder: newest, record, status: 'uninstalled' })
   }
+  await work.hooks.removeDone([...before, ...after])
   for (const holder of holders) await work.purge(holder)
-  return work.held ?? { result: 'uninstalled', warnings: work.warnings }
+  return work.waiting ?? { result: 'uninstalled', warnings: work.warnings }
 }
 
 /** All revisions of a release, oldest first. */
 async function readHolders({ client, namespace, release }: UninstallRequest): Promise<readonly StoredObject[]> {
   const kind = holderKind(release)
   const holders: StoredObject[] = []
-  for await (const page of client.listAll(holderTypes[release.driver], {
-    namespace,
-    labelSelector: releaseLabels(release.name),
-  })) {
-    for (const item of page.items) holders.push({ ...item, apiVersion: 'v1', kind })
+  try {
+    const options = { namespace, labelSelector: releaseLabels(release.name) }
+    for await (const page of client.listAll(holderTypes[release.driver], options))
+      for (const item of page.items) holders.push({ ...item, apiVersion: 'v1', kind })
+  } catch (error) {
+    throw new RecordsUnavailable((error as Error).message, { cause: error })
   }
   return holders.toSorted((left, right) => revisionOf(left) - revisionOf(right))
 }
@@ -80,24 +99,34 @@ function newestReadable(holders: readonly StoredObject[]): ReleaseRecord | undef
   return undefined
 }
 
-/** From here on a second try does not run the hooks again. */
-async function markUninstalling(client: Client, holder: StoredObject, record: ReleaseRecord): Promise<void> {
+/** From here on a second try does not do again what is done: hooks before the objects, then hooks after them. */
+async function mark(
+  client: Client,
+  { holder, record, status }: { holder: StoredObject; record: ReleaseRecord; status: 'uninstalling' | 'uninstalled' },
+): Promise<void> {
   const { name, namespace = '' } = holder.metadata
-  const changed = { ...record, info: { ...record.info, status: 'uninstalling' } }
-  const body = { metadata: { labels: { status: 'uninstalling' } }, data: { release: encodeRelease(changed, holder) } }
-  const type = holder.kind === 'Secret' ? holderTypes.secret : holderTypes.configmap
-  await client.patch(type, { namespace, name }, { type: 'merge', body })
+  const changed = { ...record, info: { ...record.info, status } }
+  const body = { metadata: { labels: { status } }, data: { release: encodeRelease(changed, holder) } }
+  await client.patch(typeOfHolder(holder), { namespace, name }, { type: 'merge', body })
 }
 
 class Uninstall {
   readonly warnings: string[] = []
-  held: Extract<UninstallResult, { result: 'held' }> | undefined
+  readonly hooks: Hooks
+  /** What keeps this from being done in one go, the first of it. */
+  waiting: Extract<UninstallResult, { result: 'waiting' }> | undefined
   readonly #request: UninstallRequest
-  readonly #record: ReleaseRecord
 
   constructor(request: UninstallRequest, record: ReleaseRecord) {
     this.#request = request
-    this.#record = record
+    this.hooks = new Hooks(
+      { ...request, releaseName: record.name },
+      {
+        warn: (message) => void this.warnings.push(message),
+        wait: (message, until) => this.#wait(message, until),
+        depart: (type, object) => this.#depart(type, object, 'helm-hook'),
+      },
+    )
   }
 
   /** Deletes one object of the release, if it is the release's to delete. */
@@ -112,50 +141,22 @@ class Uninstall {
   }
 
   async purge(holder: StoredObject): Promise<void> {
-    if (this.held) return
-    await this.#depart(holder.kind === 'Secret' ? holderTypes.secret : holderTypes.configmap, holder, 'helm-record')
+    if (!this.waiting) await this.#depart(typeOfHolder(holder), holder, 'helm-record')
   }
 
-  /** Creates a hook's object and waits until it has done its work, as long as the release allows. */
-  async runHook({ object, removeBefore, removeWhen }: Hook): Promise<void> {
-    const { client } = this.#request
-    const type = await client.discovery.typeOf(object)
-    if (!type) return void this.warnings.push(`hook ${object.kind} was skipped: the cluster does not serve it`)
-    const manifest = this.#placed(type, object)
-    if (removeBefore) await this.#removeHook(type, manifest)
-    await client.create(type, manifest).catch(ignoring('AlreadyExists'))
-    const result = await this.#waitFor(type, manifest)
-    if (removeWhen.includes(result)) await this.#removeHook(type, manifest)
-    if (result === 'failed')
-      throw new Error(`hook ${describeRef(refOf(manifest))} of release ${this.#record.name} failed`)
-  }
-
-  async #waitFor(type: ResourceType, manifest: KubeObject): Promise<'succeeded' | 'failed'> {
-    const { client, clock, release, signal } = this.#request
-    if (type.kind !== 'Job' && type.kind !== 'Pod') return 'succeeded'
-    const deadline = clock.monotonic() + release.timeoutMs
-    while (clock.monotonic() < deadline) {
-      const object = await client.get<StoredObject>(type, placeOf(manifest))
-      const result = resultOf(object)
-      if (result) return result
-      await sleep(clock, 500, signal)
-    }
-    throw new Error(`hook ${describeRef(refOf(manifest))} of release ${this.#record.name} did not finish in time`)
-  }
-
-  async #removeHook(type: ResourceType, manifest: KubeObject): Promise<void> {
-    const { client } = this.#request
-    const object = await client.get<StoredObject>(type, placeOf(manifest)).catch(ignoring('NotFound'))
-    if (object) await this.#depart(type, object, 'helm-hook')
+  #wait(message: string, until?: number): void {
+    this.waiting ??= { result: 'waiting', message, ...(until === undefined ? {} : { until }) }
   }
 
   async #depart(type: ResourceType, object: StoredObject, because: string): Promise<void> {
-    const { client, door, by } = this.#request
+    const { client, door, by, clock } = this.#request
     const ref = refOf({
       ...object,
       apiVersion: type.group ? `${type.group}/${type.version}` : type.version,
       kind: type.kind,
     })
+    // On its way already: nothing is deleted twice.
+    if (object.metadata.deletionTimestamp) return
     const answer = await door.depart({
       subject: kubeSubject(client, type, ref),
       uid: object.metadata.uid,
@@ -163,12 +164,8 @@ class Uninstall {
       by: { system: 'cleaner', object: by },
     })
     if (answer.result === 'refused') this.warnings.push(`${describeRef(ref)} was left: ${sentenceOf(answer)}`)
-    if (answer.result === 'held')
-      this.held ??= {
-        result: 'held',
-        message: `${describeRef(ref)}: ${sentenceOf(answer)}`,
-        ...(answer.until === undefined ? {} : { until: answer.until }),
-      }
+    if (answer.result === 'held') this.#wait(`${describeRef(ref)}: ${sentenceOf(answer)}`, answer.until)
+    if (answer.result === 'stale') this.#wait(`${describeRef(ref)} has just changed`, clock.now() + 100)
   }
 
   async #find(manifest: KubeObject): Promise<{ type: ResourceType; object: StoredObject } | undefined> {
@@ -181,7 +178,7 @@ class Uninstall {
       return undefined
     }
     const object = await client
-      .get<StoredObject>(type, placeOf(this.#placed(type, manifest)))
+      .get<StoredObject>(type, placeOf(placed(type, manifest, this.#request.namespace)))
       .catch(ignoring('NotFound'))
     return object ? { type, object } : undefined
   }
@@ -197,11 +194,6 @@ class Uninstall {
     const claims = name === release.name && home === namespace
     return metadata.namespace === namespace ? claims || name === undefined : claims
   }
-
-  #placed(type: ResourceType, manifest: KubeObject): KubeObject {
-    if (!type.namespaced || manifest.metadata.namespace) return manifest
-    return { ...manifest, metadata: { ...manifest.metadata, namespace: this.#request.namespace } }
-  }
 }
 
 const holderTypes: Readonly<Record<Release['driver'], ResourceType>> = {
@@ -213,18 +205,6 @@ function holderKind({ driver }: Release): string {
   return holderTypes[driver].kind
 }
 
-function placeOf({ metadata }: KubeObject): { name: string; namespace?: string } {
-  return { name: metadata.name ?? '', ...(metadata.namespace ? { namespace: metadata.namespace } : {}) }
-}
-
-/** Whether a Job or Pod has ended, and how. */
-function resultOf({ kind, status }: StoredObject): 'succeeded' | 'failed' | undefined {
-  const { phase, conditions = [] } = (status ?? {}) as {
-    phase?: string
-    conditions?: readonly { type: string; status: string }[]
-  }
-  if (kind === 'Pod') return phase === 'Succeeded' ? 'succeeded' : phase === 'Failed' ? 'failed' : undefined
-  const isTrue = (type: string) =>
-    conditions.some((condition) => condition.type === type && condition.status === 'True')
-  return isTrue('Complete') ? 'succeeded' : isTrue('Failed') ? 'failed' : undefined
+function typeOfHolder({ kind }: KubeObject): ResourceType {
+  return kind === 'Secret' ? holderTypes.secret : holderTypes.configmap
 }

@@ -1,0 +1,16 @@
+import { afterAll, beforeAll } from 'vitest'
+import { describeWith, Session } from '../kubectl/session.ts'
+import { itUninstallsWhatHelmInstalled } from './uninstalls.ts'
+
+await describeWith(['helm'], 'a Cleaner on the embedded server', () => {
+  let session: Session
+  beforeAll(async () => {
+    session = await Session.start('helm')
+  }, 900_000)
+  afterAll(() => session?.[Symbol.asyncDispose]())
+
+  itUninstallsWhatHelmInstalled(() => ({
+    transport: session.server.transport,
+    helm: (command, env = {}) => session.run(command, { env }),
+  }))
+})

@@ -1,0 +1,134 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it, vi } from 'vitest'
+import { readConfig } from '../../../src/app/config.ts'
+import { createCore } from '../../../src/app/core.ts'
+import { registerKinds } from '../../../src/app/register-kinds.ts'
+import { startSystems } from '../../../src/app/systems.ts'
+import { Client } from '../../../src/client/client.ts'
+import type { KubeObject, StoredObject } from '../../../src/kube/object.ts'
+import { ignoring } from '../../../src/kube/status-error.ts'
+import type { Transport } from '../../../src/kube/transport.ts'
+import { systemClock } from '../../../src/runtime/clock.ts'
+import { silentLogger } from '../../../src/runtime/log.ts'
+import { pretendControllers } from './pretend-controllers.ts'
+
+const chart = join(import.meta.dirname, 'hooked')
+const everyStatus = '--deployed --failed --pending --superseded --uninstalled --uninstalling'
+
+/** A cluster, and the real helm pointed at it. */
+export interface HelmCluster {
+  readonly transport: Transport
+  readonly helm: (command: string, env?: Readonly<Record<string, string>>) => Promise<string>
+}
+
+/** What holds of releases that the real helm made and a Cleaner takes away, whatever the cluster. */
+export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void {
+  let client: Client
+  let stop: () => Promise<void>
+  beforeAll(async () => {
+    const { transport } = cluster()
+    client = new Client(transport)
+    const ending = new AbortController()
+    const controllers = pretendControllers(transport, ending.signal)
+    await registerKinds(client)
+    await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'sojourn-system' } })
+    const config = readConfig({ flags: { only: 'cleaner', 'max-departures-percent': '100' }, env: {} })
+    const core = createCore({ config, client, clock: systemClock, log: silentLogger })
+    await startSystems(core, ['cleaner'])
+    stop = async () => {
+      await core.stop()
+      ending.abort()
+      await controllers.catch(() => {})
+    }
+  })
+  afterAll(() => stop?.())
+
+  async function create(manifest: KubeObject): Promise<void> {
+    const type = await client.discovery.typeOf(manifest)
+    if (!type) throw new Error(`${manifest.kind} is not served`)
+    await client.create(type, manifest).catch(ignoring('AlreadyExists'))
+  }
+
+  async function get(apiVersion: string, kind: string, name: string, namespace?: string) {
+    const type = await client.discovery.typeOf({ apiVersion, kind })
+    if (!type) return undefined
+    return client.get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) }).catch(ignoring('NotFound'))
+  }
+
+  /** Lets a Cleaner whose time is up take a release away, and waits until it is done. */
+  async function clean(namespace: string, helm: object): Promise<void> {
+    await create({
+      apiVersion: 'cleaner.vtex.dev/v1alpha',
+      kind: 'Cleaner',
+      metadata: { name: 'away', namespace },
+      spec: { ttl: '0s', helm: { release: 'preview', delete: true, ...helm } },
+    })
+    const left = () => get('cleaner.vtex.dev/v1alpha', 'Cleaner', 'away', namespace)
+    await vi.waitFor(async () => expect(await left()).toBeUndefined(), { timeout: 40_000, interval: 250 })
+  }
+
+  const list = async (namespace: string, env: Readonly<Record<string, string>> = {}) =>
+    JSON.parse(await cluster().helm(`list -n ${namespace} ${everyStatus} -o json`, env)) as unknown
+
+  async function events(namespace: string): Promise<readonly string[]> {
+    const type = await client.discovery.typeOf({ apiVersion: 'v1', kind: 'Event' })
+    if (!type) return []
+    const { items } = await client.list<StoredObject & { reason: string; message: string }>(type, { namespace })
+    return items.map(({ reason, message }) => `${reason} ${message}`)
+  }
+
+  it.each([
+    ['Secrets', 'secret'],
+    ['ConfigMaps', 'configmap'],
+  ])('takes all revisions recorded in %s away, with hooks, and leaves what its chart keeps', async (_, driver) => {
+    const { helm } = cluster()
+    const env = { HELM_DRIVER: driver }
+    const namespace = `by-${driver}`
+    await helm(`install preview ${chart} -n ${namespace} --create-namespace`, env)
+    await helm(`upgrade preview ${chart} -n ${namespace} --set greeting=salut,extra=true`, env)
+    await helm(`upgrade preview ${chart} -n ${namespace} --set greeting=hola,extra=true`, env)
+    expect(await list(namespace, env)).toMatchObject([{ name: 'preview', revision: '3' }])
+
+    await clean(namespace, { driver })
+
+    expect(await list(namespace, env)).toEqual([])
+    expect(await get('apps/v1', 'Deployment', 'preview', namespace)).toBeUndefined()
+    expect(await get('v1', 'Service', 'preview', namespace)).toBeUndefined()
+    expect(await get('v1', 'ConfigMap', 'preview', namespace)).toBeUndefined()
+    expect(await get('v1', 'ConfigMap', 'preview-extra', namespace)).toBeUndefined()
+    expect(await get('rbac.authorization.k8s.io/v1', 'ClusterRole', `${namespace}-preview`)).toBeUndefined()
+    expect(await get('v1', 'ConfigMap', 'preview-kept', namespace)).toMatchObject({ data: { precious: 'yes' } })
+    // Of the three hooks only the one stays whose policy lets it.
+    const hooks = await Promise.all(
+      ['first', 'second', 'last'].map((name) => get('batch/v1', 'Job', `preview-${name}`, namespace)),
+    )
+    expect(hooks.map((job) => job !== undefined)).toEqual([true, false, false])
+    expect(hooks[0]).toMatchObject({ status: { succeeded: 1 } })
+    await vi.waitFor(async () =>
+      expect(await events(namespace)).toContain('HelmReleaseUninstalled uninstalled release preview'),
+    )
+    // A release of the same name can be installed again, as if nothing had been.
+    await helm(`install preview ${chart} -n ${namespace} --take-ownership`, env)
+    expect(await list(namespace, env)).toMatchObject([{ name: 'preview', revision: '1' }])
+  })
+
+  it('clears the history that "helm uninstall --keep-history" left', async () => {
+    const { helm } = cluster()
+    await helm(`install preview ${chart} -n history --create-namespace`)
+    await helm('uninstall preview -n history --keep-history --no-hooks')
+    expect(await list('history')).toMatchObject([{ name: 'preview', status: 'uninstalled' }])
+    await clean('history', {})
+    expect(await list('history')).toEqual([])
+    expect(await get('batch/v1', 'Job', 'preview-first', 'history')).toBeUndefined()
+  })
+
+  it('runs no hooks if it is told so, and leaves other releases alone', async () => {
+    const { helm } = cluster()
+    await helm(`install preview ${chart} -n quiet --create-namespace`)
+    await helm(`install neighbour ${chart} -n quiet`)
+    await clean('quiet', { disableHooks: true })
+    expect(await list('quiet')).toMatchObject([{ name: 'neighbour', status: 'deployed' }])
+    expect(await get('batch/v1', 'Job', 'preview-first', 'quiet')).toBeUndefined()
+    expect(await get('apps/v1', 'Deployment', 'neighbour', 'quiet')).toBeDefined()
+  })
+}
