@@ -2,6 +2,7 @@ const tokenKey = 'sojourn-token'
 
 /** What the API refused, in its own words. */
 export class ApiError extends Error {
+  /** @param {number} status @param {string} message */
   constructor(status, message) {
     super(message)
     this.name = 'ApiError'
@@ -14,6 +15,7 @@ export const session = {
   get token() {
     return sessionStorage.getItem(tokenKey) ?? ''
   },
+  /** @param {string} token */
   signIn: (token) => sessionStorage.setItem(tokenKey, token),
   signOut: () => sessionStorage.removeItem(tokenKey),
 }
@@ -32,8 +34,8 @@ export async function request(path, { method = 'GET', body, type = 'application/
       accept: accept ?? 'application/json',
       ...(body === undefined ? {} : { 'content-type': type }),
     },
-    body: body === undefined ? undefined : JSON.stringify(body),
-    signal,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal ? { signal } : {}),
     cache: 'no-store',
     credentials: 'omit',
     redirect: 'error',
@@ -42,31 +44,42 @@ export async function request(path, { method = 'GET', body, type = 'application/
   throw new ApiError(response.status, await messageOf(response))
 }
 
-/** @returns {Promise<any>} the answer as an object */
+/**
+ * The answer as an object.
+ * @param {string} path
+ * @param {Parameters<typeof request>[1]} [options]
+ * @returns {Promise<any>}
+ */
 export async function ask(path, options) {
   return (await request(path, options)).json()
 }
 
-/** Merges a change into an object. */
+/** Merges a change into an object. @param {string} path @param {object} body */
 export function patch(path, body) {
   return ask(path, { method: 'PATCH', body, type: 'application/merge-patch+json' })
 }
 
-/** For a create that lost a race: changes what is there instead. Other failures stay failures. */
+/** For a create that lost a race: changes what is there instead. Other failures stay failures. @param {() => Promise<any>} change */
 export function unlessThere(change) {
-  return (error) => {
+  return (/** @type {unknown} */ error) => {
     if (error instanceof ApiError && error.status === 409) return change()
     throw error
   }
 }
 
-/** Who the token belongs to. */
+/** Who the token belongs to. @returns {Promise<string>} */
 export async function whoAmI() {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   const { status } = await ask('/apis/authentication.k8s.io/v1/selfsubjectreviews', { method: 'POST', body })
   return status?.userInfo?.username ?? 'unknown'
 }
 
+/** A thrown thing in words. @param {unknown} error */
+export function messageIn(error) {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** @param {Response} response @returns {Promise<string>} */
 async function messageOf(response) {
   const text = await response.text().catch(() => '')
   try {
@@ -74,4 +87,12 @@ async function messageOf(response) {
   } catch {
     return text.slice(0, 300) || response.statusText
   }
+}
+
+/** Waits, unless there is no more reason to. @param {number} ms @param {AbortSignal} signal @returns {Promise<void>} */
+export function pause(ms, signal) {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
+  })
 }

@@ -1,6 +1,8 @@
+/** @import { Child } from './types.d.ts' */
+import { messageIn } from './api.js'
 import { fill, h } from './dom.js'
 
-/** Says something in passing; errors stay until they are dismissed. */
+/** Says something in passing; errors stay until they are dismissed. @param {string} text */
 export function notify(text, tone = 'good') {
   const notices = document.getElementById('notices')
   const close = () => notice.remove()
@@ -10,11 +12,16 @@ export function notify(text, tone = 'good') {
     h('span', {}, text),
     h('button.plain', { type: 'button', 'aria-label': 'Dismiss', onclick: close }, '×'),
   )
-  notices.append(notice)
+  notices?.append(notice)
   if (tone !== 'bad') setTimeout(close, 6000)
 }
 
-/** Opens a panel over the page. Escape, the cross and a click beside it close it. @returns {HTMLDialogElement} */
+/**
+ * Opens a panel over the page. Escape, the cross and a click beside it close it.
+ * @param {string} title
+ * @param {...Child} content
+ * @returns {HTMLDialogElement}
+ */
 export function openPanel(title, ...content) {
   const dialog = h(
     'dialog.panel',
@@ -41,7 +48,7 @@ export function confirm({ title, text, action, tone = 'primary', reason, run }) 
   const input = h('input', { type: 'text', maxLength: 256, placeholder: 'Optional' })
   const problem = h('p.problem', { role: 'alert' })
   const button = h(`button.${tone}`, { type: 'submit' }, action)
-  const submit = async (event) => {
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
     button.disabled = true
     try {
@@ -49,7 +56,7 @@ export function confirm({ title, text, action, tone = 'primary', reason, run }) 
       dialog.close()
       notify(done)
     } catch (error) {
-      fill(problem, error.message)
+      fill(problem, messageIn(error))
       button.disabled = false
     }
   }

@@ -1,46 +1,80 @@
+/** @import { Attribute, Child, ElementOf } from './types.d.ts' */
+
 /**
  * Builds an element. Children become text nodes unless they are nodes already, so nothing from the API is ever read as markup.
- * @param {string} tag `div`, `button.primary`
+ * @template {string} Tag
+ * @param {Tag} tag `div`, `button.primary`
  * @param {Record<string, unknown>} [properties] `on…` are listeners, `aria-…`, `data-…` and `role` attributes, the rest properties
- * @param {...(Node | string | number | false | null | undefined | (Node | string | false | undefined)[])} children
- * @returns {any}
+ * @param {...(Child | Child[])} children
+ * @returns {ElementOf<Tag>}
  */
 export function h(tag, properties = {}, ...children) {
-  const [name, ...classes] = tag.split('.')
+  const [name = '', ...classes] = tag.split('.')
   const element = document.createElement(name)
   if (classes.length > 0) element.className = classes.join(' ')
   for (const [key, value] of Object.entries(properties)) setProperty(element, key, value)
   element.append(...children.flat().filter(isShown).map(textOrNode))
+  return /** @type {ElementOf<Tag>} */ (element)
+}
+
+/**
+ * Builds a part of a drawing; all properties are attributes, but for listeners.
+ * @template {keyof SVGElementTagNameMap} Tag
+ * @param {Tag} tag
+ * @param {Record<string, Attribute | Function>} attributes
+ * @param {...Child} children
+ */
+export function svg(tag, attributes, ...children) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', tag)
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue
+    if (typeof value === 'function') listen(element, key, value)
+    else element.setAttribute(key, `${value}`)
+  }
+  element.append(...children.filter(isShown).map(textOrNode))
   return element
 }
 
-/** @param {Element} element @param {...(Node | string)} children */
+/** @param {Element} element @param {...Child} children */
 export function fill(element, ...children) {
   element.replaceChildren(...children.filter(isShown).map(textOrNode))
 }
 
+/** @param {HTMLElement} element @param {string} key @param {unknown} value */
 function setProperty(element, key, value) {
   if (value === undefined || value === false) return
-  if (key.startsWith('on')) element.addEventListener(key.slice(2), value)
-  else if (/^(aria-|data-|role$|for$|list$)/.test(key)) element.setAttribute(key, String(value))
-  else element[key] = value
+  if (typeof value === 'function') listen(element, key, value)
+  else if (/^(aria-|data-|role$|for$|list$)/.test(key)) element.setAttribute(key, `${/** @type {Attribute} */ (value)}`)
+  else Object.assign(element, { [key]: value })
 }
 
+/** @param {Element} element @param {string} key `onclick` @param {Function} listener */
+function listen(element, key, listener) {
+  element.addEventListener(key.slice(2), /** @type {EventListener} */ (listener))
+}
+
+/** @param {Child} child @returns {child is Node | string | number} */
 function isShown(child) {
   return child !== undefined && child !== null && child !== false
 }
 
+/** @param {Node | string | number} child */
 function textOrNode(child) {
   return child instanceof Node ? child : String(child)
 }
 
-/** Only web addresses become links: a `javascript:` one from the API stays text. */
+/** Only web addresses become links: a `javascript:` one from the API stays text. @param {string | undefined} url @param {string} text */
 export function link(url, text) {
-  if (!/^https?:\/\//i.test(url ?? '')) return h('span', {}, text)
+  if (!url || !/^https?:\/\//i.test(url)) return h('span', {}, text)
   return h('a', { href: url, target: '_blank', rel: 'noopener noreferrer' }, text)
 }
 
-/** A word in a coloured pill. */
+/** A word in a coloured pill. @param {string} text */
 export function pill(text, tone = 'plain') {
   return h(`span.pill.${tone}`, {}, text)
+}
+
+/** Terms and what is to say of them. @param {readonly (readonly [string, Child])[]} facts */
+export function factList(facts) {
+  return h('dl.facts', {}, ...facts.flatMap(([term, said]) => [h('dt', {}, term), h('dd', {}, said)]))
 }

@@ -1,4 +1,9 @@
-/** The lists the dashboard is made from: where each is, and what its objects are. */
+/** @import { ListName } from './types.d.ts' */
+
+/**
+ * The lists the dashboard is made from: where each is, and what its objects are.
+ * @type {Record<ListName, { path: string, query?: string, apiVersion: string, kind: string }>}
+ */
 export const kinds = {
   cleaners: {
     path: '/apis/cleaner.vtex.dev/v1alpha/cleaners',
@@ -29,6 +34,7 @@ export const kinds = {
   },
 }
 
+/** @param {string} plural @param {string} kind */
 function ours(plural, kind) {
   return { path: `/apis/sojourn.dev/v1alpha1/${plural}`, apiVersion: 'sojourn.dev/v1alpha1', kind }
 }

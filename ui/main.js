@@ -1,4 +1,5 @@
-import { ApiError, session, whoAmI } from './api.js'
+/** @import { ListName, MakeView, View } from './types.d.ts' */
+import { ApiError, messageIn, session, whoAmI } from './api.js'
 import { notify } from './dialogs.js'
 import { fill, h, pill } from './dom.js'
 import { Mirror } from './mirror.js'
@@ -7,12 +8,15 @@ import { boardView } from './views/board.js'
 import { cascadeView } from './views/cascade.js'
 import { departuresView } from './views/departures.js'
 import { doorStateOf, doorView } from './views/door.js'
+import { forecastView } from './views/forecast.js'
 import { marksView } from './views/marks.js'
 import { pipelinesView } from './views/pipelines.js'
 import { servicesView } from './views/services.js'
 
+/** @type {Record<string, [string, MakeView]>} */
 const views = {
   board: ['Stays', boardView],
+  forecast: ['Forecast', forecastView],
   pipelines: ['Pipelines', pipelinesView],
   services: ['Services', servicesView],
   marks: ['Marks', marksView],
@@ -22,31 +26,43 @@ const views = {
 }
 /** Distances to now grow old; with many objects a redraw per event would be too much. */
 const tickMs = 5000
-const app = document.getElementById('app')
+const drawMs = 150
+/** However much there is to draw, most of the time belongs to whoever clicks and types. */
+const restPerDraw = 10
+const app = document.getElementById('app') ?? document.body
 
+/** @param {string} [problem] */
 async function begin(problem) {
-  if (!session.token) return fill(app, signInPage(problem, begin))
+  if (!session.token) return fill(app, signInPage(problem, signedIn))
   try {
     runDashboard(await whoAmI())
   } catch (error) {
     if (!(error instanceof ApiError))
-      return fill(app, signInPage(`The server cannot be reached: ${error.message}`, begin))
+      return fill(app, signInPage(`The server cannot be reached: ${messageIn(error)}`, signedIn))
     session.signOut()
-    fill(app, signInPage(error.status === 401 ? 'The server does not know this token.' : error.message, begin))
+    fill(app, signInPage(error.status === 401 ? 'The server does not know this token.' : error.message, signedIn))
   }
 }
 
+function signedIn() {
+  void begin()
+}
+
+/** @param {string} user */
 function runDashboard(user) {
+  /** @type {View | undefined} */
   let view
   let isStale = false
+  /** @type {Set<ListName>} */
   const changed = new Set()
   const main = h('main', { tabIndex: -1, id: 'main' })
   const alarm = h('div.alarm', { role: 'alert', hidden: true })
   const live = h('span.live', { role: 'img' })
-  const showLive = (isLive) => {
+  const showLive = (/** @type {boolean} */ isLive) => {
     live.classList.toggle('lost', !isLive)
     live.ariaLabel = live.title = isLive ? 'Watching the API' : 'The API cannot be reached; trying again'
   }
+  showLive(true)
   const links = new Map(Object.entries(views).map(([name, [label]]) => [name, h('a', { href: `#${name}` }, label)]))
 
   const mirror = new Mirror({
@@ -62,38 +78,48 @@ function runDashboard(user) {
   const draw = () => {
     // What is behind an open dialog stays as it is, so that the focus finds its way back.
     if (document.hidden || !view || document.querySelector('dialog[open]')) return
-    const concerns = [...changed].some((list) => view.concerns(list))
+    const concerns = [...changed].some((list) => view?.concerns(list))
     if (changed.has('door')) drawAlarm(alarm, doorStateOf(mirror))
     changed.clear()
     if (concerns || isStale) view.show()
     isStale = false
   }
+  const keepDrawing = () => {
+    const startedAt = performance.now()
+    draw()
+    drawing = setTimeout(keepDrawing, Math.max(drawMs, (performance.now() - startedAt) * restPerDraw))
+  }
   const go = () => {
     const wanted = location.hash.slice(1)
     const name = Object.hasOwn(views, wanted) ? wanted : 'board'
+    const [label, make] = views[name] ?? ['Stays', boardView]
     view?.close()
-    const [label, make] = views[name]
+    main.scrollTop = 0
     view = make({ mirror })
     document.title = `${label} · Sojourn`
     for (const [each, anchor] of links) anchor.ariaCurrent = each === name ? 'page' : null
     fill(main, view.element)
+    links.get(name)?.scrollIntoView({ block: 'nearest', inline: 'center' })
     view.show()
   }
-  const drawing = setInterval(draw, 150)
+  let drawing = setTimeout(keepDrawing, drawMs)
   const ticking = setInterval(() => (isStale = true), tickMs)
+  /** @param {string} [problem] */
   const end = (problem) => {
     mirror.stop()
     view?.close()
-    clearInterval(drawing)
+    clearTimeout(drawing)
     clearInterval(ticking)
     removeEventListener('hashchange', go)
     session.signOut()
     void begin(problem)
   }
   addEventListener('hashchange', go)
+  const skip = (/** @type {Event} */ event) =>
+    (event.preventDefault(), main.focus())
   fill(
     app,
-    h('a.skip', { href: '#main', onclick: (event) => (event.preventDefault(), main.focus()) }, 'Skip to content'),
+    h('a.skip', { href: '#main', onclick: skip }, 'Skip to content'),
     h(
       'header.top',
       {},
@@ -111,9 +137,10 @@ function runDashboard(user) {
     main,
   )
   go()
-  mirror.start().catch((error) => notify(error.message, 'bad'))
+  mirror.start().catch((error) => notify(messageIn(error), 'bad'))
 }
 
+/** @param {HTMLElement} alarm @param {ReturnType<typeof doorStateOf>} state */
 function drawAlarm(alarm, { isOpen, isPaused, isDryRun, because }) {
   alarm.hidden = !(isOpen || isPaused || isDryRun)
   fill(

@@ -1,4 +1,6 @@
-import { ApiError, request } from './api.js'
+/** @import { Listed, ListName } from './types.d.ts' */
+/** @import { StoredObject } from '../src/kube/object.ts' */
+import { ApiError, messageIn, pause, request } from './api.js'
 import { kinds } from './kinds.js'
 
 const pageSize = 500
@@ -7,44 +9,57 @@ const connections = 3
 const turnSeconds = 1
 const retryMs = 3000
 
+/** @typedef {{ objects: Map<string, any>, resourceVersion: string, trouble?: string }} List */
+
 /** A live copy of the lists: listed once, then kept by watches that take short turns, each from where its last one ended. */
 export class Mirror {
-  /** @type {Map<string, { objects: Map<string, any>, resourceVersion: string, trouble?: string }>} */
-  #lists = new Map()
+  /** @type {Record<string, List>} */
+  #lists = {}
+  /** Whether every list has been read once, or could not be. */
+  isComplete = false
   #stopping = new AbortController()
   #onChange
   #onTrouble
 
-  /** @param {{ onChange: (list: string) => void, onTrouble: (error: unknown) => void }} listeners */
+  /** @param {{ onChange: (list: ListName) => void, onTrouble: (error: unknown) => void }} listeners */
   constructor({ onChange, onTrouble }) {
     this.#onChange = onChange
     this.#onTrouble = onTrouble
-    for (const name of Object.keys(kinds)) this.#lists.set(name, { objects: new Map(), resourceVersion: '' })
+    for (const name of Object.keys(kinds)) this.#lists[name] = { objects: new Map(), resourceVersion: '' }
   }
 
-  /** @returns {any[]} */
+  /** @template {ListName} Name @param {Name} name @returns {Listed[Name][]} */
   all(name) {
-    return [...this.#lists.get(name).objects.values()]
+    return [...this.#of(name).objects.values()]
   }
 
-  /** Why a list cannot be read, if it cannot. */
+  /** Why a list cannot be read, if it cannot. @param {ListName} name */
   trouble(name) {
-    return this.#lists.get(name).trouble
+    return this.#of(name).trouble
   }
 
+  /**
+   * @template {ListName} Name
+   * @param {Name} name
+   * @param {string | undefined} namespace
+   * @param {string} objectName
+   * @returns {Listed[Name] | undefined}
+   */
   find(name, namespace, objectName) {
-    return this.#lists.get(name).objects.get(`${namespace ?? ''}/${objectName}`)
+    return this.#of(name).objects.get(`${namespace ?? ''}/${objectName}`)
   }
 
-  /** Takes an answer of the API in at once, so that one sees one's own change without delay. */
+  /** Takes an answer of the API in at once, so that one sees one's own change without delay. @param {ListName} name @param {StoredObject} object */
   put(name, object) {
-    this.#lists.get(name).objects.set(keyOf(object), object)
+    this.#of(name).objects.set(keyOf(object), object)
     this.#onChange(name)
   }
 
   async start() {
-    const turns = Object.keys(kinds)
+    const turns = /** @type {ListName[]} */ (Object.keys(kinds))
     await Promise.all(turns.map((name) => this.#take(name)))
+    this.isComplete = true
+    for (const name of turns) this.#onChange(name)
     for (let index = 0; index < connections; index++) void this.#takeTurns(turns)
   }
 
@@ -52,28 +67,38 @@ export class Mirror {
     this.#stopping.abort()
   }
 
+  /** @param {ListName[]} turns */
   async #takeTurns(turns) {
     const { signal } = this.#stopping
     while (!signal.aborted) {
       await visible(signal)
       const name = turns.shift()
+      if (!name) return
       await this.#take(name)
       turns.push(name)
     }
   }
 
+  /** @param {ListName} name @returns {List} */
+  #of(name) {
+    const list = this.#lists[name]
+    if (!list) throw new Error(`there is no list ${name}`)
+    return list
+  }
+
+  /** @param {ListName} name */
   async #take(name) {
-    const list = this.#lists.get(name)
+    const list = this.#of(name)
     try {
       if (list.resourceVersion) await this.#watch(name, list)
       else await this.#relist(name, list)
-      list.trouble = undefined
+      delete list.trouble
     } catch (error) {
       if (this.#stopping.signal.aborted) return
       list.resourceVersion = ''
       if (error instanceof ApiError && error.status === 410) return
-      const isNews = list.trouble !== error.message
-      list.trouble = error.message
+      const isNews = list.trouble !== messageIn(error)
+      list.trouble = messageIn(error)
       // A kind that is not installed, or not ours to read, leaves its view empty and harms no other.
       if (!(error instanceof ApiError) || ![403, 404].includes(error.status)) this.#onTrouble(error)
       if (isNews) this.#onChange(name)
@@ -81,6 +106,7 @@ export class Mirror {
     }
   }
 
+  /** @param {ListName} name @param {List} list */
   async #relist(name, list) {
     const { path, query = '' } = kinds[name]
     const found = new Map()
@@ -99,6 +125,7 @@ export class Mirror {
     this.#onChange(name)
   }
 
+  /** @param {ListName} name @param {List} list */
   async #watch(name, list) {
     const { path, query = '' } = kinds[name]
     const page = new URLSearchParams(query)
@@ -107,12 +134,13 @@ export class Mirror {
     page.set('timeoutSeconds', String(turnSeconds))
     page.set('resourceVersion', list.resourceVersion)
     const answer = await request(`${path}?${page}`, { signal: this.#stopping.signal })
-    for await (const event of linesOf(answer.body)) {
+    for await (const event of linesOf(answer)) {
       this.#apply(list, event)
       if (event.type !== 'BOOKMARK') this.#onChange(name)
     }
   }
 
+  /** @param {List} list @param {{ type: string, object: any }} event */
   #apply(list, { type, object }) {
     if (type === 'ERROR') throw new ApiError(object.code, object.message)
     list.resourceVersion = object.metadata.resourceVersion
@@ -121,34 +149,30 @@ export class Mirror {
   }
 }
 
+/** @param {StoredObject} object */
 function keyOf({ metadata }) {
   return `${metadata.namespace ?? ''}/${metadata.name}`
 }
 
-async function* linesOf(stream) {
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader()
+/** @param {Response} answer */
+async function* linesOf(answer) {
+  if (!answer.body) return
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader()
   let rest = ''
   for (;;) {
     const { value, done } = await reader.read()
     if (done) return
     const lines = (rest + value).split('\n')
-    rest = lines.pop()
+    rest = lines.pop() ?? ''
     for (const line of lines) if (line) yield JSON.parse(line)
   }
 }
 
-/** Nobody looks at a hidden tab: it waits until somebody does. */
+/** Nobody looks at a hidden tab: it waits until somebody does. @param {AbortSignal} signal */
 function visible(signal) {
-  if (!document.hidden || signal.aborted) return
+  if (!document.hidden || signal.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     document.addEventListener('visibilitychange', resolve, { once: true, signal })
     signal.addEventListener('abort', resolve, { once: true })
-  })
-}
-
-function pause(ms, signal) {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true })
   })
 }

@@ -1,7 +1,7 @@
 import { session } from './api.js'
 import { h } from './dom.js'
 
-/** Asks for a token; it stays in this tab. */
+/** Asks for a token; it stays in this tab. @param {string | undefined} problem @param {() => void} onSignIn */
 export function signInPage(problem, onSignIn) {
   const token = h('input', {
     type: 'password',
@@ -10,7 +10,7 @@ export function signInPage(problem, onSignIn) {
     spellcheck: false,
     'aria-describedby': 'token-hint',
   })
-  const submit = (event) => {
+  const submit = (/** @type {Event} */ event) => {
     event.preventDefault()
     session.signIn(token.value.trim())
     onSignIn()

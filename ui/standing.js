@@ -1,20 +1,28 @@
+/** @import { Deployment, Service } from './types.d.ts' */
 import { parseTime } from './time.js'
 
 const defaultTtlSeconds = 300
 
-/** Services that the activator wakes and puts to sleep. */
+/** Services that the activator wakes and puts to sleep. @param {Service} service */
 export function isOnDemand({ metadata }) {
   const annotations = metadata.annotations ?? {}
   return ['proxless/deployment', 'proxless/domains', 'sojourn.dev/target'].some((key) => key in annotations)
 }
 
-/** The Deployment a Service names, if it names one. */
-export function deploymentNameOf({ metadata: { annotations = {} } }) {
+/** The Deployment a Service names, if it names one. @param {Service} service */
+export function deploymentNameOf({ metadata }) {
+  const annotations = metadata.annotations ?? {}
   const [kind, name] = (annotations['sojourn.dev/target'] ?? '').split('/')
   return annotations['proxless/deployment']?.trim() || (kind === 'Deployment' ? name : undefined)
 }
 
-/** How an on-demand Service stands, told from its objects alone; the server tells the same in `sojourn status`. */
+/**
+ * How an on-demand Service stands, told from its objects alone; the server tells the same in `sojourn status`.
+ * @param {Service} service
+ * @param {Deployment | undefined} workload
+ * @param {number} now
+ * @returns {{ state: string, replicas: number, why: string, lastUsedAt?: number, next?: { what: string, at: number } }}
+ */
 export function standingOf(service, workload, now) {
   const annotations = service.metadata.annotations ?? {}
   if (!workload) {

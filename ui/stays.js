@@ -1,19 +1,26 @@
+/** @import { Bond } from '../src/apis/bond.ts' */
+/** @import { Cleaner } from '../src/apis/cleaner.ts' */
+/** @import { CleanupCandidate } from '../src/apis/cleanup-candidate.ts' */
+/** @import { ConditionalTtl } from '../src/apis/conditional-ttl.ts' */
+/** @import { Departure } from '../src/apis/departure.ts' */
+/** @import { Pipeline } from '../src/apis/pipeline.ts' */
+/** @import { StoredObject } from '../src/kube/object.ts' */
+/** @import { Mirror } from './mirror.js' */
+/** @import { Ref, Service, Stay } from './types.d.ts' */
 import { kinds } from './kinds.js'
 import { deploymentNameOf, isOnDemand, standingOf } from './standing.js'
 import { parseTime } from './time.js'
 
 /**
- * One object in our care: since when, how it stands, what happens to it next, when and why.
- * @typedef {{ kind: string, apiVersion: string, namespace?: string, name: string, uid?: string }} Ref
- * @typedef {{ object: Ref, system: string, state: string, since?: number, why: string,
- *   next?: { what: string, at?: number, isEnd: boolean } }} Stay
+ * Everything in a stay, those with the nearest next event first.
+ * @param {Pick<Mirror, 'all' | 'find'>} mirror
+ * @param {number} now
+ * @returns {Stay[]}
  */
-
-/** Everything in a stay, those with the nearest next event first. @returns {Stay[]} */
 export function staysOf(mirror, now) {
   const stays = [
-    ...mirror.all('cleaners').map((object) => cleanerStay(object, kinds.cleaners)),
-    ...mirror.all('ttls').map((object) => cleanerStay(object, kinds.ttls)),
+    ...mirror.all('cleaners').map(cleanerStay),
+    ...mirror.all('ttls').map(ttlStay),
     ...mirror.all('candidates').map(candidateStay),
     ...mirror.all('pipelines').map(pipelineStay),
     ...mirror.all('bonds').map(bondStay),
@@ -29,24 +36,59 @@ export function staysOf(mirror, now) {
   return stays.sort((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity) || 0)
 }
 
-/** The condition that says how an object is doing. */
-export function readyOf(object) {
-  const ready = object.status?.conditions?.find(({ type }) => type === 'Ready')
-  return ready ?? { reason: 'New', message: 'nobody has looked at it yet' }
+/**
+ * Says of an object once what follows from it alone: an object of the mirror is never changed, only replaced.
+ * @template {object} Given
+ * @param {(object: Given) => Stay} make
+ * @returns {(object: Given) => Stay}
+ */
+function once(make) {
+  /** @type {WeakMap<Given, Stay>} */
+  const made = new WeakMap()
+  return (object) => {
+    const known = made.get(object)
+    if (known) return known
+    const stay = make(object)
+    made.set(object, stay)
+    return stay
+  }
 }
 
+/**
+ * The condition that says how an object is doing.
+ * @param {{ readonly status?: unknown }} object
+ * @returns {{ reason: string, message: string }}
+ */
+export function readyOf({ status }) {
+  const { conditions = [] } = /** @type {{ conditions?: { type: string, reason: string, message: string }[] }} */ (
+    status ?? {}
+  )
+  return conditions.find(({ type }) => type === 'Ready') ?? { reason: 'New', message: 'nobody has looked at it yet' }
+}
+
+/** @param {StoredObject} object @param {{ apiVersion: string, kind: string }} type @returns {Ref} */
 function refFor({ metadata }, { apiVersion, kind }) {
   const { name, namespace, uid } = metadata
   return { apiVersion, kind, namespace, name, uid }
 }
 
+/** @param {StoredObject} object */
 function createdAt({ metadata }) {
   return parseTime(metadata.creationTimestamp)
 }
 
-function cleanerStay(object, type) {
+const cleanerStay = once((/** @type {Cleaner} */ object) => expiringStay(object, kinds.cleaners))
+const ttlStay = once((/** @type {ConditionalTtl} */ object) => expiringStay(object, kinds.ttls))
+
+/**
+ * @param {StoredObject} object
+ * @param {{ apiVersion: string, kind: string }} type
+ * @returns {Stay}
+ */
+function expiringStay(object, type) {
   const { reason, message } = readyOf(object)
-  const at = parseTime(object.status?.nextScheduledEvaluation)
+  const { nextScheduledEvaluation } = /** @type {{ nextScheduledEvaluation?: string }} */ (object.status ?? {})
+  const at = parseTime(nextScheduledEvaluation)
   const isEnd = reason === 'NotExpired'
   return {
     object: refFor(object, type),
@@ -58,9 +100,9 @@ function cleanerStay(object, type) {
   }
 }
 
-function candidateStay({ spec, status, metadata }) {
+const candidateStay = once((/** @type {CleanupCandidate} */ { spec, status, metadata }) => {
   const at = parseTime(status?.projectedDeletionTime)
-  const isOver = ['Deleted', 'OptedOut', 'Unmarked'].includes(status?.phase)
+  const isOver = ['Deleted', 'OptedOut', 'Unmarked'].includes(status?.phase ?? '')
   const rules = status?.summaries?.map(({ description }) => description).join('; ')
   const owner = status?.owner ? ` (${status.owner.address} was told)` : ''
   return {
@@ -71,9 +113,9 @@ function candidateStay({ spec, status, metadata }) {
     next: isOver ? undefined : { what: 'leaves', at, isEnd: true },
     why: `${rules || status?.because || `policy ${spec.policy}`}${owner}`,
   }
-}
+})
 
-function pipelineStay(object) {
+const pipelineStay = once((/** @type {Pipeline} */ object) => {
   const { reason, message } = readyOf(object)
   const isWaiting = Object.values(object.status?.environments ?? {}).some(
     ({ waitingApproval }) => waitingApproval?.promotionId,
@@ -85,9 +127,9 @@ function pipelineStay(object) {
     since: createdAt(object),
     why: message,
   }
-}
+})
 
-function bondStay(object) {
+const bondStay = once((/** @type {Bond} */ object) => {
   const { reason, message } = readyOf(object)
   return {
     object: refFor(object, kinds.bonds),
@@ -96,9 +138,9 @@ function bondStay(object) {
     since: createdAt(object),
     why: message,
   }
-}
+})
 
-function leavingStay({ spec, status }) {
+const leavingStay = once((/** @type {Departure} */ { spec, status }) => {
   const waits = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'on its way out'
   return {
     object: spec.object,
@@ -108,8 +150,14 @@ function leavingStay({ spec, status }) {
     next: { what: 'leaving now', isEnd: true },
     why: `${waits} (${spec.because})`,
   }
-}
+})
 
+/**
+ * @param {Pick<Mirror, 'find'>} mirror
+ * @param {Service} service
+ * @param {number} now
+ * @returns {Stay}
+ */
 function serviceStay(mirror, service, now) {
   const workload = mirror.find('deployments', service.metadata.namespace, deploymentNameOf(service) ?? '')
   const { state, next, why } = standingOf(service, workload, now)

@@ -2,13 +2,13 @@ const minute = 60_000
 const hour = 60 * minute
 const day = 24 * hour
 
-/** Epoch milliseconds of an RFC 3339 text; undefined for anything else. */
+/** Epoch milliseconds of an RFC 3339 text; undefined for anything else. @param {unknown} text */
 export function parseTime(text) {
   const at = typeof text === 'string' ? Date.parse(text) : Number.NaN
   return Number.isNaN(at) ? undefined : at
 }
 
-/** `5 s`, `12 min`, `3 h 20 min`, `2 d 4 h`, `41 d`. */
+/** `5 s`, `12 min`, `3 h 20 min`, `2 d 4 h`, `41 d`. @param {number} ms */
 export function formatSpan(ms) {
   const span = Math.max(0, ms)
   if (span < minute) return `${Math.floor(span / 1000)} s`
@@ -17,18 +17,31 @@ export function formatSpan(ms) {
   return span < 8 * day ? two(span, [day, 'd'], [hour, 'h']) : `${Math.floor(span / day)} d`
 }
 
-/** `in 3 h`, `now`, `5 min ago`. */
+/** `in 3 h`, `now`, `5 min ago`. @param {number} at @param {number} now */
 export function formatDistance(at, now) {
   const distance = at - now
   if (Math.abs(distance) < 1000) return 'now'
   return distance > 0 ? `in ${formatSpan(distance)}` : `${formatSpan(-distance)} ago`
 }
 
-/** Date and time as the reader writes them. */
+const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+
+/** Date and time as the reader writes them. @param {number | undefined} at */
 export function formatMoment(at) {
-  return new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' }).format(at)
+  return at === undefined ? 'at an unknown time' : moments.format(at)
 }
 
+/** Now, as the API writes it. */
+export function nowText() {
+  return new Date().toISOString().replace(/\.\d+Z$/, 'Z')
+}
+
+/** The instants in a text of the server, as the reader writes them. @param {string} text */
+export function withReadableTimes(text) {
+  return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, (instant) => formatMoment(parseTime(instant)))
+}
+
+/** @param {number} span @param {[number, string]} large @param {[number, string]} small */
 function two(span, [unit, name], [smaller, smallerName]) {
   const rest = Math.floor((span % unit) / smaller)
   return `${Math.floor(span / unit)} ${name}${rest > 0 ? ` ${rest} ${smallerName}` : ''}`

@@ -1,20 +1,28 @@
 import { h } from './dom.js'
 
 const overscan = 6
+const steps = new Map([
+  ['ArrowDown', 1],
+  ['ArrowUp', -1],
+  ['Home', -Infinity],
+  ['End', Infinity],
+])
 
 /**
  * A list of any length of which only the rows in sight exist. Arrow keys, Home, End and Page keys move; Enter opens.
  * @template T
  */
 export class VirtualList {
+  /** @type {readonly T[]} */
   #items = []
   #active = 0
+  /** @type {Map<number, HTMLElement>} */
   #rows = new Map()
   #options
   #spacer = h('div.rows', { role: 'presentation' })
   #measure = new ResizeObserver(() => this.draw())
 
-  /** @param {{ label: string, row: (item: T) => HTMLElement, keyOf: (item: T) => string, onOpen: (item: T) => void }} options */
+  /** @param {{ label: string, row: (item: T) => HTMLElement, onOpen: (item: T) => void }} options */
   constructor(options) {
     this.#options = options
     this.element = h(
@@ -24,15 +32,15 @@ export class VirtualList {
         role: 'listbox',
         'aria-label': options.label,
         onscroll: () => this.draw(),
-        onkeydown: (event) => this.#onKey(event),
-        onclick: (event) => this.#onClick(event),
+        onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
+        onclick: (/** @type {MouseEvent} */ event) => this.#onClick(event),
       },
       this.#spacer,
     )
     this.#measure.observe(this.element)
   }
 
-  /** @param {T[]} items */
+  /** @param {readonly T[]} items */
   show(items) {
     this.#items = items
     this.#active = Math.min(this.#active, Math.max(0, items.length - 1))
@@ -47,7 +55,9 @@ export class VirtualList {
     const last = Math.min(this.#items.length, Math.ceil((scrollTop + clientHeight) / height) + overscan)
     this.#spacer.style.height = `${this.#items.length * height}px`
     const rows = new Map()
-    for (let index = first; index < last; index++) rows.set(index, this.#rows.get(index) ?? this.#build(index))
+    for (const [offset, item] of this.#items.slice(first, last).entries())
+      rows.set(first + offset, this.#rows.get(first + offset) ?? this.#build(first + offset, item))
+    this.element.removeAttribute('aria-activedescendant')
     for (const [index, row] of rows) this.#place(row, index, height)
     this.#rows = rows
     this.#spacer.replaceChildren(...rows.values())
@@ -57,16 +67,18 @@ export class VirtualList {
     this.#measure.disconnect()
   }
 
-  #build(index) {
-    const row = this.#options.row(this.#items[index])
+  /** @param {number} index @param {T} item */
+  #build(index, item) {
+    const row = this.#options.row(item)
     row.id = `row-${index}`
-    row.dataset.index = String(index)
+    row.dataset['index'] = String(index)
     row.setAttribute('role', 'option')
     row.setAttribute('aria-setsize', String(this.#items.length))
     row.setAttribute('aria-posinset', String(index + 1))
     return row
   }
 
+  /** @param {HTMLElement} row @param {number} index @param {number} height */
   #place(row, index, height) {
     const isActive = index === this.#active
     row.style.transform = `translateY(${index * height}px)`
@@ -79,15 +91,16 @@ export class VirtualList {
     return Number.parseFloat(getComputedStyle(this.element).getPropertyValue('--row-height')) || 56
   }
 
+  /** @param {KeyboardEvent} event */
   #onKey(event) {
     const page = Math.max(1, Math.floor(this.element.clientHeight / this.#rowHeight()) - 1)
-    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity }
-    if (event.key !== 'Enter' && !(event.key in steps)) return
+    const step = { PageDown: page, PageUp: -page }[event.key] ?? steps.get(event.key)
+    if (event.key !== 'Enter' && step === undefined) return
     // Else the same key press would go on to the button that gets the focus.
     event.preventDefault()
     const item = this.#items[this.#active]
     if (event.key === 'Enter') return item && this.#options.onOpen(item)
-    this.#active = Math.max(0, Math.min(this.#items.length - 1, this.#active + steps[event.key]))
+    this.#active = Math.max(0, Math.min(this.#items.length - 1, this.#active + (step ?? 0)))
     this.#reveal()
   }
 
@@ -100,11 +113,13 @@ export class VirtualList {
     this.draw()
   }
 
+  /** @param {MouseEvent} event */
   #onClick(event) {
-    const row = event.target.closest('[data-index]')
-    if (!row) return
-    this.#active = Number(row.dataset.index)
+    const row = event.target instanceof Element ? event.target.closest('[data-index]') : undefined
+    if (!(row instanceof HTMLElement)) return
+    this.#active = Number(row.dataset['index'])
     this.draw()
-    this.#options.onOpen(this.#items[this.#active])
+    const item = this.#items[this.#active]
+    if (item) this.#options.onOpen(item)
   }
 }

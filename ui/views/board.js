@@ -1,72 +1,92 @@
-import { fill, h, pill } from '../dom.js'
+/** @import { Mirror } from '../mirror.js' */
+/** @import { ListName, Stay, View } from '../types.d.ts' */
+import { factList, fill, h, pill } from '../dom.js'
 import { openPanel } from '../dialogs.js'
 import { staysOf } from '../stays.js'
-import { formatDistance, formatMoment, formatSpan } from '../time.js'
+import { formatDistance, formatMoment, formatSpan, withReadableTimes } from '../time.js'
 import { VirtualList } from '../virtual-list.js'
+import { actionButton, kindAndPlace, nothingFound } from './cards.js'
 import { openCascade } from './cascade.js'
 
 const systems = ['cleaner', 'janitor', 'activator', 'promoter', 'collector']
+const day = 86_400_000
+/** @type {[string, number][]} */
 const ticks = [
   ['now', 0],
   ['1 min', 60_000],
   ['1 h', 3_600_000],
-  ['1 d', 86_400_000],
-  ['1 wk', 7 * 86_400_000],
-  ['90 d', 90 * 86_400_000],
+  ['1 d', day],
+  ['1 wk', 7 * day],
+  ['90 d', 90 * day],
 ]
+/** @type {Set<ListName>} */
 const lists = new Set(['cleaners', 'ttls', 'candidates', 'pipelines', 'bonds', 'departures', 'services', 'deployments'])
 
-/** The stay board: every object on a timeline of what happens to it next and when it ends. */
+/** The stay board: every object on a timeline of what happens to it next and when it ends. @param {{ mirror: Mirror }} parts @returns {View} */
 export function boardView({ mirror }) {
+  /** @type {{ text: string, systems: Set<string> }} */
   const wanted = { text: '', systems: new Set() }
+  /** @type {Stay[]} */
+  let stays = []
   const summary = h('p.summary', { role: 'status' })
-  const list = new VirtualList({ label: 'Stays', row: stayRow, keyOf: ({ object }) => object.uid, onOpen: openStay })
-  const empty = h('p.empty', { hidden: true })
-  const chips = systems.map((system) => systemChip(system, wanted.systems, () => show()))
+  const list = new VirtualList({ label: 'Stays', row: stayRow, onOpen: openStay })
+  const empty = h('div', { hidden: true })
+  const chips = systems.map((system) => systemChip(system, wanted.systems, () => showWanted()))
   const search = h('input', {
     type: 'search',
     placeholder: 'Filter by name, kind, namespace, state',
     'aria-label': 'Filter stays',
     oninput: () => {
       wanted.text = search.value.toLowerCase()
-      show()
+      showWanted()
     },
   })
-  const show = () => {
-    const stays = staysOf(mirror, Date.now())
+  const showWanted = () => {
     const shown = stays.filter((stay) => isWanted(stay, wanted))
-    const leaving = shown.filter(
-      ({ next }) => next?.isEnd && next.at !== undefined && next.at < Date.now() + 86_400_000,
-    )
-    fill(
-      summary,
-      `${shown.length === stays.length ? stays.length : `${shown.length} of ${stays.length}`} in our care`,
-      leaving.length > 0 ? ` · ${leaving.length} ${leaving.length === 1 ? 'ends' : 'end'} within a day` : '',
-    )
+    fill(summary, summaryOf(shown, stays.length))
     empty.hidden = shown.length > 0
-    fill(empty, stays.length === 0 ? 'Nothing is in our care yet.' : 'Nothing matches the filter.')
+    if (shown.length === 0) fill(empty, nothingFound(mirror, stays.length, nothingYet))
     list.show(shown)
   }
   return {
     element: h(
       'section.board',
       { 'aria-label': 'Stay board' },
+      h('h1.unseen', {}, 'Stays'),
       h('div.toolbar', {}, search, h('div.chips', { role: 'group', 'aria-label': 'Systems' }, ...chips), summary),
       h('div.axis', { 'aria-hidden': 'true' }, legend(), h('div.track', {}, ...ticks.map(axisTick))),
       list.element,
       empty,
     ),
-    show,
+    show() {
+      stays = staysOf(mirror, Date.now())
+      showWanted()
+    },
     concerns: (name) => lists.has(name),
     close: () => list.close(),
   }
+}
+
+/** @type {[string, string]} */
+const nothingYet = [
+  'Nothing is in our care yet.',
+  'A Cleaner, a Pipeline, a Bond, a cleanup policy or an annotated Service brings something here. “sojourn demo” shows all of them.',
+]
+
+/** @param {readonly Stay[]} shown @param {number} of */
+function summaryOf(shown, of) {
+  const soon = Date.now() + day
+  const leaving = shown.filter(({ next }) => next?.isEnd && next.at !== undefined && next.at < soon).length
+  const count = shown.length === of ? of : `${shown.length} of ${of}`
+  return `${count} in our care${leaving > 0 ? ` · ${leaving} ${leaving === 1 ? 'ends' : 'end'} within a day` : ''}`
 }
 
 function legend() {
   return h('span.legend', {}, h('i.mark.next'), 'what happens next', h('i.mark.end'), 'when it ends')
 }
 
-function systemChip(system, chosen, onChange) {
+/** @param {string} system @param {Set<string>} chosen @param {() => void} onChange */
+export function systemChip(system, chosen, onChange) {
   const chip = h(
     `button.chip.${system}`,
     {
@@ -83,42 +103,52 @@ function systemChip(system, chosen, onChange) {
   return chip
 }
 
-function isWanted({ object, system, state }, wanted) {
-  if (wanted.systems.size > 0 && !wanted.systems.has(system)) return false
-  return `${object.kind}/${object.name} ${object.namespace ?? ''} ${state}`.toLowerCase().includes(wanted.text)
+/** @type {WeakMap<Stay, string>} What a filter looks at, made once. */
+const texts = new WeakMap()
+
+/** @param {Stay} stay @param {{ text: string, systems: Set<string> }} wanted */
+function isWanted(stay, wanted) {
+  if (wanted.systems.size > 0 && !wanted.systems.has(stay.system)) return false
+  if (wanted.text === '') return true
+  let text = texts.get(stay)
+  if (text === undefined) {
+    const { object, state } = stay
+    text = `${object.kind}/${object.name} ${object.namespace ?? ''} ${state}`.toLowerCase()
+    texts.set(stay, text)
+  }
+  return text.includes(wanted.text)
 }
 
-/** Where a distance from now stands on the track, in percent: logarithmic, from a second to ninety days. */
+/** Where a distance from now stands on the track, in percent: logarithmic, from a second to ninety days. @param {number} ms */
 function positionOf(ms) {
   if (ms <= 1000) return 0
   return Math.min(100, (Math.log(ms / 1000) / Math.log(90 * 86_400)) * 100)
 }
 
+/** @param {[string, number]} tick */
 function axisTick([label, ms]) {
   const tick = h('span.tick', {}, label)
   tick.style.insetInlineStart = `${positionOf(ms)}%`
   return tick
 }
 
+/** @param {Stay} stay */
 function stayRow(stay) {
-  const { object, state, next, why } = stay
+  const { object, state, next } = stay
   const now = Date.now()
+  const why = withReadableTimes(stay.why)
   const when = next?.at === undefined ? (next?.what ?? 'stays') : `${next.what} ${formatDistance(next.at, now)}`
   return h(
     'div.stay',
     { 'aria-label': `${object.kind} ${object.name}, ${state}, ${when}. ${why}` },
-    h(
-      'div.who',
-      {},
-      h('strong', { title: object.name }, object.name),
-      h('small', {}, `${object.kind}${object.namespace ? ` · ${object.namespace}` : ''}`),
-    ),
+    h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
     h('div.state', {}, pill(state, toneOf(state)), h('small', { title: why }, why)),
-    h('div.when', {}, when),
+    h('div.when', { title: next?.at === undefined ? '' : formatMoment(next.at) }, when),
     timeline(stay, now),
   )
 }
 
+/** @param {Stay} stay @param {number} now */
 function timeline({ next, system }, now) {
   const track = h('div.track', { 'aria-hidden': 'true' })
   if (next?.at === undefined) {
@@ -134,6 +164,7 @@ function timeline({ next, system }, now) {
   return track
 }
 
+/** @type {Record<string, readonly string[]>} */
 const tones = {
   good: ['Awake', 'Active', 'Succeeded', 'Ready', 'OptedOut', 'Complete', 'Restored'],
   bad: ['Leaving', 'Deleting', 'Failed', 'Broken', 'Due', 'InvalidSpec'],
@@ -141,33 +172,28 @@ const tones = {
   calm: ['Asleep', 'NotExpired', 'New'],
 }
 
-/** The colour a state is shown in. */
-export function toneOf(state) {
+/** The colour a state is shown in. @param {string | undefined} state */
+export function toneOf(state = '') {
   return Object.entries(tones).find(([, states]) => states.includes(state))?.[0] ?? 'plain'
 }
 
+/** @param {Stay} stay */
 function openStay({ object, system, state, since, next, why }) {
   const now = Date.now()
-  const facts = [
-    ['Kind', `${object.kind} (${object.apiVersion})`],
-    ['Namespace', object.namespace ?? 'none'],
-    ['Looked after by', system],
-    ['State', state],
-    ['Here for', since === undefined ? 'unknown' : `${formatSpan(now - since)} (since ${formatMoment(since)})`],
-    ['Next', next ? next.what : 'nothing is planned'],
-    [
-      'When',
-      next?.at === undefined ? 'no time is known' : `${formatDistance(next.at, now)} (${formatMoment(next.at)})`,
-    ],
-    ['Why', why],
-  ]
+  const when =
+    next?.at === undefined ? 'no time is known' : `${formatDistance(next.at, now)} (${formatMoment(next.at)})`
   openPanel(
     object.name,
-    h('dl.facts', {}, ...facts.flatMap(([term, text]) => [h('dt', {}, term), h('dd', {}, text)])),
-    h(
-      'div.actions',
-      {},
-      object.uid && h('button', { type: 'button', onclick: () => openCascade(object) }, 'What would leave with it?'),
-    ),
+    factList([
+      ['Kind', `${object.kind} (${object.apiVersion})`],
+      ['Namespace', object.namespace ?? 'none'],
+      ['Looked after by', system],
+      ['State', state],
+      ['Here for', since === undefined ? 'unknown' : `${formatSpan(now - since)} (since ${formatMoment(since)})`],
+      ['Next', next ? next.what : 'nothing is planned'],
+      ['When', when],
+      ['Why', withReadableTimes(why)],
+    ]),
+    h('div.actions', {}, object.uid && actionButton('What would leave with it?', () => openCascade(object))),
   )
 }

@@ -1,22 +1,25 @@
-import { fill, h } from '../dom.js'
-
-const pageSize = 60
+/** @import { Mirror } from '../mirror.js' */
+/** @import { Child, ListName, Ref, View } from '../types.d.ts' */
+import { CardGrid } from '../card-grid.js'
+import { fill, h, pill } from '../dom.js'
 
 /**
- * A page of cards that follows the mirror; a long one is shown piece by piece.
- * @param {{ title: string, lead: string, empty: string, lists: string[], mirror: any, items: () => any[], card: (item: any) => HTMLElement, textOf?: (item: any) => string }} options
+ * A page of cards that follows the mirror.
+ * @template T
+ * @param {{ title: string, lead: string, empty: [string, string], lists: ListName[], mirror: Mirror, items: () => readonly T[], card: (item: T) => HTMLElement, textOf: (item: T) => string }} options
+ * @returns {View}
  */
-export function cardsView({ title, lead, empty, lists, mirror, items, card, textOf = (item) => JSON.stringify(item) }) {
-  let most = pageSize
-  const cards = h('div.cards')
+export function cardsView({ title, lead, empty, lists, mirror, items, card, textOf }) {
+  const scroller = document.getElementById('main') ?? document.documentElement
+  const grid = new CardGrid({ card, scroller })
   const foot = h('div.foot')
-  const count = h('span.count')
+  const count = h('span.count', { role: 'status' })
   const search = h('input', {
     type: 'search',
     placeholder: 'Filter',
     'aria-label': `Filter ${title.toLowerCase()}`,
     oninput: () => {
-      most = pageSize
+      scroller.scrollTop = 0
       show()
     },
   })
@@ -25,39 +28,68 @@ export function cardsView({ title, lead, empty, lists, mirror, items, card, text
     const all = items()
     const found = text ? all.filter((item) => textOf(item).toLowerCase().includes(text)) : all
     const trouble = lists.map((name) => mirror.trouble(name)).find(Boolean)
-    const focused = focusPath(cards)
-    fill(count, String(all.length))
-    fill(cards, ...found.slice(0, most).map(card))
-    focused?.()
+    fill(count, found.length === all.length ? all.length : `${found.length} of ${all.length}`)
+    grid.show(found)
     fill(
       foot,
       trouble && h('p.problem', {}, trouble),
-      found.length === 0 && !trouble && h('p.empty', {}, all.length === 0 ? empty : 'Nothing matches the filter.'),
-      found.length > most && h('button', { type: 'button', onclick: showMore }, `Show more (${found.length - most})`),
+      found.length === 0 && !trouble && nothingFound(mirror, all.length, empty),
     )
-  }
-  const showMore = () => {
-    most += pageSize
-    show()
   }
   return {
     element: h(
       'section.page',
-      {},
+      { 'aria-label': title },
       h('div.heading', {}, h('h1', {}, title, ' ', count), search),
       h('p.lead', {}, lead),
-      cards,
+      grid.element,
       foot,
     ),
     show,
     concerns: (name) => lists.includes(name),
-    close() {},
+    close: () => grid.close(),
   }
 }
 
-/** Redrawing must not throw the keyboard off its button: remembers which one had the focus, by its place. */
-function focusPath(root) {
-  const buttons = () => [...root.querySelectorAll('button')]
-  const index = buttons().indexOf(document.activeElement)
-  return index < 0 ? undefined : () => buttons()[index]?.focus()
+/**
+ * Why there is nothing to see: it has not been read yet, there is none, or the filter hides it.
+ * @param {Mirror} mirror
+ * @param {number} of how many there are without a filter
+ * @param {[string, string]} none
+ */
+export function nothingFound(mirror, of, none) {
+  if (of > 0) return emptyNote('Nothing matches the filter.')
+  return mirror.isComplete ? emptyNote(...none) : emptyNote('Reading…')
+}
+
+/** What is said where there is nothing: that there is nothing, and how there would be something. @param {string} text */
+export function emptyNote(text, help = '') {
+  return h('div.empty', {}, h('p', {}, text), help !== '' && h('small', {}, help))
+}
+
+/**
+ * The head of a card: what it is about, and how that stands.
+ * @param {Pick<Ref, 'name'>} object
+ * @param {string} where
+ * @param {[string, string]} state word and tone
+ */
+export function cardHead({ name }, where, [word, tone]) {
+  return h('header', {}, h('div.who', {}, h('strong', {}, name), h('small', {}, where)), pill(word, tone))
+}
+
+/** `Deployment · team` @param {Pick<Ref, 'kind' | 'namespace'>} object */
+export function kindAndPlace({ kind, namespace }) {
+  return `${kind}${namespace ? ` · ${namespace}` : ''}`
+}
+
+/**
+ * A button that asks before it does anything.
+ * @param {string} label
+ * @param {() => void} onclick
+ * @param {{ tone?: string, about?: string }} [options] `about` tells buttons of the same word apart for those who only hear them
+ * @returns {Child}
+ */
+export function actionButton(label, onclick, { tone = '', about = '' } = {}) {
+  const name = about === '' ? undefined : `${label} ${about}`
+  return h(tone === '' ? 'button' : `button.${tone}`, { type: 'button', onclick, 'aria-label': name }, label)
 }

@@ -1,23 +1,32 @@
-import { ask } from '../api.js'
-import { fill, h, pill } from '../dom.js'
+/** @import { Preview as Given, PreviewNode } from '../../src/systems/collector/preview.ts' */
+/** @import { Ref, View } from '../types.d.ts' */
+import { ask, messageIn } from '../api.js'
 import { openPanel } from '../dialogs.js'
+import { factList, fill, h, pill } from '../dom.js'
+import { drawGraph } from '../graph.js'
+
+/** @typedef {Omit<Given, 'nodes'> & { nodes: readonly PreviewNode[] }} Preview As it is written. */
+/** @typedef {{ path: string, plural: string, namespaced: boolean }} Served */
 
 const policies = ['Background', 'Foreground', 'Orphan']
-const most = 500
+const most = 300
+/** @type {Record<PreviewNode['action'], [string, string]>} */
 const actions = {
   delete: ['leaves', 'bad'],
   orphan: ['stays, orphaned', 'warn'],
   'drop-reference': ['stays, another owner keeps it', 'good'],
   keep: ['stays, protected', 'good'],
   refuse: ['stays, deletion is refused', 'good'],
+  hold: ['waits, a Bond holds it', 'warn'],
 }
 
-/** Shows what would leave with an object, in a panel. */
-export function openCascade(object) {
-  openPanel(`If ${object.name} left`, cascadeOf(object.uid))
+/** Shows what would leave with an object, in a panel. @param {Ref} object */
+export function openCascade({ name, uid }) {
+  const panel = openPanel(`If ${name} left`, cascadeOf(uid ?? ''))
+  panel.classList.add('wide')
 }
 
-/** The view in which any object can be looked up. */
+/** The view in which any object can be looked up. @returns {View} */
 export function cascadeView() {
   const kind = h('input', { list: 'cascade-kinds', required: true, placeholder: 'deployments.apps' })
   const namespace = h('input', { placeholder: 'none, for cluster-wide kinds' })
@@ -26,22 +35,26 @@ export function cascadeView() {
   const result = h('div', { role: 'region', 'aria-label': 'Cascade preview' })
   const resources = resourcePaths()
   void resources.then((paths) => fill(known, ...[...paths.keys()].map((value) => h('option', { value }))))
-  const submit = async (event) => {
+  const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
     fill(result, h('p.empty', {}, 'Looking…'))
     try {
       const found = await lookUp(await resources, kind.value.trim(), namespace.value.trim(), name.value.trim())
       fill(result, cascadeOf(found.metadata.uid))
     } catch (error) {
-      fill(result, h('p.problem', { role: 'alert' }, error.message))
+      fill(result, h('p.problem', { role: 'alert' }, messageIn(error)))
     }
   }
   return {
     element: h(
       'section.page',
-      {},
+      { 'aria-label': 'Cascade' },
       h('h1', {}, 'Cascade'),
-      h('p.lead', {}, 'What would leave with an object, by the collector’s own rules. Nothing is changed.'),
+      h(
+        'p.lead',
+        {},
+        'What would leave with an object, what would stay and what would refuse, by the collector’s own rules. Nothing is changed.',
+      ),
       h(
         'form.lookup.card',
         { onsubmit: submit },
@@ -59,14 +72,18 @@ export function cascadeView() {
   }
 }
 
+/** @param {string} label @param {HTMLElement} input */
 function field(label, input) {
   return h('label.field', {}, h('span', {}, label), input)
 }
 
-/** Where each kind is served, by `plural.group`. */
+/** Where each kind is served, by `plural.group`. @returns {Promise<Map<string, Served>>} */
 async function resourcePaths() {
   const { groups = [] } = await ask('/apis')
-  const versions = ['/api/v1', ...groups.map(({ preferredVersion }) => `/apis/${preferredVersion.groupVersion}`)]
+  const versions = [
+    '/api/v1',
+    ...groups.map((/** @type {any} */ { preferredVersion }) => `/apis/${preferredVersion.groupVersion}`),
+  ]
   const answers = await Promise.all(versions.map((path) => ask(path).catch(() => ({ resources: [] }))))
   const paths = new Map()
   for (const [index, { resources }] of answers.entries())
@@ -78,6 +95,7 @@ async function resourcePaths() {
   return paths
 }
 
+/** @param {Map<string, Served>} paths @param {string} word @param {string} namespace @param {string} name */
 async function lookUp(paths, word, namespace, name) {
   const found = paths.get(word) ?? [...paths.values()].find(({ plural }) => plural === word)
   if (!found) throw new Error(`No kind “${word}” can be deleted here; choose one of the list.`)
@@ -86,59 +104,110 @@ async function lookUp(paths, word, namespace, name) {
   return ask(`${found.path}${place}/${found.plural}/${encodeURIComponent(name)}`)
 }
 
+/** @param {string} uid */
 function cascadeOf(uid) {
-  const tree = h('div')
-  const load = async (policy) => {
-    fill(tree, h('p.empty', {}, 'Looking…'))
+  const picture = h('div', { 'aria-live': 'polite' })
+  const load = async (/** @type {string} */ policy) => {
+    fill(picture, h('p.empty', {}, 'Looking…'))
     try {
       const body = { uid, policy }
-      fill(tree, treeOf(await ask('/sojourn/v1alpha1/cascade-preview', { method: 'POST', body })))
+      fill(picture, ...pictureOf(await ask('/sojourn/v1alpha1/cascade-preview', { method: 'POST', body })))
     } catch (error) {
-      fill(tree, h('p.problem', { role: 'alert' }, error.message))
+      fill(picture, h('p.problem', { role: 'alert' }, messageIn(error)))
     }
   }
-  void load(policies[0])
-  return h(
-    'div.cascade',
-    {},
+  void load(policies[0] ?? '')
+  const choose = h('select', {}, ...policies.map((value) => h('option', { value }, value)))
+  choose.addEventListener('change', () => void load(choose.value))
+  return h('div.cascade', {}, h('label.field.inline', {}, h('span', {}, 'Deleted in'), choose), picture)
+}
+
+/** @param {Preview} preview */
+function pictureOf({ nodes, complete, unknownKinds }) {
+  const drawn = nodes.slice(0, most)
+  const about = h('div.about', { role: 'status' })
+  const select = (/** @type {string} */ id) => {
+    const node = drawn.find(({ uid }) => uid === id)
+    if (node) fill(about, aboutNode(node, nodes))
+  }
+  const [root] = nodes
+  const label = `What leaves with ${root?.ref.kind} ${root?.ref.name}`
+  return [
+    h('p.told', {}, summaryOf(nodes), legend(drawn)),
+    !complete && h('p.problem', {}, `Not everything could be read: ${unknownKinds.join(', ')}.`),
+    drawing(drawGraph(drawn.map(graphNode), { label, onSelect: select })),
+    nodes.length > most && h('p', {}, `The picture ends here; ${nodes.length - most} more are not in it.`),
+    about,
     h(
-      'label.field.inline',
+      'details',
       {},
-      h('span', {}, 'Deleted in'),
-      h(
-        'select',
-        { onchange: (event) => void load(event.target.value) },
-        ...policies.map((value) => h('option', { value }, value)),
+      h('summary', {}, 'As a list'),
+      branch(
+        '',
+        Map.groupBy(drawn, ({ through }) => through ?? ''),
       ),
     ),
-    tree,
-  )
+  ]
 }
 
-function treeOf({ nodes, complete, unknownKinds }) {
-  const children = Map.groupBy(nodes.slice(0, most), ({ through }) => through ?? '')
+/** A window on the picture, with the object one asked for in the middle of it. @param {SVGSVGElement} picture */
+function drawing(picture) {
+  const frame = h('div.drawing', { tabIndex: 0, role: 'group', 'aria-label': 'Cascade graph' }, picture)
+  requestAnimationFrame(() => {
+    const root = picture.querySelector('.box.root')?.getBoundingClientRect()
+    if (root) frame.scrollTop = root.top - frame.getBoundingClientRect().top - frame.clientHeight / 2
+  })
+  return frame
+}
+
+/** What the colours mean, of those that are there. @param {readonly PreviewNode[]} nodes */
+function legend(nodes) {
+  const there = new Set(nodes.map(({ action }) => action))
+  return h('span.pills', {}, ...[...there].map((action) => pill(...actions[action])))
+}
+
+/** @param {readonly PreviewNode[]} nodes */
+function summaryOf(nodes) {
   const leaving = nodes.filter(({ action }) => action === 'delete').length
-  return h(
-    'div',
-    {},
-    h(
-      'p',
-      {},
-      `${leaving} ${leaving === 1 ? 'object leaves' : 'objects leave'}, ${nodes.length - leaving} of those it touches stay.`,
-    ),
-    !complete && h('p.problem', {}, `Not everything could be read: ${unknownKinds.join(', ')}.`),
-    branch('', children),
-    nodes.length > most && h('p', {}, `… and ${nodes.length - most} more`),
-  )
+  const staying = nodes.length - leaving
+  const left = `${leaving} ${leaving === 1 ? 'object leaves' : 'objects leave'}`
+  return staying === 0 ? `${left}, nothing else is touched.` : `${left}, ${staying} of those it touches stay.`
 }
 
+/** @param {PreviewNode} node */
+function graphNode({ uid, ref, action, through, owners }) {
+  const [note, tone] = actions[action]
+  const kind = `${ref.kind}${ref.namespace ? ` · ${ref.namespace}` : ''}`
+  const also = owners?.map((owner) => owner.uid).filter((owner) => owner !== through)
+  return { id: uid, through, also, kind, name: ref.name, note, tone }
+}
+
+/** @param {PreviewNode} node @param {readonly PreviewNode[]} nodes */
+function aboutNode({ ref, action, because, through, owners = [], waitsFor }, nodes) {
+  const [note, tone] = actions[action]
+  const owner = nodes.find(({ uid }) => uid === through)
+  /** @type {[string, import('../types.d.ts').Child][]} */
+  const facts = [
+    ['Kind', `${ref.kind} (${ref.apiVersion})`],
+    ['Namespace', ref.namespace ?? 'none'],
+    ['What happens', pill(note, tone)],
+    ['Why', because.replaceAll('-', ' ')],
+  ]
+  if (owner) facts.push(['Reached through', `${owner.ref.kind} ${owner.ref.name}`])
+  if (owners.length > 0) facts.push(['Owned by', owners.map(({ kind, name }) => `${kind} ${name}`).join(', ')])
+  if (waitsFor.length > 0) facts.push(['Waits for', waitsFor.join(', ')])
+  return h('article.card', { 'aria-label': `${ref.kind} ${ref.name}` }, h('h2', {}, ref.name), factList(facts))
+}
+
+/** @param {string} through @param {Map<string, PreviewNode[]>} children */
 function branch(through, children) {
   const nodes = children.get(through) ?? []
   return h('ul.tree', {}, ...nodes.map((node) => leaf(node, children)))
 }
 
+/** @param {PreviewNode} node @param {Map<string, PreviewNode[]>} children @returns {HTMLLIElement} */
 function leaf({ uid, ref, action, waitsFor }, children) {
-  const [text, tone] = actions[action] ?? [action, 'plain']
+  const [text, tone] = actions[action]
   return h(
     'li',
     {},

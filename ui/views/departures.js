@@ -1,16 +1,18 @@
+/** @import { Departure } from '../../src/apis/departure.ts' */
+/** @import { Mirror } from '../mirror.js' */
 import { ask } from '../api.js'
 import { confirm } from '../dialogs.js'
-import { h, pill } from '../dom.js'
+import { factList, h } from '../dom.js'
 import { formatDistance, formatMoment, parseTime } from '../time.js'
 import { toneOf } from './board.js'
-import { cardsView } from './cards.js'
+import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
 
-/** What left, when, why and by whose rule; what is gone can come back. */
+/** What left, when, why and by whose rule; what is gone can come back. @param {{ mirror: Mirror }} parts */
 export function departuresView({ mirror }) {
   return cardsView({
     title: 'Departures',
     lead: 'What left, when, why and by whose rule. Each record holds the manifest; a restore brings it back with all that left with it.',
-    empty: 'Nothing has left.',
+    empty: ['Nothing has left.', 'Whatever leaves is recorded here first, and can be brought back for 30 days.'],
     lists: ['departures'],
     mirror,
     items: () =>
@@ -24,46 +26,45 @@ export function departuresView({ mirror }) {
   })
 }
 
-function leftAt({ spec, status }) {
-  return parseTime(status?.goneAt) ?? parseTime(spec.recordedAt) ?? 0
+/** @type {WeakMap<Departure, number>} */
+const instants = new WeakMap()
+
+/** @param {Departure} record */
+function leftAt(record) {
+  let at = instants.get(record)
+  if (at === undefined) {
+    at = parseTime(record.status?.goneAt) ?? parseTime(record.spec.recordedAt) ?? 0
+    instants.set(record, at)
+  }
+  return at
 }
 
+/** @param {Departure} record */
 function departureCard(record) {
   const { spec, status = {} } = record
   const { object, by } = spec
   const at = leftAt(record)
-  const rule = by.object ? `${by.object.kind} ${by.object.name}` : by.system
+  /** @type {[string, string][]} */
   const facts = [
     ['Because', spec.because],
-    ['By', rule],
+    ['By', by.object ? `${by.object.kind} ${by.object.name}` : by.system],
     ['With it', spec.takes ? `${spec.takes} dependents` : 'nothing else'],
   ]
   if (status.message) facts.push(['Says', status.message])
   if (status.waitingFor?.length) facts.push(['Waits for', status.waitingFor.join(', ')])
-  const isGone = status.phase === 'Gone'
-  const hasManifest = Boolean(spec.manifest || spec.pages)
+  const canReturn = status.phase === 'Gone' && Boolean(spec.manifest || spec.pages)
+  const restore = () => confirmRestore(record)
   return h(
     'article.card',
-    {},
-    h(
-      'header',
-      {},
-      h(
-        'div.who',
-        {},
-        h('strong', {}, object.name),
-        h('small', {}, `${object.kind}${object.namespace ? ` · ${object.namespace}` : ''}`),
-      ),
-      pill(status.phase ?? 'Recorded', toneOf(status.phase)),
-    ),
+    { 'aria-label': `${object.kind} ${object.name}` },
+    cardHead(object, kindAndPlace(object), [status.phase ?? 'Recorded', toneOf(status.phase)]),
     h('p.when', { title: formatMoment(at) }, formatDistance(at, Date.now())),
-    h('dl.facts', {}, ...facts.flatMap(([term, text]) => [h('dt', {}, term), h('dd', {}, text)])),
-    isGone &&
-      hasManifest &&
-      h('div.actions', {}, h('button.primary', { type: 'button', onclick: () => confirmRestore(record) }, 'Restore')),
+    factList(facts),
+    canReturn && h('div.actions', {}, actionButton('Restore', restore, { tone: 'primary', about: object.name })),
   )
 }
 
+/** @param {Departure} record */
 function confirmRestore({ metadata, spec }) {
   const { kind, name } = spec.object
   const others = spec.takes ? ` and the ${spec.takes} objects that left with it` : ''
@@ -72,11 +73,9 @@ function confirmRestore({ metadata, spec }) {
     text: `${kind} ${name}${others} will be created again from the record, with new uids. If that cannot be done whole, nothing is changed.`,
     action: 'Restore',
     async run() {
-      const place = [metadata.namespace, metadata.name].map(encodeURIComponent).join('/')
-      const { restored, notes } = await ask(`/sojourn/v1alpha1/departures/${place}/restore`, {
-        method: 'POST',
-        body: {},
-      })
+      const place = [metadata.namespace ?? '', metadata.name].map(encodeURIComponent).join('/')
+      const path = `/sojourn/v1alpha1/departures/${place}/restore`
+      const { restored, notes } = await ask(path, { method: 'POST', body: {} })
       return [`${restored.length === 1 ? restored[0] : `${restored.length} objects`} back`, ...notes].join('. ')
     },
   })

@@ -1,24 +1,29 @@
+/** @import { Mirror } from '../mirror.js' */
+/** @import { View } from '../types.d.ts' */
 import { ask, patch, unlessThere } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
-import { formatDistance, formatMoment, parseTime } from '../time.js'
+import { formatDistance, formatMoment, nowText, parseTime } from '../time.js'
+import { actionButton } from './cards.js'
 
 const path = '/api/v1/namespaces/sojourn-system/configmaps'
 
-/** The switches of the door. A word nobody knows counts as its careful side, as on the server. */
+/** @typedef {{ isOpen: boolean, because?: string, openedAt?: number, closedAt?: number, isPaused: boolean, isDryRun: boolean }} DoorState */
+
+/** The switches of the door. A word nobody knows counts as its careful side, as on the server. @param {Mirror} mirror @returns {DoorState} */
 export function doorStateOf(mirror) {
   const data = mirror.find('door', 'sojourn-system', 'sojourn-door')?.data ?? {}
   return {
-    isOpen: data.breaker !== undefined && data.breaker !== 'closed',
-    because: data.because,
-    openedAt: parseTime(data.openedAt),
-    closedAt: parseTime(data.closedAt),
-    isPaused: data.paused !== undefined && data.paused !== 'false',
-    isDryRun: data.dryRun !== undefined && data.dryRun !== 'false',
+    isOpen: (data['breaker'] ?? 'closed') !== 'closed',
+    because: data['because'],
+    openedAt: parseTime(data['openedAt']),
+    closedAt: parseTime(data['closedAt']),
+    isPaused: (data['paused'] ?? 'false') !== 'false',
+    isDryRun: (data['dryRun'] ?? 'false') !== 'false',
   }
 }
 
-/** The one door out: its breaker, its pause and its dry run, each changed only after a second look. */
+/** The one door out: its breaker, its pause and its dry run, each changed only after a second look. @param {{ mirror: Mirror }} parts @returns {View} */
 export function doorView({ mirror }) {
   const cards = h('div.cards')
   const show = () => {
@@ -28,7 +33,7 @@ export function doorView({ mirror }) {
   return {
     element: h(
       'section.page',
-      {},
+      { 'aria-label': 'Door' },
       h('h1', {}, 'The door'),
       h('p.lead', {}, 'Everything that leaves goes through one door. Here it is watched, paused and opened again.'),
       cards,
@@ -39,6 +44,7 @@ export function doorView({ mirror }) {
   }
 }
 
+/** @param {DoorState} state @param {Mirror} mirror */
 function breakerCard({ isOpen, because, openedAt, closedAt }, mirror) {
   const told = isOpen
     ? `Too much left at once${openedAt ? `, ${formatDistance(openedAt, Date.now())}` : ''}: ${because ?? 'no reason was written'}. Everything is held until somebody has looked.`
@@ -53,6 +59,7 @@ function breakerCard({ isOpen, because, openedAt, closedAt }, mirror) {
   })
 }
 
+/** @param {Mirror} mirror */
 function closeBreaker(mirror) {
   confirm({
     title: 'Close the breaker?',
@@ -68,6 +75,7 @@ function closeBreaker(mirror) {
   })
 }
 
+/** @param {Mirror} mirror */
 function openBreaker(mirror) {
   confirm({
     title: 'Open the breaker?',
@@ -83,6 +91,7 @@ function openBreaker(mirror) {
   })
 }
 
+/** @param {DoorState} state @param {Mirror} mirror */
 function pauseCard({ isPaused }, mirror) {
   return switchCard({
     title: 'Departures',
@@ -104,6 +113,7 @@ function pauseCard({ isPaused }, mirror) {
   })
 }
 
+/** @param {DoorState} state @param {Mirror} mirror */
 function dryRunCard({ isDryRun }, mirror) {
   return switchCard({
     title: 'Dry run',
@@ -123,21 +133,24 @@ function dryRunCard({ isDryRun }, mirror) {
   })
 }
 
-function switchCard({ title, state: [word, colour], told, action, tone, onAsk }) {
+/** @param {{ title: string, state: string[], told: string, action: string, tone: string, onAsk: () => void }} options */
+function switchCard({ title, state: [word = '', colour], told, action, tone, onAsk }) {
   return h(
     'article.card',
-    {},
+    { 'aria-label': title },
     h('header', {}, h('h2', {}, title), pill(word, colour)),
     h('p', {}, told),
-    h('div.actions', {}, h(`button${tone ? `.${tone}` : ''}`, { type: 'button', onclick: onAsk }, action)),
+    h('div.actions', {}, actionButton(action, onAsk, { tone })),
   )
 }
 
+/** @param {Mirror} mirror @param {Record<string, string | null>} data @param {string} done */
 async function change(mirror, data, done) {
   mirror.put('door', await write(mirror, data))
   return done
 }
 
+/** @param {Mirror} mirror @param {Record<string, string | null>} data */
 async function write(mirror, data) {
   const change = () => patch(`${path}/sojourn-door`, { data })
   if (mirror.find('door', 'sojourn-system', 'sojourn-door')) return change()
@@ -145,8 +158,4 @@ async function write(mirror, data) {
   const given = Object.fromEntries(Object.entries(data).filter(([, value]) => value !== null))
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: given }
   return ask(path, { method: 'POST', body }).catch(unlessThere(change))
-}
-
-function nowText() {
-  return new Date().toISOString().replace(/\.\d+Z$/, 'Z')
 }

@@ -1,16 +1,22 @@
+/** @import { Gate, Promotion, TargetStatus, EnvironmentStatus } from '../../src/apis/pipeline-status.ts' */
+/** @import { Pipeline } from '../../src/apis/pipeline.ts' */
+/** @import { Mirror } from '../mirror.js' */
 import { ask } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { h, link, pill } from '../dom.js'
 import { readyOf } from '../stays.js'
-import { formatDistance, parseTime } from '../time.js'
-import { cardsView } from './cards.js'
+import { formatDistance, parseTime, withReadableTimes } from '../time.js'
+import { actionButton, cardHead, cardsView } from './cards.js'
 
-/** Pipelines as the environments a revision passes through, with the gates between them. */
+/** Pipelines as the environments a revision passes through, with the gates between them. @param {{ mirror: Mirror }} parts */
 export function pipelinesView({ mirror }) {
   return cardsView({
     title: 'Pipelines',
     lead: 'One application’s way through its environments: what runs where, what holds the next step, who has to agree.',
-    empty: 'There is no Pipeline.',
+    empty: [
+      'There is no Pipeline.',
+      'A Pipeline names the environments a revision passes through, and what opens each of them.',
+    ],
     lists: ['pipelines'],
     mirror,
     items: () => mirror.all('pipelines'),
@@ -19,34 +25,24 @@ export function pipelinesView({ mirror }) {
   })
 }
 
+/** @param {Pipeline} pipeline */
 function pipelineCard(pipeline) {
   const { metadata, spec, status = {} } = pipeline
   const { reason, message } = readyOf(pipeline)
+  const about = `${metadata.namespace} · ${spec.appRef.kind} ${spec.appRef.name}${spec.suspend ? ' · suspended' : ''}`
+  const phase = status.run?.phase
   return h(
     'article.card.wide',
-    {},
-    h(
-      'header',
-      {},
-      h(
-        'div.who',
-        {},
-        h('strong', {}, metadata.name),
-        h(
-          'small',
-          {},
-          `${metadata.namespace} · ${spec.appRef.kind} ${spec.appRef.name}${spec.suspend ? ' · suspended' : ''}`,
-        ),
-      ),
-      pill(status.run?.phase ?? reason, status.run?.phase === 'Failed' ? 'bad' : 'plain'),
-    ),
-    h('p.why', {}, message),
+    { 'aria-label': `Pipeline ${metadata.name}` },
+    cardHead(metadata, about, [phase ?? reason, phase === 'Failed' ? 'bad' : 'plain']),
+    h('p.why', {}, withReadableTimes(message)),
     h('ol.environments', {}, ...spec.environments.map((environment) => environmentBox(pipeline, environment.name))),
   )
 }
 
+/** @param {Pipeline} pipeline @param {string} name */
 function environmentBox(pipeline, name) {
-  const state = pipeline.status?.environments?.[name] ?? {}
+  const state = /** @type {Partial<EnvironmentStatus>} */ (pipeline.status?.environments?.[name] ?? {})
   const { readyOn, targets = [], gates = [], promotion, waitingApproval } = state
   const running = readyOn?.revision ?? targets.find(({ revision }) => revision)?.revision
   const isLatest = running !== undefined && running === pipeline.status?.latestRevision
@@ -55,20 +51,35 @@ function environmentBox(pipeline, name) {
     {},
     h('h3', {}, name),
     h('p.revision', { title: running ?? '' }, running ?? 'nothing seen yet'),
-    h('small', {}, readyOn ? `ready ${formatDistance(parseTime(readyOn.since), Date.now())}` : targetsText(targets)),
+    h(
+      'small',
+      {},
+      readyOn ? `ready ${formatDistance(parseTime(readyOn.since) ?? Date.now(), Date.now())}` : targetsText(targets),
+    ),
     promotion && promotionLine(promotion),
     gates.length > 0 && h('ul.gates', {}, ...gates.map(gateLine)),
     waitingApproval?.promotionId && approvalBox(pipeline, name, waitingApproval),
   )
 }
 
+/** @param {readonly TargetStatus[]} targets */
 function targetsText(targets) {
   const ready = targets.filter((target) => target.ready).length
   return targets.length === 0 ? 'no target' : `${ready} of ${targets.length} targets ready`
 }
 
+/** @type {Map<string, string>} */
+const promotionTones = new Map([
+  ['Succeeded', 'good'],
+  ['Failed', 'bad'],
+  ['Rejected', 'bad'],
+  ['AwaitingApproval', 'warn'],
+  ['Gated', 'warn'],
+])
+
+/** @param {Promotion} promotion */
 function promotionLine({ revision, phase, pullRequest, lastError }) {
-  const tone = { Succeeded: 'good', Failed: 'bad', Rejected: 'bad', AwaitingApproval: 'warn', Gated: 'warn' }[phase]
+  const tone = promotionTones.get(phase)
   return h(
     'div.promotion',
     {},
@@ -79,6 +90,7 @@ function promotionLine({ revision, phase, pullRequest, lastError }) {
   )
 }
 
+/** @param {Gate} gate */
 function gateLine({ name, state, reason, message }) {
   const sign = { Open: '✓', Closed: '✕', Waiting: '…' }[state] ?? '?'
   return h(
@@ -89,9 +101,15 @@ function gateLine({ name, state, reason, message }) {
   )
 }
 
+/**
+ * @param {Pipeline} pipeline
+ * @param {string} environment
+ * @param {NonNullable<EnvironmentStatus['waitingApproval']>} waiting
+ */
 function approvalBox(pipeline, environment, { revision, promotionId, required = 1, approvals = [] }) {
   const given = approvals.filter(({ decision }) => decision === 'Approve')
-  const decide = (decision) => confirmDecision(pipeline, environment, { revision, promotionId, decision })
+  const decide = (/** @type {'Approve' | 'Reject'} */ decision) =>
+    confirmDecision(pipeline, environment, { revision, promotionId, decision })
   return h(
     'div.approval',
     {},
@@ -100,12 +118,17 @@ function approvalBox(pipeline, environment, { revision, promotionId, required = 
     h(
       'div.actions',
       {},
-      h('button', { type: 'button', onclick: () => decide('Reject') }, 'Reject'),
-      h('button.primary', { type: 'button', onclick: () => decide('Approve') }, 'Approve'),
+      actionButton('Reject', () => decide('Reject'), { about: `${revision} for ${environment}` }),
+      actionButton('Approve', () => decide('Approve'), { tone: 'primary', about: `${revision} for ${environment}` }),
     ),
   )
 }
 
+/**
+ * @param {Pipeline} pipeline
+ * @param {string} environment
+ * @param {{ revision: string, promotionId?: string, decision: 'Approve' | 'Reject' }} options
+ */
 function confirmDecision({ metadata }, environment, { revision, promotionId, decision }) {
   const { namespace, name } = metadata
   const isYes = decision === 'Approve'
@@ -118,7 +141,7 @@ function confirmDecision({ metadata }, environment, { revision, promotionId, dec
     tone: isYes ? 'primary' : 'danger',
     reason: 'Comment',
     async run(comment) {
-      const [at, pipeline, into] = [namespace, name, environment].map(encodeURIComponent)
+      const [at, pipeline, into] = [namespace ?? '', name, environment].map(encodeURIComponent)
       const body = { promotionId, revision, decision, ...(comment ? { comment } : {}) }
       await ask(`/v1/namespaces/${at}/pipelines/${pipeline}/environments/${into}/approvals`, { method: 'POST', body })
       return `${revision} ${isYes ? 'approved' : 'rejected'} for ${environment}`

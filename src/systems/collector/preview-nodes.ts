@@ -1,4 +1,4 @@
-import type { ObjectRef, StoredObject } from '../../kube/object.ts'
+import type { ObjectRef, OwnerReference, StoredObject } from '../../kube/object.ts'
 import { refOfNode } from './graph.ts'
 
 const actions = ['delete', 'orphan', 'drop-reference', 'keep', 'refuse', 'hold'] as const
@@ -27,6 +27,8 @@ export interface PreviewNode {
   readonly because: Reason
   /** The uid through which it was reached; absent for the root. */
   readonly through?: string
+  /** All its owners, where it has several: one of them may keep it. */
+  readonly owners?: readonly Pick<OwnerReference, 'uid' | 'kind' | 'name'>[]
   readonly depth: number
   /** Finalizers of others and Bonds that would keep it waiting. */
   readonly waitsFor: readonly string[]
@@ -83,12 +85,14 @@ export class PreviewNodes implements Iterable<PreviewNode> {
     const object = this.#objects[line]
     if (!object) throw new RangeError(`a preview of ${this.length} lines has no line ${line}`)
     const through = this.#objects[this.#through[line] ?? -1]
+    const owners = object.metadata.ownerReferences ?? []
     return {
       uid: object.metadata.uid,
       ref: refOfNode(object),
       action: actions[this.#actions[line] ?? 0] ?? 'keep',
       because: reasons[this.#reasons[line] ?? 0] ?? 'root',
       ...(through ? { through: through.metadata.uid } : {}),
+      ...(owners.length > 1 ? { owners: owners.map(({ uid, kind, name }) => ({ uid, kind, name })) } : {}),
       depth: this.#depths[line] ?? 0,
       waitsFor: [...foreignFinalizers(object), ...(this.#bonds.get(line) ?? [])],
     }

@@ -84,6 +84,30 @@ export function dashboardObjects(): readonly KubeObject[] {
   ]
 }
 
+/** Three generations of ConfigMaps: of the grandchildren one is protected and one has another owner. */
+export async function createFamily({ create }: Pick<DashboardWorld, 'create'>): Promise<void> {
+  const ownedBy = (...owners: readonly StoredObject[]) => ({
+    ownerReferences: owners.map(({ metadata }) => ({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      name: metadata.name,
+      uid: metadata.uid,
+    })),
+  })
+  const member = (name: string, metadata: object) =>
+    create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...meta(name), ...metadata } })
+  const root = await member('family', {})
+  const outsider = await member('outsider', {})
+  for (const name of ['web', 'jobs', 'cache']) {
+    const child = await member(`family-${name}`, ownedBy(root))
+    for (const part of ['settings', 'secrets-of-the-team-with-a-long-name', 'state'])
+      await member(`${name}-${part}`, ownedBy(child))
+    if (name === 'jobs') for (let index = 1; index <= 12; index++) await member(`job-${index}`, ownedBy(child))
+    if (name === 'web') await member('web-shared', ownedBy(child, outsider))
+    if (name === 'web') await member('web-kept', { ...ownedBy(child), labels: { 'sojourn.dev/keep': 'true' } })
+  }
+}
+
 function configMap(name: string, data: Record<string, string>): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: meta(name), data }
 }

@@ -1,94 +1,41 @@
-import { existsSync } from 'node:fs'
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { cleanupOptOut, type CleanupOptOut } from '../../../src/apis/cleanup-opt-out.ts'
-import { pipeline as pipelineKind, type Pipeline } from '../../../src/apis/pipeline.ts'
-import { configMaps, doorStateOf } from '../../../src/departures/door-state.ts'
-import type { StoredObject } from '../../../src/kube/object.ts'
-import { ignoring } from '../../../src/kube/status-error.ts'
-import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+import { chromiumPath } from './chromium.ts'
+import { Visitor } from './dashboard-page.ts'
+import { createFamily, dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 
-const executablePath = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find(existsSync)
-if (!executablePath)
+if (!chromiumPath)
   console.warn('SKIPPED: the dashboard was NOT tested, for there is no Chromium here: apt-get install -y chromium')
 
-describe.skipIf(!executablePath)('the dashboard in Chromium', () => {
+describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }, () => {
   let world: DashboardWorld
-  let browser: Browser
-  let page: Page
-  let signedIn: Page | undefined
-  /** What the browser complained of. A refusal that a test provokes is taken out by the test. */
-  let complaints: string[] = []
+  let visitor: Visitor
 
   beforeAll(async () => {
-    world = await startDashboardWorld()
+    world = await startDashboardWorld({ only: 'api,cleaner,collector,promoter,activator' })
     for (const object of dashboardObjects()) await world.create(object)
-    browser = await chromium.launch({
-      executablePath: executablePath ?? '',
-      args: [
-        '--no-sandbox',
-        '--headless=new',
-        '--disable-gpu',
-        '--disable-background-networking',
-        '--disable-component-update',
-        '--no-first-run',
-      ],
-    })
+    await createFamily(world)
+    visitor = await Visitor.arrive(world)
   })
-  beforeEach(() => void (complaints = []))
-  afterEach(() => expect(complaints).toEqual([]))
+  beforeEach(() => void (visitor.complaints = []))
+  afterEach(() => expect(visitor.complaints).toEqual([]))
   afterAll(async () => {
-    await browser?.close()
+    await visitor?.[Symbol.asyncDispose]()
     await world?.[Symbol.asyncDispose]()
   })
 
-  async function open(options: BrowserContextOptions = {}): Promise<void> {
-    await page?.context().close()
-    const context = await browser.newContext({ ignoreHTTPSErrors: true, ...options })
-    context.setDefaultTimeout(15_000)
-    page = await context.newPage()
-    page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
-    })
-    page.on('pageerror', (error) => complaints.push(error.message))
-    page.on('dialog', (dialog) => {
-      complaints.push(`markup of the API ran: ${dialog.message()}`)
-      void dialog.dismiss()
-    })
-    await page.goto(world.url)
-  }
-
-  async function signIn(user = 'system:admin'): Promise<void> {
-    await page.getByLabel('Token').fill(world.tokens.get(user) ?? '')
-    await page.getByRole('button', { name: 'Sign in' }).click()
-    await page.getByRole('option', { name: /preview-142/ }).waitFor()
-  }
-
-  /** On the page that is open, if the administrator is there already. */
-  async function asAdministrator(): Promise<void> {
-    if (signedIn === page) return
-    await open()
-    await signIn()
-    signedIn = page
-  }
-
-  const go = (view: string) => page.getByRole('link', { name: view, exact: true }).click()
-  const inDialog = (button: string) => page.getByRole('dialog').getByRole('button', { name: button }).click()
-
   it('refuses a token that nobody has, and keeps none', async () => {
-    await open()
+    await visitor.open()
+    const { page } = visitor
     await page.getByLabel('Token').fill('wrong')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByText('The server does not know this token.').waitFor()
     expect(await page.evaluate('sessionStorage.length')).toBe(0)
-    complaints = complaints.filter((text) => !text.includes('401'))
+    visitor.forgive('401')
   })
 
   it('shows a Cleaner’s stay and tells more on Enter', async () => {
-    await asAdministrator()
-    await go('Stays')
-    const row = page.getByRole('option', { name: /Cleaner preview-142, NotExpired, its time is up in 2 h/ })
-    await row.waitFor()
+    const page = await at('Stays')
+    await page.getByRole('option', { name: /Cleaner preview-142, NotExpired, its time is up in 2 h/ }).waitFor()
     await page.getByLabel('Filter stays').fill('preview')
     await page.getByRole('listbox', { name: 'Stays' }).focus()
     await page.keyboard.press('Home')
@@ -99,126 +46,103 @@ describe.skipIf(!executablePath)('the dashboard in Chromium', () => {
   })
 
   it('shows what changes by itself', async () => {
-    await asAdministrator()
-    await go('Stays')
+    const page = await at('Stays')
     await page.getByLabel('Filter stays').fill('')
-    const [, , , , given] = dashboardObjects()
-    await world.create({ ...given!, metadata: { name: 'late-comer', namespace: 'team' } })
+    const given = dashboardObjects().find(({ kind }) => kind === 'Cleaner')!
+    await world.create({ ...given, metadata: { name: 'late-comer', namespace: 'team' } })
     await page.getByRole('option', { name: /late-comer/ }).waitFor()
   })
 
-  it('spares what is marked, and only after a second click', async () => {
-    await asAdministrator()
-    await go('Marks')
+  it('shows what the API says as text, whatever it says', async () => {
+    const page = await at('Marks')
     await page.getByText('onerror=alert').waitFor()
-    await page.getByRole('button', { name: 'Opt out' }).click()
-    expect((await world.client.list(cleanupOptOut.type)).items).toEqual([])
-    await page.getByRole('dialog').getByRole('textbox').fill('audit until Friday')
-    await inDialog('Opt out')
-    await page.getByText('audit until Friday').waitFor()
-    const { items } = await world.client.list<CleanupOptOut>(cleanupOptOut.type)
-    expect(items.map(({ spec }) => spec)).toMatchObject([
-      { resource: { kind: 'ConfigMap', namespace: 'team', name: 'old-report' }, reason: 'audit until Friday' },
-    ])
   })
 
-  it('brings back what left', async () => {
-    await asAdministrator()
-    await go('Departures')
-    const place = { namespace: 'team', name: 'scratch' }
-    const card = page.getByRole('article').filter({ hasText: 'ConfigMap · team' })
-    await card.getByRole('button', { name: 'Restore' }).click()
-    expect(await world.client.get(configMaps, place).catch(ignoring('NotFound'))).toBeUndefined()
-    await inDialog('Restore')
-    await card.getByText('Restored').waitFor()
-    expect((await world.client.get<StoredObject>(configMaps, place)).data).toEqual({ note: 'keep me' })
+  it('shows the last day of each on-demand service', async () => {
+    const page = await at('Services')
+    const card = page.getByRole('article', { name: 'Service shop' })
+    await card.getByText('Awake', { exact: true }).waitFor()
+    await card.getByRole('img', { name: /^0 requests and 0 cold starts in the last day, awake for/ }).waitFor()
   })
 
-  it('records an approval in the name of the one who gave it', async () => {
-    await asAdministrator()
-    await go('Pipelines')
-    await page.getByRole('button', { name: 'Approve' }).click()
-    await inDialog('Approve')
-    await page.getByText('v1.4.0 approved for prod').waitFor()
-    const { status } = await world.client.get<Pipeline>(pipelineKind.type, { namespace: 'team', name: 'shop' })
-    const { promotion, waitingApproval } = status?.environments?.prod ?? {}
-    const approvers = promotion?.approvedBy ?? waitingApproval?.approvals?.map(({ approver }) => approver)
-    expect(approvers).toEqual(['system:admin'])
+  it('draws the days ahead, and lists those of the day one chooses', async () => {
+    const page = await at('Forecast')
+    await page.getByText(/× leaves.*objects looked at/).waitFor()
+    const list = page.getByRole('listbox', { name: 'What will happen' })
+    await list.getByRole('option', { name: /Cleaner preview-142 leaves/ }).waitFor()
+    const days = page.getByRole('slider', { name: 'Day' })
+    await days.focus()
+    await page.keyboard.press('End')
+    expect(await days.getAttribute('aria-valuetext')).toMatch(/: 0 events$/)
+    await page.getByText('Nothing happens then.').waitFor()
+    await page.keyboard.press('Escape')
+    expect(await days.getAttribute('aria-valuetext')).toBe('all days')
+    await list.getByRole('option', { name: /preview-142/ }).waitFor()
   })
 
-  it('previews what would leave with an object', async () => {
-    await asAdministrator()
-    await go('Cascade')
-    expect(await page.locator('nav [aria-current=page]').allTextContents()).toEqual(['Cascade'])
-    await page.getByLabel('Kind').fill('deployments.apps')
+  it('gives the days ahead as a calendar', async () => {
+    const page = await at('Forecast')
+    const download = page.waitForEvent('download', { timeout: 60_000 })
+    await page.getByRole('button', { name: 'Save as calendar' }).click()
+    const chunks: Buffer[] = []
+    for await (const chunk of await (await download).createReadStream()) chunks.push(chunk as Buffer)
+    expect(Buffer.concat(chunks).toString()).toMatch(/^BEGIN:VCALENDAR[^]*preview-142[^]*END:VCALENDAR/)
+  })
+
+  it('draws what would leave with an object and what would stay, and says why', async () => {
+    const page = await at('Cascade')
+    await page.getByLabel('Kind').fill('configmaps')
     await page.getByLabel('Namespace').fill('team')
-    await page.getByLabel('Name', { exact: true }).fill('shop')
+    await page.getByLabel('Name', { exact: true }).fill('family')
     await page.getByRole('button', { name: 'Preview' }).click()
-    await page.getByText('1 object leaves').waitFor()
+    await page.getByText('25 objects leave, 2 of those it touches stay.').waitFor()
+    const node = (name: RegExp) => page.getByRole('button', { name })
+    await node(/web-kept: stays, protected/).waitFor()
+    await node(/and 10 more: leaves/).waitFor()
+    await node(/web-shared: stays, another owner keeps it/).press('Enter')
+    await page.getByRole('article', { name: 'ConfigMap web-shared' }).getByText('owner remains').waitFor()
+    await page.getByLabel('Deleted in').selectOption('Orphan')
+    await page.getByText('1 object leaves, 3 of those it touches stay.').waitFor()
   })
 
-  it('pauses departures with a confirmation, says so everywhere, and resumes', async () => {
-    await open({ viewport: { width: 390, height: 800 }, colorScheme: 'dark' })
-    await signIn()
-    await go('Door')
-    const read = async () => {
-      const place = { namespace: 'sojourn-system', name: 'sojourn-door' }
-      return doorStateOf(await world.client.get<StoredObject>(configMaps, place).catch(ignoring('NotFound')))
-    }
-    await page.getByRole('button', { name: 'Pause' }).click()
-    await inDialog('Cancel')
-    expect(await read()).toMatchObject({ paused: false })
-    await page.getByRole('button', { name: 'Pause' }).click()
-    await inDialog('Pause')
-    await page.getByRole('alert').getByText('Nothing leaves for now.').waitFor()
-    expect(await read()).toMatchObject({ paused: true })
-    await page.getByRole('button', { name: 'Resume' }).click()
-    await inDialog('Resume')
-    await page.getByRole('button', { name: 'Pause' }).waitFor()
-    expect(await read()).toMatchObject({ paused: false })
-    expect(await page.evaluate('document.documentElement.scrollWidth <= innerWidth')).toBe(true)
-  })
-
-  it('shows a viewer everything and says what the server refuses', async () => {
-    await open()
-    await signIn('sojourn:viewer')
-    await go('Door')
-    await page.getByRole('button', { name: 'Pause' }).click()
-    await inDialog('Pause')
-    await page.getByRole('dialog').getByText('forbidden').waitFor()
-    complaints = complaints.filter((text) => !text.includes('403'))
+  it('says what is missing when an object cannot be found', async () => {
+    const page = await at('Cascade')
+    await page.getByLabel('Kind').fill('butlers')
+    await page.getByLabel('Name', { exact: true }).fill('x')
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByText('No kind “butlers” can be deleted here').waitFor()
   })
 
   it('makes only the rows in sight, of ten thousand', async () => {
-    await open()
-    const [, , , , , , mark] = dashboardObjects()
+    await visitor.open()
+    const { page } = visitor
+    const mark = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!
     const items = Array.from({ length: 10_000 }, (_, index) => {
       const name = `mark-${index}`
-      const { resource } = mark!.spec as { resource: object }
+      const { resource } = mark.spec as { resource: object }
       return { ...mark, metadata: { name }, spec: { policy: 'p', resource: { ...resource, name, uid: name } } }
     })
+    const contentType = 'application/json'
     const body = JSON.stringify({ items, metadata: { resourceVersion: '1' } })
-    await page.route(/cleanupcandidates\?limit/, (route) => route.fulfill({ contentType: 'application/json', body }))
-    await page.route(/cleanupcandidates\?watch/, (route) =>
-      route.fulfill({ contentType: 'application/json', body: '' }),
-    )
-    await signIn()
+    await page.route(/cleanupcandidates\?limit/, (route) => route.fulfill({ contentType, body }))
+    await page.route(/cleanupcandidates\?watch/, (route) => route.fulfill({ contentType, body: '' }))
+    await visitor.signIn()
     await page.getByText(/1000\d in our care/).waitFor()
     await page.getByRole('listbox', { name: 'Stays' }).focus()
     await page.keyboard.press('End')
     await page.getByRole('option', { selected: true }).waitFor()
     expect(await page.getByRole('option').count()).toBeLessThan(60)
+    await visitor.go('Marks')
+    await page.getByRole('article', { name: 'ConfigMap mark-0' }).waitFor()
+    expect(await page.getByRole('article').count()).toBeLessThan(40)
+    await page.evaluate("document.getElementById('main').scrollTo(0, 1e9)")
+    await page.getByRole('article', { name: 'ConfigMap mark-9999' }).waitFor()
+    expect(await page.getByRole('article').count()).toBeLessThan(40)
   })
 
-  it('serves its pages to anybody under a policy that runs no inline script, and no data', async () => {
-    await open()
-    const answer = await page.request.get(world.url, { ignoreHTTPSErrors: true })
-    const policy = answer.headers()['content-security-policy']
-    expect(policy).toContain("script-src 'self';")
-    expect(policy).not.toContain('unsafe')
-    const refused = await page.request.post(`${world.url}/sojourn/v1alpha1/departures/team/x/restore`, {
-      ignoreHTTPSErrors: true,
-    })
-    expect(refused.status()).toBe(401)
-  })
+  async function at(view: string) {
+    await visitor.asAdministrator()
+    await visitor.see(view)
+    return visitor.page
+  }
 })

@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { chromiumPath } from './chromium.ts'
+import { Visitor, viewNames } from './dashboard-page.ts'
+import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+import { faintTexts } from './faint-texts.ts'
+
+const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
+
+describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_000 }, () => {
+  let world: DashboardWorld
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    world = await startDashboardWorld({ only: 'api,cleaner,collector,promoter,activator' })
+    for (const object of dashboardObjects()) await world.create(object)
+    visitor = await Visitor.arrive(world)
+  })
+  beforeEach(() => void (visitor.complaints = []))
+  afterEach(() => expect(visitor.complaints).toEqual([]))
+  afterAll(async () => {
+    await visitor?.[Symbol.asyncDispose]()
+    await world?.[Symbol.asyncDispose]()
+  })
+
+  it('fits a phone in every view', async () => {
+    await visitor.open(phone)
+    await visitor.signIn()
+    for (const view of viewNames) {
+      await visitor.see(view)
+      const wide = await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')
+      expect([view, wide]).toEqual([view, 0])
+    }
+  })
+
+  it.each(['light', 'dark'] as const)('can be read in every view when the system is %s', async (colorScheme) => {
+    await visitor.open({ colorScheme })
+    expect(await visitor.page.evaluate(faintTexts)).toEqual([])
+    await visitor.signIn()
+    for (const view of viewNames) {
+      await visitor.see(view)
+      expect([view, await visitor.page.evaluate(faintTexts)]).toEqual([view, []])
+    }
+    const ground = await visitor.page.evaluate('getComputedStyle(document.body).backgroundColor')
+    expect(ground).toBe(colorScheme === 'dark' ? 'rgb(13, 20, 19)' : 'rgb(244, 246, 245)')
+  })
+
+  it('gives everything one can act on a name, and every view a heading', async () => {
+    await visitor.asAdministrator()
+    const devtools = await visitor.page.context().newCDPSession(visitor.page)
+    const acting = new Set([
+      'button',
+      'link',
+      'textbox',
+      'searchbox',
+      'combobox',
+      'listbox',
+      'option',
+      'slider',
+      'dialog',
+    ])
+    for (const view of viewNames) {
+      await visitor.see(view)
+      await expect.poll(() => visitor.page.getByRole('heading', { level: 1 }).count()).toBe(1)
+      const { nodes } = await devtools.send('Accessibility.getFullAXTree')
+      const named = nodes.filter(({ ignored, role }) => !ignored && acting.has(String(role?.value)))
+      expect(named.length).toBeGreaterThan(8)
+      expect([view, named.filter(({ name }) => !name?.value).map(({ role }) => role?.value)]).toEqual([view, []])
+    }
+  })
+
+  it('can be used from sign-in to a switch and back with the keyboard alone', async () => {
+    await visitor.open()
+    const { keyboard } = visitor.page
+    await keyboard.type(world.tokens.get('system:admin') ?? '')
+    await keyboard.press('Enter')
+    await visitor.page.getByRole('option', { name: /preview-142/ }).waitFor()
+    await reach('Door')
+    await keyboard.press('Enter')
+    await visitor.page.getByRole('heading', { name: 'The door' }).waitFor()
+    await reach('Pause')
+    await keyboard.press('Enter')
+    await visitor.page.getByRole('dialog', { name: 'Pause all departures?' }).waitFor()
+    expect(await focused()).toBe('Pause')
+    await keyboard.press('Escape')
+    await visitor.page.getByRole('dialog').waitFor({ state: 'detached' })
+    expect(await focused()).toBe('Pause')
+  })
+
+  it('keeps the keyboard where it was while the page redraws itself', async () => {
+    await visitor.asAdministrator()
+    await visitor.go('Marks')
+    await visitor.page.getByRole('button', { name: 'Opt out old-report' }).focus()
+    const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!
+    const spec = given.spec as { resource: object }
+    await world.create({
+      ...given,
+      metadata: { name: 'candidate-newcomer' },
+      spec: { ...spec, resource: { ...spec.resource, name: 'newcomer', uid: 'u-2' } },
+    })
+    await visitor.page.getByRole('article', { name: 'ConfigMap newcomer' }).waitFor()
+    expect(await focused()).toBe('Opt out')
+  })
+
+  /** Goes on with Tab until something of this name has the focus. */
+  async function reach(name: string): Promise<void> {
+    for (let step = 0; step < 60; step++) {
+      if ((await focused()) === name) return
+      await visitor.page.keyboard.press('Tab')
+    }
+    throw new Error(`Tab never reaches ${name}`)
+  }
+
+  function focused(): Promise<string> {
+    return visitor.page.evaluate('document.activeElement.textContent.trim()')
+  }
+})

@@ -1,0 +1,195 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { cleanupOptOut, type CleanupOptOut } from '../../../src/apis/cleanup-opt-out.ts'
+import { pipeline as pipelineKind, type Pipeline } from '../../../src/apis/pipeline.ts'
+import { configMaps, doorStateOf } from '../../../src/departures/door-state.ts'
+import type { StoredObject } from '../../../src/kube/object.ts'
+import { ignoring } from '../../../src/kube/status-error.ts'
+import { chromiumPath } from './chromium.ts'
+import { Visitor } from './dashboard-page.ts'
+import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+
+interface Switch {
+  readonly view: string
+  /** What is on the button, and what it is called for those who only hear it. */
+  readonly button: string
+  readonly action: string
+  /** What is true before and after. */
+  readonly read: () => Promise<unknown>
+  readonly before: unknown
+  readonly after: unknown
+}
+
+describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
+  let world: DashboardWorld
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    world = await startDashboardWorld()
+    for (const object of dashboardObjects()) await world.create(object)
+    visitor = await Visitor.arrive(world)
+  })
+  beforeEach(() => void (visitor.complaints = []))
+  afterEach(() => expect(visitor.complaints).toEqual([]))
+  afterAll(async () => {
+    await visitor?.[Symbol.asyncDispose]()
+    await world?.[Symbol.asyncDispose]()
+  })
+
+  const door = async () => {
+    const place = { namespace: 'sojourn-system', name: 'sojourn-door' }
+    const { breaker, paused, dryRun } = doorStateOf(
+      await world.client.get<StoredObject>(configMaps, place).catch(ignoring('NotFound')),
+    )
+    return { breaker, paused, dryRun }
+  }
+  const calm = { breaker: 'closed', paused: false, dryRun: false }
+  const optOuts = async () => {
+    const { items } = await world.client.list<CleanupOptOut>(cleanupOptOut.type)
+    return items.map(({ spec }) => [spec.resource?.name, spec.expiresAt === undefined ? 'holds' : 'ended'])
+  }
+  const scratch = async () => {
+    const place = { namespace: 'team', name: 'scratch' }
+    return (await world.client.get<StoredObject>(configMaps, place).catch(ignoring('NotFound')))?.['data']
+  }
+  const approvers = async () => {
+    const { status } = await world.client.get<Pipeline>(pipelineKind.type, { namespace: 'team', name: 'shop' })
+    const { promotion, waitingApproval } = status?.environments?.['prod'] ?? {}
+    return promotion?.approvedBy ?? waitingApproval?.approvals?.map(({ approver }) => approver) ?? []
+  }
+
+  const inOrder: readonly Switch[] = [
+    {
+      view: 'Door',
+      button: 'Open breaker',
+      action: 'Open breaker',
+      read: door,
+      before: calm,
+      after: { ...calm, breaker: 'open' },
+    },
+    {
+      view: 'Door',
+      button: 'Close breaker',
+      action: 'Close breaker',
+      read: door,
+      before: { ...calm, breaker: 'open' },
+      after: calm,
+    },
+    { view: 'Door', button: 'Pause', action: 'Pause', read: door, before: calm, after: { ...calm, paused: true } },
+    { view: 'Door', button: 'Resume', action: 'Resume', read: door, before: { ...calm, paused: true }, after: calm },
+    {
+      view: 'Door',
+      button: 'Only say what would leave',
+      action: 'Dry run',
+      read: door,
+      before: calm,
+      after: { ...calm, dryRun: true },
+    },
+    {
+      view: 'Door',
+      button: 'Act for real',
+      action: 'Act for real',
+      read: door,
+      before: { ...calm, dryRun: true },
+      after: calm,
+    },
+    {
+      view: 'Marks',
+      button: 'Opt out old-report',
+      action: 'Opt out',
+      read: optOuts,
+      before: [],
+      after: [['old-report', 'holds']],
+    },
+    {
+      view: 'Marks',
+      button: 'End opt-out of old-report',
+      action: 'End opt-out',
+      read: optOuts,
+      before: [['old-report', 'holds']],
+      after: [['old-report', 'ended']],
+    },
+    {
+      view: 'Departures',
+      button: 'Restore scratch',
+      action: 'Restore',
+      read: scratch,
+      before: undefined,
+      after: { note: 'keep me' },
+    },
+    {
+      view: 'Pipelines',
+      button: 'Approve v1.4.0 for prod',
+      action: 'Approve',
+      read: approvers,
+      before: [],
+      after: ['system:admin'],
+    },
+  ]
+
+  it.each(inOrder.map((given) => [given.button, given] as const))(
+    '“%s” asks first, does nothing when one thinks better of it, and then does it',
+    async (_, { view, button, action, read, before, after }) => {
+      const { page } = await openAt(view)
+      const press = () => page.getByRole('button', { name: button, exact: true }).click()
+      await press()
+      expect(await read()).toEqual(before)
+      await visitor.inDialog('Cancel')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      expect(await read()).toEqual(before)
+      await press()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      expect(await read()).toEqual(before)
+      await press()
+      await visitor.inDialog(action)
+      await page.getByRole('dialog').waitFor({ state: 'detached' })
+      expect(await read()).toEqual(after)
+    },
+  )
+
+  it('rejects a promotion in the name of the one who says no', async () => {
+    const shop = dashboardObjects().find(({ kind }) => kind === 'Pipeline')!
+    await world.create({ ...shop, metadata: { namespace: 'team', name: 'blog' } })
+    const { page } = await openAt('Pipelines')
+    const card = page.getByRole('article', { name: 'Pipeline blog' })
+    await card.getByRole('button', { name: 'Reject v1.4.0 for prod' }).click()
+    await page.getByRole('dialog').getByRole('textbox').fill('not on a Friday')
+    await visitor.inDialog('Reject')
+    await page.getByText('v1.4.0 rejected for prod').waitFor()
+    await expect
+      .poll(async () => {
+        const { status } = await world.client.get<Pipeline>(pipelineKind.type, { namespace: 'team', name: 'blog' })
+        return JSON.stringify(status?.environments?.['prod'])
+      })
+      .toMatch(/Reject/)
+  })
+
+  it('says everywhere that nothing leaves, while nothing leaves', async () => {
+    const { page } = await openAt('Door')
+    await page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await visitor.inDialog('Pause')
+    await visitor.go('Marks')
+    await page.getByRole('alert').getByText('Nothing leaves for now.').waitFor()
+    await page.getByRole('link', { name: 'Go to the door' }).click()
+    await page.getByRole('button', { name: 'Resume', exact: true }).click()
+    await visitor.inDialog('Resume')
+    await page.getByRole('alert').getByText('Nothing leaves for now.').waitFor({ state: 'hidden' })
+  })
+
+  it('shows a viewer everything and says what the server refuses', async () => {
+    await visitor.open()
+    await visitor.signIn('sojourn:viewer')
+    await visitor.go('Door')
+    await visitor.page.getByRole('button', { name: 'Pause', exact: true }).click()
+    await visitor.inDialog('Pause')
+    await visitor.page.getByRole('dialog').getByText('forbidden').waitFor()
+    expect(await door()).toEqual(calm)
+    visitor.forgive('403')
+  })
+
+  async function openAt(view: string): Promise<Visitor> {
+    await visitor.asAdministrator()
+    await visitor.go(view)
+    return visitor
+  }
+})

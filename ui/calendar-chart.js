@@ -1,0 +1,111 @@
+import { fill, h, svg } from './dom.js'
+
+const day = 86_400_000
+const height = 150
+const slot = 30
+const dates = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
+const daysOfMonth = new Intl.DateTimeFormat(undefined, { day: 'numeric' })
+
+/** @typedef {{ at: number, system: string }} Happening */
+
+/**
+ * Days as columns, each a pile of what happens on it by colour of its system. One can be chosen: by click, arrow keys, Home and End.
+ * @param {{ from: number, until: number, events: readonly Happening[], onSelect: (day: { from: number, until: number } | undefined) => void }} options
+ */
+export function calendarChart({ from, until, events, onSelect }) {
+  const start = new Date(from).setHours(0, 0, 0, 0)
+  const days = piles(start, until, events)
+  const most = Math.max(1, ...days.map(({ total }) => total))
+  /** @type {number | undefined} */
+  let chosen
+  const width = days.length * slot
+  const columns = days.map((pile, index) => column(pile, index, most))
+  const picture = svg('svg', { viewBox: `0 0 ${width} ${height + 26}`, 'aria-hidden': 'true' }, ...columns)
+  const told = h('output', {})
+  const element = h(
+    'div.calendar',
+    { tabIndex: 0, role: 'slider', 'aria-label': 'Day', 'aria-valuemin': 0 },
+    picture,
+    told,
+  )
+  element.setAttribute('aria-valuemax', String(days.length - 1))
+  const choose = (/** @type {number | undefined} */ index) => {
+    chosen = index === chosen ? undefined : index
+    for (const [each, drawn] of columns.entries()) drawn.classList.toggle('chosen', each === chosen)
+    const pile = chosen === undefined ? undefined : days[chosen]
+    const text = pile
+      ? `${dates.format(pile.from)}: ${pile.total} ${pile.total === 1 ? 'event' : 'events'}`
+      : 'all days'
+    element.setAttribute('aria-valuenow', String(chosen ?? 0))
+    element.setAttribute('aria-valuetext', text)
+    fill(told, text)
+    onSelect(pile && { from: pile.from, until: pile.from + day })
+  }
+  element.setAttribute('aria-valuenow', '0')
+  element.setAttribute('aria-valuetext', 'all days')
+  fill(told, 'all days')
+  for (const [index, drawn] of columns.entries()) drawn.addEventListener('click', () => choose(index))
+  element.addEventListener('keydown', (event) => {
+    const next = stepOf(event.key, chosen, days.length - 1)
+    if (next === false) return
+    event.preventDefault()
+    if (next !== chosen) choose(next)
+  })
+  return element
+}
+
+/**
+ * Which day a key leads to; false for keys that lead nowhere.
+ * @param {string} key @param {number | undefined} chosen @param {number} last
+ */
+function stepOf(key, chosen, last) {
+  if (key === 'Escape') return undefined
+  if (key === 'Home') return 0
+  if (key === 'End') return last
+  if (key === 'ArrowRight') return Math.min(last, (chosen ?? -1) + 1)
+  if (key === 'ArrowLeft') return Math.max(0, (chosen ?? 1) - 1)
+  return false
+}
+
+/** @param {number} start @param {number} until @param {readonly Happening[]} events */
+function piles(start, until, events) {
+  const count = Math.min(400, Math.max(1, Math.ceil((until - start) / day)))
+  const days = Array.from({ length: count }, (_, index) => ({
+    from: start + index * day,
+    total: 0,
+    /** @type {Map<string, number>} */
+    groups: new Map(),
+  }))
+  for (const { at, system } of events) {
+    const pile = days[Math.floor((at - start) / day)]
+    if (!pile) continue
+    pile.total++
+    pile.groups.set(system, (pile.groups.get(system) ?? 0) + 1)
+  }
+  return days
+}
+
+/** @param {ReturnType<typeof piles>[number]} pile @param {number} index @param {number} most */
+function column({ from, total, groups }, index, most) {
+  const x = index * slot
+  const isSunday = new Date(from).getDay() === 0
+  const scale = (height - 22) / most
+  let y = height
+  const blocks = [...groups]
+    .sort(([left], [right]) => (left < right ? -1 : 1))
+    .map(([group, count]) => {
+      const tall = Math.max(3, count * scale)
+      y -= tall
+      return svg('rect', { class: `block ${group}`, x: x + 5, y, width: slot - 10, height: tall - 1, rx: 2.5 })
+    })
+  return svg(
+    'g',
+    { class: `column${isSunday ? ' sunday' : ''}` },
+    svg('title', {}, `${dates.format(from)}: ${total}`),
+    svg('rect', { class: 'ground', x: x + 1, y: 0, width: slot - 2, height: height + 24, rx: 6 }),
+    ...blocks,
+    total > 0 &&
+      svg('text', { class: 'total', x: x + slot / 2, y: y - 5 }, total > 999 ? `${Math.round(total / 1000)}k` : total),
+    svg('text', { class: 'date', x: x + slot / 2, y: height + 17 }, daysOfMonth.format(from)),
+  )
+}

@@ -1,0 +1,137 @@
+import { fill, h } from './dom.js'
+
+const overscan = 1
+
+/**
+ * Cards in rows, of any number and any height, of which only those in sight exist. A row that was not seen yet counts as average.
+ * @template T
+ */
+export class CardGrid {
+  /** @type {readonly T[]} */
+  #items = []
+  #columns = 1
+  /** Height of each row, gap included; 0 until it has been seen. */
+  #heights = new Float64Array(0)
+  #averageHeight = 280
+  /** @type {[number, number]} The rows that exist: from, to. */
+  #shown = [0, 0]
+  #options
+  #scroller
+  #measure = new ResizeObserver(() => this.draw())
+  #onScroll = () => {
+    if (!this.#isInSight()) this.draw()
+  }
+
+  /** @param {{ card: (item: T) => HTMLElement, scroller: HTMLElement }} options */
+  constructor({ card, scroller }) {
+    this.#options = { card }
+    this.#scroller = scroller
+    this.element = h('div.cards')
+    this.#measure.observe(this.element)
+    scroller.addEventListener('scroll', this.#onScroll, { passive: true })
+  }
+
+  /** @param {readonly T[]} items */
+  show(items) {
+    this.#items = items
+    this.draw()
+  }
+
+  close() {
+    this.#measure.disconnect()
+    this.#scroller.removeEventListener('scroll', this.#onScroll)
+  }
+
+  /** Builds the rows in sight anew; who had the focus keeps it, by its place. */
+  draw() {
+    const { element } = this
+    if (!element.isConnected) return
+    this.#fit()
+    const focused = this.#focusedPlace()
+    const [first, last] = this.#rowsInSight()
+    const cards = this.#items.slice(first * this.#columns, last * this.#columns).map((item, index) => {
+      const card = this.#options.card(item)
+      card.dataset['place'] = String(first * this.#columns + index)
+      return card
+    })
+    fill(element, ...cards)
+    this.#shown = [first, last]
+    this.#learnHeights(cards, first)
+    element.style.paddingBlockStart = `${this.#sum(0, first)}px`
+    element.style.paddingBlockEnd = `${this.#sum(last, this.#heights.length)}px`
+    this.#focus(focused)
+  }
+
+  /** How many columns the style gives, and so how many rows there are. */
+  #fit() {
+    const columns = getComputedStyle(this.element).gridTemplateColumns.split(' ').filter(Boolean).length || 1
+    const rows = Math.ceil(this.#items.length / columns)
+    if (columns !== this.#columns) this.#heights = new Float64Array(0)
+    this.#columns = columns
+    if (rows === this.#heights.length) return
+    const heights = new Float64Array(rows)
+    heights.set(this.#heights.subarray(0, rows))
+    this.#heights = heights
+  }
+
+  /** @returns {[number, number]} */
+  #rowsInSight() {
+    const [top, bottom] = this.#sight()
+    let first = 0
+    let at = 0
+    while (first < this.#heights.length && at + this.#heightOf(first) < top) at += this.#heightOf(first++)
+    let last = first
+    while (last < this.#heights.length && at < bottom) at += this.#heightOf(last++)
+    return [Math.max(0, first - overscan), Math.min(this.#heights.length, last + overscan)]
+  }
+
+  /** The part of the grid that one sees: top and bottom, from its own top. */
+  #sight() {
+    const top = this.#scroller.getBoundingClientRect().top - this.element.getBoundingClientRect().top
+    return /** @type {const} */ ([top, top + this.#scroller.clientHeight])
+  }
+
+  #isInSight() {
+    const [first, last] = this.#rowsInSight()
+    const [shownFirst, shownLast] = this.#shown
+    return first >= shownFirst && last <= shownLast
+  }
+
+  /** @param {readonly HTMLElement[]} cards @param {number} first */
+  #learnHeights(cards, first) {
+    const gap = Number.parseFloat(getComputedStyle(this.element).rowGap) || 0
+    for (let index = 0; index < cards.length; index += this.#columns)
+      this.#heights[first + index / this.#columns] = (cards[index]?.offsetHeight ?? 0) + gap
+    const seen = this.#heights.filter((height) => height > 0)
+    if (seen.length > 0) this.#averageHeight = seen.reduce((sum, height) => sum + height, 0) / seen.length
+  }
+
+  /** @param {number} row */
+  #heightOf(row) {
+    return this.#heights[row] || this.#averageHeight
+  }
+
+  /** @param {number} from @param {number} to */
+  #sum(from, to) {
+    let sum = 0
+    for (let row = from; row < to; row++) sum += this.#heightOf(row)
+    return sum
+  }
+
+  /** @returns {{ place: string, index: number } | undefined} */
+  #focusedPlace() {
+    const focused = document.activeElement
+    const card = focused?.closest('[data-place]')
+    if (!(card instanceof HTMLElement) || !this.element.contains(card)) return undefined
+    const index = [...card.querySelectorAll('button, a')].indexOf(/** @type {Element} */ (focused))
+    return { place: card.dataset['place'] ?? '', index }
+  }
+
+  /** @param {{ place: string, index: number } | undefined} focused */
+  #focus(focused) {
+    if (!focused) return
+    const controls = this.element.querySelectorAll(`[data-place="${focused.place}"] :is(button, a)`)
+    const control = controls[focused.index]
+    if (control instanceof HTMLElement) control.focus({ preventScroll: true })
+  }
+}

@@ -1,0 +1,56 @@
+import { h, svg } from './dom.js'
+
+const stepMs = 1_800_000
+const steps = 48
+const width = 288
+const height = 54
+const bar = width / steps
+
+/** @typedef {{ at: number, requests: number, coldStarts: number, awakeSeconds: number }} Step */
+
+/**
+ * A service's last day: bars for requests, a dot where somebody waited for it to wake, a line below for when it was awake.
+ * @param {readonly Step[]} given
+ * @param {number} now
+ */
+export function dayChart(given, now) {
+  const first = Math.floor(now / stepMs) - steps + 1
+  const slots = Array.from({ length: steps }, () => ({ requests: 0, coldStarts: 0, awakeSeconds: 0 }))
+  for (const { at, requests, coldStarts, awakeSeconds } of given) {
+    const slot = slots[Math.floor(at / stepMs) - first]
+    if (!slot) continue
+    slot.requests += requests
+    slot.coldStarts += coldStarts
+    slot.awakeSeconds += awakeSeconds
+  }
+  const most = Math.max(1, ...slots.map(({ requests }) => requests))
+  const sum = (/** @type {'requests' | 'coldStarts' | 'awakeSeconds'} */ key) =>
+    slots.reduce((total, slot) => total + slot[key], 0)
+  const hours = sum('awakeSeconds') / 3600
+  const told = `${count(sum('requests'), 'request')} and ${count(sum('coldStarts'), 'cold start')} in the last day, awake for ${hours < 1 ? `${Math.round(hours * 60)} min` : `${hours.toFixed(1)} h`}`
+  const picture = svg(
+    'svg',
+    { class: 'day', viewBox: `0 0 ${width} ${height + 12}`, role: 'img', 'aria-label': told },
+    ...slots.flatMap((slot, index) => slotMarks(slot, index, most)),
+    svg('line', { class: 'base', x1: 0, x2: width, y1: height, y2: height }),
+  )
+  return h('figure.day', {}, picture, h('figcaption', {}, told))
+}
+
+/** @param {Omit<Step, 'at'>} slot @param {number} index @param {number} most */
+function slotMarks({ requests, coldStarts, awakeSeconds }, index, most) {
+  const x = index * bar
+  const tall = requests === 0 ? 0 : Math.max(2, (requests / most) * (height - 12))
+  const share = Math.min(1, awakeSeconds / (stepMs / 1000))
+  return [
+    requests > 0 &&
+      svg('rect', { class: 'requests', x: x + 0.7, y: height - tall, width: bar - 1.4, height: tall, rx: 1.2 }),
+    coldStarts > 0 && svg('circle', { class: 'cold', cx: x + bar / 2, cy: height - tall - 5, r: 2.4 }),
+    share > 0 && svg('rect', { class: 'awake', x, y: height + 4, width: bar * Math.max(0.2, share), height: 4 }),
+  ]
+}
+
+/** @param {number} number @param {string} word */
+function count(number, word) {
+  return `${number} ${word}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,69 @@
+import type { Bond } from '../src/apis/bond.ts'
+import type { Cleaner } from '../src/apis/cleaner.ts'
+import type { CleanupCandidate } from '../src/apis/cleanup-candidate.ts'
+import type { CleanupOptOut } from '../src/apis/cleanup-opt-out.ts'
+import type { ConditionalTtl } from '../src/apis/conditional-ttl.ts'
+import type { Departure } from '../src/apis/departure.ts'
+import type { Pipeline } from '../src/apis/pipeline.ts'
+import type { StoredObject } from '../src/kube/object.ts'
+import type { Mirror } from './mirror.js'
+
+type Service = StoredObject
+type Deployment = StoredObject & { readonly spec?: { readonly replicas?: number } }
+type Switches = StoredObject & { readonly data?: Readonly<Record<string, string>> }
+
+/** What each list of the mirror holds: the very types the server's schemas give. */
+export interface Listed {
+  cleaners: Cleaner
+  ttls: ConditionalTtl
+  candidates: CleanupCandidate
+  optOuts: CleanupOptOut
+  bonds: Bond
+  departures: Departure
+  pipelines: Pipeline
+  services: Service
+  deployments: Deployment
+  door: Switches
+}
+
+export type ListName = keyof Listed
+
+/** A page of the dashboard, from when it is gone to until it is left. */
+export interface View {
+  readonly element: HTMLElement
+  /** Draws what is now true. */
+  show(): void
+  /** Whether a change of this list changes what is shown. */
+  concerns(list: ListName): boolean
+  close(): void
+}
+
+export type MakeView = (parts: { readonly mirror: Mirror }) => View
+
+/** What names an object. */
+export interface Ref {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly namespace?: string
+  readonly name: string
+  readonly uid?: string
+}
+
+/** One object in our care: since when, how it stands, what happens to it next, when and why. */
+export interface Stay {
+  readonly object: Ref
+  readonly system: string
+  readonly state: string
+  readonly since?: number
+  readonly next?: { readonly what: string; readonly at?: number; readonly isEnd: boolean }
+  readonly why: string
+}
+
+/** What an expression like `button.primary` makes. */
+export type ElementOf<Tag extends string> = Tag extends `${infer Name}.${string}` ? Named<Name> : Named<Tag>
+
+type Named<Name extends string> = Name extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[Name] : HTMLElement
+
+export type Child = Node | string | number | false | null | undefined
+
+export type Attribute = string | number | boolean | undefined

@@ -1,0 +1,200 @@
+/** @import { ForecastEvent as Given, Happening } from '../../src/app/forecast/event.ts' */
+/** @import { View } from '../types.d.ts' */
+import { ApiError, ask, messageIn, pause, request } from '../api.js'
+import { calendarChart } from '../calendar-chart.js'
+import { openPanel } from '../dialogs.js'
+import { factList, fill, h, pill } from '../dom.js'
+import { formatDistance, formatMoment, parseTime } from '../time.js'
+import { VirtualList } from '../virtual-list.js'
+import { emptyNote, kindAndPlace } from './cards.js'
+
+/** @typedef {Omit<Given, 'at' | 'leavesAt'> & { at: number, leavesAt?: string }} ForecastEvent */
+/** @typedef {{ from: number, until: number, objects: number, events: ForecastEvent[], assumed: string[], unread: string[] }} Forecast */
+
+const path = '/sojourn/v1alpha1/forecast'
+const busyMs = 5000
+const spans = /** @type {const} */ ([
+  ['7d', '7 days'],
+  ['30d', '30 days'],
+  ['90d', '90 days'],
+])
+/** @type {Record<Happening, string>} */
+const tones = {
+  assumed: 'plain',
+  marked: 'warn',
+  told: 'warn',
+  spared: 'good',
+  leaves: 'bad',
+  promotes: 'good',
+  waits: 'warn',
+  arrives: 'good',
+  fails: 'bad',
+  sleeps: 'calm',
+  wakes: 'good',
+  halts: 'bad',
+}
+
+/** What will happen if nobody acts: the real controllers on a copy of the world, days ahead. @returns {View} */
+export function forecastView() {
+  const leaving = new AbortController()
+  const result = h('div.forecast')
+  const choose = h(
+    'select',
+    { onchange: () => void load() },
+    ...spans.map(([value, label]) => h('option', { value, selected: value === '30d' }, label)),
+  )
+  /** @type {VirtualList<ForecastEvent> | undefined} */
+  let list
+  const load = async () => {
+    list?.close()
+    fill(
+      result,
+      emptyNote('Looking ahead…', 'The real controllers run on a copy of what is here, on a clock that jumps.'),
+    )
+    try {
+      list = showForecast(result, await lookAhead(choose.value, leaving.signal))
+    } catch (error) {
+      if (!leaving.signal.aborted) fill(result, h('p.problem', { role: 'alert' }, messageIn(error)))
+    }
+  }
+  void load()
+  return {
+    element: h(
+      'section.page.tall',
+      { 'aria-label': 'Forecast' },
+      h(
+        'div.heading',
+        {},
+        h('h1', {}, 'Forecast'),
+        h('label.field.inline', {}, h('span', {}, 'The next'), choose),
+        h('button', { type: 'button', onclick: () => void load() }, 'Look again'),
+        h('button', { type: 'button', onclick: () => void saveCalendar(choose.value) }, 'Save as calendar'),
+      ),
+      h('p.lead', {}, 'What will happen if nobody acts. Nothing is changed and nobody is told.'),
+      result,
+    ),
+    show() {},
+    concerns: () => false,
+    close() {
+      leaving.abort()
+      list?.close()
+    },
+  }
+}
+
+/**
+ * Looking ahead is work: while others do it, one waits.
+ * @param {() => Promise<any>} look
+ * @param {AbortSignal} signal
+ * @returns {Promise<any>}
+ */
+async function unlessBusy(look, signal) {
+  for (;;) {
+    try {
+      return await look()
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.status !== 429) throw error
+      await pause(busyMs, signal)
+      signal.throwIfAborted()
+    }
+  }
+}
+
+/** @param {string} span @param {AbortSignal} signal @returns {Promise<Forecast>} */
+async function lookAhead(span, signal) {
+  const found = await unlessBusy(() => ask(path, { method: 'POST', body: { for: span }, signal }), signal)
+  const timeOf = (/** @type {string} */ text) => parseTime(text) ?? 0
+  const events = found.events.map((/** @type {any} */ event) => ({ ...event, at: timeOf(event.at) }))
+  return { ...found, from: timeOf(found.from), until: timeOf(found.until), events }
+}
+
+/** @param {string} span */
+async function saveCalendar(span) {
+  const answer = await request(path, { method: 'POST', body: { for: span }, accept: 'text/calendar' })
+  const href = URL.createObjectURL(await answer.blob())
+  h('a', { href, download: 'sojourn-forecast.ics' }).click()
+  URL.revokeObjectURL(href)
+}
+
+/** @param {HTMLElement} result @param {Forecast} forecast */
+function showForecast(result, { from, until, objects, events, assumed, unread }) {
+  const list = new VirtualList({ label: 'What will happen', row: (event) => eventRow(event, from), onOpen: openEvent })
+  const note = h('div')
+  const show = (/** @type {{ from: number, until: number } | undefined} */ day) => {
+    const shown = day ? events.filter(({ at }) => at >= day.from && at < day.until) : events
+    fill(note, shown.length === 0 && emptyNote('Nothing happens then.'))
+    list.element.hidden = shown.length === 0
+    list.show(shown)
+  }
+  const systems = [...new Set(events.map(({ system }) => system))].sort((left, right) => (left < right ? -1 : 1))
+  const nothing = emptyNote(
+    'Nothing will happen.',
+    `None of the ${objects} objects here leaves, sleeps or is announced in this time.`,
+  )
+  fill(
+    result,
+    events.length === 0 ? nothing : h('p.summary', { role: 'status' }, summaryOf(events, objects)),
+    unread.length > 0 && h('p.problem', {}, `Not everything could be read: ${unread.join(', ')}.`),
+    events.length > 0 &&
+      h('div.chips', { 'aria-hidden': 'true' }, ...systems.map((system) => h(`span.chip.${system}`, {}, system))),
+    events.length > 0 && calendarChart({ from, until, events, onSelect: show }),
+    list.element,
+    note,
+    assumed.length > 0 &&
+      h(
+        'details',
+        {},
+        h('summary', {}, 'What is taken for granted'),
+        h('ul', {}, ...assumed.map((text) => h('li', {}, text))),
+      ),
+  )
+  if (events.length > 0) show(undefined)
+  else list.element.hidden = true
+  return list
+}
+
+/** @param {readonly ForecastEvent[]} events @param {number} objects */
+function summaryOf(events, objects) {
+  const parts = [...Map.groupBy(events, ({ what }) => what)].map(([what, those]) => `${those.length} × ${what}`)
+  return `${parts.join(', ')}; ${objects} objects looked at`
+}
+
+/** @param {ForecastEvent} event */
+function detailsOf({ why, takes, to, environment, revision }) {
+  const parts = [why, revision && `${revision}${environment ? ` in ${environment}` : ''}`]
+  if (takes) parts.push(`takes ${takes} with it`)
+  if (to?.length) parts.push(`to ${to.join(', ')}`)
+  return parts.filter(Boolean).join(' · ')
+}
+
+/** @param {ForecastEvent} event @param {number} from */
+function eventRow(event, from) {
+  const { at, what, system, object, by } = event
+  const told = detailsOf(event)
+  return h(
+    'div.stay.event',
+    { 'aria-label': `${object.kind} ${object.name} ${what} ${formatMoment(at)}, ${told}` },
+    h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
+    h('div.state', {}, pill(what, tones[what]), h('small', { title: told }, told)),
+    h('div.when', {}, formatMoment(at), h('small', {}, formatDistance(at, from))),
+    h(`div.by.${system}`, { title: by ?? system }, by ?? system),
+  )
+}
+
+/** @param {ForecastEvent} event */
+function openEvent(event) {
+  const { at, what, system, object, because, why, by, takes, to, channel, leavesAt } = event
+  /** @type {[string, string][]} */
+  const facts = [
+    ['Kind', `${object.kind}${object.apiVersion ? ` (${object.apiVersion})` : ''}`],
+    ['Namespace', object.namespace ?? 'none'],
+    ['What', what],
+    ['When', `${formatMoment(at)} (${formatDistance(at, Date.now())})`],
+    ['Why', `${why} (${because})`],
+    ['By', by ? `${system}, ${by}` : system],
+  ]
+  if (takes) facts.push(['With it', `${takes} dependents`])
+  if (to?.length) facts.push(['Told', `${to.join(', ')}${channel ? ` by ${channel}` : ''}`])
+  if (leavesAt) facts.push(['Leaves', formatMoment(parseTime(leavesAt))])
+  openPanel(object.name, factList(facts))
+}
