@@ -15,17 +15,32 @@ export type GoBuild = {
   readonly package: string
   readonly output: string
   readonly ldflags?: string
+  readonly tags?: readonly string[]
+  /** Whether parts of it are in C, so that a C compiler is needed. Defaults to false. */
+  readonly cgo?: boolean
 }
 
 /** Builds one Go program. `output` appears whole or not at all; slow builds tell their progress on stderr. */
-export async function buildGo({ module, package: name, output, ldflags = '' }: GoBuild): Promise<void> {
+export async function buildGo(build: GoBuild): Promise<void> {
+  const { module, package: name, output, ldflags = '', tags = [], cgo = false } = build
   const missing = await whyNoGo(module)
   if (missing) throw new Unavailable(`cannot build ${basename(output)}: ${missing}`)
   mkdirSync(dirname(output), { recursive: true })
   const unfinished = `${output}.${process.pid}`
   try {
-    const args = ['build', '-trimpath', '-buildvcs=false', '-ldflags', ldflags, '-o', unfinished, name]
-    await withProgress(`building ${basename(output)}`, go(args, module))
+    const args = [
+      'build',
+      '-trimpath',
+      '-buildvcs=false',
+      '-tags',
+      tags.join(','),
+      '-ldflags',
+      ldflags,
+      '-o',
+      unfinished,
+      name,
+    ]
+    await withProgress(`building ${basename(output)}`, go(args, { module, cgo }))
     renameSync(unfinished, output)
   } finally {
     rmSync(unfinished, { force: true })
@@ -45,10 +60,10 @@ export async function whyNoGo(module: string): Promise<string | undefined> {
   }
 }
 
-function go(args: readonly string[], cwd: string): Promise<void> {
+function go(args: readonly string[], { module: cwd, cgo }: Required<Pick<GoBuild, 'module' | 'cgo'>>): Promise<void> {
   const child = spawn('go', args, {
     cwd,
-    env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly' },
+    env: { ...process.env, CGO_ENABLED: cgo ? '1' : '0', GOFLAGS: '-mod=readonly' },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   // Minutes of compiling must not starve whatever else this machine does; the compilers inherit it.

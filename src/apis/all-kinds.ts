@@ -1,3 +1,4 @@
+import { approval } from './approval.ts'
 import { bond } from './bond.ts'
 import { cleaner } from './cleaner.ts'
 import { cleanupCandidate } from './cleanup-candidate.ts'
@@ -15,6 +16,7 @@ import { workSchedule } from './work-schedule.ts'
 
 /** Every kind of ours: what `sojourn up` registers, `sojourn install` prints and the docs describe. */
 export const allKinds: readonly Kind[] = [
+  approval,
   bond,
   cleaner,
   cleanupCandidate,

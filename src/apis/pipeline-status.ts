@@ -230,4 +230,3 @@ export type PromotionError = Static<typeof lastError>
 export type PullRequestStatus = Static<typeof pullRequest>
 export type StrategyRecord = Static<typeof strategyRecord>
 export type Run = Static<typeof run>
-export type Approval = Static<typeof approval>

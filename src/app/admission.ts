@@ -1,11 +1,13 @@
 import type { AdmissionHook } from '../apiserver/objects/admission.ts'
 import { cleaner } from '../apis/cleaner.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { pipeline, type PipelineSpec } from '../apis/pipeline.ts'
 import { workSchedule, type WorkScheduleSpec } from '../apis/work-schedule.ts'
 import { scheduleProblems } from '../apis/work-window.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import { readModel } from '../systems/cleaner/read-model.ts'
+import { pipelineProblems } from '../systems/promoter/problems.ts'
 
 /** Something that keeps an object of ours from working, and where. */
 interface Problem {
@@ -17,6 +19,8 @@ interface Problem {
 export const checks: Readonly<Record<string, (object: KubeObject) => readonly Problem[]>> = {
   [`${cleaner.kind}.${cleaner.group}`]: cleanerProblems,
   [`${conditionalTtl.kind}.${conditionalTtl.group}`]: cleanerProblems,
+  [`${pipeline.kind}.${pipeline.group}`]: ({ spec, metadata }) =>
+    pipelineProblems(spec as PipelineSpec, metadata.namespace ?? ''),
   [`${workSchedule.kind}.${workSchedule.group}`]: ({ spec }) =>
     scheduleProblems(spec as WorkScheduleSpec).map(({ field, problem }) => ({ field, message: problem })),
 }

@@ -19,7 +19,7 @@ export interface Config {
   readonly proxyPort: number
   /** Which roles to run. Defaults to all. */
   readonly only: readonly Role[]
-  /** Decide everything, delete nothing. Defaults to false. */
+  /** Decide everything; delete nothing, promote nothing. Defaults to false. */
   readonly dryRun: boolean
   /** The least important log level. Defaults to info. */
   readonly logLevel: 'debug' | 'info' | 'error'
@@ -27,6 +27,8 @@ export interface Config {
   readonly kubeconfig?: string
   /** Context of that kubeconfig. Defaults to its current one. */
   readonly context?: string
+  /** Where Flux's notification controller takes the promoter's events. Defaults to nowhere. */
+  readonly eventsAddress?: string
   /** A swabbie.yml whose policies the janitor runs. */
   readonly swabbieConfig?: string
   /** How much may leave before the breaker opens. */
@@ -58,10 +60,15 @@ export const configFlags = {
     value: 'PORT',
   },
   only: { type: 'string', help: `Run only these roles: ${roles.join(', ')}`, value: 'ROLE,…' },
-  'dry-run': { type: 'boolean', help: 'Decide everything, delete nothing' },
+  'dry-run': { type: 'boolean', help: 'Decide everything; delete nothing, promote nothing' },
   'log-level': { type: 'string', help: 'debug, info or error (default: info)', value: 'LEVEL' },
   kubeconfig: { type: 'string', help: 'Kubeconfig of the cluster', value: 'FILE' },
   context: { type: 'string', help: 'Context of the kubeconfig', value: 'NAME' },
+  'events-address': {
+    type: 'string',
+    help: "Where Flux's notification controller takes events of promotions (default: nowhere)",
+    value: 'URL',
+  },
   'swabbie-config': { type: 'string', help: 'A swabbie.yml whose policies the janitor runs', value: 'FILE' },
   'max-departures-per-minute': { type: 'string', help: 'Beyond it the breaker opens (default: 1000)', value: 'N' },
   'max-departures-per-hour': {
@@ -115,6 +122,7 @@ export function readConfig({ flags, env }: ConfigSources): Config {
     ...optional('tlsCert', look('tls-cert')?.text),
     ...optional('tlsKey', look('tls-key')?.text),
     ...optional('publicUrl', urlOf(look('public-url'))),
+    ...optional('eventsAddress', urlOf(look('events-address'))),
   }
 }
 

@@ -2,6 +2,7 @@ import { allKinds } from '../apis/all-kinds.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { admissionPolicies } from './admission-policies.ts'
+import { approvalManifests } from './approval-policy.ts'
 import type { Role } from './config.ts'
 import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
 import { webhookManifests } from './webhook-configuration.ts'
@@ -24,6 +25,7 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
     ...allKinds.map(({ crd }) => crd),
     ...rbacFor(roles),
     ...(roles.includes('collector') ? admissionPolicies() : []),
+    ...(roles.includes('promoter') ? approvalManifests : []),
     ...roles.map((role) => deployment(role, options)),
     ...roles.map((role) => service(role, { name: nameOf(role), port: 443, targetPort: 'https' })),
     ...(roles.includes('activator')

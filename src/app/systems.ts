@@ -1,7 +1,7 @@
 import { hostname } from 'node:os'
+import { approval } from '../apis/approval.ts'
 import { cleaner } from '../apis/cleaner.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
-import { pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
 import type { Route, RouteUser } from '../runtime/route.ts'
 import { proxlessEnvironment } from '../systems/activator/environment.ts'
@@ -36,7 +36,13 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   promoter(core) {
-    const promoter = createPromoter({ ...core, ...core.outside.promoter })
+    const { dryRun, eventsAddress } = core.config
+    const promoter = createPromoter({
+      ...core,
+      dryRun,
+      ...(eventsAddress ? { eventsAddress } : {}),
+      ...core.outside.promoter,
+    })
     core.run(promoter.controller)
     core.routes.add(...promoter.routes.map((route) => promoterRoute(route, core.client)))
     core.onStop(() => promoter.close())
@@ -110,8 +116,8 @@ function reach(core: Core, name: string): Client | undefined {
 const handles = new WeakMap<Core, Map<string, ReturnType<Core['clusters']['client']>>>()
 
 /**
- * The promoter's routes want the bytes that were signed. Somebody who has signed in needs no signature, but the right to change the
- * pipeline they speak of: without it they are nobody to the route.
+ * The promoter's routes want the bytes that were signed. Somebody who has signed in needs no signature, but the right to approve
+ * there: without it they are nobody to the route.
  */
 function promoterRoute({ method, path, access, handle }: Promoter['routes'][number], client: Client): Route {
   return {
@@ -119,7 +125,7 @@ function promoterRoute({ method, path, access, handle }: Promoter['routes'][numb
     path,
     authenticated: access === 'user',
     async handle({ url, headers, body, remoteAddress, user }) {
-      const isEntitled = user && (access === 'user' || (await mayChangePipeline(client, user, url)))
+      const isEntitled = user && (access === 'user' || (await mayApprove(client, user, url)))
       const answer = await handle({
         method,
         path: url,
@@ -133,15 +139,13 @@ function promoterRoute({ method, path, access, handle }: Promoter['routes'][numb
   }
 }
 
-async function mayChangePipeline(client: Client, { name: user, groups }: RouteUser, url: string): Promise<boolean> {
-  const [, namespace = '', name = ''] = /\/namespaces\/([^/?]+)\/pipelines\/([^/?]+)/.exec(url) ?? []
+async function mayApprove(client: Client, { name: user, groups }: RouteUser, url: string): Promise<boolean> {
+  const [, namespace = ''] = /^\/(?:v1\/namespaces|approval)\/([^/?]+)/.exec(url) ?? []
   const resourceAttributes = {
-    group: pipeline.group,
-    resource: pipeline.plural,
-    subresource: 'status',
-    verb: 'update',
+    group: approval.group,
+    resource: approval.plural,
+    verb: 'create',
     namespace: decodeURIComponent(namespace),
-    name: decodeURIComponent(name),
   }
   return isAllowed(client, { user, groups, resourceAttributes })
 }

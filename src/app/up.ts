@@ -8,6 +8,7 @@ import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
 import type { RouteUser } from '../runtime/route.ts'
 import { ownKindsAdmission } from './admission.ts'
+import { approvalAdmission } from './approval-policy.ts'
 import { BondAdmission } from './bond-admission.ts'
 import { authorizer } from './bond-authorizer.ts'
 import type { Config } from './config.ts'
@@ -46,7 +47,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     random: systemRandom,
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
-    admission: [ownKindsAdmission, bonds.hook],
+    admission: [ownKindsAdmission, approvalAdmission, bonds.hook],
     cascades: (object) => bonds.cascades(object.metadata.uid),
     nodeName,
     handlers: workloads.handlers,

@@ -22,6 +22,11 @@ export interface Fault {
   readonly drop?: boolean
 }
 
+export interface ForgeRequest {
+  readonly method: string
+  readonly path: string
+}
+
 export const forgeUser = 'robot'
 export const forgePassword = 'git-password'
 export const forgeToken = 'api-token'
@@ -37,13 +42,15 @@ export class ForgeServer {
   readonly pulls: PullRequests
   readonly ca: string
   /** What was asked, in order. */
-  readonly requests: { readonly method: string; readonly path: string }[] = []
+  readonly requests: ForgeRequest[] = []
   /** Never more than this on a page. */
   pageSize = 100
   /** Pretend to be a git server of before protocol version 2. */
   oldGit = false
   token = forgeToken
   password = forgePassword
+  /** Asked before a request is heeded and again before it is answered; true cuts the connection there. */
+  interrupt: (request: ForgeRequest, when: 'before' | 'after') => boolean = () => false
 
   private constructor(root: string, certificates: Certificates) {
     this.#root = root
@@ -103,11 +110,14 @@ export class ForgeServer {
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.origin)
     const method = request.method ?? 'GET'
-    this.requests.push({ method, path: url.pathname })
+    const asked = { method, path: url.pathname }
+    this.requests.push(asked)
+    if (this.interrupt(asked, 'before')) return void response.destroy()
     const fault = this.#faultFor(method, url.pathname)
     if (fault && !fault.afterDoing) return fail(fault, response)
     const answer = isGit(url.pathname) ? await this.#git(request, url) : await this.#api(request, url)
     if (fault) return fail(fault, response)
+    if (this.interrupt(asked, 'after')) return void response.destroy()
     response.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers })
     response.end(
       Buffer.isBuffer(answer.body) ? answer.body : answer.body === undefined ? '' : JSON.stringify(answer.body),

@@ -1,5 +1,7 @@
+import { approval as approvalKind } from '../../src/apis/approval.ts'
 import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
 import { pipeline as pipelineKind, type Pipeline, type PipelineSpec } from '../../src/apis/pipeline.ts'
+import type { AdmissionHook } from '../../src/apiserver/objects/admission.ts'
 import { startTestServer, type TestServer } from '../../src/apiserver/testing.ts'
 import { Client } from '../../src/client/client.ts'
 import { TransportError } from '../../src/client/transport-error.ts'
@@ -59,10 +61,11 @@ export class TestCluster {
     this.client = new Client(this.transport)
   }
 
-  static async start(...types: ResourceType[]): Promise<TestCluster> {
-    const cluster = new TestCluster(await startTestServer({ clock: systemClock }))
-    for (const { crd } of [pipelineKind, gitopsCluster]) await cluster.client.create(crds, crd)
-    for (const type of types.length > 0 ? types : [helmRelease, kustomization]) await cluster.install(type)
+  static async start(given: { types?: ResourceType[]; admission?: AdmissionHook[] } = {}): Promise<TestCluster> {
+    const { types = [helmRelease, kustomization], admission = [] } = given
+    const cluster = new TestCluster(await startTestServer({ clock: systemClock, admission }))
+    for (const { crd } of [pipelineKind, gitopsCluster, approvalKind]) await cluster.client.create(crds, crd)
+    for (const type of types) await cluster.install(type)
     return cluster
   }
 

@@ -346,6 +346,31 @@ describe('promotions', () => {
     await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
   })
 
+  it('of a dry run ask no forge, emit no Event and say what would be done', async () => {
+    await test.stop()
+    test = new TestPromoter(home, { leaf }, { dryRun: true })
+    const { spec } = await withRepository()
+    for (const name of ['dev', 'prod']) await home.release(name, name === 'dev' ? '1.1.0' : '1.0.0')
+    const asked = forge.requests.length
+    const { url } = spec.promotion!.strategy['pull-request']!
+    const strategies = {
+      pull: spec.promotion!.strategy,
+      notice: { notification: {} },
+      call: { webhook: { url } },
+    }
+    for (const [name, strategy] of Object.entries(strategies)) {
+      await test.pipeline(name, { ...spec, promotion: { strategy } })
+      const held = await test.until(name, (pipeline) => conditionOf(pipeline, 'Suspended')?.message.includes('would'))
+      expect(conditionOf(held, 'Suspended')).toMatchObject({ reason: 'DryRun' })
+      expect(conditionOf(held, 'Suspended')?.message).toContain('would promote 1.1.0 into prod')
+      expect(held.metadata.finalizers).toBeUndefined()
+    }
+    await test.promoter.controller.whenIdle()
+    expect(forge.requests.length).toBe(asked)
+    const { items } = await home.client.list(events, { namespace: 'team' })
+    expect(items.filter((event) => event['reason'] === 'Promote')).toEqual([])
+  })
+
   it('that failed for their credentials go on with the next version of the Secret', async () => {
     const { spec, pulls } = await withRepository()
     await home.secret('team', 'git', { username: forgeUser, password: 'wrong', token: forgeToken, caFile: forge.ca })

@@ -86,7 +86,7 @@ async function workOf(
     { ports, signal },
   )
   const spec = environmentOf(effect, pipeline)?.promotion?.spec.strategy['pull-request'] ?? {}
-  return { promotion, words, access, spec, suspended: pipeline.spec.suspend ?? false }
+  return { promotion, words, access, spec, paused: effect.paused }
 }
 
 /** The environment as it is planned now; absent when it is gone or the spec cannot be followed. */

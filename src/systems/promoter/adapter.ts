@@ -44,6 +44,13 @@ export function markerValue(expression: string, revision: string): string {
   return result
 }
 
+/** Why an expression over this variable cannot be used; undefined when it can. */
+export function expressionProblem(expression: string, variable: 'self' | 'revision'): string | undefined {
+  const types = variable === 'self' ? { self: dynType } : { revision: stringType }
+  const compiled = compile(expression, kubernetesEnvironment(types))
+  return compiled instanceof CelCompileError ? compiled.message : undefined
+}
+
 interface AppStatus {
   readonly observedGeneration?: number
   readonly conditions?: readonly {

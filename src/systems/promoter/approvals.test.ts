@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { approval as approvalKind, type Approval, type ApprovalSpec } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
@@ -28,7 +29,7 @@ let clients = 0
 beforeEach(async () => {
   server = await startTestServer({ clock: systemClock })
   client = new Client(server.transport)
-  await client.create(definitions, pipelineKind.crd)
+  for (const { crd } of [pipelineKind, approvalKind]) await client.create(definitions, crd)
   now = Date.UTC(2026, 10, 2, 12)
   hinted = []
   const clock: Clock = { ...systemClock, now: () => now }
@@ -104,9 +105,9 @@ function signed(path: string, body: unknown, over: { key?: string; keyId?: strin
   return { path, body: bytes, headers: { 'sojourn-signature': signature } }
 }
 
-async function approvals(): Promise<readonly unknown[]> {
-  const { status } = await client.get<Pipeline>(pipelineKind.type, { namespace: 'team', name: 'app' })
-  return status?.environments?.['prod']?.waitingApproval?.approvals ?? []
+async function approvals(): Promise<readonly ApprovalSpec[]> {
+  const { items } = await client.list<Approval>(approvalKind.type, { namespace: 'team' })
+  return items.map(({ spec }) => spec)
 }
 
 describe('a signed approval', () => {

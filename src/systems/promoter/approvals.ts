@@ -1,5 +1,7 @@
-import type { Approval, EnvironmentStatus, Promotion } from '../../apis/pipeline-status.ts'
+import type { Approval, ApprovalStatus } from '../../apis/approval.ts'
+import type { EnvironmentStatus, Promotion } from '../../apis/pipeline-status.ts'
 import { formatTime } from '../../kube/time.ts'
+import { sentenceOf, type Because } from './because.ts'
 import { at, wake, type Draft } from './draft.ts'
 import type { PromotionPlan } from './plan.ts'
 
@@ -22,32 +24,95 @@ export function judgeApproval(
     delete state.waitingApproval
     return 'given'
   }
-  const waiting = waitFor(state, promotion, required, draft.now)
-  const counted = (waiting.approvals ?? []).filter((approval) => counts(draft, plan, approval))
-  if (counted.some(({ decision }) => decision === 'Reject')) {
+  const counted = approvalsOf(draft, promotion).filter((approval) => !whyIgnored(draft, plan, approval))
+  if (counted.some(({ spec }) => spec.decision === 'Reject')) {
     delete state.waitingApproval
     return 'refused'
   }
-  const approvers = new Set(counted.map(({ approver }) => approver))
-  if (approvers.size < required) return 'missing'
+  const approvers = new Set(counted.map(({ spec }) => spec.approver))
+  if (approvers.size < required) {
+    state.waitingApproval = waiting(state, promotion, { required, counted, now: draft.now })
+    return 'missing'
+  }
   promotion.approvedBy = [...approvers]
   delete state.waitingApproval
   return 'given'
 }
 
-/** The place where approvals of this promotion are collected; those of any other promotion are gone. */
-function waitFor(state: EnvironmentStatus, { id, revision }: Promotion, required: number, now: number) {
-  if (state.waitingApproval?.promotionId !== id)
-    state.waitingApproval = { revision, promotionId: id, since: formatTime(now), required, approvals: [] }
-  state.waitingApproval.required = required
-  return state.waitingApproval
+/** What each approval of the pipeline is told of itself; what was said of an earlier promotion stays. */
+export function approvalStates(draft: Draft): ReadonlyMap<Approval, ApprovalStatus> {
+  const states = new Map<Approval, ApprovalStatus>()
+  for (const approval of draft.observed.approvals) {
+    const { environment, promotionId } = approval.spec
+    const promotion = draft.status.environments?.[environment]?.promotion
+    const plan = draft.plan.environments.find(({ name }) => name === environment)?.promotion
+    if (promotion?.id === promotionId) states.set(approval, stateOf(draft, { approval, promotion, plan }))
+    else if (!approval.status) states.set(approval, ignored('ApprovalStale'))
+  }
+  return states
 }
 
-function counts(draft: Draft, { approvers, approvalTtlMs }: PromotionPlan, { approver, at: given }: Approval): boolean {
-  if (approvers && !approvers.includes(approver)) return false
-  if (approvalTtlMs === undefined) return true
-  const endsAt = at(given) + approvalTtlMs
-  if (draft.now >= endsAt) return false
+function stateOf(
+  draft: Draft,
+  given: {
+    readonly approval: Approval
+    readonly promotion: Promotion
+    readonly plan: PromotionPlan | undefined
+  },
+): ApprovalStatus {
+  const { approval, promotion, plan } = given
+  const { approver, decision } = approval.spec
+  const counted = decision === 'Approve' ? promotion.approvedBy?.includes(approver) : promotion.phase === 'Rejected'
+  if (counted) return countedState
+  // Decided without it: it came too late.
+  if (promotion.phase !== 'Gated' && promotion.phase !== 'AwaitingApproval') return approval.status ?? tooLate
+  const why = plan ? whyIgnored(draft, plan, approval) : 'NoPromotionConfigured'
+  return why ? ignored(why) : countedState
+}
+
+function ignored(because: Because): ApprovalStatus {
+  return { state: 'Ignored', reason: because, message: sentenceOf(because) }
+}
+
+const countedState: ApprovalStatus = {
+  state: 'Counted',
+  reason: 'ApprovalCounted',
+  message: sentenceOf('ApprovalCounted'),
+}
+const tooLate = ignored('ApprovalStale')
+
+function approvalsOf({ observed }: Draft, { id }: Promotion): readonly Approval[] {
+  return observed.approvals.filter(({ spec }) => spec.promotionId === id)
+}
+
+/** Why an approval does not count; an expired one is looked at again in time. */
+function whyIgnored(
+  draft: Draft,
+  { approvers, approvalTtlMs }: PromotionPlan,
+  approval: Approval,
+): Because | undefined {
+  if (approvers && !approvers.includes(approval.spec.approver)) return 'NotAnApprover'
+  if (approvalTtlMs === undefined) return undefined
+  const endsAt = at(approval.metadata.creationTimestamp) + approvalTtlMs
+  if (draft.now >= endsAt) return 'ApprovalExpired'
   wake(draft, endsAt)
-  return true
+  return undefined
+}
+
+const maxShown = 100
+
+/** What is waited for, and who has spoken so far. */
+function waiting(
+  state: EnvironmentStatus,
+  { id, revision }: Promotion,
+  given: { readonly required: number; readonly counted: readonly Approval[]; readonly now: number },
+): NonNullable<EnvironmentStatus['waitingApproval']> {
+  const before = state.waitingApproval?.promotionId === id ? state.waitingApproval.since : undefined
+  const approvals = given.counted.slice(0, maxShown).map(({ spec, metadata }) => ({
+    approver: spec.approver,
+    decision: spec.decision,
+    at: metadata.creationTimestamp ?? formatTime(given.now),
+    ...(spec.comment ? { comment: spec.comment } : {}),
+  }))
+  return { revision, promotionId: id, since: before ?? formatTime(given.now), required: given.required, approvals }
 }

@@ -1,10 +1,13 @@
+import { approval as approvalKind, type Approval, type ApprovalSpec } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
-import type { Approval, PipelineStatus } from '../../apis/pipeline-status.ts'
+import type { PipelineStatus } from '../../apis/pipeline-status.ts'
 import type { Client } from '../../client/client.ts'
+import type { KubeObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
-import { formatTime } from '../../kube/time.ts'
-import { sleep, type Clock } from '../../runtime/clock.ts'
-import { copyOf } from './draft.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { at } from './draft.ts'
+import { sha256 } from './identity.ts'
+import { PlanError, planOf } from './plan.ts'
 
 /** Somebody's word on one promotion. */
 export interface ApprovalRequest {
@@ -22,58 +25,45 @@ export type ApprovalOutcome =
   /** It was meant for another promotion than the one that waits, if any does. */
   | { readonly outcome: 'stale'; readonly promotionId?: string; readonly revision?: string }
 
-/** Writes an approval down where the reconciler will find it; decides nothing. Throws NotFound for an unknown pipeline. */
+/** Makes an Approval where the reconciler will find it; decides nothing. Throws NotFound for an unknown pipeline. */
 export async function approve(
   client: Client,
   place: { readonly namespace: string; readonly name: string },
   given: { readonly request: ApprovalRequest; readonly clock: Clock },
 ): Promise<ApprovalOutcome> {
   const { request, clock } = given
-  for (let attempt = 1; ; attempt++) {
-    const pipeline = await client.get<Pipeline>(pipelineKind.type, place)
-    const { status, ...outcome } = applyApproval(pipeline.status ?? {}, request, clock.now())
-    if (!status) return outcome
+  const pipeline = await client.get<Pipeline>(pipelineKind.type, place)
+  const outcome = meantFor(pipeline.status ?? {}, request)
+  if (outcome.outcome !== 'recorded') return outcome
+  const ttlMs = ttlOf(pipeline, request.environment)
+  for (let count = 1; ; count++) {
+    const approval = approvalOf(pipeline, { request, count, ...outcome })
     try {
-      await client.update(pipelineKind.type, { ...pipeline, status }, { subresource: 'status' })
+      await client.create(approvalKind.type, approval)
       return outcome
     } catch (error) {
-      if (!isStatusError(error, 'Conflict') || attempt >= tries) throw error
-      await sleep(clock, 20 * attempt)
+      if (!isStatusError(error, 'AlreadyExists')) throw error
     }
+    const { namespace } = place
+    const before = await client.get<Approval>(approvalKind.type, { namespace, name: approval.metadata.name! })
+    if (clock.now() < at(before.metadata.creationTimestamp) + ttlMs) return { ...outcome, outcome: 'same' }
   }
 }
 
-/** The status with the approval in it, where it belongs to the promotion that waits. */
-export function applyApproval(
-  status: PipelineStatus,
-  request: ApprovalRequest,
-  now: number,
-): ApprovalOutcome & { readonly status?: PipelineStatus } {
+/** Which promotion a request is for, if it waits; the same word again on one that was approved is the same. */
+function meantFor(status: PipelineStatus, request: ApprovalRequest): ApprovalOutcome {
   const { environment, approver, decision } = request
   const state = status.environments?.[environment]
   const waiting = state?.waitingApproval
   const { promotion } = state ?? {}
-  if (!waiting?.promotionId || !isMeant(request, waiting.promotionId, waiting.revision)) {
-    const isOld = promotion?.approvedBy?.includes(approver) && isMeant(request, promotion.id, promotion.revision)
-    if (promotion && isOld && decision === 'Approve') return { outcome: 'same', promotionId: promotion.id }
-    const current = waiting?.promotionId ?? promotion?.id
-    const revision = waiting?.revision ?? promotion?.revision
-    return { outcome: 'stale', ...(current ? { promotionId: current } : {}), ...(revision ? { revision } : {}) }
-  }
-  const { promotionId } = waiting
-  const others = (waiting.approvals ?? []).filter((approval) => approval.approver !== approver)
-  if (waiting.approvals?.some((approval) => approval.approver === approver && approval.decision === decision))
-    return { outcome: 'same', promotionId }
-  const next = copyOf(status)
-  next.environments![environment]!.waitingApproval!.approvals = [...others, approvalOf(request, now)].slice(
-    -maxApprovals,
-  )
-  return { outcome: 'recorded', promotionId, status: next }
+  if (waiting?.promotionId && isMeant(request, waiting.promotionId, waiting.revision))
+    return { outcome: 'recorded', promotionId: waiting.promotionId }
+  const isOld = promotion?.approvedBy?.includes(approver) && isMeant(request, promotion.id, promotion.revision)
+  if (promotion && isOld && decision === 'Approve') return { outcome: 'same', promotionId: promotion.id }
+  const current = waiting?.promotionId ?? promotion?.id
+  const revision = waiting?.revision ?? promotion?.revision
+  return { outcome: 'stale', ...(current ? { promotionId: current } : {}), ...(revision ? { revision } : {}) }
 }
-
-const tries = 10
-const maxApprovals = 100
-const longestText = 256
 
 /** A bare word for "whatever waits" is no approval: it has to name the promotion or its revision, and name it right. */
 function isMeant({ promotionId, revision }: ApprovalRequest, waitingId: string, waitingRevision: string): boolean {
@@ -81,11 +71,46 @@ function isMeant({ promotionId, revision }: ApprovalRequest, waitingId: string, 
   return (promotionId ?? waitingId) === waitingId && (revision ?? waitingRevision) === waitingRevision
 }
 
-function approvalOf({ approver, decision, comment }: ApprovalRequest, now: number): Approval {
-  return {
-    approver: approver.slice(0, longestText),
+function ttlOf({ spec, metadata }: Pipeline, environment: string): number {
+  try {
+    const plan = planOf(spec, metadata.namespace ?? '').environments.find(({ name }) => name === environment)
+    return plan?.promotion?.approvalTtlMs ?? Infinity
+  } catch (error) {
+    if (error instanceof PlanError) return Infinity
+    throw error
+  }
+}
+
+const longestText = 256
+const longestRevision = 1024
+
+/** Named after what it says, so that the same word twice is one object; it goes when its pipeline goes. */
+function approvalOf(
+  { apiVersion, kind, metadata }: Pipeline,
+  given: { readonly request: ApprovalRequest; readonly count: number; readonly promotionId: string },
+): KubeObject {
+  const { request, count, promotionId } = given
+  const { environment, revision, decision, comment } = request
+  const { namespace = '', name, uid } = metadata
+  const approver = request.approver.slice(0, longestText)
+  const word = sha256(JSON.stringify([promotionId, approver, decision, count])).slice(0, 10)
+  const spec: ApprovalSpec = {
+    pipeline: name,
+    environment,
+    promotionId,
     decision,
-    at: formatTime(now),
+    approver,
+    ...(revision ? { revision: revision.slice(0, longestRevision) } : {}),
     ...(comment ? { comment: comment.slice(0, longestText) } : {}),
+  }
+  return {
+    apiVersion: approvalKind.apiVersion,
+    kind: approvalKind.kind,
+    metadata: {
+      namespace,
+      name: `${name.slice(0, 180)}-${environment}-${word}`,
+      ownerReferences: [{ apiVersion, kind, name, uid }],
+    },
+    spec,
   }
 }

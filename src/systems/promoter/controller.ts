@@ -1,4 +1,5 @@
 import { sojournNamespace } from '../../apis/group.ts'
+import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
 import type { Client } from '../../client/client.ts'
 import { keyFromString, keyOf, keyToString } from '../../kube/key.ts'
@@ -30,6 +31,8 @@ export interface PromoterOptions {
   readonly ports: ControllerPorts
   /** Where Flux's notification controller takes events. Defaults to nowhere. */
   readonly eventsAddress?: string
+  /** Decide and report everything, do nothing outside. Defaults to false. */
+  readonly dryRun?: boolean
   /** How forges are reached. Defaults to the network. */
   readonly http?: Http
   /** Carries effects out. Defaults to the real thing. */
@@ -57,6 +60,7 @@ export const freezeName = 'freeze'
 export function createPromoter(options: PromoterOptions): Promoter {
   const { client, informers, clusters, events, ports } = options
   const { clock, log, random = systemRandom } = ports
+  const { dryRun = false } = options
   const metrics = promoterMetrics(ports.metrics)
   const network = options.http ? undefined : networkHttp()
   const stopping = new AbortController()
@@ -65,6 +69,11 @@ export function createPromoter(options: PromoterOptions): Promoter {
     namespace: sojournNamespace,
     fieldSelector: `metadata.name=${freezeName}`,
   })
+  const approvals = informers.open<Approval & StoredObject>(client, approvalKind.type, {
+    indexes: { pipeline: ({ metadata, spec }) => [`${metadata.namespace}/${spec.pipeline}`] },
+  })
+  const approvalsOf = ({ metadata }: Pipeline) =>
+    approvals.byIndex('pipeline', `${metadata.namespace}/${metadata.name}`)
   const enqueue = (keys: Iterable<string>) => {
     for (const key of keys) controller.enqueue(keyFromString(key))
   }
@@ -108,9 +117,22 @@ export function createPromoter(options: PromoterOptions): Promoter {
     concurrency: options.concurrency ?? 8,
     ...(options.mine ? { mine: options.mine } : {}),
     reconcile: async (key, signal) => {
-      if (!pipelines.synced || !(freeze.synced || freeze.trouble)) return settled
+      if (!pipelines.synced || ![freeze, approvals].every(({ synced, trouble }) => synced || trouble)) return settled
       const written = (pipeline: Pipeline) => controller.expect(key, pipeline.metadata.resourceVersion)
-      const reconcilePorts = { client, clock, log, events, metrics, observer, secrets, runner, isFrozen, written }
+      const reconcilePorts = {
+        client,
+        clock,
+        log,
+        events,
+        metrics,
+        observer,
+        secrets,
+        approvals: approvalsOf,
+        runner,
+        isFrozen,
+        dryRun,
+        written,
+      }
       return reconcilePipeline(keyToString(key), pipelines.get(key.namespace, key.name), reconcilePorts, signal)
     },
   })
@@ -119,8 +141,14 @@ export function createPromoter(options: PromoterOptions): Promoter {
     for (const pipeline of pipelines.list()) controller.enqueue(keyOf(pipeline))
   }
   freeze.subscribe(lookAtAll)
-  freeze.onTrouble(lookAtAll)
-  for (const informer of [pipelines, freeze]) informer.whenSynced().then(lookAtAll, () => {})
+  approvals.subscribe(({ object: { metadata, spec } }) =>
+    controller.enqueue(
+      keyOf({ ...pipelineKind, metadata: { namespace: metadata.namespace!, name: spec.pipeline } }),
+      'user',
+    ),
+  )
+  for (const informer of [freeze, approvals]) informer.onTrouble(lookAtAll)
+  for (const informer of [pipelines, freeze, approvals]) informer.whenSynced().then(lookAtAll, () => {})
   const routes = promoterRoutes({
     client,
     clock,
@@ -137,8 +165,9 @@ export function createPromoter(options: PromoterOptions): Promoter {
       previewPipeline(keyToString(keyOf(pipeline as KubeObject)), pipeline, {
         observer,
         isFrozen,
+        dryRun,
         runner,
-        secrets,
+        approvals: approvalsOf,
         clock,
       }),
   })
@@ -152,6 +181,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
       observer.close()
       secrets.close()
       freeze.close()
+      approvals.close()
       pipelines.close()
       network?.close()
     },

@@ -317,9 +317,7 @@ describe('an older revision', () => {
     for (const revision of ['a', 'b', 'a']) {
       world.runs({ dev: revision, prod: world.targets['prod']?.[0]?.revision ?? 'start' })
       world.step()
-      const waiting = world.status.environments!['prod']!.waitingApproval
-      waiting?.approvals?.push({ approver: 'ann', decision: 'Approve', at: new Date(world.now).toISOString() })
-      if (!waiting) world.busy.clear()
+      if (world.phase('prod') === 'AwaitingApproval') world.approve('prod', 'ann')
       ids.push(world.promotion('prod')!.id)
       world.merge()
       world.runs({ prod: revision })
@@ -364,6 +362,38 @@ describe('gates', () => {
     expect(world.condition('Suspended')).toMatchObject({ reason: 'Frozen' })
     world.frozen = false
     expect(world.step().effect).toMatchObject({ do: 'push' })
+  })
+
+  it('of a dry run let nothing through, and say what would be done', () => {
+    const world = new World()
+    world.dryRun = true
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    for (let step = 0; step < 5; step++) expect(world.step(60_000).effect).toBeUndefined()
+    expect(world.phase('staging')).toBe('Gated')
+    const would = 'would promote 1.1.0 into staging by pull-request on https://git.test/acme/deploy'
+    expect(world.condition('Suspended')).toMatchObject({ reason: 'DryRun', message: would })
+    expect(world.status.environments?.['staging']?.gates?.at(-1)).toMatchObject({ name: 'dry-run', state: 'Closed' })
+    world.dryRun = false
+    expect(world.step().effect).toMatchObject({ do: 'push' })
+    expect(world.condition('Suspended')).toBeUndefined()
+  })
+
+  it('of a dry run leave what is open as it is, also when the pipeline is deleted', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.answer('propose', { result: 'seen', pullRequest: pullRequest('open') })
+    world.dryRun = true
+    expect(world.step(60_000).effect).toBeUndefined()
+    expect(world.condition('Suspended')?.message).toContain('staging: would poll promotion')
+    world.pipeline = {
+      ...world.pipeline,
+      metadata: { ...world.pipeline.metadata, deletionTimestamp: '2026-11-02T12:00:00Z' },
+    }
+    expect(world.step(60_000)).toMatchObject({ effect: undefined, mayGo: false })
+    expect(world.condition('Suspended')?.message).toContain('staging: would withdraw promotion')
+    world.dryRun = false
+    expect(world.step().effect).toMatchObject({ do: 'withdraw' })
   })
 
   it('hold a promotion already intended while the pipeline is suspended', () => {
@@ -453,23 +483,20 @@ describe('approval', () => {
     environments: environments('dev', 'prod'),
   }
 
-  function approve(world: World, approver: string, decision: 'Approve' | 'Reject' = 'Approve') {
-    world.status.environments!['prod']!.waitingApproval!.approvals!.push({
-      approver,
-      decision,
-      at: new Date(world.now).toISOString(),
-    })
-  }
+  const states = ({ last }: World) => [...(last?.approvals.values() ?? [])].map(({ reason }) => reason)
 
   it('needs enough different people who may approve', () => {
     const world = new World(pipelineOf(manual))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.step()
     expect(world.condition('AwaitingApproval')).toMatchObject({ status: 'True' })
-    for (const approver of ['ann', 'ann', 'mallory']) approve(world, approver)
+    for (const approver of ['ann', 'ann', 'mallory']) world.approve('prod', approver)
     expect(world.step().effect).toBeUndefined()
-    approve(world, 'bob')
+    expect(world.status.environments?.['prod']?.waitingApproval?.approvals).toHaveLength(2)
+    expect(states(world)).toEqual(['ApprovalCounted', 'ApprovalCounted', 'NotAnApprover'])
+    world.approve('prod', 'bob')
     expect(world.step().effect).toMatchObject({ do: 'push', promotion: { approvedBy: ['ann', 'bob'] } })
+    expect(states(world)).toEqual(['ApprovalCounted', 'ApprovalCounted', 'ApprovalStale', 'ApprovalCounted'])
     expect(world.condition('AwaitingApproval')).toBeUndefined()
   })
 
@@ -477,9 +504,10 @@ describe('approval', () => {
     const world = new World(pipelineOf(manual))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.step()
-    approve(world, 'ann')
+    world.approve('prod', 'ann')
     world.runs({ dev: '1.2.0' })
     world.step()
+    expect(states(world)).toEqual(['ApprovalStale'])
     expect(world.status.environments?.['prod']?.waitingApproval).toMatchObject({ revision: '1.2.0', approvals: [] })
   })
 
@@ -487,7 +515,7 @@ describe('approval', () => {
     const world = new World(pipelineOf({ ...manual, promotion: { ...pullRequestPromotion, manual: true } }))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.step()
-    approve(world, 'ann')
+    world.approve('prod', 'ann')
     world.targets['dev'] = [targetOf('1.1.0', { ready: false, namespace: 'dev' })]
     expect(world.step().effect).toBeUndefined()
     world.runs({ dev: '1.1.0' })
@@ -500,18 +528,20 @@ describe('approval', () => {
     )
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.step()
-    approve(world, 'ann')
+    world.approve('prod', 'ann')
     world.now += 61 * minute
-    approve(world, 'bob')
+    world.approve('prod', 'bob')
     expect(world.step().effect).toBeUndefined()
+    expect(states(world)).toEqual(['ApprovalExpired', 'ApprovalCounted'])
   })
 
   it('refused means rejected, until the next revision', () => {
     const world = new World(pipelineOf(manual))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.step()
-    approve(world, 'ann', 'Reject')
+    world.approve('prod', 'ann', 'Reject')
     world.step()
+    expect(states(world)).toEqual(['ApprovalCounted'])
     expect(world.promotion('prod')).toMatchObject({ phase: 'Rejected', because: 'ApprovalRefused' })
     expect(world.condition('Stalled')).toMatchObject({ reason: 'ApprovalRefused' })
     world.runs({ dev: '1.2.0' })

@@ -1,5 +1,7 @@
+import type { Approval, ApprovalStatus } from '../../apis/approval.ts'
 import type { Pipeline } from '../../apis/pipeline.ts'
 import type { PipelineStatus } from '../../apis/pipeline-status.ts'
+import { approvalStates } from './approvals.ts'
 import { deletionStep, dropRemoved } from './departing.ts'
 import { copyOf, type Announcement, type Draft, type Observed } from './draft.ts'
 import { dueEffect, type Effect } from './effects.ts'
@@ -16,6 +18,8 @@ export interface Decision {
   readonly status: PipelineStatus
   readonly effect: Effect | undefined
   readonly announcements: readonly Announcement[]
+  /** What each approval is to be told of itself. */
+  readonly approvals: ReadonlyMap<Approval, ApprovalStatus>
   /** Look again at this time, if nothing changes before. */
   readonly wakeAt: number
   /** Nothing of a pipeline that is being deleted is left outside. */
@@ -41,7 +45,8 @@ export function decide(observed: Observed, now: number): Decision {
   if (planned instanceof PlanError) reportInvalid(draft, planned)
   else walk(draft)
   const effect = dueEffect(draft)
-  return { status, effect, announcements: draft.announcements, wakeAt: draft.wakeAt, mayGo: false }
+  const { announcements, wakeAt } = draft
+  return { status, effect, announcements, approvals: approvalStates(draft), wakeAt, mayGo: false }
 }
 
 function walk(draft: Draft): void {

@@ -2,6 +2,7 @@ import { announce, hasEnded, type Draft } from './draft.ts'
 import type { Decision } from './decide.ts'
 import { dueEffect } from './effects.ts'
 import { isOver, supersede } from './promotions.ts'
+import { reportDryRun } from './report.ts'
 import type { Because } from './because.ts'
 
 /** Environments that left the spec: what they have open is taken back, then their record goes. */
@@ -17,7 +18,8 @@ export function deletionStep(draft: Draft): Omit<Decision, 'wakeAt'> {
   const over = Object.keys(status.environments ?? {}).map((name) => takeBack(draft, name, 'PipelineDeleted'))
   const mayGo = !over.includes(false)
   const effect = mayGo ? undefined : dueEffect(draft)
-  return { status, effect, announcements, mayGo }
+  reportDryRun(draft)
+  return { status, effect, announcements, approvals: new Map(), mayGo }
 }
 
 /** Whether nothing is left outside. */

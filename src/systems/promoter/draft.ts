@@ -1,3 +1,4 @@
+import type { Approval } from '../../apis/approval.ts'
 import type { Pipeline } from '../../apis/pipeline.ts'
 import type { EnvironmentStatus, PipelineStatus, Promotion, TargetStatus } from '../../apis/pipeline-status.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
@@ -11,12 +12,16 @@ export interface Observed {
   readonly targets: Readonly<Record<string, readonly TargetStatus[]>>
   /** Promotions are frozen everywhere. */
   readonly frozen: boolean
+  /** Nothing may be done outside; the status says what would be. */
+  readonly dryRun: boolean
   /** Promotions that this process is working on at this moment. */
   readonly busy: ReadonlySet<string>
   /** When the pull request of a promotion was last looked at; absent after a restart or a hint. */
   readonly polledAt: ReadonlyMap<string, number>
   /** The version of the Secret each environment is promoted with. */
   readonly secretVersions: Readonly<Record<string, string>>
+  /** Everything anybody has said about promotions of this pipeline. */
+  readonly approvals: readonly Approval[]
 }
 
 /** Something a person may want to hear of: it becomes an Event, a metric and a log line. */

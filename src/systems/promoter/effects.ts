@@ -24,6 +24,8 @@ export interface Effect {
   readonly environment: string
   /** As recorded; the result counts only while id and phase are still these. */
   readonly promotion: Promotion
+  /** Promotions are paused: what is open may be looked at or taken back, no more. */
+  readonly paused: boolean
 }
 
 /** The first effect that is due. Everything but a look at a pull request is recorded as an attempt. */
@@ -32,19 +34,20 @@ export function dueEffect(draft: Draft): Effect | undefined {
   for (const [environment, { promotion }] of Object.entries(status.environments ?? {})) {
     if (!promotion || draft.observed.busy.has(promotion.id)) continue
     const kind = effectOf(promotion)
-    if (!kind || isPaused(draft, kind)) continue
+    if (!kind || !isAllowed(draft, kind)) continue
     const dueAt = kind === 'poll' ? pollAt(draft, promotion) : at(promotion.nextAttemptAt)
     if (now < dueAt) {
       wake(draft, dueAt)
       continue
     }
     if (kind !== 'poll') recordAttempt(promotion, now)
-    return { do: kind, environment, promotion: copyOf(promotion) }
+    return { do: kind, environment, promotion: copyOf(promotion), paused: isPaused(draft) }
   }
   return undefined
 }
 
-function effectOf({ phase, strategy, withdraw }: Promotion): EffectKind | undefined {
+/** What a promotion needs done outside next. */
+export function effectOf({ phase, strategy, withdraw }: Promotion): EffectKind | undefined {
   if (withdraw === 'Due') return 'withdraw'
   if (phase === 'Pushed') return 'propose'
   if (phase === 'Proposed') return 'poll'
@@ -63,9 +66,13 @@ function effectOf({ phase, strategy, withdraw }: Promotion): EffectKind | undefi
   }
 }
 
-/** While promotions are paused, what is open may be looked at or taken back, no more. */
-function isPaused({ plan, observed }: Draft, kind: EffectKind): boolean {
-  return (plan.suspended || observed.frozen) && kind !== 'poll' && kind !== 'withdraw'
+function isAllowed(draft: Draft, kind: EffectKind): boolean {
+  if (draft.observed.dryRun) return false
+  return !isPaused(draft) || kind === 'poll' || kind === 'withdraw'
+}
+
+function isPaused({ plan, observed }: Draft): boolean {
+  return plan.suspended || observed.frozen
 }
 
 function recordAttempt(promotion: Promotion, now: number): void {

@@ -22,6 +22,7 @@ export function gatesOf(draft: Draft, environment: EnvironmentPlan, want: Want):
     targetsGate(draft, environment),
     soakGate(draft, environment, want),
     windowGate(draft, environment),
+    ...dryRunGate(draft, environment, want),
   ]
 }
 
@@ -87,6 +88,14 @@ function windowGate(draft: Draft, environment: EnvironmentPlan): Gate {
   if (open) return gate('window', 'Open', 'WindowOpen')
   const next = nextCheckAt === undefined ? {} : { nextCheckAt: formatTime(nextCheckAt) }
   return { ...gate('window', 'Closed', 'WindowClosed'), ...next }
+}
+
+/** There only in a dry run: what stands behind it is what would be done. */
+function dryRunGate({ observed }: Draft, { name, promotion }: EnvironmentPlan, { revision }: Want): Gate[] {
+  if (!observed.dryRun) return []
+  const { kind, url } = promotion?.strategy ?? {}
+  const message = `would promote ${revision} into ${name} by ${kind ?? 'nothing'}${url ? ` on ${url}` : ''}`
+  return [gate('dry-run', 'Closed', 'DryRun', message)]
 }
 
 function upstreamOf({ plan }: Draft, { dependsOn }: EnvironmentPlan): EnvironmentPlan[] {

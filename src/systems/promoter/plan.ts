@@ -55,9 +55,11 @@ export interface PromotionPlan {
 export class PlanError extends Error {
   override readonly name = 'PlanError'
   readonly field: string
-  constructor(field: string, message: string) {
-    super(`${field}: ${message}`)
+  readonly problem: string
+  constructor(field: string, problem: string) {
+    super(`${field}: ${problem}`)
     this.field = field
+    this.problem = problem
   }
 }
 

@@ -1,3 +1,4 @@
+import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
 import type { TargetStatus } from '../../apis/pipeline-status.ts'
 import type { Client } from '../../client/client.ts'
@@ -26,8 +27,10 @@ export interface ReconcilePorts {
   readonly metrics: PromoterMetrics
   readonly observer: TargetObserver
   readonly secrets: SecretVersions
+  readonly approvals: (pipeline: Pipeline) => readonly Approval[]
   readonly runner: EffectRunner
   readonly isFrozen: () => boolean
+  readonly dryRun: boolean
   /** The pipeline was written at this version. */
   readonly written: (pipeline: Pipeline) => void
 }
@@ -53,9 +56,11 @@ export async function reconcilePipeline(
       pipeline,
       targets,
       frozen: ports.isFrozen(),
+      dryRun: ports.dryRun,
       busy: ports.runner.busy,
       polledAt: ports.runner.polledAt,
       secretVersions: secretVersions(key, pipeline, ports),
+      approvals: ports.approvals(pipeline),
     },
     now,
   )
@@ -66,12 +71,15 @@ export async function reconcilePipeline(
 export function previewPipeline(
   key: string,
   pipeline: Pipeline,
-  ports: Pick<ReconcilePorts, 'observer' | 'isFrozen' | 'runner' | 'secrets' | 'clock'>,
+  ports: Pick<ReconcilePorts, 'observer' | 'isFrozen' | 'dryRun' | 'runner' | 'approvals' | 'clock'>,
 ): Decision {
   const plan = readPlan(pipeline)
   const targets = plan ? readTargets(key, plan, ports.observer) : {}
-  const { busy, polledAt } = ports.runner
-  return decide({ pipeline, targets, frozen: ports.isFrozen(), busy, polledAt, secretVersions: {} }, ports.clock.now())
+  const { dryRun, runner, clock } = ports
+  const { busy, polledAt } = runner
+  const frozen = ports.isFrozen()
+  const approvals = ports.approvals(pipeline)
+  return decide({ pipeline, targets, frozen, dryRun, busy, polledAt, secretVersions: {}, approvals }, clock.now())
 }
 
 async function act(
@@ -96,6 +104,7 @@ async function act(
   tell(pipeline, decision.announcements, ports)
   measure(pipeline, decision, ports)
   if (decision.effect) ports.runner.start(decision.effect, current)
+  await answerApprovals(decision, { ports, signal })
   return wakeAt(decision.wakeAt)
 }
 
@@ -110,6 +119,19 @@ async function writeStatus(
     .catch(ignoring('Conflict', 'NotFound'))
   if (written) ports.written(written)
   return written
+}
+
+/** Tells approvals what became of them. */
+async function answerApprovals(
+  { approvals }: Decision,
+  { ports, signal }: { readonly ports: ReconcilePorts; readonly signal: AbortSignal },
+): Promise<void> {
+  for (const [approval, status] of approvals) {
+    if (deepEqual(approval.status, status)) continue
+    await ports.client
+      .update(approvalKind.type, { ...approval, status }, { subresource: 'status', signal })
+      .catch(ignoring('Conflict', 'NotFound'))
+  }
 }
 
 async function setFinalizer(

@@ -1,7 +1,8 @@
-import type { Promotion } from '../../apis/pipeline-status.ts'
+import type { EnvironmentStatus, Promotion } from '../../apis/pipeline-status.ts'
 import { findCondition, setCondition, type Condition } from '../../runtime/conditions.ts'
 import { sentenceOf, type Because } from './because.ts'
 import { announce, describeTarget, isReadable, targetsOf, type Draft } from './draft.ts'
+import { effectOf } from './effects.ts'
 import type { PlanError } from './plan.ts'
 
 /** Says in conditions how the pipeline stands. */
@@ -19,11 +20,12 @@ export function report(draft: Draft): void {
   toggle(draft, 'Reconciling', stalled ? undefined : whyReconciling(draft))
   toggle(draft, 'PromotionPending', draft.pending)
   toggle(draft, 'AwaitingApproval', whyAwaiting(draft))
-  toggle(
-    draft,
-    'Suspended',
-    draft.plan.suspended ? plain('Suspended') : draft.observed.frozen ? plain('Frozen') : undefined,
-  )
+  toggle(draft, 'Suspended', whySuspended(draft))
+}
+
+/** In a dry run: what would be done outside, and is not. */
+export function reportDryRun(draft: Draft): void {
+  if (draft.observed.dryRun) toggle(draft, 'Suspended', whySuspended(draft))
 }
 
 /** The spec cannot be followed: nothing else is said or done until it changes. */
@@ -132,6 +134,21 @@ function whyAwaiting(draft: Draft): Why | undefined {
     ({ name, promotion }) => `${name} waits for approval of ${promotion.revision} (${promotion.id})`,
   )
   return { because: 'AwaitingApproval', message: each.join('; ') }
+}
+
+function whySuspended(draft: Draft): Why | undefined {
+  if (draft.plan.suspended && !draft.observed.dryRun) return plain('Suspended')
+  if (draft.observed.frozen) return plain('Frozen')
+  if (!draft.observed.dryRun) return undefined
+  const would = Object.entries(draft.status.environments ?? {}).flatMap(([name, state]) => whatWouldBe(name, state))
+  return { because: 'DryRun', message: would.join('; ') || sentenceOf('DryRun') }
+}
+
+function whatWouldBe(name: string, { promotion, gates = [] }: EnvironmentStatus): string[] {
+  const effect = promotion && effectOf(promotion)
+  if (effect) return [`${name}: would ${effect} promotion ${promotion.id} of ${promotion.revision}`]
+  const [held] = gates.filter(({ state }) => state !== 'Open')
+  return held?.reason === 'DryRun' && held.message ? [held.message] : []
 }
 
 function summaryOf(draft: Draft): string {

@@ -1,8 +1,9 @@
+import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
 import type { EnvironmentSpec, Pipeline, PipelineSpec, PromotionSpec } from '../../apis/pipeline.ts'
 import type { PipelineStatus, Promotion, TargetStatus } from '../../apis/pipeline-status.ts'
-import { parseTime } from '../../kube/time.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
 import { decide, type Decision } from './decide.ts'
-import type { Announcement } from './draft.ts'
+import type { Announcement, Observed } from './draft.ts'
 import type { Effect } from './effects.ts'
 import { recordResult, type EffectResult } from './results.ts'
 
@@ -66,7 +67,9 @@ export class World {
   now = start
   targets: Record<string, TargetStatus[]> = {}
   frozen = false
+  dryRun = false
   secretVersions: Record<string, string> = {}
+  approvals: Approval[] = []
   readonly busy = new Set<string>()
   readonly polledAt = new Map<string, number>()
   readonly heard: Announcement[] = []
@@ -78,6 +81,12 @@ export class World {
 
   get status(): PipelineStatus {
     return this.pipeline.status ?? {}
+  }
+
+  /** All that a decision depends on beside the time. */
+  get observed(): Observed {
+    const { pipeline, targets, frozen, dryRun, busy, polledAt, secretVersions, approvals } = this
+    return { pipeline, targets, frozen, dryRun, busy, polledAt, secretVersions, approvals }
   }
 
   promotion(environment: string): Promotion | undefined {
@@ -115,12 +124,28 @@ export class World {
     this.pipeline = { ...this.pipeline, metadata: { ...this.pipeline.metadata, annotations } }
   }
 
+  /** Somebody speaks on the promotion that an environment has now. */
+  approve(environment: string, approver: string, decision: 'Approve' | 'Reject' = 'Approve'): void {
+    const promotionId = this.promotion(environment)?.id ?? ''
+    this.approvals.push({
+      apiVersion: approvalKind.apiVersion,
+      kind: approvalKind.kind,
+      metadata: {
+        namespace: 'team',
+        name: `a${this.approvals.length}`,
+        uid: `approval-${this.approvals.length}`,
+        resourceVersion: '1',
+        creationTimestamp: formatTime(this.now),
+      },
+      spec: { pipeline: 'app', environment, promotionId, decision, approver },
+    })
+  }
+
   /** One reconcile: decides and writes the status. */
   step(afterMs = 0): Decision {
     this.now += afterMs
-    const { pipeline, targets, frozen, busy, polledAt, secretVersions } = this
-    const decision = decide({ pipeline, targets, frozen, busy, polledAt, secretVersions }, this.now)
-    this.pipeline = { ...pipeline, status: decision.status }
+    const decision = decide(this.observed, this.now)
+    this.pipeline = { ...this.pipeline, status: decision.status }
     this.heard.push(...decision.announcements)
     this.last = decision
     return decision

@@ -16,7 +16,8 @@ export interface PullRequestWork {
   readonly words: Words
   readonly access: RepositoryAccess
   readonly spec: Partial<PullRequestSpec>
-  readonly suspended: boolean
+  /** Nothing may be merged now. */
+  readonly paused: boolean
 }
 
 /** Puts the change on its branch, or finds it there; what somebody else has put there is never overwritten. */
@@ -75,12 +76,12 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
 
 /** Sees what became of the pull request; merges exactly our commit where that is asked for. */
 export async function poll(work: PullRequestWork): Promise<EffectResult> {
-  const { promotion, spec, suspended } = work
+  const { promotion, spec, paused } = work
   const forge = work.access.forge()
   const number = promotion.pullRequest?.number ?? 0
   let pull = await forge.get(number)
   const { headSHA } = promotion
-  if (spec.autoMerge && !suspended && pull.state === 'open' && headSHA && !isModified(promotion, pull))
+  if (spec.autoMerge && !paused && pull.state === 'open' && headSHA && !isModified(promotion, pull))
     if (await forge.merge(number, headSHA)) pull = await forge.get(number)
   if (pull.state === 'closed' && (await isOnBase(work))) pull = { ...pull, state: 'merged' }
   if (pull.state === 'merged') await dropBranch(work).catch(() => undefined)

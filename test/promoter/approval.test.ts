@@ -1,0 +1,147 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { approval as approvalKind, type Approval, type ApprovalSpec } from '../../src/apis/approval.ts'
+import { pipeline as pipelineKind, type Pipeline } from '../../src/apis/pipeline.ts'
+import { approvalAdmission, approvalManifests } from '../../src/app/approval-policy.ts'
+import { Client } from '../../src/client/client.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { approve } from '../../src/systems/promoter/approve.ts'
+import { environments, pipelineOf } from '../../src/systems/promoter/testing.ts'
+import { TestCluster, TestPromoter } from './cluster.ts'
+
+let home: TestCluster
+let test: TestPromoter
+
+const place = { namespace: 'team', name: 'app' }
+const rbac = { group: 'rbac.authorization.k8s.io', version: 'v1' }
+const clusterRoles = { ...rbac, kind: 'ClusterRole', plural: 'clusterroles', namespaced: false }
+const roleBindings = { ...rbac, kind: 'RoleBinding', plural: 'rolebindings', namespaced: true }
+
+beforeEach(async () => {
+  home = await TestCluster.start({ admission: [approvalAdmission] })
+  test = new TestPromoter(home)
+  await home.namespace('team')
+  await home.client.create(
+    clusterRoles,
+    approvalManifests.find(({ kind }) => kind === 'ClusterRole')!,
+  )
+  await home.client.create(roleBindings, {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { namespace: 'team', name: 'approvers' },
+    roleRef: { apiGroup: rbac.group, kind: 'ClusterRole', name: 'sojourn-approver' },
+    subjects: ['ann', 'bob', 'cy'].map((name) => ({ apiGroup: rbac.group, kind: 'User', name })),
+  })
+})
+afterEach(async () => {
+  await test.stop()
+  await home.close()
+})
+
+const as = (name: string) => new Client(home.server.transportAs({ name, groups: ['system:authenticated'] }))
+const promotionOf = ({ status }: Pipeline) => status?.environments?.['prod']?.promotion
+const waitingOf = ({ status }: Pipeline) => status?.environments?.['prod']?.waitingApproval
+
+/** prod waits for two approvals of 1.1.0 out of ann, bob and dan; the id of what waits. */
+async function wait(): Promise<string> {
+  await home.release('dev', '1.1.0')
+  await home.release('prod', '1.0.0')
+  const approval = { required: 2, approvers: ['ann', 'bob', 'dan'] }
+  await test.pipeline(
+    'app',
+    pipelineOf({
+      environments: environments('dev', 'prod'),
+      promotion: { strategy: { notification: {} }, approval },
+    }).spec,
+  )
+  return waitingOf(await test.until('app', waitingOf))?.promotionId ?? ''
+}
+
+function approvalOf(promotionId: string, over: Partial<ApprovalSpec> = {}, name = 'mine') {
+  return {
+    apiVersion: approvalKind.apiVersion,
+    kind: 'Approval',
+    metadata: { namespace: 'team', name },
+    spec: { pipeline: 'app', environment: 'prod', promotionId, decision: 'Approve', approver: 'ann', ...over },
+  }
+}
+
+const stateOf = async (name: string) =>
+  (await home.client.get<Approval>(approvalKind.type, { namespace: 'team', name })).status
+
+describe('an Approval', () => {
+  it('may be given by whom RBAC lets, in their own name and no other', async () => {
+    const id = await wait()
+    await expect(as('mallory').create(approvalKind.type, approvalOf(id, { approver: 'mallory' }))).rejects.toThrow(
+      'cannot create',
+    )
+    await expect(as('ann').create(approvalKind.type, approvalOf(id, { approver: 'bob' }))).rejects.toThrow(
+      'spec.approver: must be ann',
+    )
+    await as('ann').create(approvalKind.type, approvalOf(id))
+    await expect.poll(() => stateOf('mine')).toMatchObject({ state: 'Counted' })
+  })
+
+  it('counts with others of the same promotion until there are enough different people', async () => {
+    const id = await wait()
+    await as('ann').create(approvalKind.type, approvalOf(id, {}, 'one'))
+    await as('ann').create(approvalKind.type, approvalOf(id, {}, 'again'))
+    await as('cy').create(approvalKind.type, approvalOf(id, { approver: 'cy' }, 'outsider'))
+    await expect.poll(() => stateOf('outsider')).toMatchObject({ state: 'Ignored', reason: 'NotAnApprover' })
+    const half = await test.get('app')
+    expect(promotionOf(half)?.phase).toBe('AwaitingApproval')
+    expect(new Set(waitingOf(half)?.approvals?.map(({ approver }) => approver))).toEqual(new Set(['ann']))
+    await as('bob').create(approvalKind.type, approvalOf(id, { approver: 'bob' }, 'two'))
+    const gone = await test.until('app', (pipeline) => promotionOf(pipeline)?.phase === 'RollingOut')
+    expect(promotionOf(gone)?.approvedBy?.toSorted()).toEqual(['ann', 'bob'])
+  })
+
+  it('N25: of another promotion is ignored and says so', async () => {
+    await wait()
+    await as('ann').create(approvalKind.type, approvalOf('0123456789abcdef'))
+    await expect.poll(() => stateOf('mine')).toMatchObject({ state: 'Ignored', reason: 'ApprovalStale' })
+    expect(promotionOf(await test.get('app'))?.phase).toBe('AwaitingApproval')
+  })
+
+  it('that refuses ends the promotion, whoever has approved', async () => {
+    const id = await wait()
+    for (const approver of ['ann', 'bob'])
+      await as(approver).create(
+        approvalKind.type,
+        approvalOf(id, { approver, decision: approver === 'ann' ? 'Reject' : 'Approve' }, approver),
+      )
+    const refused = await test.until('app', (pipeline) => promotionOf(pipeline)?.phase === 'Rejected')
+    expect(promotionOf(refused)).toMatchObject({ because: 'ApprovalRefused' })
+  })
+
+  it('cannot be changed once it is given', async () => {
+    const id = await wait()
+    await as('ann').create(approvalKind.type, approvalOf(id))
+    const change = home.client.patch(
+      approvalKind.type,
+      { namespace: 'team', name: 'mine' },
+      { type: 'merge', body: { spec: { decision: 'Reject' } } },
+    )
+    await expect(change).rejects.toThrow('is given once and cannot be changed')
+  })
+
+  it.each([
+    ['no promotion id', { promotionId: '' }, 'spec.promotionId'],
+    ['another word', { decision: 'Maybe' as never }, 'spec.decision'],
+    ['nobody', { approver: '' }, 'spec.approver'],
+  ])('with %s is refused, naming the field', async (_, over, field) => {
+    const bad = home.client.create(approvalKind.type, approvalOf('0123456789abcdef', over))
+    await expect(bad).rejects.toThrow(field)
+  })
+
+  it('is what the command, the dashboard and the HTTP API make, once for the same word', async () => {
+    const id = await wait()
+    const request = { environment: 'prod', revision: '1.1.0', decision: 'Approve', approver: 'ann' } as const
+    for (const outcome of ['recorded', 'same'])
+      expect(await approve(as('ann'), place, { request, clock: systemClock })).toEqual({ outcome, promotionId: id })
+    const { items } = await home.client.list<Approval>(approvalKind.type, { namespace: 'team' })
+    expect(items).toMatchObject([
+      { spec: { promotionId: id, approver: 'ann' }, metadata: { ownerReferences: [{ name: 'app' }] } },
+    ])
+    await home.client.deleteObject(pipelineKind.type, place)
+  })
+})
