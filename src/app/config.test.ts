@@ -27,7 +27,41 @@ describe('readConfig', () => {
       logLevel: 'info',
       keepRecordsMs: 30 * 86_400_000,
       durable: true,
+      activator: {
+        proxyProtocol: false,
+        peerPort: 0,
+        companions: false,
+        drainMs: 3000,
+        drainDelayMs: 0,
+        proxless: expect.objectContaining({ unneeded: [] }),
+      },
     })
+  })
+
+  it('takes a proxless installation at its word, where it may be one, after words of our own', () => {
+    const env = { PORT: '80', LOG_LEVEL: 'VERBOSE', NAMESPACE: 'shop', SERVERLESS_TTL_SECONDS: '45', REDIS_URL: 'r:1' }
+    expect(readConfig({ flags: {}, env, proxless: true })).toMatchObject({
+      proxyPort: 80,
+      logLevel: 'debug',
+      activator: {
+        proxless: { options: { namespace: 'shop', defaults: { ttlMs: 45_000 } }, unneeded: ['REDIS_URL'] },
+      },
+    })
+    const ours = { ...env, SOJOURN_PROXY_PORT: '81' }
+    expect(readConfig({ flags: { 'log-level': 'error' }, env: ours, proxless: true })).toMatchObject({
+      proxyPort: 81,
+      logLevel: 'error',
+    })
+    expect(readConfig({ flags: {}, env })).toMatchObject({ proxyPort: 7080, logLevel: 'info' })
+  })
+
+  it('makes companions where the cluster can reach the proxy', () => {
+    const companions = (env: Record<string, string>, flags = {}) =>
+      readConfig({ flags, env, proxless: true }).activator.companions
+    expect(companions({ POD_IP: '10.0.0.7' })).toBe(true)
+    expect(companions({ POD_IP: '10.0.0.7' }, { companions: false })).toBe(false)
+    expect(companions({})).toBe(false)
+    expect(() => readConfig({ flags: { 'proxy-address': 'here' }, env: {} })).toThrow(/--proxy-address is "here"/)
   })
 
   it('takes flags over environment over file', () => {

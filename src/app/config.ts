@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import { ConfigError } from '../client/cluster-config.ts'
 import { parseLongDuration } from '../kube/time.ts'
+import { proxlessSettings } from '../systems/activator/environment.ts'
+import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
 
 /** The parts that can be run alone. */
 export const roles = ['api', 'cleaner', 'collector', 'janitor', 'promoter', 'activator', 'workloads'] as const
@@ -46,6 +48,7 @@ export interface Config {
   readonly collectCycles: boolean
   /** Where people reach this server from outside, for links in notices. Defaults to its own address. */
   readonly publicUrl?: string
+  readonly activator: ActivatorConfig
 }
 
 /** The flags of `sojourn up` and `sojourn run`; env and file use the same names (`SOJOURN_PROXY_PORT`, `proxyPort`). */
@@ -90,16 +93,20 @@ export const configFlags = {
     help: 'Collect circles of owners that nothing else keeps (default: report them)',
   },
   'public-url': { type: 'string', help: 'Where people reach this server, for links in notices', value: 'URL' },
+  ...activatorFlags,
 } as const satisfies Record<string, { type: 'string' | 'boolean'; help: string; value?: string }>
 
 export interface ConfigSources {
   /** By flag name, as given on the command line. */
   readonly flags: Readonly<Record<string, string | boolean | undefined>>
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether the environment may be that of a proxless installation. Defaults to false. */
+  readonly proxless?: boolean
 }
 
 /** Flags over environment over file over defaults, each checked once; throws ConfigError saying what, where, how to mend it. */
-export function readConfig({ flags, env }: ConfigSources): Config {
+export function readConfig({ flags, env: given, proxless = false }: ConfigSources): Config {
+  const env = proxless ? { ...proxlessSettings(given), ...given } : given
   const look = lookupOf(flags, env)
   const optional = (field: keyof Config, value: unknown) => (value === undefined ? {} : { [field]: value })
   return {
@@ -113,6 +120,13 @@ export function readConfig({ flags, env }: ConfigSources): Config {
     keepRecordsMs: durationOf(look('keep-records'), 30 * 86_400_000),
     durable: booleanOf(look('durable'), true),
     collectCycles: booleanOf(look('collect-cycles'), false),
+    activator: readActivatorConfig({
+      port: (flag) => (look(flag) ? portOf(look(flag), 0) : undefined),
+      text: look,
+      boolean: (flag, otherwise) => booleanOf(look(flag), otherwise),
+      duration: (flag, otherwise) => durationOf(look(flag), otherwise),
+      env: proxless ? env : {},
+    }),
     ...optional('kubeconfig', look('kubeconfig')?.text),
     ...optional('context', look('context')?.text),
     ...optional('swabbieConfig', look('swabbie-config')?.text),

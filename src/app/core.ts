@@ -30,6 +30,8 @@ export interface Core {
   readonly clusters: Clusters
   /** How the rest of the world is reached. */
   readonly outside: Outside
+  /** Whether there may be other processes like this one. */
+  readonly replicated: boolean
   /** Where people reach this server. */
   publicUrl(): string
   /** Where systems offer pages and calls of their own. */
@@ -81,10 +83,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
   const stopping = new AbortController()
   const informers = new Informers({ clock: options.caches ?? clock, log, metrics })
   const events = new EventRecorder('sojourn', { client, clock, log, metrics })
-  const door = new Door(
-    { client, informers, clock, events, log, metrics },
-    { dryRun: config.dryRun, limits: limitsOf(config) },
-  )
+  let door: Door | undefined
   const alarms = new Alarms(clock)
   const ports: ControllerPorts = { clock, log, metrics, alarms }
   const clusters = createClusters({ client, informers, clock, log, outside })
@@ -92,7 +91,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
   const running: Promise<void>[] = []
   const stops: (() => void | Promise<void>)[] = []
 
-  const core: Core = {
+  const core: Core & { stop(): Promise<void> } = {
     config,
     client,
     clock,
@@ -100,10 +99,17 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     metrics,
     informers,
     events,
-    door,
+    // Made when it is first asked for: the activator alone lets nothing leave, and needs none of our kinds.
+    get door() {
+      return (door ??= new Door(
+        { client, informers, clock, events, log, metrics },
+        { dryRun: config.dryRun, limits: limitsOf(config) },
+      ))
+    },
     ports,
     clusters,
     outside,
+    replicated: options.turn !== undefined,
     publicUrl: () => config.publicUrl ?? options.url?.() ?? `https://${config.host}:${config.port}`,
     routes,
     ...(exists ? { exists } : {}),
@@ -112,21 +118,24 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     runEverywhere: (controller) => void running.push(controller.start(stopping.signal)),
     onStop: (stop) => void stops.push(stop),
     signal: stopping.signal,
-  }
-  routes.add(metricsRoute(metrics))
-  core.run(settleController({ client, informers, ports, keepMs: config.keepRecordsMs }))
-  return {
-    ...core,
     async stop() {
       stopping.abort(new Error('stopping'))
       await Promise.allSettled(running)
       for (const stop of stops.toReversed()) await stop()
       await events.flush().catch(() => {})
       clusters.close()
-      door.close()
+      door?.close()
       informers.close()
     },
   }
+  routes.add(metricsRoute(metrics))
+  if (needsDoor(config.only)) core.run(settleController({ client, informers, ports, keepMs: config.keepRecordsMs }))
+  return core
+}
+
+/** Whether anything may leave by these roles: the activator only wakes and puts to sleep. */
+export function needsDoor(only: Config['only']): boolean {
+  return only.some((role) => role !== 'activator')
 }
 
 function limitsOf({ maxDeparturesPerMinute, maxDeparturesPerHour, maxDeparturesPercent }: Config) {

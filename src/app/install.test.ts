@@ -102,7 +102,7 @@ const proofOfWork: Readonly<Record<ClusterRole, RegExp>> = {
   collector: /^PUT .*bonds\/both\/status$/,
   janitor: /^PUT .*cleanupcandidates\/.*\/status$/,
   promoter: /^PUT .*pipelines\/web\/status$/,
-  activator: /^PATCH .*deployments\/web$/,
+  activator: /^POST .*\/namespaces\/team\/endpointslices$/,
 }
 
 it.each(clusterRoles)('lets the %s do all of its own work with its own account', async (role) => {
@@ -132,13 +132,14 @@ it.each(clusterRoles)('lets the %s do all of its own work with its own account',
     if (answer.status === 403) refused.add(line)
     return answer
   }
-  const config = readConfig({ flags: { 'proxy-port': '0', only: role }, env: {} })
+  const config = readConfig({ flags: { 'proxy-port': '0', 'proxy-address': '10.0.0.7', only: role }, env: {} })
   const core = createCore({
     config,
     client: new Client(transport),
     clock,
     log: silentLogger,
     caches: quietClock(clock),
+    turn: () => Promise.resolve(),
   })
   await startSystems(core, [role])
   await clock.run(clock.now() + (role === 'janitor' ? 48 * hour : hour))
@@ -160,13 +161,25 @@ it('applies in order: namespace, kinds, accounts, workloads, webhook', () => {
   )
 })
 
-it('runs one activator whatever is asked for, reachable from outside its pod', () => {
+it('runs as many activators as are asked for, each of which can be found by the others', () => {
   const deployment = installManifests({ ...options, replicas: 3 }).find(
     ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'sojourn-activator',
   )
+  const args = expect.arrayContaining(['--host=0.0.0.0', '--peer-port=7081']) as unknown
+  const env = expect.arrayContaining([expect.objectContaining({ name: 'POD_IP' })]) as unknown
   expect(deployment).toMatchObject({
-    spec: { replicas: 1, template: { spec: { containers: [{ args: expect.arrayContaining(['--host=0.0.0.0']) }] } } },
+    spec: { replicas: 3, template: { spec: { containers: [{ args, env }] } } },
   })
+})
+
+it('lets an activator of one namespace see that one only', () => {
+  const manifests = rbacFor(['activator'], { activatorNamespace: 'shop', options: ['tls'] })
+  const named = (kind: string) => manifests.filter((each) => each.kind === kind)
+  const resources = (object: KubeObject) =>
+    (object['rules'] as readonly { readonly resources: readonly string[] }[]).flatMap((rule) => rule.resources)
+  expect(named('ClusterRole').flatMap(resources)).toEqual(['tokenreviews', 'subjectaccessreviews'])
+  const [scope] = named('Role').filter(({ metadata }) => metadata.namespace === 'shop')
+  expect(resources(scope!)).toEqual(expect.arrayContaining(['services', 'deployments/scale', 'secrets']))
 })
 
 it('grants no role the deletion of anything that belongs to users', () => {
@@ -176,6 +189,13 @@ it('grants no role the deletion of anything that belongs to users', () => {
     for (const { apiGroups } of deletes)
       for (const group of apiGroups) expect(['sojourn.dev', 'cleaner.vtex.dev', 'cleaner.vtex.io']).toContain(group)
   }
+})
+
+it('lets the activator remove its companion Services only where there are to be some', () => {
+  const rules = (wanted: readonly string[]) => JSON.stringify(rbacFor(['activator'], { options: wanted }))
+  expect(rules([])).not.toContain('delete')
+  expect(rules([])).not.toContain('"secrets"],"verbs":["get","list","watch"]')
+  expect(rules(['companions'])).toContain('delete')
 })
 
 it('uses no wildcard and names only the accounts of the roles that are wanted', () => {

@@ -12,9 +12,11 @@ export interface InstallOptions {
   readonly image: string
   readonly replicas: number
   readonly dryRun: boolean
+  /** The one namespace the activator looks after. Defaults to all. */
+  readonly activatorNamespace?: string
 }
 
-const ports = { https: 7443, proxy: 7080 }
+const ports = { https: 7443, proxy: 7080, peers: 7081 }
 
 /** Everything a cluster needs to run the systems, in the order in which it can be applied. */
 export function installManifests(options: InstallOptions): readonly KubeObject[] {
@@ -23,7 +25,10 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } },
     ...allKinds.map(({ crd }) => crd),
-    ...rbacFor(roles),
+    ...rbacFor(roles, {
+      options: ['companions'],
+      ...(options.activatorNamespace === undefined ? {} : { activatorNamespace: options.activatorNamespace }),
+    }),
     ...(roles.includes('collector') ? admissionPolicies() : []),
     ...(roles.includes('promoter') ? approvalManifests : []),
     ...roles.map((role) => deployment(role, options)),
@@ -47,7 +52,8 @@ function selectorOf(role: ClusterRole): Record<string, string> {
   return { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/component': role }
 }
 
-function deployment(role: ClusterRole, { image, replicas, dryRun }: InstallOptions): KubeObject {
+function deployment(role: ClusterRole, options: InstallOptions): KubeObject {
+  const { image, replicas, dryRun } = options
   const name = nameOf(role)
   const isProxy = role === 'activator'
   return {
@@ -55,15 +61,14 @@ function deployment(role: ClusterRole, { image, replicas, dryRun }: InstallOptio
     kind: 'Deployment',
     metadata: { name, namespace: sojournNamespace, labels: labelsOf(role) },
     spec: {
-      // Activators do not know of each other yet, and one must not put to sleep what another serves.
-      replicas: isProxy ? Math.min(replicas, 1) : replicas,
+      replicas,
       selector: { matchLabels: selectorOf(role) },
-      ...(isProxy ? { strategy: { type: 'Recreate' } } : {}),
       template: {
         metadata: { labels: labelsOf(role) },
         spec: {
           serviceAccountName: name,
           securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+          ...(isProxy ? { terminationGracePeriodSeconds: 60 } : {}),
           containers: [
             {
               name: 'sojourn',
@@ -74,11 +79,18 @@ function deployment(role: ClusterRole, { image, replicas, dryRun }: InstallOptio
                 '--host=0.0.0.0',
                 `--port=${ports.https}`,
                 `--proxy-port=${ports.proxy}`,
+                ...(isProxy ? [`--peer-port=${ports.peers}`, '--drain-delay=5s', '--drain=45s'] : []),
                 ...(dryRun ? ['--dry-run'] : []),
               ],
+              ...(isProxy ? { env: proxyEnvironment(options) } : {}),
               ports: [
                 { name: 'https', containerPort: ports.https },
-                ...(isProxy ? [{ name: 'proxy', containerPort: ports.proxy }] : []),
+                ...(isProxy
+                  ? [
+                      { name: 'proxy', containerPort: ports.proxy },
+                      { name: 'peers', containerPort: ports.peers },
+                    ]
+                  : []),
               ],
               livenessProbe: { httpGet: { path: '/healthz', port: 'https', scheme: 'HTTPS' } },
               readinessProbe: { httpGet: { path: '/readyz', port: 'https', scheme: 'HTTPS' } },
@@ -94,6 +106,15 @@ function deployment(role: ClusterRole, { image, replicas, dryRun }: InstallOptio
       },
     },
   }
+}
+
+/** What a replica of the proxy must know of itself to be found by the others. */
+function proxyEnvironment({ activatorNamespace }: InstallOptions): readonly Readonly<Record<string, unknown>>[] {
+  return [
+    { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+    { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    ...(activatorNamespace === undefined ? [] : [{ name: 'NAMESPACE', value: activatorNamespace }]),
+  ]
 }
 
 function service(

@@ -1,7 +1,7 @@
 import { allKinds } from '../apis/all-kinds.ts'
 import { sojournGroup, sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { activatorRules } from '../systems/activator/access.ts'
+import { activatorRules, certificateRules, companionRules, fleetRules } from '../systems/activator/access.ts'
 import { wellKnown } from '../systems/janitor/kubernetes/well-known.ts'
 import type { Role } from './config.ts'
 import { certificateSecret, webhookName } from './webhook-configuration.ts'
@@ -21,12 +21,16 @@ export type ClusterRole = (typeof clusterRoles)[number]
 
 /** What one role may do, by where it may do it. */
 export interface RoleAccess {
-  /** In every namespace. */
+  /** To ask the cluster who calls, and what they may. */
+  readonly reviews: readonly Rule[]
+  /** In every namespace; for the activator in the one it looks after, if that is only one. */
   readonly cluster: readonly Rule[]
   /** In our own namespace. */
   readonly own: readonly Rule[]
   /** Where users keep credentials for it: every namespace, unless an administrator names some. */
   readonly credentials: readonly Rule[]
+  /** What only some installations need, by what for; granted like `cluster`. */
+  readonly options: Readonly<Record<string, readonly Rule[]>>
   /** Whether users' objects leave through it, so that roles for targets are meant for it too. */
   readonly removes: boolean
 }
@@ -40,25 +44,30 @@ export const targetsLabel = 'sojourn.dev/aggregate-to-targets'
 
 /** The least that a role needs. What it may delete is not in it: see docs/guide/security.md. */
 export function accessOf(role: ClusterRole): RoleAccess {
-  const { cluster, own = [], credentials = [], removes = true } = byRole[role]
-  return { cluster: [...common.cluster, ...cluster], own: [...common.own, ...own], credentials, removes }
+  const { cluster, own = [], credentials = [], options = {}, removes = true } = byRole[role]
+  const needed = role === 'activator' ? [events] : [...doorkeeping, events]
+  return { reviews, cluster: [...needed, ...cluster], own: [...common, ...own], credentials, options, removes }
 }
 
-/** What everything that runs needs: records, protections, switches, Events, who asks, whose turn it is. */
-const common = {
-  cluster: [
-    ours(['departures'], [...read, 'create', 'update', 'patch', 'delete']),
-    ours(['departures/status'], ['patch']),
-    ours(['cleanupoptouts', 'bonds', 'workschedules'], read),
-    core(['events'], ['create', 'patch']),
-    { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
-    { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
-  ],
-  own: [
-    core(['configmaps'], [...read, 'create', 'patch']),
-    { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
-  ],
-}
+const reviews: readonly Rule[] = [
+  { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+  { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+]
+
+const events = core(['events'], ['create', 'patch'])
+
+/** What everything needs by which something may leave: records, protections, switches. */
+const doorkeeping: readonly Rule[] = [
+  ours(['departures'], [...read, 'create', 'update', 'patch', 'delete']),
+  ours(['departures/status'], ['patch']),
+  ours(['cleanupoptouts', 'bonds', 'workschedules'], read),
+]
+
+/** What everything needs in our own namespace: switches, and whose turn it is. */
+const common: readonly Rule[] = [
+  core(['configmaps'], [...read, 'create', 'patch']),
+  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
+]
 
 const definitions: Rule = {
   apiGroups: ['apiextensions.k8s.io'],
@@ -125,7 +134,9 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
     removes: false,
   },
   activator: {
-    cluster: activatorRules({ companions: false }).filter(({ resources }) => !resources.includes('events')),
+    cluster: activatorRules,
+    own: fleetRules,
+    options: { companions: companionRules, tls: certificateRules },
     removes: false,
   },
 }
@@ -140,9 +151,16 @@ function usersOfThings(): readonly Rule[] {
   }))
 }
 
+export interface RbacOptions {
+  /** What more roles are to be able to do: names of `RoleAccess.options`. Defaults to nothing. */
+  readonly options?: readonly string[]
+  /** The one namespace the activator looks after. Defaults to all. */
+  readonly activatorNamespace?: string
+}
+
 /** Accounts and the least that these roles need, as manifests. */
-export function rbacFor(roles: readonly Role[]): readonly KubeObject[] {
-  return clusterRoles.filter((role) => roles.includes(role)).flatMap(roleManifests)
+export function rbacFor(roles: readonly Role[], options: RbacOptions = {}): readonly KubeObject[] {
+  return clusterRoles.filter((role) => roles.includes(role)).flatMap((role) => roleManifests(role, options))
 }
 
 /** What a role's account, workload and rules are called. */
@@ -150,13 +168,16 @@ export function nameOf(role: ClusterRole): string {
   return `sojourn-${role}`
 }
 
-function roleManifests(role: ClusterRole): readonly KubeObject[] {
-  const { cluster, own, credentials, removes } = accessOf(role)
+function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObject[] {
+  const { reviews: asked, cluster, own, credentials, options, removes } = accessOf(role)
   const name = nameOf(role)
+  const rules = [...cluster, ...(wanted.options ?? []).flatMap((option) => options[option] ?? [])]
+  const only = role === 'activator' ? wanted.activatorNamespace : undefined
   const here = { name, namespace: sojournNamespace, labels }
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: here },
-    ...bound(role, name, { rules: cluster }),
+    ...bound(role, name, { rules: only === undefined ? [...asked, ...rules] : asked }),
+    ...(only === undefined ? [] : boundIn(only, { account: name, name: `${name}-scope`, rules })),
     ...(credentials.length > 0 ? bound(role, `${name}-credentials`, { rules: credentials }) : []),
     // What may be looked at and deleted is the administrator's choice: roles with these labels add to it.
     ...bound(role, `${name}-targets`, {
@@ -165,13 +186,23 @@ function roleManifests(role: ClusterRole): readonly KubeObject[] {
       },
       rules: [],
     }),
-    { apiVersion: `${rbac}/v1`, kind: 'Role', metadata: here, rules: own },
+    ...boundIn(sojournNamespace, { account: name, name, rules: own }),
+  ]
+}
+
+function boundIn(
+  namespace: string,
+  { account, name, rules }: { readonly account: string; readonly name: string; readonly rules: readonly Rule[] },
+): readonly KubeObject[] {
+  const metadata = { name, namespace, labels }
+  return [
+    { apiVersion: `${rbac}/v1`, kind: 'Role', metadata, rules },
     {
       apiVersion: `${rbac}/v1`,
       kind: 'RoleBinding',
-      metadata: here,
+      metadata,
       roleRef: { apiGroup: rbac, kind: 'Role', name },
-      subjects: [{ kind: 'ServiceAccount', name, namespace: sojournNamespace }],
+      subjects: [{ kind: 'ServiceAccount', name: account, namespace: sojournNamespace }],
     },
   ]
 }

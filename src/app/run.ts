@@ -9,10 +9,10 @@ import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
 import { roles, type Config } from './config.ts'
-import { createCore } from './core.ts'
+import { createCore, needsDoor } from './core.ts'
 import { Leadership } from './leadership.ts'
 import { startSideServer } from './side-server.ts'
-import { startSystems } from './systems.ts'
+import { startSystems, whenReady, type Started } from './systems.ts'
 import { validateRoute } from './webhook.ts'
 
 /** A running `sojourn run`. */
@@ -20,6 +20,8 @@ export interface Run {
   readonly server: string
   /** Health, metrics and pages of our own. */
   readonly url: string
+  /** Where the activator takes requests, if it runs here. */
+  readonly proxy?: string
   /** Resolves when another replica has taken over: then this one must end. */
   readonly replaced: Promise<void>
   stop(): Promise<void>
@@ -34,7 +36,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, log: Logg
     random: systemRandom,
   })
   const client = new Client(transport)
-  if (!(await client.discovery.typeOf(departure))) {
+  if (needsDoor(config.only) && !(await client.discovery.typeOf(departure))) {
     network.close()
     throw new ConfigError(
       `${cluster.server} does not know our kinds yet: run "sojourn install | kubectl apply --server-side -f -" first`,
@@ -43,25 +45,30 @@ export async function startRun(config: Config, cluster: ClusterConfig, log: Logg
   const leadership = new Leadership({ client, clock, log }, rolesName(config))
   const core = createCore({ config, client, clock, log, turn: (signal) => leadership.won(signal), url: () => side.url })
   const source = certificateSource(config, { client, clock })
+  let started: Started | undefined
   const side = await startSideServer({
     host: config.host,
     port: config.port,
     routes: core.routes,
     client,
     certificate: await firstCertificate(source, log),
-    isReady: () => core.door.state !== undefined,
+    isReady: () =>
+      (started?.isReady?.() ?? started !== undefined) && (!needsDoor(config.only) || core.door.state !== undefined),
   })
   if (config.only.includes('cleaner')) core.routes.add(validateRoute)
   core.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
-  core.runEverywhere(leadership)
-  await startSystems(core, config.only)
+  // The proxy has a fleet of its own, and must go on serving when the API, and with it every lease, is lost.
+  if (needsDoor(config.only)) core.runEverywhere(leadership)
+  started = await startSystems(core, config.only)
+  await whenReady(started, core)
   return {
     server: cluster.server,
     url: side.url,
     replaced: leadership.lost,
+    ...(started.proxyPort === undefined ? {} : { proxy: `http://${config.host}:${started.proxyPort}` }),
     async stop() {
-      await side.close()
       await core.stop()
+      await side.close()
       network.close()
     },
   }

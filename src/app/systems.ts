@@ -4,8 +4,6 @@ import { cleaner } from '../apis/cleaner.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import type { Client } from '../client/client.ts'
 import type { Route, RouteUser } from '../runtime/route.ts'
-import { proxlessEnvironment } from '../systems/activator/environment.ts'
-import { startActivator } from '../systems/activator/start-activator.ts'
 import { cleanerController } from '../systems/cleaner/controller.ts'
 import { bondController } from '../systems/collector/bonds.ts'
 import { Collector } from '../systems/collector/controller.ts'
@@ -14,11 +12,12 @@ import { cascadeRoute } from '../systems/collector/route.ts'
 import { createJanitor } from '../systems/janitor/janitor.ts'
 import { applySwabbie } from '../systems/janitor/swabbie/apply-swabbie.ts'
 import { createPromoter, type Promoter } from '../systems/promoter/controller.ts'
+import { sleep } from '../runtime/clock.ts'
 import type { Role } from './config.ts'
 import { readSwabbie } from './swabbie.ts'
 import { isAllowed } from './access-review.ts'
-import type { Core } from './core.ts'
-import { onDemandRoute } from './on-demand-route.ts'
+import { needsDoor, type Core } from './core.ts'
+import { startProxy } from './proxy.ts'
 
 /** Starts one system on the core. The same whether the cluster is our own or somebody else's. */
 type StartSystem = (core: Core) => void | Started | Promise<void | Started>
@@ -26,6 +25,9 @@ type StartSystem = (core: Core) => void | Started | Promise<void | Started>
 /** What a system has to tell of itself when it runs. */
 export interface Started {
   readonly proxyPort?: number
+  readonly proxyTlsPort?: number
+  /** Whether it can do its work. */
+  readonly isReady?: () => boolean
 }
 
 /** How each role is started; `api` and `workloads` belong to the embedded server alone. */
@@ -70,23 +72,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     core.onStop(() => janitor.close())
   },
 
-  async activator(core) {
-    const { host, proxyPort } = core.config
-    const environment = proxlessEnvironment(process.env)
-    const { kubeconfig: _, proxyPort: __, logLevel: ___, unneeded, ...options } = environment
-    for (const name of unneeded) core.log.info('variable no longer needed', { name })
-    const running = await startActivator(core, {
-      ...options.options,
-      limits: options.limits,
-      host,
-      port: proxyPort,
-      dryRun: core.config.dryRun,
-      ...core.outside.activator,
-    })
-    core.routes.add(onDemandRoute(running.activator))
-    core.onStop(() => running.stop(3000))
-    return { proxyPort: running.port }
-  },
+  activator: startProxy,
 
   async collector(core) {
     const isOurs = await isEmbedded(core.client)
@@ -158,7 +144,17 @@ async function isEmbedded(client: Client): Promise<boolean> {
 
 /** Starts the systems among these roles. */
 export async function startSystems(core: Core, roles: readonly Role[]): Promise<Started> {
-  await core.door.ready(core.signal)
+  if (needsDoor(roles)) await core.door.ready(core.signal)
   const started = await Promise.all(roles.map(async (role) => systems[role]?.(core)))
   return Object.assign({}, ...started) as Started
+}
+
+const readyWithinMs = 30_000
+const lookMs = 20
+
+/** Resolves when what was started can do its work, or has had enough time for it. */
+export async function whenReady({ isReady = () => true }: Started, { clock, log }: Core): Promise<void> {
+  const until = clock.monotonic() + readyWithinMs
+  while (!isReady() && clock.monotonic() < until) await sleep(clock, lookMs)
+  if (!isReady()) log.error('not everything is known yet, going on without', { waitedMs: readyWithinMs })
 }

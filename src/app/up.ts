@@ -21,7 +21,7 @@ import { forecastRoute } from './forecast/forecast-route.ts'
 import { registerKinds } from './register-kinds.ts'
 import { RouteTable } from './route-table.ts'
 import { sweeper } from './sweeper.ts'
-import { startSystems } from './systems.ts'
+import { startSystems, whenReady } from './systems.ts'
 
 const nodeName = 'sojourn'
 
@@ -76,7 +76,9 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   })
   bonds.follow(core.informers, client, authorizer(server))
   if (config.only.includes('workloads')) workloads.start(core, { nodeName, directory: directory.file('pods') })
-  const { proxyPort } = await startSystems(core, config.only)
+  const started = await startSystems(core, config.only)
+  await whenReady(started, core)
+  const { proxyPort } = started
   const proxy = proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`
   await publishEndpoints(client, { api: url, proxy })
   return {

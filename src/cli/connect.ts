@@ -29,8 +29,8 @@ export function connect({ flags, io }: Call): Connection {
   }
 }
 
-/** The configuration `connect` would use. */
-export function findConfig({ flags, io }: Pick<Call, 'flags' | 'io'>): ClusterConfig {
+/** The configuration `connect` would use. `other` is a kubeconfig for those who name none. */
+export function findConfig({ flags, io }: Pick<Call, 'flags' | 'io'>, other?: string): ClusterConfig {
   const context = textFlag(flags, 'context')
   const options = { now: io.now, env: io.env, ...(context ? { context } : {}) }
   const named = textFlag(flags, 'kubeconfig')
@@ -41,6 +41,7 @@ export function findConfig({ flags, io }: Pick<Call, 'flags' | 'io'>): ClusterCo
     throw new ConfigError(
       `KUBECONFIG names ${io.env.KUBECONFIG}, which does not exist: correct it, or unset it to use a running "sojourn up"`,
     )
+  if (other) return loadKubeconfig([other], options)
   const own = join(io.env.SOJOURN_DATA ?? '.sojourn', 'kubeconfig')
   if (existsSync(own)) return loadKubeconfig([own], options)
   if (isInCluster(io)) return inClusterConfig(io)

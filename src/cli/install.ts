@@ -17,6 +17,11 @@ Examples:
     only: { type: 'string', value: 'ROLE,…', help: 'Install only these roles (default: all that run in a cluster)' },
     image: { type: 'string', value: 'IMAGE', help: 'The container image (default: sojourn:latest)' },
     replicas: { type: 'string', value: 'N', help: 'How many pods (default: 2)' },
+    'activator-namespace': {
+      type: 'string',
+      value: 'NAME',
+      help: 'Let the activator look after this namespace only, by a Role in it (default: all)',
+    },
     'dry-run': { type: 'boolean', help: 'Install it so that it decides everything and deletes nothing' },
     'crds-only': { type: 'boolean', help: 'Print only the CustomResourceDefinitions' },
   },
@@ -27,12 +32,14 @@ Examples:
     })
     const replicas = Number(textFlag(flags, 'replicas') ?? 2)
     if (!Number.isInteger(replicas) || replicas < 0) throw new UsageError('--replicas must be a whole number')
+    const activatorNamespace = textFlag(flags, 'activator-namespace')
     const embedded = new Set<string>(['api', 'workloads'])
     const manifests = installManifests({
       roles: (only.length > 0 ? only : roles).filter((role) => !embedded.has(role)),
       image: textFlag(flags, 'image') ?? 'sojourn:latest',
       replicas,
       dryRun,
+      ...(activatorNamespace === undefined ? {} : { activatorNamespace }),
     })
     const shown = flags['crds-only'] ? manifests.filter(({ kind }) => kind === 'CustomResourceDefinition') : manifests
     io.out(

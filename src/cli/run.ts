@@ -17,13 +17,15 @@ Examples:
   sojourn run --only cleaner,collector`,
   flags: configFlags,
   async run({ flags, io }) {
-    const config = readConfig({ flags: flags as Record<string, string | boolean | undefined>, env: io.env })
+    const given = flags as Record<string, string | boolean | undefined>
+    const config = readConfig({ flags: given, env: io.env, proxless: true })
     const embedded = config.only.filter((role) => role === 'api' || role === 'workloads')
     if (embedded.length > 0 && config.only.length < roles.length)
       throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
     const { startRun } = await import('../app/run.ts')
-    const running = await startRun(config, findConfig({ flags, io }), createLog(config, io))
-    io.out(`sojourn running server=${running.server} url=${running.url}\n`)
+    const running = await startRun(config, findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH), createLog(config, io))
+    const proxy = running.proxy === undefined ? '' : ` proxy=${running.proxy}`
+    io.out(`sojourn running server=${running.server} url=${running.url}${proxy}\n`)
     const isReplaced = await Promise.race([stopped(io.signal).then(() => false), running.replaced.then(() => true)])
     await running.stop()
     if (!isReplaced) return 0

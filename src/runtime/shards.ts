@@ -100,7 +100,7 @@ export class Shards {
   }
 
   async #round(signal: AbortSignal): Promise<void> {
-    await this.#look(signal)
+    await this.look(signal)
     await this.#takeSeat(signal)
     const { members } = this
     if (!members.includes(this.#options.identity)) return
@@ -112,13 +112,17 @@ export class Shards {
     )
   }
 
-  /** One list shows every slot and seat. */
-  async #look(signal: AbortSignal): Promise<void> {
+  /** Looks again who holds what, at once: one list shows every slot and seat. */
+  async look(signal?: AbortSignal): Promise<void> {
     const { client, clock } = this.#ports
     const { namespace, group } = this.#options
     const seen = new Map<string, LeaseObject>()
     await tracked(clock, async () => {
-      const pages = client.listAll<LeaseObject>(leases, { namespace, labelSelector: `${groupLabel}=${group}`, signal })
+      const pages = client.listAll<LeaseObject>(leases, {
+        namespace,
+        labelSelector: `${groupLabel}=${group}`,
+        ...(signal ? { signal } : {}),
+      })
       for await (const page of pages) for (const object of page.items) seen.set(object.metadata.name, object)
     })
     this.#leases.forEach((lease, slot) => lease.observe(seen.get(this.#nameOf(`slot-${slot}`))))

@@ -7,9 +7,6 @@
 {{- fail (printf "there is no role %q" $role) -}}
 {{- end -}}
 {{- end -}}
-{{- if gt (int .Values.roles.activator.replicas) 1 -}}
-{{- fail "roles.activator.replicas must be 0 or 1: activators do not know of each other" -}}
-{{- end -}}
 {{- if and .Values.webhook.certManager.enabled (not .Values.webhook.certManager.issuerRef.name) -}}
 {{- fail "webhook.certManager.issuerRef must name an issuer" -}}
 {{- end -}}

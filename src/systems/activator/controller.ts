@@ -128,6 +128,7 @@ export class Activator implements PeerService {
       workloads: this.#workloads,
       slices: this.#caches.slices,
       memories,
+      mayServe: () => peers.joined,
       now,
     })
     this.#metrics = new ActivatorMetrics(metrics, { book: this.#book, usage: this.#usage, workloads: this.#workloads })
@@ -224,6 +225,12 @@ export class Activator implements PeerService {
     this.#publisher.release(id)
   }
 
+  /** Resolves when all caches have been filled. */
+  async synced(): Promise<void> {
+    const { services: known, slices } = this.#caches
+    await Promise.all([known.whenSynced(), slices.whenSynced(), this.#workloads.whenSynced()])
+  }
+
   /** Everything is known that there is to know. */
   get ready(): boolean {
     return (
@@ -300,6 +307,7 @@ export class Activator implements PeerService {
     const now = this.#ports.clock.now()
     for (const service of this.#book.all()) {
       if (lost) this.#usage.note(service.id, now, now)
+      this.#publisher.publish(service.id)
       this.#serviceController.enqueue(serviceKey(service.id), 'initial')
       this.#enqueueWorkloads(service.wishes.workloads)
     }

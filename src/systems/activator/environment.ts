@@ -38,6 +38,15 @@ export function proxlessEnvironment(env: Readonly<Record<string, string | undefi
   }
 }
 
+/** The variables of proxless that say what settings of ours say, under the names of ours. */
+export function proxlessSettings(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const { proxyPort, logLevel } = proxlessEnvironment(env)
+  return {
+    ...(proxyPort === undefined ? {} : { SOJOURN_PROXY_PORT: String(proxyPort) }),
+    ...(logLevel === undefined ? {} : { SOJOURN_LOG_LEVEL: logLevel }),
+  }
+}
+
 /** `NAMESPACE` by itself names the one namespace to look after; later versions split it in two. */
 function scopeOf(env: Readonly<Record<string, string | undefined>>): string | undefined {
   if (env['NAMESPACE']) return env['NAMESPACE']

@@ -1,14 +1,14 @@
-import { timingSafeEqual } from 'node:crypto'
 import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import type { Clock } from '../../runtime/clock.ts'
-import type { DrainReport, PeerService, Peers } from './peers.ts'
+import type { DrainReport, Peers } from './peers.ts'
 
 /** Who takes part; `Shards` of one slot is one. */
 export interface Membership {
   /** Those who are alive, ourselves included, each as `peerIdentity` writes it. */
   readonly members: readonly string[]
   readonly held: ReadonlySet<number>
+  /** Looks again, at once. */
+  look(): Promise<void>
 }
 
 export interface HttpPeersOptions {
@@ -22,7 +22,8 @@ export interface HttpPeersOptions {
 
 const askMs = 2000
 const lookMs = 1000
-const maxBodyBytes = 4096
+/** How long a replica that left without a word is still asked, should it be only cut off from the API. */
+const graceMs = 60_000
 
 /** A replica's name in the membership, with the address at which the others reach it. */
 export function peerIdentity({
@@ -41,30 +42,55 @@ export function peerIdentity({
 export class HttpPeers implements Peers {
   readonly #options: HttpPeersOptions
   readonly #handlers = new Set<(change: { readonly lost: boolean }) => void>()
-  #known: string
+  /** Replicas that said they are there, before the membership shows them, and until when they are believed. */
+  readonly #announced = new Map<string, number>()
+  /** Replicas that the membership no longer shows, and since when. They may be cut off, and busy. */
+  readonly #missing = new Map<string, number>()
+  readonly #left = new Set<string>()
+  #known: readonly string[] = []
+  #wasLeading = false
+  #joined = false
+  #closed = false
   #cancelLook: () => void
 
   constructor(options: HttpPeersOptions) {
     this.#options = options
-    this.#known = this.#fingerprint()
-    this.#cancelLook = options.clock.after(lookMs, () => this.#look())
+    this.#cancelLook = options.clock.after(0, () => void this.#look())
   }
 
   get leading(): boolean {
-    return this.#options.membership.held.size > 0
+    return this.#joined && this.#options.membership.held.size > 0
+  }
+
+  get joined(): boolean {
+    return this.#joined
   }
 
   get addresses(): readonly string[] {
-    return this.#options.membership.members.map((member) => addressOf(member).host)
+    return [...new Set(this.#options.membership.members.map((member) => addressOf(member).host))]
   }
 
   async drain(route: string): Promise<readonly DrainReport[]> {
-    const reports = await Promise.all(this.#others().map((peer) => this.#ask(peer, 'drain', route)))
-    return reports.map((report) => parseReport(report))
+    const present = this.#others().map((peer) => this.#ask(peer, 'drain', route).then(parseReport))
+    const missing = [...this.#missing.keys()].map((peer) => this.#drainMissing(peer, route))
+    return (await Promise.all([...present, ...missing])).filter((report) => report !== undefined)
   }
 
   release(route: string): void {
-    for (const peer of this.#others()) void this.#ask(peer, 'release', route).catch(() => {})
+    for (const peer of [...this.#others(), ...this.#missing.keys()])
+      void this.#ask(peer, 'release', route).catch(() => {})
+  }
+
+  /** Another replica says that it is there. */
+  announced(identity: string): void {
+    this.#left.delete(identity)
+    this.#announced.set(identity, this.#options.clock.monotonic() + graceMs)
+  }
+
+  /** Another replica says that it has served its last request: what it knew is written down. */
+  departed(identity: string): void {
+    this.#announced.delete(identity)
+    this.#left.add(identity)
   }
 
   onChange(handler: (change: { readonly lost: boolean }) => void): () => void {
@@ -72,30 +98,76 @@ export class HttpPeers implements Peers {
     return () => this.#handlers.delete(handler)
   }
 
+  /** Says goodbye: nothing was lost with us. The seat is the membership's to give back. */
+  async leave(): Promise<void> {
+    const { identity } = this.#options
+    await Promise.allSettled(this.#others().map((peer) => this.#ask(peer, 'leave', identity)))
+  }
+
   close(): void {
+    this.#closed = true
     this.#cancelLook()
   }
 
   #others(): string[] {
-    return this.#options.membership.members.filter((member) => member !== this.#options.identity)
+    const { identity, membership } = this.#options
+    const all = new Set([...membership.members, ...this.#announced.keys()])
+    return [...all].filter((member) => member !== identity && !this.#left.has(member))
   }
 
-  #fingerprint(): string {
+  async #look(): Promise<void> {
+    const { clock, membership } = this.#options
+    if (!this.#joined) await this.#join().catch(() => {})
+    const now = clock.monotonic()
+    for (const [peer, until] of this.#announced)
+      if (membership.members.includes(peer) || now > until) this.#announced.delete(peer)
+    for (const peer of this.#left) if (!membership.members.includes(peer)) this.#left.delete(peer)
+    this.#compare(now)
+    if (!this.#closed) this.#cancelLook = clock.after(lookMs, () => void this.#look())
+  }
+
+  /** Tells all who were there before us. Whoever comes after us sees our seat, and tells us. */
+  async #join(): Promise<void> {
+    const { identity, membership } = this.#options
+    if (!membership.members.includes(identity)) return
+    // Those who took their seats at the same time as we did show only to a look that began after that.
+    await membership.look()
+    await Promise.all(this.#others().map((peer) => this.#ask(peer, 'join', identity)))
+    this.#joined = true
+    this.#tell({ lost: false })
+  }
+
+  #compare(now: number): void {
     const { members } = this.#options.membership
-    return JSON.stringify([members, this.leading])
+    const { leading } = this
+    const gone = this.#known.filter((member) => !members.includes(member))
+    const lost = gone.filter((member) => !this.#left.has(member) && member !== this.#options.identity)
+    const isNews = gone.length > 0 || members.length !== this.#known.length || leading !== this.#wasLeading
+    this.#known = [...members]
+    this.#wasLeading = leading
+    for (const peer of lost) this.#missing.set(peer, now)
+    for (const member of members) this.#missing.delete(member)
+    if (isNews) this.#tell({ lost: lost.length > 0 })
   }
 
-  #look(): void {
-    this.#cancelLook = this.#options.clock.after(lookMs, () => this.#look())
-    const now = this.#fingerprint()
-    if (now === this.#known) return
-    const [before] = JSON.parse(this.#known) as [string[], boolean]
-    this.#known = now
-    const lost = before.some((member) => !this.#options.membership.members.includes(member))
-    for (const handler of this.#handlers) handler({ lost })
+  #tell(change: { readonly lost: boolean }): void {
+    for (const handler of this.#handlers) handler(change)
   }
 
-  #ask(peer: string, what: 'drain' | 'release', route: string): Promise<string> {
+  /** Its word still counts if it gives it. Once nobody listens there, or nobody has for long, it is gone. */
+  async #drainMissing(peer: string, route: string): Promise<DrainReport | undefined> {
+    try {
+      return parseReport(await this.#ask(peer, 'drain', route))
+    } catch (error) {
+      const since = this.#missing.get(peer) ?? -Infinity
+      const isRefused = (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
+      if (!isRefused && this.#options.clock.monotonic() - since < graceMs) throw error
+      this.#missing.delete(peer)
+      return undefined
+    }
+  }
+
+  #ask(peer: string, what: 'drain' | 'release' | 'join' | 'leave', body: string): Promise<string> {
     const { host, port } = addressOf(peer)
     const headers = { authorization: `Bearer ${this.#options.token}` }
     return new Promise((resolve, reject) => {
@@ -113,51 +185,8 @@ export class HttpPeers implements Peers {
       )
       request.on('timeout', () => request.destroy(new Error(`${peer} did not answer in time`)))
       request.on('error', reject)
-      request.end(route)
+      request.end(body)
     })
-  }
-}
-
-export interface PeerServer extends AsyncDisposable {
-  readonly port: number
-}
-
-/** Answers the other replicas. */
-export async function servePeers(
-  service: PeerService,
-  { token, host, port }: { readonly token: string; readonly host: string; readonly port: number },
-): Promise<PeerServer> {
-  const server = http.createServer((request, response) => {
-    const reply = (status: number, text = '') => response.writeHead(status).end(text)
-    if (!isTold(request.headers.authorization, token)) return void reply(401)
-    let route = ''
-    request.setEncoding('utf8')
-    request.on('data', (chunk: string) => {
-      route += chunk
-      if (route.length > maxBodyBytes) request.destroy()
-    })
-    request.on('end', () => {
-      if (request.method === 'POST' && request.url === '/drain') {
-        service.drain(route).then(
-          (report) => reply(200, JSON.stringify(report)),
-          () => reply(500),
-        )
-      } else if (request.method === 'POST' && request.url === '/release') {
-        service.release(route)
-        reply(200)
-      } else reply(404)
-    })
-  })
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, resolve)
-  })
-  return {
-    port: (server.address() as AddressInfo).port,
-    [Symbol.asyncDispose]: () => {
-      server.closeAllConnections()
-      return new Promise((resolve) => server.close(() => resolve()))
-    },
   }
 }
 
@@ -172,10 +201,4 @@ function parseReport(text: string): DrainReport {
   if (typeof busy !== 'number' || typeof waiting !== 'number' || typeof idleMs !== 'number')
     throw new Error('a replica answered in other words')
   return { busy, waiting, idleMs }
-}
-
-function isTold(authorization: string | undefined, token: string): boolean {
-  const given = Buffer.from(authorization ?? '')
-  const expected = Buffer.from(`Bearer ${token}`)
-  return given.length === expected.length && timingSafeEqual(given, expected)
 }

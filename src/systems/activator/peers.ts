@@ -10,13 +10,15 @@ export interface DrainReport {
 export interface Peers {
   /** Whether this replica puts workloads to sleep and keeps things in order; every replica wakes. */
   readonly leading: boolean
+  /** Whether all others know of this replica. Until then it holds requests back, since nobody would ask it before a sleep. */
+  readonly joined: boolean
   /** Has every other replica hold back new requests to a route. Rejects when any of them cannot be asked. */
   drain(route: string): Promise<readonly DrainReport[]>
   /** Nothing came of it: the others may go on. */
   release(route: string): void
   /** Addresses at which all replicas take requests, this one included. */
   readonly addresses: readonly string[]
-  /** Tells when replicas came or were lost. The result ends it. */
+  /** Tells when this replica has joined, and when others came or were lost. The result ends it. */
   onChange(handler: (change: { readonly lost: boolean }) => void): () => void
 }
 
@@ -28,5 +30,12 @@ export interface PeerService {
 
 /** The only replica there is. */
 export function alone(addresses: readonly string[] = []): Peers {
-  return { leading: true, drain: () => Promise.resolve([]), release: () => {}, addresses, onChange: () => () => {} }
+  return {
+    leading: true,
+    joined: true,
+    drain: () => Promise.resolve([]),
+    release: () => {},
+    addresses,
+    onChange: () => () => {},
+  }
 }

@@ -29,7 +29,7 @@ const pod = { host: '10.0.0.1', port: 8080 }
 
 /** A publisher over caches that show what the case sets. */
 function setUp() {
-  const world = { replicas: 1, reached: 1, ready: true, time: 0 }
+  const world = { replicas: 1, reached: 1, ready: true, joined: true, time: 0 }
   const states: unknown[] = []
   class Plane extends SilentDataPlane {
     override setTarget(...[, state]: [string?, unknown?]): void {
@@ -46,7 +46,15 @@ function setUp() {
   const book = new RouteBook()
   const memories = new WakeMemories()
   book.set(web)
-  const publisher = new Publisher({ plane: new Plane(), book, workloads, slices, memories, now: () => world.time })
+  const publisher = new Publisher({
+    plane: new Plane(),
+    book,
+    workloads,
+    slices,
+    memories,
+    mayServe: () => world.joined,
+    now: () => world.time,
+  })
   publisher.setRoute(routeConfig(web, { hosts: ['web.test'], slot: 0, fallback: undefined }))
   const last = () => (publisher.publish(web.id), states.at(-1))
   return { world, states, publisher, memories, last }
@@ -55,6 +63,15 @@ function setUp() {
 const warm = { is: 'warm', endpoints: [pod], protocol: 'http1' }
 
 describe('what the proxy is told', () => {
+  it('is nothing until all other replicas know of this one', () => {
+    const { world, states, last } = setUp()
+    world.joined = false
+    last()
+    expect(states).toEqual([])
+    world.joined = true
+    expect(last()).toEqual(warm)
+  })
+
   it('is news only', () => {
     const { states, last } = setUp()
     expect([last(), last()]).toEqual([warm, warm])

@@ -15,6 +15,8 @@ export interface PublisherParts {
   readonly workloads: WorkloadCaches
   readonly slices: Informer<EndpointSlice>
   readonly memories: WakeMemories
+  /** Whether requests may be served at all yet. */
+  readonly mayServe: () => boolean
   readonly now: () => number
 }
 
@@ -65,7 +67,7 @@ export class Publisher {
   /** Tells the data plane what is now true of a Service, if that is news. */
   publish(id: string): void {
     const service = this.#parts.book.get(id)
-    if (!service || !this.#configs.has(id)) return
+    if (!service || !this.#configs.has(id) || !this.#parts.mayServe()) return
     const state = this.#stateOf(service)
     if (!state) return
     if (this.#held.has(id)) {

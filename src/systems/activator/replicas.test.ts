@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { seededRandom } from '../../runtime/random.ts'
-import { HttpPeers, peerIdentity, servePeers, type Membership, type PeerServer } from './http-peers.ts'
+import { HttpPeers, peerIdentity, type Membership } from './http-peers.ts'
+import { servePeers, type PeerServer } from './peer-desk.ts'
 import { eventually, rawClient, roundTrip } from './proxy/testing.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster, type Replica } from './testing.ts'
 
@@ -40,7 +41,12 @@ class Fleet {
     const name = `p${this.#count++}`
     let replica: Replica | undefined
     const desk = await servePeers(
-      { drain: (route) => replica!.activator.drain(route), release: (route) => replica!.activator.release(route) },
+      {
+        drain: (route) => replica!.activator.drain(route),
+        release: (route) => replica!.activator.release(route),
+        announced: (each) => peers.announced(each),
+        departed: (each) => peers.departed(each),
+      },
       { token, host: '127.0.0.1', port: 0 },
     )
     const identity = peerIdentity({ name, host: '127.0.0.1', port: desk.port })
@@ -74,6 +80,7 @@ function membershipOf({ members }: Fleet, identity: string): Membership {
     get held() {
       return new Set(members[0]?.identity === identity ? [0] : [])
     },
+    look: () => Promise.resolve(),
   }
 }
 
@@ -82,7 +89,9 @@ const ask = (port: number, host = 'web.test') =>
 const replicasOf = async (name: string) => ((await cluster.deployment(name)).spec as { replicas: number }).replicas
 const allKnow = () =>
   eventually(() =>
-    fleet.members.every(({ replica }) => replica.activator.ready && replica.activator.rows().length === 1),
+    fleet.members.every(
+      ({ replica, peers }) => peers.joined && replica.activator.ready && replica.activator.rows().length === 1,
+    ),
   )
 
 describe('three proxies', () => {
@@ -203,7 +212,12 @@ describe('three proxies', () => {
 describe('the peers’ desk', () => {
   it('answers nobody without the token', async () => {
     await using desk = await servePeers(
-      { drain: () => Promise.reject(new Error('must not be asked')), release: () => {} },
+      {
+        drain: () => Promise.reject(new Error('must not be asked')),
+        release: () => {},
+        announced: () => {},
+        departed: () => {},
+      },
       { token, host: '127.0.0.1', port: 0 },
     )
     for (const authorization of ['', 'Bearer wrong!', 'Bearer sharedx']) {

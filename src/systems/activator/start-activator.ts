@@ -37,7 +37,7 @@ export async function startActivator(
   ports: Omit<ActivatorPorts, 'openPlane' | 'peers'>,
   options: StartOptions,
 ): Promise<RunningActivator> {
-  const { host, port, tlsPort, proxyProtocol = false, peers = alone(), limits = {} } = options
+  const { peers = alone(), limits = {}, tlsPort } = options
   const threads = options.threads ?? Math.min(mostThreads, availableParallelism())
   const openPlane = (onWake: (id: string) => void) =>
     options.plane ??
@@ -52,20 +52,29 @@ export async function startActivator(
     { ...options, tls: options.tls ?? tlsPort !== undefined },
   )
   const control = new AbortController()
+  let running = Promise.resolve()
+  const stop = async (withinMs = 0) => {
+    // Those who wait are still woken for, until the last of them has gone.
+    await activator.plane.close(withinMs)
+    control.abort()
+    await running
+  }
   try {
-    const bound = await activator.plane.listen({ host, port, proxyProtocol })
-    const boundTls =
-      tlsPort === undefined ? undefined : await activator.plane.listen({ host, port: tlsPort, tls: true })
-    const running = activator.start(control.signal)
-    const stop = async (withinMs = 0) => {
-      // Those who wait are still woken for, until the last of them has gone.
-      await activator.plane.close(withinMs)
-      control.abort()
-      await running
-    }
-    return { activator, port: bound, tlsPort: boundTls, stop }
+    const bound = await listen(activator, options)
+    running = activator.start(control.signal)
+    return { activator, ...bound, stop }
   } catch (error) {
-    await activator.plane.close()
+    await stop()
     throw error
+  }
+}
+
+async function listen(
+  { plane }: Activator,
+  { host, port, tlsPort, proxyProtocol = false }: StartOptions,
+): Promise<Pick<RunningActivator, 'port' | 'tlsPort'>> {
+  return {
+    port: await plane.listen({ host, port, proxyProtocol }),
+    tlsPort: tlsPort === undefined ? undefined : await plane.listen({ host, port: tlsPort, tls: true, proxyProtocol }),
   }
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
-import { activatorRules } from './access.ts'
 import { proxlessEnvironment } from './environment.ts'
 import { History } from './history.ts'
 import { standingOf } from './standing.ts'
@@ -40,14 +39,6 @@ describe('the environment of proxless', () => {
     'is refused by name when %s is malformed',
     (name) => expect(() => proxlessEnvironment({ [name]: 'x1' })).toThrow(name),
   )
-})
-
-describe('access', () => {
-  it('asks for Secrets only where certificates are read, and for no more than it uses', () => {
-    expect(JSON.stringify(activatorRules())).not.toContain('secrets')
-    expect(JSON.stringify(activatorRules({ tls: true }))).toContain('secrets')
-    expect(JSON.stringify(activatorRules({ companions: false }))).not.toContain('delete')
-  })
 })
 
 describe('standing', () => {

@@ -50,6 +50,10 @@ export class WorkloadCaches {
     return [...this.#byKind.values()].every(({ synced }) => synced)
   }
 
+  async whenSynced(): Promise<void> {
+    await Promise.all([...this.#byKind.values()].map((informer) => informer.whenSynced()))
+  }
+
   close(): void {
     for (const informer of this.#byKind.values()) informer.close()
     this.#byKind.clear()

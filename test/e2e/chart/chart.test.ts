@@ -91,6 +91,22 @@ await describeWith(['helm'], 'the chart', () => {
     expect(bindings.flatMap(({ metadata }) => metadata.namespace ?? [])).toEqual(['shop', 'blog'])
   })
 
+  it('lets an activator of one namespace see that one only, and read Secrets only for TLS', async () => {
+    const rulesOf = (objects: readonly KubeObject[], kind: string) =>
+      JSON.stringify(
+        objects.filter((each) => each.kind === kind && each.metadata.name?.startsWith('sojourn-activator')),
+      )
+    const scoped = await render('--set proxy.namespace=shop')
+    expect(rulesOf(scoped, 'ClusterRole')).not.toContain('services')
+    expect(rulesOf(scoped, 'Role')).toContain('deployments/scale')
+    expect(JSON.stringify(scoped)).toContain('{"name":"NAMESPACE","value":"shop"}')
+    const wide = await render('--set proxy.companions=false')
+    expect(rulesOf(wide, 'ClusterRole')).not.toMatch(/secrets|delete/)
+    const tls = await render('--set proxy.tls.enabled=true')
+    expect(rulesOf(tls, 'ClusterRole')).toContain('secrets')
+    expect(JSON.stringify(tls)).toContain('--proxy-tls-port=7444')
+  })
+
   it('deletes nothing unless it is told to', async () => {
     const args = (objects: readonly KubeObject[]) =>
       objects.filter(({ kind }) => kind === 'Deployment').map((object) => JSON.stringify(object['spec']))
@@ -111,7 +127,6 @@ await describeWith(['helm'], 'the chart', () => {
 
   it.each([
     ['another namespace', 'template sojourn CHART -n default', 'install it there'],
-    ['two activators', `template sojourn CHART ${here} --set roles.activator.replicas=2`, 'must be 0 or 1'],
     ['half a certificate', `template sojourn CHART ${here} --set webhook.tlsSecret=mine`, 'webhook.caBundle'],
     ['a role nobody knows', `template sojourn CHART ${here} --set roles.butler.enabled=true`, 'no role "butler"'],
   ])('refuses %s and says what to do', async (_, command, message) => {

@@ -1,0 +1,77 @@
+import { timingSafeEqual } from 'node:crypto'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { PeerService } from './peers.ts'
+
+/** What other replicas may say to this one. */
+export interface PeerDesk extends PeerService {
+  /** They have come. */
+  announced(identity: string): void
+  /** They have served their last request. */
+  departed(identity: string): void
+}
+
+export interface PeerServer extends AsyncDisposable {
+  readonly port: number
+}
+
+const maxBodyBytes = 4096
+
+/** Answers the other replicas. */
+export async function servePeers(
+  desk: PeerDesk,
+  { token, host, port }: { readonly token: string; readonly host: string; readonly port: number },
+): Promise<PeerServer> {
+  const server = http.createServer((request, response) => {
+    const reply = (status: number, text = '') => response.writeHead(status).end(text)
+    if (!isTold(request.headers.authorization, token)) return void reply(401)
+    let body = ''
+    request.setEncoding('utf8')
+    request.on('data', (chunk: string) => {
+      body += chunk
+      if (body.length > maxBodyBytes) request.destroy()
+    })
+    request.on('end', () => {
+      handle(desk, `${request.method} ${request.url}`, body).then(
+        (answer) => (answer === undefined ? reply(404) : reply(200, answer)),
+        () => reply(500),
+      )
+    })
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: () => {
+      server.closeAllConnections()
+      return new Promise((resolve) => server.close(() => resolve()))
+    },
+  }
+}
+
+/** The answer to a call; undefined when there is no such call. */
+async function handle(desk: PeerDesk, call: string, body: string): Promise<string | undefined> {
+  switch (call) {
+    case 'POST /drain':
+      return JSON.stringify(await desk.drain(body))
+    case 'POST /release':
+      desk.release(body)
+      return ''
+    case 'POST /join':
+      desk.announced(body)
+      return ''
+    case 'POST /leave':
+      desk.departed(body)
+      return ''
+    default:
+      return undefined
+  }
+}
+
+function isTold(authorization: string | undefined, token: string): boolean {
+  const given = Buffer.from(authorization ?? '')
+  const expected = Buffer.from(`Bearer ${token}`)
+  return given.length === expected.length && timingSafeEqual(given, expected)
+}
