@@ -80,8 +80,9 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
   }
 }
 
-function addressOf({ text, env }: Settings): string | undefined {
-  const found = text('proxy-address') ?? (env.POD_IP ? { text: env.POD_IP, where: 'POD_IP' } : undefined)
+function addressOf(settings: Settings): string | undefined {
+  const { POD_IP: podIp } = settings.env
+  const found = settings.text('proxy-address') ?? (podIp ? { text: podIp, where: 'POD_IP' } : undefined)
   if (!found || isIP(found.text) !== 0) return found?.text
   throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be an IP address`)
 }
