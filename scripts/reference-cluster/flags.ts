@@ -57,6 +57,7 @@ export function controllerManagerFlags({
     `--cert-dir=${join(directory, 'controller-manager')}`,
     `--kubeconfig=${kubeconfig}`,
     '--leader-elect=false',
+    '--use-service-account-credentials',
     `--service-account-private-key-file=${serviceAccountKey}`,
     `--root-ca-file=${servingCertificate}`,
   ]

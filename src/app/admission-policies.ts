@@ -1,12 +1,18 @@
 import { bond, inUseAnnotation, inUseLabel } from '../apis/bond.ts'
 import { sojournNamespace } from '../apis/group.ts'
+import { expirationMark, expirationMarks, keepMark } from '../departures/protection.ts'
 import type { KubeObject } from '../kube/object.ts'
 
 const apiVersion = 'admissionregistration.k8s.io/v1'
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
 
+/** What the cluster itself enforces for marks on objects, whichever systems run. Needs Kubernetes 1.30. */
+export function keepPolicies(): readonly KubeObject[] {
+  return [policy('sojourn-keep', keep), binding('sojourn-keep')]
+}
+
 /** What the cluster itself enforces for Bonds, whether we run or not. Needs Kubernetes 1.30. */
-export function admissionPolicies(): readonly KubeObject[] {
+export function bondPolicies(): readonly KubeObject[] {
   return [
     policy('sojourn-in-use', inUse),
     binding('sojourn-in-use'),
@@ -31,6 +37,46 @@ function binding(name: string): KubeObject {
     metadata: { name, labels },
     spec: { policyName: name, validationActions: ['Deny'] },
   }
+}
+
+/**
+ * Kubernetes' own garbage collector takes along what we would spare: what is marked stays when its owner goes, as it does on the embedded server.
+ * A namespace takes everything; the door asks before it lets one leave.
+ */
+const keep = {
+  matchConstraints: {
+    resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] }],
+  },
+  matchConditions: [
+    {
+      name: 'by-the-garbage-collector',
+      expression: `request.userInfo.username in ['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']`,
+    },
+    {
+      name: 'namespace-stays',
+      expression: 'namespaceObject == null || !has(namespaceObject.metadata.deletionTimestamp)',
+    },
+  ],
+  variables: [
+    { name: 'annotations', expression: marksOf('annotations') },
+    { name: 'labels', expression: marksOf('labels') },
+  ],
+  validations: ['annotations', 'labels'].flatMap((place) => [
+    {
+      expression: `!('${keepMark}' in variables.${place}) || variables.${place}['${keepMark}'] == 'false'`,
+      reason: 'Forbidden',
+      message: `it is marked ${keepMark}: it stays when its owner goes`,
+    },
+    {
+      expression: `!variables.${place}.exists(key, key in [${expirationMarks.map((mark) => `'${mark}'`).join(', ')}] && variables.${place}[key].lowerAscii() == 'never')`,
+      reason: 'Forbidden',
+      message: `it is marked ${expirationMark}: never: it stays when its owner goes`,
+    },
+  ]),
+}
+
+function marksOf(place: 'annotations' | 'labels'): string {
+  return `has(oldObject.metadata.${place}) ? oldObject.metadata.${place} : {}`
 }
 
 /** Refuses the deletion of what a Bond with Deny guards, and of the namespace it is in. */

@@ -1,7 +1,7 @@
 import { allKinds } from '../apis/all-kinds.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { admissionPolicies } from './admission-policies.ts'
+import { bondPolicies, keepPolicies } from './admission-policies.ts'
 import { approvalManifests } from './approval-policy.ts'
 import type { Role } from './config.ts'
 import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
@@ -29,7 +29,8 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
       options: ['companions'],
       ...(options.activatorNamespace === undefined ? {} : { activatorNamespace: options.activatorNamespace }),
     }),
-    ...(roles.includes('collector') ? admissionPolicies() : []),
+    ...keepPolicies(),
+    ...(roles.includes('collector') ? bondPolicies() : []),
     ...(roles.includes('promoter') ? approvalManifests : []),
     ...roles.map((role) => deployment(role, options)),
     ...roles.map((role) => service(role, { name: nameOf(role), port: 443, targetPort: 'https' })),

@@ -24,6 +24,8 @@ export type Protection =
 export const keepMark = 'sojourn.dev/keep'
 /** Swabbie's word for the same; with the value `never`. */
 export const expirationMark = 'expiration_time'
+/** All the ways to write it. */
+export const expirationMarks = [expirationMark, `sojourn.dev/${expirationMark}`, 'sojourn.dev/expiration-time']
 
 /** What spares this object; undefined when nothing does. */
 export function protectionOf(
@@ -77,9 +79,7 @@ function carriedMark({ metadata }: KubeObject): Refusal | undefined {
   const keep = annotations[keepMark] ?? labels[keepMark]
   if (keep !== undefined && keep !== 'false') return 'keep-mark'
   const says = (mark: string) => [annotations[mark], labels[mark]].some((value) => value?.toLowerCase() === 'never')
-  return says(expirationMark) || says(`sojourn.dev/${expirationMark}`) || says('sojourn.dev/expiration-time')
-    ? 'never-expires'
-    : undefined
+  return expirationMarks.some(says) ? 'never-expires' : undefined
 }
 
 function machineryOf({ apiVersion, kind, metadata }: KubeObject): Refusal | undefined {

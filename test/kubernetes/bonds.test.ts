@@ -136,6 +136,24 @@ describe.skipIf(missing)('Bonds on a real kube-apiserver', () => {
     }
   })
 
+  it('keeps what is marked when its owner goes, though the garbage collector wants it gone', async () => {
+    await apply(space('marked'))
+    await apply(configMap('marked', 'root'))
+    const uid = await kubectl('get', 'cm', 'root', '-n', 'marked', '-o', 'jsonpath={.metadata.uid}')
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'root', uid }]
+    await apply(
+      configMap('marked', 'plain', { ownerReferences }),
+      configMap('marked', 'kept', { ownerReferences, annotations: { 'sojourn.dev/keep': 'true' } }),
+      configMap('marked', 'never', { ownerReferences, labels: { expiration_time: 'never' } }),
+    )
+    await kubectl('delete', 'cm', 'root', '-n', 'marked')
+    const spared = ['configmap/kept', 'configmap/never']
+    await vi.waitFor(async () => expect(await names('marked')).toEqual(spared), wait)
+    // A person may delete it, and a namespace takes all it holds.
+    await kubectl('delete', 'cm', 'kept', '-n', 'marked')
+    await kubectl('delete', 'namespace', 'marked', '--timeout=30s')
+  })
+
   it('takes a depends-on annotation for a Bond where the namespace asks for it, and nowhere else', async () => {
     await apply(space('asked', { labels: { 'sojourn.dev/depends-on': 'cascade' } }), space('silent'))
     for (const namespace of ['asked', 'silent']) {
