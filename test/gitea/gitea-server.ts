@@ -103,7 +103,8 @@ export class GiteaServer {
       '--token-name=test',
       '--scopes=all',
     )
-    const token = stdout.trim()
+    // Warnings go to the same place; the token is what comes last.
+    const token = stdout.trim().split('\n').at(-1) ?? ''
     return { name, password, token, api: giteaApi(this.url, { token }) }
   }
 }

@@ -103,8 +103,9 @@ describe.skipIf(!existsSync(giteaProgram))('a promotion on a real Gitea', () => 
     const proposed = await test.until('app', isProposed('1.1.0'))
     await human().repoEditPullRequest('human', repository, await numberOf(), { state: 'closed' })
     await look()
-    const rejected = await test.until('app', (pipeline) => promotionOf(pipeline)?.phase === 'Rejected')
+    const rejected = await test.until('app', (pipeline) => conditionOf(pipeline, 'Stalled'))
     expect(conditionOf(rejected, 'Stalled')).toMatchObject({ reason: 'PromotionRejected' })
+    expect(promotionOf(rejected)?.phase).toBe('Rejected')
     await look()
     expect(await gitea.pulls(repository)).toHaveLength(1)
     const annotations = { 'sojourn.dev/retry': 'please' }

@@ -1,0 +1,78 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { seededRandom } from '../../src/runtime/random.ts'
+import { KillWorld, type Death, type History } from './kill-world.ts'
+
+let world: KillWorld
+const atOnce = 8
+
+beforeAll(async () => void (world = await KillWorld.start()))
+afterAll(() => world.close())
+
+/** Lets people and deployers do their part until every history has arrived. */
+async function live(histories: readonly History[]): Promise<void> {
+  const deadline = performance.now() + 600_000
+  for (let waiting = [...histories]; waiting.length > 0; await sleep(50)) {
+    if (performance.now() > deadline)
+      throw new Error(`never arrived: ${JSON.stringify(await world.get(waiting[0]!), null, 1)}`)
+    for (const history of waiting) await world.serve(history)
+    const pipelines = await Promise.all(waiting.map((history) => world.get(history)))
+    waiting = waiting.filter((_, index) => pipelines[index]?.status?.run?.phase !== 'Complete')
+  }
+}
+
+/** One commit of ours, one pull request, and the revision is there. */
+async function expectOnce(history: History): Promise<void> {
+  const { name, repository } = history
+  expect(world.pullsOf(name), name).toMatchObject([{ state: 'merged' }])
+  const ours = await repository.git('log', '--all', '--format=%H', '--grep=Promotion-Id')
+  expect(ours.split('\n'), name).toHaveLength(1)
+  const pipeline = await world.get(history)
+  expect(pipeline.status?.run, name).toMatchObject({ sequence: 1, revision: '1.1.0', phase: 'Complete' })
+  expect(pipeline.status?.environments?.['prod']?.promotion, name).toMatchObject({ phase: 'Succeeded' })
+}
+
+describe('a promoter killed with SIGKILL', () => {
+  it('N23: between every two steps of a promotion leaves exactly one commit and one pull request', async () => {
+    const clean = await world.begin('clean', [])
+    await live([clean])
+    await expectOnce(clean)
+    expect(clean.steps).toBeGreaterThan(15)
+    const deaths = Array.from({ length: clean.steps }, (_, step) => step).flatMap((step): Death[] => [
+      { step, when: 'before' },
+      { step, when: 'after' },
+    ])
+    let spared = 0
+    for (let first = 0; first < deaths.length; first += atOnce) {
+      const batch = await Promise.all(
+        deaths.slice(first, first + atOnce).map((death) => world.begin(`step-${death.step}-${death.when}`, [death])),
+      )
+      await live(batch)
+      for (const history of batch) await expectOnce(history)
+      spared += batch.filter((history) => history.deaths.length > 0).length
+    }
+    // The last steps of a clean life are looks at what is there: after a death they may not be needed any more.
+    expect(spared).toBeLessThan(deaths.length / 4)
+  }, 3_600_000)
+
+  const histories = Number(process.env['PROMOTER_HISTORIES'] ?? (process.env['CI'] ? 20 : 200))
+  it(`N23: anywhere in ${histories} random histories leaves exactly one commit and one pull request each, and all arrive`, async () => {
+    const random = seededRandom(23)
+    const deathsOf = (): Death[] =>
+      Array.from({ length: 1 + Math.floor(random() * 2) }, () => ({
+        step: Math.floor(random() * 24),
+        when: random() < 0.5 ? 'before' : 'after',
+      }))
+    for (let first = 0; first < histories; first += atOnce) {
+      const batch: History[] = []
+      for (let index = first; index < Math.min(first + atOnce, histories); index++) {
+        batch.push(await world.begin(`random-${index}`, deathsOf()))
+        if (random() < 0.1) world.kill()
+        if (random() < 0.2) world.forge.fail({ status: 502, afterDoing: random() < 0.5 })
+      }
+      await live(batch)
+      for (const history of batch) await expectOnce(history)
+    }
+    expect(world.kills).toBeGreaterThan(histories)
+  }, 3_600_000)
+})
