@@ -1,4 +1,5 @@
-import { Type, type Static, type TSchema, type TUnsafe } from 'typebox'
+import type { Static, TSchema, TUnsafe } from 'typebox'
+import { schemaBuilders as Type } from './builders.ts'
 
 /** Only what a structural schema may hold: TypeBox's own unions and records emit what Kubernetes refuses. */
 export const {

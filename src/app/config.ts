@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { parse } from 'yaml'
 import { ConfigError } from '../client/cluster-config.ts'
 import { parseLongDuration } from '../kube/time.ts'
+import { yaml } from '../kube/yaml.ts'
 import { proxlessSettings } from '../systems/activator/environment.ts'
 import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
 
@@ -186,7 +186,7 @@ function readFile(named: string | undefined): { path: string; values: Record<str
 function checkFile(path: string, text: string): Record<string, unknown> {
   let values: unknown
   try {
-    values = parse(text) ?? {}
+    values = yaml().parse(text) ?? {}
   } catch (error) {
     throw new ConfigError(`${path} is not YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error })
   }

@@ -1,9 +1,8 @@
 import { text, type Answer } from '../apiserver/http/answer.ts'
 import type { ResourceHandler } from '../apiserver/http/edge.ts'
 import { StatusError } from '../kube/status-error.ts'
-import { LocalNode } from '../workloads/node/node-controller.ts'
+import type { LocalNode } from '../workloads/node/node-controller.ts'
 import { pods, type Pod } from '../workloads/types.ts'
-import { workloadControllers } from '../workloads/workloads.ts'
 import type { Core } from './core.ts'
 
 /** Runs workloads of the embedded server on this machine, and serves their logs. */
@@ -14,7 +13,13 @@ export class EmbeddedWorkloads {
   /** `kubectl logs`; says so while nothing runs workloads. */
   readonly handlers: ReadonlyMap<string, ResourceHandler> = new Map([['get pods/log', (call) => this.#logs(call)]])
 
-  start(core: Core, { nodeName, directory }: { readonly nodeName: string; readonly directory: string }): void {
+  async start(
+    core: Core,
+    { nodeName, directory }: { readonly nodeName: string; readonly directory: string },
+  ): Promise<void> {
+    // Who runs no workloads does not load what runs them.
+    const { LocalNode } = await import('../workloads/node/node-controller.ts')
+    const { workloadControllers } = await import('../workloads/workloads.ts')
     const { PATH, HOME, LANG, TMPDIR, USER } = process.env
     const node = new LocalNode({ ...core, nodeName, directory, inherited: { PATH, HOME, LANG, TMPDIR, USER } })
     this.#core = core

@@ -1,23 +1,12 @@
 import { hostname } from 'node:os'
 import { approval } from '../apis/approval.ts'
-import { cleaner } from '../apis/cleaner.ts'
-import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import type { Client } from '../client/client.ts'
 import type { Route, RouteUser } from '../runtime/route.ts'
-import { cleanerController } from '../systems/cleaner/controller.ts'
-import { bondController } from '../systems/collector/bonds.ts'
-import { Collector } from '../systems/collector/controller.ts'
-import { dependsOnController } from '../systems/collector/depends-on-controller.ts'
-import { cascadeRoute } from '../systems/collector/route.ts'
-import { createJanitor } from '../systems/janitor/janitor.ts'
-import { applySwabbie } from '../systems/janitor/swabbie/apply-swabbie.ts'
-import { createPromoter, type Promoter } from '../systems/promoter/controller.ts'
+import type { Promoter } from '../systems/promoter/controller.ts'
 import { sleep } from '../runtime/clock.ts'
 import type { Role } from './config.ts'
-import { readSwabbie } from './swabbie.ts'
 import { isAllowed } from './access-review.ts'
 import { needsDoor, type Core } from './core.ts'
-import { startProxy } from './proxy.ts'
 
 /** Starts one system on the core. The same whether the cluster is our own or somebody else's. */
 type StartSystem = (core: Core) => void | Started | Promise<void | Started>
@@ -30,14 +19,18 @@ export interface Started {
   readonly isReady?: () => boolean
 }
 
-/** How each role is started; `api` and `workloads` belong to the embedded server alone. */
+/** How each role is started, and loaded only then; `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
-  cleaner(core) {
+  async cleaner(core) {
+    const { cleaner } = await import('../apis/cleaner.ts')
+    const { conditionalTtl } = await import('../apis/conditional-ttl.ts')
+    const { cleanerController } = await import('../systems/cleaner/controller.ts')
     for (const { type } of [cleaner, conditionalTtl])
       core.run(cleanerController({ ...core, type, ...core.outside.cleaner }))
   },
 
-  promoter(core) {
+  async promoter(core) {
+    const { createPromoter } = await import('../systems/promoter/controller.ts')
     const { dryRun, eventsAddress } = core.config
     const promoter = createPromoter({
       ...core,
@@ -51,6 +44,9 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   async janitor(core) {
+    const { createJanitor } = await import('../systems/janitor/janitor.ts')
+    const { applySwabbie } = await import('../systems/janitor/swabbie/apply-swabbie.ts')
+    const { readSwabbie } = await import('./swabbie.ts')
     const { config, client } = core
     const swabbie = config.swabbieConfig === undefined ? undefined : readSwabbie(config.swabbieConfig)
     if (swabbie) await applySwabbie(client, swabbie)
@@ -72,9 +68,16 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     core.onStop(() => janitor.close())
   },
 
-  activator: startProxy,
+  async activator(core) {
+    const { startProxy } = await import('./proxy.ts')
+    return startProxy(core)
+  },
 
   async collector(core) {
+    const { bondController } = await import('../systems/collector/bonds.ts')
+    const { Collector } = await import('../systems/collector/controller.ts')
+    const { dependsOnController } = await import('../systems/collector/depends-on-controller.ts')
+    const { cascadeRoute } = await import('../systems/collector/route.ts')
     const isOurs = await isEmbedded(core.client)
     const collector = new Collector({ ...core, ownsReferences: isOurs, collectCycles: core.config.collectCycles })
     core.run(collector)

@@ -75,7 +75,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     remove: sweeper(server),
   })
   bonds.follow(core.informers, client, authorizer(server))
-  if (config.only.includes('workloads')) workloads.start(core, { nodeName, directory: directory.file('pods') })
+  if (config.only.includes('workloads')) await workloads.start(core, { nodeName, directory: directory.file('pods') })
   const started = await startSystems(core, config.only)
   await whenReady(started, core)
   const { proxyPort } = started

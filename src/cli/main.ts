@@ -1,6 +1,13 @@
-import { enableCompileCache } from 'node:module'
+import { enableCompileCache, registerHooks } from 'node:module'
 
 enableCompileCache()
+// Our own imports name their file: finding out that they do, file by file, takes a fifth of the time of a start.
+registerHooks({
+  resolve(specifier, context, next) {
+    if (!specifier.startsWith('.') || !specifier.endsWith('.ts')) return next(specifier, context)
+    return { url: new URL(specifier, context.parentURL).href, format: 'module-typescript', shortCircuit: true }
+  },
+})
 
 // After the cache is on: what is imported from here is compiled once per machine.
 const { main } = await import('./program.ts')

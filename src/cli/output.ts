@@ -1,5 +1,5 @@
-import { stringify } from 'yaml'
 import { textFlag, UsageError, type Call } from './command.ts'
+import { yaml } from '../kube/yaml.ts'
 
 /** A table for people: columns as wide as they need, a heading in capitals, two spaces between. */
 export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
@@ -24,7 +24,7 @@ export function print(call: Call, data: unknown, show: () => string): void {
     case 'json':
       return call.io.out(`${JSON.stringify(data, null, 2)}\n`)
     case 'yaml':
-      return call.io.out(stringify(data))
+      return call.io.out(yaml().stringify(data))
     default:
       throw new UsageError(`--output is "${format}": it must be table, json or yaml`)
   }

@@ -3,8 +3,7 @@ import { ConfigError } from '../client/cluster-config.ts'
 import { TransportError } from '../client/transport-error.ts'
 import { isStatusError } from '../kube/status-error.ts'
 import { UsageError, type Command, type FlagValues, type Io } from './command.ts'
-import { commands } from './commands.ts'
-import { commandHelp, overview } from './help.ts'
+import { commandNamed } from './command-named.ts'
 import { nearest } from './nearest.ts'
 
 /** Runs the command the words ask for. 0: fine, 1: failed, 2: wrong usage. */
@@ -12,7 +11,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv
   if (name === '--version' || name === 'version') return (await import('./version.ts')).printVersion(io)
   if (['help', '--help', '-h'].includes(name)) return help(rest[0], io)
-  const command = commands.find((candidate) => candidate.name === name)
+  const command = await commandNamed(name)
   if (!command) return unknownCommand(name, io)
   if (rest.includes('--help') || rest.includes('-h')) return help(name, io)
   try {
@@ -23,14 +22,17 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   }
 }
 
-function help(name: string | undefined, io: Io): number {
+async function help(name: string | undefined, io: Io): Promise<number> {
+  const { commands } = await import('./commands.ts')
+  const { commandHelp, overview } = await import('./help.ts')
   const command = commands.find((candidate) => candidate.name === name)
   if (name !== undefined && !command) return unknownCommand(name, io)
   io.out(command ? commandHelp(command) : overview(commands))
   return 0
 }
 
-function unknownCommand(name: string, io: Io): number {
+async function unknownCommand(name: string, io: Io): Promise<number> {
+  const { commands } = await import('./commands.ts')
   const guess = nearest(
     name,
     commands.map((command) => command.name),

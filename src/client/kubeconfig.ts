@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { parse } from 'yaml'
 import { ConfigError, type ClusterConfig, type Credentials } from './cluster-config.ts'
 import { execCredentials, type ExecPlugin } from './exec-credentials.ts'
 import { fileToken } from './token-file.ts'
+import { yaml } from '../kube/yaml.ts'
 
 export interface KubeconfigOptions {
   /** Which context; the file's current one when absent. */
@@ -174,7 +174,7 @@ function readText(path: string): string {
 function parseText(text: string, origin: string): Kubeconfig {
   let value: unknown
   try {
-    value = parse(text)
+    value = yaml().parse(text)
   } catch (error) {
     throw new ConfigError(`${origin} is not YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error })
   }

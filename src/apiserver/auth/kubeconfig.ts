@@ -1,5 +1,3 @@
-import { stringify } from 'yaml'
-
 export interface KubeconfigOptions {
   /** `https://127.0.0.1:7443`. */
   readonly server: string
@@ -11,13 +9,22 @@ export interface KubeconfigOptions {
 
 /** A kubeconfig that trusts the server and carries a token. */
 export function kubeconfigText({ server, authority, user, token }: KubeconfigOptions): string {
-  const name = 'sojourn'
-  return stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name, cluster: { server, 'certificate-authority-data': Buffer.from(authority).toString('base64') } }],
-    users: [{ name: user, user: { token } }],
-    contexts: [{ name, context: { cluster: name, user } }],
-    'current-context': name,
-  })
+  return `apiVersion: v1
+kind: Config
+clusters:
+  - name: sojourn
+    cluster:
+      server: ${JSON.stringify(server)}
+      certificate-authority-data: ${Buffer.from(authority).toString('base64')}
+users:
+  - name: ${JSON.stringify(user)}
+    user:
+      token: ${JSON.stringify(token)}
+contexts:
+  - name: sojourn
+    context:
+      cluster: sojourn
+      user: ${JSON.stringify(user)}
+current-context: sojourn
+`
 }

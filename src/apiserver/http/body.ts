@@ -1,6 +1,6 @@
-import { parseDocument } from 'yaml'
 import type { GroupVersionKind } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
+import { yaml } from '../../kube/yaml.ts'
 import { parseJson } from '../schema/json-text.ts'
 import { decodeProtobuf } from '../schema/protobuf.ts'
 import { isTextTooDeep, isValueTooDeep } from '../schema/depth.ts'
@@ -98,7 +98,7 @@ function readYaml(text: string, unreadable: Unreadable): Parsed {
     }
   }
   try {
-    const document = parseDocument(text, { uniqueKeys: false, merge: true })
+    const document = yaml().parseDocument(text, { uniqueKeys: false, merge: true })
     const [error] = document.errors
     if (error) throw error
     const value = document.toJS({ maxAliasCount: 100 }) as unknown

@@ -3,10 +3,7 @@ import { parseLongDuration } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Route, RouteRequest, RouteResponse, RouteUser } from '../../runtime/route.ts'
 import type { Config } from '../config.ts'
-import { forecastCalendar } from './calendar.ts'
-import { forecastDocument } from './document.ts'
-import { forecastOnThread } from './forecast-thread.ts'
-import { readWorld } from './world.ts'
+import type { forecastDocument as Documented } from './document.ts'
 
 export interface ForecastRoutePorts {
   /** Acts as this user, with no more rights than theirs. */
@@ -35,9 +32,12 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
         return { status: 429, headers: { 'retry-after': '5' }, body: { message: 'others look ahead just now' } }
       running++
       try {
+        // Looking ahead takes much of the product, and most servers are never asked to.
+        const { readWorld } = await import('./world.ts')
+        const { forecastOnThread } = await import('./forecast-thread.ts')
         const world = await readWorld(clientAs(user))
         const options = { config, now: clock.now(), forMs: wish.forMs }
-        return answer(await forecastOnThread({ world, options }), headers)
+        return await answer(await forecastOnThread({ world, options }), headers)
       } finally {
         running--
       }
@@ -45,7 +45,12 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
   }
 }
 
-function answer(forecast: Parameters<typeof forecastDocument>[0], headers: RouteRequest['headers']): RouteResponse {
+async function answer(
+  forecast: Parameters<typeof Documented>[0],
+  headers: RouteRequest['headers'],
+): Promise<RouteResponse> {
+  const { forecastCalendar } = await import('./calendar.ts')
+  const { forecastDocument } = await import('./document.ts')
   if (!headers.accept?.includes('text/calendar')) return { status: 200, body: forecastDocument(forecast) }
   return {
     status: 200,

@@ -1,0 +1,50 @@
+import type { Type } from 'typebox'
+
+type Options = Readonly<Record<string, unknown>>
+type Fields = Readonly<Record<string, object>>
+
+/** Schemas that a field may do without. */
+const optionals = new WeakSet<object>()
+
+const plain =
+  (type: string) =>
+  (options: Options = {}) => ({ type, ...options })
+
+function object(properties: Fields, options: Options = {}): object {
+  const names = Object.keys(properties)
+  const required = names.filter((name) => !optionals.has(properties[name] ?? {}))
+  return {
+    type: 'object',
+    ...(required.length > 0 ? { required } : {}),
+    // A server leaves out what is empty: written all the same, it would look changed at every start.
+    ...(names.length > 0 ? { properties } : {}),
+    ...options,
+  }
+}
+
+function list(items: object, options: Options = {}): object {
+  return { type: 'array', items, ...options }
+}
+
+function optional(schema: object): object {
+  const made = { ...schema }
+  optionals.add(made)
+  return made
+}
+
+const builders = {
+  Object: object,
+  String: plain('string'),
+  Integer: plain('integer'),
+  Number: plain('number'),
+  Boolean: plain('boolean'),
+  Array: list,
+  Optional: optional,
+  Unsafe: (schema: object) => schema,
+}
+
+/**
+ * The few builders of TypeBox that we use, with its types and plain JSON Schema for values: loading the library itself, some
+ * four hundred modules, would take most of the time of every start.
+ */
+export const schemaBuilders = builders as unknown as Pick<typeof Type, keyof typeof builders>
