@@ -7,8 +7,8 @@ import type { ClustersPorts } from '../runtime/clusters.ts'
 /** How systems reach what is outside their cluster. What is left out is the real thing. */
 export interface Outside {
   readonly cleaner?: Pick<CleanerOptions, 'send'>
-  readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'aroundCloud'>
-  readonly promoter?: Pick<PromoterOptions, 'perform' | 'seenAs'>
+  readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'aroundCloud' | 'alone'>
+  readonly promoter?: Pick<PromoterOptions, 'perform' | 'seenAs' | 'resync'>
   readonly activator?: Pick<StartOptions, 'plane' | 'scanMs'>
   readonly connectCluster?: ClustersPorts['connect']
 }

@@ -56,9 +56,10 @@ export function recordedOutside(ports: RecordingPorts): Outside {
           },
         }
       },
+      alone: true,
       aroundCloud: (cloud) => recordedCloud(cloud, { clock, onUnread }),
     },
-    promoter: { perform: forge.perform, seenAs: forge.seenAs },
+    promoter: { perform: forge.perform, seenAs: forge.seenAs, resync: false },
     activator: { plane: new SilentDataPlane(), scanMs: 0 },
     connectCluster: (kubeconfig, cluster) => copyCluster(kubeconfig, cluster, ports),
   }

@@ -8,7 +8,7 @@ import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { Change } from '../../runtime/informer.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { deleteCycle, deleteDueAt } from './delete-cycle.ts'
-import type { LeaseBook } from './lease-book.ts'
+import type { Leases } from './lease-book.ts'
 import { markCycle, markDueAt } from './mark-cycle.ts'
 import { notifyCycle, notifyDueAt } from './notify-cycle.ts'
 import type { Action, CompiledPolicy } from './policy.ts'
@@ -19,7 +19,7 @@ import { FenceLost, type Fence, type Unleased, type Work, type WorkPorts } from 
 export interface WorkControllerOptions {
   readonly ports: WorkPorts
   readonly controllerPorts: ControllerPorts
-  readonly leases: LeaseBook
+  readonly leases: Leases
   /** Writes nothing but policies' own status. */
   readonly dryRun: boolean
   /** Whether this instance may work. */

@@ -11,7 +11,7 @@ import { workController } from './controller.ts'
 import { Desk } from './desk.ts'
 import { janitorMetrics } from './janitor-metrics.ts'
 import { KubernetesProvider } from './kubernetes/kubernetes-provider.ts'
-import { LeaseBook } from './lease-book.ts'
+import { LeaseBook, unshared, type Leases } from './lease-book.ts'
 import { LedgerBook } from './ledger-book.ts'
 import { linkKey } from './links.ts'
 import { openChannel, readSecret } from './notices/open-channel.ts'
@@ -43,6 +43,8 @@ export interface JanitorOptions {
   readonly testing?: TestingOptions
   /** How notices go out. Defaults to mail, Slack, webhooks and Events. */
   readonly openChannel?: typeof openChannel
+  /** Nobody else can be at work here, so no Leases are needed. Defaults to false. */
+  readonly alone?: boolean
   /** Stands between the janitor and a cloud. Defaults to nothing. */
   readonly aroundCloud?: (cloud: Provider) => Provider
 }
@@ -86,7 +88,9 @@ export function createJanitor(options: JanitorOptions): Janitor {
       })),
     openChannel: options.openChannel ?? openChannel,
   }
-  const leases = new LeaseBook({ identity: options.identity, ...options.leaseTimes }, { client, clock, log })
+  const leases: Leases = options.alone
+    ? unshared
+    : new LeaseBook({ identity: options.identity, ...options.leaseTimes }, { client, clock, log })
   return {
     controllers: [
       workController({ ports, controllerPorts, leases, dryRun, inService }),

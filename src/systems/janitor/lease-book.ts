@@ -12,8 +12,24 @@ export interface LeaseBookOptions extends LeaseTimes {
   readonly identity: string
 }
 
+/** Lets one at a time work at a policy and location. */
+export interface Leases {
+  /** Works while the lease is ours; undefined when somebody else has it. */
+  hold<T>(
+    policy: string,
+    location: string,
+    signal: AbortSignal,
+    work: (fence: Fence) => Promise<T>,
+  ): Promise<{ readonly result: T } | undefined>
+}
+
+/** For where nobody else is. */
+export const unshared: Leases = {
+  hold: async (_policy, _location, _signal, work) => ({ result: await work({ held: true, number: 1 }) }),
+}
+
 /** One Lease per policy and location, held only while there is work to do there. */
-export class LeaseBook {
+export class LeaseBook implements Leases {
   readonly #ports: LeasePorts
   readonly #options: LeaseBookOptions
   /** Kept for good: how long another's lease has not changed must be remembered between tries. */
@@ -28,7 +44,6 @@ export class LeaseBook {
     this.#startRenewing = AsyncLocalStorage.bind((lease: Lease, signal: AbortSignal) => this.#renew(lease, signal))
   }
 
-  /** Works while the lease is ours; undefined when somebody else has it. */
   async hold<T>(
     policy: string,
     location: string,

@@ -5,11 +5,11 @@ import { formatTime, parseTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { sentenceFor } from './because.ts'
 import { isForgiven } from './circuit.ts'
-import { candidateName, markOf, newCandidate, turned } from './candidate.ts'
+import { markOf, newCandidate, turned } from './candidate.ts'
 import { look, type Look } from './look.ts'
 import { report, reportTrouble, type Applied, type Cycle } from './mark-report.ts'
 import { planCycle, type Judged, type Planned } from './plan.ts'
-import { describeResource, InventoryError, type Resource } from './resource.ts'
+import { describeResource, InventoryError, resourceKey, type Resource } from './resource.ts'
 import { deletionDate } from './retention.ts'
 import { assertHeld, FenceLost, locationStatus, writeMark, type Unleased, type Work, type WorkPorts } from './work.ts'
 
@@ -48,12 +48,12 @@ export function markDueAt({ object, policy, location }: Unleased): number {
 /** Every resource with its mark, then every mark whose resource is not listed. */
 function* judgedOf(work: Work, { desk }: WorkPorts, seen: Look): Generator<Judged<CleanupCandidate>> {
   const marks = new Map(
-    desk.marks(work.policy.name, work.location).map((candidate) => [candidate.metadata.name, candidate]),
+    desk.marks(work.policy.name, work.location).map((candidate) => [resourceKey(candidate.spec.resource), candidate]),
   )
   for (const resource of seen.observation.resources) {
-    const name = marks.size === 0 ? '' : candidateName(work.policy.name, resource)
-    const candidate = marks.get(name)
-    if (candidate) marks.delete(name)
+    const key = marks.size === 0 ? '' : resourceKey(resource)
+    const candidate = marks.get(key)
+    if (candidate) marks.delete(key)
     yield { resource, verdict: seen.judge(resource), mark: candidate && { mark: markOf(candidate), of: candidate } }
   }
   for (const candidate of marks.values())

@@ -42,6 +42,8 @@ export interface PromoterOptions {
   readonly mine?: NonNullable<ControllerOptions['mine']>
   /** Defaults to 8. */
   readonly concurrency?: number
+  /** Look again now and then though nothing has changed. Defaults to true. */
+  readonly resync?: boolean
 }
 
 /** The promoter: its controller, its HTTP routes, and what ends with it. */
@@ -119,6 +121,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
     reconcile: async (key, signal) => {
       if (!pipelines.synced || ![freeze, approvals].every(({ synced, trouble }) => synced || trouble)) return settled
       const written = (pipeline: Pipeline) => controller.expect(key, pipeline.metadata.resourceVersion)
+      const { resync = true } = options
       const reconcilePorts = {
         client,
         clock,
@@ -131,6 +134,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
         runner,
         isFrozen,
         dryRun,
+        resync,
         written,
       }
       return reconcilePipeline(keyToString(key), pipelines.get(key.namespace, key.name), reconcilePorts, signal)

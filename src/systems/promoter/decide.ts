@@ -22,6 +22,8 @@ export interface Decision {
   readonly approvals: ReadonlyMap<Approval, ApprovalStatus>
   /** Look again at this time, if nothing changes before. */
   readonly wakeAt: number
+  /** When time alone makes a difference; `wakeAt` may come sooner, to make sure that nothing was missed. */
+  readonly changesAt: number
   /** Nothing of a pipeline that is being deleted is left outside. */
   readonly mayGo: boolean
 }
@@ -40,13 +42,15 @@ export function decide(observed: Observed, now: number): Decision {
     pending: undefined,
     wakeAt: Infinity,
   }
-  if (pipeline.metadata.deletionTimestamp) return { ...deletionStep(draft), wakeAt: draft.wakeAt }
+  if (pipeline.metadata.deletionTimestamp)
+    return { ...deletionStep(draft), wakeAt: draft.wakeAt, changesAt: draft.wakeAt }
   status.observedGeneration = pipeline.metadata.generation ?? 0
   if (planned instanceof PlanError) reportInvalid(draft, planned)
   else walk(draft)
   const effect = dueEffect(draft)
-  const { announcements, wakeAt } = draft
-  return { status, effect, announcements, approvals: approvalStates(draft), wakeAt, mayGo: false }
+  const { announcements, plan, wakeAt: changesAt } = draft
+  const wakeAt = planned instanceof PlanError ? changesAt : Math.min(changesAt, now + plan.intervalMs)
+  return { status, effect, announcements, approvals: approvalStates(draft), wakeAt, changesAt, mayGo: false }
 }
 
 function walk(draft: Draft): void {
@@ -59,7 +63,6 @@ function walk(draft: Draft): void {
   for (const environment of plan.environments.slice(1)) judgeEnvironment(draft, environment)
   closeRun(draft)
   report(draft)
-  draft.wakeAt = Math.min(draft.wakeAt, draft.now + plan.intervalMs)
 }
 
 function readPlan({ spec, metadata }: Pipeline): Plan | PlanError {

@@ -13,7 +13,7 @@ export function dropRemoved(draft: Draft): void {
 }
 
 /** A pipeline that is being deleted takes back what it has open, then may go. */
-export function deletionStep(draft: Draft): Omit<Decision, 'wakeAt'> {
+export function deletionStep(draft: Draft): Omit<Decision, 'wakeAt' | 'changesAt'> {
   const { status, announcements } = draft
   const over = Object.keys(status.environments ?? {}).map((name) => takeBack(draft, name, 'PipelineDeleted'))
   const mayGo = !over.includes(false)

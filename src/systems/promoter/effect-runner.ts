@@ -66,15 +66,14 @@ export class EffectRunner {
     const { id } = effect.promotion
     if (this.#busy.has(id)) return
     this.#busy.add(id)
-    void tracked(this.#ports.clock, () => this.#run(effect, pipeline))
+    // A turn is waited for outside: those who have it may wait for the clock.
+    void this.#turn(hostOf(effect.promotion)).then(() => tracked(this.#ports.clock, () => this.#run(effect, pipeline)))
   }
 
   async #run(effect: Effect, pipeline: Pipeline): Promise<void> {
     const { log, clock, ended, signal } = this.#ports
     const { id } = effect.promotion
-    const host = hostOf(effect.promotion)
     try {
-      await this.#turn(host)
       const result = await this.#perform(effect, pipeline)
       if (effect.do === 'poll') this.#notePoll(id, clock.now())
       await this.#record(effect, pipeline, result)
@@ -83,7 +82,7 @@ export class EffectRunner {
       if (!signal.aborted)
         log.error('promotion could not be recorded', { pipeline: nameOf(pipeline), promotion: id, error })
     } finally {
-      this.#next(host)
+      this.#next(hostOf(effect.promotion))
       this.#busy.delete(id)
       ended(pipeline)
     }

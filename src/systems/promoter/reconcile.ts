@@ -31,6 +31,8 @@ export interface ReconcilePorts {
   readonly runner: EffectRunner
   readonly isFrozen: () => boolean
   readonly dryRun: boolean
+  /** Whether to look again now and then though nothing has changed. */
+  readonly resync: boolean
   /** The pipeline was written at this version. */
   readonly written: (pipeline: Pipeline) => void
 }
@@ -105,7 +107,7 @@ async function act(
   measure(pipeline, decision, ports)
   if (decision.effect) ports.runner.start(decision.effect, current)
   await answerApprovals(decision, { ports, signal })
-  return wakeAt(decision.wakeAt)
+  return wakeAt(ports.resync ? decision.wakeAt : decision.changesAt)
 }
 
 /** The pipeline as written; undefined when somebody else was faster, and nothing may be done on the strength of what we saw. */

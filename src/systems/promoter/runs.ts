@@ -39,7 +39,7 @@ function reopenRun({ status, plan }: Draft): void {
 
 /** Says how the run stands once every environment has been looked at. */
 export function closeRun(draft: Draft): void {
-  const { status, plan, now } = draft
+  const { status, plan } = draft
   const { run } = status
   if (!run || run.phase === 'Complete') return
   const names = plan.environments.map(({ name }) => name)
@@ -52,7 +52,6 @@ export function closeRun(draft: Draft): void {
   else run.phase = phases.some((phase) => phase === 'Rejected' || phase === 'Failed') ? 'Failed' : 'Running'
   if (plan.maxRunDurationMs !== undefined && run.phase !== 'Failed')
     wake(draft, at(run.startedAt) + plan.maxRunDurationMs)
-  if (run.phase !== 'Failed') wake(draft, now + plan.intervalMs)
 }
 
 /** A run that is let finish is not replaced while it still gets on. */

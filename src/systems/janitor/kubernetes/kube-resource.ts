@@ -50,7 +50,7 @@ export class KubeResource implements Resource {
   }
 
   get createdAt(): number | undefined {
-    return parseTime(this.object.metadata.creationTimestamp)
+    return createdAtOf(this.object)
   }
 
   get labels(): Readonly<Record<string, string>> {
@@ -79,3 +79,14 @@ export class KubeResource implements Resource {
 }
 
 const none: Readonly<Record<string, string>> = {}
+
+/** Policies look at the same objects again and again, and each asks for the age of each. */
+const creationTimes = new WeakMap<StoredObject, number>()
+
+function createdAtOf(object: StoredObject): number | undefined {
+  const known = creationTimes.get(object)
+  if (known !== undefined) return known
+  const at = parseTime(object.metadata.creationTimestamp)
+  if (at !== undefined) creationTimes.set(object, at)
+  return at
+}
