@@ -66,6 +66,12 @@ export const readFlags = {
   context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig' },
 } as const satisfies Record<string, Flag>
 
+/** All the texts of a flag that may be given again. */
+export function textFlags(flags: FlagValues, name: string): readonly string[] {
+  const value = flags[name]
+  return Array.isArray(value) ? (value as readonly string[]) : []
+}
+
 /** A flag's text, if it was given. */
 export function textFlag(flags: FlagValues, name: string): string | undefined {
   const value = flags[name]

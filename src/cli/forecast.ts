@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { readConfig } from '../app/config.ts'
+import { assumptionHelp, readAssumption } from '../app/forecast/assumption.ts'
 import type { Forecast, ForecastEvent } from '../app/forecast/event.ts'
 import { describeRef } from '../kube/object.ts'
 import { formatTime, parseLongDuration } from '../kube/time.ts'
-import { readFlags, textFlag, UsageError, type Call, type Command } from './command.ts'
+import { readFlags, textFlag, textFlags, UsageError, type Call, type Command } from './command.ts'
 import { connect } from './connect.ts'
 import { print, table } from './output.ts'
 import { progress } from './progress.ts'
@@ -19,23 +21,38 @@ nobody is told anything: mails, calls, pushes and deletions of cloud resources a
 Examples:
   sojourn forecast --for 30d
   sojourn forecast -n team -o json
-  sojourn forecast -o ical > departures.ics`,
+  sojourn forecast -o ical > departures.ics
+  sojourn forecast --assume policy.yaml
+  sojourn forecast --assume delete:configmap/team/database@2d --assume opt-out:deployment/team/shop
+  sojourn forecast --assume approve:team/shop/production --assume merge:2h
+
+What can be assumed:
+${assumptionHelp}`,
   flags: {
     ...readFlags,
     output: { ...readFlags.output, help: 'table, json, yaml or ical (default: table)' },
     for: { type: 'string', value: 'DURATION', help: 'How far to look ahead (default: 30d)' },
+    assume: {
+      type: 'string',
+      multiple: true,
+      value: 'WHAT',
+      help: 'Something to take for granted; may be given again',
+    },
   },
   async run(call) {
     using connection = connect(call)
     const { flags, io } = call
     const forMs = durationOf(textFlag(flags, 'for') ?? '30d')
+    const now = io.now()
+    const assumptions = textFlags(flags, 'assume').map((text) => readAssumption(text, { now, readFile }))
     const { forecast: lookAhead } = await import('../app/forecast/forecast.ts')
     const { forecastDocument } = await import('../app/forecast/document.ts')
     using bar = progress(io)
     const found = await lookAhead(connection.client, {
       config: readConfig({ flags: {}, env: io.env }),
-      now: io.now(),
+      now,
       forMs,
+      assumptions,
       onProgress: bar.show,
       signal: io.signal,
     })
@@ -45,6 +62,17 @@ Examples:
       return io.out((await import('../app/forecast/calendar.ts')).forecastCalendar(shown))
     print(call, forecastDocument(shown), () => timeline(shown))
   },
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new UsageError(
+      `--assume ${path}: it is neither a file that can be read nor one of delete:, opt-out:, approve:, merge:, rollout:`,
+      { cause: error },
+    )
+  }
 }
 
 function durationOf(text: string): number {

@@ -47,7 +47,27 @@ describe('POST /sojourn/v1alpha1/forecast', () => {
     })
   }, 60_000)
 
-  it.each([{ for: 'soon' }, { for: '-1d' }, { for: '9999d' }, { for: 5 }, 7])('refuses %j', async (wish) => {
+  it('takes what it is told for granted, and says what cannot be', async () => {
+    const { body } = await post({ for: '2d', assume: ['opt-out:cleaner/default/tomorrow'] })
+    expect(body).toMatchObject({ events: [{ what: 'assumed' }] })
+    await expect(post({ assume: ['delete:cleaner/default/nobody'] })).rejects.toThrow()
+  }, 60_000)
+
+  it('is a calendar for those who ask for one', async () => {
+    const { headers } = await post({ for: '2d' }, { accept: 'text/calendar' })
+    expect(headers['content-type']).toContain('text/calendar')
+  }, 60_000)
+
+  it.each([
+    { for: 'soon' },
+    { for: '-1d' },
+    { for: '9999d' },
+    { for: 5 },
+    7,
+    { assume: ['/etc/passwd'] },
+    { assume: ['merge:soon'] },
+    { assume: 'merge:1h' },
+  ])('refuses %j', async (wish) => {
     await expect(post(wish)).rejects.toThrow()
   })
 })

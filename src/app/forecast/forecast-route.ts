@@ -1,9 +1,11 @@
 import type { Client } from '../../client/client.ts'
+import { ConfigError } from '../../client/cluster-config.ts'
 import { parseLongDuration } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Route, RouteRequest, RouteResponse, RouteUser } from '../../runtime/route.ts'
 import type { Config } from '../config.ts'
 import type { forecastDocument as Documented } from './document.ts'
+import { readAssumption, type Assumption } from './assumption.ts'
 
 export interface ForecastRoutePorts {
   /** Acts as this user, with no more rights than theirs. */
@@ -16,7 +18,7 @@ const longestMs = 366 * 86_400_000
 const mostAtOnce = 2
 
 /**
- * `POST /sojourn/v1alpha1/forecast` with `{"for": "30d"}`: what will happen if nobody acts, from what the one who asks may see.
+ * `POST /sojourn/v1alpha1/forecast` with `{"for": "30d", "assume": ["merge:2h"]}`: what will happen if nobody acts, from what the one who asks may see.
  * It changes nothing; a POST because it is work. With `accept: text/calendar` the answer is iCalendar.
  */
 export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): Route {
@@ -26,7 +28,8 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
     path: '/sojourn/v1alpha1/forecast',
     async handle({ user, body, headers }) {
       if (!user) return { status: 401, body: { message: 'sign in first' } }
-      const wish = readWish(body)
+      const now = clock.now()
+      const wish = readWish(body, now)
       if ('problem' in wish) return { status: 400, body: { message: wish.problem } }
       if (running >= mostAtOnce)
         return { status: 429, headers: { 'retry-after': '5' }, body: { message: 'others look ahead just now' } }
@@ -36,8 +39,11 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
         const { readWorld } = await import('./world.ts')
         const { forecastOnThread } = await import('./forecast-thread.ts')
         const world = await readWorld(clientAs(user))
-        const options = { config, now: clock.now(), forMs: wish.forMs }
+        const options = { config, now, forMs: wish.forMs, assumptions: wish.assumptions }
         return await answer(await forecastOnThread({ world, options }), headers)
+      } catch (error) {
+        if (error instanceof ConfigError) return { status: 400, body: { message: error.message } }
+        throw error
       } finally {
         running--
       }
@@ -59,7 +65,12 @@ async function answer(
   }
 }
 
-function readWish(body: string): { readonly forMs: number } | { readonly problem: string } {
+interface Wish {
+  readonly forMs: number
+  readonly assumptions: readonly Assumption[]
+}
+
+function readWish(body: string, now: number): Wish | { readonly problem: string } {
   let wish: unknown
   try {
     wish = body.trim() === '' ? {} : JSON.parse(body)
@@ -68,9 +79,20 @@ function readWish(body: string): { readonly forMs: number } | { readonly problem
   }
   if (typeof wish !== 'object' || wish === null || Array.isArray(wish))
     return { problem: 'the body must be an object: {"for": "30d"}' }
-  const { for: text = '30d' } = wish as { readonly for?: unknown }
+  const { for: text = '30d', assume = [] } = wish as { readonly for?: unknown; readonly assume?: unknown }
   const forMs = typeof text === 'string' ? parseLongDuration(text) : undefined
   if (forMs === undefined || forMs <= 0 || forMs > longestMs)
     return { problem: '"for" must be a duration of at most a year, such as "36h" or "30d"' }
-  return { forMs }
+  if (!Array.isArray(assume) || !assume.every((each) => typeof each === 'string'))
+    return { problem: '"assume" must be a list, such as ["delete:configmap/team/old@2d", "merge:2h"]' }
+  try {
+    return { forMs, assumptions: assume.map((each) => readAssumption(each, { now, readFile: refuseFile })) }
+  } catch (error) {
+    return { problem: (error as Error).message }
+  }
+}
+
+/** A server reads nobody's files. */
+function refuseFile(path: string): string {
+  throw new ConfigError(`"${path}" is none of delete:, opt-out:, approve:, merge:, rollout:`)
 }

@@ -1,13 +1,15 @@
 import { Worker } from 'node:worker_threads'
+import { ConfigError } from '../../client/cluster-config.ts'
 import type { Forecast } from './event.ts'
-import type { ForecastTask } from './forecast-worker.ts'
+import type { ForecastAnswer, ForecastTask } from './forecast-worker.ts'
 
 /** Looks ahead on a thread of its own: whoever serves others meanwhile must not be held up. */
 export function forecastOnThread(task: ForecastTask): Promise<Forecast> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./forecast-worker.ts', import.meta.url), { workerData: task })
-    worker.once('message', (forecast: Forecast) => {
-      resolve(forecast)
+    worker.once('message', (answer: ForecastAnswer) => {
+      if ('forecast' in answer) resolve(answer.forecast)
+      else reject(new ConfigError(answer.problem))
       void worker.terminate()
     })
     worker.once('error', reject)

@@ -1,5 +1,4 @@
 import type { Client } from '../../client/client.ts'
-import { formatDuration } from '../../kube/time.ts'
 import { silentLogger } from '../../runtime/log.ts'
 import { quietClock } from '../../runtime/quiet-clock.ts'
 import { VirtualClock } from '../../runtime/virtual-clock.ts'
@@ -7,6 +6,8 @@ import { roles, type Config } from '../config.ts'
 import { createCore } from '../core.ts'
 import { sweeper } from '../sweeper.ts'
 import { startSystems } from '../systems.ts'
+import { assume } from './assume.ts'
+import { assumptionSentence, type Assumption } from './assumption.ts'
 import { eventsIn } from './changes.ts'
 import { startCopy } from './copy.ts'
 import type { Forecast, ForecastEvent } from './event.ts'
@@ -18,6 +19,7 @@ export interface ForecastOptions {
   readonly config: Config
   readonly now: number
   readonly forMs: number
+  readonly assumptions?: readonly Assumption[]
   /** How far it is, from 0 to 1, in what it does just now. */
   readonly onProgress?: (doing: string, done: number) => void
   readonly signal?: AbortSignal
@@ -32,7 +34,7 @@ export async function forecast(source: Client, options: ForecastOptions): Promis
 /** The same for a world that has been read already. */
 export async function forecastWorld(
   world: World,
-  { config, now, forMs, onProgress, signal }: ForecastOptions,
+  { config, now, forMs, assumptions: given = [], onProgress, signal }: ForecastOptions,
 ): Promise<Forecast> {
   const clock = new VirtualClock(now)
   const caches = quietClock(clock)
@@ -41,7 +43,13 @@ export async function forecastWorld(
   await using closing = new AsyncDisposableStack()
   const copy = closing.use(await startCopy(world, caches))
   const { client, server, store } = copy
-  const forge = new RecordedForge({ client, clock, mergesAfterMs: Infinity, deliversAfterMs: defaultDeliveryMs })
+  const assumptions = [...usual, ...given]
+  const forge = new RecordedForge({
+    client,
+    clock,
+    mergesAfterMs: delayOf(assumptions, 'merged'),
+    deliversAfterMs: delayOf(assumptions, 'rolled-out'),
+  })
   const outside = recordedOutside({
     clock,
     forge,
@@ -63,10 +71,13 @@ export async function forecastWorld(
   const stopWatching = store.subscribe((changes) => {
     for (const change of changes) events.push(...eventsIn(change, clock.now()))
   })
+  const problems: Error[] = []
+  const record = (event: ForecastEvent) => void events.push(event)
+  assume(given, { copy, clock, record, onProblem: (problem) => void problems.push(problem) })
   const starting = startSystems(core, systemsOf(config))
   await clock.settle()
   await starting
-  for (let step = 1; step <= progressSteps && !signal?.aborted; step++) {
+  for (let step = 1; step <= progressSteps && !signal?.aborted && problems.length === 0; step++) {
     await clock.run(now + Math.round((forMs * step) / progressSteps))
     onProgress?.('looking ahead', step / progressSteps)
   }
@@ -75,20 +86,35 @@ export async function forecastWorld(
   await clock.settle()
   await stopped
   signal?.throwIfAborted()
+  if (problems[0]) throw problems[0]
   return {
     from: now,
     until: now + forMs,
     objects: countObjects(world),
     events: events.toSorted((left, right) => left.at - right.at),
     assumed: [
-      'nobody calls, approves, merges, opts out or changes anything',
-      `what is committed, merged or called for is rolled out after ${formatDuration(defaultDeliveryMs)}`,
+      `nobody ${given.length > 0 ? 'else ' : ''}calls, approves, opts out or changes anything`,
+      ...assumptions.filter((each) => isLast(each, assumptions)).map(assumptionSentence),
     ],
     unread,
   }
 }
 
-const defaultDeliveryMs = 60_000
+const usual: readonly Assumption[] = [
+  { assume: 'merged', afterMs: Infinity },
+  { assume: 'rolled-out', afterMs: 60_000 },
+]
+
+function delayOf(assumptions: readonly Assumption[], what: 'merged' | 'rolled-out'): number {
+  const found = assumptions.findLast(({ assume: assumed }) => assumed === what)
+  return found && 'afterMs' in found ? found.afterMs : Infinity
+}
+
+/** Of those there can be only one of, the last one counts. */
+function isLast(assumption: Assumption, all: readonly Assumption[]): boolean {
+  return 'at' in assumption || all.findLast(({ assume: assumed }) => assumed === assumption.assume) === assumption
+}
+
 const progressSteps = 60
 
 /** The systems that are run here or, where none is, all: then they run somewhere else. */

@@ -1,0 +1,46 @@
+import ICAL from 'ical.js'
+import { describe, expect, it } from 'vitest'
+import { forecastCalendar } from './calendar.ts'
+import type { Forecast, ForecastEvent } from './event.ts'
+
+const at = Date.parse('2026-03-02T10:00:00Z')
+
+function event(given: Partial<ForecastEvent> = {}): ForecastEvent {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'old' }
+  return { at, what: 'leaves', system: 'cleaner', object, because: 'target', why: 'its time is up', ...given }
+}
+
+function calendar(...events: readonly ForecastEvent[]): string {
+  const forecast: Forecast = { from: at, until: at, objects: 1, events, assumed: [], unread: [] }
+  return forecastCalendar(forecast)
+}
+
+const entries = (text: string) =>
+  new ICAL.Component(ICAL.parse(text) as unknown[]).getAllSubcomponents('vevent').map((entry) => new ICAL.Event(entry))
+
+describe('a forecast as iCalendar', () => {
+  it('is read by others as it was meant', () => {
+    const [first, second] = entries(
+      calendar(event(), event({ at: at + 5000, what: 'told', to: ['a@example.org', 'b@example.org'] })),
+    )
+    expect(first?.summary).toBe('ConfigMap/team/old leaves')
+    expect(first?.startDate.toJSDate().getTime()).toBe(at)
+    expect(second?.summary).toBe('ConfigMap/team/old told (a@example.org, b@example.org)')
+    expect(second?.description).toContain('its time is up.\nBy the cleaner.\nTo a@example.org, b@example.org.')
+  })
+
+  it('survives what strangers write, and keeps lines short', () => {
+    const why = 'a, b; c\\d\nBEGIN:VEVENT\r\nŽluťoučký 🐎 '.repeat(9)
+    const text = calendar(event({ why }))
+    expect(entries(text)).toHaveLength(1)
+    expect(entries(text)[0]?.description).toContain('a, b; c\\d\nBEGIN:VEVENT\nŽluťoučký 🐎 a, b')
+    for (const line of text.split('\r\n')) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(75)
+  })
+
+  it('names an event the same in every forecast, and no two alike', () => {
+    const uids = (text: string) => [...text.matchAll(/^UID:(.*)$/gm)].map(([, uid]) => uid)
+    const both = [event(), event({ what: 'marked' })]
+    expect(uids(calendar(...both))).toEqual(uids(calendar(...both)))
+    expect(new Set(uids(calendar(...both))).size).toBe(2)
+  })
+})
