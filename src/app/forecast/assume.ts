@@ -111,16 +111,18 @@ function refFor(
 async function approveFromNow(assumption: Approved, ports: AssumePorts): Promise<void> {
   const { copy, clock } = ports
   const place = { namespace: assumption.namespace, name: assumption.pipeline }
+  const given = new Set<string>()
   const give = async () => {
     const pipeline = await copy.client.get<Pipeline>(pipelineKind.type, place)
     const waiting = pipeline.status?.environments?.[assumption.environment]?.waitingApproval
-    if (!waiting?.promotionId || waiting.approvals?.length) return
+    if (!waiting?.promotionId || given.has(waiting.promotionId)) return
+    given.add(waiting.promotionId)
+    say(ports, refOf(pipeline), `${waiting.revision} is approved for ${assumption.environment}`)
     for (const approver of approversOf(pipeline, assumption.environment, waiting.required ?? 1)) {
       const { promotionId } = waiting
       const request = { environment: assumption.environment, promotionId, decision: 'Approve', approver } as const
       await approve(copy.client, place, { request, clock })
     }
-    say(ports, refOf(pipeline), `${waiting.revision} is approved for ${assumption.environment}`)
   }
   copy.store.subscribe((changes) => {
     const isIts = changes.some(
