@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { openFleet } from '../systems/activator/fleet.ts'
+import { historyRoute } from '../systems/activator/history-route.ts'
 import { startActivator } from '../systems/activator/start-activator.ts'
 import { sleep } from '../runtime/clock.ts'
 import type { Core } from './core.ts'
@@ -28,6 +29,7 @@ export async function startProxy(core: Core): Promise<Started> {
   core.routes.add(onDemandRoute(running.activator))
   // Once others know of us requests may come, and by then we must know all routes.
   if (fleet) void running.activator.synced().then(() => fleet.start(running.activator))
+  core.routes.add(historyRoute(running.activator))
   let isStopping = false
   core.onStop(async () => {
     isStopping = true

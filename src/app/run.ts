@@ -22,6 +22,7 @@ export interface Run {
   readonly url: string
   /** Where the activator takes requests, if it runs here. */
   readonly proxy?: string
+  readonly tls?: string
   /** Resolves when another replica has taken over: then this one must end. */
   readonly replaced: Promise<void>
   stop(): Promise<void>
@@ -66,6 +67,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, log: Logg
     url: side.url,
     replaced: leadership.lost,
     ...(started.proxyPort === undefined ? {} : { proxy: `http://${config.host}:${started.proxyPort}` }),
+    ...(started.proxyTlsPort === undefined ? {} : { tls: `https://${config.host}:${started.proxyTlsPort}` }),
     async stop() {
       await core.stop()
       await side.close()

@@ -8,6 +8,7 @@ import type { Client } from '../client/client.ts'
 import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
+import { isOnDemand, readWishes } from '../systems/activator/annotations.ts'
 import { standingOf } from '../systems/activator/standing.ts'
 
 /** One object in our care: how it stands, what happens to it next, when and why. */
@@ -40,9 +41,7 @@ export async function readStays(
     list<Departure>(departure.type),
     list<StoredObject>(servicesType),
   ])
-  const onDemand = services.filter(({ metadata }) =>
-    Object.keys(metadata.annotations ?? {}).some((key) => key === 'proxless/deployment' || key === 'proxless/domains'),
-  )
+  const onDemand = services.filter(isOnDemand)
   const stays = [
     ...cleaners.map((object) => cleanerStay(object, cleaner)),
     ...ttls.map((object) => cleanerStay(object, conditionalTtl)),
@@ -56,13 +55,6 @@ export async function readStays(
 }
 
 const servicesType: ResourceType = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
-const deploymentsType: ResourceType = {
-  group: 'apps',
-  version: 'v1',
-  kind: 'Deployment',
-  plural: 'deployments',
-  namespaced: true,
-}
 
 function refFor(
   { metadata }: StoredObject,
@@ -127,12 +119,8 @@ function leavingStay({ spec, status }: Departure): Stay {
 }
 
 async function serviceStay(client: Client, service: StoredObject, now: number): Promise<Stay> {
-  const name = service.metadata.annotations?.['proxless/deployment'] ?? ''
-  const workload = name
-    ? await client
-        .get<StoredObject>(deploymentsType, { namespace: service.metadata.namespace ?? '', name })
-        .catch(ignoring('NotFound', 'Forbidden'))
-    : undefined
+  const [named] = readWishes(service).workloads
+  const workload = named && (await findWorkload(client, named))
   const { state, next, why } = standingOf(service, workload, now)
   return {
     object: refFor(service, { apiVersion: 'v1', kind: 'Service' }),
@@ -141,4 +129,16 @@ async function serviceStay(client: Client, service: StoredObject, now: number): 
     ...(next ? { next: { what: next.what === 'sleep' ? 'falls asleep' : 'wakes', at: next.at } } : {}),
     why,
   }
+}
+
+/** A workload, with its replicas where one of the apps group has them. */
+async function findWorkload(client: Client, ref: ObjectRef): Promise<StoredObject | undefined> {
+  const type = await client.discovery.typeOf(ref)
+  if (!type) return undefined
+  const place = { name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) }
+  const read = (options = {}) => client.get<StoredObject>(type, place, options).catch(ignoring('NotFound', 'Forbidden'))
+  const object = await read()
+  if (!object || type.group === 'apps') return object
+  const scale = await read({ subresource: 'scale' })
+  return scale && { ...object, spec: { replicas: 0, ...(scale.spec as object) } }
 }

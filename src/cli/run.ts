@@ -24,8 +24,9 @@ Examples:
       throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
     const { startRun } = await import('../app/run.ts')
     const running = await startRun(config, findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH), createLog(config, io))
-    const proxy = running.proxy === undefined ? '' : ` proxy=${running.proxy}`
-    io.out(`sojourn running server=${running.server} url=${running.url}${proxy}\n`)
+    const { server, url, proxy, tls } = running
+    const facts = Object.entries({ server, url, proxy, tls }).filter(([, value]) => value !== undefined)
+    io.out(`sojourn running ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
     const isReplaced = await Promise.race([stopped(io.signal).then(() => false), running.replaced.then(() => true)])
     await running.stop()
     if (!isReplaced) return 0

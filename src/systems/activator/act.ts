@@ -8,6 +8,7 @@ import { annotation, onDemandLabel } from './annotations.ts'
 import { companionName } from './claims.ts'
 import type { ServicePort } from './endpoints.ts'
 import { endpointSlices, services } from './resource-types.ts'
+import type { Scale } from './scales.ts'
 
 const attempts = 5
 
@@ -15,10 +16,6 @@ const attempts = 5
 export interface Placed {
   readonly type: ResourceType
   readonly ref: ObjectRef
-}
-
-interface Scale extends StoredObject {
-  readonly spec?: { readonly replicas?: number }
 }
 
 /** Everything the activator writes. Each write carries the version it rests on. */

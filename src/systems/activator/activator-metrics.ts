@@ -2,7 +2,7 @@ import type { Counter, Gauge, Histogram } from '../../runtime/metric.ts'
 import type { Metrics } from '../../runtime/metrics.ts'
 import type { Decision } from './decide.ts'
 import type { HistoryStep } from './history.ts'
-import { observeReplicas } from './observe.ts'
+import { formerReplicas } from './observe.ts'
 import { cell, inFlightOf, waitBucketsMs } from './proxy/counters.ts'
 import type { RouteBook } from './route-book.ts'
 import type { UsageTracker } from './usage.ts'
@@ -101,8 +101,9 @@ export class ActivatorMetrics {
       const { requests, coldStarts } = this.#movedSinceNote(id)
       const [main] = wishes.workloads
       const object = main && this.#parts.workloads.recall(main)
-      if (!object) continue
-      const { replicas, former } = observeReplicas(object)
+      const replicas = main && this.#parts.workloads.recallReplicas(main)
+      if (!object || replicas === undefined) continue
+      const former = formerReplicas(object, replicas)
       if (replicas > 0) this.#awake.inc({ route: id }, seconds)
       if (replicas > 0 || requests > 0) note(id, { requests, coldStarts, awakeSeconds: replicas > 0 ? seconds : 0 })
       if (former > replicas) this.#saved.inc({ route: id }, seconds * (former - replicas))

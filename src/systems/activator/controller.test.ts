@@ -5,6 +5,7 @@ import { StatusError } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 import { certificateFor, eventually, rawClient, roundTrip, startEcho } from './proxy/testing.ts'
+import { historyRoute } from './history-route.ts'
 import { autoscalers, deployments, endpointSlices, secrets, services } from './resource-types.ts'
 
 const namespace = 'default'
@@ -418,6 +419,11 @@ describe('the activator', () => {
     expect(text).toMatch(/sojourn_activator_requests_total\{route="default\/web",code="2xx"\} [1-9]/)
     expect(text).toMatch(/sojourn_activator_cold_starts_total\{route="default\/web"\} [1-9]/)
     expect(text).toMatch(/sojourn_activator_wait_seconds_count\{route="default\/web"\} [1-9]/)
+    const route = historyRoute(it.activator)
+    const tell = (name: string) => route.handle({ params: { namespace, name } } as never)
+    const { body } = await tell('web')
+    expect(body).toMatchObject({ history: [{ requests: expect.any(Number) as number, coldStarts: 1 }] })
+    expect((await tell('nobody')).status).toBe(404)
     expect(text).toMatch(/sojourn_activator_saved_replica_seconds_total\{route="default\/web"\} [1-9]/)
     expect(text).toMatch(/decision="sleep",because="idle"/)
   })

@@ -106,7 +106,12 @@ export class Activator implements PeerService {
       autoscalers: informers.open(client, autoscalers, { ...where, indexes: { target: autoscalerTarget } }),
     }
     this.#workloads = new WorkloadCaches(
-      { client, informers, onOpen: (informer) => this.#workloadController.watch(informer) },
+      {
+        client,
+        informers,
+        onOpen: (informer) => this.#workloadController.watch(informer),
+        onScale: (key) => this.#workloadController.enqueue(key),
+      },
       namespace,
     )
     if (tls) {

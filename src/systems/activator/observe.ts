@@ -30,22 +30,17 @@ export function autoscalerTarget({ metadata: { namespace = '' }, spec }: StoredO
 }
 
 /** A workload as the cache shows it. */
-export function observeWorkload(object: StoredObject, autoscalers: Informer): Workload {
+export function observeWorkload(object: StoredObject, replicas: number, autoscalers: Informer): Workload {
   const { namespace = '', name, annotations = {}, resourceVersion, deletionTimestamp } = object.metadata
   const [autoscaler] = autoscalers.byIndex('target', `${namespace}/${object.kind}/${name}`)
   const former = Number(annotations[annotation.formerReplicas])
   return {
-    replicas: replicasOf(object),
+    replicas,
     formerReplicas: Number.isInteger(former) && former > 0 ? former : undefined,
     autoscalerMin: autoscaler && ((autoscaler.spec as { readonly minReplicas?: number }).minReplicas ?? 1),
     resourceVersion,
     deleting: deletionTimestamp !== undefined,
   }
-}
-
-/** How many replicas are asked for; the API's default is one. */
-export function replicasOf(object: StoredObject): number {
-  return (object.spec as { readonly replicas?: number } | undefined)?.replicas ?? 1
 }
 
 /** When replicas agreed it was last used; undefined when nobody has said. */
@@ -68,9 +63,8 @@ export function ruleOf({ wishes }: OnDemandService): Rule {
   return { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil }
 }
 
-/** Replicas now, and how many there would be if it were awake. */
-export function observeReplicas(object: StoredObject): { readonly replicas: number; readonly former: number } {
-  const replicas = replicasOf(object)
+/** How many replicas there would be if it were awake. */
+export function formerReplicas(object: StoredObject, replicas: number): number {
   const noted = Number(object.metadata.annotations?.[annotation.formerReplicas])
-  return { replicas, former: Number.isInteger(noted) && noted > 0 ? noted : Math.max(1, replicas) }
+  return Number.isInteger(noted) && noted > 0 ? noted : Math.max(1, replicas)
 }

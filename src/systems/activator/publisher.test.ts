@@ -39,6 +39,7 @@ function setUp() {
   const workloads = {
     recall: () => object('Deployment', { replicas: world.replicas }),
     find: () => object('Deployment', { replicas: world.replicas }),
+    recallReplicas: () => world.replicas,
     of: () => ({ hasReached: (version: string) => world.reached >= Number(version) }),
   } as unknown as WorkloadCaches
   const slice = () => [{ endpoints: world.ready ? [{ addresses: [pod.host] }] : [], ports: [{ port: pod.port }] }]

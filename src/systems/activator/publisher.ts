@@ -1,7 +1,6 @@
-import type { StoredObject } from '../../kube/object.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import type { EndpointSlice } from './endpoints.ts'
-import { observeBackends, replicasOf } from './observe.ts'
+import { observeBackends } from './observe.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
 import { routeDefaults, type Address, type RouteConfig } from './proxy/route.ts'
 import type { TargetState } from './proxy/target.ts'
@@ -109,14 +108,13 @@ export class Publisher {
 
   #isAsleep(workload: Parameters<WorkloadCaches['find']>[0]): boolean {
     const id = workloadId(workload)
-    const object: StoredObject | undefined = this.#parts.workloads.recall(workload)
     const version = this.#asleep.get(id)
     if (version !== undefined) {
       const informer = this.#parts.workloads.of({ kind: id.split('/')[1] ?? '' })
       if (!informer?.hasReached(version)) return true
       this.#asleep.delete(id)
     }
-    return object !== undefined && replicasOf(object) === 0
+    return this.#parts.workloads.recallReplicas(workload) === 0
   }
 }
 

@@ -1,7 +1,8 @@
 import type { StoredObject } from '../../kube/object.ts'
 import { windowState } from '../../apis/work-window.ts'
 import { readWishes, wishDefaults, type WishDefaults } from './annotations.ts'
-import { observeReplicas, persistedLastUsed } from './observe.ts'
+import { persistedLastUsed } from './observe.ts'
+import { replicasOf } from './scales.ts'
 
 /** How an on-demand Service stands, told from its objects alone: for tables and for explanations. */
 export interface Standing {
@@ -27,7 +28,7 @@ export function standingOf(
     const why = named ? `${named.kind} ${named.name} does not exist.` : 'It names no workload that can be used.'
     return { state: 'unknown', replicas: 0, lastUsedAt: undefined, next: undefined, why }
   }
-  const { replicas } = observeReplicas(workload)
+  const replicas = replicasOf(workload)
   const lastUsedAt = persistedLastUsed(workload)
   const hours = wishes.awakeHours && windowState(wishes.awakeHours, now)
   const common = { replicas, lastUsedAt }

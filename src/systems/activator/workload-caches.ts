@@ -4,12 +4,15 @@ import { parseApiVersion, type ObjectRef, type ResourceType, type StoredObject }
 import type { Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { deployments, replicaSets, statefulSets } from './resource-types.ts'
+import { Scales } from './scales.ts'
 
 export interface WorkloadCachesPorts {
   readonly client: Client
   readonly informers: Informers
   /** Called for each newly opened cache. */
   readonly onOpen: (informer: Informer) => void
+  /** Called when a workload's scale has been read. */
+  readonly onScale: (workload: Key) => void
 }
 
 /** The caches of every kind of workload that Services name: Deployments and StatefulSets always, others once needed. */
@@ -18,10 +21,12 @@ export class WorkloadCaches {
   readonly #namespace: string | undefined
   readonly #byKind = new Map<string, Informer>()
   readonly #looking = new Set<string>()
+  readonly #scales: Scales
 
   constructor(ports: WorkloadCachesPorts, namespace: string | undefined) {
     this.#ports = ports
     this.#namespace = namespace
+    this.#scales = new Scales(ports.client, ports.onScale)
   }
 
   openUsual(): void {
@@ -41,6 +46,19 @@ export class WorkloadCaches {
     return this.#cacheOf(workload)?.get(workload.namespace ?? '', workload.name)
   }
 
+  /** How many replicas a workload asks for; undefined while that has to be found out. */
+  replicas(object: StoredObject): number | undefined {
+    const type = this.#typeOf(object)
+    return type && this.#scales.of(type, object)
+  }
+
+  /** The same as was last seen of a workload, however old. */
+  recallReplicas(workload: ObjectRef): number | undefined {
+    const object = this.recall(workload)
+    const type = object && this.#typeOf(object)
+    return type && this.#scales.lastOf(type, object)
+  }
+
   /** The type and cache of a workload's kind, if it is known by now. */
   of({ kind }: Pick<Key, 'kind'>): Informer | undefined {
     return this.#byKind.get(kind)
@@ -57,6 +75,10 @@ export class WorkloadCaches {
   close(): void {
     for (const informer of this.#byKind.values()) informer.close()
     this.#byKind.clear()
+  }
+
+  #typeOf({ apiVersion, kind }: StoredObject): ResourceType | undefined {
+    return this.#byKind.get(kindKey({ ...parseApiVersion(apiVersion), kind }))?.type
   }
 
   #cacheOf({ apiVersion, kind }: ObjectRef): Informer | undefined {

@@ -62,7 +62,7 @@ export class WorkloadReconciler {
   }
 
   async reconcile(key: Key): Promise<Outcome> {
-    const { book, workloads, caches, now } = this.#parts
+    const { book, workloads, now } = this.#parts
     const id = keyToString(key)
     const routes = book.ofWorkload(id)
     const ref = refOfWorkload(routes, id) ?? refFromKey(key, workloads.of(key)?.type.version ?? 'v1')
@@ -70,17 +70,23 @@ export class WorkloadReconciler {
     const informer = workloads.of(key)
     if (!informer) return routes.length > 0 ? wakeAt(now() + lookAgainMs) : settled
     if (routes.length === 0) return this.#leave(id, object, { type: informer.type, ref })
-    if (typeof object !== 'string') this.#learn(id, object, routes)
-    const workload = typeof object === 'string' ? object : observeWorkload(object, caches.autoscalers)
+    const replicas = typeof object === 'string' ? undefined : workloads.replicas(object)
+    if (typeof object !== 'string' && replicas !== undefined) this.#learn(id, { object, replicas }, routes)
+    const workload = this.#observe(object, replicas)
     this.#judgeWaking(id, workload, routes)
     const decision = this.#decide(id, workload, routes)
     for (const route of routes) this.#parts.publisher.publish(route.id)
-    if (typeof object === 'string')
+    if (typeof object === 'string' || replicas === undefined)
       return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + lookAgainMs) : settled
     const subject = { key, id, object, placed: { type: informer.type, ref }, routes, informer }
     // Nobody who waits has to wait for a label.
     if (decision.do !== 'wake') await this.#keepMarks(subject)
     return this.#carryOut(subject, decision)
+  }
+
+  #observe(object: StoredObject | 'unknown' | 'absent', replicas: number | undefined): Workload | 'unknown' | 'absent' {
+    if (typeof object === 'string') return object
+    return replicas === undefined ? 'unknown' : observeWorkload(object, replicas, this.#parts.caches.autoscalers)
   }
 
   #decide(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): Decision {
@@ -186,11 +192,14 @@ export class WorkloadReconciler {
   }
 
   /** Merges what other replicas wrote down, and notices that someone else woke it. */
-  #learn(id: string, object: StoredObject, routes: readonly OnDemandService[]): void {
+  #learn(
+    id: string,
+    { object, replicas }: { readonly object: StoredObject; readonly replicas: number },
+    routes: readonly OnDemandService[],
+  ): void {
     const { usage, now } = this.#parts
     const at = now()
     const persisted = persistedLastUsed(object)
-    const replicas = observeWorkload(object, this.#parts.caches.autoscalers).replicas
     const rose = this.#seen.get(id) === 0 && replicas > 0
     this.#seen.set(id, replicas)
     for (const { id: route, wishes } of routes) {

@@ -23,6 +23,8 @@ export interface ClientOptions {
   readonly secure: boolean
   /** The connection begins with a PROXY protocol header. */
   readonly proxyProtocol: boolean
+  /** Who the client is, where the socket does not tell. */
+  readonly remoteAddress?: string
 }
 
 /**
@@ -53,11 +55,11 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #working = false
   #halfOpen = false
 
-  constructor(accepted: Socket, core: Core, { secure, proxyProtocol }: ClientOptions) {
+  constructor(accepted: Socket, core: Core, { secure, proxyProtocol, remoteAddress }: ClientOptions) {
     this.#core = core
     this.#deadlineAt = core.time.now + core.limits.headTimeoutMs
     this.proto = secure ? 'https' : 'http'
-    this.remoteAddress = plainAddress(accepted.remoteAddress ?? 'unknown')
+    this.remoteAddress = remoteAddress ?? plainAddress(accepted.remoteAddress)
     if (proxyProtocol) this.#preamble = new ProxyPreamble()
     this.#exchange = new Exchange(core, this)
     this.#socket = adoptSocket(accepted, this)
@@ -102,9 +104,9 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#socket.destroy()
   }
 
-  /** Asks the client to leave: at once if it is idle, else after its answer. */
+  /** Asks the client to leave: at once if it is idle, else after its answer. One that just came may have a request on its way. */
   retire(): void {
-    if (this.#phase === 'head' && !this.#carry) this.#socket.destroy()
+    if (this.#phase === 'head' && !this.#carry && this.#requests > 0) this.#socket.destroy()
   }
 
   sweep(now: number): void {
@@ -285,7 +287,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#phase = 'gone'
     disownSocket(this.#socket)
     this.#core.clients.delete(this)
-    this.#core.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)))
+    this.#core.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)), this.remoteAddress)
     return -1
   }
 
@@ -335,6 +337,6 @@ export class ClientConnection implements ClientLink, SocketOwner {
 }
 
 /** IPv4 addresses come mapped into IPv6 when the listener takes both. */
-function plainAddress(address: string): string {
+export function plainAddress(address = 'unknown'): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address
 }

@@ -28,7 +28,7 @@ export interface Core {
   /** No new connections are wanted: answers ask clients to leave. */
   closing: boolean
   /** Takes over a connection that turned out to speak HTTP/2; `read` is what was already read from it. */
-  readonly speakHttp2: (socket: Socket, read: Buffer) => void
+  readonly speakHttp2: (socket: Socket, read: Buffer, client: string) => void
 }
 
 /** A target that is always warm at one address: where requests go whose workload was not ready in time. */

@@ -20,14 +20,13 @@ export class Http2Front {
   }
 
   /** Takes a connection over; `read` is what has been read from it already. */
-  accept(socket: Socket, read: Buffer, proto: 'http' | 'https'): void {
+  accept(socket: Socket, read: Buffer, from: { readonly client: string; readonly proto: 'http' | 'https' }): void {
     if (read.length > 0) socket.unshift(read)
     const session = http2.performServerHandshake(socket, {
       settings: { maxConcurrentStreams, maxHeaderListSize: 65_536, enableConnectProtocol: false },
       maxSessionMemory: 16,
     } as http2.ServerSessionOptions)
     this.#sessions.add(session)
-    const client = (socket.remoteAddress ?? 'unknown').replace(/^::ffff:/, '')
     session.on('close', () => this.#sessions.delete(session))
     session.on('error', () => session.destroy())
     let open = 0
@@ -35,7 +34,7 @@ export class Http2Front {
     session.on('stream', (stream, headers) => {
       open++
       stream.on('close', () => open--)
-      this.#serve(stream, headers, { client, proto })
+      this.#serve(stream, headers, from)
     })
   }
 

@@ -1,6 +1,6 @@
 import http from 'node:http'
 import http2, { type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import net, { type AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { describe, expect, it } from 'vitest'
 import { inFlightOf } from './counters.ts'
@@ -173,6 +173,40 @@ describe('TLS', () => {
 })
 
 describe('the PROXY protocol', () => {
+  it('comes before the handshake where TLS is terminated, and is believed for HTTP/1 and HTTP/2', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    it.warm(pod.address)
+    it.proxy.setCertificates([certificateFor('app.test')])
+    const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true, proxyProtocol: true })
+    for (const protocol of ['http/1.1', 'h2']) {
+      const raw = net.connect({ host: '127.0.0.1', port })
+      raw.write('PROXY TCP4 192.0.2.9 127.0.0.1 5000 80\r\n')
+      const socket = tls.connect({
+        socket: raw,
+        servername: 'app.test',
+        rejectUnauthorized: false,
+        ALPNProtocols: [protocol],
+      })
+      await new Promise((resolve) => socket.on('secureConnect', resolve))
+      if (protocol === 'h2') {
+        const session = http2.connect('https://app.test', { createConnection: () => socket })
+        expect((await ask(session, { ':method': 'GET', ':path': '/h2' })).body).toContain('GET /h2')
+        session.destroy()
+      } else {
+        socket.write('GET /h1 HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n')
+        let text = ''
+        for await (const data of socket) text += String(data)
+        expect(text).toContain('GET /h1')
+      }
+      expect(pod.received.join('').match(/X-Forwarded-For: 192.0.2.9/gi)).toHaveLength(protocol === 'h2' ? 2 : 1)
+    }
+    const liar = net.connect({ host: '127.0.0.1', port })
+    liar.write('GET / HTTP/1.1\r\n\r\n')
+    liar.resume()
+    await new Promise((resolve) => liar.on('close', resolve))
+  })
+
   const header = Buffer.concat([
     Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1'),
     Buffer.from([0x21, 0x11, 0, 12, 192, 0, 2, 9, 127, 0, 0, 1, 0, 80, 1, 187]),

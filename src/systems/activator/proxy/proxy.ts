@@ -1,7 +1,7 @@
 import net, { type AddressInfo, type Server, type Socket } from 'node:net'
-import tls from 'node:tls'
+import type { TLSSocket } from 'node:tls'
 import { CertificateStore, type Certificate, type CertificateFault } from './certificates.ts'
-import { ClientConnection } from './client-connection.ts'
+import { ClientConnection, plainAddress, type ClientOptions } from './client-connection.ts'
 import type { Core } from './core.ts'
 import { Counters } from './counters.ts'
 import { Http2Front } from './http2-front.ts'
@@ -9,6 +9,7 @@ import { defaultLimits, type ProxyLimits, type ProxyPorts } from './ports.ts'
 import type { Route, RouteConfig } from './route.ts'
 import { RouteTable } from './route-table.ts'
 import { Target, type TargetState } from './target.ts'
+import { TlsFront } from './tls-front.ts'
 
 export interface ProxyOptions {
   readonly limits?: Partial<ProxyLimits>
@@ -33,6 +34,7 @@ export class Proxy {
   readonly #core: Core
   readonly #routes = new Map<string, Route>()
   readonly #servers: Server[] = []
+  readonly #tlsFronts: TlsFront[] = []
   readonly #certificates = new CertificateStore()
   readonly #http2: Http2Front
   #cancelTick: () => void
@@ -49,7 +51,7 @@ export class Proxy {
       waiting: 0,
       waitingBytes: 0,
       closing: false,
-      speakHttp2: (socket, read) => this.#http2.accept(socket, read, 'http'),
+      speakHttp2: (socket, read, client) => this.#http2.accept(socket, read, { client, proto: 'http' }),
     }
     this.#http2 = new Http2Front(this.#core)
     this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
@@ -107,7 +109,7 @@ export class Proxy {
   setCertificates(certificates: readonly Certificate[]): readonly CertificateFault[] {
     const faults = this.#certificates.replace(certificates)
     const { first } = this.#certificates
-    if (first) for (const server of this.#servers) if (server instanceof tls.Server) server.setSecureContext(first)
+    if (first) for (const front of this.#tlsFronts) front.offer(first)
     return faults
   }
 
@@ -119,7 +121,7 @@ export class Proxy {
     proxyProtocol = false,
     tls: secure = false,
   }: ListenOptions): Promise<number> {
-    const server = secure ? this.#tlsServer() : this.#plainServer(proxyProtocol)
+    const server = secure ? this.#tlsServer(proxyProtocol) : this.#plainServer(proxyProtocol)
     this.#servers.push(server)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -147,29 +149,25 @@ export class Proxy {
 
   #plainServer(proxyProtocol: boolean): Server {
     return net.createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
-      this.#accept(socket, false, proxyProtocol),
+      this.#accept(socket, { secure: false, proxyProtocol }),
     )
   }
 
-  #tlsServer(): Server {
-    const server = tls.createServer({
-      ...this.#certificates.first,
-      ALPNProtocols: ['h2', 'http/1.1'],
-      allowHalfOpen: true,
-      handshakeTimeout: this.#core.limits.headTimeoutMs,
-      SNICallback: (name, done) => done(null, this.#certificates.find(name)),
-    })
-    server.on('secureConnection', (socket) => {
+  #tlsServer(proxyProtocol: boolean): Server {
+    const { ports, limits } = this.#core
+    const accept = (socket: TLSSocket, address: string | undefined) => {
       socket.setNoDelay(true)
-      if (socket.alpnProtocol === 'h2') this.#http2.accept(socket, Buffer.alloc(0), 'https')
-      else this.#accept(socket, true, false)
-    })
-    server.on('tlsClientError', (_error, socket) => socket.destroy())
-    return server
+      const client = address ?? plainAddress(socket.remoteAddress)
+      if (socket.alpnProtocol === 'h2') this.#http2.accept(socket, Buffer.alloc(0), { client, proto: 'https' })
+      else this.#accept(socket, { secure: true, proxyProtocol: false, remoteAddress: client })
+    }
+    const front = new TlsFront({ ports, limits, certificates: this.#certificates, accept }, proxyProtocol)
+    this.#tlsFronts.push(front)
+    return front.listener
   }
 
-  #accept(socket: Socket, secure: boolean, proxyProtocol: boolean): void {
-    this.#core.clients.add(new ClientConnection(socket, this.#core, { secure, proxyProtocol }))
+  #accept(socket: Socket, options: ClientOptions): void {
+    this.#core.clients.add(new ClientConnection(socket, this.#core, options))
   }
 
   #target(id: string): Target {
