@@ -131,6 +131,13 @@ const promotion = object({
   branch: optional(string()),
   baseSHA: optional(string()),
   headSHA: optional(string()),
+  verification: optional(
+    object({
+      state: oneOf(['Due', 'Failing', 'Passed']),
+      at: optional(time({ description: 'When it passed, or since when it fails.' })),
+      message: optional(string()),
+    }),
+  ),
   replaces: optional(string({ description: 'Address of the pull request this one takes the place of.' })),
   replacesSHA: optional(string({ description: 'Tip the shared branch must still have when it is updated.' })),
   pullRequest: optional(pullRequest),

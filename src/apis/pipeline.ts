@@ -129,6 +129,23 @@ const window = object({
   timeZone: optional(string({ maxLength: 64, description: 'IANA zone. Default UTC.' })),
 })
 
+const verification = object(
+  {
+    checks: list(
+      object({
+        url: string({ pattern: '^https?://[^\\s/@]+(/[^\\s]*)?$', maxLength: 2048, description: 'Fetched with GET.' }),
+        expectedStatus: optional(integer({ minimum: 100, maximum: 599, description: 'Default: any from 200 to 299.' })),
+      }),
+      { minItems: 1, maxItems: 16 },
+    ),
+    interval: optional(duration({ description: 'How long to wait after a check has failed. Default 30s.' })),
+    deadline: optional(
+      duration({ description: 'After failing this long the pipeline is Stalled, and goes on checking. Default 10m.' }),
+    ),
+  },
+  { description: 'Calls that must be answered well by what runs before, once it is ready on the revision.' },
+)
+
 const environmentName = string({ pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$', maxLength: 63 })
 
 const target = object({
@@ -158,6 +175,7 @@ const environment = object({
   soak: optional(
     duration({ description: 'How long the environments before must have been ready on the revision. Default 0.' }),
   ),
+  verification: optional(verification),
   windows: optional(list(window, { maxItems: 16, description: 'An active Deny always wins. Default: any time.' })),
   rolloutDeadline: optional(duration({ description: 'After this long a roll-out counts as stalled. Default 30m.' })),
   requireTargets: optional(intOrString({ description: '`All`, a number or a percentage of targets. Default All.' })),

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
 import { pipeline as pipelineKind, type Pipeline, type PipelineSpec } from '../../src/apis/pipeline.ts'
@@ -390,6 +392,68 @@ describe('promotions', () => {
     })
     await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'Proposed')
     expect(pulls()).toHaveLength(1)
+  })
+})
+
+describe('N41: an application that the on-demand proxy has put to sleep', () => {
+  const deployment = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true }
+
+  async function asleep(): Promise<void> {
+    await home.namespace('dev')
+    await home.client.create(deployment, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { namespace: 'dev', name: 'app', labels: { version: '1.1.0' } },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: { app: 'app' } },
+        template: { metadata: { labels: { app: 'app' } }, spec: { containers: [{ name: 'app', image: 'app' }] } },
+      },
+    })
+    await home.release('prod', '1.0.0')
+  }
+
+  function sleeping(adapter: { healthy: string }, over: Partial<PipelineSpec> = {}): PipelineSpec {
+    const appRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'app' }
+    const revision = 'has(self.metadata.labels) ? self.metadata.labels.version : ""'
+    return specOf({ appRef, adapter: { ...adapter, revision }, ...over })
+  }
+
+  it.each([
+    ['self.status.?readyReplicas.orValue(0) > 0', false],
+    ['self.spec.replicas == 0 || self.status.?readyReplicas.orValue(0) > 0', true],
+  ])('is healthy only if the expression says so: %s', async (healthy, ready) => {
+    await asleep()
+    await test.pipeline('app', sleeping({ healthy }, { environments: environments('dev') }))
+    const seen = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'Found')
+    expect(target(seen, 'dev')).toMatchObject({ ready, revision: '1.1.0' })
+  })
+
+  it('is woken by the verification before its revision goes on', async () => {
+    await asleep()
+    const calls: number[] = []
+    // As the activator does: the first call wakes it and waits, later ones find it awake.
+    const proxy = createServer((_, response) => {
+      calls.push(calls.length)
+      response.writeHead(calls.length === 1 ? 503 : 200).end()
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}/`
+    const [dev, prod] = environments('dev', 'prod')
+    const helm = { apiVersion: 'helm.toolkit.fluxcd.io/v2', kind: 'HelmRelease', name: 'app' }
+    const verification = { checks: [{ url }], interval: '1s' }
+    await test.pipeline(
+      'app',
+      sleeping({ healthy: 'true' }, { environments: [dev!, { ...prod!, appRef: helm, verification }] }),
+    )
+    const failing = await test.until(
+      'app',
+      ({ status }) => status?.environments?.['prod']?.promotion?.verification?.state === 'Failing',
+    )
+    expect(failing.status?.environments?.['prod']?.promotion?.verification?.message).toBe(`${url} answered 503`)
+    await test.until('app', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
+    expect(calls).toHaveLength(2)
+    proxy.close()
   })
 })
 

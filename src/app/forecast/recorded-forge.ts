@@ -42,6 +42,8 @@ export class RecordedForge {
     const { promotion } = effect
     const headSHA = promotion.headSHA ?? createHash('sha1').update(promotion.id).digest('hex')
     switch (effect.do) {
+      case 'verify':
+        return { result: 'verified' }
       case 'push':
         return { result: 'pushed', baseSHA: noCommit, headSHA, value: promotion.value ?? promotion.revision }
       case 'commit':

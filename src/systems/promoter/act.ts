@@ -7,6 +7,7 @@ import type { EffectResult } from './results.ts'
 import { commitToBase } from './strategies/commit.ts'
 import { notify, type NotificationPorts } from './strategies/notification.ts'
 import { poll, propose, push, withdraw, type PullRequestWork } from './strategies/pull-request.ts'
+import { verify } from './strategies/verify.ts'
 import { call } from './strategies/webhook.ts'
 import { troubleOf } from './trouble.ts'
 import { wordsOf, type Words } from './wording.ts'
@@ -40,6 +41,11 @@ async function carryOut(
   const { promotion } = effect
   const words = worded(effect, pipeline, ports)
   switch (effect.do) {
+    case 'verify': {
+      const plan = environmentOf(effect, pipeline)?.verification
+      const http = ports.budget.wrap(ports.http, 'verification')
+      return plan ? verify(plan, { http, now: ports.now, signal }) : { result: 'verified' }
+    }
     case 'notify':
       return notify(pipeline, words, { ports, signal })
     case 'call': {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { PipelineSpec } from '../../apis/pipeline.ts'
 import {
   environments,
   pipelineOf,
@@ -474,6 +475,71 @@ describe('gates', () => {
       return effect?.environment
     })
     expect(done).toContain('world')
+  })
+})
+
+describe('verification', () => {
+  const checked = (over: Partial<PipelineSpec> = {}) => {
+    const [dev, prod] = environments('dev', 'prod')
+    const verification = { checks: [{ url: 'https://dev.test/' }], interval: '30s', deadline: '5m' }
+    const world = new World(pipelineOf({ environments: [dev!, { ...prod!, verification }], ...over }))
+    world.runs({ dev: '1.1.0', prod: '1.0.0' })
+    return world
+  }
+  const unverified = (world: World) =>
+    ({ result: 'unverified', message: 'https://dev.test/ answered 503', retryAt: world.now + 30_000 }) as const
+  const gateOf = (world: World) =>
+    world.status.environments?.['prod']?.gates?.find(({ name }) => name === 'verification')
+
+  it('comes before the promotion, and is done once', () => {
+    const world = checked()
+    world.answer('verify', { result: 'verified' })
+    expect(world.phase('prod')).toBe('Gated')
+    expect(world.step(minute).effect).toMatchObject({ do: 'push' })
+  })
+
+  it('that fails keeps the gate shut and is tried again, Stalled after its deadline, until it passes', () => {
+    const world = checked()
+    world.answer('verify', unverified(world))
+    expect(world.step().effect).toBeUndefined()
+    expect(gateOf(world)).toMatchObject({ state: 'Waiting', message: 'https://dev.test/ answered 503' })
+    expect(world.condition('Stalled')).toBeUndefined()
+    for (let time = 0; time < 12; time++) world.answer('verify', unverified(world), 30_000)
+    world.step()
+    expect(world.condition('Stalled')).toMatchObject({
+      reason: 'VerificationFailed',
+      message: 'prod: https://dev.test/ answered 503',
+    })
+    world.answer('verify', { result: 'verified' }, 30_000)
+    expect(world.step().effect).toMatchObject({ do: 'push' })
+    expect(world.condition('Stalled')).toBeUndefined()
+  })
+
+  it('is asked for only when nothing else is in the way', () => {
+    const world = checked({ suspend: true })
+    expect(world.step().effect).toBeUndefined()
+    world.edit({ suspend: false })
+    expect(world.step().effect).toMatchObject({ do: 'verify' })
+  })
+
+  it('has to be done again when what runs before was not ready in between', () => {
+    const world = checked({ promotion: { ...pullRequestPromotion, manual: true } })
+    world.answer('verify', { result: 'verified' })
+    world.step()
+    expect(world.phase('prod')).toBe('AwaitingApproval')
+    world.targets['dev'] = [targetOf('1.1.0', { ready: false, namespace: 'dev' })]
+    world.step(minute)
+    world.runs({ dev: '1.1.0' })
+    world.approve('prod', 'ann')
+    world.answer('verify', { result: 'verified' }, minute)
+    expect(world.step().effect).toMatchObject({ do: 'push' })
+  })
+
+  it('is not done in a dry run, which says what would be done after it', () => {
+    const world = checked()
+    world.dryRun = true
+    expect(world.step().effect).toBeUndefined()
+    expect(world.condition('Suspended')?.message).toContain('would promote 1.1.0 into prod')
   })
 })
 

@@ -14,6 +14,8 @@ export type EffectKind =
   | 'call'
   /** Find or open the pull request. */
   | 'propose'
+  /** Call what runs before the environment. */
+  | 'verify'
   /** See what became of the pull request; merge it where that is asked for. */
   | 'poll'
   /** Close the pull request and drop the branch, if they are still ours. */
@@ -47,8 +49,10 @@ export function dueEffect(draft: Draft): Effect | undefined {
 }
 
 /** What a promotion needs done outside next. */
-export function effectOf({ phase, strategy, withdraw }: Promotion): EffectKind | undefined {
+export function effectOf({ phase, strategy, withdraw, verification }: Promotion): EffectKind | undefined {
   if (withdraw === 'Due') return 'withdraw'
+  if (phase === 'Gated' || phase === 'AwaitingApproval')
+    return verification && verification.state !== 'Passed' ? 'verify' : undefined
   if (phase === 'Pushed') return 'propose'
   if (phase === 'Proposed') return 'poll'
   if (phase !== 'Intended') return undefined

@@ -26,6 +26,7 @@ import {
   watchRollout,
 } from './promotions.ts'
 import { isLowerVersion } from './semver.ts'
+import { demandVerification } from './verification.ts'
 
 /** Brings one environment's record up to date and as far forward as it may go. */
 export function judgeEnvironment(draft: Draft, environment: EnvironmentPlan): void {
@@ -204,6 +205,7 @@ function advance(draft: Draft, environment: EnvironmentPlan, { state, want }: Ca
   const { promotion } = state
   if (!promotion) return
   if (upstream?.state === 'Open' && runsAlready(draft, environment, want)) return adopt(draft, environment, promotion)
+  demandVerification(promotion, { isDue: areOpen(gates, 'verification') && !areOpen(gates) })
   const plan = environment.promotion
   if (!plan || !areOpen(gates)) return
   const verdict = judgeApproval(draft, { state, promotion, plan, direction: want.direction })

@@ -4,6 +4,7 @@ import { sentenceOf, type Because } from './because.ts'
 import { at, describeTarget, isDoneOn, isReadable, targetsOf, wake, type Draft } from './draft.ts'
 import type { EnvironmentPlan } from './plan.ts'
 import { isHeldBack, isOverdue, mustFinish } from './runs.ts'
+import { isVerified } from './verification.ts'
 import { windowsState } from './windows.ts'
 
 /** The revision an environment should get, and as part of which run. */
@@ -22,13 +23,14 @@ export function gatesOf(draft: Draft, environment: EnvironmentPlan, want: Want):
     targetsGate(draft, environment),
     soakGate(draft, environment, want),
     windowGate(draft, environment),
+    ...verificationGate(draft, environment, want),
     ...dryRunGate(draft, environment, want),
   ]
 }
 
-/** Nothing is in the way. */
-export function areOpen(gates: readonly Gate[]): boolean {
-  return gates.every(({ state }) => state === 'Open')
+/** Nothing is in the way, except perhaps one. */
+export function areOpen(gates: readonly Gate[], except?: string): boolean {
+  return gates.every(({ name, state }) => state === 'Open' || name === except)
 }
 
 function pauseGate(draft: Draft, want: Want): Gate {
@@ -88,6 +90,18 @@ function windowGate(draft: Draft, environment: EnvironmentPlan): Gate {
   if (open) return gate('window', 'Open', 'WindowOpen')
   const next = nextCheckAt === undefined ? {} : { nextCheckAt: formatTime(nextCheckAt) }
   return { ...gate('window', 'Closed', 'WindowClosed'), ...next }
+}
+
+/** There only where checks are asked for. An answer counts as long as what runs before has stayed ready since. */
+function verificationGate(draft: Draft, environment: EnvironmentPlan, want: Want): Gate[] {
+  if (!environment.verification) return []
+  const since = upstreamOf(draft, environment).map((upstream) => readySince(draft, upstream, want) ?? Infinity)
+  const promotion = draft.status.environments?.[environment.name]?.promotion
+  if (isVerified(promotion, Math.max(...since))) return [gate('verification', 'Open', 'Verified')]
+  const { nextAttemptAt, verification } = promotion ?? {}
+  const failing = verification?.state === 'Failing' ? verification.message : undefined
+  const waiting = gate('verification', 'Waiting', 'Verifying', failing)
+  return [{ ...waiting, ...(nextAttemptAt ? { nextCheckAt: nextAttemptAt } : {}) }]
 }
 
 /** There only in a dry run: what stands behind it is what would be done. */

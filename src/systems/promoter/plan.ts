@@ -27,8 +27,15 @@ export interface EnvironmentPlan {
   readonly requiredTargets: number
   readonly soakMs: number
   readonly windows: readonly Window[]
+  readonly verification: VerificationPlan | undefined
   readonly rolloutDeadlineMs: number
   readonly promotion: PromotionPlan | undefined
+}
+
+export interface VerificationPlan {
+  readonly checks: readonly { readonly url: string; readonly expectedStatus?: number }[]
+  readonly intervalMs: number
+  readonly deadlineMs: number
 }
 
 export interface TargetPlan {
@@ -145,8 +152,19 @@ function environmentPlan(
       if (typeof parsed === 'string') throw new PlanError(where, parsed)
       return parsed
     }),
+    verification: verificationPlan(environment.verification, `${field}.verification`),
     rolloutDeadlineMs: durationOf(`${field}.rolloutDeadline`, environment.rolloutDeadline, 30 * minuteMs),
     promotion: promotion && index > 0 ? promotionPlan(promotion, `${field}.promotion`) : undefined,
+  }
+}
+
+function verificationPlan(verification: EnvironmentSpec['verification'], field: string): VerificationPlan | undefined {
+  if (!verification) return undefined
+  const { checks, interval, deadline } = verification
+  return {
+    checks,
+    intervalMs: durationOf(`${field}.interval`, interval, minuteMs / 2),
+    deadlineMs: durationOf(`${field}.deadline`, deadline, 10 * minuteMs),
   }
 }
 

@@ -4,6 +4,7 @@ import { sentenceOf, type Because } from './because.ts'
 import { announce, describeTarget, isReadable, targetsOf, type Draft } from './draft.ts'
 import { effectOf } from './effects.ts'
 import type { PlanError } from './plan.ts'
+import { whyUnverified } from './verification.ts'
 
 /** Says in conditions how the pipeline stands. */
 export function report(draft: Draft): void {
@@ -102,6 +103,8 @@ function whyPromotionStalled(draft: Draft, name: string, promotion: Promotion): 
   if (phase === 'Rejected')
     return { because: because as Because, message: `${name}: ${sentenceOf(because as Because)}` }
   if (because === 'RolloutTimedOut') return { because, message: `${name}: ${lagging(draft, name, revision)}` }
+  const unverified = whyUnverified(draft, name, promotion)
+  if (unverified !== undefined) return { because: 'VerificationFailed', message: `${name}: ${unverified}` }
   if (lastError && attempt >= troublingAttempts)
     return { because: 'GitProviderUnavailable', message: `${name}: ${lastError.message}` }
   return undefined
@@ -147,7 +150,7 @@ function whySuspended(draft: Draft): Why | undefined {
 function whatWouldBe(name: string, { promotion, gates = [] }: EnvironmentStatus): string[] {
   const effect = promotion && effectOf(promotion)
   if (effect) return [`${name}: would ${effect} promotion ${promotion.id} of ${promotion.revision}`]
-  const [held] = gates.filter(({ state }) => state !== 'Open')
+  const [held] = gates.filter(({ name: gate, state }) => state !== 'Open' && gate !== 'verification')
   return held?.reason === 'DryRun' && held.message ? [held.message] : []
 }
 

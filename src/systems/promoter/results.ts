@@ -22,6 +22,8 @@ export type EffectResult =
       readonly headSHA?: string
     }
   | { readonly result: 'notified' }
+  | { readonly result: 'verified' }
+  | { readonly result: 'unverified'; readonly message: string; readonly retryAt: number }
   /** The pull request as it is now: open, merged or closed. */
   | {
       readonly result: 'seen'
@@ -71,6 +73,16 @@ function apply(
     case 'applied':
       Object.assign(promotion, { baseSHA: result.baseSHA, ...(result.headSHA ? { headSHA: result.headSHA } : {}) })
       return enter(promotion, 'RollingOut', result.because, now)
+    case 'verified':
+      promotion.verification = { state: 'Passed', at: formatTime(now) }
+      return
+    case 'unverified': {
+      const { verification } = promotion
+      const since = verification?.state === 'Failing' ? verification.at : undefined
+      promotion.verification = { state: 'Failing', at: since ?? formatTime(now), message: result.message }
+      promotion.nextAttemptAt = formatTime(result.retryAt)
+      return
+    }
     case 'notified':
       return enter(promotion, 'Notified', 'Notified', now)
     case 'seen':
