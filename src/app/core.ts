@@ -84,7 +84,8 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
   const informers = new Informers({ clock: options.caches ?? clock, log, metrics })
   const events = new EventRecorder('sojourn', { client, clock, log, metrics })
   let door: Door | undefined
-  const alarms = new Alarms(clock)
+  // The wall clock of a machine may be set; that of a forecast is not, and its time is precious.
+  const alarms = new Alarms(clock, clock.track ? {} : { longestSleepMs: 30_000 })
   const ports: ControllerPorts = { clock, log, metrics, alarms }
   const clusters = createClusters({ client, informers, clock, log, outside })
   const turn = options.turn ?? (() => Promise.resolve())

@@ -27,6 +27,8 @@ const mostUsers = 256
 export class Alarms {
   readonly #clock: Clock
   readonly #sliceMs: number
+  /** Due times are wall-clock, timers are not: a wall clock that was set forward is noticed after so long at the latest. */
+  readonly #longestSleepMs: number
   readonly #keys = new KeyTable()
   /** Each entry holds a reference to its key. */
   readonly #schedule: Schedule
@@ -36,9 +38,10 @@ export class Alarms {
   #armedAt = Number.POSITIVE_INFINITY
   #disarm = () => {}
 
-  constructor(clock: Clock, options: { readonly sliceMs?: number } = {}) {
+  constructor(clock: Clock, options: { readonly sliceMs?: number; readonly longestSleepMs?: number } = {}) {
     this.#clock = clock
     this.#sliceMs = options.sliceMs ?? 2
+    this.#longestSleepMs = options.longestSleepMs ?? 3_600_000
     this.#schedule = new Schedule(clock)
   }
 
@@ -88,8 +91,7 @@ export class Alarms {
   #arm(at: number): void {
     this.#disarm()
     this.#armedAt = at
-    // An hour at most: due times are wall-clock, timers are not, and the wall clock may be set meanwhile.
-    const delayMs = Math.min(longestSleepMs, Math.max(0, at - this.#clock.now()))
+    const delayMs = Math.min(this.#longestSleepMs, Math.max(0, at - this.#clock.now()))
     this.#disarm = this.#clock.after(delayMs, () => this.#ring())
   }
 
@@ -103,5 +105,3 @@ export class Alarms {
     if (nextAt !== undefined && nextAt < this.#armedAt) this.#arm(nextAt)
   }
 }
-
-const longestSleepMs = 3_600_000

@@ -78,6 +78,8 @@ export function cleanerController(options: CleanerOptions): Controller {
     }
     if (isCommitted(self) && model) return act.commit(self, model)
     const observation = await observe(key, self, model)
+    // A cache that is being filled tells nothing yet, and calls when it is full: nothing is to be written that will not last.
+    if (observation === 'unfilled') return settled
     const observed: Observed = { self, reading, resolutions: observation.resolutions }
     const decision = decide(observed, ports.clock.now())
     return decision.do === 'leave' && model ? leave(key, self, model) : report(key, observed, decision, observation)
@@ -100,13 +102,10 @@ export function cleanerController(options: CleanerOptions): Controller {
     for (const target of evaluated) {
       const place = located.get(target.name) ?? { found: 'no-such-kind' }
       const informer = 'type' in place ? watches.informer(place.type) : undefined
+      if (informer && !informer.synced && !informer.trouble) return 'unfilled'
       resolutions.set(
         target.name,
-        'type' in place
-          ? informer
-            ? resolveCached(informer, target, place)
-            : { found: 'unknown', message: 'not watched yet' }
-          : place,
+        'type' in place && informer ? resolveCached(informer, target, place) : notFound(place),
       )
     }
     return { located, resolutions }
@@ -224,6 +223,10 @@ function byExpiry(cleaners: readonly StoredObject[]): readonly StoredObject[] {
   const sorted = cleaners.map((object) => ({ object, at: expiryAt(object) }))
   sorted.sort((left, right) => (left.at < right.at ? -1 : left.at > right.at ? 1 : 0))
   return sorted.map(({ object }) => object)
+}
+
+function notFound(place: Located): Resolution {
+  return 'type' in place ? { found: 'unknown', message: 'not watched' } : place
 }
 
 function interestIn({ select }: Target, place: Located | undefined) {

@@ -1,6 +1,6 @@
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
-import { evaluate, type Variables } from './conditions.ts'
+import { evaluate, type NextLook, type Variables } from './conditions.ts'
 import type { Model, Problem, Reading, Target } from './model.ts'
 
 /** What a target's reference leads to at the moment. */
@@ -45,7 +45,14 @@ export type Because = keyof typeof reasons
 
 export type Decision =
   /** Look again at `until`, or when something changes. */
-  | { readonly do: 'wait'; readonly because: Because; readonly message: string; readonly until?: number }
+  | {
+      readonly do: 'wait'
+      readonly because: Because
+      readonly message: string
+      readonly until?: number
+      /** The user's word that conditions stay true was seen to be wrong. */
+      readonly violatesMonotonic?: true
+    }
   /** Only a change of the spec, a target or the cluster's kinds can help. */
   | { readonly do: 'stall'; readonly because: Because; readonly message: string }
   /** Everything is true: let the targets leave. */
@@ -164,7 +171,8 @@ function judge(model: Model, variables: Variables, now: number): Decision {
         do: 'wait',
         because: 'condition-error',
         message: `spec.conditions[${verdict.condition}]: ${verdict.message}`,
-        until: period,
+        // What costs too much to evaluate must not be tried over and over, whatever the period says.
+        until: verdict.isSpent ? Math.max(period, now + costlyRetryMs) : period,
       }
     case 'not-boolean':
       return {
@@ -177,13 +185,21 @@ function judge(model: Model, variables: Variables, now: number): Decision {
         do: 'wait',
         because: 'waiting-for-conditions',
         message: `spec.conditions[${verdict.condition}] is false`,
-        ...nextLook(verdict.mayChangeAt, period),
+        ...nextLook(verdict.next, period),
       }
   }
 }
 
+const costlyRetryMs = 60_000
+
 /** The instant at which the answer can change; the period where that cannot be known; nothing, if only the targets can change it. */
-function nextLook(mayChangeAt: number | 'never' | 'unknown', period: number): { until?: number } {
-  if (mayChangeAt === 'never') return {}
-  return { until: mayChangeAt === 'unknown' ? period : mayChangeAt }
+function nextLook(next: NextLook, period: number): { until?: number; violatesMonotonic?: true } {
+  switch (next.look) {
+    case 'at':
+      return { until: next.at }
+    case 'never':
+      return {}
+    case 'by-period':
+      return { until: period, ...(next.violatesMonotonic ? { violatesMonotonic: true } : {}) }
+  }
 }

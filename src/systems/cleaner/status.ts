@@ -20,9 +20,13 @@ export function statusFor(
   const { nextScheduledEvaluation: __, resolvedTargets: ___, resolvedCount: ____, ...rest } = before
   return {
     ...rest,
-    conditions: readyCondition(
-      self,
-      { ready: readiness(decision), reason: reasons[decision.because], message: decision.message },
+    conditions: withMonotonic(
+      readyCondition(
+        self,
+        { ready: readiness(decision), reason: reasons[decision.because], message: decision.message },
+        now,
+      ),
+      decision,
       now,
     ),
     ...(resolved.length > 0
@@ -53,6 +57,16 @@ export function readyCondition(
       },
       now,
     ),
+  ]
+}
+
+/** Says that the user's word `retry.monotonic` does not hold, as long as that is so. */
+function withMonotonic(conditions: Condition[], decision: Decision, now: number): Condition[] {
+  if (decision.do !== 'wait' || !decision.violatesMonotonic)
+    return conditions.filter(({ type }) => type !== 'Monotonic')
+  const message = 'conditions become true and then false again by time alone: looked at by retry.period'
+  return [
+    ...setCondition(conditions, { type: 'Monotonic', status: 'False', reason: 'MonotonicityViolated', message }, now),
   ]
 }
 

@@ -1,0 +1,169 @@
+import { gzipSync } from 'node:zlib'
+import { stringify } from 'yaml'
+import type { World } from '../../../test/world.ts'
+import { cleaner, type Cleaner } from '../../apis/cleaner.ts'
+import { conditionalTtl } from '../../apis/conditional-ttl.ts'
+import { Client } from '../../client/client.ts'
+import { Door } from '../../departures/door.ts'
+import type { KubeObject, ObjectMeta, StoredObject } from '../../kube/object.ts'
+import type { ApiRequest, Transport } from '../../kube/transport.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { EventRecorder } from '../../runtime/event-recorder.ts'
+import { Informers } from '../../runtime/informers.ts'
+import { silentLogger } from '../../runtime/log.ts'
+import { Metrics } from '../../runtime/metrics.ts'
+import { quietClock } from '../../runtime/quiet-clock.ts'
+import type { ActPorts } from './act.ts'
+import { cleanerController } from './controller.ts'
+
+export const minute = 60_000
+export const hour = 60 * minute
+export const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+
+/** A ConfigMap, in namespace team unless it says otherwise. */
+export function configMap(name: string, metadata: ObjectMeta = {}, data: Record<string, string> = {}): KubeObject {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'team', ...metadata }, data }
+}
+
+/** The ConfigMap of that name as a target that is evaluated and deleted. */
+export function target(name: string, given: object = {}) {
+  return {
+    name,
+    reference: { version: 'v1', kind: 'configmap', name },
+    delete: true,
+    includeWhenEvaluating: true,
+    ...given,
+  }
+}
+
+/** ConfigMaps by label as a target that is evaluated and deleted. */
+export function selected(name: string, matchLabels: Record<string, string>, given: object = {}) {
+  return target(name, { reference: { version: 'v1', kind: 'configmap', matchLabels }, ...given })
+}
+
+export function cleanerOf(spec: object, metadata: ObjectMeta = {}): KubeObject {
+  return {
+    apiVersion: 'cleaner.vtex.dev/v1alpha',
+    kind: 'Cleaner',
+    metadata: { name: 'c', namespace: 'team', ...metadata },
+    spec,
+  }
+}
+
+/** Where `cleanerOf` puts its Cleaner. */
+export const self = { apiVersion: 'cleaner.vtex.dev/v1alpha', kind: 'Cleaner', namespace: 'team', name: 'c' }
+
+/** The users' ConfigMaps that are left in a namespace. */
+export async function left(world: World, namespace = 'team'): Promise<readonly string[]> {
+  const { items } = await world.client.list(configMaps, { namespace })
+  return items
+    .map(({ metadata }) => metadata.name)
+    .filter((name) => name !== 'kube-root-ca.crt')
+    .toSorted()
+}
+
+/** What the Ready condition says. */
+export async function readyOf(world: World, ref = self) {
+  const found = await world.get<Cleaner>(ref)
+  return found?.status?.conditions?.find(({ type }) => type === 'Ready')
+}
+
+/** The reasons of all Events about a Cleaner, in order. */
+export async function eventsOf(world: World, namespace = 'team'): Promise<readonly string[]> {
+  await world.events.flush()
+  const type = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+  const { items } = await world.client.list<StoredObject & { reason: string; involvedObject: { kind: string } }>(type, {
+    namespace,
+  })
+  return items.filter(({ involvedObject }) => involvedObject.kind === 'Cleaner').map(({ reason }) => reason)
+}
+
+/** What Helm's driver would store for one revision. */
+export function releaseHolder(
+  given: {
+    readonly objects?: readonly KubeObject[]
+    readonly hooks?: readonly { readonly events: readonly string[]; readonly object: KubeObject }[]
+    readonly revision?: number
+    readonly status?: string
+  },
+  metadata: ObjectMeta = {},
+): KubeObject {
+  const { objects = [], hooks = [], revision = 1, status = 'deployed' } = given
+  const namespace = metadata.namespace ?? 'team'
+  const record = {
+    name: 'app',
+    namespace,
+    version: revision,
+    info: { status },
+    manifest: objects.map((object) => `---\n${stringify(object)}`).join(''),
+    hooks: hooks.map(({ events, object }) => ({
+      name: object.metadata.name,
+      kind: object.kind,
+      events,
+      manifest: stringify(object),
+    })),
+  }
+  const text = gzipSync(JSON.stringify(record)).toString('base64')
+  return {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'helm.sh/release.v1',
+    metadata: {
+      name: `sh.helm.release.v1.app.v${revision}`,
+      labels: { owner: 'helm', name: 'app', version: String(revision), status },
+      ...metadata,
+      namespace,
+    },
+    data: { release: btoa(text) },
+  }
+}
+
+/** A cleaner in a process of its own, whose requests go another way. */
+export interface CleanerProcess {
+  /** Ends it, as if it were killed: nothing it has not written is kept. */
+  kill(): Promise<void>
+}
+
+export async function startCleaner(
+  world: World,
+  {
+    through = (transport) => transport,
+    send,
+  }: { through?: (transport: Transport) => Transport; send?: NonNullable<ActPorts['send']> } = {},
+): Promise<CleanerProcess> {
+  const client = new Client(through(world.server.transport))
+  const clock: Clock = world.clock
+  const log = silentLogger
+  const metrics = new Metrics()
+  const informers = new Informers({ clock: quietClock(clock), log })
+  const events = new EventRecorder('sojourn', { client, clock, log })
+  const door = new Door({ client, informers, clock, events, log, metrics }, { limits: { maxPercentOfKind: 100 } })
+  const stop = new AbortController()
+  await world.clock.settle()
+  await door.ready()
+  const running = [cleaner, conditionalTtl].map(({ type }) =>
+    cleanerController({
+      client,
+      informers,
+      door,
+      events,
+      ports: { clock, log, metrics },
+      type,
+      ...(send ? { send } : {}),
+    }).start(stop.signal),
+  )
+  return {
+    async kill() {
+      stop.abort()
+      await world.clock.settle()
+      await Promise.all(running)
+      door.close()
+      informers.close()
+    },
+  }
+}
+
+/** Whether a request changes something that counts; Events are news, not state. */
+export function isWrite({ method, path }: ApiRequest): boolean {
+  return method !== 'GET' && !path.includes('/events')
+}
