@@ -11,7 +11,8 @@ type Ports = Pick<ActPorts, 'clock' | 'events' | 'again' | 'send'>
 interface Delivery {
   state: 'under-way' | 'delivered' | 'failed'
   tries: number
-  error?: Error
+  /** Not to be tried again before. */
+  nextAt: number
 }
 
 /** Tells sinks, beside the work on everything else: one that never answers keeps nobody waiting but its own Cleaner. */
@@ -24,25 +25,22 @@ export class Announcements {
     this.#ports = ports
   }
 
-  /** Undefined when the sink knows, or was tried often enough; otherwise when to look again. Throws to be tried again later. */
+  /** Undefined when the sink knows, or was tried often enough; otherwise when to look again. */
   deliver({ self, decision }: Work): Outcome | undefined {
     const { sink } = decision
     if (!sink) return undefined
     const { uid } = self.metadata
-    const delivery = this.#deliveries.get(uid) ?? { state: 'failed', tries: 0 }
-    const { error } = delivery
+    const now = this.#ports.clock.now()
+    const delivery = this.#deliveries.get(uid) ?? { state: 'failed', tries: 0, nextAt: now }
     if (delivery.state === 'delivered') return this.#done(uid)
-    if (delivery.state === 'under-way') return wakeAt(this.#ports.clock.now() + lookAgainMs)
-    if (error) {
-      delete delivery.error
-      if (sink.required || delivery.tries < mostTries) throw error
-      return this.#done(uid)
-    }
+    if (delivery.state === 'under-way') return wakeAt(now + lookAgainMs)
+    if (delivery.tries >= mostTries && !sink.required) return this.#done(uid)
+    if (now < delivery.nextAt) return wakeAt(delivery.nextAt)
     this.#deliveries.set(uid, delivery)
     delivery.state = 'under-way'
     delivery.tries++
     void tracked(this.#ports.clock, () => this.#send(delivery, { self, decision }))
-    return wakeAt(this.#ports.clock.now() + lookAgainMs)
+    return wakeAt(now + lookAgainMs)
   }
 
   #done(uid: string): undefined {
@@ -51,7 +49,7 @@ export class Announcements {
   }
 
   async #send(delivery: Delivery, { self, decision }: Work): Promise<void> {
-    const { events, again, send = sendEvent } = this.#ports
+    const { clock, events, again, send = sendEvent } = this.#ports
     const { url = '', required = false } = decision.sink ?? {}
     try {
       await send(url, noticeOf(self, decision.at))
@@ -59,7 +57,7 @@ export class Announcements {
       events.record(self, { type: 'Normal', reason: 'EventDelivered', message: `told ${new URL(url).host}` })
     } catch (error) {
       delivery.state = 'failed'
-      delivery.error = error as Error
+      delivery.nextAt = clock.now() + Math.min(longestPauseMs, 1000 * 2 ** delivery.tries)
       const tried = required ? `try ${delivery.tries}` : `try ${delivery.tries} of ${mostTries}`
       const message = `${tried}: ${(error as Error).message}`
       events.record(self, { type: 'Warning', reason: 'EventDeliveryFailed', message })
@@ -70,6 +68,7 @@ export class Announcements {
 
 const mostTries = 5
 const lookAgainMs = 15_000
+const longestPauseMs = 300_000
 
 function noticeOf(self: StoredObject, decidedAt: string): ReturnType<typeof deletedEvent> {
   const { evaluationTime = decidedAt, targets = [] } = self.status as CleanerStatus
