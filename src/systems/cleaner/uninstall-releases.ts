@@ -9,11 +9,11 @@ export async function uninstallReleases(
   { client, door, clock, events }: Pick<ActPorts, 'client' | 'door' | 'clock' | 'events'>,
   { self, decision }: Work,
 ): Promise<Outcome | undefined> {
-  const { namespace = '', uid } = self.metadata
+  const { namespace = '' } = self.metadata
   const by = refOf(self)
   for (const recorded of decision.releases ?? []) {
     const release = releaseIn(recorded)
-    const answer = await uninstall({ client, door, clock, by, run: uid, namespace, release }).catch((error: Error) => {
+    const answer = await uninstall({ client, door, clock, by, namespace, release }).catch((error: Error) => {
       const reason = error instanceof RecordsUnavailable ? 'HelmSetupFailed' : 'HelmUninstallFailed'
       events.record(self, { type: 'Warning', reason, message: `release ${release.name}: ${error.message}` })
       throw error

@@ -10,6 +10,7 @@ export interface HookContext {
   readonly client: Client
   readonly clock: Clock
   readonly namespace: string
+  /** What tells this uninstall from others before it. */
   readonly run: string
   readonly release: Release
   readonly releaseName: string
@@ -22,9 +23,10 @@ export interface HookSupport {
   readonly depart: (type: ResourceType, object: StoredObject) => Promise<void>
 }
 
-/** On a hook's object: the uninstall that began it, so that one begun is not begun again. */
+/** On a hook's object: the uninstall that began it, so that one begun is not begun again, by whoever. */
 const runAnnotation = 'sojourn.dev/uninstall'
 const lookAgainMs = 1000
+const longestPauseMs = 15_000
 
 /** Runs a release's delete hooks without waiting for them: their objects say how far they are. */
 export class Hooks {
@@ -73,9 +75,12 @@ export class Hooks {
     if (result === 'succeeded') return true
     const name = `hook ${describeRef(refOf(object))} of release ${releaseName}`
     const now = clock.now()
-    const deadline = (parseTime(object.metadata.creationTimestamp) ?? now) + release.timeoutMs
+    const begunAt = parseTime(object.metadata.creationTimestamp) ?? now
+    const deadline = begunAt + release.timeoutMs
     if (result === undefined && now < deadline) {
-      this.#support.wait(`${name} is at work`, Math.min(deadline, now + lookAgainMs))
+      // The longer it has been at work, the less a moment matters.
+      const pauseMs = Math.min(longestPauseMs, Math.max(lookAgainMs, (now - begunAt) / 10))
+      this.#support.wait(`${name} is at work`, Math.min(deadline, now + pauseMs))
       return false
     }
     await this.#giveUp(hook, type, object)

@@ -23,8 +23,6 @@ export interface UninstallRequest {
   readonly clock: Clock
   /** The Cleaner whose rule it is. */
   readonly by: ObjectRef
-  /** What tells this uninstall from others before it: hooks it has begun carry it. */
-  readonly run: string
   readonly namespace: string
   readonly release: Release
 }
@@ -53,7 +51,7 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
   if (!record) return { result: 'unreadable', message: `no revision of release ${request.release.name} can be read` }
 
   const { client, release } = request
-  const work = new Uninstall(request, record)
+  const work = new Uninstall(request, { releaseName: record.name, run: newest.metadata.uid })
   const plan = planUninstall(record)
   const [before, after] = release.disableHooks ? [[], []] : [plan.before, plan.after]
   const { status } = record.info
@@ -117,10 +115,10 @@ class Uninstall {
   waiting: Extract<UninstallResult, { result: 'waiting' }> | undefined
   readonly #request: UninstallRequest
 
-  constructor(request: UninstallRequest, record: ReleaseRecord) {
+  constructor(request: UninstallRequest, of: { readonly releaseName: string; readonly run: string }) {
     this.#request = request
     this.hooks = new Hooks(
-      { ...request, releaseName: record.name },
+      { ...request, ...of },
       {
         warn: (message) => void this.warnings.push(message),
         wait: (message, until) => this.#wait(message, until),
