@@ -125,6 +125,7 @@ export const statefulSets = type('apps', 'StatefulSet', 'statefulsets')
 export const daemonSets = type('apps', 'DaemonSet', 'daemonsets')
 export const jobs = type('batch', 'Job', 'jobs')
 export const cronJobs = type('batch', 'CronJob', 'cronjobs')
+export const disruptionBudgets = type('policy', 'PodDisruptionBudget', 'poddisruptionbudgets')
 
 /** The reference by which a controller owns what it made. */
 export function controllerRef(type: ResourceType, { metadata }: StoredObject) {

@@ -2,6 +2,7 @@ import type { Controller } from '../runtime/controller.ts'
 import { cronJobController } from './cron-jobs.ts'
 import { daemonSetController } from './daemon-sets.ts'
 import { deploymentController } from './deployments.ts'
+import { disruptionBudgetController } from './disruption-budgets.ts'
 import { endpointsController } from './endpoints.ts'
 import { jobController } from './jobs.ts'
 import type { WorkloadPorts } from './ports.ts'
@@ -18,5 +19,6 @@ export function workloadControllers(ports: WorkloadPorts): readonly Controller[]
     jobController,
     cronJobController,
     endpointsController,
+    disruptionBudgetController,
   ].map((create) => create(ports))
 }

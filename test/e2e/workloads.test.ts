@@ -7,7 +7,8 @@ import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
 import type { Clock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/log.ts'
 import { LocalNode } from '../../src/workloads/node/node-controller.ts'
-import { deployments, endpointSlices, jobs, pods, type Pod } from '../../src/workloads/types.ts'
+import type { DisruptionBudget } from '../../src/workloads/disruption-status.ts'
+import { deployments, disruptionBudgets, endpointSlices, jobs, pods, type Pod } from '../../src/workloads/types.ts'
 import { workloadControllers } from '../../src/workloads/workloads.ts'
 
 let world: World<Clock>
@@ -183,5 +184,34 @@ describe('workloads on the embedded server', () => {
       ),
     )
     expect(pod.status?.containerStatuses?.[0]?.state.waiting?.message).toBe('configmap "absent" not found')
+  })
+
+  it('evicts no more pods at a time than a disruption budget allows', async () => {
+    const template = { metadata: { labels: { app: 'kept' } }, spec: { containers: [{ name: 'c', image: 'nginx' }] } }
+    await world.create({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'kept', namespace: 'team' },
+      spec: { replicas: 2, selector: { matchLabels: { app: 'kept' } }, template },
+    })
+    await world.create({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'kept', namespace: 'team' },
+      spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'kept' } } },
+    })
+    const budget = () => world.client.get<DisruptionBudget>(disruptionBudgets, { namespace: 'team', name: 'kept' })
+    await until(async () => (await budget()).status?.disruptionsAllowed === 1)
+    const evict = ({ metadata }: Pod) =>
+      world.client.create(
+        pods,
+        { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: metadata.name, namespace: 'team' } },
+        { subresource: 'eviction' },
+      )
+    const [first, second] = await podsOf()
+    const outcomes = await Promise.allSettled([evict(first as Pod), evict(second as Pod)])
+    expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
+    await until(async () => (await budget()).status?.disruptionsAllowed === 1 && (await podsOf()).every(isReady))
+    expect((await podsOf()).map(({ metadata }) => metadata.uid)).toContain(second?.metadata.uid)
   })
 })
