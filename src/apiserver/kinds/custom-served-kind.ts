@@ -101,7 +101,7 @@ class CustomVersion {
       serve: (document) => this.#serve(document),
       toStored: (object) => ({ ...object, apiVersion: apiVersionOf({ group, version: storage }), kind }),
       decode: (value) => decodeObject(this.#schema, value),
-      default: (object) => this.#default(object),
+      default: (object, { isApplied } = { isApplied: false }) => this.#default(object, isApplied),
       ...this.#validation(),
       schemaOf: (apiVersion) => this.#schemas.get(apiVersion)?.(),
     }
@@ -180,8 +180,8 @@ class CustomVersion {
     return new Document(document.revision, JSON.stringify({ apiVersion, kind, metadata, ...rest }))
   }
 
-  #default(object: KubeObject): KubeObject {
-    return applyDefaults(this.#schema.structural ?? {}, object) as KubeObject
+  #default(object: KubeObject, keepsNulls = false): KubeObject {
+    return applyDefaults(this.#schema.structural ?? {}, object, { keepsNulls }) as KubeObject
   }
 }
 

@@ -38,7 +38,8 @@ export interface ServedKind extends ResourceType {
   /** An object of this version as it is stored. */
   toStored(object: KubeObject): KubeObject
   decode(value: unknown): Decoded
-  default(object: KubeObject): KubeObject
+  /** Fills in what was not said. What server-side apply made of an object keeps its nulls: it is refused for them. */
+  default(object: KubeObject, options?: { readonly isApplied: boolean }): KubeObject
   validateCreate(object: KubeObject): readonly FieldError[]
   validateUpdate(object: KubeObject, old: KubeObject): readonly FieldError[]
   /** Schemas of this kind's other versions, by apiVersion. */

@@ -72,7 +72,8 @@ function prepare(
     ...creation.object,
     metadata: newMetadata(creation.object.metadata, { uid, now, generation }),
   }
-  const defaulted = type.default(rules.hasStatus ? withoutStatus(type, withMetadata) : withMetadata)
+  const shaped = rules.hasStatus ? withoutStatus(type, withMetadata) : withMetadata
+  const defaulted = type.default(shaped, { isApplied: creation.isApplied === true })
   // Fields belong to whoever sent them, not to what the server makes of them afterwards.
   const tracked = track(creation, defaulted, now)
   const review: Review & { object: KubeObject } = {

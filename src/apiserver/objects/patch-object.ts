@@ -111,7 +111,7 @@ function applied({ request, manner }: Patch, current: Document | undefined, now:
     schema: type.schema,
     live: current?.value,
     // As it was sent: decoding adds zero values that nobody meant to own.
-    applied: placeIn(type, withMetadata(withType(type, request.body)), namespace),
+    applied: withMetadata(withType(type, request.body)),
     manager: manner.manager,
     force,
     now,
@@ -121,7 +121,7 @@ function applied({ request, manner }: Patch, current: Document | undefined, now:
   })
   const version = current && metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}
   return {
-    object: { ...merged, metadata: { ...merged.metadata, ...version } },
+    object: placeIn(type, { ...merged, metadata: { ...merged.metadata, ...version } }, namespace),
     warnings: manner.fieldValidation === 'Warn' ? findings : [],
   }
 }

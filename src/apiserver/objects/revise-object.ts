@@ -46,7 +46,7 @@ export function revise(ports: WritePorts, view: View, revision: Revision): Revis
   const { type, manner, current } = revision
   const old = current.value
   checkIdentity(revision)
-  const shaped = type.default(shape(revision))
+  const shaped = type.default(shape(revision), { isApplied: revision.isApplied === true })
   // Fields belong to whoever sent them, not to what the server makes of them afterwards.
   const tracked = revision.isApplied ? shaped : track(revision, shaped, formatTime(ports.clock.now()))
   const { object, warnings } = admit(ports, view, revision, tracked)

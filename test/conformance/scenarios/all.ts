@@ -4,6 +4,7 @@ import { builtins, customResources, definitionFaults } from './kinds.ts'
 import { lifecycle, lists, patches } from './objects.ts'
 import { malformedPatches, malformedQueries } from './malformed.ts'
 import { bodies, routing } from './routing.ts'
+import { appliedThings, malformedRules } from './rules.ts'
 import { evictions, scaling } from './subresources.ts'
 
 /** Every question the two servers are asked. */
@@ -21,4 +22,6 @@ export const scenarios: readonly Scenario[] = [
   malformedPatches,
   evictions,
   scaling,
+  malformedRules,
+  appliedThings,
 ]

@@ -1,46 +1,59 @@
 import { isRecord, setOwn } from '../set-own.ts'
 import type { StructuralSchema } from './structural-schema.ts'
 
-/** The object with its schema's defaults, and without nulls its schema does not allow. Done at every request and read. */
-export function applyDefaults<T>(schema: StructuralSchema, object: T): T {
-  return fill(object, schema) as T
+/** The object with its schema's defaults, and without nulls its schema does not allow unless told to keep them. */
+export function applyDefaults<T>(schema: StructuralSchema, object: T, { keepsNulls = false } = {}): T {
+  return new Filler(keepsNulls).fill(object, schema) as T
 }
 
-function fill(value: unknown, schema: StructuralSchema | undefined): unknown {
-  if (!schema) return value
-  if (Array.isArray(value)) return fillItems(value, schema.items)
-  return isRecord(value) ? fillFields(value, schema) : value
-}
+/** Fills in defaults at every level. */
+class Filler {
+  readonly #keepsNulls: boolean
 
-function fillItems(items: readonly unknown[], schema: StructuralSchema | undefined): unknown {
-  if (!schema) return items
-  return items.map((item) =>
-    fill(
-      item === null && !schema.nullable && schema.default !== undefined ? structuredClone(schema.default) : item,
-      schema,
-    ),
-  )
-}
+  constructor(keepsNulls: boolean) {
+    this.#keepsNulls = keepsNulls
+  }
 
-/** Copies only when something changes: most objects are complete already. A null the schema has no room for counts as absent. */
-function fillFields(value: Record<string, unknown>, schema: StructuralSchema): Record<string, unknown> {
-  let result = value
-  const change = (): Record<string, unknown> => (result === value ? (result = { ...value }) : result)
-  for (const name of Object.keys(value)) {
-    const property = propertyOf(schema, name)
-    if (!property) continue
-    const given = value[name]
-    if (given === null && !property.nullable && property.default === undefined) delete change()[name]
-    else {
-      const filled = fill(given === null && !property.nullable ? structuredClone(property.default) : given, property)
+  fill(value: unknown, schema: StructuralSchema | undefined): unknown {
+    if (!schema) return value
+    if (Array.isArray(value)) return this.#items(value, schema.items)
+    return isRecord(value) ? this.#fields(value, schema) : value
+  }
+
+  #items(items: readonly unknown[], schema: StructuralSchema | undefined): unknown {
+    if (!schema) return items
+    return items.map((item) =>
+      this.fill(
+        item === null && !schema.nullable && schema.default !== undefined ? structuredClone(schema.default) : item,
+        schema,
+      ),
+    )
+  }
+
+  /** Copies only when something changes: most objects are complete already. A null without room counts as absent. */
+  #fields(value: Record<string, unknown>, schema: StructuralSchema): Record<string, unknown> {
+    let result = value
+    const change = (): Record<string, unknown> => (result === value ? (result = { ...value }) : result)
+    for (const name of Object.keys(value)) {
+      const property = propertyOf(schema, name)
+      if (!property) continue
+      const given = value[name]
+      if (given === null && !property.nullable && property.default === undefined) {
+        if (!this.#keepsNulls) delete change()[name]
+        continue
+      }
+      const filled = this.fill(
+        given === null && !property.nullable ? structuredClone(property.default) : given,
+        property,
+      )
       if (filled !== given) setOwn(change(), name, filled)
     }
+    for (const [name, property] of Object.entries(schema.properties ?? {})) {
+      if (property.default === undefined || Object.hasOwn(value, name)) continue
+      setOwn(change(), name, this.fill(structuredClone(property.default), property))
+    }
+    return result
   }
-  for (const [name, property] of Object.entries(schema.properties ?? {})) {
-    if (property.default === undefined || Object.hasOwn(value, name)) continue
-    setOwn(change(), name, fill(structuredClone(property.default), property))
-  }
-  return result
 }
 
 function propertyOf(

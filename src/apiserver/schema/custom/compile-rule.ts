@@ -6,6 +6,7 @@ import { typeFromSchema } from '../../../cel/schema.ts'
 import { optionalType, type Type } from '../../../cel/types.ts'
 import type { CelValue } from '../../../cel/values.ts'
 import { forbidden, invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
+import { celGoIssues } from './cel-go-words.ts'
 import type { StructuralSchema, ValidationRule } from './structural-schema.ts'
 
 /** What `self` is at one place of a schema. */
@@ -46,8 +47,8 @@ export function compileRule(
   const oldSelf = rule.optionalOldSelf ? optionalType(self.type) : self.type
   const both = kubernetesEnvironment({ self: self.type, oldSelf })
   const plain = compile(rule.rule, alone)
-  const usesOldSelf = plain instanceof CelCompileError && !(compile(rule.rule, both) instanceof CelCompileError)
-  const program = usesOldSelf ? compile(rule.rule, both) : plain
+  const program = plain instanceof CelCompileError ? compile(rule.rule, both) : plain
+  const usesOldSelf = plain instanceof CelCompileError && !(program instanceof CelCompileError)
   const faults = [...programFaults(rule, program, path, 'rule')]
   const message = rule.messageExpression ? compile(rule.messageExpression, both) : undefined
   if (message) faults.push(...programFaults(rule, message, path, 'messageExpression'))
@@ -140,7 +141,7 @@ function shown(rule: ValidationRule): Record<string, unknown> {
 /** Faults of an expression with the place marked under its text, as cel-go prints them. */
 export function describeIssues({ issues }: CelCompileError, source: string): string {
   const lines = source.split('\n')
-  return issues
+  return celGoIssues(issues, source)
     .map(({ message, line, column }) => {
       const text = lines[line - 1] ?? ''
       return `ERROR: <input>:${line}:${column}: ${message}\n | ${text}\n | ${'.'.repeat(Math.max(0, column - 1))}^`
