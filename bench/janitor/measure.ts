@@ -25,3 +25,9 @@ export async function measure<T>(work: () => Promise<T>): Promise<Measured<T>> {
 export function mebibytes(bytes: number): string {
   return (bytes / 2 ** 20).toFixed(0)
 }
+
+/** What the heap holds when everything that can go is gone. */
+export function heapMebibytes(): string {
+  collect()
+  return mebibytes(process.memoryUsage().heapUsed)
+}

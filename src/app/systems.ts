@@ -49,6 +49,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     const { readSwabbie } = await import('./swabbie.ts')
     const { config, client } = core
     const swabbie = config.swabbieConfig === undefined ? undefined : readSwabbie(config.swabbieConfig)
+    for (const notice of swabbie?.notices ?? []) core.log.info('swabbie.yml', { notice })
     if (swabbie) await applySwabbie(client, swabbie)
     const janitor = createJanitor({
       ...core,

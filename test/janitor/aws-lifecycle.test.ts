@@ -62,7 +62,7 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     })
   const deregistrations = () => proxy.writes().filter((action) => action === 'DeregisterImage').length
 
-  it('is marked, told of, and an image leaves through the door, once', async () => {
+  it('C57: is marked, told of, and an image leaves through the door, once', async () => {
     await follow()
     await world.pass(minute)
     expect(await world.phases()).toEqual({ [image]: 'Notified' })
@@ -81,14 +81,14 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     expect(items.map(({ spec }) => spec.object.kind)).toEqual(['image'])
   })
 
-  it('is only read in a dry run', async () => {
+  it('E18: is only read in a dry run', async () => {
     await follow({ dryRun: true })
     await world.pass(8 * hour)
     expect(proxy.writes()).toEqual([])
     expect(proxy.calls.length).toBeGreaterThan(5)
   })
 
-  it('keeps a mark whose deletion is refused, and tries again later', async () => {
+  it('E24: keeps a mark whose deletion is refused, and tries again later', async () => {
     await follow()
     proxy.fault = (action) =>
       action === 'DeregisterImage' ? { status: 400, code: 'DependencyViolation', message: 'in use' } : undefined
@@ -115,7 +115,7 @@ describe.skipIf(missing)('an AWS account in the care of the janitor', () => {
     expect(await world.phases()).toEqual({ [image]: 'Deleted' })
   })
 
-  it('is left as it is while its listing fails', async () => {
+  it('E9: is left as it is while its listing fails', async () => {
     await follow()
     await world.pass(minute)
     proxy.fault = (action) => (action === 'DescribeImages' ? { status: 403, code: 'UnauthorizedOperation' } : undefined)

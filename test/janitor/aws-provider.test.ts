@@ -34,6 +34,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import type { AwsTypeName } from '../../src/apis/cleanup-policy.ts'
 import type { ProviderAccount } from '../../src/apis/provider-account.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { awsTypes } from '../../src/systems/janitor/aws/aws-types.ts'
 import { AwsProvider } from '../../src/systems/janitor/aws/aws-provider.ts'
 import { InventoryError, type Resource } from '../../src/systems/janitor/resource.ts'
 import { policy } from '../../src/systems/janitor/testing.ts'
@@ -106,7 +107,47 @@ describe.skipIf(missing)('AWS', () => {
     return ImageId
   }
 
-  it('knows its locations and refuses an account that is another', async () => {
+  /** One idle resource of each type. */
+  async function furnish(): Promise<void> {
+    const ami = await image('base')
+    const { VolumeId } = await ec2().send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
+    await ec2().send(new CreateSnapshotCommand({ VolumeId }))
+    await autoScaling().send(
+      new CreateLaunchConfigurationCommand({ LaunchConfigurationName: 'lc', ImageId: ami, InstanceType: 't3.small' }),
+    )
+    await ec2().send(
+      new CreateLaunchTemplateCommand({ LaunchTemplateName: 'lt', LaunchTemplateData: { ImageId: ami } }),
+    )
+    await autoScaling().send(
+      new CreateAutoScalingGroupCommand({
+        AutoScalingGroupName: 'empty',
+        LaunchConfigurationName: 'lc',
+        MinSize: 0,
+        MaxSize: 1,
+        DesiredCapacity: 0,
+        AvailabilityZones: [`${region}a`],
+      }),
+    )
+    await new ElasticLoadBalancingClient(config()).send(
+      new CreateClassicCommand({
+        LoadBalancerName: 'classic',
+        Listeners: [{ Protocol: 'HTTP', LoadBalancerPort: 80, InstancePort: 80 }],
+        AvailabilityZones: [`${region}a`],
+      }),
+    )
+    const { Subnets = [] } = await ec2().send(new DescribeSubnetsCommand({}))
+    await new ElasticLoadBalancingV2Client(config()).send(
+      new CreateLoadBalancerCommand({
+        Name: 'modern',
+        Subnets: Subnets.slice(0, 2).map(({ SubnetId = '' }) => SubnetId),
+      }),
+    )
+    await ec2().send(
+      new CreateSecurityGroupCommand({ GroupName: 'idle', Description: 'idle', VpcId: Subnets[0]?.VpcId }),
+    )
+  }
+
+  it('C50: knows its locations and refuses an account that is another', async () => {
     expect(provider.locations(policyOf('image'))).toEqual([`aws/main/${region}`])
     provider = providerWith({ other: { accountId: '999999999999' } })
     const wrong = policy({ targets: [{ aws: { accounts: ['other'], resourceTypes: ['image'] } }] })
@@ -118,7 +159,7 @@ describe.skipIf(missing)('AWS', () => {
     await expect(looking).rejects.toThrow('leads to account')
   })
 
-  it('sees images used by instances, launch configurations and any template version a group names', async () => {
+  it('C56: sees images used by instances, launch configurations and any template version a group names', async () => {
     const ids = Object.fromEntries(
       await Promise.all(
         ['by-instance', 'by-config', 'by-latest', 'by-version', 'by-nobody'].map(async (name) => [
@@ -153,7 +194,7 @@ describe.skipIf(missing)('AWS', () => {
     })
   })
 
-  it('calls use unknown when an account of the region cannot be read', async () => {
+  it('C56 E11: calls use unknown when an account of the region cannot be read', async () => {
     await image('shared')
     await ec2().send(
       new CreateLaunchTemplateCommand({ LaunchTemplateName: 'lt', LaunchTemplateData: { ImageId: 'ami-1' } }),
@@ -171,7 +212,7 @@ describe.skipIf(missing)('AWS', () => {
     expect(proxy.calls.map(({ action }) => action)).toContain('AssumeRole')
   })
 
-  it('sees snapshots that images map, and lets no other go while it cannot see images', async () => {
+  it('C57: sees snapshots that images map, and lets no other go while it cannot see images', async () => {
     const { VolumeId } = await ec2().send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
     const { SnapshotId } = await ec2().send(new CreateSnapshotCommand({ VolumeId }))
     const ami = await image('base')
@@ -184,7 +225,7 @@ describe.skipIf(missing)('AWS', () => {
     expect(new Set(Object.values(uses(await observe('snapshot'))))).toEqual(new Set(['unknown']))
   })
 
-  it('tells groups with instances from empty ones, and what they start from', async () => {
+  it('C57: tells groups with instances from empty ones, and what they start from', async () => {
     const ami = await image('base')
     await autoScaling().send(
       new CreateLaunchConfigurationCommand({
@@ -233,7 +274,7 @@ describe.skipIf(missing)('AWS', () => {
     expect(busy).toMatchObject({ group: 'busy', facts: { isDisabled: false, loadBalancers: [] } })
   })
 
-  it('tells balancers with something behind them from those without', async () => {
+  it('E25: tells balancers with something behind them from those without', async () => {
     const elb = new ElasticLoadBalancingClient(config())
     const elbV2 = new ElasticLoadBalancingV2Client(config())
     const Listeners = [{ Protocol: 'HTTP', LoadBalancerPort: 80, InstancePort: 80 }]
@@ -328,7 +369,7 @@ describe.skipIf(missing)('AWS', () => {
   })
 
   describe('listings', () => {
-    it('are refused when a page is cut without a token', async () => {
+    it('E9: are refused when a page is cut without a token', async () => {
       for (let index = 0; index < 201; index++)
         await ec2().send(new CreateLaunchTemplateCommand({ LaunchTemplateName: `lt-${index}`, LaunchTemplateData: {} }))
       await expect(observe('launchTemplate')).rejects.toThrow('the listing was cut')
@@ -338,12 +379,33 @@ describe.skipIf(missing)('AWS', () => {
       ['a refusal', { status: 403, code: 'UnauthorizedOperation' }],
       ['an answer that breaks off', 'cut'],
       ['no answer', 'drop'],
-    ] as const)('are refused on %s', async (_, fault) => {
+    ] as const)('E9: are refused on %s', async (_, fault) => {
       await image('one')
       await observe('image')
       proxy.fault = (action) => (action === 'DescribeImages' ? fault : undefined)
       await expect(observe('image')).rejects.toThrow(InventoryError)
     })
+
+    it.each(Object.keys(awsTypes) as AwsTypeName[])(
+      'E9: of %s are refused, or leave its use unknown, wherever an answer is missing',
+      async (type) => {
+        await furnish()
+        const whole = await observe(type)
+        const actions = new Set(proxy.calls.map(({ action }) => action))
+        expect(whole.length).toBeGreaterThan(0)
+        for (const action of [...actions].filter((name) => !/Caller|AssumeRole/.test(name))) {
+          proxy.fault = (name) => (name === action ? { status: 403, code: 'UnauthorizedOperation' } : undefined)
+          const seen = await observe(type).catch((error: unknown) => {
+            expect(error).toBeInstanceOf(InventoryError)
+            return []
+          })
+          expect(
+            seen.filter(({ use }) => use.state === 'unused'),
+            `${type} without ${action}`,
+          ).toEqual([])
+        }
+      },
+    )
 
     it('wait out throttling', async () => {
       await image('one')
@@ -373,6 +435,32 @@ describe.skipIf(missing)('AWS', () => {
     expect(await subject.read()).toBeUndefined()
     expect(await subject.remove({ uid: id, resourceVersion })).toBe('gone')
     expect(proxy.writes()).toEqual(['DeregisterImage'])
+  })
+
+  it('C57: deletes one of each type, with one call, and sees that it is gone', async () => {
+    await furnish()
+    const expected = {
+      snapshot: 'DeleteSnapshot',
+      serverGroup: 'DeleteAutoScalingGroup',
+      launchConfiguration: 'DeleteLaunchConfiguration',
+      launchTemplate: 'DeleteLaunchTemplate',
+      loadBalancer: 'DeleteLoadBalancer',
+      loadBalancerV2: 'DeleteLoadBalancer',
+      securityGroup: 'DeleteSecurityGroup',
+      image: 'DeregisterImage',
+    } as const
+    for (const [type, call] of Object.entries(expected)) {
+      const [thing] = (await observe(type as AwsTypeName)).filter(
+        ({ use, shield, facts }) => use.state === 'unused' && !shield && facts?.isDefault !== true,
+      )
+      if (!thing) throw new Error(`no ${type} is unused`)
+      const { kind, name, uid, apiVersion } = thing
+      const subject = await provider.subject({ provider: 'aws', account: 'main', region, apiVersion, kind, name, uid })
+      proxy.calls.length = 0
+      expect(await subject.remove({ uid, resourceVersion: thing.resourceVersion ?? '' }), type).toBe('gone')
+      expect(await subject.read(), type).toBeUndefined()
+      expect(proxy.writes()).toEqual([call])
+    }
   })
 
   it('mirrors an opt-out as a tag and takes it back', async () => {

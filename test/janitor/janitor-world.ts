@@ -7,6 +7,7 @@ import type { Route, RouteResponse } from '../../src/runtime/route.ts'
 import { Client } from '../../src/client/client.ts'
 import type { Transport } from '../../src/kube/transport.ts'
 import { Informers } from '../../src/runtime/informers.ts'
+import { quietClock } from '../../src/runtime/quiet-clock.ts'
 import { Clusters } from '../../src/runtime/clusters.ts'
 import { createJanitor, type Janitor, type JanitorOptions } from '../../src/systems/janitor/janitor.ts'
 import { startWorld, type World, type WorldOptions } from '../world.ts'
@@ -37,13 +38,17 @@ export interface JanitorWorldOptions extends WorldOptions {
   readonly connect?: (kubeconfig: string, cluster: string) => Client
   /** Stands between the janitor and the server. */
   readonly through?: (transport: Transport) => Transport
+  /** Caches end their watches and list again now and then, as over a network. Takes its time. Defaults to false. */
+  readonly relists?: boolean
 }
 
 export async function startJanitorWorld(options: JanitorWorldOptions = {}): Promise<JanitorWorld> {
   const world = await startWorld(options)
   const { clock, ports } = world
   const client = options.through ? new Client(options.through(world.server.transport)) : world.client
-  const informers = options.through ? new Informers({ clock, log: ports.log }) : world.informers
+  const informers = options.through
+    ? new Informers({ clock: options.relists ? clock : quietClock(clock), log: ports.log })
+    : world.informers
   const clusters = new Clusters({
     home: client,
     informers,

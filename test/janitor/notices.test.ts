@@ -47,7 +47,7 @@ function plain(text: string): string {
 }
 
 describe('mails', () => {
-  it('tell each owner once of everything, in as many mails as it takes', async () => {
+  it('C25 C26: tell each owner once of everything, in as many mails as it takes', async () => {
     await owned(['a1', 'a2', 'a3'], 'ann@example.org')
     await owned(['b1'], 'bob@example.org')
     await world.pass(2 * hour)
@@ -66,7 +66,7 @@ describe('mails', () => {
     expect(Object.values(await world.phases())).toEqual(Array(4).fill('Notified'))
   })
 
-  it('that fail hold everything, are tried again, and the time starts when one arrives', async () => {
+  it('C28 E2: that fail hold everything, are tried again, and the time starts when one arrives', async () => {
     mail.refuse = () => ({ code: 451, message: 'later' })
     await owned(['one'], 'ann@example.org')
     await world.pass(2 * hour)
@@ -87,7 +87,45 @@ describe('mails', () => {
     expect(await world.exists('one')).toBe(false)
   })
 
-  it('count as told when one of two recipients takes it', async () => {
+  it('C26: tell two owners of three marks in two mails', async () => {
+    await owned(['a1', 'a2'], 'ann@example.org')
+    await owned(['b1'], 'bob@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'] } })
+    await world.pass(minute)
+    expect(mail.mails.map(({ to }) => to.join()).toSorted()).toEqual(['ann@example.org', 'bob@example.org'])
+    expect(Object.values(await world.phases())).toEqual(['Notified', 'Notified', 'Notified'])
+  })
+
+  it('C27: say nothing of what was opted out while they waited', async () => {
+    mail.refuse = () => ({ code: 451, message: 'later' })
+    await owned(['one'], 'ann@example.org')
+    await world.configMap('two', { annotations: { owner: 'ann@example.org' }, labels: { needed: 'yes' } })
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'] } })
+    await world.pass(10_000)
+    mail.refuse = () => undefined
+    await world.create({
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'CleanupOptOut',
+      metadata: { name: 'two' },
+      spec: { selector: { apiVersion: 'v1', kind: 'ConfigMap', labels: { matchLabels: { needed: 'yes' } } } },
+    })
+    await world.pass(hour)
+    expect(mail.mails).toHaveLength(1)
+    expect(plain(mail.mails[0]?.text ?? '')).toContain('team/one')
+    expect(plain(mail.mails[0]?.text ?? '')).not.toContain('team/two')
+    const stamps = (await world.candidates()).map(({ spec, status }) => [
+      spec.resource.name,
+      (status?.notices ?? []).filter(({ error }) => error === undefined).length,
+    ])
+    expect(stamps).toEqual([
+      ['one', 1],
+      ['two', 0],
+    ])
+  })
+
+  it('E2: count as told when one of two recipients takes it', async () => {
     mail.refuse = (address) => (address.startsWith('bob') ? { code: 550, message: 'no such user' } : undefined)
     await owned(['one'], 'ann@example.org, bob@example.org')
     await world.pass(2 * hour)
@@ -101,7 +139,7 @@ describe('mails', () => {
     ])
   })
 
-  it('without an owner are not sent, and nothing is deleted', async () => {
+  it('E1: without an owner are not sent, and nothing is deleted', async () => {
     await world.configMap('orphan')
     await world.pass(2 * hour)
     await world.policy({ notification: { channels: ['mail'] } })
@@ -205,7 +243,7 @@ describe('Slack', () => {
 })
 
 describe('a notice that was sent and could not be noted', () => {
-  it('is sent again as the same one, and nothing leaves before either date', async () => {
+  it('E3: is sent again as the same one, and nothing leaves before either date', async () => {
     let failures = 1
     const through =
       (transport: Transport): Transport =>

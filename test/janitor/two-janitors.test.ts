@@ -13,7 +13,7 @@ import { systemClock } from '../../src/runtime/clock.ts'
 import { seededRandom } from '../../src/runtime/random.ts'
 import { startWebSink, type WebSink } from './sinks.ts'
 
-const kills = Number(process.env['SOJOURN_KILLS'] ?? 8)
+const kills = Number(process.env['SOJOURN_KILLS'] ?? 50)
 const things = kills * 3
 const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
@@ -56,7 +56,7 @@ describe('two janitors of which one is always being killed', () => {
     processes.set(name, child)
   }
 
-  it(`lets each resource leave once, told of, and never before the date that was printed (${kills} kills)`, async () => {
+  it(`E16: lets each resource leave once, told of, and never before the date that was printed (${kills} kills)`, async () => {
     const random = seededRandom(7)
     const leftAt = new Map<string, number>()
     const watching = new AbortController()

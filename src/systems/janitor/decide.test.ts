@@ -55,9 +55,14 @@ describe('notices', () => {
     Partial<typeof rules> | { mode: 'off' } | { needsOwner: false },
     NoticeDecision,
   ])[] = [
-    ['announces a mark', { phase: 'Marked', announcedAt: undefined }, {}, { do: 'announce' }],
     [
-      'waives the notice where none are sent',
+      'C12: announces a mark that nobody was told of',
+      { phase: 'Marked', announcedAt: undefined },
+      {},
+      { do: 'announce' },
+    ],
+    [
+      'C13: waives the notice where none are sent',
       { phase: 'Marked', announcedAt: undefined },
       { mode: 'off' },
       { do: 'waive' },
@@ -143,14 +148,14 @@ describe('deletions', () => {
       { do: 'wait', until: now + hour, because: 'after-failure' },
     ],
     [
-      'holds what nobody was told of',
+      'E2: holds what nobody was told of',
       violating,
       { ...due, phase: 'Marked', announcedAt: undefined },
       'required',
       { do: 'hold', because: 'not-announced' },
     ],
     [
-      'holds what nobody can be told of',
+      'E1: holds what nobody can be told of',
       violating,
       { ...due, phase: 'Marked', announcedAt: undefined, hasOwner: false },
       'required',
@@ -185,7 +190,7 @@ describe('deletions', () => {
       { do: 'hold', because: 'held-by-human' },
     ],
     ['has no date, has no end', violating, { projectedAt: undefined }, 'required', { do: 'hold', because: 'not-due' }],
-    ['is spared when opted out', optedOut, due, 'required', { do: 'opt-out', because: 'opted-out' }],
+    ['C6: is spared when opted out', optedOut, due, 'required', { do: 'opt-out', because: 'opted-out' }],
     ['is unmarked when it became used', compliant, due, 'required', { do: 'unmark', because: 'no-rule-matches' }],
     ['is kept in doubt', unknown, due, 'required', { do: 'hold', because: 'undecided' }],
     [

@@ -23,17 +23,17 @@ describe('exclusions', () => {
     ['by pattern in any field', exclusion('literal', 'namespace', 'pattern:^sh'), 'literal'],
     ['by neither', exclusion('Literal', 'name', 'other'), undefined],
     ['everything', exclusion('Literal', 'name', '\\*'), 'literal'],
-  ])('a literal excludes %s', (_, spec, expected) => expect(excludedBy([spec])).toBe(expected))
+  ])('C43: a literal excludes %s', (_, spec, expected) => expect(excludedBy([spec])).toBe(expected))
 
   it.each([
     ['exact', undefined],
     ['important-one', undefined],
     ['other', 'not-allowlisted'],
-  ])('an allowlist lets through what it names: %s', (name, expected) =>
+  ])('C44: an allowlist lets through what it names: %s', (name, expected) =>
     expect(excludedBy([exclusion('Allowlist', 'name', 'exact', 'pattern:^important')], { name })).toBe(expected),
   )
 
-  it('an allowlist is content with one of its keys, the owner among them', () => {
+  it('C45: an allowlist is content with one of its keys, the owner among them', () => {
     const list: ExclusionSpec = {
       type: 'Allowlist',
       attributes: [
@@ -48,7 +48,7 @@ describe('exclusions', () => {
   it('lists of a provider and a type widen each other', () =>
     expect(excludedBy([exclusion('Allowlist', 'name', 'a'), exclusion('Allowlist', 'name', 'thing')])).toBeUndefined())
 
-  it('an exclusion beats an allowlist', () =>
+  it('E14: an exclusion beats an allowlist', () =>
     expect(excludedBy([exclusion('Allowlist', 'name', 'thing'), exclusion('Literal', 'name', 'thing')])).toBe(
       'literal',
     ))
@@ -58,7 +58,7 @@ describe('exclusions', () => {
     ['testing', exclusion('Account', 'name', 'test'), undefined],
     ['testing', exclusion('Account', 'name', 'pattern:^test'), 'account'],
     ['other', exclusion('Account', 'type', 'aws'), 'account'],
-  ])('account %s by %o: %s', (account, spec, expected) =>
+  ])('C46: account %s by %o: %s', (account, spec, expected) =>
     expect(excludedBy([spec], { provider: 'aws', account })).toBe(expected),
   )
 
@@ -66,9 +66,9 @@ describe('exclusions', () => {
     ['cloudy', exclusion('Application', 'name', 'pattern:^cloud'), 'application'],
     ['acloud', exclusion('Application', 'name', 'pattern:^cloud'), undefined],
     ['web', exclusion('Application', 'email', 'ann@example.org'), 'application'],
-  ])('application %s by %o: %s', (group, spec, expected) => expect(excludedBy([spec], { group })).toBe(expected))
+  ])('C47: application %s by %o: %s', (group, spec, expected) => expect(excludedBy([spec], { group })).toBe(expected))
 
-  it('leaves alone what is grouped by package', () =>
+  it('C47: leaves alone what is grouped by package', () =>
     expect(
       excludedBy([exclusion('Application', 'name', 'web')], { group: 'web', facts: { grouping: 'package' } }),
     ).toBeUndefined())
@@ -78,7 +78,7 @@ describe('exclusions', () => {
     [{ keep: 'true' }, 'tag'],
     [{ keep: 'yes please' }, undefined],
     [{ other: 'yes' }, undefined],
-  ])('a tag must be exact: %o', (tags, expected) =>
+  ])('C48: a tag must be exact: %o', (tags, expected) =>
     expect(excludedBy([exclusion('Tag', 'keep', 'yes', true)], { tags })).toBe(expected),
   )
 
@@ -92,6 +92,7 @@ describe('exclusions', () => {
     [exclusion('Nonsense', 'a', 'b'), 'spec.exclusions[0].type'],
     [exclusion('Literal', 'a', 'pattern:['), 'spec.exclusions[0].attributes[0].value'],
     [{ type: 'LabelSelector' }, 'spec.exclusions[0].labelSelector'],
+    [{ type: 'Literal' }, 'spec.exclusions[0].attributes'],
   ])('names the field of %o', (spec, field) => {
     const problems: Problem[] = []
     compileExclusions([spec], problems)

@@ -21,16 +21,21 @@ suite('judge', () => {
       'excluded: never-expires',
     ],
     [
-      'spares what is not past its own ttl',
+      'C49: spares what is not past its own ttl',
       {},
       { createdAt: now - 10 * day, tags: { expiration_time: '10d' } },
       'excluded: ttl-not-over',
     ],
-    ['does not spare what is past it', {}, { createdAt: now - 10 * day, tags: { expiration_time: '9d' } }, 'violating'],
+    [
+      'C49: does not spare what is past it',
+      {},
+      { createdAt: now - 10 * day, tags: { expiration_time: '9d' } },
+      'violating',
+    ],
     ['does not stumble over a ttl that cannot be read', {}, { tags: { ttl: 'soon' } }, 'violating'],
     ['leaves what is young', { minAge: '14d' }, { createdAt: now - 13 * day }, 'excluded: too-young'],
     [
-      'leaves what its provider protects',
+      'E25: leaves what its provider protects',
       {},
       { shield: { because: 'owned' as const, detail: 'Deployment web' } },
       'excluded: owned',
@@ -65,8 +70,8 @@ suite('judge', () => {
       const compiled = policy({ minAge: '5d' })
       return judge(describe(ageless, compiled, {}), compiled, surroundings({ ledger }))
     }
-    it('decides nothing', () => expect(judged(noHistory)).toEqual({ is: 'unknown', because: 'age-unknown' }))
-    it('counts from when it was first seen', () => {
+    it('E28: decides nothing', () => expect(judged(noHistory)).toEqual({ is: 'unknown', because: 'age-unknown' }))
+    it('E28: counts from when it was first seen', () => {
       expect(judged({ ...noHistory, firstSeen: () => now - 4 * day }).is).toBe('excluded')
       expect(judged({ ...noHistory, firstSeen: () => now - 6 * day }).is).toBe('violating')
     })

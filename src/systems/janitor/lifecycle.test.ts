@@ -79,7 +79,7 @@ describe('a mark', () => {
     expect(candidate?.status?.notices?.map(({ generation }) => generation)).toEqual([1, 2])
   })
 
-  it('never passes to another resource under the same name', async () => {
+  it('E6: never passes to another resource under the same name', async () => {
     const { client, configMap, exists, candidates } = await start(['one'])
     await client.deleteObject(
       { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
@@ -110,7 +110,7 @@ describe('a mark', () => {
     expect([await exists('held'), await exists('later')]).toEqual([true, false])
   })
 
-  it('stays on its way until the resource is gone, finalizers and all', async () => {
+  it('E24: stays on its way until the resource is gone, finalizers and all', async () => {
     world = await startJanitorWorld()
     await world.configMap('stuck', { finalizers: ['example.org/wait'] })
     await world.pass(2 * hour)
@@ -127,7 +127,7 @@ describe('a mark', () => {
     expect(await world.phases()).toEqual({ stuck: 'Deleted' })
   })
 
-  it('goes with its policy, and is never carried out after that', async () => {
+  it('E21: goes with its policy, and is never carried out after that', async () => {
     const { client, exists, candidates } = await start(['one'])
     await client.deleteObject(cleanupPolicy.type, { name: 'tidy' })
     await passed(7 * hour)
@@ -150,7 +150,7 @@ describe('a mark', () => {
 })
 
 describe('caps', () => {
-  it('let so many be marked and leave in each cycle', async () => {
+  it('E17: let so many be marked and leave in each cycle', async () => {
     const names = Array.from({ length: 7 }, (_, index) => `c${index}`)
     const { phases } = await start(names, {
       limits: { maxMarks: 3, maxDeletes: 2, maxDeletePercent: 100 },
@@ -166,7 +166,7 @@ describe('caps', () => {
     expect(await gone()).toBe(4)
   })
 
-  it('count a share of everything listed, not of what is marked', async () => {
+  it('E17: count a share of everything listed, not of what is marked', async () => {
     const names = Array.from({ length: 10 }, (_, index) => `c${index}`)
     const { phases } = await start(names, {
       limits: { maxDeletes: 100, maxDeletePercent: 20 },
@@ -206,7 +206,7 @@ describe('caps', () => {
 })
 
 describe('a policy', () => {
-  it('with a problem says which field it is, and does nothing at all', async () => {
+  it('E14: with a problem says which field it is, and does nothing at all', async () => {
     const { readPolicy, candidates } = await start(['one'], {
       exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['pattern:('] }] }],
     })
@@ -250,7 +250,7 @@ describe('a policy', () => {
     expect(await world.exists('one')).toBe(false)
   })
 
-  it('never touches what Sojourn and the cluster are made of', async () => {
+  it('E29: never touches what Sojourn and the cluster are made of', async () => {
     const kinds = [
       { kind: 'ConfigMap' },
       { kind: 'Secret' },
@@ -288,7 +288,7 @@ describe('a policy', () => {
 })
 
 describe('in and out of service', () => {
-  it('does nothing while it is paused, and goes on after', async () => {
+  it('C19: does nothing while it is paused, and goes on after', async () => {
     const { call, policy, candidates } = await start([])
     await call('POST', '/janitor/pause')
     await passed(minute)
@@ -302,7 +302,7 @@ describe('in and out of service', () => {
     expect(await candidates()).not.toEqual([])
   })
 
-  it('does nothing while this instance is out of service', async () => {
+  it('C18: does nothing while this instance is out of service', async () => {
     const { candidates } = await start(['one'], {}, { janitor: { inService: () => false } })
     await passed(hour)
     expect(await candidates()).toEqual([])

@@ -3,24 +3,18 @@ import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { isConditionTrue, setCondition } from '../../runtime/conditions.ts'
-import { markOf, turned } from './candidate.ts'
-import { decideNotice, isActive, type NoticeDecision } from './decide.ts'
+import { turned } from './candidate.ts'
+import type { NoticeDecision } from './decide.ts'
 import { composeNotices } from './notices/compose.ts'
 import type { Channel, Notice } from './notices/notice.ts'
 import { RetryLater } from './notices/post.ts'
 import { itemOf, promised } from './notice-item.ts'
-import { protector, sketchOf } from './protection.ts'
-import type { Resource } from './resource.ts'
+import { pendingOf, type Pending } from './pending-notices.ts'
 import { FenceLost, writeMark, type Unleased, type Work, type WorkPorts } from './work.ts'
 
 const mostNotices = 20
 const firstRetryMs = 60_000
 const longestRetryMs = 6 * 3_600_000
-
-interface Pending {
-  readonly candidate: CleanupCandidate
-  readonly decision: NoticeDecision
-}
 
 /** When somebody is to be told of something here. Undefined: nobody is. */
 export function notifyDueAt(work: Unleased, ports: WorkPorts): number | undefined {
@@ -51,18 +45,6 @@ export async function notifyCycle(work: Work, ports: WorkPorts): Promise<Outcome
   return wakeAt(ports.clock.now() + 1000)
 }
 
-function pendingOf(
-  work: Unleased,
-  ports: WorkPorts,
-  { now, channels }: { readonly now: number; readonly channels: readonly Channel[] },
-): readonly Pending[] {
-  const { mode, remindBeforeMs } = work.policy.notices
-  const rules = { mode, remindBeforeMs, needsOwner: channels.every(({ needsOwner }) => needsOwner) }
-  return spared(ports, now, work)
-    .filter(({ status }) => isActive(status?.phase ?? 'Unmarked'))
-    .map((candidate): Pending => ({ candidate, decision: decideNotice(markOf(candidate), rules, now) }))
-}
-
 /** Whether a mark says already why nobody is told of it. */
 function isNoted({ status }: CleanupCandidate, because: string): boolean {
   return because !== 'owner-unknown' || isConditionTrue(status?.conditions, 'OwnerUnknown')
@@ -70,17 +52,6 @@ function isNoted({ status }: CleanupCandidate, because: string): boolean {
 
 function chosen(pending: readonly Pending[], what: NoticeDecision['do']): readonly CleanupCandidate[] {
   return pending.filter(({ decision }) => decision.do === what).map(({ candidate }) => candidate)
-}
-
-/** Marks that nobody has opted out of since: the next look will lift the others. */
-function spared({ desk }: WorkPorts, now: number, { policy, location }: Unleased): readonly CleanupCandidate[] {
-  const protection = protector(desk.optOuts.list(), now)
-  return desk.marks(policy.name, location).filter(({ spec }) => !protection(outline(spec.resource)))
-}
-
-function outline(ref: CleanupCandidate['spec']['resource']): Resource {
-  const { cluster = '', ...rest } = ref
-  return { ...rest, cluster, tags: {}, labels: {}, use: { state: 'unknown', because: '' }, object: sketchOf(ref) }
 }
 
 function channelsOf({ policy }: Unleased, { desk, client, clock, openChannel }: WorkPorts): readonly Channel[] {

@@ -80,6 +80,13 @@ export function namesResource({ spec }: CleanupOptOut, ref: ResourceRef): boolea
   )
 }
 
+/** Whether an opt-out selects by label among resources like this one: only a look at the resource can tell whether it is meant. */
+export function mayMean({ spec }: CleanupOptOut, { kind, namespace }: ResourceRef): boolean {
+  const { selector } = spec
+  if (!selector || selector.kind.toLowerCase() !== kind.toLowerCase()) return false
+  return selector.namespace === undefined || selector.namespace === namespace
+}
+
 function optOutObject(
   name: string,
   resource: ResourceRef,

@@ -11,17 +11,22 @@ const ownerOf = (
 ) => compileOwner(strategies ? { strategies } : undefined, [])(resource(given), sources)?.address
 
 describe('owner', () => {
-  it('is the address of a tag', () =>
+  it('C29 C32: is the address of a tag', () =>
     expect(ownerOf([{ type: 'Tag' }], { tags: { owner: 'ann@example.org' } })).toBe('ann@example.org'))
-  it('is nobody without tags', () => expect(ownerOf([{ type: 'Tag' }])).toBeUndefined())
-  it('unites the answers of ordinary strategies', () =>
+  it('C29 C32: is nobody without tags', () => expect(ownerOf([{ type: 'Tag' }])).toBeUndefined())
+  it('C33: is the address of the application it is grouped under', () => {
+    const strategies: OwnerStrategySpec[] = [{ type: 'Application', values: { web: 'team@example.org' } }]
+    expect(ownerOf(strategies, { group: 'web' })).toBe('team@example.org')
+    expect(ownerOf(strategies, { group: 'other' })).toBeUndefined()
+  })
+  it('C31: unites the answers of ordinary strategies', () =>
     expect(
       ownerOf([{ type: 'Tag' }, { type: 'Application', values: { web: 'team@example.org' } }], {
         tags: { owner: 'ann@example.org' },
         group: 'web',
       }),
     ).toBe('ann@example.org,team@example.org'))
-  it('is the primary’s answer alone', () =>
+  it('C30: is the primary’s answer alone', () =>
     expect(
       ownerOf([{ type: 'Tag' }, { type: 'Application', primary: true, values: { web: 'team@example.org' } }], {
         tags: { owner: 'ann@example.org' },
@@ -53,7 +58,7 @@ describe('owner', () => {
       'deploy@example.org',
     )
   })
-  it('falls back on the default', () =>
+  it('E1: falls back on the default', () =>
     expect(compileOwner({ strategies: [], default: 'ops@example.org' }, [])(resource())).toEqual({
       address: 'ops@example.org',
       source: 'default',

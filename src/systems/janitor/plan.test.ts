@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { WorkScheduleSpec } from '../../apis/work-schedule.ts'
+import { windowState } from '../../apis/work-window.ts'
 import { parseTime } from '../../kube/time.ts'
 import type { Verdict } from './judge.ts'
 import { partition } from './partition.ts'
@@ -20,7 +21,7 @@ describe('caps', () => {
     mark: undefined,
   })
 
-  it('marks so many a cycle, the oldest first', () => {
+  it('E17: marks so many a cycle, the oldest first', () => {
     const plan = planCycle({ ...facts, judged: times(1000, unmarked), policy: policy({ limits: { maxMarks: 10 } }) })
     expect(plan.steps.map(({ judged }) => judged.resource?.name)).toEqual(times(10, (index) => `r${999 - index}`))
     expect(plan.counts).toMatchObject({ visited: 1000, violating: 1000, deferred: 990 })
@@ -47,7 +48,7 @@ describe('caps', () => {
     )
   })
 
-  it('opens the circuit when the listing shrinks', () => {
+  it('E9: opens the circuit when the listing shrinks', () => {
     const plan = planCycle({ ...facts, judged: times(40, unmarked), policy: policy(), previouslyVisited: 100 })
     expect(plan).toMatchObject({ circuit: '60 of 100 resources are no longer listed (60 %)', steps: [] })
     expect(
@@ -75,23 +76,23 @@ describe('caps', () => {
     [10, 25, 2, 1],
     [10, 0, 50, 0],
     [0, 50, 50, 0],
-  ])('lets %i and %i %% of %i leave: %i', (maxDeletes, maxDeletePercent, visited, expected) =>
+  ])('E17: lets %i and %i %% of %i leave: %i', (maxDeletes, maxDeletePercent, visited, expected) =>
     expect(deleteAllowance(policy({ limits: { maxDeletes, maxDeletePercent } }), visited)).toBe(expected),
   )
 })
 
 describe('batches', () => {
-  it('never mix groups and are spread over the time', () => {
+  it('C8: never mix groups and are spread over the time', () => {
     const items = [{ group: 'app' }, { group: 'app' }, { group: undefined }, { group: 'package' }, { group: 'package' }]
-    const batches = partition(items, { batchSize: 2, spreadMs: 60 })
+    const batches = partition(items, { batchSize: 2, spreadMs: 3_600_000 })
     expect(batches.map(({ items: { length }, offsetMs }) => [length, offsetMs])).toEqual([
       [2, 0],
-      [2, 40],
-      [1, 20],
+      [2, 40 * 60_000],
+      [1, 20 * 60_000],
     ])
     for (const batch of batches) expect(new Set(batch.items.map(({ group }) => group)).size).toBe(1)
   })
-  it('keep two packages of one owner apart', () =>
+  it('C9: keep two packages of one owner apart', () =>
     expect(
       partition([{ group: 'a' }, { group: 'b' }], { batchSize: 5, spreadMs: 0 }).map(({ items }) => items.length),
     ).toEqual([1, 1]))
@@ -104,6 +105,42 @@ describe('batches', () => {
     ).toEqual([3, 3, 1]))
 })
 
+describe('the time to work', () => {
+  const isOpen = (schedule: WorkScheduleSpec, text: string) => windowState(schedule, at(text)).open
+  const hours = { start: '09:00', end: '16:00' } as const
+  it('C20: is on the days it names', () => {
+    expect(isOpen({ windows: [{ days: ['Monday', 'Tuesday'], ...hours }] }, '2026-03-02T10:00:00Z')).toBe(true)
+    expect(isOpen({ windows: [{ days: ['Tuesday'], ...hours }] }, '2026-03-02T10:00:00Z')).toBe(false)
+  })
+  it('C21 E13: reaches over midnight where it ends before it starts', () => {
+    const night: WorkScheduleSpec = { windows: [{ days: ['Monday'], start: '20:00', end: '07:00' }] }
+    expect(isOpen(night, '2026-03-02T23:00:00Z')).toBe(true)
+    expect(isOpen(night, '2026-03-03T06:59:00Z')).toBe(true)
+    expect(isOpen(night, '2026-03-03T20:30:00Z')).toBe(false)
+  })
+  it('C22: is over at its end', () => {
+    const monday: WorkScheduleSpec = { windows: [{ days: ['Monday'], ...hours }] }
+    expect(isOpen(monday, '2026-03-02T15:59:59Z')).toBe(true)
+    expect(isOpen(monday, '2026-03-02T16:00:00Z')).toBe(false)
+  })
+  it('C23: is told by the clocks of its zone', () => {
+    const office: WorkScheduleSpec = { timeZone: 'America/Los_Angeles', windows: [{ days: ['Tuesday'], ...hours }] }
+    expect(isOpen(office, '2026-07-07T17:00:00Z')).toBe(true)
+    expect(isOpen(office, '2026-07-07T15:00:00Z')).toBe(false)
+  })
+  it('E12: counts the hour that autumn repeats once, and passes over the one that spring skips', () => {
+    const early: WorkScheduleSpec = {
+      timeZone: 'Europe/Berlin',
+      windows: [{ days: ['Sunday'], start: '02:30', end: '03:30' }],
+    }
+    expect(windowState(early, at('2026-10-25T00:30:00Z'))).toEqual({ open: true, until: at('2026-10-25T02:30:00Z') })
+    expect(windowState(early, at('2026-03-29T00:00:00Z'))).toEqual({
+      open: false,
+      nextOpenAt: at('2026-03-29T01:00:00Z'),
+    })
+  })
+})
+
 describe('the deletion date', () => {
   const office: WorkScheduleSpec = {
     timeZone: 'America/Los_Angeles',
@@ -111,7 +148,7 @@ describe('the deletion date', () => {
     holidays: ['2026-03-04'],
   }
   const twoDays = { ms: 2 * day }
-  it('is the retention later', () =>
+  it('C10: is the retention later', () =>
     expect(deletionDate(twoDays, { from: at('2026-03-02T09:30:00Z'), schedule: undefined })).toBe(
       at('2026-03-04T09:30:00Z'),
     ))
@@ -126,11 +163,11 @@ describe('the deletion date', () => {
       at('2026-03-05T18:00:00Z'),
     )
   })
-  it('keeps an allowed time and moves a Saturday to Monday at the same hour', () => {
+  it('C14: keeps an allowed time and moves a Saturday to Monday at the same hour', () => {
     expect(nextAllowedTime(office, at('2026-03-02T18:00:00Z'))).toBe(at('2026-03-02T18:00:00Z'))
     expect(nextAllowedTime(office, at('2026-03-14T18:00:00Z'))).toBe(at('2026-03-16T18:00:00Z'))
   })
-  it('judges Friday evening in the schedule’s zone, not Saturday in UTC', () => {
+  it('E13: judges Friday evening in the schedule’s zone, not Saturday in UTC', () => {
     const friday: WorkScheduleSpec = { timeZone: 'America/Los_Angeles', windows: [{ days: ['Friday'] }] }
     expect(nextAllowedTime(friday, at('2026-03-07T01:30:00Z'))).toBe(at('2026-03-07T01:30:00Z'))
   })

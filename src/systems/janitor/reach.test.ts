@@ -84,7 +84,7 @@ describe('another cluster', () => {
 })
 
 describe('an opt-out', () => {
-  it('covers every policy that marked the resource', async () => {
+  it('E23: covers every policy that marked the resource', async () => {
     const here = await start()
     await here.policy({})
     await here.policy({}, 'other')
@@ -96,7 +96,7 @@ describe('an opt-out', () => {
 })
 
 describe('a lease that was lost', () => {
-  it('stops every further side effect', async () => {
+  it('E8: stops every further side effect', async () => {
     const work = { fence: { held: false, number: 3 }, signal: new AbortController().signal, wrote: () => {} }
     expect(() => assertHeld(work)).toThrow(FenceLost)
     const candidate = { metadata: { name: 'x' }, spec: {}, status: { phase: 'Marked' } } as unknown as CleanupCandidate

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
+import { TransportError } from '../../client/transport-error.ts'
 import type { ApiRequest, ApiResponse, Transport } from '../../kube/transport.ts'
 import { StatusError } from '../../kube/status-error.ts'
 
@@ -44,6 +45,14 @@ function refusal(): ApiResponse {
   return { status: error.code, headers: {}, body: error.toStatus() }
 }
 
+async function* cutAfter(items: AsyncIterable<unknown>, whole: number): AsyncGenerator<unknown> {
+  let left = whole
+  for await (const item of items) {
+    if (left-- <= 0) throw new TransportError('the connection broke')
+    yield item
+  }
+}
+
 const isListOf = (plural: string) => (request: ApiRequest) =>
   request.method === 'GET' && request.path.endsWith(`/${plural}`)
 
@@ -51,7 +60,7 @@ describe('a dry run', () => {
   it.each([
     ['of the policy', {}, { dryRun: true }],
     ['of the process', { janitor: { dryRun: true } }, {}],
-  ])('%s writes nothing but the policy’s own status', async (_, options, spec) => {
+  ])('E18: %s writes nothing but the policy’s own status', async (_, options, spec) => {
     const { requests, through } = wire()
     const target = await start({ ...options, through }, { ...spec, unusedFor: '1h' })
     await target.pass(8 * hour)
@@ -61,7 +70,7 @@ describe('a dry run', () => {
     expect(await target.exists('one')).toBe(true)
   })
 
-  it('says what it would mark, and starts the time from zero when it ends', async () => {
+  it('E18: says what it would mark, and starts the time from zero when it ends', async () => {
     const target = await start({}, { dryRun: true })
     expect((await target.readPolicy()).status?.locations?.kubernetes?.wouldMark).toEqual(['ConfigMap team/one'])
     await target.pass(7 * hour)
@@ -84,7 +93,7 @@ describe('a dry run', () => {
 })
 
 describe('a listing that may not be complete', () => {
-  it('marks nothing', async () => {
+  it('E9: marks nothing', async () => {
     const { state, through } = wire()
     state.fault = (request) =>
       isListOf('configmaps')(request) && request.path.includes('/team/') ? refusal() : undefined
@@ -98,9 +107,27 @@ describe('a listing that may not be complete', () => {
     })
   })
 
-  it('lifts no mark and carries none out', async () => {
+  it.each([0, 1, 2])('E9: that breaks off after %i objects marks nothing', async (whole) => {
+    const broken =
+      (transport: Transport): Transport =>
+      async (request) => {
+        const answer = await transport(request)
+        if (!isListOf('configmaps')(request) || !request.path.includes('/team/')) return answer
+        const { body } = answer
+        if (!(Symbol.asyncIterator in Object(body))) throw new TransportError('the connection broke')
+        return { ...answer, body: cutAfter(body as AsyncIterable<unknown>, whole) } as ApiResponse
+      }
+    world = await startJanitorWorld({ through: broken })
+    for (const name of ['one', 'two', 'three']) await world.configMap(name)
+    await world.pass(2 * hour)
+    await world.policy({})
+    await world.pass(hour)
+    expect(await world.candidates()).toEqual([])
+  })
+
+  it('E9: lifts no mark and carries none out', async () => {
     const { state, through } = wire()
-    const target = await start({ through })
+    const target = await start({ through, relists: true })
     expect(await target.phases()).toEqual({ one: 'Notified' })
     state.fault = (request) =>
       isListOf('configmaps')(request) && request.path.includes('/team/') ? refusal() : undefined
@@ -112,7 +139,7 @@ describe('a listing that may not be complete', () => {
     expect(await target.exists('one')).toBe(false)
   })
 
-  it('of those who may use something leaves that alone, and only that', async () => {
+  it('E11: of those who may use something leaves that alone, and only that', async () => {
     const { state, through } = wire()
     state.fault = (request) => (isListOf('pods')(request) ? refusal() : undefined)
     const target = await start(
@@ -137,7 +164,7 @@ describe('a listing that may not be complete', () => {
 })
 
 describe('use', () => {
-  it('that begins between mark and deletion lifts the mark', async () => {
+  it('E4: that begins between mark and deletion lifts the mark', async () => {
     const target = await start(
       {},
       {
@@ -191,7 +218,7 @@ describe('use', () => {
 })
 
 describe('a clock that has gone astray', () => {
-  it('deletes nothing until it agrees with the server’s again', async () => {
+  it('E12: deletes nothing until it agrees with the server’s again', async () => {
     const { state, through } = wire()
     const target = await start({ through })
     const server = (at: number): ApiResponse => ({
@@ -220,7 +247,7 @@ describe('an opt-out', () => {
     return `${url.pathname}${url.search}`
   }
 
-  it('needs the button: looking at the page changes nothing', async () => {
+  it('E19: needs the button: looking at the page changes nothing', async () => {
     const target = await start({})
     const path = await link(target)
     const shown = await target.call('GET', path)
@@ -245,7 +272,7 @@ describe('an opt-out', () => {
     expect(await target.exists('one')).toBe(true)
   })
 
-  it('does not take a link that was altered, is of another, or is too old', async () => {
+  it('E19: does not take a link that was altered, is of another, or is too old', async () => {
     const target = await start({})
     const path = await link(target)
     const altered = [
@@ -265,7 +292,7 @@ describe('an opt-out', () => {
     expect((await target.client.list(cleanupOptOut.type)).items).toEqual([])
   })
 
-  it('comes too late for what has left', async () => {
+  it('E19: comes too late for what has left', async () => {
     const target = await start({})
     const path = await link(target)
     await target.pass(7 * hour)

@@ -20,7 +20,7 @@ describe('AgeRule', () => {
     [{ moreThanDays: 6 }, false],
     [{ moreThanDays: 5 }, false],
     [{ moreThanDays: 4 }, true],
-  ])('answers for five days with %o: %s', (parameters, expected) => {
+  ])('C34: answers for five days with %o: %s', (parameters, expected) => {
     expect(matches(one('AgeRule', parameters), { createdAt: now - 5 * day })).toBe(expected)
   })
 
@@ -36,13 +36,13 @@ describe('AgeRule', () => {
 })
 
 describe('AttributeRule', () => {
-  it('never matches without parameters', () => expect(matches(one('AttributeRule'))).toBe(false))
+  it('C35: never matches without parameters', () => expect(matches(one('AttributeRule'))).toBe(false))
 
   it.each([
     ['bar foo', 'x', true],
     ['foo bar', 'x', false],
     ['foo bar', 'id', true],
-  ])('is content with one of several properties: %s / %s', (title, id, expected) => {
+  ])('C36: is content with one of several properties: %s / %s', (title, id, expected) => {
     const parameters = { title: 'pattern:^bar', resourceId: 'id' }
     expect(matches(one('AttributeRule', parameters), { name: id, facts: { title } })).toBe(expected)
   })
@@ -53,7 +53,7 @@ describe('AttributeRule', () => {
     [{ load: 1 }, true],
     [{ load: 0 }, false],
     [{ missing: 'x' }, false],
-  ])('compares what is not text by equality: %o', (parameters, expected) => {
+  ])('C37: compares what is not text by equality: %o', (parameters, expected) => {
     expect(matches(one('AttributeRule', parameters), { facts: { imageExists: false, load: 1 } })).toBe(expected)
   })
 
@@ -89,7 +89,7 @@ describe('ExpiredResourceRule', () => {
     [{ expires: '2026-03-01' }, true],
     [{ expires: '2026-04-01T00:00:00Z' }, false],
     [{ ttl: 'soon' }, 'undecided'],
-  ])('at three days of age with %o: %s', (tags, expected) => {
+  ])('C54: at three days of age with %o: %s', (tags, expected) => {
     expect(matches(one('ExpiredResourceRule'), { createdAt: now - 3 * day, tags })).toBe(expected)
   })
 })
@@ -121,6 +121,7 @@ describe('rules of server groups', () => {
     ['NotInDiscoveryRule', { moreThanDays: 3 }, { isOutOfDiscovery: true, outOfDiscoverySince: now - 2 * day }, false],
     ['NotInDiscoveryRule', { moreThanDays: 1 }, { isOutOfDiscovery: true, outOfDiscoverySince: now - 2 * day }, true],
     ['NotInDiscoveryRule', {}, { isOutOfDiscovery: false }, false],
+    ['NotInDiscoveryRule', {}, {}, 'undecided'],
     [
       'ZeroInstanceDisabledServerGroupRule',
       {},
@@ -151,7 +152,7 @@ describe('rules of server groups', () => {
       { isOutOfDiscovery: false, isDisabled: true, disabledSince: now - 31 * day },
       false,
     ],
-  ])('%s %o of %o is %s', (name, parameters, facts, expected) => {
+  ])('C55: %s %o of %o is %s', (name, parameters, facts, expected) => {
     expect(matches(one(name, parameters), group(facts))).toBe(expected)
   })
 
@@ -173,13 +174,23 @@ describe('branches', () => {
     return result.matches === true ? result.summaries.map(({ rule }) => rule) : result.matches
   }
 
-  it('names every rule of an OR branch that matches', () =>
+  it('C38: names every rule of an OR branch that matches', () =>
     expect(summaries([{ rules: [yes, no, alsoYes] }])).toEqual(['AttributeRule', 'AgeRule']))
-  it('needs all rules of an AND branch', () => {
+  it('C39: needs all rules of an AND branch', () => {
     expect(summaries([{ operator: 'AND', rules: [yes, no, alsoYes] }])).toBe(false)
     expect(summaries([{ operator: 'AND', rules: [yes, alsoYes] }])).toEqual(['AttributeRule', 'AgeRule'])
   })
-  it('tells each summary once', () =>
+  it.each([
+    [0, false],
+    [11, ['AgeRule', 'AttributeRule']],
+  ])('C41: honours parameters in OR and AND branches alike: %i days of age', (days, expected) => {
+    const older = { name: 'AgeRule', parameters: { moreThanDays: 10 } }
+    const result = answer([{ rules: [older] }, { operator: 'AND', rules: [older, yes] }], {
+      createdAt: now - days * day,
+    })
+    expect(result.matches === true ? result.summaries.map(({ rule }) => rule) : result.matches).toEqual(expected)
+  })
+  it('C40: tells each summary once', () =>
     expect(summaries([{ operator: 'AND', rules: [yes, alsoYes] }, { rules: [yes] }])).toEqual([
       'AttributeRule',
       'AgeRule',

@@ -59,7 +59,7 @@ const policyOf = (text: string, name: string) =>
   importSwabbie(text).objects.find(({ metadata }) => metadata.name === name) as CleanupPolicy | undefined
 
 describe('a swabbie.yml', () => {
-  it('becomes a schedule, a channel, accounts and a policy per type', () => {
+  it('C51: becomes a schedule, a channel, accounts and a policy per type', () => {
     const { objects, problems } = importSwabbie(full)
     expect(problems).toEqual([])
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`)).toEqual([
@@ -101,6 +101,11 @@ describe('a swabbie.yml', () => {
     })
   })
 
+  it('C52: has the three actions in their order, or those it names', () => {
+    expect(policyOf(full, 'swabbie-aws-image')?.spec.actions).toEqual(['Mark', 'Notify', 'Delete'])
+    expect(policyOf(full, 'swabbie-aws-snapshot')?.spec.actions).toEqual(['Mark'])
+  })
+
   it('says what was left out, and what is different', () => {
     const { notices, lease } = importSwabbie(full)
     expect(notices).toContain('orca is left out: deletions are made by ourselves')
@@ -110,7 +115,7 @@ describe('a swabbie.yml', () => {
     expect(lease).toEqual({ durationMs: 30_000, retryMs: 5000 })
   })
 
-  it('is a dry run unless it says otherwise, as in Swabbie', () => {
+  it('C50: is a dry run unless it says otherwise, as in Swabbie', () => {
     expect(policyOf(full.replace('dry-run: false', ''), 'swabbie-aws-image')?.spec.dryRun).toBe(true)
   })
 

@@ -1,0 +1,115 @@
+// Takes every guard out once and expects a test that bears the name of its case to fail: `npm run test:guards [-- CASE …]`.
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { startVitest, type Vitest } from 'vitest/node'
+import { cases, guards, testFolders } from '../../test/janitor/guards.ts'
+import type { Guard } from './guard.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const wanted = new Set(process.argv.slice(2))
+const chosen = guards.filter((guard) => wanted.size === 0 || wanted.has(guard.case))
+const tests = testFiles()
+// Processes are killed in one of the tests: twice is enough here.
+process.env['SOJOURN_KILLS'] ??= '2'
+let mutant: Guard | undefined
+
+const problems = [...unguarded(), ...chosen.flatMap(misplaced)]
+if (problems.length === 0) problems.push(...(await healthy()))
+if (problems.length === 0) for (const guard of chosen) problems.push(...(await takenOut(guard)))
+for (const problem of problems) console.error(problem)
+process.exit(problems.length === 0 ? 0 : 1)
+
+/** Cases without a guard or without a test. */
+function unguarded(): readonly string[] {
+  if (wanted.size > 0) return []
+  return cases.flatMap((name) => [
+    ...(guards.some((guard) => guard.case === name) ? [] : [`${name}: no guard is listed`]),
+    ...(filesOf(name).length > 0 ? [] : [`${name}: no test has it in its name`]),
+  ])
+}
+
+function misplaced({ case: name, file, guard }: Guard): readonly string[] {
+  const times = readFileSync(join(root, file), 'utf8').split(guard).length - 1
+  return times === 1 ? [] : [`${name}: its guard occurs ${times} times in ${file}`]
+}
+
+/** Whether all tests pass while every guard is in its place. */
+async function healthy(): Promise<readonly string[]> {
+  const names = [...new Set(chosen.map((guard) => guard.case))]
+  const { passed, failed } = await run([...new Set(names.flatMap(filesOf))], names)
+  console.log(`${passed.length} tests of ${names.length} cases pass with their guards`)
+  return failed.map((test) => `fails with every guard in its place: ${test}`)
+}
+
+async function takenOut(guard: Guard): Promise<readonly string[]> {
+  mutant = guard
+  const { failed } = await run(filesOf(guard.case), [guard.case])
+  mutant = undefined
+  const place = `${guard.file}:${lineOf(guard)}`
+  if (failed.length === 0) return [`${guard.case}: no test misses ${place}`]
+  console.log(`${guard.case.padEnd(4)} ${place}  missed by "${failed[0]}"`)
+  return []
+}
+
+async function run(
+  files: readonly string[],
+  names: readonly string[],
+): Promise<{ readonly passed: readonly string[]; readonly failed: readonly string[] }> {
+  const vitest = await startVitest(
+    'test',
+    [...files],
+    {
+      root,
+      config: join(root, 'test/janitor/vitest.config.ts'),
+      include: testFolders.map((folder) => `${folder}/**/*.test.ts`),
+      watch: false,
+      reporters: [{}],
+      testNamePattern: new RegExp(`\\b(${names.join('|')})\\b`),
+      bail: names.length === 1 ? 1 : 0,
+    },
+    { plugins: [{ name: 'without-guard', enforce: 'pre', transform }] },
+  )
+  const results = resultsOf(vitest)
+  await vitest.close()
+  return results
+}
+
+function transform(code: string, id: string): string | undefined {
+  if (!mutant || id.split('?')[0] !== join(root, mutant.file)) return undefined
+  return code.replace(mutant.guard, () => mutant?.without ?? '')
+}
+
+function resultsOf(vitest: Vitest): { readonly passed: string[]; readonly failed: string[] } {
+  const passed: string[] = []
+  const failed: string[] = []
+  for (const module of vitest.state.getTestModules()) {
+    for (const test of module.children.allTests()) {
+      if (test.result().state === 'passed') passed.push(test.fullName)
+      if (test.result().state === 'failed') failed.push(test.fullName)
+    }
+    if (module.errors().length > 0)
+      throw new Error(`${module.moduleId} cannot be loaded: ${module.errors()[0]?.message}`)
+  }
+  return { passed, failed }
+}
+
+function lineOf({ file, guard }: Guard): number {
+  const text = readFileSync(join(root, file), 'utf8')
+  return text.slice(0, text.indexOf(guard)).split('\n').length
+}
+
+function filesOf(name: string): readonly string[] {
+  const pattern = new RegExp(`\\b${name}\\b[^'\`]*:`)
+  return tests.filter(({ text }) => pattern.test(text)).map(({ path }) => path)
+}
+
+function testFiles(): readonly { readonly path: string; readonly text: string }[] {
+  return testFolders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.test.ts'))
+      .map((path) => ({
+        path: join(folder, path),
+        text: readFileSync(join(root, folder, path), 'utf8'),
+      })),
+  )
+}

@@ -1,0 +1,237 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
+import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
+import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
+import { departure } from '../../apis/departure.ts'
+import type { ApiRequest, ApiResponse, Transport } from '../../kube/transport.ts'
+import { StatusError } from '../../kube/status-error.ts'
+
+const hour = 3_600_000
+const minute = 60_000
+const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+const events = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+const markedWhen = (parameters: Record<string, unknown>) => [{ rules: [{ name: 'AttributeRule', parameters }] }]
+
+let world: JanitorWorld
+afterEach(() => world[Symbol.asyncDispose]())
+
+/** A world with these ConfigMaps, two hours old. */
+async function start(names: readonly string[], options: JanitorWorldOptions = {}): Promise<JanitorWorld> {
+  world = await startJanitorWorld(options)
+  for (const name of names) await world.configMap(name)
+  await world.pass(2 * hour)
+  return world
+}
+
+/** What was told of objects in namespace team, as `reason name`. */
+async function told(...reasons: readonly string[]): Promise<readonly string[]> {
+  const { items } = await world.client.list<{
+    metadata: { name: string }
+    reason: string
+    involvedObject: { name: string; namespace: string }
+  }>(events, { namespace: 'team' })
+  return items
+    .filter(({ reason }) => reasons.includes(reason))
+    .map(({ reason, involvedObject: { namespace, name } }) => `${reason} ${namespace}/${name}`)
+    .toSorted()
+}
+
+/** Fails some requests as a server would that is out of order. */
+function failing(isFaulty: (request: ApiRequest) => boolean) {
+  const error = new StatusError('InternalError', 'out of order')
+  const answer: ApiResponse = { status: error.code, headers: {}, body: error.toStatus() }
+  return (transport: Transport): Transport =>
+    async (request) =>
+      isFaulty(request) ? answer : transport(request)
+}
+
+async function annotate(name: string, annotations: Record<string, string | null>): Promise<void> {
+  await world.client.patch(
+    configMaps,
+    { namespace: 'team', name },
+    { type: 'merge', body: { metadata: { annotations } } },
+  )
+}
+
+describe('marking', () => {
+  it('C1: stores a mark and tells of it once', async () => {
+    await start(['one'])
+    await world.policy({})
+    await world.pass(minute)
+    expect(await world.phases()).toEqual({ one: 'Notified' })
+    expect(await told('CleanupMarked')).toEqual(['CleanupMarked team/one'])
+  })
+
+  it('C1: tells nobody of a mark that could not be stored', async () => {
+    await start(['one'], {
+      through: failing(({ method, path }) => method === 'PUT' && path.includes('/cleanupcandidates/')),
+    })
+    await world.policy({})
+    await world.pass(minute)
+    expect(await told('CleanupMarked')).toEqual([])
+  })
+
+  it('C2: marks what the rules match, and nothing else', async () => {
+    await start(['one', 'two', 'three'])
+    await world.policy({ rules: markedWhen({ name: ['one', 'two'] }) })
+    await world.pass(minute)
+    expect(await world.phases()).toEqual({ one: 'Notified', two: 'Notified' })
+    expect(await told('CleanupMarked')).toEqual(['CleanupMarked team/one', 'CleanupMarked team/two'])
+  })
+
+  it('C3: lifts the mark of what complies again, tells of that once, and marks nothing', async () => {
+    await start(['one', 'two'])
+    for (const name of ['one', 'two']) await annotate(name, { idle: 'yes' })
+    await world.policy({ rules: markedWhen({ 'tags.idle': 'yes' }) })
+    await world.pass(minute)
+    await annotate('one', { idle: 'no' })
+    await world.pass(hour)
+    expect(await world.phases()).toEqual({ one: 'Unmarked', two: 'Notified' })
+    expect(await told('CleanupUnmarked')).toEqual(['CleanupUnmarked team/one'])
+    expect(await told('CleanupMarked')).toHaveLength(2)
+  })
+
+  it('C4: lifts the mark of what is excluded by now, at once', async () => {
+    await start(['one'])
+    await world.policy({})
+    await world.pass(minute)
+    await annotate('one', { ttl: '30d' })
+    await world.pass(hour)
+    expect(await world.phases()).toEqual({ one: 'Unmarked' })
+  })
+
+  it('C5: marks nothing that somebody has opted out of', async () => {
+    await start(['kept', 'other'])
+    await world.create({
+      apiVersion: cleanupOptOut.apiVersion,
+      kind: cleanupOptOut.kind,
+      metadata: { name: 'keep-it' },
+      spec: { resource: { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'kept' } },
+    })
+    await world.policy({})
+    await world.pass(hour)
+    expect(await world.phases()).toEqual({ other: 'Notified' })
+    expect(await told('CleanupMarked')).toEqual(['CleanupMarked team/other'])
+  })
+
+  it('E21: judges marks anew when the policy is edited', async () => {
+    await start(['one', 'two'])
+    await world.policy({})
+    await world.pass(minute)
+    await world.client.patch(
+      cleanupPolicy.type,
+      { name: 'tidy' },
+      { type: 'merge', body: { spec: { rules: markedWhen({ name: 'two' }) } } },
+    )
+    await world.pass(minute)
+    expect(await world.phases()).toEqual({ one: 'Unmarked', two: 'Notified' })
+  })
+})
+
+describe('notices', () => {
+  it('C13: are none where no channel is named, and the mark says so', async () => {
+    await start(['one'])
+    await world.policy({ notification: {} })
+    await world.pass(minute)
+    const [candidate] = await world.candidates()
+    expect(candidate?.status?.notices).toMatchObject([{ kind: 'none', channel: 'none' }])
+    expect(await told('CleanupScheduled')).toEqual([])
+  })
+
+  it('E1: that need an address keep what nobody is known for, longer where nobody has to be told', async () => {
+    await start(['one'])
+    await world.policy({ retentionWithoutOwner: '20h' })
+    await world.pass(7 * hour)
+    expect(await world.exists('one')).toBe(true)
+    await world.pass(14 * hour)
+    expect(await world.exists('one')).toBe(false)
+  })
+
+  it('E23: say which other policies have marked the resource', async () => {
+    await start(['one'])
+    await world.policy({ retention: { duration: '30d' } })
+    await world.pass(minute)
+    await world.policy({ retention: { duration: '3h' } }, 'other')
+    await world.pass(minute)
+    const { items } = await world.client.list<{ metadata: { name: string }; message: string; reason: string }>(events, {
+      namespace: 'team',
+    })
+    const messages = items.filter(({ reason }) => reason === 'CleanupScheduled').map(({ message }) => message)
+    expect(messages.filter((message) => message.includes('Also marked by "tidy"'))).toHaveLength(1)
+    await world.pass(4 * hour)
+    expect(await world.exists('one')).toBe(false)
+  })
+})
+
+describe('deleting', () => {
+  it('C7: lets two that are due leave by the door, and follows each until it is gone', async () => {
+    await start(['one', 'two'])
+    await world.policy({})
+    await world.pass(7 * hour)
+    const marks = await world.candidates()
+    expect(marks.map(({ status }) => status?.history?.map(({ phase }) => phase).slice(-2))).toEqual([
+      ['Deleting', 'Deleted'],
+      ['Deleting', 'Deleted'],
+    ])
+    expect((await world.client.list(departure.type)).items).toHaveLength(2)
+    expect([await world.exists('one'), await world.exists('two')]).toEqual([false, false])
+  })
+
+  it('E4: judges again what changed in the very moment of its deletion', async () => {
+    let changes = 1
+    await start(['one'], {
+      through: (transport) => async (request) => {
+        const isRecord = request.method === 'PUT' && request.path.includes('/cleanupcandidates/')
+        const body = request.body as { status?: { phase?: string } } | undefined
+        if (isRecord && body?.status?.phase === 'Deleting' && changes-- > 0) await annotate('one', { ttl: '30d' })
+        return transport(request)
+      },
+    })
+    await world.policy({})
+    await world.pass(7 * hour)
+    expect(await world.exists('one')).toBe(true)
+    expect(await world.phases()).toEqual({ one: 'Unmarked' })
+  })
+
+  it('E7: asks for opt-outs right before each deletion', async () => {
+    let wishes = 1
+    await start(['one', 'two'], {
+      through: (transport) => async (request) => {
+        const body = request.body as { status?: { phase?: string } } | undefined
+        if (request.path.includes('/cleanupcandidates/') && body?.status?.phase === 'Deleting' && wishes-- > 0)
+          await world.create({
+            apiVersion: cleanupOptOut.apiVersion,
+            kind: cleanupOptOut.kind,
+            metadata: { name: 'everything' },
+            spec: { selector: { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', labels: {} } },
+          })
+        return transport(request)
+      },
+    })
+    await world.policy({})
+    await world.pass(8 * hour)
+    expect([await world.exists('one'), await world.exists('two')]).toEqual([true, true])
+    expect(await world.phases()).toEqual({ one: 'OptedOut', two: 'OptedOut' })
+  })
+
+  it('E13: stops before the next one when the window closes in the middle of a batch', async () => {
+    await start(['one', 'two'])
+    await world.create({
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'WorkSchedule',
+      metadata: { name: 'noon' },
+      spec: {
+        windows: [{ days: ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'], start: '10:00', end: '12:00' }],
+      },
+    })
+    await world.policy({
+      scheduleRef: 'noon',
+      retention: { duration: '22h' },
+      limits: { maxDeletes: 10, maxDeletePercent: 100, batchSize: 1, deleteSpread: '4h' },
+    })
+    await world.pass(30 * hour)
+    expect(new Set(Object.values(await world.phases()))).toEqual(new Set(['Deleted', 'Due']))
+    await world.pass(24 * hour)
+    expect(Object.values(await world.phases())).toEqual(['Deleted', 'Deleted'])
+  })
+})
