@@ -98,7 +98,23 @@ function candidateStay({ spec, status }: CleanupCandidate): Stay {
 
 function pipelineStay(object: Pipeline & StoredObject): Stay {
   const { reason, message } = readyOf(object.status)
-  return { object: refFor(object, pipeline), system: 'promoter', state: reason, why: message }
+  const environments = Object.entries(object.status?.environments ?? {})
+  const waiting = environments.find(([, { waitingApproval }]) => waitingApproval)
+  const times = environments.flatMap(([name, { gates = [] }]) =>
+    gates.flatMap(({ state, nextCheckAt }) => {
+      const at = state === 'Open' ? undefined : parseTime(nextCheckAt)
+      return at === undefined ? [] : [{ what: `${name} may go on`, at }]
+    }),
+  )
+  const [soonest] = times.toSorted((left, right) => left.at - right.at)
+  const next = waiting ? { what: `waits for approval in ${waiting[0]}` } : soonest
+  return {
+    object: refFor(object, pipeline),
+    system: 'promoter',
+    state: reason,
+    ...(next ? { next } : {}),
+    why: message,
+  }
 }
 
 function bondStay(object: Bond): Stay {

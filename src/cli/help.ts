@@ -12,7 +12,7 @@ Commands:
 ${lines.join('\n')}
   ${'version'.padEnd(width)}  Print the version
 
-"sojourn help COMMAND" tells more about each.
+"sojourn help COMMAND" tells more about each. Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.
 `
 }
 

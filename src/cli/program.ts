@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { ConfigError } from '../client/cluster-config.ts'
 import { TransportError } from '../client/transport-error.ts'
-import { isStatusError } from '../kube/status-error.ts'
+import { isStatusError, type StatusError } from '../kube/status-error.ts'
 import { UsageError, type Command, type FlagValues, type Io } from './command.ts'
 import { commandNamed } from './command-named.ts'
 import { nearest } from './nearest.ts'
@@ -94,15 +94,24 @@ function failure(error: unknown, { name, usage }: Command, io: Io): number {
     io.err(`sojourn ${name}: ${advice(error)}\n`)
     return 1
   }
+  if (io.signal.aborted) return 130
   if (isStatusError(error)) {
-    io.err(
-      `sojourn ${name}: ${error.reason === 'Unauthorized' ? `${error.message}: the token or certificate in the kubeconfig is not valid any more; get a new one` : error.message}\n`,
-    )
+    io.err(`sojourn ${name}: ${statusAdvice(error)}\n`)
     return 1
   }
-  if (error instanceof Error && error.name === 'AbortError') return 130
   io.err(`sojourn ${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`)
   return 1
+}
+
+function statusAdvice({ reason, message }: StatusError): string {
+  switch (reason) {
+    case 'Unauthorized':
+      return `${message}: the token or certificate in the kubeconfig is not, or no longer, valid there. Get a new one from whoever runs the cluster; for "sojourn up" it is in DIR/kubeconfig, written anew at each start.`
+    case 'Forbidden':
+      return `${message}. Ask for the right to do that, or use another context: --context.`
+    default:
+      return message
+  }
 }
 
 function advice(error: TransportError): string {
@@ -115,8 +124,17 @@ function advice(error: TransportError): string {
     case 'DEPTH_ZERO_SELF_SIGNED_CERT':
     case 'SELF_SIGNED_CERT_IN_CHAIN':
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+    case 'CERT_SIGNATURE_FAILURE':
       return `${error.message}. The server's certificate is not signed by the authority in the kubeconfig: use the kubeconfig that belongs to it.`
+    case 'CERT_NOT_YET_VALID':
+      return `${error.message}. The server's certificate is not valid yet: is the clock of this machine right?`
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `${error.message}. The certificate is for another name: check "server" in the kubeconfig, or set "tls-server-name".`
+    case 'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED':
+      return `${error.message}. Your own certificate in the kubeconfig has expired: get a new kubeconfig.`
     case 'ENOTFOUND':
+    case 'EAI_AGAIN':
       return `${error.message}. There is no such host: check "server" in the kubeconfig.`
     default:
       return error.message

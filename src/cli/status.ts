@@ -2,6 +2,7 @@ import type { Stay } from '../app/stays.ts'
 import { formatAge, formatTime } from '../kube/time.ts'
 import { readFlags, type Call, type Command } from './command.ts'
 import { connect, type Connection } from './connect.ts'
+import { checkVersions } from './same-version.ts'
 import { print, table } from './output.ts'
 
 /** One table: what is here, in what state, what happens to it next. */
@@ -19,6 +20,7 @@ Examples:
   },
   async run(call) {
     using connection = connect(call)
+    await checkVersions(connection, call.io)
     const { readStays } = await import('../app/stays.ts')
     const read = () => readStays(connection.client, { namespace: connection.namespace, now: call.io.now() })
     if (!call.flags.watch) return show(call, connection, await read())

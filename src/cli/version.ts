@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { ownVersion } from '../app/version.ts'
 import type { Io } from './command.ts'
 
 /** Prints what is installed. */
 export function printVersion(io: Io): number {
-  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    version: string
-  }
-  io.out(`sojourn ${version} (Node ${process.version})\n`)
+  io.out(`sojourn ${ownVersion()} (Node ${process.version})\n`)
   return 0
 }

@@ -1,0 +1,122 @@
+import { cleaner, type Cleaner } from '../apis/cleaner.ts'
+import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { pipeline, type Pipeline } from '../apis/pipeline.ts'
+import type { Client } from '../client/client.ts'
+import type { DiscoveredType } from '../client/discovery.ts'
+import type { ResourceType, StoredObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { formatAge, formatTime, parseTime } from '../kube/time.ts'
+import { obstacles } from './cascade.ts'
+import { explainPipeline } from './explain-pipeline.ts'
+import { protectionsOf } from './protections.ts'
+import { readStays, type Stay } from './stays.ts'
+
+/** Why something is as it is: sentences, and the stays they speak of. */
+export interface Explanation {
+  readonly sentences: readonly string[]
+  readonly stays: readonly Stay[]
+}
+
+/** Answers why an object is still here, not promoted, or asleep, with the facts behind it. Reads only. */
+export async function explainObject(
+  client: Client,
+  { type, object }: { readonly type: DiscoveredType; readonly object: StoredObject },
+  now: number,
+): Promise<Explanation> {
+  const { metadata } = object
+  const known = await readStays(client, { namespace: metadata.namespace, now })
+  const stays = known.filter((stay) => isAbout(stay, type, object))
+  const sentences = [
+    ...leaving(object, now, metadata.deletionTimestamp ? await obstacles(client, object) : []),
+    ...stays.flatMap((stay) => ofStay(stay, now)),
+    ...(type.group === pipeline.group && type.kind === pipeline.kind
+      ? explainPipeline(object as Pipeline & StoredObject)
+      : []),
+    ...(await cleanersOf(client, { type, object }, now)),
+    ...owners(object),
+    ...(await protectionsOf(client, { ...object, kind: type.kind }, now)).map(
+      (sentence) => `No system of ours deletes it: ${sentence}`,
+    ),
+  ].map(asSentence)
+  if (sentences.length > 0) return { sentences, stays }
+  return { sentences: ['No system of ours has anything to do with it: it stays.'], stays }
+}
+
+/** A Deployment is behind the Service that puts it on demand; everything else is spoken of by name. */
+function isAbout({ object: about, system }: Stay, { kind }: DiscoveredType, { metadata }: StoredObject): boolean {
+  if (about.name === metadata.name && about.kind === kind) return true
+  return system === 'activator' && kind === 'Deployment' && about.name === metadata.name
+}
+
+function ofStay({ system, object, state, next, why }: Stay, now: number): readonly string[] {
+  const said = `The ${system} says ${state}: ${why}`
+  const after = next?.at === undefined ? [] : [`Next, ${next.what} ${when(next.at, now)}`]
+  const kept =
+    system === 'janitor' && next
+      ? [`To keep it: sojourn opt-out ${object.kind.toLowerCase()}/${object.name}${flag(object.namespace)}`]
+      : []
+  return [said, ...after, ...kept]
+}
+
+function flag(namespace: string | undefined): string {
+  return namespace ? ` -n ${namespace}` : ''
+}
+
+function when(at: number, now: number): string {
+  return at <= now ? 'now' : `at ${formatTime(at)}, in ${formatAge(at - now)}`
+}
+
+function leaving({ metadata }: StoredObject, now: number, before: readonly string[]): readonly string[] {
+  const { deletionTimestamp, finalizers = [] } = metadata
+  if (!deletionTimestamp) return []
+  const age = formatAge(now - (parseTime(deletionTimestamp) ?? now))
+  const waits = finalizers.length > 0 ? `; it is still here because of ${finalizers.join(', ')}` : ''
+  return [`It was told to leave ${age} ago${waits}`, ...before.map((obstacle) => `It cannot go before ${obstacle}`)]
+}
+
+function owners({ metadata }: StoredObject): readonly string[] {
+  const named = (metadata.ownerReferences ?? []).map(({ kind, name }) => `${kind.toLowerCase()}/${name}`)
+  return named.length > 0 ? [`It goes when ${named.join(' and ')} ${named.length > 1 ? 'have' : 'has'} gone`] : []
+}
+
+/** Every Cleaner that would take it along, and how that Cleaner stands. */
+async function cleanersOf(
+  client: Client,
+  { type, object }: { readonly type: DiscoveredType; readonly object: StoredObject },
+  now: number,
+): Promise<readonly string[]> {
+  const namespace = type.kind === 'Namespace' ? object.metadata.name : object.metadata.namespace
+  const kinds: readonly { readonly type: ResourceType; readonly kind: string }[] = [cleaner, conditionalTtl]
+  const lists = await Promise.all(
+    kinds.map((kind) =>
+      client.list<Cleaner>(kind.type, namespace ? { namespace } : {}).catch(ignoring('NotFound', 'Forbidden')),
+    ),
+  )
+  return lists.flatMap((list, index) =>
+    (list?.items ?? [])
+      .filter(({ spec }) => (spec.targets ?? []).some((target) => target.delete && isTarget(target, type, object)))
+      .map(({ metadata, status }) => {
+        const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
+        const at = parseTime(status?.nextScheduledEvaluation)
+        const next = at === undefined ? '' : `; it looks again ${when(at, now)}`
+        return `${kinds[index]?.kind} ${metadata.name} takes it along: ${ready?.message ?? 'nobody has looked at it yet'}${next}`
+      }),
+  )
+}
+
+type Target = NonNullable<Cleaner['spec']['targets']>[number]
+
+function isTarget({ reference }: Target, { kind }: DiscoveredType, { metadata }: StoredObject): boolean {
+  if (reference?.kind.toLowerCase() !== kind.toLowerCase()) return false
+  if (reference.name !== undefined) return reference.name === metadata.name
+  const labels = Object.entries(reference.matchLabels ?? {})
+  return (
+    reference.matchAll === true ||
+    (labels.length > 0 && labels.every(([key, value]) => metadata.labels?.[key] === value))
+  )
+}
+
+/** One full stop at the end, whatever was there. */
+function asSentence(text: string): string {
+  return `${text.trim().replace(/[.;,\s]+$/, '')}.`
+}

@@ -1,0 +1,248 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cleaner } from '../apis/cleaner.ts'
+import { readConfig } from '../app/config.ts'
+import { startUp, type Up } from '../app/up.ts'
+import { loadCredentials } from '../apiserver/auth/credentials.ts'
+import { kubeconfigText } from '../apiserver/auth/kubeconfig.ts'
+import { startTestServer } from '../apiserver/testing.ts'
+import { Client } from '../client/client.ts'
+import { loadKubeconfig } from '../client/kubeconfig.ts'
+import { networkTransport } from '../client/network-transport.ts'
+import { systemClock } from '../runtime/clock.ts'
+import { silentLogger } from '../runtime/log.ts'
+import { commands } from './commands.ts'
+import { main } from './program.ts'
+
+let directory: string
+let up: Up
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'cli-'))
+  const flags = { data: join(directory, 'data'), port: '0', only: 'api', durable: false }
+  up = await startUp(readConfig({ flags, env: {} }), silentLogger)
+})
+afterAll(async () => {
+  await up.stop()
+  rmSync(directory, { recursive: true })
+})
+
+interface Said {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+/** Runs the program as a shell would, with no terminal unless told otherwise. */
+async function sojourn(
+  words: readonly string[],
+  given: { env?: Record<string, string>; isTerminal?: boolean; colours?: boolean; signal?: AbortSignal } = {},
+): Promise<Said> {
+  let [out, err] = ['', '']
+  const { isTerminal = false, colours = false, signal = new AbortController().signal } = given
+  const code = await main(words, {
+    out: (text) => void (out += text),
+    err: (text) => void (err += text),
+    env: { SOJOURN_DATA: join(directory, 'data'), ...given.env },
+    now: () => Date.now(),
+    isTerminal,
+    isErrTerminal: isTerminal,
+    colours,
+    width: 100,
+    signal,
+  })
+  return { code, out, err }
+}
+
+function kubeconfig(name: string, text: string): string {
+  const path = join(directory, name)
+  writeFileSync(path, text)
+  return path
+}
+
+describe('words', () => {
+  it.each([
+    ['statsu', 'status'],
+    ['forcast', 'forecast'],
+    ['optout', 'opt-out'],
+  ])('%s: the nearest command is suggested', async (typed, meant) => {
+    const { code, err } = await sojourn([typed])
+    expect(err).toContain(`did you mean "${meant}"?`)
+    expect(code).toBe(2)
+  })
+
+  it('suggest nothing where nothing is near', async () =>
+    expect((await sojourn(['xylophone'])).err).not.toContain('did you mean'))
+
+  it('suggest the nearest flag, too', async () => {
+    const { code, err } = await sojourn(['forecast', '--asume', 'x'])
+    expect(err).toContain('did you mean --assume?')
+    expect(code).toBe(2)
+  })
+
+  it.each(commands.map(({ name }) => name))(
+    '%s has help with a usage line and says what its flags are for',
+    async (name) => {
+      const { code, out } = await sojourn(['help', name])
+      expect(code).toBe(0)
+      expect(out).toContain(`Usage: sojourn ${name}`)
+      expect((await sojourn([name, '--help'])).out).toBe(out)
+    },
+  )
+
+  it('of help name the exit codes', async () =>
+    expect((await sojourn([])).out).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage'))
+})
+
+describe('exit codes', () => {
+  it('0 when all is fine', async () => expect((await sojourn(['status', '-A'])).code).toBe(0))
+  it('1 when it failed', async () => expect((await sojourn(['explain', 'configmap/none'])).code).toBe(1))
+  it('2 when it was used wrongly', async () => {
+    expect((await sojourn(['explain'])).code).toBe(2)
+    expect((await sojourn(['status', '-o', 'xml'])).code).toBe(2)
+    expect((await sojourn(['forecast', '--for', 'ever'])).code).toBe(2)
+    expect((await sojourn(['forecast', '--assume', 'no-such.yaml'])).code).toBe(2)
+  })
+  it(
+    '130 when it was interrupted',
+    async () => expect((await sojourn(['forecast'], { signal: AbortSignal.abort() })).code).toBe(130),
+    30_000,
+  )
+})
+
+describe('what is wrong with the cluster is said with what to do', () => {
+  it('when there is none', async () => {
+    const { code, err } = await sojourn(['status'], { env: { SOJOURN_DATA: join(directory, 'nowhere') } })
+    expect(err).toContain('no cluster found: start one here with "sojourn up", or name one with --kubeconfig')
+    expect(code).toBe(2)
+  })
+
+  it('when the kubeconfig does not exist', async () =>
+    expect((await sojourn(['status'], { env: { KUBECONFIG: '/no/such' } })).err).toContain(
+      'which does not exist: correct it',
+    ))
+
+  it('when nobody listens', async () => {
+    const text = readFileSync(up.kubeconfig, 'utf8').replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1')
+    const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('closed', text)])
+    expect(err).toContain('Nothing listens there: is "sojourn up" running')
+    expect(code).toBe(1)
+  })
+
+  it('when the token is not valid', async () => {
+    const text = readFileSync(up.kubeconfig, 'utf8').replace(/token: .*/, 'token: made-up')
+    const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('bad-token', text)])
+    expect(err).toContain('the token or certificate in the kubeconfig is not, or no longer, valid there. Get a new one')
+    expect(code).toBe(1)
+  })
+
+  it.each([
+    ['has expired', -3 * 365, 'has expired: renew it'],
+    ['is not valid yet', 3 * 365, 'is the clock of this machine right?'],
+  ])('when the certificate of the server %s', async (_, days, advice) => {
+    const { server: pair, authority } = loadCredentials({
+      hosts: ['127.0.0.1'],
+      now: Date.now() + days * 86_400_000,
+    })
+    const server = createServer({ cert: pair.certificate, key: pair.key }, (_request, response) => response.end('{}'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const text = kubeconfigText({ server: `https://127.0.0.1:${port}`, authority, user: 'me', token: 'x' })
+    const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('expired', text)])
+    await new Promise((resolve) => server.close(resolve))
+    expect(err).toContain(advice)
+    expect(code).toBe(1)
+  })
+
+  it('when the certificate is somebody else’s', async () => {
+    const { authority } = loadCredentials({ hosts: [], now: Date.now() })
+    const text = kubeconfigText({ server: up.api, authority, user: 'me', token: 'x' })
+    expect((await sojourn(['status', '--kubeconfig', kubeconfig('stranger', text)])).err).toContain(
+      'use the kubeconfig that belongs to it',
+    )
+  })
+
+  it('when it does not know our kinds', async () => {
+    await using server = await startTestServer({ clock: systemClock })
+    const { url } = await server.listen({ port: 0 })
+    const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('plain', server.kubeconfig(url))])
+    expect(err).toContain('does not know our kinds: run "sojourn install | kubectl apply --server-side -f -"')
+    expect(code).toBe(2)
+  })
+
+  it('when it is of another version', async () => {
+    const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+    const client = new Client(network.transport)
+    const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+    const place = { namespace: 'sojourn-system', name: 'sojourn-endpoints' }
+    const say = (version: string) => client.patch(configMaps, place, { type: 'merge', body: { data: { version } } })
+    const { data } = (await client.get(configMaps, place)) as { data?: { version?: string } }
+    await say('7.3.0')
+    const { code, err } = await sojourn(['status', '-A'])
+    await say(data?.version ?? '')
+    network.close()
+    expect(err).toContain('the server is version 7.3.0')
+    expect(err).toContain('use the same on both sides')
+    expect(code).toBe(0)
+    expect((await sojourn(['status', '-A'])).err).toBe('')
+  })
+})
+
+describe('output', () => {
+  beforeAll(async () => {
+    const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+    const client = new Client(network.transport)
+    await client.create(cleaner.type, {
+      apiVersion: cleaner.apiVersion,
+      kind: cleaner.kind,
+      metadata: { name: 'tomorrow', namespace: 'default' },
+      spec: { ttl: '24h' },
+    })
+    await client.create(
+      { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true },
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'shop', namespace: 'default', annotations: { 'proxless/deployment': 'shop' } },
+        spec: { ports: [{ port: 80 }] },
+      },
+    )
+    network.close()
+  })
+
+  it('of explain is whole sentences with one full stop each', async () => {
+    const { out } = await sojourn(['explain', 'service/shop', '-n', 'default'])
+    expect(out).toContain('The activator says Unknown: Deployment shop does not exist.\n')
+    expect(out).not.toContain('..')
+  })
+
+  it.each(['table', 'json', 'yaml'])(
+    'as %s',
+    async (format) => {
+      for (const words of [['status'], ['explain', 'cleaner/tomorrow'], ['forecast', '--for', '2d']]) {
+        const { code, out } = await sojourn([...words, '-n', 'default', '-o', format])
+        expect(code).toBe(0)
+        expect(out).toContain(format === 'table' && words[0] === 'explain' ? 'cleaner' : 'tomorrow')
+        if (format === 'json') expect(JSON.parse(out)).toBeTypeOf('object')
+      }
+    },
+    60_000,
+  )
+
+  it('is never coloured, and has no bars, where it is no terminal', async () => {
+    const { out, err } = await sojourn(['forecast', '--for', '2d'])
+    expect(out + err).not.toContain('\u001B')
+    expect(err).toBe('reading …\nlooking ahead …\n')
+  }, 30_000)
+
+  it('shows a bar on a terminal, and takes it away again', async () => {
+    const { err, out } = await sojourn(['forecast', '--for', '2d'], { isTerminal: true })
+    expect(err).toContain('looking ahead  [#')
+    expect(err.endsWith('\r\u001B[K')).toBe(true)
+    expect(out).not.toContain('\u001B')
+  }, 30_000)
+})
