@@ -126,7 +126,7 @@ describe('the budget of a host', () => {
       now + 300_000,
     ],
     ['nothing', { status: 429 }, now + 60_000],
-  ])('waits exactly as long as the forge says in %s, without asking again', async (_, fault, retryAt) => {
+  ])('N21: waits exactly as long as the forge says in %s, without asking again', async (_, fault, retryAt) => {
     let clock = now
     const { client } = limited(() => clock)
     forge.fail(fault)
@@ -205,7 +205,7 @@ describe('the address of a repository', () => {
       'https://acme.visualstudio.com/proj/_git/app',
       { apiURL: 'https://acme.visualstudio.com', owner: 'acme', project: 'proj', name: 'app' },
     ],
-  ] as const)('on %s, %s, is understood', (type, url, expected) => {
+  ] as const)('C58 C59: on %s, %s, is understood', (type, url, expected) => {
     expect(repositoryAddress(type, url)).toMatchObject(expected)
   })
 
@@ -217,7 +217,7 @@ describe('the address of a repository', () => {
     ['bitbucket-server', 'https://bb.acme.test/acme/app'],
     ['azure-devops', 'https://dev.azure.com/acme/app'],
     ['gitea', 'git@gitea.test:acme/app.git'],
-  ] as const)('on %s, %s, is refused in words', (type, url) => {
+  ] as const)('C55 C58: on %s, %s, is refused in words', (type, url) => {
     expect(() => repositoryAddress(type, url)).toThrow(/is not (an|the) /)
   })
 })

@@ -16,6 +16,8 @@ export interface Fault {
   readonly times?: number
   readonly status?: number
   readonly headers?: Record<string, string>
+  /** What is answered. Defaults to a message. */
+  readonly body?: string
   /** Do what was asked first, and only then fail. */
   readonly afterDoing?: boolean
   /** Cut the connection instead of answering. */
@@ -181,10 +183,10 @@ function isGit(path: string): boolean {
   return /\/(info\/refs|git-upload-pack|git-receive-pack)$/.test(path)
 }
 
-function fail({ drop, status = 500, headers = {} }: Fault, response: ServerResponse): void {
+function fail({ drop, status = 500, headers = {}, body }: Fault, response: ServerResponse): void {
   if (drop) return void response.destroy()
   response.writeHead(status, headers)
-  response.end('{"message":"told to fail"}')
+  response.end(body ?? '{"message":"told to fail"}')
 }
 
 async function readJson(request: IncomingMessage): Promise<Record<string, unknown>> {

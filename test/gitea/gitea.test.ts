@@ -75,7 +75,7 @@ describe.skipIf(!existsSync(giteaProgram))('a promotion on a real Gitea', () => 
   const human = () => gitea.human.api.repos
   const numberOf = async () => (await gitea.pulls(repository)).at(-1)?.number ?? 0
 
-  it.each(['merge', 'squash', 'rebase'] as const)('is opened, merged by a human (%s) and rolled out', async (how) => {
+  it.each(['merge', 'squash', 'rebase'] as const)('C61 N18: is opened, merged by a human (%s) and rolled out', async (how) => {
     await promote()
     const proposed = await test.until('app', isProposed('1.1.0'))
     const [pull] = await gitea.pulls(repository)

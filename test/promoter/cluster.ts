@@ -53,8 +53,10 @@ const crds: ResourceType = {
 export class TestCluster {
   readonly server: TestServer
   readonly client: Client
-  /** What every request gets instead of an answer while it is set. */
-  down: Error | undefined
+  /** What becomes of every request while it is set. */
+  down: Transport | undefined
+  /** Watches through `transport` that have not ended. */
+  watching = 0
 
   private constructor(server: TestServer) {
     this.server = server
@@ -71,8 +73,18 @@ export class TestCluster {
 
   get transport(): Transport {
     return async (request) => {
-      if (this.down) throw this.down
-      return this.server.transport(request)
+      if (this.down) return this.down(request)
+      const response = await this.server.transport(request)
+      return response.stream ? { ...response, stream: this.#counted(response.stream) } : response
+    }
+  }
+
+  async *#counted(stream: AsyncIterable<unknown>): AsyncIterable<unknown> {
+    this.watching++
+    try {
+      yield* stream
+    } finally {
+      this.watching--
     }
   }
 
@@ -202,7 +214,7 @@ export class TestPromoter {
     const first = await this.home.client.list<Pipeline>(pipelineKind.type, place)
     for (const pipeline of first.items) if (wanted(pipeline)) return pipeline
     const { resourceVersion } = first.metadata
-    const signal = AbortSignal.timeout(15_000)
+    const signal = AbortSignal.timeout(40_000)
     let last = first.items[0]
     try {
       for await (const { type, object } of this.home.client.watch<Pipeline>(pipelineKind.type, {

@@ -2,8 +2,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
-import { pipeline as pipelineKind, type Pipeline, type PipelineSpec } from '../../src/apis/pipeline.ts'
+import {
+  pipeline as pipelineKind,
+  type Pipeline,
+  type PipelineSpec,
+  type PullRequestSpec,
+} from '../../src/apis/pipeline.ts'
 import { TransportError } from '../../src/client/transport-error.ts'
+import type { Transport } from '../../src/kube/transport.ts'
 import { environments, pipelineOf } from '../../src/systems/promoter/testing.ts'
 import { ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
 import {
@@ -93,7 +99,7 @@ async function withRepository(over: Partial<PipelineSpec> = {}, names = ['dev', 
 }
 
 describe('targets', () => {
-  it('in an unknown cluster are not readable, then unready, then read once the cluster is there', async () => {
+  it('C1 C2 C3 C4 C6 C7 C13: in an unknown cluster are not readable, then unready, then read once the cluster is there', async () => {
     await test.pipeline('app', specOf({ environments: remote }))
     const missing = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'ClusterNotFound')
     expect(conditionOf(missing, 'Ready')).toMatchObject({ status: 'False', reason: 'TargetNotReadable' })
@@ -124,23 +130,26 @@ describe('targets', () => {
   it.each([
     ['HelmRelease', helmRelease, { history: [{ version: 1, status: 'deployed', chartVersion: '2.0.0' }] }],
     ['Kustomization', kustomization, { lastAppliedRevision: '2.0.0' }],
-  ])('of kind %s are missing, then there, then ready, each seen by watch', async (kind, type, applied) => {
-    await home.namespace('dev')
-    const appRef = { apiVersion: `${type.group}/${type.version}`, kind, name: 'app' }
-    await test.pipeline('app', specOf({ appRef, environments: environments('dev') }))
-    const missing = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'NotFound')
-    expect(conditionOf(missing, 'Ready')).toMatchObject({ status: 'False', reason: 'TargetNotReadable' })
-    expect(target(missing, 'dev')?.error).toContain('not found')
-    await home.app(type, { namespace: 'dev', name: 'app' })
-    const there = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'RevisionUnknown')
-    expect(conditionOf(there, 'Ready')).toMatchObject({ status: 'True' })
-    expect(target(there, 'dev')).not.toHaveProperty('error')
-    await home.app(type, { namespace: 'dev', name: 'app' }, { conditions: [condition('Ready', true)], ...applied })
-    const ready = await test.until('app', (pipeline) => target(pipeline, 'dev')?.ready)
-    expect(target(ready, 'dev')).toMatchObject({ revision: '2.0.0', reason: 'Found' })
-  })
+  ])(
+    'C5 C8 C9 C10 C11 C12: of kind %s are missing, then there, then ready, each seen by watch',
+    async (kind, type, applied) => {
+      await home.namespace('dev')
+      const appRef = { apiVersion: `${type.group}/${type.version}`, kind, name: 'app' }
+      await test.pipeline('app', specOf({ appRef, environments: environments('dev') }))
+      const missing = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'NotFound')
+      expect(conditionOf(missing, 'Ready')).toMatchObject({ status: 'False', reason: 'TargetNotReadable' })
+      expect(target(missing, 'dev')?.error).toContain('not found')
+      await home.app(type, { namespace: 'dev', name: 'app' })
+      const there = await test.until('app', (pipeline) => target(pipeline, 'dev')?.reason === 'RevisionUnknown')
+      expect(conditionOf(there, 'Ready')).toMatchObject({ status: 'True' })
+      expect(target(there, 'dev')).not.toHaveProperty('error')
+      await home.app(type, { namespace: 'dev', name: 'app' }, { conditions: [condition('Ready', true)], ...applied })
+      const ready = await test.until('app', (pipeline) => target(pipeline, 'dev')?.ready)
+      expect(target(ready, 'dev')).toMatchObject({ revision: '2.0.0', reason: 'Found' })
+    },
+  )
 
-  it('tell a missing namespace, kind and permission apart, and a kind that comes later is picked up', async () => {
+  it('N29: tell a missing namespace, kind and permission apart, and a kind that comes later is picked up', async () => {
     await test.pipeline('app', specOf({ environments: environments('nowhere') }))
     await test.until('app', (pipeline) => target(pipeline, 'nowhere')?.reason === 'NamespaceNotFound')
     const widget = { ...helmRelease, group: 'acme.test', version: 'v1', kind: 'Widget', plural: 'widgets' }
@@ -167,25 +176,35 @@ describe('targets', () => {
     expect(target(invalid, 'dev')?.message).toContain('adapter.healthy')
   })
 
-  it('of an unreachable cluster block only their own pipeline, and heal by themselves', async () => {
-    leaf.down = new TransportError('connect ETIMEDOUT')
-    await addLeaf()
-    await leaf.server.transport({ method: 'GET', path: '/version' })
-    await test.pipeline('far', specOf({ environments: [...remote, ...environments('prod')] }))
-    await home.release('dev', '1.1.0')
-    await home.release('prod', '1.0.0')
-    await test.pipeline('near', specOf())
-    await test.until('near', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
-    const blocked = await test.until('far', (pipeline) => target(pipeline, 'dev')?.reason === 'ClusterUnreachable')
-    expect(blocked.status?.run).toBeUndefined()
-    leaf.down = undefined
-    await leaf.release('apps', '2.0.0')
-    await test.until('far', (pipeline) => target(pipeline, 'dev')?.revision === '2.0.0')
-    await leaf.release('apps', '2.1.0')
-    await test.until('far', (pipeline) => target(pipeline, 'dev')?.revision === '2.1.0')
-  })
+  it.each<[string, Transport]>([
+    ['refused', () => Promise.reject(new TransportError('connect ECONNREFUSED 10.0.0.1:6443'))],
+    [
+      'swallowed',
+      ({ signal }) => new Promise((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+    ],
+    ['not trusted', () => Promise.reject(new TransportError('self-signed certificate in certificate chain'))],
+  ])(
+    'N5 N6: of a cluster whose connections are %s block only their own pipeline, and heal by themselves',
+    async (_, down) => {
+      leaf.down = down
+      await addLeaf()
+      await leaf.server.transport({ method: 'GET', path: '/version' })
+      await test.pipeline('far', specOf({ environments: [...remote, ...environments('prod')] }))
+      await home.release('dev', '1.1.0')
+      await home.release('prod', '1.0.0')
+      await test.pipeline('near', specOf())
+      await test.until('near', (pipeline) => phase(pipeline, 'prod') === 'RollingOut')
+      const blocked = await test.until('far', (pipeline) => target(pipeline, 'dev')?.reason === 'ClusterUnreachable')
+      expect(blocked.status?.run).toBeUndefined()
+      leaf.down = undefined
+      await leaf.release('apps', '2.0.0')
+      await test.until('far', (pipeline) => target(pipeline, 'dev')?.revision === '2.0.0')
+      await leaf.release('apps', '2.1.0')
+      await test.until('far', (pipeline) => target(pipeline, 'dev')?.revision === '2.1.0')
+    },
+  )
 
-  it('that may not be read are forbidden, and nothing else', async () => {
+  it('N29: that may not be read are forbidden, and nothing else', async () => {
     const bob = leaf.server.transportAs({ name: 'bob', groups: ['system:authenticated'] })
     await test.stop()
     test = new TestPromoter(home, { leaf: { transport: bob } as TestCluster })
@@ -196,7 +215,7 @@ describe('targets', () => {
     expect(conditionOf(forbidden, 'Ready')).toMatchObject({ status: 'False', reason: 'TargetNotReadable' })
   })
 
-  it('whose cluster is deleted in the middle of a run hold the run, and its record stays', async () => {
+  it('N8: whose cluster is deleted in the middle of a run hold the run, and its record stays', async () => {
     await addLeaf()
     await leaf.release('apps', '1.1.0')
     await home.release('prod', '1.0.0')
@@ -216,7 +235,7 @@ describe('targets', () => {
     expect(after.status?.run).toMatchObject({ revision: '1.1.0', phase: 'Running' })
   })
 
-  it('are read with rotated credentials at once', async () => {
+  it('N7: are read with rotated credentials at once, and nothing is left open with the old ones', async () => {
     await addLeaf()
     await leaf.release('apps', '1.0.0')
     await test.pipeline('app', specOf({ environments: remote }))
@@ -227,8 +246,10 @@ describe('targets', () => {
       await test.stop()
       test = new TestPromoter(home, { leaf, other })
       await test.until('app', (pipeline) => target(pipeline, 'dev')?.revision === '1.0.0')
+      await expect.poll(() => leaf.watching).toBeGreaterThan(0)
       await home.secret('team', 'leaf-kubeconfig', { kubeconfig: 'other' })
       await test.until('app', (pipeline) => target(pipeline, 'dev')?.revision === '3.0.0')
+      await expect.poll(() => leaf.watching, { timeout: 10_000 }).toBe(0)
       await other.release('apps', '3.1.0')
       await test.until('app', (pipeline) => target(pipeline, 'dev')?.revision === '3.1.0')
     } finally {
@@ -238,7 +259,7 @@ describe('targets', () => {
     }
   })
 
-  it('are followed while a pipeline uses them, and no longer', async () => {
+  it('C19 C20 C21: are followed while a pipeline uses them, and no longer', async () => {
     await home.release('dev', '1.0.0')
     const spec = specOf({ environments: environments('dev') })
     await test.pipeline('one', spec)
@@ -260,7 +281,7 @@ describe('targets', () => {
 })
 
 describe('promotions', () => {
-  it('go through dev, staging and prod, and again with the next revision', async () => {
+  it('C14 C15 C23 C24: go through dev, staging and prod, and again with the next revision', async () => {
     const { spec, repository, pulls } = await withRepository({}, ['dev', 'staging', 'prod'])
     const strategy = spec.promotion!.strategy['pull-request']!
     for (const name of ['dev', 'staging', 'prod']) await home.release(name, '1.0.0')
@@ -287,7 +308,7 @@ describe('promotions', () => {
     expect(done.status?.latestRevision).toBe('1.2.0')
   })
 
-  it('by notification emit one Event with the exact words', async () => {
+  it('C57: by notification emit one Event with the exact words', async () => {
     await home.release('dev', '1.1.0')
     await home.release('prod', '1.0.0')
     await test.pipeline('app', specOf())
@@ -457,25 +478,42 @@ describe('N41: an application that the on-demand proxy has put to sleep', () => 
   })
 })
 
+function repositoryOf(over: Partial<PullRequestSpec>): Partial<PipelineSpec> {
+  const plain = { type: 'github', url: 'https://a.test/b/c', baseBranch: 'main', secretRef: { name: 'x' } } as const
+  return { promotion: { strategy: { 'pull-request': { ...plain, ...over } } } }
+}
+
 describe('the schema', () => {
   it.each([
-    ['no environments', { environments: [] }, 'spec.environments'],
-    ['an environment twice', { environments: environments('dev', 'dev') }, 'spec.environments[1]'],
-    ['no targets', { environments: [{ name: 'dev', targets: [] }] }, 'spec.environments[0].targets'],
+    ['N12: no environments', { environments: [] }, 'spec.environments'],
+    ['N12: an environment twice', { environments: environments('dev', 'dev') }, 'spec.environments[1]'],
+    ['C37: no targets', { environments: [{ name: 'dev', targets: [] }] }, 'spec.environments[0].targets'],
     ['a name that is no label', { environments: environments('Dev_1') }, 'spec.environments[0].name'],
     [
-      'two strategies',
+      'C53: two strategies',
       { promotion: { strategy: { notification: {}, webhook: { url: 'https://a.test/' } } } },
       'spec.promotion.strategy',
     ],
-    ['no strategy', { promotion: { strategy: {} } }, 'spec.promotion.strategy'],
+    ['C44 C54: no strategy', { promotion: { strategy: {} } }, 'spec.promotion.strategy'],
     [
-      'a plain URL',
+      'C55: a plain URL',
       { promotion: { strategy: { webhook: { url: 'http://a.test/' } } } },
       'spec.promotion.strategy.webhook.url',
     ],
+    ['C55: no URL', repositoryOf({ url: undefined as never }), 'spec.promotion.strategy.pull-request.url'],
     [
-      'an unknown forge',
+      'C55: a plain URL of a repository',
+      repositoryOf({ url: 'http://a.test/b/c' }),
+      'spec.promotion.strategy.pull-request.url',
+    ],
+    ['C55: an empty forge', repositoryOf({ type: '' as never }), 'spec.promotion.strategy.pull-request.type'],
+    [
+      'C55: no Secret named',
+      repositoryOf({ secretRef: { name: '' } }),
+      'spec.promotion.strategy.pull-request.secretRef.name',
+    ],
+    [
+      'C55: an unknown forge',
       {
         promotion: {
           strategy: {

@@ -34,7 +34,7 @@ async function expectOnce(stage: Stage): Promise<void> {
 }
 
 describe('a process killed at any request of a promotion', () => {
-  it('leaves exactly one commit and one pull request in the end, wherever it was', async () => {
+  it('N23: leaves exactly one commit and one pull request in the end, wherever it was', async () => {
     const clean = await build()
     await promote(clean)
     await expectOnce(clean)

@@ -33,6 +33,8 @@ export class KillWorld {
   readonly home: TestCluster
   readonly histories = new Map<string, History>()
   kills = 0
+  /** A promoter has ended without being killed. */
+  crashed = false
   readonly #directory = mkdtempSync(join(tmpdir(), 'sojourn-kill-'))
   readonly #epoch = Date.now()
   #child: ChildProcess | undefined
@@ -153,10 +155,12 @@ export class KillWorld {
   #run(): void {
     const args = [join(this.#directory, 'kubeconfig'), String(this.#epoch), String(speed)]
     this.#child = fork(join(import.meta.dirname, 'promoter-process.ts'), args, {
+      execArgv: [],
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       // Most of a short life is starting up.
       env: { ...process.env, NODE_COMPILE_CACHE: join(this.#directory, 'compiled') },
     })
+    this.#child.on('exit', (code) => void (this.crashed ||= code !== null))
   }
 }
 

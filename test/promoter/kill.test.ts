@@ -13,6 +13,7 @@ afterAll(() => world.close())
 async function live(histories: readonly History[]): Promise<void> {
   const deadline = performance.now() + 600_000
   for (let waiting = [...histories]; waiting.length > 0; await sleep(50)) {
+    expect(world.crashed).toBe(false)
     if (performance.now() > deadline)
       throw new Error(`never arrived: ${JSON.stringify(await world.get(waiting[0]!), null, 1)}`)
     for (const history of waiting) await world.serve(history)

@@ -75,7 +75,7 @@ function worldOf(strategy: 'notification' | 'webhook'): World {
 }
 
 describe('a notification', () => {
-  it("goes to the cluster and to Flux, with the promotion's id", async () => {
+  it("C57: goes to the cluster and to Flux, with the promotion's id", async () => {
     const { effect, result } = run(worldOf('notification'))
     expect(await result).toEqual({ result: 'notified' })
     expect(JSON.parse(received[0]!.body.toString())).toMatchObject({

@@ -27,7 +27,7 @@ async function branchOf(environment = 'prod'): Promise<string> {
 }
 
 describe.each(forgeTypes)('a promotion on %s', (type) => {
-  it('is one commit and one pull request, merged and rolled out', async () => {
+  it('C56 N18: is one commit and one pull request, merged and rolled out', async () => {
     await build({ type })
     release()
     await stage.settle()
@@ -47,7 +47,7 @@ describe.each(forgeTypes)('a promotion on %s', (type) => {
     expect(stage.world.status.run?.phase).toBe('Complete')
   })
 
-  it('replaces the open pull request when a newer revision comes, and says so in both', async () => {
+  it('N13: replaces the open pull request when a newer revision comes, and says so in both', async () => {
     await build({ type })
     release()
     await stage.settle()
@@ -59,7 +59,7 @@ describe.each(forgeTypes)('a promotion on %s', (type) => {
     expect(await stage.repository.branches()).toHaveLength(2)
   })
 
-  it('is rejected when a human closes it, and reopened under a new id only when asked', async () => {
+  it('N16: is rejected when a human closes it, and reopened under a new id only when asked', async () => {
     await build({ type })
     release()
     await stage.settle()
@@ -74,7 +74,7 @@ describe.each(forgeTypes)('a promotion on %s', (type) => {
 })
 
 describe('a pull request', () => {
-  it('is found again when its creation answered with an error', async () => {
+  it('N22: is found again when its creation answered with an error', async () => {
     await build()
     release()
     forge.fail({ method: 'POST', path: /pulls$/, status: 502, afterDoing: true })
@@ -97,7 +97,7 @@ describe('a pull request', () => {
     expect(stage.world.promotion('prod')?.pullRequest?.number).toBe(stage.pulls[0]?.number)
   })
 
-  it.each([true, false])('is recognised as merged (squash: %s)', async (squash) => {
+  it.each([true, false])('N18: is recognised as merged (squash: %s)', async (squash) => {
     await build()
     release()
     await stage.settle()
@@ -195,7 +195,7 @@ describe('a pull request', () => {
     expect(stage.pulls.map(({ state }) => state)).toEqual(['merged', 'open'])
   })
 
-  it('is closed with its branch when its environment goes', async () => {
+  it('N11: is closed with its branch when its environment goes', async () => {
     await build({ names: ['dev', 'staging', 'prod'] })
     release()
     await stage.settle()
@@ -206,7 +206,7 @@ describe('a pull request', () => {
     expect(Object.keys(stage.world.status.environments ?? {})).toEqual(['dev', 'prod'])
   })
 
-  it('is closed in the old repository when the pipeline moves to another', async () => {
+  it('N9: is closed in the old repository when the pipeline moves to another', async () => {
     await build()
     release()
     await stage.settle()
@@ -264,7 +264,7 @@ describe('what pipeline-controller has left open', () => {
 })
 
 describe('what a repository may hold', () => {
-  it('already: nothing is opened', async () => {
+  it('N33: already: nothing is opened', async () => {
     await build()
     await stage.repository.commit('main', { 'prod/app.yaml': manifest('prod', '1.1.0') })
     release()
@@ -273,7 +273,7 @@ describe('what a repository may hold', () => {
     expect(stage.world.promotion('prod')).toMatchObject({ phase: 'RollingOut', because: 'AlreadyApplied' })
   })
 
-  it('no marker: nothing is pushed, and the file that could not be read is named', async () => {
+  it('N31: no marker: nothing is pushed, and the file that could not be read is named', async () => {
     await build()
     await stage.repository.commit('main', {
       'prod/app.yaml': manifest('staging', '1.0.0'),
@@ -298,7 +298,7 @@ describe('what a repository may hold', () => {
     expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'BranchNotOurs' })
   })
 
-  it('a base branch that moves between push and pull request: it is opened all the same', async () => {
+  it('N34: a base branch that moves between push and pull request: it is opened all the same', async () => {
     await build()
     release()
     await stage.turn()
@@ -307,7 +307,18 @@ describe('what a repository may hold', () => {
     expect(stage.pulls).toMatchObject([{ state: 'open' }])
   })
 
-  it('no base branch: Stalled with the branch named', async () => {
+  it('N34: a base branch that goes between push and pull request: it is refused in words, and nothing is tried again', async () => {
+    await build()
+    release()
+    await stage.turn()
+    await stage.repository.git('update-ref', '-d', 'refs/heads/main')
+    await stage.settle()
+    expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Failed', lastError: { class: 'Permanent' } })
+    expect(stage.world.condition('Stalled')?.message).toContain('branch does not exist')
+    expect(stage.pulls).toEqual([])
+  })
+
+  it('N34: no base branch: Stalled with the branch named', async () => {
     await build()
     const { promotion } = stage.world.pipeline.spec
     stage.world.edit({
@@ -329,7 +340,7 @@ describe('a revision', () => {
     ['with quotes', `a "b" 'c' \\ --upload-pack=x`],
     ['of three hundred characters', 'v'.repeat(300)],
     ['with line feeds', 'a\nb\r\n---\nc'],
-  ])('%s makes a valid branch, a safe text and the exact value', async (_, revision) => {
+  ])('N37: %s makes a valid branch, a safe text and the exact value', async (_, revision) => {
     await build()
     release(revision)
     await stage.settle()
@@ -350,18 +361,35 @@ describe('trouble', () => {
     ['no token', () => void delete stage.secret['token'], 'CredentialsMissing'],
     ['a wrong password', () => void (stage.secret['password'] = 'wrong'), 'CredentialsRefused'],
     ['a wrong token', () => void (stage.secret['token'] = 'wrong'), 'CredentialsRefused'],
-  ])('with credentials (%s) is Stalled, and mended by the next version of the Secret', async (_, spoil, reason) => {
+  ])(
+    'C55: with credentials (%s) is Stalled, and mended by the next version of the Secret',
+    async (_, spoil, reason) => {
+      await build()
+      const good = { ...stage.secret }
+      spoil()
+      release()
+      await stage.settle()
+      expect(stage.world.condition('Stalled')).toMatchObject({ reason })
+      expect(JSON.stringify(stage.world.status)).not.toMatch(/git-password|api-token|"wrong"/)
+      stage.secret = good
+      stage.world.secretVersions = { prod: '2' }
+      await stage.settle()
+      expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    },
+  )
+
+  it('C55: of an address where nobody answers may pass, and names it', async () => {
     await build()
-    const good = { ...stage.secret }
-    spoil()
+    const { promotion } = stage.world.pipeline.spec
+    const url = 'https://127.0.0.1:1/acme/deploy'
+    stage.world.edit({ promotion: { strategy: { 'pull-request': { ...promotion!.strategy['pull-request']!, url } } } })
     release()
-    await stage.settle()
-    expect(stage.world.condition('Stalled')).toMatchObject({ reason })
-    expect(JSON.stringify(stage.world.status)).not.toMatch(/git-password|api-token|"wrong"/)
-    stage.secret = good
-    stage.world.secretVersions = { prod: '2' }
-    await stage.settle()
-    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    await stage.turn()
+    expect(stage.world.promotion('prod')?.lastError).toMatchObject({
+      class: 'Transient',
+      reason: 'GitProviderUnavailable',
+      message: expect.stringContaining('127.0.0.1:1') as string,
+    })
   })
 
   it('of an unknown certificate is not taken for anything else, and passes once the certificate is known', async () => {
@@ -381,7 +409,7 @@ describe('trouble', () => {
     ['502', { status: 502, times: 3 }],
     ['504', { status: 504, times: 3 }],
     ['cut connections', { drop: true, times: 3 }],
-  ])('that passes (%s) ends in one commit and one pull request', async (_, fault) => {
+  ])('N20: that passes (%s) ends in one commit and one pull request', async (_, fault) => {
     await build()
     release()
     forge.fail(fault)
@@ -390,7 +418,7 @@ describe('trouble', () => {
     expect(await stage.repository.ahead(stage.pulls[0]!.head, 'main')).toBe(1)
   })
 
-  it('with a limit is waited out exactly', async () => {
+  it('N21: with a limit is waited out exactly', async () => {
     await build()
     release()
     forge.fail({ path: /api/, status: 429, headers: { 'retry-after': '120' } })

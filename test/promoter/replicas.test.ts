@@ -53,7 +53,7 @@ async function specOf(manual = false): Promise<{ spec: PipelineSpec; name: strin
 const pullsOf = (name: string) => forge.pulls.all.filter(({ repository }) => repository === name)
 
 describe('two promoters on one pipeline, as when a leader is lost in the middle', () => {
-  it('open one pull request between them', async () => {
+  it('N24: open one pull request between them', async () => {
     const { spec, name } = await specOf()
     const [one] = [start(), start()]
     await one.pipeline('app', spec)
@@ -65,7 +65,7 @@ describe('two promoters on one pipeline, as when a leader is lost in the middle'
 })
 
 describe('a status that cannot be written', () => {
-  it('lets nothing happen outside, and everything once it can', async () => {
+  it('N36: lets nothing happen outside, and everything once it can', async () => {
     const { spec, name } = await specOf()
     let conflicts = 0
     let isQuiet = false
@@ -90,7 +90,7 @@ describe('a status that cannot be written', () => {
 })
 
 describe('an approval', () => {
-  it('that was recorded before a crash counts after it, without a second one', async () => {
+  it('C52 N28: that was recorded before a crash counts after it, without a second one', async () => {
     const { spec, name } = await specOf(true)
     const first = start()
     await first.pipeline('app', spec)
@@ -118,7 +118,7 @@ describe('an approval', () => {
 })
 
 describe('a pipeline looked at many times', () => {
-  it('starts a promotion exactly once', async () => {
+  it('C22: starts a promotion exactly once', async () => {
     const { spec, name } = await specOf()
     const promoter = start()
     await promoter.pipeline('app', spec)

@@ -23,12 +23,14 @@ export async function perform(
   pipeline: Pipeline,
   given: { readonly ports: ActPorts; readonly signal: AbortSignal },
 ): Promise<EffectResult> {
+  const secrets = new Set<string>()
+  const ports = { ...given.ports, secret: remembered(given.ports.secret, secrets) }
   try {
-    return await carryOut(effect, pipeline, given)
+    return await carryOut(effect, pipeline, { ...given, ports })
   } catch (error) {
     const trouble = troubleOf(error)
     const { retryAt } = trouble
-    return { result: 'failed', error: trouble.toRecord(), ...(retryAt === undefined ? {} : { retryAt }) }
+    return { result: 'failed', error: trouble.toRecord(secrets), ...(retryAt === undefined ? {} : { retryAt }) }
   }
 }
 
@@ -68,6 +70,15 @@ async function carryOut(
       return poll(await workOf(effect, pipeline, { words, ...given }))
     case 'withdraw':
       return withdraw(await workOf(effect, pipeline, { words, ...given }), whyWithdrawn(effect))
+  }
+}
+
+/** Notes every secret that is read: a server may well repeat it in what it says. */
+function remembered(read: ActPorts['secret'], secrets: Set<string>): ActPorts['secret'] {
+  return async (place) => {
+    const data = await read(place)
+    for (const value of Object.values(data ?? {})) secrets.add(value)
+    return data
   }
 }
 

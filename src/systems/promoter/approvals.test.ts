@@ -111,7 +111,7 @@ async function approvals(): Promise<readonly ApprovalSpec[]> {
 }
 
 describe('a signed approval', () => {
-  it('is recorded once, and the same word again changes nothing', async () => {
+  it('C49 N26: is recorded once, and the same word again changes nothing', async () => {
     const request = signed(approvalPath, word())
     expect(await send(request)).toMatchObject({ status: 202, body: { outcome: 'recorded', promotionId: id } })
     expect(await send(request)).toMatchObject({ status: 200, body: { outcome: 'same' } })
@@ -128,7 +128,7 @@ describe('a signed approval', () => {
   it.each([
     ['another promotion', { promotionId: '0000000000000000' }],
     ['another revision', { revision: '9.9.9' }],
-  ])('for %s is stale, and says which one waits', async (_, over) => {
+  ])('N25: for %s is stale, and says which one waits', async (_, over) => {
     expect(await send(signed(approvalPath, word(over)))).toMatchObject({
       status: 409,
       body: { promotionId: id, revision: '1.1.0' },
@@ -149,14 +149,14 @@ describe('a signed approval', () => {
     ['was signed for another query', () => ({ ...signed(approvalPath, word()), path: `${approvalPath}?x=1` })],
     ['is about a pipeline that does not exist', () => signed(approvalPath.replace('/app/', '/nothing/'), word())],
     ['uses a nonce again for something else', () => signed(approvalPath, word({ approver: 'bob' }), { nonce: 'used' })],
-  ])('that %s is refused, always in the same words', async (_, request) => {
+  ])('C48 C49 N26: that %s is refused, always in the same words', async (_, request) => {
     await send(signed(approvalPath, word({ approver: 'cy' }), { nonce: 'used' }))
     const before = await approvals()
     expect(await send(request())).toEqual({ status: 401, body: { message: 'the signature is missing or wrong' } })
     expect(await approvals()).toEqual(before)
   })
 
-  it('sent to another environment of the same pipeline is refused: the replay that the old scheme allowed', async () => {
+  it('N26: sent to another environment of the same pipeline is refused: the replay that the old scheme allowed', async () => {
     const { body, headers } = signed(approvalPath, word())
     expect(await send({ path: approvalPath.replace('/prod/', '/dev/'), body, headers })).toMatchObject({ status: 401 })
   })
@@ -168,7 +168,7 @@ describe('a signed approval', () => {
   it.each([
     ['GET', 405],
     ['PUT', 405],
-  ])('by %s is refused', async (method, status) => {
+  ])('C46: by %s is refused', async (method, status) => {
     expect(await send({ ...signed(approvalPath, word()), method })).toMatchObject({ status })
   })
 
@@ -181,9 +181,13 @@ describe('a signed approval', () => {
 })
 
 describe('the old approval path', () => {
+  it('C47: that is none is not found', async () => {
+    expect(await send({ path: '/approval/team/app/prod' })).toMatchObject({ status: 404 })
+  })
+
   const old = (revision = '1.1.0') => `/approval/team/app/prod/${revision}`
 
-  it('approves the revision that waits, for who has signed the path', async () => {
+  it('C51: approves the revision that waits, for who has signed the path', async () => {
     expect(await send(signed(old(), undefined))).toMatchObject({ status: 202, body: { promotionId: id } })
   })
 
@@ -197,14 +201,14 @@ describe('the old approval path', () => {
     expect(await send({ path: old(), headers })).toMatchObject({ status: 401 })
   })
 
-  it('does not approve another revision', async () => {
+  it('C50: does not approve another revision', async () => {
     expect(await send(signed(old('1.2.0'), undefined))).toMatchObject({ status: 409, body: { promotionId: id } })
   })
 
   it.each([
     ['as it is', 'feature/x@sha1:abc'],
     ['encoded', encodeURIComponent('feature/x@sha1:abc')],
-  ])('takes a revision with a slash in it, %s', async (_, sent) => {
+  ])('N37: takes a revision with a slash in it, %s', async (_, sent) => {
     await client.deleteObject(pipelineKind.type, { namespace: 'team', name: 'app' })
     await waiting('feature/x@sha1:abc')
     expect(await send(signed(old(sent), undefined))).toMatchObject({ status: 202 })
@@ -225,31 +229,31 @@ describe('the old promotion webhook', () => {
     })
   }
 
-  it('only makes the promoter look', async () => {
+  it('C30 C40 C41 C42: only makes the promoter look', async () => {
     expect(await hint(event())).toMatchObject({ status: 202 })
     expect(hinted).toEqual(['app'])
   })
 
   it.each([
-    ['another method', () => hint(event(), { method: 'GET' }), 405],
-    ['a path that is none', () => hint(event(), { path: '/promotion/team/app' }), 404],
-    ['an unknown pipeline', () => hint(event(), { path: '/promotion/team/nothing/dev' }), 404],
-    ['no body', () => hint(''), 400],
-    ['a body that is not JSON', () => hint('{'), 400],
-    ['a wrong signature', () => hint(event(), { headers: { 'x-signature': `sha256=${'0'.repeat(64)}` } }), 401],
+    ['C25: another method', () => hint(event(), { method: 'GET' }), 405],
+    ['C26: a path that is none', () => hint(event(), { path: '/promotion/team/app' }), 404],
+    ['C29: an unknown pipeline', () => hint(event(), { path: '/promotion/team/nothing/dev' }), 404],
+    ['C27: no body', () => hint(''), 400],
+    ['C28: a body that is not JSON', () => hint('{'), 400],
+    ['C31: a wrong signature', () => hint(event(), { headers: { 'x-signature': `sha256=${'0'.repeat(64)}` } }), 401],
     ['no signature', () => hint(event(), { headers: {} }), 401],
-    ['another name', () => hint(event({ involvedObject: { ...involvedObject, name: 'x' } })), 422],
-    ['another namespace', () => hint(event({ involvedObject: { ...involvedObject, namespace: 'x' } })), 422],
-    ['another apiVersion', () => hint(event({ involvedObject: { ...involvedObject, apiVersion: 'x/v1' } })), 422],
-    ['another kind', () => hint(event({ involvedObject: { ...involvedObject, kind: 'X' } })), 422],
+    ['C32: another name', () => hint(event({ involvedObject: { ...involvedObject, name: 'x' } })), 422],
+    ['C33: another namespace', () => hint(event({ involvedObject: { ...involvedObject, namespace: 'x' } })), 422],
+    ['C34: another apiVersion', () => hint(event({ involvedObject: { ...involvedObject, apiVersion: 'x/v1' } })), 422],
+    ['C35: another kind', () => hint(event({ involvedObject: { ...involvedObject, kind: 'X' } })), 422],
     [
-      'the last environment',
+      'C36: the last environment',
       () =>
         hint(event({ involvedObject: { ...involvedObject, namespace: 'prod' } }), { path: '/promotion/team/app/prod' }),
       422,
     ],
-    ['an unknown environment', () => hint(event(), { path: '/promotion/team/app/x' }), 422],
-    ['no revision', () => hint(event({ metadata: {} })), 422],
+    ['C38: an unknown environment', () => hint(event(), { path: '/promotion/team/app/x' }), 422],
+    ['C39: no revision', () => hint(event({ metadata: {} })), 422],
   ])('with %s is refused as it always was', async (_, ask, status) => {
     expect((await ask()).status).toBe(status)
     expect(hinted).toEqual([])
@@ -276,7 +280,7 @@ describe('too many requests', () => {
   const ask = (remoteAddress: string, headers: Record<string, string> = {}) =>
     send({ path: '/promotion/team/nothing/dev', remoteAddress, headers })
 
-  it('from one client are told to wait until the window ends', async () => {
+  it('C60: from one client are told to wait until the window ends', async () => {
     for (let request = 0; request < 20; request++) expect((await ask('1.2.3.4')).status).toBe(404)
     now += 10_000
     expect(await ask('1.2.3.4')).toMatchObject({ status: 429, headers: { 'retry-after': '20' } })

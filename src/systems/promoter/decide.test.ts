@@ -15,7 +15,7 @@ const minute = 60_000
 const open = { result: 'seen', pullRequest: pullRequest('open') } as const
 
 describe('a run', () => {
-  it('carries a revision through every environment, one after the other', () => {
+  it('C14: carries a revision through every environment, one after the other', () => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
     world.merge()
@@ -30,7 +30,7 @@ describe('a run', () => {
     expect(world.status.latestRevision).toBe('1.1.0')
   })
 
-  it('follows when the first environment is bumped again', () => {
+  it('C15: follows when the first environment is bumped again', () => {
     const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.merge()
@@ -66,7 +66,7 @@ describe('a run', () => {
     expect(world.step().effect).toMatchObject({ do: 'push', environment: 'prod' })
   })
 
-  it('waits while the first environment disagrees, and names both', () => {
+  it('N1: waits while the first environment disagrees, and names both', () => {
     const world = new World(
       pipelineOf({
         environments: [{ name: 'dev', targets: [{ namespace: 'a' }, { namespace: 'b' }] }, ...environments('prod')],
@@ -82,11 +82,11 @@ describe('a run', () => {
   })
 
   it.each([
-    ['a target without a revision', [targetOf('1.1.0'), targetOf(undefined)]],
-    ['an unready target', [targetOf('1.1.0'), targetOf('1.1.0', { ready: false })]],
+    ['C16: a target without a revision', [targetOf('1.1.0'), targetOf(undefined)]],
+    ['C17: an unready target', [targetOf('1.1.0'), targetOf('1.1.0', { ready: false })]],
     ['a stale target', [targetOf('1.1.0'), targetOf('1.1.0', { ready: false, reason: 'Stale' })]],
     ['an unreachable target', [targetOf('1.1.0'), targetOf(undefined, { ready: false, reason: 'ClusterUnreachable' })]],
-  ])('is pending with %s in the first environment, and no longer once it is ready', (_, targets) => {
+  ])('C18: is pending with %s in the first environment, and no longer once it is ready', (_, targets) => {
     const world = new World(
       pipelineOf({
         environments: [{ name: 'dev', targets: [{ namespace: 'a' }, { namespace: 'b' }] }, ...environments('prod')],
@@ -114,7 +114,7 @@ describe('settling', () => {
     expect(world.step(1000).effect).toMatchObject({ do: 'push' })
   })
 
-  it('makes one run of twenty revisions in a minute', () => {
+  it('N14: makes one run of twenty revisions in a minute', () => {
     const world = new World(pipelineOf(settled))
     world.runs({ prod: '1.0.0' })
     for (let patch = 1; patch <= 20; patch++) {
@@ -150,7 +150,7 @@ describe('settling', () => {
     expect(world.status.run?.sequence).toBe(1)
   })
 
-  it('is not thrown off by a clock that is set back an hour', () => {
+  it('N39: is not thrown off by a clock that is set back an hour', () => {
     const world = new World(pipelineOf(settled))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.step()
@@ -161,7 +161,7 @@ describe('settling', () => {
 })
 
 describe('a new revision during a run', () => {
-  it('closes the open pull request first, then opens the next', () => {
+  it('N13: closes the open pull request first, then opens the next', () => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
     world.answer('push', pushed)
@@ -264,7 +264,7 @@ describe('a new revision during a run', () => {
     expect(ids.size).toBe(3)
   })
 
-  it('completes one run under sustained churn', () => {
+  it('N15: completes one run under sustained churn', () => {
     const world = new World(pipelineOf({ environments: environments('dev', 'prod'), maxRestarts: 3 }))
     world.runs({ prod: '0.0.0' })
     for (let patch = 1; patch <= 5; patch++) {
@@ -296,7 +296,7 @@ describe('a new revision during a run', () => {
 
 describe('an older revision', () => {
   it.each([
-    ['lower by version', '1.1.0', '1.0.0'],
+    ['N30: lower by version', '1.1.0', '1.0.0'],
     ['completed before', 'aaa', 'bbb'],
   ])('waits for approval when it is %s', (_, newer, older) => {
     const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
@@ -312,7 +312,7 @@ describe('an older revision', () => {
     expect(world.phase('prod')).toBe('AwaitingApproval')
   })
 
-  it('can be promoted again once it is approved, under an id of its own', () => {
+  it('N30: can be promoted again once it is approved, under an id of its own', () => {
     const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
     const ids: string[] = []
     for (const revision of ['a', 'b', 'a']) {
@@ -347,7 +347,7 @@ describe('an older revision', () => {
 describe('gates', () => {
   it.each([
     ['suspend', { suspend: true }, 'Suspended'],
-    ['no promotion anywhere', { promotion: undefined as never }, 'NoPromotionConfigured'],
+    ['C43: no promotion anywhere', { promotion: undefined as never }, 'NoPromotionConfigured'],
   ])('stay shut with %s', (_, spec, reason) => {
     const world = new World(pipelineOf(spec))
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
@@ -551,7 +551,7 @@ describe('approval', () => {
 
   const states = ({ last }: World) => [...(last?.approvals.values() ?? [])].map(({ reason }) => reason)
 
-  it('needs enough different people who may approve', () => {
+  it('C45: needs enough different people who may approve', () => {
     const world = new World(pipelineOf(manual))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.step()
@@ -566,7 +566,7 @@ describe('approval', () => {
     expect(world.condition('AwaitingApproval')).toBeUndefined()
   })
 
-  it('does not count for another revision', () => {
+  it('N13 N25: does not count for another revision', () => {
     const world = new World(pipelineOf(manual))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })
     world.step()
@@ -620,7 +620,7 @@ describe('what goes wrong', () => {
   const failed = (kind: 'Transient' | 'Permanent' | 'RateLimited', reason: string) =>
     ({ result: 'failed', error: { class: kind, reason, message: 'no' } }) as const
 
-  it('is tried again later under the same id when it may pass', () => {
+  it('C60 N20: is tried again later under the same id when it may pass', () => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
     world.answer('push', failed('Transient', 'GitProviderUnavailable'))
@@ -629,7 +629,7 @@ describe('what goes wrong', () => {
     expect(world.step(600_000).effect).toMatchObject({ do: 'push', promotion: { id, attempt: 2 } })
   })
 
-  it('waits exactly as long as the forge says', () => {
+  it('N21: waits exactly as long as the forge says', () => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
     world.answer('push', { ...failed('RateLimited', 'RateLimited'), retryAt: world.now + 90_000 })
@@ -655,7 +655,7 @@ describe('what goes wrong', () => {
     expect(world.condition('Stalled')).toBeUndefined()
   })
 
-  it('a pull request closed by a human is not opened again for this revision', () => {
+  it('N16: a pull request closed by a human is not opened again for this revision', () => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
     world.answer('push', pushed)
@@ -670,7 +670,7 @@ describe('what goes wrong', () => {
     expect(retried?.promotion.id).not.toBe(id)
   })
 
-  it('a roll-out that one target does not follow is Stalled after its deadline, and recovers', () => {
+  it('N2: a roll-out that one target does not follow is Stalled after its deadline, and recovers', () => {
     const world = new World(
       pipelineOf({
         environments: [...environments('dev'), { name: 'prod', targets: [{ namespace: 'a' }, { namespace: 'b' }] }],
@@ -689,7 +689,7 @@ describe('what goes wrong', () => {
     expect(world.status.run?.phase).toBe('Complete')
   })
 
-  it('an unhealthy environment on the right revision holds the next one back, until it recovers', () => {
+  it('N3: an unhealthy environment on the right revision holds the next one back, until it recovers', () => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.1.0', prod: '1.0.0' })
     world.targets['staging'] = [targetOf('1.1.0', { ready: false, namespace: 'staging' })]
@@ -725,7 +725,7 @@ describe('a changed pipeline', () => {
     expect(next?.promotion.id).not.toBe(old.id)
   })
 
-  it('without the environment closes its pull request, forgets it, and chains the next to the one before', () => {
+  it('N11: without the environment closes its pull request, forgets it, and chains the next to the one before', () => {
     const world = proposed()
     world.edit({ environments: environments('dev', 'prod') })
     world.answer('withdraw', { result: 'withdrawn' })
@@ -734,7 +734,21 @@ describe('a changed pipeline', () => {
     expect(effect ?? world.step().effect).toMatchObject({ do: 'push', environment: 'prod' })
   })
 
-  it('with its environments in another order opens nothing twice', () => {
+  it('N12: with an environment under another name takes back the old one and starts the new one', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.answer('propose', open)
+    const old = world.promotion('staging')?.id
+    world.edit({ environments: environments('dev', 'stage', 'prod') })
+    world.runs({ stage: '1.0.0' })
+    world.answer('withdraw', { result: 'withdrawn' })
+    expect(world.step().effect).toMatchObject({ do: 'push', environment: 'stage' })
+    expect(world.promotion('stage')?.id).not.toBe(old)
+    expect(Object.keys(world.status.environments ?? {}).toSorted()).toEqual(['dev', 'prod', 'stage'])
+  })
+
+  it('N12: with its environments in another order opens nothing twice', () => {
     const world = proposed()
     const { id } = world.promotion('staging')!
     world.edit({ environments: environments('dev', 'prod', 'staging') })
@@ -753,7 +767,7 @@ describe('a changed pipeline', () => {
     expect(world.phase('staging')).toBe('Proposed')
   })
 
-  it('uses a promotion that only the environment has', () => {
+  it('N10: uses a promotion that only the environment has', () => {
     const [dev, prod] = environments('dev', 'prod')
     const { promotion: _, ...spec } = pipelineOf({
       environments: [dev!, { ...prod!, promotion: { strategy: { notification: {} } } }],
@@ -846,7 +860,7 @@ describe('a pipeline that is being deleted', () => {
   })
 })
 
-it('keeps the status of fifty environments with fifty targets each within bounds', () => {
+it('N40: keeps the status of fifty environments with fifty targets each within bounds', () => {
   const many = Array.from({ length: 50 }, (_, index) => ({
     name: `e${index}`,
     targets: Array.from({ length: 50 }, (__, target) => ({ namespace: `n${target}` })),

@@ -40,7 +40,7 @@ describe('a marked value', () => {
       `a:    1   # keep\nversion: 1.0.0 ${mark}\nname: {{ .x }}\nlist: [ 1,2 ]\n`,
       `a:    1   # keep\nversion: 1.1.0 ${mark}\nname: {{ .x }}\nlist: [ 1,2 ]\n`,
     ],
-  ])('%s', (_, source, expected) => expect(set(source)).toBe(expected))
+  ])('N32: %s', (_, source, expected) => expect(set(source)).toBe(expected))
 
   it.each([
     '1.10',
@@ -67,12 +67,12 @@ describe('a marked value', () => {
     '0o17',
     '0b1',
     '1_000',
-  ])('is quoted when plain it would not stay the string %j', (value) => {
+  ])('N32: is quoted when plain it would not stay the string %j', (value) => {
     const edited = set(`version: 1.0.0 ${mark}\n`, value)
     expect(edited).toBe(`version: ${JSON.stringify(value)} ${mark}\n`)
   })
 
-  it('of another environment, pipeline or namespace is left alone', () => {
+  it('N31: of another environment, pipeline or namespace is left alone', () => {
     const source = ['team:app:dev', 'team:other:prod', 'x:app:prod']
       .map((text) => `v: 1 # {"$promotion": "${text}"}\n`)
       .join('---\n')
@@ -103,7 +103,7 @@ describe('a file that cannot be edited safely', () => {
     ['a template', `{{- if .x }}\nversion: 1.0.0 ${mark}\n{{- end }}\n`],
     ['a marker on a block of text', `text: | ${mark}\n  1.0.0\n`],
     ['a marker on an alias', `a: &a 1\nb: *a ${mark}\n`],
-  ])('is a problem: %s', (_, source) => expect(set(source)).toMatchObject({ edit: 'problem' }))
+  ])('N31: is a problem: %s', (_, source) => expect(set(source)).toMatchObject({ edit: 'problem' }))
 
   it('is a problem when it is not UTF-8', () => {
     const bytes = Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(`version: 1 ${mark}`)])

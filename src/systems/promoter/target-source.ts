@@ -1,6 +1,7 @@
 import { TransportError } from '../../client/transport-error.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
+import { Attempt } from '../../runtime/attempt.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { ClusterHandle } from '../../runtime/clusters.ts'
 import type { Informer } from '../../runtime/informer.ts'
@@ -23,6 +24,7 @@ export interface SourceOptions {
 
 const retryMs = 15_000
 const syncGraceMs = 10_000
+const patienceMs = 10_000
 
 /** The applications of one kind in one cluster, in one namespace or in all: followed while anybody uses it. */
 export class TargetSource {
@@ -78,8 +80,11 @@ export class TargetSource {
     const { client } = this.#options.handle
     if (this.#closed || this.#informer || this.#opening || !client) return
     this.#opening = true
-    client.discovery
-      .typeOf(this.#options.app)
+    // A connection that swallows everything must not be waited for: what comes later would never be asked.
+    const attempt = new Attempt(this.#options.clock, patienceMs, new AbortController().signal)
+    attempt
+      .run(() => client.discovery.typeOf(this.#options.app))
+      .finally(() => attempt.end())
       .then((type) => {
         this.#opening = false
         if (this.#closed || this.#informer) return
@@ -89,6 +94,7 @@ export class TargetSource {
       })
       .catch((error: unknown) => {
         this.#opening = false
+        client.discovery.forget()
         this.#fail(problemOf(error))
       })
   }

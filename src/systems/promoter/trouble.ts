@@ -23,13 +23,13 @@ export class Trouble extends Error {
     this.retryAt = options.retryAt
   }
 
-  /** As it is kept in a status: shortened, and without anything that could be a credential. */
-  toRecord(): PromotionError {
+  /** As it is kept in a status: shortened, and without these secrets or anything else that could be a credential. */
+  toRecord(secrets: Iterable<string> = []): PromotionError {
     const { kind, because, httpStatus } = this
     return {
       class: kind,
       reason: because,
-      message: withoutSecrets(this.message).slice(0, maxMessage),
+      message: withoutSecrets(this.message, secrets).slice(0, maxMessage),
       ...(httpStatus === undefined ? {} : { httpStatus }),
     }
   }
@@ -44,6 +44,10 @@ export function troubleOf(error: unknown): Trouble {
 
 const maxMessage = 1024
 
-function withoutSecrets(text: string): string {
-  return text.replace(/\/\/[^/@\s]*@/g, '//').replace(/(token|password|secret|authorization)(["'=:\s]+)\S+/gi, '$1$2…')
+const shortestSecret = 4
+
+function withoutSecrets(text: string, secrets: Iterable<string>): string {
+  let safe = text
+  for (const secret of secrets) if (secret.length >= shortestSecret) safe = safe.replaceAll(secret, '…')
+  return safe.replace(/\/\/[^/@\s]*@/g, '//').replace(/(token|password|secret|authorization)(["'=:\s]+)\S+/gi, '$1$2…')
 }

@@ -47,7 +47,7 @@ describe('windows', () => {
     expect(windowsState(berlin, at(closes)).open).toBe(false)
   })
 
-  it('in an hour that the clocks skip open once, after the gap', () => {
+  it('N39: in an hour that the clocks skip open once, after the gap', () => {
     const berlin = [window('Allow', '30 2 * * *', 1, 'Europe/Berlin')]
     const minutes = Array.from({ length: 24 * 6 }, (_, step) => at('2026-03-28T23:00:00Z') + step * 600_000)
     const open = minutes.filter((now) => windowsState(berlin, now).open)
@@ -55,7 +55,7 @@ describe('windows', () => {
     expect(open[0]).toBe(at('2026-03-29T01:00:00Z'))
   })
 
-  it('in an hour that the clocks repeat open once', () => {
+  it('N39: in an hour that the clocks repeat open once', () => {
     const berlin = [window('Allow', '30 2 * * *', 1, 'Europe/Berlin')]
     const minutes = Array.from({ length: 24 * 6 }, (_, step) => at('2026-10-24T22:00:00Z') + step * 600_000)
     expect(minutes.filter((now) => windowsState(berlin, now).open)).toHaveLength(6)
