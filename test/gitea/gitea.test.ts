@@ -75,28 +75,31 @@ describe.skipIf(!existsSync(giteaProgram))('a promotion on a real Gitea', () => 
   const human = () => gitea.human.api.repos
   const numberOf = async () => (await gitea.pulls(repository)).at(-1)?.number ?? 0
 
-  it.each(['merge', 'squash', 'rebase'] as const)('C61 N18: is opened, merged by a human (%s) and rolled out', async (how) => {
-    await promote()
-    const proposed = await test.until('app', isProposed('1.1.0'))
-    const [pull] = await gitea.pulls(repository)
-    expect(pull).toMatchObject({
-      state: 'open',
-      title: 'Promote team/app in prod to 1.1.0',
-      user: { login: 'robot' },
-      base: { ref: 'main' },
-      head: { ref: promotionOf(proposed)?.branch, sha: promotionOf(proposed)?.headSHA },
-      html_url: promotionOf(proposed)?.pullRequest?.url,
-    })
-    await human().repoMergePullRequest('human', repository, pull?.number ?? 0, { Do: how })
-    await look()
-    const merged = await test.until('app', (pipeline) => promotionOf(pipeline)?.phase === 'RollingOut')
-    expect(promotionOf(merged)?.pullRequest).toMatchObject({ state: 'merged' })
-    expect(await gitea.file(repository, 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
-    await home.release('prod', '1.1.0')
-    await test.until('app', ({ status }) => status?.run?.phase === 'Complete')
-    expect(await gitea.pulls(repository)).toMatchObject([{ state: 'closed', merged: true }])
-    expect(await gitea.branches(repository)).toEqual(['main'])
-  })
+  it.each(['merge', 'squash', 'rebase'] as const)(
+    'C61 N18: is opened, merged by a human (%s) and rolled out',
+    async (how) => {
+      await promote()
+      const proposed = await test.until('app', isProposed('1.1.0'))
+      const [pull] = await gitea.pulls(repository)
+      expect(pull).toMatchObject({
+        state: 'open',
+        title: 'Promote team/app in prod to 1.1.0',
+        user: { login: 'robot' },
+        base: { ref: 'main' },
+        head: { ref: promotionOf(proposed)?.branch, sha: promotionOf(proposed)?.headSHA },
+        html_url: promotionOf(proposed)?.pullRequest?.url,
+      })
+      await human().repoMergePullRequest('human', repository, pull?.number ?? 0, { Do: how })
+      await look()
+      const merged = await test.until('app', (pipeline) => promotionOf(pipeline)?.phase === 'RollingOut')
+      expect(promotionOf(merged)?.pullRequest).toMatchObject({ state: 'merged' })
+      expect(await gitea.file(repository, 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
+      await home.release('prod', '1.1.0')
+      await test.until('app', ({ status }) => status?.run?.phase === 'Complete')
+      expect(await gitea.pulls(repository)).toMatchObject([{ state: 'closed', merged: true }])
+      expect(await gitea.branches(repository)).toEqual(['main'])
+    },
+  )
 
   it('is rejected when a human closes it, and opened again under a new id only when asked', async () => {
     await promote()
