@@ -3,7 +3,18 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** Every benchmark, one after the other, each side by side with its peers; `npm run bench -- cel runtime` runs only those. */
-const all = ['runtime', 'cel', 'apiserver', 'collector', 'activator', 'promoter', 'janitor', 'cleaner', 'dashboard']
+const all = [
+  'runtime',
+  'cel',
+  'apiserver',
+  'collector',
+  'activator',
+  'promoter',
+  'janitor',
+  'cleaner',
+  'dashboard',
+  'forecast',
+]
 const wanted = process.argv.slice(2)
 const unknown = wanted.find((name) => !all.includes(name))
 if (unknown !== undefined) {

@@ -73,8 +73,19 @@ export function stagingShop(revision: string): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata }
 }
 
-/** Carries what runs in staging into the preview. */
-export const shopPipeline: KubeObject = {
+/** The file in git that says what the preview runs; the comment marks what a promotion may change. */
+export function previewFile(revision: string): { readonly name: string; readonly text: string } {
+  const marker = `{"$promotion": "${demoNamespace}:shop:preview"}`
+  return { name: 'preview.yaml', text: `# What the preview of the shop runs.\nversion: ${revision} # ${marker}\n` }
+}
+
+/** How the forge is reached, for the promoter. */
+export function forgeSecret(credentials: Readonly<Record<string, string>>): KubeObject {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: within('forge'), stringData: credentials }
+}
+
+/** Carries what runs in staging into the preview: by a pull request, merged as soon as the forge allows. */
+export const shopPipeline = (url: string): KubeObject => ({
   apiVersion: pipeline.apiVersion,
   kind: pipeline.kind,
   metadata: within('shop'),
@@ -90,9 +101,15 @@ export const shopPipeline: KubeObject = {
       },
       { name: 'preview', targets: [{ namespace: demoNamespace }] },
     ],
-    promotion: { strategy: { notification: {} } },
+    // Whoever ends the demo ends its forge: there is nothing to be closed there then.
+    withdrawal: 'Orphan',
+    promotion: {
+      strategy: {
+        'pull-request': { type: 'gitea', url, baseBranch: 'main', autoMerge: true, secretRef: { name: 'forge' } },
+      },
+    },
   },
-}
+})
 
 /** Puts the shop on demand. */
 export function shopService({ sleepsAfterSeconds }: Pace): KubeObject {

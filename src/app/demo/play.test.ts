@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -60,22 +60,38 @@ describe('the demo', () => {
   it('tells the whole life of an environment, and leaves nothing of it', async () => {
     const told = await played(new AbortController().signal)
     const story = told.join('\n')
+    expect(story).toContain('merged: preview.yaml on main says version 1.1.0')
     expect(story).toContain('the run is complete')
     expect(story).toContain('200 Hello from the shop, revision 1.1.0')
     expect(story).toContain('configmap/old-report has left; configmap/screenshots is still here.')
     expect(story).toContain('configmap/old-report is here again.')
     expect(told.at(-2)).toMatch(/^namespace-demo-preview-\w+, by the cleaner, because: target$/)
     await cleared()
+    await expect.poll(() => readdirSync(join(data, 'pods')), { timeout: 10_000 }).toEqual([])
+    const [, forge = ''] = /at (https:\/\/127\.0\.0\.1:\d+\/\S+)\./.exec(story) ?? []
+    await expect(fetch(forge)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } })
   }, 120_000)
 
-  it('takes everything away again when it is stopped in the middle', async () => {
-    const stop = new AbortController()
-    const playing = played(stop.signal, (text) => {
-      if (text.startsWith('configmap/screenshots is marked')) stop.abort(new Error('SIGINT'))
-    })
-    await expect(playing).rejects.toThrow('SIGINT')
-    await cleared()
-  }, 120_000)
+  it.each([
+    'In another terminal',
+    'that this demo serves',
+    'pull request 1',
+    'The shop is asleep',
+    'Asleep again',
+    'configmap/screenshots is marked',
+    'A record was written',
+  ])(
+    'takes everything away again when it is stopped at "%s"',
+    async (beginning) => {
+      const stop = new AbortController()
+      const playing = played(stop.signal, (text) => {
+        if (text.startsWith(beginning)) stop.abort(new Error('SIGINT'))
+      })
+      await expect(playing).rejects.toThrow()
+      await cleared()
+    },
+    120_000,
+  )
 
   it('leaves a namespace alone that only has the same name', async () => {
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'demo-preview' } })

@@ -1,13 +1,17 @@
+import { parse } from 'yaml'
 import type { Client } from '../../client/client.ts'
 import { parseTime } from '../../kube/time.ts'
 import { sleep, systemClock, type Clock } from '../../runtime/clock.ts'
 import { restoreDeparture } from '../restore.ts'
 import { askThrough } from './ask.ts'
+import { DemoForge } from './forge.ts'
 import {
   demoNamespace,
   eventChannel,
+  forgeSecret,
   leftovers,
   previewCleaner,
+  previewFile,
   pullRequest,
   readingPace,
   screenshotsOptOut,
@@ -45,13 +49,15 @@ export async function playDemo(options: DemoPorts): Promise<void> {
   const clock = systemClock
   const ports: Scene = { ...options, clock, pace, pause: () => sleep(clock, pace.readingMs, signal) }
   const preview = new Preview(client, clock)
+  // Closed last: until the environment has left, the promoter may want to speak to it.
+  await using forge = await DemoForge.start(previewFile(oldRevision), clock)
   if (await preview.isHere()) {
     tell('line', 'An earlier demo was not finished: it leaves first.')
     await end(preview)
   }
   try {
     await arrival(preview, ports)
-    await promote(preview, ports)
+    await promote(preview, forge, ports)
     await callAndSleep(preview, ports)
     await announce(preview, ports)
     await spareOne(preview, ports)
@@ -80,24 +86,23 @@ async function arrival(preview: Preview, { tell, node, pace, pause, signal }: Sc
   await pause()
 }
 
-async function promote(preview: Preview, { tell, node, pause, signal }: Scene): Promise<void> {
+async function promote(preview: Preview, forge: DemoForge, { tell, node, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'A revision is promoted into it')
-  await preview.apply(stagingShop(newRevision), shopPipeline)
-  tell(
-    'line',
-    `Staging runs ${newRevision}, the preview ${oldRevision}. The Pipeline lets it settle, then says it is due.`,
-  )
-  const reached = (phase: string) => async () =>
-    (await preview.promotion())?.environments?.preview?.promotion?.phase === phase
-  await preview.until('the promotion was announced', reached('RollingOut'), signal)
-  tell('line', 'Announced by an Event; with a forge of yours it would be a pull request. It is rolled out:')
-  await preview.apply(shopDeployment(node, newRevision))
+  await preview.apply(forgeSecret(forge.credentials), stagingShop(newRevision), shopPipeline(forge.url))
+  tell('line', `Staging runs ${newRevision}, the preview ${oldRevision}: so says preview.yaml in a git repository`)
+  tell('line', `that this demo serves at ${forge.url}. The Pipeline lets it settle, then:`)
+  const pull = await preview.until('there was a pull request', async () => forge.pulls[0], signal)
+  tell('line', `pull request ${pull.number}, "${pull.title}", is opened;`)
+  await preview.until('the pull request was merged', async () => forge.pulls[0]?.isMerged, signal)
+  const { version } = parse(forge.repository.read('main', 'preview.yaml') ?? '') as { readonly version: string }
+  tell('line', `merged: preview.yaml on main says version ${version}. What main says is rolled out.`)
+  await preview.apply(shopDeployment(node, version))
   await preview.until(
     'the run was complete',
     async () => (await preview.promotion())?.run?.phase === 'Complete',
     signal,
   )
-  tell('line', `The preview has ${newRevision} now: the run is complete.`)
+  tell('line', `The preview has ${version} now: the run is complete.`)
   await pause()
 }
 

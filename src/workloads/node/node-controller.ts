@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Key } from '../../kube/key.ts'
 import { ignoring } from '../../kube/status-error.ts'
@@ -91,11 +92,12 @@ export class LocalNode {
     return Promise.resolve(settled)
   }
 
-  /** Deleted by force: its processes must not outlive it. */
-  async #halt(pod: Pod): Promise<void> {
-    const runner = this.#runners.get(pod.metadata.uid)
-    this.#runners.delete(pod.metadata.uid)
+  /** Gone, perhaps by force: neither its processes nor its logs must outlive it. */
+  async #halt({ metadata: { uid } }: Pod): Promise<void> {
+    const runner = this.#runners.get(uid)
+    this.#runners.delete(uid)
     await runner?.halt(0)
+    rmSync(join(this.#options.directory, uid), { recursive: true, force: true })
   }
 
   #newRunner(pod: Pod): PodRunner {

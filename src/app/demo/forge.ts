@@ -1,0 +1,154 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { loadCredentials } from '../../apiserver/auth/credentials.ts'
+import type { Clock } from '../../runtime/clock.ts'
+import { GitRepository } from './git-repository.ts'
+
+const owner = 'demo'
+const repository = 'shop'
+const robot = { name: 'Demo', email: 'demo@sojourn.dev' }
+
+interface Pull {
+  readonly number: number
+  readonly head: string
+  readonly base: string
+  title: string
+  body: string
+  state: 'open' | 'closed'
+  mergeSha: string | undefined
+}
+
+/** A git forge in this process, on loopback: one repository, pull requests, Gitea's API. Nothing of it is on disk. */
+export class DemoForge implements AsyncDisposable {
+  readonly repository = new GitRepository()
+  /** The certificate authority to trust for it. */
+  readonly ca: string
+  readonly #token = randomBytes(16).toString('hex')
+  readonly #server: Server
+  readonly #clock: Clock
+  readonly #pulls: Pull[] = []
+
+  private constructor(clock: Clock) {
+    this.#clock = clock
+    const { server: pair, authority } = loadCredentials({ hosts: ['127.0.0.1'], now: clock.now() })
+    this.ca = authority
+    this.#server = createServer({ cert: pair.certificate, key: pair.key }, (request, response) => {
+      this.#serve(request, response).catch(() => response.destroy())
+    })
+  }
+
+  /** Starts it with one file on `main`. */
+  static async start(file: { readonly name: string; readonly text: string }, clock: Clock): Promise<DemoForge> {
+    const forge = new DemoForge(clock)
+    forge.repository.commitFile('main', file, { message: 'Begin', by: { ...robot, atMs: clock.now() } })
+    await new Promise<void>((resolve, reject) => {
+      forge.#server.on('error', reject).listen(0, '127.0.0.1', resolve)
+    })
+    return forge
+  }
+
+  get url(): string {
+    return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${owner}/${repository}`
+  }
+
+  /** What a Secret for it holds. */
+  get credentials(): Readonly<Record<string, string>> {
+    return { username: owner, password: this.#token, token: this.#token, caFile: this.ca }
+  }
+
+  /** The titles of pull requests, with what became of them. */
+  get pulls(): readonly { readonly number: number; readonly title: string; readonly isMerged: boolean }[] {
+    return this.#pulls.map(({ number, title, mergeSha }) => ({ number, title, isMerged: mergeSha !== undefined }))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => this.#server.close(resolve))
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', this.url)
+    if (!this.#isKnown(request.headers.authorization)) {
+      response.writeHead(401, { 'www-authenticate': 'Basic realm="demo"' }).end()
+      return
+    }
+    const body = await readBody(request)
+    const api = `/api/v1/repos/${owner}/${repository}`
+    if (pathname.startsWith(api))
+      return this.#api(request.method ?? 'GET', pathname.slice(api.length), { body, response })
+    const service = pathname.endsWith('/info/refs') ? searchParams.get('service') : pathname.split('/').at(-1)
+    if (service !== 'git-upload-pack' && service !== 'git-receive-pack') return void response.writeHead(404).end()
+    const isGet = request.method === 'GET'
+    response.setHeader('content-type', `application/x-${service}-${isGet ? 'advertisement' : 'result'}`)
+    if (isGet) response.end(this.repository.advertise(service))
+    else if (service === 'git-upload-pack') response.end(this.repository.uploadPack(body))
+    else response.end(await this.repository.receivePack(body))
+  }
+
+  #isKnown(authorization = ''): boolean {
+    const basic = `Basic ${Buffer.from(`${owner}:${this.#token}`).toString('base64')}`
+    return authorization === basic || authorization === `token ${this.#token}`
+  }
+
+  /** As much of Gitea's API as a promotion needs. */
+  #api(method: string, path: string, { body, response }: { body: Buffer; response: ServerResponse }): void {
+    const answer = (status: number, value: unknown = {}) =>
+      void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))
+    const given = (body.length > 0 ? JSON.parse(body.toString('utf8')) : {}) as Record<string, string>
+    const [, collection = '', first = '', second = ''] = path.split('/').map(decodeURIComponent)
+    const pull = this.#pulls.find(({ number }) => String(number) === first)
+    if (collection === 'issues') return answer(201)
+    if (collection !== 'pulls') return answer(404)
+    if (!first)
+      return method === 'POST'
+        ? answer(201, this.#open(given))
+        : answer(
+            200,
+            this.#pulls.map((each) => this.#shown(each)),
+          )
+    if (pull && second === 'merge') return answer(this.#merge(pull) ? 200 : 409)
+    if (pull && method === 'PATCH') return answer(201, this.#shown(Object.assign(pull, given)))
+    if (pull) return answer(200, this.#shown(pull))
+    const found = this.#pulls.find(
+      ({ base, head }) => base === first && head === path.split('/').slice(3).map(decodeURIComponent).join('/'),
+    )
+    return found ? answer(200, this.#shown(found)) : answer(404)
+  }
+
+  #open({ head = '', base = '', title = '', body = '' }: Record<string, string>): unknown {
+    const pull: Pull = { number: this.#pulls.length + 1, head, base, title, body, state: 'open', mergeSha: undefined }
+    this.#pulls.push(pull)
+    return this.#shown(pull)
+  }
+
+  #merge(pull: Pull): boolean {
+    if (pull.state !== 'open' || !this.repository.branch(pull.head)) return false
+    const message = `Merge pull request #${pull.number}`
+    const by = { ...robot, atMs: this.#clock.now() }
+    pull.mergeSha = this.repository.merge(pull.base, pull.head, { message, by })
+    pull.state = 'closed'
+    return true
+  }
+
+  #shown({ number, head, base, title, body, state, mergeSha }: Pull): unknown {
+    return {
+      number,
+      title,
+      body,
+      state,
+      merged: mergeSha !== undefined,
+      merge_commit_sha: mergeSha ?? null,
+      html_url: `${this.url}/pulls/${number}`,
+      head: { ref: head, sha: this.repository.branch(head) },
+      base: { ref: base },
+    }
+  }
+}
+
+async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks)
+}
