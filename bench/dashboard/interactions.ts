@@ -1,29 +1,65 @@
-import type { Page } from 'playwright-core'
+import type { CDPSession, Page } from 'playwright-core'
 
-/** One thing a person did, and how long until it was on the screen. */
+/** One thing a person did: how long until it was on the screen, and how much of that the page itself worked. */
 export interface Interaction {
-  readonly type: string
+  readonly what: string
   readonly ms: number
+  readonly cpuMs: number
 }
 
-/** Measures in the page, from when the browser got each input until the frame after it has been painted. */
-export async function observeInteractions(page: Page): Promise<void> {
-  await page.evaluate(`
-    window.interactions = []
-    const painted = (done) => requestAnimationFrame(() => {
-      const { port1, port2 } = new MessageChannel()
-      port1.onmessage = done
-      port2.postMessage(0)
-    })
-    for (const type of ['keydown', 'input', 'click', 'wheel', 'scroll', 'hashchange'])
-      addEventListener(type, (event) => {
-        const startedAt = type === 'hashchange' || type === 'scroll' ? performance.now() : event.timeStamp
-        painted(() => window.interactions.push({ type, ms: performance.now() - startedAt }))
-      }, { capture: true, passive: true })
-  `)
+/** Does things as a person would, and measures each from the input until the frame after it has been painted. */
+export class Hand {
+  readonly done: Interaction[] = []
+  readonly #page: Page
+  readonly #devtools: CDPSession
+
+  private constructor(page: Page, devtools: CDPSession) {
+    this.#page = page
+    this.#devtools = devtools
+  }
+
+  static async on(page: Page): Promise<Hand> {
+    const devtools = await page.context().newCDPSession(page)
+    await devtools.send('Performance.enable', { timeDomain: 'threadTicks' })
+    await page.evaluate(listening)
+    return new Hand(page, devtools)
+  }
+
+  /** The slowest of the events that the deed caused counts. */
+  async does(what: string, deed: () => Promise<unknown>): Promise<void> {
+    await this.#page.evaluate('window.interactions = []')
+    const before = await this.#workedMs()
+    await deed()
+    const events = await this.#page.evaluate<number[]>(settled)
+    const cpuMs = (await this.#workedMs()) - before
+    this.done.push({ what, ms: Math.max(0, ...events), cpuMs })
+  }
+
+  /** Processor time of the page's main thread, whatever else the machine does. */
+  async #workedMs(): Promise<number> {
+    const { metrics } = await this.#devtools.send('Performance.getMetrics')
+    return (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0) * 1000
+  }
 }
 
-/** What was measured so far. */
-export function latencies(page: Page): Promise<readonly Interaction[]> {
-  return page.evaluate('window.interactions')
-}
+const listening = `
+  window.interactions = []
+  window.painted = () => new Promise((resolve) => requestAnimationFrame(() => {
+    const { port1, port2 } = new MessageChannel()
+    port1.onmessage = resolve
+    port2.postMessage(0)
+  }))
+  for (const type of ['keydown', 'input', 'click', 'wheel', 'scroll', 'hashchange'])
+    addEventListener(type, async (event) => {
+      const hasStamp = type !== 'hashchange' && type !== 'scroll'
+      const startedAt = hasStamp ? event.timeStamp : performance.now()
+      await window.painted()
+      window.interactions.push(performance.now() - startedAt)
+    }, { capture: true, passive: true })
+`
+
+const settled = `(async () => {
+  await window.painted()
+  await window.painted()
+  return window.interactions
+})()`

@@ -1,9 +1,10 @@
+import { cpus, loadavg } from 'node:os'
 import type { Page } from 'playwright-core'
 import { cleaner } from '../../src/apis/cleaner.ts'
 import { chromiumPath, launchChromium } from '../../test/e2e/dashboard/chromium.ts'
 import { startDashboardWorld, type DashboardWorld } from '../../test/e2e/dashboard/dashboard-world.ts'
 import { fill } from './fill.ts'
-import { latencies, observeInteractions, type Interaction } from './interactions.ts'
+import { Hand, type Interaction } from './interactions.ts'
 
 const stays = Number(process.env['STAYS'] ?? 10_000)
 const rounds = Number(process.env['ROUNDS'] ?? 5)
@@ -20,13 +21,12 @@ const browser = await launchChromium()
 const page = await signedIn(world)
 const churning = new AbortController()
 const churn = changeNowAndThen(world, churning.signal)
-for (let round = 0; round < rounds; round++) await visitAll(page)
+const hand = await Hand.on(page)
+for (let round = 0; round < rounds; round++) await visitAll(hand, page)
 churning.abort()
 await churn
-const found = await latencies(page)
 await browser.close()
-const isFast = report(found)
-process.exitCode = isFast ? 0 : 1
+process.exitCode = report(hand.done) ? 0 : 1
 
 async function signedIn({ url, tokens }: DashboardWorld): Promise<Page> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } })
@@ -35,37 +35,43 @@ async function signedIn({ url, tokens }: DashboardWorld): Promise<Page> {
   await opened.getByLabel('Token').fill(tokens.get('system:admin') ?? '')
   await opened.getByRole('button', { name: 'Sign in' }).click()
   await opened.getByText(`${stays} in our care`).waitFor({ timeout: 60_000 })
-  await observeInteractions(opened)
   return opened
 }
 
-/** What somebody does who looks for something: opens each view, filters, scrolls, selects, opens, closes. */
-async function visitAll(page: Page): Promise<void> {
-  await visit(page, 'Stays', { filter: 'Filter stays', text: 'report-12' })
+/** What somebody does who looks for something: opens each view, scrolls, filters, selects, opens, closes. */
+async function visitAll(hand: Hand, page: Page): Promise<void> {
+  await visit(hand, page, { view: 'Stays', filter: 'Filter stays', text: 'report-12' })
   await page.getByRole('listbox', { name: 'Stays' }).focus()
-  for (const key of ['ArrowDown', 'PageDown', 'End', 'Home', 'Enter', 'Escape']) await page.keyboard.press(key)
-  await page.getByRole('button', { name: 'janitor' }).click()
-  await page.getByRole('button', { name: 'janitor' }).click()
-  await visit(page, 'Pipelines', { filter: 'Filter pipelines', text: 'pipeline-7' })
-  await visit(page, 'Services', { filter: 'Filter on-demand services', text: 'service-3' })
-  await visit(page, 'Marks', { filter: 'Filter marks', text: 'report-4' })
-  await page.getByRole('button', { name: 'Opt out report-4', exact: true }).click()
-  await page.keyboard.press('Escape')
-  await visit(page, 'Departures', { filter: 'Filter departures', text: 'gone-9' })
-  await page.getByRole('button', { name: 'Restore gone-9', exact: true }).click()
-  await page.keyboard.press('Escape')
+  for (const key of ['ArrowDown', 'PageDown', 'End', 'Home']) await hand.does('select', () => page.keyboard.press(key))
+  await hand.does('open', () => page.keyboard.press('Enter'))
+  await hand.does('close', () => page.keyboard.press('Escape'))
+  for (let times = 0; times < 2; times++)
+    await hand.does('choose a system', () => page.getByRole('button', { name: 'janitor' }).click())
+  await visit(hand, page, { view: 'Pipelines', filter: 'Filter pipelines', text: 'pipeline-7' })
+  await visit(hand, page, { view: 'Services', filter: 'Filter on-demand services', text: 'service-3' })
+  await visit(hand, page, { view: 'Marks', filter: 'Filter marks', text: 'report-4' })
+  await ask(hand, page, 'Opt out report-4')
+  await visit(hand, page, { view: 'Departures', filter: 'Filter departures', text: 'gone-9' })
+  await ask(hand, page, 'Restore gone-9')
 }
 
-async function visit(page: Page, view: string, { filter, text }: { filter: string; text: string }): Promise<void> {
-  await page.getByRole('link', { name: view, exact: true }).click()
+async function visit(hand: Hand, page: Page, where: { view: string; filter: string; text: string }): Promise<void> {
+  await hand.does('open a view', () => page.getByRole('link', { name: where.view, exact: true }).click())
   await page.mouse.move(640, 500)
-  for (const distance of [600, 4000, 40_000, -50_000]) {
-    await page.mouse.wheel(0, distance)
-    await page.evaluate('new Promise((resolve) => setTimeout(resolve, 80))')
-  }
-  await page.getByLabel(filter).pressSequentially(text)
-  await page.getByLabel(filter).fill('')
-  await page.getByLabel(filter).pressSequentially(text)
+  for (const distance of [600, 4000, 40_000, -50_000]) await hand.does('scroll', () => page.mouse.wheel(0, distance))
+  const filter = page.getByLabel(where.filter)
+  await filter.focus()
+  for (const key of where.text) await hand.does('filter', () => page.keyboard.press(key))
+  await hand.does('filter', () => filter.fill(''))
+  for (const key of where.text) await hand.does('filter', () => page.keyboard.press(key))
+}
+
+/** Opens the question that stands before every switch, and thinks better of it. */
+async function ask(hand: Hand, page: Page, name: string): Promise<void> {
+  const button = page.getByRole('button', { name, exact: true })
+  await button.waitFor()
+  await hand.does('open', () => button.click())
+  await hand.does('close', () => page.keyboard.press('Escape'))
 }
 
 /** The world does not hold still while one looks at it. */
@@ -80,16 +86,23 @@ async function changeNowAndThen({ client }: DashboardWorld, signal: AbortSignal)
 
 function report(interactions: readonly Interaction[]): boolean {
   console.log(
-    `| interaction, ${stays} objects in a stay, ten changes a second | times | p50 | p95 | slowest | wanted p95 |`,
+    `Dashboard with ${stays} objects in a stay, ten changes a second; load ${loadavg()[0]?.toFixed(1)} of ${cpus().length} cores\n`,
   )
-  console.log('|---|--:|--:|--:|--:|--:|')
-  const groups = Map.groupBy(interactions, ({ type }) => type)
-  for (const [type, members] of [...groups, ['all', interactions] as const]) {
-    const sorted = members.map(({ ms }) => ms).toSorted((left, right) => left - right)
-    const at = (share: number) =>
-      Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0)
-    console.log(`| ${type} | ${sorted.length} | ${at(0.5)} ms | ${at(0.95)} ms | ${at(1)} ms | < ${wantedMs} ms |`)
-    if (type === 'all') return at(0.95) < wantedMs
+  console.log(
+    '| interaction | times | p50 | p95 | slowest | processor time p95 | wanted p95 |\n|---|--:|--:|--:|--:|--:|--:|',
+  )
+  const groups = [...Map.groupBy(interactions, ({ what }) => what), ['all', interactions] as const]
+  for (const [what, members] of groups) {
+    const wall = at(members.map(({ ms }) => ms))
+    const cpu = at(members.map(({ cpuMs }) => cpuMs))
+    const cells = [members.length, `${wall(0.5)} ms`, `${wall(0.95)} ms`, `${wall(1)} ms`, `${cpu(0.95)} ms`]
+    console.log(`| ${what} | ${cells.join(' | ')} | < ${wantedMs} ms |`)
   }
-  return false
+  return at(interactions.map(({ ms }) => ms))(0.95) < wantedMs
+}
+
+/** The value below which this share of them is. */
+function at(values: readonly number[]): (share: number) => number {
+  const sorted = values.toSorted((left, right) => left - right)
+  return (share) => Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0)
 }

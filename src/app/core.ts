@@ -130,7 +130,9 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     },
   }
   routes.add(metricsRoute(metrics))
-  if (needsDoor(config.only)) core.run(settleController({ client, informers, ports, keepMs: config.keepRecordsMs }))
+  const systems = [...config.only, ...(config.only.includes('collector') ? ['user'] : [])]
+  if (needsDoor(config.only))
+    core.run(settleController({ client, informers, ports, systems, keepMs: config.keepRecordsMs }))
   return core
 }
 

@@ -11,99 +11,12 @@ import { VirtualClock } from '../runtime/virtual-clock.ts'
 import { readConfig } from './config.ts'
 import { createCore } from './core.ts'
 import { installManifests } from './install.ts'
-import { accessOf, clusterRoles, rbacFor, type ClusterRole } from './rbac.ts'
+import { accessOf, clusterRoles, rbacFor } from './rbac.ts'
 import { startSystems } from './systems.ts'
+import { proofOfWork, work } from '../../test/role-work.ts'
 
 const options = { roles: clusterRoles, image: 'sojourn:1', replicas: 2, dryRun: false }
 const hour = 3_600_000
-
-/** What gives each role something to do, besides what it needs for the door. */
-const work: Readonly<Record<ClusterRole, readonly KubeObject[]>> = {
-  cleaner: [
-    {
-      apiVersion: 'cleaner.vtex.dev/v1alpha',
-      kind: 'Cleaner',
-      metadata: { name: 'short', namespace: 'team' },
-      spec: { ttl: '1m' },
-    },
-  ],
-  collector: [
-    {
-      apiVersion: 'sojourn.dev/v1alpha1',
-      kind: 'Bond',
-      metadata: { name: 'both', namespace: 'team' },
-      spec: {
-        onDelete: 'Hold',
-        dependency: { apiVersion: 'v1', kind: 'Namespace', name: 'team' },
-        dependent: { apiVersion: 'sojourn.dev/v1alpha1', kind: 'Bond', name: 'other' },
-      },
-    },
-  ],
-  janitor: [
-    {
-      apiVersion: 'sojourn.dev/v1alpha1',
-      kind: 'CleanupPolicy',
-      metadata: { name: 'unused' },
-      spec: {
-        targets: [{ kubernetes: { resources: [{ kind: 'Service' }] } }],
-        rules: [{ rules: [{ name: 'AgeRule', parameters: { moreThanDays: 1 } }] }],
-        minAge: '0',
-        notification: { channels: ['events'] },
-        owner: { default: 'team@example.com' },
-      },
-    },
-    {
-      apiVersion: 'sojourn.dev/v1alpha1',
-      kind: 'NotificationChannel',
-      metadata: { name: 'events' },
-      spec: { type: 'event' },
-    },
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'old', namespace: 'team' },
-      spec: { ports: [{ port: 80 }] },
-    },
-  ],
-  promoter: [
-    {
-      apiVersion: 'pipelines.weave.works/v1alpha1',
-      kind: 'Pipeline',
-      metadata: { name: 'web', namespace: 'team' },
-      spec: {
-        appRef: { apiVersion: 'helm.toolkit.fluxcd.io/v2', kind: 'HelmRelease', name: 'web' },
-        environments: [{ name: 'dev', targets: [{ namespace: 'team' }] }],
-      },
-    },
-  ],
-  activator: [
-    {
-      apiVersion: 'v1',
-      kind: 'Service',
-      metadata: { name: 'web', namespace: 'team', annotations: { 'proxless/deployment': 'web' } },
-      spec: { ports: [{ port: 80 }] },
-    },
-    {
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      metadata: { name: 'web', namespace: 'team' },
-      spec: {
-        replicas: 1,
-        selector: { matchLabels: { app: 'web' } },
-        template: { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'web', image: 'web' }] } },
-      },
-    },
-  ],
-}
-
-/** A request that only comes once the role has looked at its work and done some. */
-const proofOfWork: Readonly<Record<ClusterRole, RegExp>> = {
-  cleaner: /^DELETE .*cleaners\/short$/,
-  collector: /^PUT .*bonds\/both\/status$/,
-  janitor: /^PUT .*cleanupcandidates\/.*\/status$/,
-  promoter: /^PUT .*pipelines\/web\/status$/,
-  activator: /^POST .*\/namespaces\/team\/endpointslices$/,
-}
 
 it.each(clusterRoles)('lets the %s do all of its own work with its own account', async (role) => {
   const clock = new VirtualClock(Date.parse('2026-01-05T08:00:00Z'))

@@ -83,6 +83,17 @@ describe('Door', () => {
     expect((await records()).map(({ status }) => status?.phase)).toEqual(['Abandoned'])
   })
 
+  it('leaves the records of other systems to them', async () => {
+    world.run(settleController({ ...world, systems: ['janitor'] }))
+    const finalizers = ['example.com/hold']
+    const metadata = { name: 'a', namespace: 'team', finalizers }
+    const object = await world.create<StoredObject>({ apiVersion: 'v1', kind: 'ConfigMap', metadata })
+    expect(await world.door.depart(wish(object))).toEqual({ result: 'leaving' })
+    await world.client.patch(configMaps, metadata, { type: 'merge', body: { metadata: { finalizers: [] } } })
+    await world.pass(120_000)
+    expect((await records())[0]?.status?.phase).toBe('Leaving')
+  })
+
   it('says that an object is still leaving while a finalizer holds it, and when it is gone', async () => {
     world.run(settleController({ ...world }))
     const object = await world.create<StoredObject>({

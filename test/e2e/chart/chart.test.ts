@@ -118,7 +118,16 @@ await describeWith(['helm'], 'the chart', () => {
     const wanted = ['serviceMonitor', 'prometheusRule', 'grafanaDashboard'].map((name) => `--set ${name}.enabled=true`)
     const objects = await render(wanted.join(' '))
     const of = (kind: string) => objects.find((object) => object.kind === kind)
-    expect(of('ServiceMonitor')).toMatchObject({ spec: { endpoints: [{ port: 'https', path: '/metrics' }] } })
+    const credentials = { name: 'sojourn-metrics-reader', key: 'token' }
+    const endpoint = { port: 'https', path: '/metrics', authorization: { type: 'Bearer', credentials } }
+    expect(of('ServiceMonitor')).toMatchObject({ spec: { endpoints: [endpoint] } })
+    expect(objects).toContainEqual(
+      expect.objectContaining({
+        kind: 'Secret',
+        type: 'kubernetes.io/service-account-token',
+        metadata: expect.objectContaining({ name: credentials.name }),
+      }),
+    )
     expect(of('PrometheusRule')).toMatchObject({ spec: { groups: [{ name: 'sojourn' }] } })
     const data = of('ConfigMap')?.['data'] as Readonly<Record<string, string>> | undefined
     const { panels } = JSON.parse(data?.['sojourn.json'] ?? '{}') as { readonly panels: readonly unknown[] }

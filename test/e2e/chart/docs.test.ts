@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { allKinds } from '../../../src/apis/all-kinds.ts'
 import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
 import { ownKindsAdmission } from '../../../src/app/admission.ts'
 import { registerKinds } from '../../../src/app/register-kinds.ts'
@@ -10,11 +11,17 @@ import { Client } from '../../../src/client/client.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 
-const docs = join(import.meta.dirname, '../../../docs')
+const root = join(import.meta.dirname, '../../..')
+const docs = join(root, 'docs')
 const pages = ['guide', 'migrate', '.'].flatMap((folder) =>
   readdirSync(join(docs, folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(docs, folder, name)),
+)
+const allPages = ['docs', 'src', 'bench', 'scripts', 'test', 'examples', '.'].flatMap((folder) =>
+  readdirSync(join(root, folder), { recursive: folder !== '.', encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md') && !name.includes('node_modules'))
+    .map((name) => join(folder, name)),
 )
 const textOf = (page: string) => readFileSync(page, 'utf8')
 
@@ -47,9 +54,33 @@ it.each(manifests)('shows in %s what the API takes', async (_, manifest) => {
   ).resolves.toMatchObject({ kind: manifest.kind })
 })
 
-it.each(pages.map((page) => [relative(docs, page), page]))('leads from %s only to what is there', (_, page) => {
-  const links = [...textOf(page ?? '').matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/g)].map(([, link = '']) => link)
-  expect(links.filter((link) => !existsSync(join(dirname(page ?? ''), link)))).toEqual([])
+it.each(allPages)('leads from %s only to what is there', (page) => {
+  const text = textOf(join(root, page)).replaceAll(/```.*?```/gs, '')
+  const links = [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link)
+  expect(links.filter((link) => !leadsSomewhere(page, link))).toEqual([])
+})
+
+function leadsSomewhere(page: string, link: string): boolean {
+  if (/^(https?|mailto):/.test(link)) return true
+  const [path = '', anchor] = link.split('#')
+  const target = path === '' ? join(root, page) : join(root, dirname(page), path)
+  if (!existsSync(target)) return false
+  return anchor === undefined || headings(target).includes(anchor)
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function headings(page: string): readonly string[] {
+  return [...textOf(page).matchAll(/^#+ (.*)$/gm)].map(([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{Letter}\p{Number}\s_-]/gu, '')
+      .replaceAll(/\s/g, '-'),
+  )
+}
+
+it('has a page for every kind', () => {
+  const index = textOf(join(docs, 'spec/README.md'))
+  for (const { kind } of allKinds) expect(index).toContain(`[${kind}](reference/${kind.toLowerCase()}.md)`)
 })
 
 it('names only commands and flags that there are', () => {

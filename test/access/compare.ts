@@ -1,0 +1,83 @@
+import { accessOf, type ClusterRole, type Rule } from '../../src/app/rbac.ts'
+
+/** One thing that was asked of an API server, and by whose code. */
+export interface Asked {
+  readonly role: ClusterRole | 'door'
+  readonly verb: string
+  readonly group: string
+  readonly resource: string
+  readonly subresource: string
+  /** Whether in our own namespace. */
+  readonly isOwn: boolean
+}
+
+export interface Comparison {
+  /** Asked for and not granted. */
+  readonly refused: readonly string[]
+  /** Granted and never asked for. */
+  readonly unused: readonly string[]
+  /** What was asked of objects that belong to users: theirs to grant. */
+  readonly onTargets: readonly string[]
+}
+
+/** What is refused here is kept, whatever it is: it never leads to anything. */
+const reading = new Set(['get', 'list', 'watch'])
+
+/** A cache begins with a watch that tells it everything, and with a list where a server cannot do that. */
+function needs(one: Asked): readonly Asked[] {
+  return one.verb === 'watch' ? [one, { ...one, verb: 'list' }] : [one]
+}
+
+/** Groups that hold our own kinds and machinery: what is changed in them must be in a role's own rules. */
+const machinery = new Set([
+  'sojourn.dev',
+  'cleaner.vtex.dev',
+  'cleaner.vtex.io',
+  'pipelines.weave.works',
+  'gitops.weave.works',
+  'coordination.k8s.io',
+  'apiextensions.k8s.io',
+  'admissionregistration.k8s.io',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+])
+
+/** Compares what a role's code asked for, in all the cases there are, with what it is granted. */
+export function compare(role: ClusterRole, all: readonly Asked[]): Comparison {
+  const { reviews, cluster, own, credentials, options, removes } = accessOf(role)
+  const everywhere = [...reviews, ...cluster, ...credentials, ...Object.values(options).flat()].flatMap(parts)
+  const here = own.flatMap(parts)
+  const asked = all.filter((one) => one.role === role || (one.role === 'door' && removes))
+  const covers = (one: Asked) => everywhere.includes(nameOf(one)) || (one.isOwn && here.includes(nameOf(one)))
+  const isMachinery = ({ group, resource, verb }: Asked) =>
+    (machinery.has(group) || resource === 'events') && !reading.has(verb)
+  const missing = asked.filter((one) => !covers(one))
+  const used = new Set(asked.flatMap(needs).map(nameOf))
+  return {
+    refused: unique(missing.filter(isMachinery).map(nameOf)).filter((line) => !(line in optional)),
+    unused: unique([...everywhere, ...here]).filter((part) => !used.has(part)),
+    onTargets: unique(missing.filter((one) => !isMachinery(one)).map(({ verb }) => verb)),
+  }
+}
+
+/** `sojourn.dev/bonds/status update` */
+function nameOf({ verb, group, resource, subresource }: Asked): string {
+  return `${group}/${resource}${subresource ? `/${subresource}` : ''} ${verb}`
+}
+
+function parts({ apiGroups, resources, verbs }: Rule): readonly string[] {
+  return apiGroups.flatMap((group) =>
+    resources.flatMap((resource) => verbs.map((verb) => `${group}/${resource} ${verb}`)),
+  )
+}
+
+function unique(lines: readonly string[]): readonly string[] {
+  return [...new Set(lines)].toSorted()
+}
+
+/** What a role asks for only with a setting that an administrator grants rights for, and where that is written. */
+const optional: Readonly<Record<string, string>> = {
+  'sojourn.dev/provideraccounts patch': '--swabbie-config: docs/migrate/swabbie.md',
+  'sojourn.dev/workschedules patch': '--swabbie-config: docs/migrate/swabbie.md',
+  'sojourn.dev/notificationchannels patch': '--swabbie-config: docs/migrate/swabbie.md',
+}

@@ -1,0 +1,29 @@
+import { clusterRoles, type ClusterRole } from '../../src/app/rbac.ts'
+
+/**
+ * The role whose code made a call, by the call's stack: what a test itself asks has a test's file below the client.
+ * Calls of the door and the caches are made for the system whose test it is, by its folder or its name.
+ */
+export function roleOf(
+  stack: string,
+  { testPath = '', currentTestName = '' }: { readonly testPath?: string; readonly currentTestName?: string },
+): ClusterRole | 'door' | undefined {
+  const files = [...stack.matchAll(/(?:src|test|bench)\/[\w./-]+\.ts/g)].map(([file]) => file)
+  const caller = files.find((file) => !/^(src\/(client|kube|apiserver)|test\/access)\//.test(file))
+  if (!caller || isTest(caller)) return undefined
+  const system = files.find((file) => file.startsWith('src/systems/') && !isTest(file))
+  const named = clusterRoles.find(
+    (role) => currentTestName.includes(` the ${role} `) || currentTestName.includes(` the ${role},`),
+  )
+  return (
+    roleIn(system ?? '') ?? named ?? roleIn(testPath) ?? (caller.startsWith('src/departures/') ? 'door' : undefined)
+  )
+}
+
+function isTest(file: string): boolean {
+  return file.startsWith('test/') || file.endsWith('.test.ts') || /\/(testing|testing\/.*)\.ts$/.test(file)
+}
+
+function roleIn(path: string): ClusterRole | undefined {
+  return clusterRoles.find((role) => new RegExp(`(systems|test)/${role}/`).test(path))
+}

@@ -1,0 +1,88 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { ensureTool } from '../../scripts/reference-cluster/tools.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Somebody with a fresh checkout and two terminals: in the first runs `sojourn up`, in the second they type what a page says. */
+export class Reader implements AsyncDisposable {
+  readonly folder = mkdtempSync(join(tmpdir(), 'sojourn-reader-'))
+  readonly #bin = join(this.folder, 'bin')
+  readonly #up: ChildProcess
+  #proxy = ''
+
+  private constructor() {
+    mkdirSync(this.#bin)
+    for (const name of ['examples', 'deploy']) symlinkSync(join(root, name), join(this.folder, name))
+    const program = `"${process.execPath}" "${join(root, 'bin/sojourn.js')}"`
+    this.#tool('sojourn', `exec ${program} "$@"`)
+    // `npm run --silent sojourn --` is the same program, in the folder of the checkout.
+    this.#tool('npm', `shift 4\nexec ${program} "$@"`)
+    const flags = ['up', '--port=0', '--proxy-port=0']
+    this.#up = spawn(process.execPath, [join(root, 'bin/sojourn.js'), ...flags], { cwd: this.folder })
+  }
+
+  static async begin(): Promise<Reader> {
+    const kubectl = await ensureTool('kubectl')
+    const reader = new Reader()
+    symlinkSync(kubectl, join(reader.#bin, 'kubectl'))
+    reader.#proxy = await reader.#ready()
+    return reader
+  }
+
+  /** Types a block into a shell that stops at the first line that fails. Gives what was printed. */
+  types(block: string): Promise<{ readonly code: number | null; readonly output: string }> {
+    const script = block.replaceAll('http://127.0.0.1:7080', this.#proxy)
+    const env = {
+      PATH: [this.#bin, process.env['PATH']].join(delimiter),
+      HOME: this.folder,
+      KUBECONFIG: join(this.folder, '.sojourn/kubeconfig'),
+    }
+    const shell = spawn('sh', ['-e', '-c', script], { cwd: this.folder, env })
+    return new Promise((resolve, reject) => {
+      let output = ''
+      shell.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+      shell.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
+      shell.on('error', reject)
+      shell.on('close', (code) => resolve({ code, output }))
+    })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const ended = new Promise((resolve) => this.#up.once('close', resolve))
+    this.#up.kill('SIGTERM')
+    await ended
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  #tool(name: string, script: string): void {
+    writeFileSync(join(this.#bin, name), `#!/bin/sh\n${script}\n`)
+    chmodSync(join(this.#bin, name), 0o755)
+  }
+
+  /** Where the proxy is, once everything is ready. */
+  #ready(): Promise<string> {
+    return new Promise((resolve, reject) => {
+      let said = ''
+      const listen = (chunk: Buffer) => {
+        said += chunk.toString()
+        const proxy = /sojourn ready .*proxy=(\S+)/.exec(said)?.[1]
+        if (proxy) resolve(proxy)
+      }
+      this.#up.stdout?.on('data', listen)
+      this.#up.stderr?.on('data', listen)
+      this.#up.once('close', (code) => reject(new Error(`sojourn up ended with ${code}: ${said}`)))
+    })
+  }
+}
+
+/** The shell blocks of a page, in order, each with the words before it. */
+export function shellBlocks(page: string): readonly (readonly [string, string])[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  return [...text.matchAll(/([^\n]*)\n+```sh\n(.*?)^```$/gms)].map(([, before = '', block = '']) => [
+    before.replaceAll(/[*`]/g, '').slice(0, 60),
+    block,
+  ])
+}
