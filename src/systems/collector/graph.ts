@@ -76,12 +76,30 @@ export class Graph {
     return found
   }
 
-  /** Whether some owner of a node is as asked. */
-  someOwner(node: number, test: (owner: number) => boolean): boolean {
-    for (let edge = this.#firstOwner[node] ?? none; edge !== none; edge = this.#nextOfDependent[edge] ?? none) {
-      if (test(this.#edgeOwner[edge] ?? none)) return true
-    }
-    return false
+  /** The first edge to an owner of a node; -1 for none. */
+  firstOwnerEdge(node: number): number {
+    return this.#firstOwner[node] ?? none
+  }
+
+  nextOwnerEdge(edge: number): number {
+    return this.#nextOfDependent[edge] ?? none
+  }
+
+  ownerOf(edge: number): number {
+    return this.#edgeOwner[edge] ?? none
+  }
+
+  /** The first edge to a dependent of a node; -1 for none. With `nextEdge` and `dependentOf` the way to walk a million of them. */
+  firstEdge(node: number): number {
+    return this.#firstDependent[node] ?? none
+  }
+
+  nextEdge(edge: number): number {
+    return this.#nextOfOwner[edge] ?? none
+  }
+
+  dependentOf(edge: number): number {
+    return this.#edgeDependent[edge] ?? none
   }
 
   /** Calls with each dependent of a node, until told to stop by `false`. */

@@ -121,17 +121,19 @@ class Walk {
 
   /** What the leaving of a node means for those that belong to it. */
   #pass(node: number, line: number, isOrphaning: boolean): void {
-    const { contents, policy } = this.#options
+    const { contents } = this.#options
     if (contents) for (const member of contents(node)) this.#condemn(member, line, 'container-gone')
     if (this.#ties.size > 0) this.#passTies(node, line)
     // One that only waits still keeps its dependents, unless it goes in the foreground.
-    if (this.#held.has(node) && policy !== 'Foreground') return
-    this.#graph.eachDependent(node, (dependent) => {
-      const object = this.#graph.object(dependent)
-      if (!object || this.#isLeaving[dependent] === 1) return
+    if (this.#isKeeping(node)) return
+    const graph = this.#graph
+    for (let edge = graph.firstEdge(node); edge >= 0; edge = graph.nextEdge(edge)) {
+      const dependent = graph.dependentOf(edge)
+      const object = graph.object(dependent)
+      if (!object || this.#isLeaving[dependent] === 1) continue
       if (isOrphaning) this.#stay(dependent, { object, line, action: 'orphan', because: 'orphaned' })
       else this.#follow(dependent, object, line)
-    })
+    }
   }
 
   #passTies(node: number, line: number): void {
@@ -157,15 +159,21 @@ class Walk {
 
   /** The strongest word an owner that does not leave has for a dependent. */
   #keeperOf(dependent: number, object: StoredObject): 'solid' | 'unknown' | undefined {
-    let found: 'solid' | 'unknown' | undefined
-    this.#graph.someOwner(dependent, (owner) => {
-      if (this.#isLeaving[owner] === 1 && !(this.#held.has(owner) && this.#options.policy !== 'Foreground'))
-        return false
+    const graph = this.#graph
+    let found: 'unknown' | undefined
+    for (let edge = graph.firstOwnerEdge(dependent); edge >= 0; edge = graph.nextOwnerEdge(edge)) {
+      const owner = graph.ownerOf(edge)
+      if (this.#isLeaving[owner] === 1 && !this.#isKeeping(owner)) continue
       const state = this.#stateOf(object, owner)
-      if (state) found = state
-      return state === 'solid'
-    })
+      if (state === 'solid') return state
+      found ??= state
+    }
     return found
+  }
+
+  /** Whether a node that was told to go still keeps its dependents. */
+  #isKeeping(node: number): boolean {
+    return this.#held.has(node) && this.#options.policy !== 'Foreground'
   }
 
   #stateOf(object: StoredObject, owner: number): 'solid' | 'unknown' | undefined {
