@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parse } from 'yaml'
-import { startReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
+import { startReferenceCluster, type ReferenceClusterOptions } from '../../scripts/reference-cluster/reference-cluster.ts'
 
 /** A running API server to be measured. */
 export interface Target extends AsyncDisposable {
@@ -19,12 +19,12 @@ export interface Target extends AsyncDisposable {
   readonly pids: readonly number[]
 }
 
-/** Ours, as a user starts it: `sojourn up --only api`, durable. */
-export async function startOurs(): Promise<Target> {
+/** Ours, as a user starts it: `sojourn up --only api`, durable; with further roles where they are what is measured. */
+export async function startOurs(only = 'api'): Promise<Target> {
   const data = mkdtempSync(join(tmpdir(), 'sojourn-bench-'))
   const main = resolve(import.meta.dirname, '../../src/cli/main.ts')
   const startedAt = performance.now()
-  const args = [main, 'up', '--only', 'api', '--data', data, '--port', '0', '--proxy-port', '0']
+  const args = [main, 'up', '--only', only, '--data', data, '--port', '0', '--proxy-port', '0']
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   try {
     const kubeconfig = await kubeconfigOf(child)
@@ -42,9 +42,9 @@ export async function startOurs(): Promise<Target> {
 }
 
 /** The reference: kube-apiserver and etcd with its fsync, on the same disk. */
-export async function startTheirs(): Promise<Target> {
+export async function startTheirs(options: ReferenceClusterOptions = {}): Promise<Target> {
   const startedAt = performance.now()
-  const cluster = await startReferenceCluster()
+  const cluster = await startReferenceCluster(options)
   const readyMs = performance.now() - startedAt
   const { url, token, ca, pids } = cluster
   const all = Object.values(pids).filter((pid) => pid !== undefined)
