@@ -20,18 +20,18 @@ export async function create(
   connection: Connection,
   name: string,
   owner?: { readonly name: string; readonly uid: string },
-): Promise<string> {
+): Promise<Created['metadata']> {
   const ownerReferences = owner ? [{ apiVersion: 'v1', kind: 'ConfigMap', ...owner }] : []
   const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ownerReferences }, data: { text: 'x'.repeat(900) } }
   const { status, body: answer } = await connection.send('POST', configMaps, JSON.stringify(body))
   if (status !== 201) throw new Error(`create ${name}: ${status} ${answer}`)
-  return (JSON.parse(answer) as Created).metadata.uid
+  return (JSON.parse(answer) as Created).metadata
 }
 
 /** One owner and so many dependents, made by 32 clients. */
 export async function fanOut(target: Target, root: string, dependents: number): Promise<void> {
   const connections = await Promise.all(Array.from({ length: 32 }, () => Connection.open(target)))
-  const uid = await create(connections[0] as Connection, root)
+  const { uid } = await create(connections[0] as Connection, root)
   let made = 0
   await Promise.all(
     connections.map(async (connection) => {
@@ -44,10 +44,10 @@ export async function fanOut(target: Target, root: string, dependents: number): 
 /** A row of objects, each owned by the one before it. */
 export async function chainOf(target: Target, root: string, levels: number): Promise<void> {
   using connection = await Connection.open(target)
-  let owner = { name: root, uid: await create(connection, root) }
+  let owner = { name: root, uid: (await create(connection, root)).uid }
   for (let level = 1; level < levels; level++) {
     const name = `${root}-${level}`
-    owner = { name, uid: await create(connection, name, owner) }
+    owner = { name, uid: (await create(connection, name, owner)).uid }
   }
 }
 
@@ -59,8 +59,8 @@ export async function collected(
   mostSeconds = 600,
 ): Promise<{ readonly seconds: number; readonly objects: number }> {
   using connection = await Connection.open(target)
-  const { body } = await connection.send('GET', `${configMaps}?limit=1`)
-  const { resourceVersion } = (JSON.parse(body) as Created).metadata
+  // Something new tells where the watch has to begin.
+  const { resourceVersion } = await create(connection, `${root}.now`)
   const watching = await watchGone(target, resourceVersion, objects)
   const at = performance.now()
   await connection.send('DELETE', `${configMaps}/${root}?propagationPolicy=Background`)
