@@ -5,7 +5,10 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { parse } from 'yaml'
-import { startReferenceCluster, type ReferenceClusterOptions } from '../../scripts/reference-cluster/reference-cluster.ts'
+import {
+  startReferenceCluster,
+  type ReferenceClusterOptions,
+} from '../../scripts/reference-cluster/reference-cluster.ts'
 
 /** A running API server to be measured. */
 export interface Target extends AsyncDisposable {
@@ -68,15 +71,18 @@ export function residentMb({ pids }: Target): number {
   return kilobytes.reduce((sum, each) => sum + each, 0) / 1024
 }
 
-async function kubeconfigOf(child: ChildProcess): Promise<string> {
-  if (!child.stdout) throw new Error('no output')
-  for await (const line of createInterface({ input: child.stdout })) {
-    const path = /^sojourn ready .*kubeconfig=(\S+)/.exec(line)?.[1]
-    if (!path) continue
-    child.stdout.resume()
-    return readFileSync(path, 'utf8')
-  }
-  throw new Error('sojourn ended before it was ready')
+/** Reads what it prints to the end: it may have more to say than where it is. */
+function kubeconfigOf(child: ChildProcess): Promise<string> {
+  const { stdout } = child
+  if (!stdout) throw new Error('no output')
+  return new Promise((resolve, reject) => {
+    const lines = createInterface({ input: stdout })
+    lines.on('line', (line) => {
+      const path = /^sojourn ready .*kubeconfig=(\S+)/.exec(line)?.[1]
+      if (path) resolve(readFileSync(path, 'utf8'))
+    })
+    lines.on('close', () => reject(new Error('sojourn ended before it was ready')))
+  })
 }
 
 interface Kubeconfig {

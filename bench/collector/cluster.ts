@@ -22,7 +22,12 @@ export async function create(
   owner?: { readonly name: string; readonly uid: string },
 ): Promise<Created['metadata']> {
   const ownerReferences = owner ? [{ apiVersion: 'v1', kind: 'ConfigMap', ...owner }] : []
-  const body = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, ownerReferences }, data: { text: 'x'.repeat(900) } }
+  const body = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, ownerReferences },
+    data: { text: 'x'.repeat(900) },
+  }
   const { status, body: answer } = await connection.send('POST', configMaps, JSON.stringify(body))
   if (status !== 201) throw new Error(`create ${name}: ${status} ${answer}`)
   return (JSON.parse(answer) as Created).metadata
@@ -105,7 +110,10 @@ async function watchGone({ url, token, ca }: Target, resourceVersion: string, co
 const mark = '{"type":"DELETED"'
 
 /** Somebody else's requests while `work` goes on: how long each took, in milliseconds, sorted. */
-export async function bystander<T>(target: Target, work: () => Promise<T>): Promise<{ result: T; latencies: number[] }> {
+export async function bystander<T>(
+  target: Target,
+  work: () => Promise<T>,
+): Promise<{ result: T; latencies: number[] }> {
   using connection = await Connection.open(target)
   const latencies: number[] = []
   const state = { isOver: false }

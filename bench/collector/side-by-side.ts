@@ -8,7 +8,11 @@ const opened = ['--kube-api-qps=5000', '--kube-api-burst=10000', '--concurrent-g
 export async function sideBySide(dependents: number, mostSeconds: number): Promise<void> {
   const ours = await run(() => startOurs('api,collector'), dependents, mostSeconds)
   const theirs = await run(() => startTheirs({ controllerManager: { controllers } }), dependents, mostSeconds)
-  const open = await run(() => startTheirs({ controllerManager: { controllers, flags: opened } }), dependents, mostSeconds)
+  const open = await run(
+    () => startTheirs({ controllerManager: { controllers, flags: opened } }),
+    dependents,
+    mostSeconds,
+  )
   for (const [name, { seconds, objects }] of Object.entries({
     'sojourn up': ours,
     'kube-controller-manager, defaults': theirs,
@@ -17,7 +21,9 @@ export async function sideBySide(dependents: number, mostSeconds: number): Promi
     const rate = objects / seconds
     const ratio = ours.objects / ours.seconds / rate
     const note = objects < dependents ? ` (measured for ${Math.round(seconds)} s: ${objects} of ${dependents})` : ''
-    console.log(`  ${name.padEnd(36)} ${Math.round(rate).toString().padStart(6)} objects/s  ratio ${ratio.toFixed(1)}${note}`)
+    console.log(
+      `  ${name.padEnd(36)} ${Math.round(rate).toString().padStart(6)} objects/s  ratio ${ratio.toFixed(1)}${note}`,
+    )
   }
 }
 

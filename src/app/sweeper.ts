@@ -1,15 +1,26 @@
 import type { ApiServer } from '../apiserver/server.ts'
-import type { Remove } from '../systems/collector/act.ts'
+import type { StoredObject } from '../kube/object.ts'
+import type { Hand } from '../systems/collector/act.ts'
 
-/** Deletes by the server's own hand: check and delete are one decision there. */
-export function sweeper({ kinds, objects }: Pick<ApiServer, 'kinds' | 'objects'>): Remove {
-  return (type, { metadata }, propagationPolicy) => {
-    const served = kinds.find(type)
-    if (!served) return Promise.resolve('gone')
-    const { name, namespace, uid, resourceVersion, ownerReferences = [] } = metadata
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions: { uid, resourceVersion } }
-    const request = { type: served, name, user: collectorUser, body, ...(namespace ? { namespace } : {}) }
-    return objects.collect({ request, owners: ownerReferences })
+/** The server's own hand for the collector: check and delete are one decision there, and reading is looking. */
+export function sweeper({ kinds, objects, store }: Pick<ApiServer, 'kinds' | 'objects' | 'store'>): Hand {
+  return {
+    read(type, { metadata }) {
+      const served = kinds.find(type)
+      const record =
+        served && store.get({ resource: served.resource, namespace: metadata.namespace ?? '', name: metadata.name })
+      return record && record.uid === metadata.uid ? (served.serve(record.document).value as StoredObject) : undefined
+    },
+
+    remove(type, { metadata }, propagationPolicy) {
+      const served = kinds.find(type)
+      if (!served) return Promise.resolve('gone')
+      const { name, namespace, uid, resourceVersion, ownerReferences = [] } = metadata
+      const preconditions = { uid, resourceVersion }
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions }
+      const request = { type: served, name, user: collectorUser, body, ...(namespace ? { namespace } : {}) }
+      return objects.collect({ request, owners: ownerReferences })
+    },
   }
 }
 

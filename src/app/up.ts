@@ -72,7 +72,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     routes,
     url: () => url,
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
-    remove: sweeper(server),
+    hand: sweeper(server),
   })
   bonds.follow(core.informers, client, authorizer(server))
   if (config.only.includes('workloads')) await workloads.start(core, { nodeName, directory: directory.file('pods') })

@@ -12,15 +12,20 @@ export interface CascadeRoot {
   readonly by: By
 }
 
+/** A record that is being written to. */
+interface Entry {
+  readonly name: string
+  readonly namespace: string
+  pages: number
+  takes: number
+}
+
 /** Keeps what a cascade takes along on pages of its root's record, before it goes. */
 export class CascadeRecorder {
   readonly #client: Client
   readonly #clock: Clock
-  /** Records that were written to lately, by root uid: how many pages and dependents they have. */
-  readonly #written = new Map<
-    string,
-    { readonly name: string; readonly namespace: string; pages: number; takes: number }
-  >()
+  /** Records that were written to lately, by root uid; each resolves when its last page is written: pages are numbered one after the other. */
+  readonly #written = new Map<string, Promise<Entry>>()
 
   constructor(client: Client, clock: Clock) {
     this.#client = client
@@ -31,20 +36,52 @@ export class CascadeRecorder {
   async write({ object, by }: CascadeRoot, dependents: readonly KubeObject[]): Promise<void> {
     const { uid } = object.metadata
     const wanted = departureRecord({ cluster: '', object, because: 'deleted', by, now: this.#clock.now() })
-    const entry = this.#written.get(uid) ?? (await this.#open(wanted))
-    this.#written.set(uid, entry)
-    entry.pages++
-    entry.takes += dependents.length
-    const placed = { ...wanted, metadata: { ...wanted.metadata, namespace: entry.namespace } }
-    await this.#client
-      .create(departure.type, pageOf(placed, entry.pages, dependents))
-      .catch(ignoring('AlreadyExists', 'NotFound', 'Forbidden'))
-    const spec = { takes: entry.takes, pages: entry.pages }
-    await this.#client.patch(departure.type, entry, { type: 'merge', body: { spec } }).catch(ignoring('NotFound'))
+    const before = this.#written.get(uid) ?? this.#open(wanted)
+    const after = before.then((entry) => this.#add(entry, wanted, dependents))
+    this.#written.set(uid, after)
     if (this.#written.size > mostOpen) this.#written.delete(this.#written.keys().next().value ?? '')
+    try {
+      await after
+    } catch (error) {
+      // The next one reads again how far the record has got.
+      this.#written.delete(uid)
+      throw error
+    }
   }
 
-  async #open(wanted: ReturnType<typeof departureRecord>) {
+  async #add(
+    entry: Entry,
+    wanted: ReturnType<typeof departureRecord>,
+    dependents: readonly KubeObject[],
+  ): Promise<Entry> {
+    const placed = { ...wanted, metadata: { ...wanted.metadata, namespace: entry.namespace } }
+    const pages = await this.#createPage(placed, entry.pages + 1, dependents)
+    const takes = entry.takes + dependents.length
+    await this.#client
+      .patch(departure.type, entry, { type: 'merge', body: { spec: { takes, pages } } })
+      .catch(ignoring('NotFound'))
+    return { ...entry, pages, takes }
+  }
+
+  /** A page that a process wrote and did not live to tell of stands: the next number is taken. */
+  async #createPage(
+    record: ReturnType<typeof departureRecord>,
+    first: number,
+    dependents: readonly KubeObject[],
+  ): Promise<number> {
+    for (let number = first; ; number++) {
+      try {
+        await this.#client.create(departure.type, await pageOf(record, number, dependents))
+        return number
+      } catch (error) {
+        // Its namespace is going too: what goes with a namespace is on the record of that.
+        if (isStatusError(error, 'NotFound', 'Forbidden')) return number
+        if (!isStatusError(error, 'AlreadyExists')) throw error
+      }
+    }
+  }
+
+  async #open(wanted: ReturnType<typeof departureRecord>): Promise<Entry> {
     const { name = '', namespace = '' } = wanted.metadata
     const found = await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
     if (found) return { name, namespace, pages: found.spec.pages ?? 0, takes: found.spec.takes ?? 0 }
@@ -58,7 +95,6 @@ export class CascadeRecorder {
         { subresource: 'status' },
       )
     } catch (error) {
-      // Its namespace is going too: there is no place beside it any more, and what goes with a namespace is not kept.
       if (!isStatusError(error, 'AlreadyExists', 'Forbidden', 'NotFound')) throw error
     }
     return { name, namespace, pages: 0, takes: 0 }

@@ -1,4 +1,5 @@
-import { gunzipSync, gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { constants, gunzipSync, gzip } from 'node:zlib'
 import { departure, type Departure, type DepartureSpec } from '../apis/departure.ts'
 import type { Client } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
@@ -24,7 +25,7 @@ export async function writePages(
   const flush = async () => {
     if (batch.length === 0) return
     pages++
-    await client.create(departure.type, pageOf(record, pages, batch)).catch(ignoring('AlreadyExists'))
+    await client.create(departure.type, await pageOf(record, pages, batch)).catch(ignoring('AlreadyExists'))
     batch = []
     size = 0
   }
@@ -51,18 +52,20 @@ export async function* readPages(client: Client, record: Departure): AsyncGenera
 /** Large enough to compress well, small enough for any API server after compression. */
 const pageBytes = 2_000_000
 
-/** One page of a record. */
-export function pageOf(
+const compress = promisify(gzip)
+
+/** One page of a record; compressed beside the loop, which has others to serve. */
+export async function pageOf(
   record: KubeObject & { readonly spec: DepartureSpec },
   number: number,
   objects: readonly KubeObject[],
-): KubeObject {
+): Promise<KubeObject> {
   const { name = '', namespace, labels } = record.metadata
   const { manifest: _, ...spec } = record.spec
   const lines = objects.map((object) =>
     JSON.stringify({ uid: object.metadata.uid ?? '', manifest: manifestOf(object) } satisfies PageLine),
   )
-  const manifests = gzipSync(lines.join('\n')).toString('base64')
+  const manifests = (await compress(lines.join('\n'), { level: constants.Z_BEST_SPEED })).toString('base64')
   return {
     apiVersion: departure.apiVersion,
     kind: departure.kind,

@@ -65,7 +65,7 @@ export async function forecastWorld(
     caches,
     outside,
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
-    remove: sweeper(server),
+    hand: sweeper(server),
   })
   copy.bonds.follow(core.informers, client)
   const stopWatching = store.subscribe((changes) => {

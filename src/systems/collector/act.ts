@@ -5,20 +5,27 @@ import { parseApiVersion, type ResourceType, type StoredObject } from '../../kub
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/clock.ts'
 
-/** Deletes one dependent; called for owners before their dependents. */
-export type Remove = (
-  type: ResourceType,
-  object: StoredObject,
-  propagation: 'Background' | 'Foreground',
-) => Promise<FollowResult>
+/** The server's own hand, where it is in reach. */
+export interface Hand {
+  /** The whole object, if it is there. */
+  read(type: ResourceType, object: StoredObject): StoredObject | undefined
+  /** Deletes one dependent if its owners are gone at that moment; called for owners before their dependents. */
+  remove(type: ResourceType, object: StoredObject, propagation: 'Background' | 'Foreground'): Promise<FollowResult>
+}
 
 /** One dependent that is to follow its owners. */
 interface Follower {
   readonly type: ResourceType
   readonly object: StoredObject
-  readonly propagation: 'Background' | 'Foreground'
+}
+
+type Propagation = 'Background' | 'Foreground'
+
+/** One that waits for company. */
+interface Waiting extends Follower {
+  readonly propagation: Propagation
   readonly root: CascadeRoot | undefined
-  resolve(result: 'gone' | 'leaving' | 'changed'): void
+  resolve(result: FollowResult): void
   reject(error: unknown): void
 }
 
@@ -27,23 +34,29 @@ export class Act {
   readonly #client: Client
   readonly #clock: Clock
   readonly #recorder: CascadeRecorder
-  readonly #remove: Remove
-  #waiting: Follower[] = []
+  readonly #hand: Hand | undefined
+  #waiting: Waiting[] = []
   #isFlushing = false
 
-  constructor(client: Client, clock: Clock, remove: Remove = (...follower) => follow(client, ...follower)) {
+  constructor(client: Client, clock: Clock, hand?: Hand) {
     this.#client = client
     this.#clock = clock
-    this.#remove = remove
+    this.#hand = hand
     this.#recorder = new CascadeRecorder(client, clock)
   }
 
   /** Lets a dependent go, in company. */
-  remove(follower: Omit<Follower, 'resolve' | 'reject'>): Promise<'gone' | 'leaving' | 'changed'> {
+  remove(follower: Omit<Waiting, 'resolve' | 'reject'>): Promise<FollowResult> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...follower, resolve, reject })
       if (!this.#isFlushing) void this.#flush()
     })
+  }
+
+  /** Lets many of one root go: recorded on one page before the first of them is deleted. */
+  async removeAll(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<readonly FollowResult[]> {
+    await this.#record(followers, root)
+    return Promise.all(followers.map(({ type, object }) => this.#delete(type, object, 'Background')))
   }
 
   /** Takes references out of an object: only from the version that was judged. */
@@ -75,43 +88,44 @@ export class Act {
       // Others that are decided in this turn join in.
       await this.#clock.breathe()
       const batch = this.#waiting.splice(0, batchSize)
-      await this.#record(batch)
-      await Promise.all(
-        batch.map((follower) =>
-          this.#remove(follower.type, follower.object, follower.propagation).then(
-            (result) => follower.resolve(result),
-            (error: unknown) => follower.reject(error),
-          ),
-        ),
-      )
+      const byRoot = Map.groupBy(batch, ({ root }) => root)
+      await Promise.all([...byRoot].map(([root, followers]) => this.#removeGroup(followers, root)))
     }
     this.#isFlushing = false
   }
 
   /** What cannot be recorded must not go: its failure is handed back. */
-  async #record(batch: Follower[]): Promise<void> {
-    const byRoot = Map.groupBy(
-      batch.filter(({ root, object }) => root !== undefined && isWorthKeeping(object)),
-      ({ root }) => root as CascadeRoot,
-    )
-    for (const [root, followers] of byRoot) {
-      try {
-        const objects = await Promise.all(followers.map(({ type, object }) => this.#read(type, object)))
-        await this.#recorder.write(
-          root,
-          objects.filter((object) => object !== undefined),
-        )
-      } catch (error) {
-        for (const follower of followers) {
-          batch.splice(batch.indexOf(follower), 1)
-          follower.reject(error)
-        }
-      }
+  async #removeGroup(followers: readonly Waiting[], root: CascadeRoot | undefined): Promise<void> {
+    try {
+      await this.#record(followers, root)
+    } catch (error) {
+      for (const { reject } of followers) reject(error)
+      return
     }
+    await Promise.all(
+      followers.map(({ type, object, propagation, resolve, reject }) =>
+        this.#delete(type, object, propagation).then(resolve, reject),
+      ),
+    )
   }
 
-  #read(type: ResourceType, { metadata }: StoredObject): Promise<StoredObject | undefined> {
-    const { name, namespace } = metadata
+  #delete(type: ResourceType, object: StoredObject, propagation: Propagation): Promise<FollowResult> {
+    return this.#hand ? this.#hand.remove(type, object, propagation) : follow(this.#client, type, object, propagation)
+  }
+
+  async #record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<void> {
+    const kept = root ? followers.filter(({ object }) => isWorthKeeping(object)) : []
+    if (!root || kept.length === 0) return
+    const objects = await Promise.all(kept.map(({ type, object }) => this.#read(type, object)))
+    await this.#recorder.write(
+      root,
+      objects.filter((object) => object !== undefined),
+    )
+  }
+
+  #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> | StoredObject | undefined {
+    if (this.#hand) return this.#hand.read(type, object)
+    const { name, namespace } = object.metadata
     return this.#client
       .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
       .catch(ignoring('NotFound'))

@@ -22,7 +22,7 @@ let withSweeper = false
 
 function newCollector(): Collector {
   const made = new Collector({
-    ...(withSweeper ? { remove: sweeper(world.server) } : {}),
+    ...(withSweeper ? { hand: sweeper(world.server) } : {}),
     ...world,
     ownsReferences: true,
     exists: (uid) => world.server.store.owners.addressOf(uid) !== undefined,

@@ -3,14 +3,14 @@ import type { Client } from '../../client/client.ts'
 import type { CascadeRoot } from '../../departures/cascade-recorder.ts'
 import type { Door } from '../../departures/door.ts'
 import type { Key } from '../../kube/key.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { OwnerReference, ResourceType, StoredObject } from '../../kube/object.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Change } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { parseTime } from '../../kube/time.ts'
-import { Act, type Remove } from './act.ts'
+import { Act, type Hand } from './act.ts'
 import { unanchoredNodes, unanchoredWith } from './anchors.ts'
 import { contentsOf } from './contents.ts'
 import { componentOf } from './cycles.ts'
@@ -18,6 +18,7 @@ import { decide, type Decision } from './decide.ts'
 import { Observer } from './observe.ts'
 import { preview, type Preview } from './preview.ts'
 import { Reports } from './reports.ts'
+import { Sweep } from './sweep.ts'
 import { Ties } from './ties.ts'
 import { WorldWatch } from './world-watch.ts'
 
@@ -31,8 +32,8 @@ export interface CollectorOptions {
   readonly ownsReferences: boolean
   /** Whether an object with this uid exists, where the server itself can be asked for certain. */
   readonly exists?: (uid: string) => boolean
-  /** Deletes a dependent only if its owners are gone at that moment, in order: then whole trees go at once. */
-  readonly remove?: Remove
+  /** The server's own hand, where it is in reach: then whole trees go at once. */
+  readonly hand?: Hand
   /** Whether circles of owners that nothing else keeps are collected, too. Defaults to false: they are only reported. */
   readonly collectCycles?: boolean
   /** How many objects are judged at once. Defaults to 256: they go in batches. */
@@ -53,8 +54,8 @@ export class Collector {
   readonly #circles: Act
   /** The object whose leaving began the cascade that took a uid, for the records; the oldest go first. */
   readonly #roots = new Map<string, CascadeRoot>()
-  /** Uids that are on their way with the tree they belong to. */
-  readonly #going = new Set<string>()
+  /** Undefined where each delete has to be asked for over the API. */
+  readonly #sweep: Sweep | undefined
   /** Uids whose protection by a Bond has ended: on a real cluster the one case in which an owned object is ours to delete. */
   readonly #freed = new Set<string>()
   /** Uids whose owners may be nothing but a circle. */
@@ -81,8 +82,17 @@ export class Collector {
       spares: (object) => door.spares(object),
       ...(exists ? { exists } : {}),
     })
-    this.#act = new Act(client, ports.clock, options.remove)
+    this.#act = new Act(client, ports.clock, options.hand)
     this.#circles = new Act(client, ports.clock)
+    if (options.hand && exists)
+      this.#sweep = new Sweep({
+        graph: this.world.graph,
+        act: this.#act,
+        typeOf: (object) => this.world.typeOf(object),
+        exists,
+        spares: (object) => door.spares(object),
+        onDoubt: (object) => this.#enqueue(object, 'change'),
+      })
   }
 
   /** Watches everything, then begins to act: before all is seen, nothing is condemned. */
@@ -137,14 +147,22 @@ export class Collector {
     if (type === 'deleted') {
       // Those who waited for it may go on; those who lived by it must be looked at.
       for (const owner of owners) this.#enqueueNode(owner)
-      if (node >= 0) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
-      if (node >= 0 && graph.hasDependents(node)) this.#rememberRoot(object)
+      if (node >= 0 && graph.hasDependents(node)) this.#noticeGone(object, node)
       return
     }
     this.#enqueue(object, initial ? 'initial' : 'change')
     if (type === 'modified' && graph.hasOwners(node) && graph.hasDependents(node))
       this.#suspects.add(object.metadata.uid)
     if (object.metadata.deletionTimestamp) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
+  }
+
+  /** An owner is gone. Where the server's own hand is in reach, its dependents are swept as one. */
+  #noticeGone(object: StoredObject, node: number): void {
+    const { uid } = object.metadata
+    this.#rememberRoot(object)
+    if (this.#sweep && this.#options.ownsReferences) {
+      if (!this.#sweep.isGoing(uid)) this.controller.enqueue({ cluster: '', kind: 'owner', namespace: '', name: uid })
+    } else this.world.graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
   }
 
   /** What a Bond protected may be without owners by now: nobody else would ask for it again. */
@@ -155,12 +173,16 @@ export class Collector {
     this.#enqueueNode(this.world.graph.find(uid) ?? -1)
   }
 
-  async #reconcile({ name: uid }: Key): Promise<Outcome> {
+  async #reconcile({ kind, name: uid }: Key): Promise<Outcome> {
     const { graph } = this.world
     const node = graph.find(uid)
+    if (kind === 'owner' && node !== undefined && !graph.object(node)) {
+      const isChanged = await this.#sweep?.dependentsOf(node, this.#roots.get(uid))
+      return isChanged ? wakeAt(this.#now() + askAgainMs) : settled
+    }
     const object = node === undefined ? undefined : graph.object(node)
     if (node === undefined || !object) return settled
-    if (!needsLook(object) || this.#going.has(uid)) return settled
+    if (!needsLook(object) || this.#sweep?.isGoing(uid)) return settled
     if (!this.#options.ownsReferences && !this.#freed.has(uid)) return settled
     const type = this.world.typeOf(object)
     if (!type) return settled
@@ -183,9 +205,7 @@ export class Collector {
         await this.#act.dropReferences(type, object, decision.uids)
         return settled
       case 'delete':
-        return this.#options.remove && decision.propagation === 'Background'
-          ? this.#removeTree(node)
-          : this.#remove(type, object, decision.propagation)
+        return this.#remove(type, object, decision.propagation, node)
       case 'release':
         await this.#act.release(type, object, decision.finalizer)
         return settled
@@ -236,54 +256,21 @@ export class Collector {
     }
   }
 
-  async #remove(type: ResourceType, object: StoredObject, propagation: 'Background' | 'Foreground'): Promise<Outcome> {
+  async #remove(
+    type: ResourceType,
+    object: StoredObject,
+    propagation: 'Background' | 'Foreground',
+    node: number,
+  ): Promise<Outcome> {
     this.#reports.foreignOwners(object)
     const root = this.#rootOf(object)
     if (root && propagation === 'Background') this.#roots.set(object.metadata.uid, root)
-    const result = await this.#act.remove({ type, object, propagation, root })
+    const isChanged =
+      this.#sweep && propagation === 'Background'
+        ? await this.#sweep.from(node, root)
+        : (await this.#act.remove({ type, object, propagation, root })) === 'changed'
     // Changed since: the watch brings the new state. Should it not, look again.
-    return result === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
-  }
-
-  /** An object whose owners are gone, and everything that goes with it, asked for at once: the server checks each in its turn. */
-  async #removeTree(root: number): Promise<Outcome> {
-    const { graph } = this.world
-    const tree = this.#treeOf(root)
-    const results = await Promise.all(
-      tree.map(async (node) => {
-        const object = graph.object(node)
-        const type = object && this.world.typeOf(object)
-        if (!object || !type) return 'changed'
-        this.#going.add(object.metadata.uid)
-        this.#reports.foreignOwners(object)
-        const cascade = this.#rootOf(object)
-        if (cascade) this.#roots.set(object.metadata.uid, cascade)
-        return this.#act
-          .remove({ type, object, propagation: 'Background', root: cascade })
-          .finally(() => this.#going.delete(object.metadata.uid))
-      }),
-    )
-    return results.includes('changed') ? wakeAt(this.#now() + askAgainMs) : settled
-  }
-
-  /** The nodes that go with one, owners before dependents, as many as make a good batch; the rest is found when these are gone. */
-  #treeOf(root: number): readonly number[] {
-    const { graph } = this.world
-    const tree = [root]
-    const members = new Set(tree)
-    for (let at = 0; at < tree.length && tree.length < mostAtOnce; at++) {
-      graph.eachDependent(tree[at] ?? root, (dependent) => {
-        const object = graph.object(dependent)
-        if (!object || members.has(dependent) || this.#going.has(object.metadata.uid)) return true
-        const isKept = graph
-          .owners(dependent)
-          .some(({ owner }) => !members.has(owner) && graph.object(owner) !== undefined)
-        if (isKept || object.metadata.deletionTimestamp || this.#options.door.spares(object) !== undefined) return true
-        members.add(dependent)
-        return tree.push(dependent) < mostAtOnce
-      })
-    }
-    return tree
+    return isChanged ? wakeAt(this.#now() + askAgainMs) : settled
   }
 
   /** Frees every dependent, then lets the owner go; until all are free, it stays. */
@@ -301,13 +288,39 @@ export class Collector {
     return settled
   }
 
-  /** The root of the cascade by which an object goes: that of its owner, or the owner itself. */
-  #rootOf({ metadata }: StoredObject): CascadeRoot | undefined {
-    for (const { uid } of metadata.ownerReferences ?? []) {
-      const root = this.#roots.get(uid)
-      if (root) return root
+  /** The root of the cascade by which an object goes: what its owners went with, or the topmost owner that is leaving. */
+  #rootOf(object: StoredObject): CascadeRoot | undefined {
+    const seen = new Set<string>()
+    for (let at: StoredObject | undefined = object; at;) {
+      const owners: readonly OwnerReference[] = at.metadata.ownerReferences ?? []
+      for (const { uid } of owners) {
+        const root = this.#roots.get(uid)
+        if (root) return root
+      }
+      const above: StoredObject | undefined = owners
+        .map((owner) => this.#leaving(owner))
+        .find((owner) => owner && !seen.has(owner.metadata.uid))
+      if (!above) return at === object ? this.#rootFrom(object) : { object: at, by: { system: 'user' } }
+      seen.add(above.metadata.uid)
+      at = above
     }
     return undefined
+  }
+
+  #leaving({ uid }: OwnerReference): StoredObject | undefined {
+    const owner = this.world.graph.object(this.world.graph.find(uid) ?? -1)
+    return owner?.metadata.deletionTimestamp ? owner : undefined
+  }
+
+  /** An owner that went when nobody looked is known by what its dependent says of it. */
+  #rootFrom({ metadata }: StoredObject): CascadeRoot | undefined {
+    const [reference] = metadata.ownerReferences ?? []
+    if (!reference) return undefined
+    const { apiVersion, kind, name, uid } = reference
+    const isInside = this.world.typeOf(reference)?.namespaced ?? true
+    const place = isInside && metadata.namespace ? { namespace: metadata.namespace } : {}
+    const object = { apiVersion, kind, metadata: { name, uid, ...place, resourceVersion: '', creationTimestamp: '' } }
+    return { object, by: { system: 'user' } }
   }
 
   #rememberRoot(object: StoredObject): void {
@@ -336,7 +349,6 @@ const askAgainMs = 30_000
 /** How long a foreground deletion may take before its obstacles are named. */
 const patienceMs = 60_000
 const remindMs = 10 * 60_000
-const mostAtOnce = 2000
 const mostRoots = 100_000
 
 /** Whether an object is in the collector's care at all: owned, or leaving in a way that concerns its dependents. */
