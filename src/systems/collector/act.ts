@@ -53,9 +53,8 @@ export class Act {
     })
   }
 
-  /** Lets many of one root go: recorded on one page before the first of them is deleted. */
-  async removeAll(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<readonly FollowResult[]> {
-    await this.#record(followers, root)
+  /** Deletes many whose record was written. */
+  deleteAll(followers: readonly Follower[]): Promise<readonly FollowResult[]> {
     return Promise.all(followers.map(({ type, object }) => this.#delete(type, object, 'Background')))
   }
 
@@ -94,10 +93,9 @@ export class Act {
     this.#isFlushing = false
   }
 
-  /** What cannot be recorded must not go: its failure is handed back. */
   async #removeGroup(followers: readonly Waiting[], root: CascadeRoot | undefined): Promise<void> {
     try {
-      await this.#record(followers, root)
+      await this.record(followers, root)
     } catch (error) {
       for (const { reject } of followers) reject(error)
       return
@@ -113,7 +111,8 @@ export class Act {
     return this.#hand ? this.#hand.remove(type, object, propagation) : follow(this.#client, type, object, propagation)
   }
 
-  async #record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<void> {
+  /** Writes what is worth it on one page of the root's record. What cannot be recorded must not go. */
+  async record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<void> {
     const kept = root ? followers.filter(({ object }) => isWorthKeeping(object)) : []
     if (!root || kept.length === 0) return
     const objects = await Promise.all(kept.map(({ type, object }) => this.#read(type, object)))

@@ -1,4 +1,5 @@
 import type { CascadeRoot } from '../../departures/cascade-recorder.ts'
+import type { FollowResult } from '../../departures/follow.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import type { Act } from './act.ts'
 import type { Graph } from './graph.ts'
@@ -41,13 +42,33 @@ export class Sweep {
     return this.#run(this.#withItself(node), root)
   }
 
+  /** One batch is recorded while the one before it is deleted. */
   async #run(doomed: Iterator<number>, root: CascadeRoot | undefined): Promise<boolean> {
+    const { act } = this.#ports
     let isChanged = false
-    for (let batch = this.#take(doomed); batch.length > 0; batch = this.#take(doomed)) {
-      const results = await this.#ports.act.removeAll(batch, root)
-      for (const { object } of batch) this.#going.delete(object.metadata.uid)
-      isChanged ||= results.includes('changed')
+    let under: { readonly batch: readonly Doomed[]; readonly way: Promise<readonly FollowResult[]> } | undefined
+    const arrive = async () => {
+      if (!under) return
+      const { batch, way } = under
+      under = undefined
+      try {
+        isChanged = (await way).includes('changed') || isChanged
+      } finally {
+        for (const { object } of batch) this.#going.delete(object.metadata.uid)
+      }
     }
+    for (let batch = this.#take(doomed); batch.length > 0; batch = this.#take(doomed)) {
+      try {
+        await act.record(batch, root)
+      } catch (error) {
+        for (const { object } of batch) this.#going.delete(object.metadata.uid)
+        await arrive()
+        throw error
+      }
+      await arrive()
+      under = { batch, way: act.deleteAll(batch) }
+    }
+    await arrive()
     return isChanged
   }
 
