@@ -115,11 +115,9 @@ export class Act {
   async record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<void> {
     const kept = root ? followers.filter(({ object }) => isWorthKeeping(object)) : []
     if (!root || kept.length === 0) return
-    const objects = await Promise.all(kept.map(({ type, object }) => this.#read(type, object)))
-    await this.#recorder.write(
-      root,
-      objects.filter((object) => object !== undefined),
-    )
+    const read = await Promise.all(kept.map(({ type, object }) => this.#read(type, object)))
+    const objects = read.filter((object) => object !== undefined)
+    if (objects.length > 0) await this.#recorder.write(root, objects)
   }
 
   #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> | StoredObject | undefined {

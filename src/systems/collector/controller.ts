@@ -91,6 +91,7 @@ export class Collector {
         typeOf: (object) => this.world.typeOf(object),
         exists,
         spares: (object) => door.spares(object),
+        onOwner: (uid, root) => this.#roots.set(uid, root),
         onDoubt: (object) => this.#enqueue(object, 'change'),
       })
   }

@@ -11,6 +11,8 @@ export interface SweepPorts {
   /** Whether an object with this uid exists, for certain. */
   readonly exists: (uid: string) => boolean
   readonly spares: (object: StoredObject) => string | undefined
+  /** Told of owners that go with a root: what lived by them and comes to light later goes with it, too. */
+  readonly onOwner: (uid: string, root: CascadeRoot) => void
   /** Told of what has to be judged by itself: something else may keep it. */
   readonly onDoubt: (object: StoredObject) => void
 }
@@ -57,7 +59,7 @@ export class Sweep {
         for (const { object } of batch) this.#going.delete(object.metadata.uid)
       }
     }
-    for (let batch = this.#take(doomed); batch.length > 0; batch = this.#take(doomed)) {
+    for (let batch = this.#take(doomed, root); batch.length > 0; batch = this.#take(doomed, root)) {
       try {
         await act.record(batch, root)
       } catch (error) {
@@ -72,8 +74,8 @@ export class Sweep {
     return isChanged
   }
 
-  #take(doomed: Iterator<number>): Doomed[] {
-    const { graph, typeOf } = this.#ports
+  #take(doomed: Iterator<number>, root: CascadeRoot | undefined): Doomed[] {
+    const { graph, typeOf, onOwner } = this.#ports
     const batch: Doomed[] = []
     while (batch.length < batchSize) {
       const { value, done } = doomed.next()
@@ -82,6 +84,7 @@ export class Sweep {
       const type = object && typeOf(object)
       if (!object || !type || this.#going.has(object.metadata.uid)) continue
       this.#going.add(object.metadata.uid)
+      if (root && graph.hasDependents(value)) onOwner(object.metadata.uid, root)
       batch.push({ type, object })
     }
     return batch
