@@ -1,9 +1,8 @@
 import { bond, type Bond } from '../../apis/bond.ts'
 import type { Client } from '../../client/client.ts'
-import type { CascadeRoot } from '../../departures/cascade-recorder.ts'
 import type { Door } from '../../departures/door.ts'
 import type { Key } from '../../kube/key.ts'
-import type { OwnerReference, ResourceType, StoredObject } from '../../kube/object.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Change } from '../../runtime/informer.ts'
@@ -18,6 +17,7 @@ import { decide, type Decision } from './decide.ts'
 import { Observer } from './observe.ts'
 import { preview, type Preview } from './preview.ts'
 import { Reports } from './reports.ts'
+import { Roots } from './roots.ts'
 import { Sweep } from './sweep.ts'
 import { Ties } from './ties.ts'
 import { WorldWatch } from './world-watch.ts'
@@ -52,8 +52,7 @@ export class Collector {
   readonly #act: Act
   /** For what has owners that keep it: the server's own hand would refuse. */
   readonly #circles: Act
-  /** The object whose leaving began the cascade that took a uid, for the records; the oldest go first. */
-  readonly #roots = new Map<string, CascadeRoot>()
+  readonly #roots: Roots
   /** Undefined where each delete has to be asked for over the API. */
   readonly #sweep: Sweep | undefined
   /** Uids whose protection by a Bond has ended: on a real cluster the one case in which an owned object is ours to delete. */
@@ -73,6 +72,7 @@ export class Collector {
     })
     this.world = new WorldWatch({ client, informers, log: ports.log })
     this.world.subscribe((change, node, owners) => this.#notice(change, node, owners))
+    this.#roots = new Roots(this.world)
     this.#reports = new Reports({ events: options.events, graph: this.world.graph, ties: this.ties })
     informers.open<Bond>(client, bond.type).subscribe((change) => this.#noticeBond(change))
     this.#observer = new Observer({
@@ -91,7 +91,7 @@ export class Collector {
         typeOf: (object) => this.world.typeOf(object),
         exists,
         spares: (object) => door.spares(object),
-        onOwner: (uid, root) => this.#roots.set(uid, root),
+        onOwner: (uid, root) => this.#roots.inherit(uid, root),
         onDoubt: (object) => this.#enqueue(object, 'change'),
       })
   }
@@ -160,7 +160,7 @@ export class Collector {
   /** An owner is gone. Where the server's own hand is in reach, its dependents are swept as one. */
   #noticeGone(object: StoredObject, node: number): void {
     const { uid } = object.metadata
-    this.#rememberRoot(object)
+    this.#roots.remember(object)
     if (this.#sweep && this.#options.ownsReferences) {
       if (!this.#sweep.isGoing(uid)) this.controller.enqueue({ cluster: '', kind: 'owner', namespace: '', name: uid })
     } else this.world.graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
@@ -178,7 +178,7 @@ export class Collector {
     const { graph } = this.world
     const node = graph.find(uid)
     if (kind === 'owner' && node !== undefined && !graph.object(node)) {
-      const isChanged = await this.#sweep?.dependentsOf(node, this.#roots.get(uid))
+      const isChanged = await this.#sweep?.dependentsOf(node, this.#roots.ofOwner(uid))
       return isChanged ? wakeAt(this.#now() + askAgainMs) : settled
     }
     const object = node === undefined ? undefined : graph.object(node)
@@ -264,8 +264,8 @@ export class Collector {
     node: number,
   ): Promise<Outcome> {
     this.#reports.foreignOwners(object)
-    const root = this.#rootOf(object)
-    if (root && propagation === 'Background') this.#roots.set(object.metadata.uid, root)
+    const root = this.#roots.of(object)
+    if (root && propagation === 'Background') this.#roots.inherit(object.metadata.uid, root)
     const isChanged =
       this.#sweep && propagation === 'Background'
         ? await this.#sweep.from(node, root)
@@ -289,47 +289,6 @@ export class Collector {
     return settled
   }
 
-  /** The root of the cascade by which an object goes: what its owners went with, or the topmost owner that is leaving. */
-  #rootOf(object: StoredObject): CascadeRoot | undefined {
-    const seen = new Set<string>()
-    for (let at: StoredObject | undefined = object; at;) {
-      const owners: readonly OwnerReference[] = at.metadata.ownerReferences ?? []
-      for (const { uid } of owners) {
-        const root = this.#roots.get(uid)
-        if (root) return root
-      }
-      const above: StoredObject | undefined = owners
-        .map((owner) => this.#leaving(owner))
-        .find((owner) => owner && !seen.has(owner.metadata.uid))
-      if (!above) return at === object ? this.#rootFrom(object) : { object: at, by: { system: 'user' } }
-      seen.add(above.metadata.uid)
-      at = above
-    }
-    return undefined
-  }
-
-  #leaving({ uid }: OwnerReference): StoredObject | undefined {
-    const owner = this.world.graph.object(this.world.graph.find(uid) ?? -1)
-    return owner?.metadata.deletionTimestamp ? owner : undefined
-  }
-
-  /** An owner that went when nobody looked is known by what its dependent says of it. */
-  #rootFrom({ metadata }: StoredObject): CascadeRoot | undefined {
-    const [reference] = metadata.ownerReferences ?? []
-    if (!reference) return undefined
-    const { apiVersion, kind, name, uid } = reference
-    const isInside = this.world.typeOf(reference)?.namespaced ?? true
-    const place = isInside && metadata.namespace ? { namespace: metadata.namespace } : {}
-    const object = { apiVersion, kind, metadata: { name, uid, ...place, resourceVersion: '', creationTimestamp: '' } }
-    return { object, by: { system: 'user' } }
-  }
-
-  #rememberRoot(object: StoredObject): void {
-    if (this.#roots.has(object.metadata.uid)) return
-    if (this.#roots.size >= mostRoots) this.#roots.delete(this.#roots.keys().next().value ?? '')
-    this.#roots.set(object.metadata.uid, { object, by: { system: 'user' } })
-  }
-
   #enqueueNode(node: number): void {
     const object = this.world.graph.object(node)
     if (object) this.#enqueue(object, 'change')
@@ -350,7 +309,6 @@ const askAgainMs = 30_000
 /** How long a foreground deletion may take before its obstacles are named. */
 const patienceMs = 60_000
 const remindMs = 10 * 60_000
-const mostRoots = 100_000
 
 /** Whether an object is in the collector's care at all: owned, or leaving in a way that concerns its dependents. */
 function needsLook({ metadata }: StoredObject): boolean {
