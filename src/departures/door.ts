@@ -64,6 +64,8 @@ export class Door {
   readonly #ports: DoorPorts
   readonly #dryRun: boolean
   readonly #budget: Budget
+  /** Resolves when the last one who asked the budget has its answer. */
+  #turn: Promise<unknown> = Promise.resolve()
   readonly #optOuts: Informer<CleanupOptOut>
   readonly #bonds: Informer<Bond>
   readonly #schedules: Informer<WorkSchedule>
@@ -171,7 +173,7 @@ export class Door {
     const verdict = await this.#verdict(request, object)
     if (verdict.result !== 'may-leave') return verdict
     if (!object) return { result: 'gone' }
-    return (await this.#overBudget(subject, this.#ports.clock.now())) ?? this.#let(request, object)
+    return (await this.#inTurn(() => this.#book(subject, object))) ?? this.#let(request, object)
   }
 
   async #verdict(request: DepartRequest, object: KubeObject | undefined): Promise<ReturnType<typeof judge>> {
@@ -228,7 +230,6 @@ export class Door {
     const { subject, because, by, propagation = 'Background', gracePeriodSeconds } = request
     const { clock, log } = this.#ports
     const record = await this.#writeRecord(request, object)
-    this.#budget.count(record.metadata.name, subjectKind(subject), clock.now())
     const { uid = '', resourceVersion = '' } = object.metadata
     const outcome = await subject.remove({
       uid,
@@ -256,6 +257,21 @@ export class Door {
       record: record.metadata.name,
     })
     return { result: outcome }
+  }
+
+  /** Takes one departure off the budget, or says why it is used up. */
+  async #book(subject: Subject, object: KubeObject): Promise<DepartResult | undefined> {
+    const now = this.#ports.clock.now()
+    const over = await this.#overBudget(subject, now)
+    if (!over) this.#budget.count(recordName(subject.cluster, object), subjectKind(subject), now)
+    return over
+  }
+
+  /** One after the other: many who ask at once must not all find the same last place free. */
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#turn.then(work)
+    this.#turn = turn.catch(() => {})
+    return turn
   }
 
   async #overBudget(subject: Subject, now: number): Promise<DepartResult | undefined> {

@@ -112,7 +112,9 @@ export function bondController(options: BondOptions): Controller {
     if (isMarked && decision.phase === 'Released') await setBondFinalizer(client, self, false)
     if (decision.effect === 'remove-dependents' && dependents.are === 'known')
       return removeDependents(self, dependents.objects)
-    return decision.retry ? wakeAt(ports.clock.now() + 15_000) : settled
+    if (decision.retry) return wakeAt(ports.clock.now() + 15_000)
+    // Another cluster is not watched, but asked now and then.
+    return self.spec.dependency.cluster ? wakeAt(ports.clock.now() + 30_000) : settled
   }
 
   async function carryOutOn(

@@ -178,8 +178,8 @@ export class Collector {
     const { graph } = this.world
     const node = graph.find(uid)
     if (kind === 'owner' && node !== undefined && !graph.object(node)) {
-      const isChanged = await this.#sweep?.dependentsOf(node, this.#roots.ofOwner(uid))
-      return isChanged ? wakeAt(this.#now() + askAgainMs) : settled
+      await this.#sweep?.dependentsOf(node, this.#roots.ofOwner(uid))
+      return settled
     }
     const object = node === undefined ? undefined : graph.object(node)
     if (node === undefined || !object) return settled
@@ -215,7 +215,11 @@ export class Collector {
     }
   }
 
-  #keep(object: StoredObject, because: Extract<Decision, { do: 'keep' }>['because'], node: number): Outcome {
+  async #keep(
+    object: StoredObject,
+    because: Extract<Decision, { do: 'keep' }>['because'],
+    node: number,
+  ): Promise<Outcome> {
     switch (because) {
       case 'owner-unknown':
         return wakeAt(this.#now() + askAgainMs)
@@ -225,7 +229,7 @@ export class Collector {
       case 'dependents-remain':
         return this.#waitFor(object, node)
       case 'owner-solid':
-        if (this.#suspects.delete(object.metadata.uid)) this.#lookForCircle(object, node)
+        if (this.#suspects.delete(object.metadata.uid)) await this.#lookForCircle(object, node)
         return settled
       case 'no-owners':
       case 'being-deleted':
@@ -242,19 +246,20 @@ export class Collector {
   }
 
   /** A circle that nothing else keeps is reported and, where that was asked for, collected. */
-  #lookForCircle(object: StoredObject, node: number): void {
+  async #lookForCircle(object: StoredObject, node: number): Promise<void> {
     const { graph } = this.world
     const members = unanchoredWith(graph, node)
     if (members.length === 0) return
     this.#reports.unanchored(object, members)
     if (!this.#options.collectCycles) return
-    for (const member of members) {
+    const root = { object, by: { system: 'collector' as const } }
+    const results = members.map((member) => {
       const found = graph.object(member)
       const type = found && this.world.typeOf(found)
-      if (!found || !type || this.#options.door.spares(found) !== undefined) continue
-      const root = { object, by: { system: 'collector' as const } }
-      void this.#circles.remove({ type, object: found, propagation: 'Background', root }).catch(() => {})
-    }
+      if (!found || !type || this.#options.door.spares(found) !== undefined) return 'gone'
+      return this.#circles.remove({ type, object: found, propagation: 'Background', root })
+    })
+    if ((await Promise.all(results)).includes('changed')) this.#suspects.add(object.metadata.uid)
   }
 
   async #remove(
@@ -266,12 +271,13 @@ export class Collector {
     this.#reports.foreignOwners(object)
     const root = this.#roots.of(object)
     if (root && propagation === 'Background') this.#roots.inherit(object.metadata.uid, root)
-    const isChanged =
-      this.#sweep && propagation === 'Background'
-        ? await this.#sweep.from(node, root)
-        : (await this.#act.remove({ type, object, propagation, root })) === 'changed'
+    if (this.#sweep && propagation === 'Background') {
+      await this.#sweep.from(node, root)
+      return settled
+    }
+    const result = await this.#act.remove({ type, object, propagation, root })
     // Changed since: the watch brings the new state. Should it not, look again.
-    return isChanged ? wakeAt(this.#now() + askAgainMs) : settled
+    return result === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
   }
 
   /** Frees every dependent, then lets the owner go; until all are free, it stays. */

@@ -1,5 +1,4 @@
 import type { CascadeRoot } from '../../departures/cascade-recorder.ts'
-import type { FollowResult } from '../../departures/follow.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import type { Act } from './act.ts'
 import type { Graph } from './graph.ts'
@@ -34,44 +33,48 @@ export class Sweep {
     return this.#going.has(uid)
   }
 
-  /** Sweeps what an owner that is gone leaves behind; true when something had changed and must be judged again. */
-  dependentsOf(owner: number, root: CascadeRoot | undefined): Promise<boolean> {
+  /** Sweeps what an owner that is gone leaves behind. */
+  dependentsOf(owner: number, root: CascadeRoot | undefined): Promise<void> {
     return this.#run(this.#doomed([owner], new Set([owner])), root)
   }
 
   /** Sweeps an object whose owners are gone, with all that goes with it. */
-  from(node: number, root: CascadeRoot | undefined): Promise<boolean> {
+  from(node: number, root: CascadeRoot | undefined): Promise<void> {
     return this.#run(this.#withItself(node), root)
   }
 
   /** One batch is recorded while the one before it is deleted. */
-  async #run(doomed: Iterator<number>, root: CascadeRoot | undefined): Promise<boolean> {
+  async #run(doomed: Iterator<number>, root: CascadeRoot | undefined): Promise<void> {
     const { act } = this.#ports
-    let isChanged = false
-    let under: { readonly batch: readonly Doomed[]; readonly way: Promise<readonly FollowResult[]> } | undefined
-    const arrive = async () => {
-      if (!under) return
-      const { batch, way } = under
-      under = undefined
-      try {
-        isChanged = (await way).includes('changed') || isChanged
-      } finally {
-        for (const { object } of batch) this.#going.delete(object.metadata.uid)
-      }
-    }
+    let before = Promise.resolve()
     for (let batch = this.#take(doomed, root); batch.length > 0; batch = this.#take(doomed, root)) {
       try {
         await act.record(batch, root)
       } catch (error) {
-        for (const { object } of batch) this.#going.delete(object.metadata.uid)
-        await arrive()
+        this.#arrive(batch)
+        await before
         throw error
       }
-      await arrive()
-      under = { batch, way: act.deleteAll(batch) }
+      await before
+      before = this.#remove(batch)
     }
-    await arrive()
-    return isChanged
+    await before
+  }
+
+  async #remove(batch: readonly Doomed[]): Promise<void> {
+    try {
+      const results = await this.#ports.act.deleteAll(batch)
+      this.#arrive(batch)
+      // What changed meanwhile told so while nobody listened: it is judged again.
+      for (const [index, { object }] of batch.entries()) if (results[index] === 'changed') this.#ports.onDoubt(object)
+    } catch (error) {
+      this.#arrive(batch)
+      throw error
+    }
+  }
+
+  #arrive(batch: readonly Doomed[]): void {
+    for (const { object } of batch) this.#going.delete(object.metadata.uid)
   }
 
   #take(doomed: Iterator<number>, root: CascadeRoot | undefined): Doomed[] {
