@@ -65,7 +65,7 @@ async function live(only: typeof config, forMs: number): Promise<readonly Foreca
     log: silentLogger,
     caches: quietClock(clock),
     exists: (uid) => server.store.owners.addressOf(uid) !== undefined,
-    remove: sweeper(server),
+    hand: sweeper(server),
     outside: { activator: { plane: new SilentDataPlane(), scanMs: 0 } },
   })
   const starting = startSystems(core, only.only)
