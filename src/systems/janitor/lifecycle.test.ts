@@ -220,12 +220,38 @@ describe('a policy', () => {
   it.each([
     ['a schedule', { scheduleRef: 'nowhere' }, 'spec.scheduleRef: there is no WorkSchedule "nowhere"'],
     ['a channel', { notification: { channels: ['nobody'] } }, 'spec.notification.channels[0]'],
-  ])('waits for %s that is not there', async (_, spec, message) => {
+    ['a rule', { rules: [{ rules: [{ name: 'NoSuchRule' }] }] }, 'spec.rules[0].rules[0].name: there is no rule'],
+  ])('E14: waits for %s that is not there', async (_, spec, message) => {
     const { readPolicy, candidates } = await start(['one'], spec)
     expect((await readPolicy()).status?.conditions).toMatchObject([
       { type: 'Ready', status: 'False', message: expect.stringContaining(message) },
     ])
     expect(await candidates()).toEqual([])
+  })
+
+  it.each([
+    ['a zone', { timeZone: 'Mars/Olympus' }, 'spec.timeZone: "Mars/Olympus" is not a time zone'],
+    ['a schedule', { skip: [{ from: '2026-02-01', to: '2026-01-01' }] }, 'spec.skip[0]: ends'],
+  ])('E14: does nothing at all with %s that makes no sense', async (_, wrong, message) => {
+    world = await startJanitorWorld()
+    await world.create({
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'WorkSchedule',
+      metadata: { name: 'odd' },
+      spec: { windows: [{ days: ['Monday'] }], ...wrong },
+    })
+    await world.configMap('one')
+    await world.pass(2 * hour)
+    await world.policy({ scheduleRef: 'odd' })
+    await world.pass(hour)
+    expect((await world.readPolicy()).status?.conditions).toMatchObject([
+      {
+        type: 'Ready',
+        status: 'False',
+        message: expect.stringContaining(`spec.scheduleRef: WorkSchedule "odd": ${message}`),
+      },
+    ])
+    expect(await world.candidates()).toEqual([])
   })
 
   it('marks, announces and deletes only in its hours', async () => {

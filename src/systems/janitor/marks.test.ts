@@ -60,6 +60,7 @@ describe('marking', () => {
     await world.pass(minute)
     expect(await world.phases()).toEqual({ one: 'Notified' })
     expect(await told('CleanupMarked')).toEqual(['CleanupMarked team/one'])
+    expect((await world.readPolicy()).status?.locations?.kubernetes).toMatchObject({ marked: 1, notified: 1 })
   })
 
   it('C1: tells nobody of a mark that could not be stored', async () => {
@@ -101,12 +102,14 @@ describe('marking', () => {
   })
 
   it('C5: marks nothing that somebody has opted out of', async () => {
-    await start(['kept', 'other'])
+    await start(['other'])
+    await world.configMap('kept', { labels: { needed: 'yes' } })
+    await world.pass(2 * hour)
     await world.create({
       apiVersion: cleanupOptOut.apiVersion,
       kind: cleanupOptOut.kind,
       metadata: { name: 'keep-it' },
-      spec: { resource: { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name: 'kept' } },
+      spec: { selector: { apiVersion: 'v1', kind: 'ConfigMap', labels: { matchLabels: { needed: 'yes' } } } },
     })
     await world.policy({})
     await world.pass(hour)

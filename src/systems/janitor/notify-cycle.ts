@@ -10,6 +10,7 @@ import type { Channel, Notice } from './notices/notice.ts'
 import { RetryLater } from './notices/post.ts'
 import { itemOf, promised } from './notice-item.ts'
 import { pendingOf, type Pending } from './pending-notices.ts'
+import { writePolicyStatus } from './policy-status.ts'
 import { FenceLost, writeMark, type Unleased, type Work, type WorkPorts } from './work.ts'
 
 const mostNotices = 20
@@ -40,8 +41,10 @@ export async function notifyCycle(work: Work, ports: WorkPorts): Promise<Outcome
     if (decision.do === 'hold' && !isNoted(candidate, decision.because))
       await noteOwnerUnknown(work, ports, candidate, now)
   }
-  await tellAll(work, ports, { kind: 'notice', candidates: chosen(pending, 'announce'), channels })
+  const notified = await tellAll(work, ports, { kind: 'notice', candidates: chosen(pending, 'announce'), channels })
   await tellAll(work, ports, { kind: 'reminder', candidates: chosen(pending, 'remind'), channels })
+  if (notified > 0)
+    await writePolicyStatus(ports, work.policy.name, { location: { name: work.location, change: { notified } } })
   return wakeAt(ports.clock.now() + 1000)
 }
 
@@ -94,8 +97,9 @@ interface Telling {
   readonly channels: readonly Channel[]
 }
 
-async function tellAll(work: Work, ports: WorkPorts, { kind, candidates, channels }: Telling): Promise<void> {
-  if (candidates.length === 0) return
+/** Tells of marks; of how many, somebody has it. */
+async function tellAll(work: Work, ports: WorkPorts, { kind, candidates, channels }: Telling): Promise<number> {
+  if (candidates.length === 0) return 0
   const key = await ports.linkKey()
   const byName = new Map<string, CleanupCandidate>()
   for (const candidate of candidates) {
@@ -118,10 +122,13 @@ async function tellAll(work: Work, ports: WorkPorts, { kind, candidates, channel
     docsUrl,
     timeZone: work.schedule?.timeZone ?? 'UTC',
   })
+  let confirmed = 0
   for (const notice of notices) {
     const mentioned = notice.items.flatMap(({ candidate }) => byName.get(candidate) ?? [])
-    await send(work, ports, { notice, candidates: mentioned, channels })
+    const isConfirmed = await send(work, ports, { notice, candidates: mentioned, channels })
+    if (isConfirmed) confirmed += mentioned.length
   }
+  return confirmed
 }
 
 /** Writes down the date before it is printed: whatever happens then, nothing leaves earlier. */
@@ -142,7 +149,8 @@ interface Sending {
   readonly channels: readonly Channel[]
 }
 
-async function send(work: Work, ports: WorkPorts, { notice, candidates, channels }: Sending): Promise<void> {
+/** Sends a notice by every channel and notes how that went; whether somebody has it. */
+async function send(work: Work, ports: WorkPorts, { notice, candidates, channels }: Sending): Promise<boolean> {
   const outcomes: CandidateNotice[] = []
   let retryMs = 0
   for (const channel of channels) {
@@ -170,6 +178,7 @@ async function send(work: Work, ports: WorkPorts, { notice, candidates, channels
     await ignoringConflict(() =>
       writeMark(ports, work, candidate, statusAfter(candidate, outcomes, { retryMs, now: ports.clock.now() })),
     )
+  return outcomes.some(({ error }) => error === undefined)
 }
 
 /** Told, if anybody has it; otherwise it is tried again after a while, and nothing is deleted meanwhile. */

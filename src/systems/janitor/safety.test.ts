@@ -301,6 +301,24 @@ describe('an opt-out', () => {
     expect((await target.call('POST', path)).status).toBe(410)
   })
 
+  it('E19: is refused by the link of a resource that was made anew', async () => {
+    const target = await start({}, { interval: '12h', retention: { duration: '60d' } })
+    const path = await link(target)
+    await target.client.deleteObject(configMaps, { namespace: 'team', name: 'one' })
+    await target.configMap('one')
+    await target.pass(24 * hour)
+    expect((await target.call('POST', path)).status).toBe(410)
+    expect((await target.client.list(cleanupOptOut.type)).items).toEqual([])
+  })
+
+  it('E19: is refused by a link that has expired', async () => {
+    const target = await start({}, { interval: '24h', retention: { duration: '1h' }, limits: { maxDeletes: 0 } })
+    const path = await link(target)
+    await target.pass(32 * 24 * hour)
+    const { status, body } = await target.call('POST', path)
+    expect([status, body]).toEqual([403, expect.stringContaining('This link has expired')])
+  })
+
   it('is revocable: opted in again, it is marked and announced anew', async () => {
     const target = await start({})
     const path = '/resources/state/kubernetes:home:team:configmap/one/optOut'

@@ -76,7 +76,7 @@ describe('a swabbie.yml', () => {
     })
   })
 
-  it('keeps what a type says, united with what its provider says', () => {
+  it('C51: keeps what a type says, united with what its provider says', () => {
     expect(policyOf(full, 'swabbie-aws-image')?.spec).toMatchObject({
       suspend: false,
       dryRun: false,
