@@ -2,13 +2,16 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../runtime/clock.ts'
 import { startTestServer, type TestServer } from '../testing.ts'
-import { bytesBody } from './body.ts'
+import { recorded } from '../schema/testing/recorded.ts'
+import { bytesBody, UnreadableBody } from './body.ts'
 import { decodeObjectBody } from './object-body.ts'
 import { parseAccept } from './accept.ts'
 import { StatusError } from '../../kube/status-error.ts'
 
 /** How long each property may look for a counterexample. */
 const budget = { interruptAfterTimeLimit: 2500, markInterruptAsFailure: false, numRuns: 3000 }
+
+const protobuf = 'application/vnd.kubernetes.protobuf'
 
 const word = fc.oneof(
   fc.constantFrom(
@@ -250,6 +253,60 @@ describe('whatever is asked', () => {
         }
       }),
       budget,
+    )
+  })
+
+  it('what kubectl sends is read or refused with a Status when bytes of it are spoilt', () => {
+    const sent = recorded<readonly { body: string }[]>('kubectl-bodies').map(({ body }) => Buffer.from(body, 'base64'))
+    const spoilt = fc
+      .tuple(
+        fc.constantFrom(...sent),
+        fc.array(fc.tuple(fc.nat(), fc.nat(255)), { minLength: 1, maxLength: 6 }),
+        fc.nat(),
+      )
+      .map(([bytes, changes, cut]) => {
+        const copy = Buffer.from(bytes)
+        // The first bytes say that it is protobuf at all.
+        for (const [at, byte] of changes) copy[4 + (at % (copy.length - 4))] = byte
+        return cut % 3 === 0 ? copy.subarray(0, cut % copy.length) : copy
+      })
+    fc.assert(
+      fc.property(spoilt, (bytes) => {
+        try {
+          bytesBody(bytes, protobuf).decode({ types: [protobuf] })
+        } catch (error) {
+          if (!(error instanceof StatusError) && !(error instanceof UnreadableBody)) throw error
+          if (error instanceof StatusError) expect(error.code).toBeLessThan(500)
+        }
+      }),
+      budget,
+    )
+  })
+
+  it('tokens are known or not, whatever they are made of', () => {
+    const part = fc.oneof(
+      fc.string({ maxLength: 30 }),
+      fc.jsonValue({ maxDepth: 2 }).map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')),
+      fc
+        .record({
+          alg: fc.constantFrom('none', 'ES256', 'RS256'),
+          kid: fc.string(),
+          sub: fc.string(),
+          exp: fc.integer(),
+        })
+        .map((value) => Buffer.from(JSON.stringify(value)).toString('base64url')),
+    )
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.array(part, { maxLength: 4 }).map((parts) => parts.join('.')),
+        ),
+        (token) => {
+          expect(server.userOfToken(token)).toBeUndefined()
+        },
+      ),
+      { ...budget, interruptAfterTimeLimit: 1000 },
     )
   })
 

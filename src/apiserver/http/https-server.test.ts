@@ -222,6 +222,23 @@ describe('the API over TLS', () => {
     expect([status, (JSON.parse(text) as { reason: string }).reason]).toEqual([422, 'Invalid'])
   })
 
+  it.each([
+    ['head', 'GET /version HTTP/1.1\r\nHost: x\r\n'],
+    ['body', 'POST /api/v1/namespaces HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{'],
+    ['first byte', ''],
+  ])('does not wait for ever for the %s of a request', async (_, begun) => {
+    const impatient = await startTestServer({ clock: systemClock, limits: { requestMs: 200 } })
+    try {
+      const { port: at } = await impatient.listen({ port: 0 })
+      const socket = connect({ host: '127.0.0.1', port: at, ca: impatient.credentials.authority })
+      const isClosed = new Promise<boolean>((resolve) => socket.on('close', () => resolve(true)).resume())
+      socket.write(begun)
+      expect(await isClosed).toBe(true)
+    } finally {
+      await impatient.close()
+    }
+  })
+
   it('hangs up on what is not HTTP', async () => {
     const socket = connect({ host: '127.0.0.1', port, ca: server.credentials.authority })
     const heard = new Promise<string>((resolve) => {

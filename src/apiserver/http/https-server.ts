@@ -85,6 +85,8 @@ export class HttpsServer {
         maxHeaderSize: limits.urlLength + 64 * 1024,
         requestTimeout: limits.requestMs,
         headersTimeout: limits.requestMs,
+        // How often the two times above are looked at.
+        connectionsCheckingInterval: Math.ceil(limits.requestMs / 4),
         keepAliveTimeout: 120_000,
         noDelay: true,
       },
