@@ -38,8 +38,10 @@ export async function virtualStage(): Promise<Stage> {
     caches: quietClock(clock),
     exists: (uid) => server.store.owners.addressOf(uid) !== undefined,
   })
-  new EmbeddedWorkloads().start(core, { nodeName: 'here', directory })
-  const starting = startSystems(core, ['cleaner', 'collector', 'janitor', 'promoter'])
+  const starting = Promise.all([
+    new EmbeddedWorkloads().start(core, { nodeName: 'here', directory }),
+    startSystems(core, ['cleaner', 'collector', 'janitor', 'promoter']),
+  ])
   await clock.settle()
   await starting
   const startedAt = clock.now()

@@ -116,7 +116,7 @@ export class Act {
 
   /** Tells the sink, then lets the Cleaner's own namespace leave if that is a target: it would take everything else with it. */
   async #announce(work: Work): Promise<Outcome | undefined> {
-    const waits = await this.#announcements.deliver(work)
+    const waits = this.#announcements.deliver(work)
     return waits ?? removeTargets(this.#ports, work.self, targetsIn(work.decision, 'namespace'))
   }
 
