@@ -156,6 +156,22 @@ describe('a pull request', () => {
     expect(await stage.repository.file('main', 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
   })
 
+  it.each(['suspended', 'frozen'] as const)('is looked at but not merged while promotions are %s', async (how) => {
+    const { promotion } = (await build()).world.pipeline.spec
+    const pullRequest = { ...promotion!.strategy['pull-request']!, autoMerge: true }
+    release()
+    await stage.turn()
+    await stage.turn()
+    stage.world.edit({ promotion: { strategy: { 'pull-request': pullRequest } }, suspend: how === 'suspended' })
+    stage.world.frozen = how === 'frozen'
+    expect(await stage.turn(600_000)).toMatchObject({ do: 'poll' })
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    stage.world.edit({ suspend: false })
+    stage.world.frozen = false
+    await stage.turn(600_000)
+    expect(stage.pulls).toMatchObject([{ state: 'merged' }])
+  })
+
   it('is updated in place where that is asked for', async () => {
     const { promotion } = (await build()).world.pipeline.spec
     stage.world.edit({
