@@ -143,11 +143,18 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
 
 /** Everything detectors look at to see who uses what, our own kinds included; without it everything counts as in use. */
 function usersOfThings(): readonly Rule[] {
-  const groups = Map.groupBy([...Object.values(wellKnown), ...allKinds], ({ group }) => group)
-  return [...groups].map(([group, types]) => ({
+  // Caches are all that is made of them; to look at one again before it leaves is a matter of targets.
+  return [...byGroup(Object.values(wellKnown), ['list', 'watch']), ...byGroup(allKinds, read)]
+}
+
+function byGroup(
+  types: readonly { readonly group: string; readonly plural: string }[],
+  verbs: readonly string[],
+): readonly Rule[] {
+  return [...Map.groupBy(types, ({ group }) => group)].map(([group, members]) => ({
     apiGroups: [group],
-    resources: types.map(({ plural }) => plural).toSorted(),
-    verbs: read,
+    resources: members.map(({ plural }) => plural).toSorted(),
+    verbs,
   }))
 }
 
