@@ -27,6 +27,8 @@ export interface CrowdFigures {
 }
 
 const ttlMs = 3_600_000
+/** A machine that needs longer for all of them shows how many are left. */
+const longestMs = 1_200_000
 
 /** So many Cleaners on one embedded server, all created in one second and so all due in one. */
 export async function measureCrowd(count: number): Promise<CrowdFigures> {
@@ -58,7 +60,7 @@ export async function measureCrowd(count: number): Promise<CrowdFigures> {
   const loop = monitorEventLoopDelay({ resolution: 10 })
   loop.enable()
   clock.jumpTo(dueAt - 2000)
-  const deadline = performance.now() + 150_000
+  const deadline = performance.now() + longestMs
   while (late.length < count && performance.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 50))
   loop.disable()
   const left = (await client.list(cleaner.type, { limit: 1 })).items.length

@@ -102,8 +102,18 @@ export class Act {
     }
     const waits = await this.#stage(first, { self, decision })
     if (waits) return waits
-    await this.#setFinalizers(self, without(self, [first]))
+    await this.#setFinalizers(self, without(self, [first, ...this.#idleAfter(first, decision)]))
     return settled
+  }
+
+  /** The stages right after one that have nothing to do: they end with it. */
+  #idleAfter(finalizer: string, { releases = [], sink, ...decision }: RecordedDecision): readonly string[] {
+    const [, release] = this.finalizers
+    const following = this.finalizers.slice(this.finalizers.indexOf(finalizer) + 1)
+    const hasWork = (each: string) =>
+      each === release ? releases.length > 0 : sink !== undefined || targetsIn(decision, 'namespace').length > 0
+    const busy = following.findIndex(hasWork)
+    return busy < 0 ? following : following.slice(0, busy)
   }
 
   async #stage(finalizer: string, work: Work): Promise<Outcome | undefined> {
