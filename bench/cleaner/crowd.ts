@@ -141,13 +141,14 @@ async function start(transport: Transport, clock: Clock) {
   const limits = { maxPerMinute: 1e9, maxPerHourOfKind: 1e9, maxPercentOfKind: 100 }
   const door = new Door({ client, informers, clock, events, log, metrics }, { limits })
   await door.ready()
+  // The clock is set forward, which has to be noticed soon.
+  const alarms = new Alarms(clock, { longestSleepMs: 500 })
   const controller = cleanerController({
     client,
     informers,
     door,
     events,
-    // The clock is set forward below, which has to be noticed soon.
-    ports: { clock, log, metrics, alarms: new Alarms(clock, { longestSleepMs: 500 }) },
+    ports: { clock, log, metrics, alarms },
     type: cleaner.type,
   })
   const stopping = new AbortController()
@@ -168,6 +169,7 @@ async function start(transport: Transport, clock: Clock) {
     async stop() {
       stopping.abort()
       await running
+      alarms.close()
       cleaners.close()
       door.close()
       informers.close()
