@@ -268,7 +268,7 @@ const gitea: Dialect = {
 }
 
 const bitbucketServer: Dialect = {
-  matches: /^\/rest\/api\/1\.0(?=\/)/,
+  matches: /^\/rest\/api\/(?:1\.0|latest)(?=\/)/,
   credential: after('Bearer '),
   refusal: ({ message }) => ({ errors: [{ context: null, message, exceptionName: null }] }),
   async answer(call) {

@@ -1,5 +1,7 @@
 import { request as httpsRequest } from 'node:https'
 import { setDefaultCACertificates, getCACertificates } from 'node:tls'
+import { createBitbucketCloudClient } from '@coderabbitai/bitbucket/cloud'
+import { createBitbucketServerClient } from '@coderabbitai/bitbucket/server'
 import { Gitlab } from '@gitbeaker/rest'
 import { Octokit } from '@octokit/rest'
 import { getPersonalAccessTokenHandler, WebApi } from 'azure-devops-node-api'
@@ -121,10 +123,78 @@ const oracles: Partial<Record<ForgeType, () => Promise<Oracle>>> = {
       },
     }
   },
+  'bitbucket-cloud': async () => {
+    const { GET, POST } = createBitbucketCloudClient({ baseUrl: `${forge.origin}/2.0`, headers: bearer })
+    const place = { workspace: 'acme', repo_slug: 'deploy' }
+    const one = (pull_request_id: number) => ({ params: { path: { ...place, pull_request_id } } })
+    const paths = {
+      all: '/repositories/{workspace}/{repo_slug}/pullrequests',
+      decline: '/repositories/{workspace}/{repo_slug}/pullrequests/{pull_request_id}/decline',
+      merge: '/repositories/{workspace}/{repo_slug}/pullrequests/{pull_request_id}/merge',
+    } as const
+    return {
+      create: async (head) => {
+        const body = { title: 't', source: { branch: { name: head } }, destination: { branch: { name: 'main' } } }
+        return cloudPull((await POST(paths.all, { params: { path: place }, body: body as never })).data)
+      },
+      list: async () => {
+        const found = await Promise.all(
+          (['OPEN', 'MERGED', 'DECLINED'] as const).map((state) =>
+            GET(paths.all, { params: { path: place, query: { state } } }),
+          ),
+        )
+        return found.flatMap(({ data }) => (data?.values ?? []).map(cloudPull))
+      },
+      close: async (number) => cloudPull((await POST(paths.decline, one(number))).data),
+      merge: async (number) => cloudPull((await POST(paths.merge, one(number))).data),
+    }
+  },
+  'bitbucket-server': async () => {
+    const { GET, POST } = createBitbucketServerClient({ baseUrl: `${forge.origin}/rest`, headers: bearer })
+    const place = { projectKey: 'acme', repositorySlug: 'deploy' }
+    const paths = {
+      all: '/api/latest/projects/{projectKey}/repos/{repositorySlug}/pull-requests',
+      one: '/api/latest/projects/{projectKey}/repos/{repositorySlug}/pull-requests/{pullRequestId}',
+      decline: '/api/latest/projects/{projectKey}/repos/{repositorySlug}/pull-requests/{pullRequestId}/decline',
+      merge: '/api/latest/projects/{projectKey}/repos/{repositorySlug}/pull-requests/{pullRequestId}/merge',
+    } as const
+    const at = async (number: number) => {
+      const path = { ...place, pullRequestId: String(number) }
+      const { data } = await GET(paths.one, { params: { path } })
+      return { path, query: { version: String(data?.version) } }
+    }
+    return {
+      create: async (head) => {
+        const body = { title: 't', fromRef: { id: `refs/heads/${head}` }, toRef: { id: 'refs/heads/main' } }
+        return serverPull((await POST(paths.all, { params: { path: place }, body: body as never })).data)
+      },
+      list: async () => {
+        const { data } = await GET(paths.all, { params: { path: place, query: { state: 'ALL', limit: 100 } } })
+        return (data?.values ?? []).map(serverPull)
+      },
+      close: async (number) => serverPull((await POST(paths.decline, { params: await at(number) })).data),
+      merge: async (number) => serverPull((await POST(paths.merge, { params: await at(number) })).data),
+    }
+  },
+}
+
+const bearer = { authorization: `Bearer ${forgeToken}` }
+const states: Record<string, string> = { OPEN: 'open', MERGED: 'merged', DECLINED: 'closed' }
+
+function cloudPull(pull: unknown): Seen {
+  type Side = { branch: { name: string } }
+  const { id, state, source, destination } = pull as { id: number; state: string; source: Side; destination: Side }
+  return { number: id, state: states[state] ?? '', head: source.branch.name, base: destination.branch.name }
+}
+
+function serverPull(pull: unknown): Seen {
+  type Side = { displayId: string }
+  const { id, state, fromRef, toRef } = pull as { id: number; state: string; fromRef: Side; toRef: Side }
+  return { number: id, state: states[state] ?? '', head: fromRef.displayId, base: toRef.displayId }
 }
 
 describe.each(Object.keys(oracles) as ForgeType[])('the stand-in speaking %s', (type) => {
-  it('is understood by the official client, and both clients see the same', async () => {
+  it('is understood by a client that others wrote, and both clients see the same', async () => {
     const oracle = await oracles[type]!()
     const address = repositoryAddress(type, forge.url(type, 'deploy'))
     const ours = openForge(type, address, { http, token: forgeToken, ca: forge.ca })
