@@ -237,7 +237,12 @@ export const guards: readonly Guard[] = [
     "    return () => ({ state: 'unused', because: String(error) })",
   ),
   janitor('E12', 'delete-cycle.ts', 'if (apartMs > clockToleranceMs)', 'if (apartMs > Infinity)'),
-  janitor('E13', 'controller.ts', "if (!window.open && kind !== 'Mark')", "if (!window.open && kind === 'Notify')"),
+  {
+    case: 'E13',
+    file: 'src/apis/work-window.ts',
+    guard: "  const zone = schedule.timeZone ?? 'UTC'\n  const today",
+    without: "  const zone = 'UTC'\n  const today",
+  },
   janitor(
     'E14',
     'exclusion.ts',

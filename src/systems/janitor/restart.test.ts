@@ -50,7 +50,7 @@ async function prepare(world: World): Promise<void> {
     kind: 'CleanupPolicy',
     metadata: { name: 'tidy' },
     spec: {
-      interval: '5m',
+      interval: '1h',
       minAge: '0',
       targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], namespaces: { include: ['team'] } } }],
       rules: [{ rules: [{ name: 'AttributeRule', parameters: { name: 'one' } }] }],
@@ -61,7 +61,7 @@ async function prepare(world: World): Promise<void> {
 }
 
 describe('a janitor that dies after any of its writes', () => {
-  it.each(Array.from({ length: 20 }, (_, index) => index + 1))(
+  it.each(Array.from({ length: 24 }, (_, index) => index + 1))(
     'E15: is replaced by one that comes to the same end: %i',
     async (lives) => {
       let left = lives
@@ -79,7 +79,7 @@ describe('a janitor that dies after any of its writes', () => {
       for (let minutes = 0; left > 0 && minutes < 60; minutes++) await world.pass(minute)
       await bury()
       const stop = run(world, world.client, 'two')
-      await world.pass(2 * hour)
+      await world.pass(4 * hour)
       await stop()
 
       const { client } = world

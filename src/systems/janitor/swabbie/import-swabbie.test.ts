@@ -112,6 +112,8 @@ describe('a swabbie.yml', () => {
     expect(notices).toContain('swabbie.providers[0].resourcesPerNotification means nothing here and was left out')
     expect(notices).toContain('swabbie.providers[0].resourceTypes[2] has no rules and was left out, as Swabbie did')
     expect(notices.some((notice) => notice.includes('incomplete'))).toBe(true)
+    const unknown = notices.filter((notice) => notice.includes('means nothing here'))
+    expect(unknown).toEqual(['swabbie.providers[0].resourcesPerNotification means nothing here and was left out'])
     expect(lease).toEqual({ durationMs: 30_000, retryMs: 5000 })
   })
 

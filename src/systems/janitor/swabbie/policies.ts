@@ -114,6 +114,7 @@ function policyOf(type: Settings, { shared, general, applications, context }: Pa
   const rules = rulesOf(type, general)
   if (rules.length === 0) {
     notices.push(`${type.path} has no rules and was left out, as Swabbie did`)
+    type.dismiss()
     return undefined
   }
   if (name === 'image' && general.floor >= 500)

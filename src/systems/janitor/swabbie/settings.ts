@@ -6,7 +6,8 @@ export class Settings {
   readonly path: string
   readonly #values: Readonly<Record<string, unknown>>
   readonly #asked = new Set<string>()
-  readonly #children: Settings[] = []
+  /** By path: whoever asks for a part again reads on in the same one. */
+  readonly #children = new Map<string, Settings>()
 
   constructor(values: unknown, path = '') {
     this.path = path
@@ -61,17 +62,22 @@ export class Settings {
     return Array.isArray(value) ? value.map((item, index) => this.#child(item, `${this.#at(key)}[${index}]`)) : []
   }
 
+  /** Whatever else is in here does not matter. */
+  dismiss(): void {
+    for (const key of Object.keys(this.#values)) this.#asked.add(key)
+  }
+
   /** Keys that nothing has been read from. */
   unread(): readonly string[] {
     const own = Object.keys(this.#values)
       .filter((key) => !this.#asked.has(key))
       .map((key) => this.#at(key))
-    return [...own, ...this.#children.flatMap((child) => child.unread())]
+    return [...own, ...[...this.#children.values()].flatMap((child) => child.unread())]
   }
 
   #child(value: unknown, path: string): Settings {
-    const child = new Settings(value, path)
-    this.#children.push(child)
+    const child = this.#children.get(path) ?? new Settings(value, path)
+    this.#children.set(path, child)
     return child
   }
 
