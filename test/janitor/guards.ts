@@ -251,7 +251,6 @@ export const guards: readonly Guard[] = [
   ),
   janitor('E14', 'exclusion.ts', '      if (excluded) return excluded\n', ''),
   janitor('E15', 'decide.ts', "if (mark.phase === 'Deleting' || mark.phase === 'Failed') return { do: 'finish' }", ''),
-  janitor('E15', 'mark-cycle.ts', "if (!isStatusError(error, 'AlreadyExists')) throw error", 'throw error'),
   janitor(
     'E16',
     'lease-book.ts',
@@ -280,9 +279,9 @@ export const guards: readonly Guard[] = [
   janitor('E23', 'notify-cycle.ts', 'otherPolicies: ports.desk.otherPolicies(candidate)', 'otherPolicies: []'),
   janitor(
     'E24',
-    'delete-cycle.ts',
-    "result.result === 'gone' && (await subject.read()) === undefined",
-    "result.result !== 'refused'",
+    'delete-outcome.ts',
+    "    case 'leaving':\n      return waitForEnd(work, ports, candidate, at)",
+    "    case 'leaving':\n      return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })",
   ),
   janitor('E25', 'judge.ts', "if (resource.shield) return { is: 'excluded', ...resource.shield }", ''),
   janitor(
