@@ -17,6 +17,8 @@ import { silentLogger } from '../../src/runtime/log.ts'
 import { proofOfWork, work } from '../role-work.ts'
 
 const missing = await whyUnavailable(...toolNames)
+/** A cluster without nodes has no pods to lead requests to: what shows there is that the workload is put to sleep. */
+const proofs = { ...proofOfWork, activator: /^PATCH .*\/deployments\/web$/ }
 const chart = join(import.meta.dirname, '../../deploy/chart')
 
 describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_000 }, () => {
@@ -74,7 +76,7 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
       const stop = await startRole(role, new Client(transport))
       await expect
         .poll(() => [...asked], { timeout: 120_000, interval: 200 })
-        .toContainEqual(expect.stringMatching(proofOfWork[role]))
+        .toContainEqual(expect.stringMatching(proofs[role]))
       await stop()
       // The collector looks at every kind there is; which ones it may see is the administrator's choice.
       expect([...refused].filter((line) => role !== 'collector' || !line.startsWith('GET '))).toEqual([])
