@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { startWorld, type World } from '../../../test/world.ts'
+import { conditionalTtl, type ConditionalTtl } from '../../apis/conditional-ttl.ts'
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import { configMap, left, minute, startCleaner, type CleanerProcess } from './testing.ts'
+
+let world: World
+let running: CleanerProcess
+let told: { headers: Record<string, string>; body: string }[]
+/** The finalizers of each version of the object that was written, one list after the other. */
+let finalizers: (readonly string[])[]
+beforeEach(async () => {
+  world = await startWorld()
+  told = []
+  finalizers = []
+  running = await startCleaner(world, {
+    send: (_, event) => Promise.resolve(void told.push(event)),
+    through: (transport) => async (request) => {
+      const answer = await transport(request)
+      if (request.method === 'PATCH' && request.path.endsWith('/conditionalttls/t'))
+        finalizers.push((answer.body as KubeObject).metadata.finalizers ?? [])
+      return answer
+    },
+  })
+})
+afterEach(async () => {
+  await running.kill()
+  await world[Symbol.asyncDispose]()
+})
+
+const ref = { apiVersion: 'cleaner.vtex.io/v1alpha1', kind: 'ConditionalTTL', namespace: 'team', name: 't' }
+
+function conditionalTtlOf(spec: object): KubeObject {
+  const { apiVersion, kind, namespace, name } = ref
+  return { apiVersion, kind, metadata: { namespace, name }, spec: { ttl: '0s', ...spec } }
+}
+
+const target = (given: object = {}) => ({
+  name: 'one',
+  delete: true,
+  includeWhenEvaluating: true,
+  reference: { apiVersion: 'v1', kind: 'ConfigMap', name: 'a' },
+  ...given,
+})
+
+async function ready() {
+  const found = await world.get<ConditionalTtl>(ref)
+  const condition = found?.status?.conditions?.find(({ type }) => type === 'Ready')
+  return condition && [condition.status, condition.reason]
+}
+
+async function reasons(): Promise<readonly string[]> {
+  const events = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+  const { items } = await world.client.list<StoredObject & { reason: string; involvedObject: { kind: string } }>(events)
+  return items.filter(({ involvedObject }) => involvedObject.kind === ref.kind).map(({ reason }) => reason)
+}
+
+describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
+  it('shows the same columns under the same names', () => {
+    const [version] = (conditionalTtl.crd['spec'] as { versions: { additionalPrinterColumns: { name: string }[] }[] })
+      .versions
+    expect(version?.additionalPrinterColumns.map(({ name }) => name)).toEqual(['Age', 'TTL', 'Status'])
+    expect(conditionalTtl.shortNames).toEqual(['cttl'])
+  })
+
+  it.each<[string, object, readonly string[]]>([
+    ['before its time', { ttl: '5m' }, ['Unknown', 'NotExpired']],
+    ['without its target', { targets: [target()] }, ['False', 'TargetResolveError']],
+    ['with a condition that cannot be compiled', { conditions: ['nope == 1'] }, ['False', 'ConditionCompileError']],
+    ['with one that fails', { conditions: ['[][0] == 1'] }, ['False', 'ConditionEvaluationError']],
+    ['with one that is no boolean', { conditions: ['1 + 1'] }, ['False', 'ConditionResultNotBoolean']],
+    ['with one that is false', { conditions: ['false'] }, ['True', 'WaitingForConditions']],
+  ])('says %s what it always said, without finalizers', async (_, spec, claim) => {
+    await world.create(conditionalTtlOf(spec))
+    await world.pass(2000)
+    expect(await ready()).toEqual(claim)
+    expect((await world.get<StoredObject>(ref))?.metadata.finalizers ?? []).toEqual([])
+  })
+
+  it('does the work of its finalizers in their order, with the same Events and CloudEvent', async () => {
+    await world.create(configMap('a', { annotations: { go: 'yes' } }))
+    const conditions = ['one.metadata.annotations["go"] == "yes"']
+    await world.create(
+      conditionalTtlOf({
+        targets: [target()],
+        conditions,
+        helm: { release: 'absent', delete: true },
+        cloudEventSink: 'http://sink.example/',
+      }),
+    )
+    await world.pass(5 * minute)
+    expect(await left(world)).toEqual([])
+    expect(await world.get(ref)).toBeUndefined()
+    const stages = ['target', 'release', 'cloud-event'].map((stage) => `cleaner.vtex.io/${stage}-finalizer`)
+    expect(finalizers).toEqual([stages, stages.slice(1), stages.slice(2), []])
+    expect((await reasons()).filter((reason) => reason !== 'Departed')).toEqual(['TargetDeleted', 'EventDelivered'])
+    expect(told).toHaveLength(1)
+    expect(told[0]?.headers).toMatchObject({
+      'ce-specversion': '1.0',
+      'ce-type': 'conditionalTTL.deleted',
+      'ce-source': 'cleaner.vtex.io/finalizer',
+      'content-type': 'application/json',
+    })
+    expect(JSON.parse(told[0]?.body ?? '')).toMatchObject({
+      name: 't',
+      namespace: 'team',
+      targets: [{ name: 'one', delete: true, includeWhenEvaluating: true, state: { metadata: { name: 'a' } } }],
+    })
+  })
+})
