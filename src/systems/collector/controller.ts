@@ -142,7 +142,7 @@ export class Collector {
     return { objects: this.world.graph.size, bytes: this.world.graph.bytes }
   }
 
-  #notice({ type, object, initial }: Change, node: number, owners: readonly number[]): void {
+  #notice({ type, object, previous, initial }: Change, node: number, owners: readonly number[]): void {
     if (!this.#isReady) return
     const { graph } = this.world
     if (type === 'deleted') {
@@ -152,6 +152,9 @@ export class Collector {
       return
     }
     this.#enqueue(object, initial ? 'initial' : 'change')
+    // An owner that waited for it need not any more when it is no longer its dependent.
+    for (const { uid } of previous?.metadata.ownerReferences ?? [])
+      if (!object.metadata.ownerReferences?.some((owner) => owner.uid === uid)) this.#enqueueNode(graph.find(uid) ?? -1)
     if (type === 'modified' && graph.hasOwners(node) && graph.hasDependents(node))
       this.#suspects.add(object.metadata.uid)
     if (object.metadata.deletionTimestamp) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))

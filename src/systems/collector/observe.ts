@@ -59,12 +59,13 @@ export class Observer {
     const { client, world, exists } = this.#ports
     const { uid, name, apiVersion, kind } = reference
     const coordinates = `${uid} ${apiVersion} ${kind} ${name} ${dependent.metadata.namespace ?? ''}`
+    const type = world.typeOf(reference)
+    const { namespace } = dependent.metadata
+    // A cluster-scoped object cannot belong to a namespaced one: in which namespace would that be looked for?
+    if (type?.namespaced && !namespace) return 'unknown'
     if (this.#absent.has(coordinates)) return 'dangling'
     if (exists && !exists(uid)) return this.#noteAbsent(coordinates)
-    const type = world.typeOf(reference)
     if (!type) return 'unknown'
-    const { namespace } = dependent.metadata
-    if (type.namespaced && !namespace) return 'unknown'
     try {
       const found = await client.get<StoredObject>(
         type,

@@ -127,11 +127,14 @@ class Walk {
     // One that only waits still keeps its dependents, unless it goes in the foreground.
     if (this.#isKeeping(node)) return
     const graph = this.#graph
+    const isInside = graph.object(node)?.metadata.namespace !== undefined
     for (let edge = graph.firstEdge(node); edge >= 0; edge = graph.nextEdge(edge)) {
       const dependent = graph.dependentOf(edge)
       const object = graph.object(dependent)
       if (!object || this.#isLeaving[dependent] === 1) continue
-      if (isOrphaning) this.#stay(dependent, { object, line, action: 'orphan', because: 'orphaned' })
+      if (isInside && !object.metadata.namespace)
+        this.#stay(dependent, { object, line, action: 'keep', because: 'owner-unknown' })
+      else if (isOrphaning) this.#stay(dependent, { object, line, action: 'orphan', because: 'orphaned' })
       else this.#follow(dependent, object, line)
     }
   }

@@ -106,7 +106,8 @@ export class Sweep {
       for (const dependent of graph.dependents(owner)) {
         const object = graph.object(dependent)
         if (!object || gone.has(dependent) || object.metadata.deletionTimestamp) continue
-        if (!this.#areGone(dependent, gone) || spares(object) !== undefined) {
+        // What has no namespace may have been given an owner that cannot be one.
+        if (!object.metadata.namespace || !this.#areGone(dependent, gone) || spares(object) !== undefined) {
           onDoubt(object)
           continue
         }
