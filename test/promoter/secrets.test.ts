@@ -59,13 +59,9 @@ const faults: [string, Fault[], Record<string, string>][] = [
   ['everything goes well', [], { password, token }],
   ['git is refused', [], { password: `${password}-wrong`, token }],
   ['the API is refused', [], { password, token: `${token}-wrong` }],
-  ...[400, 401, 403, 422, 500].map((status): [string, Fault[], Record<string, string>] => [
-    `the forge repeats them in a ${status}`,
-    [
-      { path: /info\/refs|upload-pack|receive-pack/, status, body: echo },
-      { path: /pulls/, status, body: echo },
-    ],
-    { password, token },
+  ...[400, 403, 422, 500].flatMap((status): [string, Fault[], Record<string, string>][] => [
+    [`git repeats them in a ${status}`, [{ path: /info\/refs/, status, body: echo }], { password, token }],
+    [`the API repeats them in a ${status}`, [{ path: /pulls/, status, body: echo, times: 9 }], { password, token }],
   ]),
 ]
 
