@@ -37,7 +37,7 @@ describe.skipIf(missing)('sojourn run', () => {
     cluster = await startProduct(['up', '--only', 'api', '--data', folder.path, '--port', '0'])
     const kubeconfig = loadKubeconfig([cluster.facts.kubeconfig ?? ''], { now: () => Date.now(), env: {} })
     client = new Client(networkTransport(kubeconfig).transport)
-    token = /token: (\S+)/.exec(readFileSync(cluster.facts.kubeconfig ?? '', 'utf8'))?.[1] ?? ''
+    token = /token: "?([^"\s]+)/.exec(readFileSync(cluster.facts.kubeconfig ?? '', 'utf8'))?.[1] ?? ''
     browser = await chromium.launch({ executablePath: browserPath, args: ['--no-sandbox'] })
   })
   afterAll(async () => {
