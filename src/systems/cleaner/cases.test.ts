@@ -20,7 +20,7 @@ import {
   startCleaner,
   target,
   type CleanerProcess,
-} from './testing.ts'
+} from '../../../test/cleaners.ts'
 
 const day = 24 * hour
 let world: World

@@ -16,7 +16,7 @@ import {
   selected,
   self,
   startCleaner,
-} from './testing.ts'
+} from '../../../test/cleaners.ts'
 
 let world: World
 beforeEach(async () => {

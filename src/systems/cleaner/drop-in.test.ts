@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { conditionalTtl, type ConditionalTtl } from '../../apis/conditional-ttl.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { configMap, left, minute, startCleaner, type CleanerProcess } from './testing.ts'
+import { configMap, left, minute, startCleaner, type CleanerProcess } from '../../../test/cleaners.ts'
 
 let world: World
 let running: CleanerProcess

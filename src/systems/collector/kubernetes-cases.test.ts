@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { KubeObject, OwnerReference, StoredObject } from '../../kube/object.ts'
-import { Cascades, configMaps, ownedBy, type CascadeOptions } from './test-cascades.ts'
+import { Cascades, configMaps, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
 
 let here: Cascades
 afterEach(() => here[Symbol.asyncDispose]())

@@ -5,7 +5,7 @@ import { Client } from '../../client/client.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { Collector } from './controller.ts'
-import { Cascades, configMaps, ownedBy, spaces, type CascadeOptions } from './test-cascades.ts'
+import { Cascades, configMaps, ownedBy, spaces, type CascadeOptions } from '../../../test/cascades.ts'
 
 let here: Cascades
 const start = async (options: CascadeOptions = {}) => (here = await Cascades.start(options))

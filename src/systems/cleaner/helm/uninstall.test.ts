@@ -15,7 +15,7 @@ import {
   startCleaner,
   target,
   type CleanerProcess,
-} from '../testing.ts'
+} from '../../../../test/cleaners.ts'
 
 const jobs = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true }
 const secrets = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }

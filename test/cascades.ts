@@ -1,13 +1,13 @@
-import { startWorld, type World, type WorldOptions } from '../../../test/world.ts'
-import { bond, type Bond } from '../../apis/bond.ts'
-import { BondAdmission } from '../../app/bond-admission.ts'
-import { authorizer } from '../../app/bond-authorizer.ts'
-import { sweeper } from '../../app/sweeper.ts'
-import { departure, type Departure } from '../../apis/departure.ts'
-import type { ObjectMeta, OwnerReference, ResourceType, StoredObject } from '../../kube/object.ts'
-import { bondController } from './bonds.ts'
-import { Collector } from './controller.ts'
-import { dependsOnController } from './depends-on-controller.ts'
+import { startWorld, type World, type WorldOptions } from './world.ts'
+import { bond, type Bond } from '../src/apis/bond.ts'
+import { BondAdmission } from '../src/app/bond-admission.ts'
+import { authorizer } from '../src/app/bond-authorizer.ts'
+import { sweeper } from '../src/app/sweeper.ts'
+import { departure, type Departure } from '../src/apis/departure.ts'
+import type { ObjectMeta, OwnerReference, ResourceType, StoredObject } from '../src/kube/object.ts'
+import { bondController } from '../src/systems/collector/bonds.ts'
+import { Collector } from '../src/systems/collector/controller.ts'
+import { dependsOnController } from '../src/systems/collector/depends-on-controller.ts'
 
 export const configMaps: ResourceType = {
   group: '',
