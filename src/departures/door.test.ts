@@ -237,7 +237,7 @@ describe('restore', () => {
     for (const dependent of dependents)
       await world.client.deleteObject(configMaps, { namespace: 'team', name: dependent.metadata.name })
     const all = await records()
-    return all.find(({ spec }) => !spec.page) as Departure
+    return all.find(({ spec }) => !spec.page && spec.object.uid === root.metadata.uid) as Departure
   }
 
   it('brings back a whole cascade, owners first, with their new uids', async () => {
@@ -256,6 +256,60 @@ describe('restore', () => {
     expect(objects[1]?.metadata.ownerReferences?.[0]?.uid).toBe(objects[0]?.metadata.uid)
     expect(objects[1]?.data).toEqual({ a: 'b' })
     expect(objects[0]?.metadata.uid).not.toBe(root.metadata.uid)
+  })
+
+  it('goes on where it was killed, from every request, and makes nothing twice', async () => {
+    const tree = async (name: string) => {
+      const root = await create(name)
+      const owner = { apiVersion: 'v1', kind: 'ConfigMap', name, uid: root.metadata.uid }
+      const place = { namespace: 'team', ownerReferences: [owner] }
+      const first = await create(`${name}-1`, { metadata: { ...place, name: `${name}-1` } })
+      const second = await create(`${name}-2`, { metadata: { ...place, name: `${name}-2` } })
+      return departWith([first, second], root)
+    }
+    let isWhole = false
+    for (let steps = 0; !isWhole; steps++) {
+      for (const isHeard of [true, false]) {
+        const name = `tree-${steps}-${isHeard ? 'heard' : 'unheard'}`
+        const record = await tree(name)
+        const made: string[] = []
+        const seen: Transport = async (request) => {
+          const answer = await world.server.transport(request)
+          if (request.method === 'POST' && answer.status === 201 && request.query?.['dryRun'] === undefined)
+            made.push((answer.body as StoredObject).metadata.name)
+          return answer
+        }
+        let left = steps
+        const dying: Transport = async (request) => {
+          if (left-- > 0) return seen(request)
+          // Killed before the request goes out, or before its answer is back.
+          if (left === -1 && !isHeard) await seen(request)
+          throw new Error('killed')
+        }
+        const now = world.clock.now()
+        isWhole = await restore(new Client(dying), record, { now }).then(
+          () => true,
+          () => false,
+        )
+        const again = await world.client.get<Departure>(departure.type, { namespace: 'team', ...record.metadata })
+        const { objects } = await restore(new Client(seen), again, { now })
+        expect(objects.map(({ metadata }) => metadata.name)).toEqual([name, `${name}-1`, `${name}-2`])
+        expect(made).toEqual([name, `${name}-1`, `${name}-2`])
+        const [root, ...children] = objects
+        for (const { metadata } of children)
+          expect(metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([root?.metadata.uid])
+        const end = await world.client.get<Departure>(departure.type, { namespace: 'team', ...record.metadata })
+        expect(end.status?.phase).toBe('Restored')
+        await world.pass(120_000)
+      }
+    }
+  })
+
+  it('takes nothing for its own that another restore brought back', async () => {
+    const record = await departWith([], await create('root'))
+    const annotations = { 'sojourn.dev/restored-from': `another-record/${record.spec.object.uid}` }
+    await create('root', { metadata: { name: 'root', namespace: 'team', annotations } })
+    await expect(restore(world.client, record, { now: 0 })).rejects.toThrow('ConfigMap/team/root exists')
   })
 
   it('changes nothing when a part of it exists again', async () => {

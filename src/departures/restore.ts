@@ -9,7 +9,7 @@ import {
   type ResourceType,
   type StoredObject,
 } from '../kube/object.ts'
-import { isStatusError, StatusError } from '../kube/status-error.ts'
+import { ignoring, isStatusError, StatusError } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
 import { ownersFirst } from './owners-first.ts'
 import { readPages, type PageLine } from './pages.ts'
@@ -27,9 +27,13 @@ export interface Restored {
   readonly notes: readonly string[]
 }
 
+/** Put on what comes back: the record, and the uid it had. A restore that was cut off finds by it what it has already made. */
+const restoredFrom = 'sojourn.dev/restored-from'
+
 /**
  * Brings back what a record holds, owners first, with new uids. Everything is tried as a dry run before anything is created:
- * a restore that cannot be whole changes nothing and throws Invalid, saying why for each object.
+ * a restore that cannot be whole changes nothing and throws Invalid, saying why for each object. One that was cut off goes
+ * on where it was when it is asked for again.
  */
 export async function restore(
   client: Client,
@@ -38,18 +42,26 @@ export async function restore(
 ): Promise<Restored> {
   const lines = await linesOf(client, record)
   const types = await typesOf(client, lines)
-  await rehearse(client, lines, types)
+  const { there, problems } = await rehearse(client, record, lines, types)
+  if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${problems.join('; ')}`)
 
   const newUids = new Map<string, string>()
   const objects: StoredObject[] = []
-  for (const { uid, manifest } of lines) {
-    const created = await client.create<StoredObject>(
-      typeFor(types, manifest),
-      withOwners(manifest, (owner) => newUids.get(owner)),
-    )
-    newUids.set(uid, created.metadata.uid)
-    objects.push(created)
-    onRestored?.(created)
+  for (const line of lines) {
+    const { uid, manifest } = line
+    const object =
+      there.get(uid) ??
+      (await client.create<StoredObject>(
+        typeFor(types, manifest),
+        marked(
+          withOwners(manifest, (owner) => newUids.get(owner)),
+          markOf(record, line),
+        ),
+      ))
+    newUids.set(uid, object.metadata.uid)
+    if (object.metadata.uid === uid) continue
+    objects.push(object)
+    onRestored?.(object)
   }
   const { namespace = '', name } = record.metadata
   const status = { phase: 'Restored', restoredAt: formatTime(now) }
@@ -69,7 +81,9 @@ async function linesOf(client: Client, record: Departure): Promise<readonly Page
   if (!manifest && !record.spec.pages) throw new StatusError('Invalid', 'the record holds no manifest')
   const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
   for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
-  return ownersFirst(lines)
+  // A page that was written twice, because the first writer did not live to tell of it, counts once.
+  const byUid = new Map(lines.map((line) => [line.uid, line]))
+  return ownersFirst([...byUid.values()])
 }
 
 /** The rule that let everything leave must not come back along with it: it would do so again. */
@@ -93,29 +107,72 @@ async function typesOf(client: Client, lines: readonly PageLine[]): Promise<Read
   return types
 }
 
+/** What of a restore is there already, by the uids of the record, and what speaks against the rest. */
+interface Rehearsal {
+  readonly there: ReadonlyMap<string, StoredObject>
+  readonly problems: readonly string[]
+}
+
 async function rehearse(
   client: Client,
+  record: Departure,
   lines: readonly PageLine[],
   types: ReadonlyMap<string, ResourceType>,
-): Promise<void> {
+): Promise<Rehearsal> {
+  const there = new Map<string, StoredObject>()
   const problems: string[] = []
-  const coming = new Set(lines.flatMap(({ manifest }) => (isNamespace(manifest) ? [manifest.metadata.name] : [])))
-  for (const { manifest } of lines) {
+  const coming = new Set<string | undefined>()
+  for (const line of lines) {
+    const { uid, manifest } = line
     const isHomeless = coming.has(manifest.metadata.namespace)
     // No owner in the rehearsal: the new uids are not known yet.
     const candidate = withOwners(manifest, () => undefined)
-    const attempt = client.create(typeFor(types, manifest), isHomeless ? elsewhere(candidate) : candidate, {
-      dryRun: true,
-    })
-    const problem = await attempt.then(
-      () => undefined,
-      (error: unknown) => error,
-    )
-    if (problem !== undefined && !isStatusError(problem)) throw problem
-    if (!problem || (isHomeless && problem.reason === 'AlreadyExists')) continue
-    problems.push(problem.reason === 'AlreadyExists' ? `${describeRef(refOf(manifest))} exists` : problem.message)
+    const problem = await problemOf(client, typeFor(types, manifest), isHomeless ? elsewhere(candidate) : candidate)
+    const isTaken = problem?.reason === 'AlreadyExists'
+    const found = isTaken && !isHomeless ? await ownWork(client, record, line, typeFor(types, manifest)) : undefined
+    if (found) there.set(uid, found)
+    else if (isNamespace(manifest)) coming.add(manifest.metadata.name)
+    if (!problem || found || (isTaken && isHomeless)) continue
+    problems.push(isTaken ? `${describeRef(refOf(manifest))} exists` : problem.message)
   }
-  if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${problems.join('; ')}`)
+  return { there, problems }
+}
+
+/** What the server says against creating an object. */
+async function problemOf(client: Client, type: ResourceType, object: KubeObject): Promise<StatusError | undefined> {
+  try {
+    await client.create(type, object, { dryRun: true })
+    return undefined
+  } catch (error) {
+    if (isStatusError(error)) return error
+    throw error
+  }
+}
+
+/** What has a line's name, if this restore made it before it was cut off, or if it is on a page and never left. */
+async function ownWork(
+  client: Client,
+  record: Departure,
+  line: PageLine,
+  type: ResourceType,
+): Promise<StoredObject | undefined> {
+  const { name = '', namespace } = line.manifest.metadata
+  const place = { name, ...(namespace ? { namespace } : {}) }
+  const found = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
+  if (!found || found.metadata.deletionTimestamp) return undefined
+  const { annotations, uid } = found.metadata
+  const isMade = annotations?.[restoredFrom] === markOf(record, line)
+  const neverLeft = uid === line.uid && uid !== record.spec.object.uid
+  return isMade || neverLeft ? found : undefined
+}
+
+function markOf({ metadata }: Departure, { uid }: PageLine): string {
+  return `${metadata.name}/${uid}`
+}
+
+function marked(manifest: KubeObject, mark: string): KubeObject {
+  const annotations = { ...manifest.metadata.annotations, [restoredFrom]: mark }
+  return { ...manifest, metadata: { ...manifest.metadata, annotations } }
 }
 
 function isNamespace({ apiVersion, kind }: KubeObject): boolean {
