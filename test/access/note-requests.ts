@@ -12,6 +12,7 @@ const isNoting = Symbol.for('sojourn.dev/noting-requests')
 if (file && !(isNoting in Client)) {
   Object.assign(Client, { [isNoting]: true })
   Error.stackTraceLimit = 100
+  // oxlint-disable-next-line typescript/unbound-method -- it is called with the client that asks
   const ask = Client.prototype.request
   Client.prototype.request = function request(this: Client, wish) {
     const role = roleOf(new Error('who asks').stack ?? '', expect.getState())

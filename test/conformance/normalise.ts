@@ -44,7 +44,7 @@ const runtimeFields: Readonly<Record<string, string>> = {
 function visit(value: unknown, key: string): unknown {
   if (typeof value === 'string') return runtimeFields[key] && value !== '' ? runtimeFields[key] : words(value)
   if (typeof value === 'number') return runtimeFields[key] ?? value
-  if (Array.isArray(value)) return key === 'clusterIPs' ? ['IP'] : value.map((item) => visit(item, ''))
+  if (Array.isArray(value)) return visitAll(value, key)
   if (typeof value !== 'object' || value === null) return value
   const result: Record<string, unknown> = {}
   const { kind } = value as { kind?: unknown }
@@ -57,6 +57,15 @@ function visit(value: unknown, key: string): unknown {
     result[name] = visit(part, name)
   }
   return result
+}
+
+function visitAll(values: readonly unknown[], key: string): readonly unknown[] {
+  if (key === 'clusterIPs') return ['IP']
+  const visited = values.map((item) => visit(item, ''))
+  // By time first, and a second may end between two steps.
+  if (key !== 'managedFields') return visited
+  const texts = visited.map((entry) => JSON.stringify(entry))
+  return texts.toSorted().map((text): unknown => JSON.parse(text))
 }
 
 function isEmpty(value: unknown): boolean {

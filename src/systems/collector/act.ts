@@ -25,8 +25,8 @@ type Propagation = 'Background' | 'Foreground'
 interface Waiting extends Follower {
   readonly propagation: Propagation
   readonly root: CascadeRoot | undefined
-  resolve(result: FollowResult): void
-  reject(error: unknown): void
+  readonly resolve: (result: FollowResult) => void
+  readonly reject: (error: unknown) => void
 }
 
 /** Carries out what was decided. Dependents of one root go in batches: read, recorded on one page, deleted. */
@@ -120,7 +120,7 @@ export class Act {
     if (objects.length > 0) await this.#recorder.write(root, objects)
   }
 
-  #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> | StoredObject | undefined {
+  async #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> {
     if (this.#hand) return this.#hand.read(type, object)
     const { name, namespace } = object.metadata
     return this.#client

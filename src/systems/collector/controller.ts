@@ -256,7 +256,7 @@ export class Collector {
     this.#reports.unanchored(object, members)
     if (!this.#options.collectCycles) return
     const root = { object, by: { system: 'collector' as const } }
-    const results = members.map((member) => {
+    const results = members.map(async (member) => {
       const found = graph.object(member)
       const type = found && this.world.typeOf(found)
       if (!found || !type || this.#options.door.spares(found) !== undefined) return 'gone'
