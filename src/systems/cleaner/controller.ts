@@ -11,6 +11,7 @@ import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { Act, type ActPorts } from './act.ts'
 import { decide, expiryOf, type Decision, type Observed, type Resolution } from './decide.ts'
 import { fits, isCommitted, recordDecision } from './decision-record.ts'
+import { isAnyInstalled } from './helm/uninstall.ts'
 import type { Model, Target } from './model.ts'
 import { locate, resolveCached, resolveLive, type Located } from './observe.ts'
 import { readModel } from './read-model.ts'
@@ -141,9 +142,13 @@ export function cleanerController(options: CleanerOptions): Controller {
     const { located, resolutions } = await resolveAll(model, key.namespace)
     const now = ports.clock.now()
     const observed = { self, reading: { model }, resolutions }
-    const decision = decide(observed, now)
+    const decision = await decideOnReleases(observed, { model, now, namespace: key.namespace })
     if (decision.do !== 'leave') return report(key, observed, decision, { located })
-    const recorded = recordDecision(self, { model, resolutions, now })
+    const recorded = recordDecision(self, {
+      model: decision.onlySelf ? { ...model, releases: [] } : model,
+      resolutions,
+      now,
+    })
     if (!fits(recorded)) return report(key, observed, tooMany, { located })
     const verdict = await door.peek(act.selfRequest(self, model))
     if (verdict.result === 'held' || verdict.result === 'refused')
@@ -157,6 +162,17 @@ export function cleanerController(options: CleanerOptions): Controller {
     }
     const written = await write(key, self, status)
     return written ? act.commit(written, model) : settled
+  }
+
+  /** Where only the Cleaner itself would go, a release that is still there keeps it. */
+  async function decideOnReleases(
+    observed: Observed,
+    { model, now, namespace }: { model: Model; now: number; namespace: string },
+  ): Promise<Decision> {
+    const decision = decide(observed, now)
+    if (decision.do !== 'leave' || !decision.onlySelf) return decision
+    const isReleaseLeft = await isAnyInstalled(client, namespace, model.releases)
+    return isReleaseLeft ? decide({ ...observed, isReleaseLeft }, now) : decision
   }
 
   /** Every target as the cluster has it now: those that are evaluated, and those that are only deleted. */

@@ -23,6 +23,8 @@ export interface Observed {
   readonly reading: Reading
   /** By target name; only what conditions see. Empty before the time is up: nothing is looked at until then. */
   readonly resolutions: ReadonlyMap<string, Resolution>
+  /** Whether a release that is to be uninstalled is there; unknown until the cluster itself is asked. */
+  readonly isReleaseLeft?: boolean
 }
 
 /** Why a Cleaner does what it does, in words of its own. Its users' tools know the reason that belongs to each. */
@@ -56,10 +58,17 @@ export type Decision =
   /** Only a change of the spec, a target or the cluster's kinds can help. */
   | { readonly do: 'stall'; readonly because: Because; readonly message: string }
   /** Everything is true: let the targets leave. */
-  | { readonly do: 'leave'; readonly because: 'conditions-met'; readonly message: string }
+  | {
+      readonly do: 'leave'
+      readonly because: 'conditions-met'
+      readonly message: string
+      /** Nothing was evaluated, for nothing is left: only the Cleaner itself may go. */
+      readonly onlySelf?: true
+    }
 
 /** What a Cleaner has to do now. Whatever cannot be read or evaluated means that everything stays. */
-export function decide({ self, reading, resolutions }: Observed, now: number): Decision {
+export function decide(observed: Observed, now: number): Decision {
+  const { self, reading, resolutions } = observed
   if ('problems' in reading) return invalid(reading.problems)
   const { model } = reading
   if (model.suspend) return { do: 'wait', because: 'suspended', message: 'spec.suspend is set' }
@@ -73,7 +82,7 @@ export function decide({ self, reading, resolutions }: Observed, now: number): D
       message: `its time is up at ${formatTime(expiresAt)}`,
       until: expiresAt,
     }
-  return unresolved(model, resolutions, now) ?? judge(model, variablesOf(model, resolutions), now)
+  return unresolved(model, observed, now) ?? judge(model, variablesOf(model, resolutions), now)
 }
 
 /** When the time of a Cleaner is up. */
@@ -101,19 +110,39 @@ function invalid(problems: readonly Problem[]): Decision {
 }
 
 /** The decision that an evaluated target forces by not being there to look at; undefined when all can be seen. */
-function unresolved(
-  { targets, periodMs }: Model,
-  resolutions: ReadonlyMap<string, Resolution>,
-  now: number,
-): Decision | undefined {
-  for (const target of targets) {
+function unresolved(model: Model, { resolutions, isReleaseLeft = false }: Observed, now: number): Decision | undefined {
+  for (const target of model.targets) {
     const resolution = resolutions.get(target.name)
     const decision = target.evaluate
       ? unseen(target, resolution ?? notSeen)
       : resolution && undeletable(target, resolution)
-    if (decision) return decision.do === 'wait' ? { ...decision, until: now + periodMs } : decision
+    if (!decision) continue
+    const mayComplete = target.onMissing === 'WaitForAny' && resolution?.found === 'missing' && !isReleaseLeft
+    if (mayComplete && isNothingLeft(model, resolutions)) return nothingLeft
+    return decision.do === 'wait' ? { ...decision, until: now + model.periodMs } : decision
   }
   return undefined
+}
+
+const nothingLeft: Decision = {
+  do: 'leave',
+  because: 'conditions-met',
+  message: 'everything that was to be deleted is gone',
+  onlySelf: true,
+}
+
+/** Whether all that is to be deleted is known to be gone, or, where it has not been looked up yet, may be. */
+function isNothingLeft({ targets, releases }: Model, resolutions: ReadonlyMap<string, Resolution>): boolean {
+  const deletable = targets.filter((target) => target.delete)
+  return (
+    deletable.length + releases.length > 0 &&
+    deletable.every((target) => {
+      const resolution = resolutions.get(target.name) ?? (target.evaluate ? notSeen : undefined)
+      if (resolution?.found === 'list') return resolution.objects.length === 0
+      if (resolution?.found === 'no-such-kind') return !target.evaluate
+      return resolution === undefined || resolution.found === 'missing'
+    })
+  )
 }
 
 const notSeen: Resolution = { found: 'unknown', message: 'not looked up yet' }

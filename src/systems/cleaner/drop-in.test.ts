@@ -65,7 +65,7 @@ describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
 
   it.each<[string, object, readonly string[]]>([
     ['before its time', { ttl: '5m' }, ['Unknown', 'NotExpired']],
-    ['without its target', { targets: [target()] }, ['False', 'TargetResolveError']],
+    ['without what it looks at', { targets: [target({ delete: false })] }, ['False', 'TargetResolveError']],
     ['with a condition that cannot be compiled', { conditions: ['nope == 1'] }, ['False', 'ConditionCompileError']],
     ['with one that fails', { conditions: ['[][0] == 1'] }, ['False', 'ConditionEvaluationError']],
     ['with one that is no boolean', { conditions: ['1 + 1'] }, ['False', 'ConditionResultNotBoolean']],
@@ -75,6 +75,56 @@ describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
     await world.pass(2000)
     expect(await ready()).toEqual(claim)
     expect((await world.get<StoredObject>(ref))?.metadata.finalizers ?? []).toEqual([])
+  })
+
+  const twoTargets = [
+    target(),
+    target({
+      name: 'two',
+      includeWhenEvaluating: false,
+      reference: { apiVersion: 'v1', kind: 'ConfigMap', name: 'b' },
+    }),
+  ]
+  const helm = { release: 'web', delete: true }
+  const record: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace: 'team', name: 'sh.helm.release.v1.web.v1', labels: { owner: 'helm', name: 'web' } },
+  }
+
+  it.each<[string, object]>([
+    ['its only target', { targets: [target()], conditions: ['one.data.go == "yes"'] }],
+    ['all its targets and its release', { targets: twoTargets, helm }],
+    [
+      'what a selector chose, whoever else is looked at',
+      {
+        targets: [
+          target({ delete: false }),
+          target({
+            name: 'two',
+            reference: { apiVersion: 'v1', kind: 'ConfigMap', labelSelector: { matchLabels: { app: 'x' } } },
+          }),
+        ],
+      },
+    ],
+  ])('C2-12: completes when %s is gone', async (_, spec) => {
+    await world.create(configMap('bystander'))
+    await world.create(conditionalTtlOf(spec))
+    await world.pass(5 * minute)
+    expect(await world.get(ref)).toBeUndefined()
+    expect(await left(world)).toEqual(['bystander'])
+  })
+
+  it.each<[string, object, KubeObject]>([
+    ['a target that is only to be deleted', { targets: twoTargets }, configMap('b')],
+    ['its release', { targets: [target()], helm }, record],
+  ])('C2-12: waits while %s is left, which nobody evaluated', async (_, spec, remaining) => {
+    await world.create(remaining)
+    await world.create(conditionalTtlOf(spec))
+    await world.pass(5 * minute)
+    expect(await ready()).toEqual(['False', 'TargetResolveError'])
+    const { apiVersion, kind, metadata } = remaining
+    expect(await world.get({ apiVersion, kind, namespace: 'team', name: metadata.name ?? '' })).toBeDefined()
   })
 
   it('does the work of its finalizers in their order, with the same Events and CloudEvent', async () => {

@@ -31,7 +31,8 @@ export interface Target {
     | { readonly by: 'labels'; readonly requirements: readonly Requirement[] }
   readonly delete: boolean
   readonly evaluate: boolean
-  readonly onMissing: 'Wait' | 'Null' | 'Complete'
+  /** `WaitForAny`: wait as long as anything that is to be deleted is left, then count as done. */
+  readonly onMissing: 'Wait' | 'WaitForAny' | 'Null' | 'Complete'
   /** What is on its way out already counts as gone. */
   readonly excludeTerminating: boolean
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'

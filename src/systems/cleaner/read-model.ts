@@ -127,7 +127,7 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
         select: selection(at, { name, selector: name === undefined ? labelSelector : undefined, all: false }, problems),
         delete: target.delete,
         evaluate: target.includeWhenEvaluating,
-        onMissing: 'Wait' as const,
+        onMissing: 'WaitForAny' as const,
         excludeTerminating: false,
       }
     }),

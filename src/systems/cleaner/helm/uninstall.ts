@@ -72,8 +72,24 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
   return work.waiting ?? { result: 'uninstalled', warnings: work.warnings }
 }
 
+/** Whether there is a record of any of these releases, or may be for all that can be known. */
+export async function isAnyInstalled(
+  client: Client,
+  namespace: string,
+  releases: readonly Release[],
+): Promise<boolean> {
+  const found = await Promise.all(
+    releases.map((release) => readHolders({ client, namespace, release }).catch(() => undefined)),
+  )
+  return found.some((holders) => holders?.length !== 0)
+}
+
 /** All revisions of a release, oldest first. */
-async function readHolders({ client, namespace, release }: UninstallRequest): Promise<readonly StoredObject[]> {
+async function readHolders({
+  client,
+  namespace,
+  release,
+}: Pick<UninstallRequest, 'client' | 'namespace' | 'release'>): Promise<readonly StoredObject[]> {
   const kind = holderKind(release)
   const holders: StoredObject[] = []
   try {
