@@ -13,7 +13,7 @@ if (parts.includes('chain')) report('chain', await measureChain(number('LEVELS',
 if (parts.includes('kubernetes')) {
   const missing = await whyUnavailable('etcd', 'kube-apiserver', 'kube-controller-manager')
   if (missing) console.error(`SKIPPED Kubernetes beside it: ${missing}`)
-  else await sideBySide(number('BESIDE', 10_000), number('MOST_SECONDS', 60))
+  else await sideBySide(number('BESIDE', 10_000), number('MOST_SECONDS', 20))
 }
 
 function report(name: string, figures: Readonly<Record<string, number>>): void {

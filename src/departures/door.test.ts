@@ -305,9 +305,9 @@ describe('restore', () => {
     }
   })
 
-  it('takes nothing for its own that another restore brought back', async () => {
+  it('refuses what was brought back for another object of that name', async () => {
     const record = await departWith([], await create('root'))
-    const annotations = { 'sojourn.dev/restored-from': `another-record/${record.spec.object.uid}` }
+    const annotations = { 'sojourn.dev/restored-from': `${record.metadata.name}/another-uid` }
     await create('root', { metadata: { name: 'root', namespace: 'team', annotations } })
     await expect(restore(world.client, record, { now: 0 })).rejects.toThrow('ConfigMap/team/root exists')
   })

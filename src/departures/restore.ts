@@ -129,7 +129,7 @@ async function rehearse(
     const candidate = withOwners(manifest, () => undefined)
     const problem = await problemOf(client, typeFor(types, manifest), isHomeless ? elsewhere(candidate) : candidate)
     const isTaken = problem?.reason === 'AlreadyExists'
-    const found = isTaken && !isHomeless ? await ownWork(client, record, line, typeFor(types, manifest)) : undefined
+    const found = isTaken && !isHomeless ? await theSame(client, record, line, typeFor(types, manifest)) : undefined
     if (found) there.set(uid, found)
     else if (isNamespace(manifest)) coming.add(manifest.metadata.name)
     if (!problem || found || (isTaken && isHomeless)) continue
@@ -149,8 +149,11 @@ async function problemOf(client: Client, type: ResourceType, object: KubeObject)
   }
 }
 
-/** What has a line's name, if this restore made it before it was cut off, or if it is on a page and never left. */
-async function ownWork(
+/**
+ * What has a line's name, if it is that very object: brought back before this restore was cut off, or from another record (a
+ * cascade that went on after a restart may be on two), or on a page and never gone.
+ */
+async function theSame(
   client: Client,
   record: Departure,
   line: PageLine,
@@ -161,7 +164,7 @@ async function ownWork(
   const found = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
   if (!found || found.metadata.deletionTimestamp) return undefined
   const { annotations, uid } = found.metadata
-  const isMade = annotations?.[restoredFrom] === markOf(record, line)
+  const isMade = annotations?.[restoredFrom]?.endsWith(`/${line.uid}`)
   const neverLeft = uid === line.uid && uid !== record.spec.object.uid
   return isMade || neverLeft ? found : undefined
 }

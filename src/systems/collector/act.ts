@@ -29,19 +29,27 @@ interface Waiting extends Follower {
   readonly reject: (error: unknown) => void
 }
 
+export interface ActOptions {
+  readonly hand?: Hand | undefined
+  /** How many go on one page. Defaults to 500. */
+  readonly batchSize?: number | undefined
+}
+
 /** Carries out what was decided. Dependents of one root go in batches: read, recorded on one page, deleted. */
 export class Act {
   readonly #client: Client
   readonly #clock: Clock
   readonly #recorder: CascadeRecorder
   readonly #hand: Hand | undefined
+  readonly #batchSize: number
   #waiting: Waiting[] = []
   #isFlushing = false
 
-  constructor(client: Client, clock: Clock, hand?: Hand) {
+  constructor(client: Client, clock: Clock, { hand, batchSize = 500 }: ActOptions = {}) {
     this.#client = client
     this.#clock = clock
     this.#hand = hand
+    this.#batchSize = batchSize
     this.#recorder = new CascadeRecorder(client, clock)
   }
 
@@ -86,7 +94,7 @@ export class Act {
     while (this.#waiting.length > 0) {
       // Others that are decided in this turn join in.
       await this.#clock.breathe()
-      const batch = this.#waiting.splice(0, batchSize)
+      const batch = this.#waiting.splice(0, this.#batchSize)
       const byRoot = Map.groupBy(batch, ({ root }) => root)
       await Promise.all([...byRoot].map(([root, followers]) => this.#removeGroup(followers, root)))
     }
@@ -128,8 +136,6 @@ export class Act {
       .catch(ignoring('NotFound'))
   }
 }
-
-const batchSize = 500
 
 /** What a controller of the cluster makes again by itself (Pods, ReplicaSets, EndpointSlices) would only be in the way of a restore. */
 function isWorthKeeping({ metadata }: StoredObject): boolean {

@@ -38,6 +38,8 @@ export interface CollectorOptions {
   readonly collectCycles?: boolean
   /** How many objects are judged at once. Defaults to 256: they go in batches. */
   readonly concurrency?: number
+  /** How many dependents go on one page of a record. */
+  readonly batchSize?: number
 }
 
 /** Lets dependents follow their owners. */
@@ -82,9 +84,10 @@ export class Collector {
       spares: (object) => door.spares(object),
       ...(exists ? { exists } : {}),
     })
-    this.#act = new Act(client, ports.clock, options.hand)
-    this.#circles = new Act(client, ports.clock)
-    if (options.hand && exists)
+    const { hand, batchSize } = options
+    this.#act = new Act(client, ports.clock, { hand, batchSize })
+    this.#circles = new Act(client, ports.clock, { batchSize })
+    if (hand && exists)
       this.#sweep = new Sweep({
         graph: this.world.graph,
         act: this.#act,
@@ -93,6 +96,7 @@ export class Collector {
         spares: (object) => door.spares(object),
         onOwner: (uid, root) => this.#roots.inherit(uid, root),
         onDoubt: (object) => this.#enqueue(object, 'change'),
+        batchSize,
       })
   }
 

@@ -14,6 +14,8 @@ export interface SweepPorts {
   readonly onOwner: (uid: string, root: CascadeRoot) => void
   /** Told of what has to be judged by itself: something else may keep it. */
   readonly onDoubt: (object: StoredObject) => void
+  /** How many go on one page. Defaults to 250. */
+  readonly batchSize?: number | undefined
 }
 
 /**
@@ -50,13 +52,15 @@ export class Sweep {
     for (let batch = this.#take(doomed, root); batch.length > 0; batch = this.#take(doomed, root)) {
       try {
         await act.record(batch, root)
+        await before
       } catch (error) {
         this.#arrive(batch)
         await before
         throw error
       }
-      await before
       before = this.#remove(batch)
+      // Heard of when the next batch is recorded; until then a failure is nobody's yet.
+      before.catch(() => {})
     }
     await before
   }
@@ -78,7 +82,7 @@ export class Sweep {
   }
 
   #take(doomed: Iterator<number>, root: CascadeRoot | undefined): Doomed[] {
-    const { graph, typeOf, onOwner } = this.#ports
+    const { graph, typeOf, onOwner, batchSize = 250 } = this.#ports
     const batch: Doomed[] = []
     while (batch.length < batchSize) {
       const { value, done } = doomed.next()
@@ -135,5 +139,3 @@ interface Doomed {
   readonly type: ResourceType
   readonly object: StoredObject
 }
-
-const batchSize = 250
