@@ -68,6 +68,8 @@ export class Exchange implements Served, Waiter {
   #responding = false
   #keep = false
   #replays = 0
+  /** It was sent to the fallback: there is nowhere else to go. */
+  #fellBack = false
   #place: Place | undefined
   #waitingSince = 0
   cold = false
@@ -92,6 +94,7 @@ export class Exchange implements Served, Waiter {
     this.#responding = false
     this.cold = false
     this.#replays = 0
+    this.#fellBack = false
     this.#waitingSince = 0
     this.#impatientAt = Infinity
     if (!request.isProbe) route.cells[cell.started]!++
@@ -173,7 +176,8 @@ export class Exchange implements Served, Waiter {
   glance(now: number): void {
     const { config } = this.route
     if (now >= this.deadlineAt) {
-      if (!config.fallback) return this.refuse('not-ready-in-time', 1)
+      if (!config.fallback || this.#fellBack) return this.refuse('not-ready-in-time', 1)
+      this.#fellBack = true
       this.#place?.leave()
       this.#waitOn(fallbackTarget(this.#core, config.fallback), this.#core.limits.dialTimeoutMs)
     } else if (

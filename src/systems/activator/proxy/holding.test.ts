@@ -6,7 +6,7 @@ const get = 'GET / HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n'
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 
 describe('a cold request', () => {
-  it('waits, wakes its workload once however many wait, and is told that it was cold', async () => {
+  it('waits, wakes its workload once however many wait, and is told that it was cold (C30, C31, C45)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     const answers = Array.from({ length: 300 }, () => roundTrip(it.port, `${get}\r\n`))
@@ -21,7 +21,7 @@ describe('a cold request', () => {
     expect(await roundTrip(it.port, `${get}\r\n`)).not.toContain('X-Cold-Start')
   })
 
-  it('gets no cold-start header where that is switched off', async () => {
+  it('gets no cold-start header where that is switched off (C30)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({ coldStartHeader: false })
     const answer = roundTrip(it.port, `${get}\r\n`)
@@ -30,7 +30,7 @@ describe('a cold request', () => {
     expect(await answer).not.toContain('X-Cold-Start')
   })
 
-  it('frees its place when its client leaves', async () => {
+  it('frees its place when its client leaves (C36, C60)', async () => {
     await using it = await startProxy()
     const client = rawClient(it.port)
     client.send(`${get}\r\n`)
@@ -41,7 +41,7 @@ describe('a cold request', () => {
     expect([inFlightOf(cells), cells[cell.waiting], cells[cell.clientLeft]]).toEqual([0, 0, 1])
   })
 
-  it('is told 504 at its own deadline, and the pod never sees it', async () => {
+  it('is told 504 at its own deadline, and the pod never sees it (C32, C62)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({ readinessTimeoutMs: 1 })
     expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 504[^]*Retry-After: 1\r\n/)
@@ -49,7 +49,12 @@ describe('a cold request', () => {
     expect(pod.received).toEqual([])
   })
 
-  it('is refused at once when too many wait on its route', async () => {
+  it('waits no longer than anything may where its route sets no bound (C33, C34)', async () => {
+    await using it = await startProxy({ readinessTimeoutMs: 0 }, { longestWaitMs: 1 })
+    expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 504/)
+  })
+
+  it('is refused at once when too many wait on its route (C60)', async () => {
     await using it = await startProxy({ maxWaiting: 2 })
     it.proxy.setRoute(aRoute({ id: 'other', slot: 1, hosts: ['other.test'] }))
     using first = rawClient(it.port)
@@ -70,7 +75,7 @@ describe('a cold request', () => {
     expect(await roundTrip(byBytes.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 503/)
   })
 
-  it('is refused with the reason when the workload cannot be woken', async () => {
+  it('is refused with the reason when the workload cannot be woken (C63)', async () => {
     await using it = await startProxy()
     const answer = roundTrip(it.port, `${get}\r\n`)
     await eventually(() => it.woken.length > 0)
@@ -80,7 +85,7 @@ describe('a cold request', () => {
     expect(it.woken).toEqual(['t'])
   })
 
-  it('is refused when its route is removed while it waits', async () => {
+  it('is refused when its route is removed while it waits (C67)', async () => {
     await using it = await startProxy()
     const answer = roundTrip(it.port, `${get}\r\n`)
     await eventually(() => it.woken.length > 0)
@@ -89,14 +94,26 @@ describe('a cold request', () => {
     expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 404/)
   })
 
-  it('goes to the fallback when its workload is not ready in time', async () => {
+  it('goes to the fallback when its workload is not ready in time (C35)', async () => {
     await using spare = await startEcho()
     await using it = await startProxy({ readinessTimeoutMs: 1, fallback: spare.address })
     expect(await roundTrip(it.port, `${get}\r\n`)).toContain('200 OK')
     expect(spare.received).toHaveLength(1)
   })
 
-  it('is not disturbed by news of another workload', async () => {
+  it('never goes to the fallback when its workload is ready, and is told 504 when the fallback is not there (C35)', async () => {
+    await using pod = await startEcho()
+    const spare = await startEcho()
+    await using it = await startProxy({ readinessTimeoutMs: 1, fallback: spare.address }, { dialTimeoutMs: 1 })
+    it.warm(pod.address)
+    expect(await roundTrip(it.port, `${get}\r\n`)).toContain('200 OK')
+    expect(spare.received).toEqual([])
+    await spare[Symbol.asyncDispose]()
+    it.proxy.setTarget('t', { is: 'cold' })
+    expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 504/)
+  })
+
+  it('is not disturbed by news of another workload (C37)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.proxy.setRoute(aRoute({ id: 'other', target: 'u', slot: 1, hosts: ['other.test'] }))
@@ -109,7 +126,7 @@ describe('a cold request', () => {
 })
 
 describe('a body that arrives while its request waits', () => {
-  it('is taken in only up to the bound, then streamed', async () => {
+  it('is taken in only up to the bound, then streamed (C64)', async () => {
     const size = 16_000_000
     let head = ''
     await using pod = await startBackend((text, socket) => {
@@ -128,7 +145,7 @@ describe('a body that arrives while its request waits', () => {
     expect(await client.closed()).toContain('200 OK')
   })
 
-  it('is not asked for before there is someone to read it', async () => {
+  it('is not asked for before there is someone to read it (C65)', async () => {
     await using pod = await startBackend((text, socket) =>
       text.endsWith('body!') ? socket.write(ok) : socket.write('HTTP/1.1 100 Continue\r\n\r\n'),
     )
@@ -145,7 +162,7 @@ describe('a body that arrives while its request waits', () => {
     expect(await client.closed()).toContain('200 OK')
   })
 
-  it('is left unread when the time is up: 504 and the connection closes', async () => {
+  it('is left unread when the time is up: 504 and the connection closes (C65)', async () => {
     await using it = await startProxy({ readinessTimeoutMs: 1 })
     const request = 'POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n'
     expect(await roundTrip(it.port, request)).toMatch(/^HTTP\/1.1 504[^]*Connection: close/)
@@ -153,7 +170,7 @@ describe('a body that arrives while its request waits', () => {
 })
 
 describe('draining', () => {
-  it('holds new requests and closes idle connections, until told otherwise', async () => {
+  it('holds new requests and closes idle connections, until told otherwise (C84)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -169,7 +186,7 @@ describe('draining', () => {
     expect(await client.until((text) => text.includes('GET /2'))).not.toContain('X-Cold-Start')
   })
 
-  it('turns into a wake for whoever came meanwhile', async () => {
+  it('turns into a wake for whoever came meanwhile (C84)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -202,13 +219,16 @@ describe('draining', () => {
 })
 
 describe('probes', () => {
-  it.each(['kube-probe/1.33', 'GoogleHC/1.0', 'ELB-HealthChecker/2.0'])('%s neither wakes nor waits', async (agent) => {
-    await using it = await startProxy()
-    expect(await roundTrip(it.port, `${get}User-Agent: ${agent}\r\n\r\n`)).toMatch(/^HTTP\/1.1 200/)
-    expect(it.woken).toEqual([])
-  })
+  it.each(['kube-probe/1.33', 'GoogleHC/1.0', 'ELB-HealthChecker/2.0'])(
+    '%s neither wakes nor waits (C98)',
+    async (agent) => {
+      await using it = await startProxy()
+      expect(await roundTrip(it.port, `${get}User-Agent: ${agent}\r\n\r\n`)).toMatch(/^HTTP\/1.1 200/)
+      expect(it.woken).toEqual([])
+    },
+  )
 
-  it('pass through while it is awake, and do not count as use', async () => {
+  it('pass through while it is awake, and do not count as use (C98)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -218,7 +238,7 @@ describe('probes', () => {
     expect(it.proxy.counters.slot(0)[cell.started]).toBe(1)
   })
 
-  it('of a configured path are answered as configured while it sleeps, and by the pod while it is awake', async () => {
+  it('of a configured path are answered as configured while it sleeps, and by the pod while it is awake (C98)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({ probePaths: ['/health'], probeStatus: 503 })
     const probe = 'GET /health HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n'
@@ -232,7 +252,27 @@ describe('probes', () => {
 describe('a browser', () => {
   const navigation = `${get}Accept: text/html,*/*;q=0.8\r\nSec-Fetch-Mode: navigate\r\n\r\n`
 
-  it('gets a page that reloads itself, where the route says so', async () => {
+  it('gets the page only while it sleeps: the pod answers once it is up (C52)', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 0 })
+    expect(await roundTrip(it.port, navigation)).toMatch(/^HTTP\/1.1 503[^]*Content-Type: text\/html/)
+    it.warm(pod.address)
+    expect(await roundTrip(it.port, navigation)).toMatch(/^HTTP\/1.1 200/)
+  })
+
+  it('gets one wake for a page and its fifty assets (C99)', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 0 })
+    const page = roundTrip(it.port, navigation)
+    const assets = Array.from({ length: 50 }, () => roundTrip(it.port, `${get}Accept: image/avif,*/*\r\n\r\n`))
+    expect(await page).toContain('text/html')
+    await eventually(() => it.proxy.loadOf('t').waiting === 50)
+    expect(new Set(it.woken)).toEqual(new Set(['t']))
+    it.warm(pod.address)
+    for (const asset of await Promise.all(assets)) expect(asset).toMatch(/^HTTP\/1.1 200/)
+  })
+
+  it('gets a page that reloads itself, where the route says so (C99)', async () => {
     await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 1 })
     const text = await roundTrip(it.port, navigation)
     expect(text).toMatch(/^HTTP\/1.1 503[^]*Content-Type: text\/html[^]*http-equiv="refresh"/)
@@ -243,7 +283,7 @@ describe('a browser', () => {
     ['an asset', 'Accept: image/avif,*/*\r\nSec-Fetch-Mode: no-cors\r\n'],
     ['a script that asks for HTML', 'Accept: text/html\r\nSec-Fetch-Mode: cors\r\n'],
     ['a program', 'Accept: */*\r\n'],
-  ])('never gets it for %s', async (_, fields) => {
+  ])('never gets it for %s (C99)', async (_, fields) => {
     await using pod = await startEcho()
     await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 0 })
     using client = rawClient(it.port)
