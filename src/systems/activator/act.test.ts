@@ -23,11 +23,11 @@ const scaled = (replicas: number) => ({ type: 'merge', body: { spec: { replicas 
 const replicasNow = async () =>
   ((await client.get(deployments, { namespace, name: 'web' })).spec as { replicas: number }).replicas
 
-async function deploy(replicas: number): Promise<string> {
+async function deploy(replicas: number, name = 'web'): Promise<string> {
   const { metadata } = await client.create(deployments, {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
-    metadata: { name: 'web', namespace },
+    metadata: { name, namespace },
     spec: {
       replicas,
       selector: { matchLabels: { app: 'web' } },
@@ -38,7 +38,7 @@ async function deploy(replicas: number): Promise<string> {
 }
 
 describe('waking', () => {
-  it('writes once: the second to come sees that it has been done', async () => {
+  it('writes once: the second to come sees that it has been done (C61)', async () => {
     const seen = await deploy(0)
     const results = await Promise.all([
       actions.wake(placed, 3, seen),
@@ -56,7 +56,11 @@ describe('waking', () => {
     expect(await replicasNow()).toBe(7)
   })
 
-  it('goes through although something else about it changed', async () => {
+  it('fails for what is not there (C18)', async () => {
+    await expect(actions.wake(placed, 1, '1')).rejects.toMatchObject({ reason: 'NotFound' })
+  })
+
+  it('goes through although something else about it changed (C18)', async () => {
     const seen = await deploy(0)
     await client.patch(deployments, placed.ref, { type: 'merge', body: { metadata: { labels: { other: 'thing' } } } })
     expect(await actions.wake(placed, 2, seen)).toBeDefined()
@@ -76,6 +80,14 @@ describe('putting to sleep', () => {
       'sojourn.dev/former-replicas': '2',
       'proxless/last-used': '1970-01-01T00:00:00Z',
     })
+  })
+
+  it('touches no other workload (C19)', async () => {
+    await deploy(4, 'other')
+    await sleep(await deploy(2))
+    const other = await client.get(deployments, { namespace, name: 'other' })
+    expect(other).toMatchObject({ spec: { replicas: 4 }, metadata: { generation: 1 } })
+    expect(other.metadata.annotations).toBeUndefined()
   })
 
   it('touches nothing that has changed since it was judged', async () => {

@@ -22,7 +22,7 @@ function service(annotations: Record<string, string>, spec: unknown = {}): Store
 }
 
 describe('a Service’s annotations', () => {
-  it('make it on demand when they name a workload', () => {
+  it('make it on demand when they name a workload (C26)', () => {
     expect(isOnDemand(service({ 'proxless/domains': 'a.io' }))).toBe(false)
     expect(isOnDemand(service({ 'proxless/deployment': 'web' }))).toBe(true)
     expect(isOnDemand(service({ 'sojourn.dev/target': 'StatefulSet/db' }))).toBe(true)
@@ -78,7 +78,7 @@ describe('a Service’s annotations', () => {
     ['sojourn.dev/awake-until', 'tomorrow'],
     ['sojourn.dev/path-prefix', 'api'],
     ['sojourn.dev/wake-with', 'DaemonSet/x'],
-  ])('that are wrong are named and do no harm: %s=%s', (key, value) => {
+  ])('that are wrong are named and do no harm: %s=%s (C27, C101)', (key, value) => {
     const wishes = readWishes(service({ 'proxless/deployment': 'web', [key]: value }))
     expect(wishes.faults).toEqual([{ annotation: key, message: expect.stringContaining(value) as string }])
     expect(wishes).toMatchObject({
@@ -89,7 +89,28 @@ describe('a Service’s annotations', () => {
     expect(wishes.workloads).toHaveLength(1)
   })
 
-  it('cannot reach into another namespace', () => {
+  it.each(['', ' ', 'Web', 'a_b'])('that name no workload are a fault, and wake nothing: "%s" (C5)', (name) => {
+    const wishes = readWishes(service({ 'proxless/deployment': name }))
+    expect(wishes.workloads).toEqual([])
+    expect(wishes.faults.map(({ annotation }) => annotation)).toEqual(['proxless/deployment'])
+  })
+
+  it('that are empty count as absent (C27)', () => {
+    const empty = { 'proxless/ttl-seconds': '', 'proxless/readiness-timeout-seconds': ' ', 'proxless/domains': '' }
+    const wishes = readWishes(service({ 'proxless/deployment': 'web', ...empty }), { ttlMs: 7, readinessTimeoutMs: 8 })
+    expect(wishes).toMatchObject({ ttlMs: 7, readinessTimeoutMs: 8, domains: [], faults: [] })
+  })
+
+  it.each([
+    ['12', 12_000],
+    ['0', 0],
+  ])('set how long a request may wait before what is set for all: %s (C34)', (seconds, readinessTimeoutMs) => {
+    const annotated = service({ 'proxless/deployment': 'web', 'proxless/readiness-timeout-seconds': seconds })
+    const wishes = readWishes(annotated, { ttlMs: 1, readinessTimeoutMs: 60_000 })
+    expect(wishes).toMatchObject({ readinessTimeoutMs, faults: [] })
+  })
+
+  it('cannot reach into another namespace (C102)', () => {
     const wishes = readWishes(service({ 'proxless/deployment': 'other/web' }))
     expect(wishes.workloads).toEqual([])
     expect(wishes.faults[0]).toMatchObject({
@@ -131,7 +152,7 @@ describe('claims', () => {
   it.each([
     ['older first', [older, newer]],
     ['newer first', [newer, older]],
-  ])('give a domain to the oldest, and only the contested one is refused: %s', (_, claims) => {
+  ])('give a domain to the oldest, and only the contested one is refused: %s (C51, C69)', (_, claims) => {
     const book = new ClaimBook()
     for (const each of claims) book.set(each)
     expect([book.granted('a/x'), book.granted('b/y')]).toEqual([['x.io'], ['y.io']])
@@ -139,7 +160,7 @@ describe('claims', () => {
     expect(book.lost('a/x')).toEqual([])
   })
 
-  it('pass to the next when the owner goes, and tell whom that touches', () => {
+  it('pass to the next when the owner goes, and tell whom that touches (C69)', () => {
     const book = new ClaimBook()
     book.set(newer)
     expect(book.set(older)).toEqual(new Set(['b/y']))
@@ -147,14 +168,16 @@ describe('claims', () => {
     expect(book.granted('b/y')).toEqual(['x.io', 'y.io'])
   })
 
-  it('touch nobody when nothing changes hands', () => {
+  it('touch nobody when nothing changes hands, in whatever order they are named (C7, C12)', () => {
     const book = new ClaimBook()
     book.set(older)
     expect(book.set(newer).size).toBe(0)
     expect(book.set(older).size).toBe(0)
+    expect(book.set({ ...newer, domains: newer.domains.toReversed() }).size).toBe(0)
+    expect(book.set({ ...older, domains: ['z.io'] })).toEqual(new Set(['b/y']))
   })
 
-  it('are settled by uid between equals', () => {
+  it('are settled by uid between equals (C69)', () => {
     const book = new ClaimBook()
     book.set(claim('b', '1', 'x.io'))
     book.set(claim('a', '1', 'x.io'))
@@ -170,7 +193,7 @@ describe('claims', () => {
 })
 
 describe('inner hosts', () => {
-  it('are those a caller in the cluster uses', () => {
+  it('are those a caller in the cluster uses (C25)', () => {
     expect(innerHosts('shop', 'web', false)).toEqual([
       'web.shop',
       'web.shop.svc',
@@ -195,7 +218,7 @@ describe('endpoints', () => {
   })
   const port = { name: 'http', port: 80 }
 
-  it('are the ready ones that are not on their way out, each once', () => {
+  it('are the ready ones that are not on their way out, each once (C38, C39)', () => {
     const slices = [
       slice([
         { addresses: ['10.0.0.1'] },
@@ -210,7 +233,7 @@ describe('endpoints', () => {
     expect(backendsOf(slices, port).addresses).toEqual([{ host: '10.0.0.1', port: 8080 }])
   })
 
-  it('come with the port of the same name', () => {
+  it('come with the port of the same name (C38, C41)', () => {
     const both = slice(
       [{ addresses: ['10.0.0.1'] }],
       [
@@ -223,12 +246,12 @@ describe('endpoints', () => {
     expect(backendsOf([slice([{ addresses: ['10.0.0.1'] }], [{ port: 8080 }])], { port: 80 }).addresses).toHaveLength(1)
   })
 
-  it('speak HTTP/2 only where the port says so', () => {
+  it('speak HTTP/2 only where the port says so (C48)', () => {
     expect(backendsOf([], { ...port, appProtocol: 'kubernetes.io/h2c' }).protocol).toBe('h2c')
     expect(backendsOf([], port).protocol).toBe('http1')
   })
 
-  it('are those of the first port, unless another is named', () => {
+  it('are those of the first port, unless another is named (C24)', () => {
     const ports = {
       ports: [
         { name: 'a', port: 8080 },

@@ -1,10 +1,11 @@
 import tls from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
-import type { Transport } from '../../kube/transport.ts'
+import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
-import { certificateFor, eventually, rawClient, roundTrip, startEcho } from './proxy/testing.ts'
+import { certificateFor, eventually, rawClient, roundTrip, startEcho, type Backend } from './proxy/testing.ts'
 import { historyRoute } from './history-route.ts'
 import { autoscalers, deployments, endpointSlices, secrets, services } from './resource-types.ts'
 
@@ -32,8 +33,14 @@ const until = async (condition: () => Promise<boolean>) => {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
+const exists = (name: string) =>
+  cluster.service(name).then(
+    () => true,
+    () => false,
+  )
+
 describe('the activator', () => {
-  it('wakes a workload for a request and puts it to sleep when nobody comes', async () => {
+  it('wakes a workload for a request and puts it to sleep when nobody comes (C17)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '5' })
     await until(known('web.test', it.port))
@@ -59,7 +66,7 @@ describe('the activator', () => {
     expect(cluster.history.get('web')).toEqual([0, 1])
   })
 
-  it('restores the former count', async () => {
+  it('restores the former count (C86)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 3)
     await until(async () => (await replicasOf('web')) === 0)
@@ -67,7 +74,7 @@ describe('the activator', () => {
     expect(cluster.history.get('web')).toEqual([3, 0, 3])
   })
 
-  it('keeps awake what has a request in flight', async () => {
+  it('keeps awake what has a request in flight (C82)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster[Symbol.asyncDispose]()
     let finish = () => {}
@@ -90,7 +97,7 @@ describe('the activator', () => {
     await until(async () => (await replicasOf('web')) === 0)
   })
 
-  it('keeps awake what has a silent tunnel, for many times its time, and starts counting when it closes', async () => {
+  it('keeps awake what has a silent tunnel, for many times its time, and starts counting when it closes (C81)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '2' })
     await eventually(() => it.activator.rows().length === 1)
@@ -106,7 +113,7 @@ describe('the activator', () => {
     expect(clock.now() - closedAt).toBeGreaterThanOrEqual(2000)
   })
 
-  it('sends nothing to pods that are on their way out when their workload is woken again', async () => {
+  it('sends nothing to pods that are on their way out when their workload is woken again (C85)', async () => {
     await using pod = await startEcho()
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web')
@@ -120,34 +127,101 @@ describe('the activator', () => {
     expect(pod.received).toEqual([])
   })
 
-  it('answers 404 for a Service that is not annotated, and after the annotation is gone', async () => {
+  it('has nothing to do with a Service that is not annotated (C20)', async () => {
+    await using it = await startReplica(server.transport, { clock, companionPort: 7080 })
+    const metadata = { name: 'plain', namespace, annotations: { 'proxless/domains': 'plain.test' } }
+    await cluster.client.create(services, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata,
+      spec: { ports: [{ port: 80 }] },
+    })
+    await cluster.addApp('web')
+    await until(() => exists('web-proxless'))
+    expect(it.activator.rows()).toHaveLength(1)
+    for (const host of ['plain.test', 'plain.default']) expect(await ask(it.port, host)).toContain('404')
+    expect(await exists('plain-proxless')).toBe(false)
+  })
+
+  it.each([
+    [
+      'its annotation is removed (C22)',
+      () =>
+        cluster.client.patch(
+          services,
+          { namespace, name: 'web' },
+          { type: 'merge', body: { metadata: { annotations: { 'proxless/deployment': null } } } },
+        ),
+    ],
+    ['it is deleted (C23)', () => cluster.client.deleteObject(services, { namespace, name: 'web' })],
+  ])('answers 404 for a Service and takes companion and label away when %s', async (_, end) => {
     await using it = await startReplica(server.transport, { clock, companionPort: 7080 })
     await cluster.addApp('web')
     await eventually(() => it.activator.rows().length === 1)
     await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === 'true')
-    await until(() =>
-      cluster.service('web-proxless').then(
-        () => true,
-        () => false,
-      ),
-    )
-    await cluster.client.patch(
-      services,
-      { namespace, name: 'web' },
-      { type: 'merge', body: { metadata: { annotations: { 'proxless/deployment': null } } } },
-    )
+    await until(() => exists('web-proxless'))
+    await end()
     await eventually(() => it.activator.rows().length === 0)
     expect(await ask(it.port, 'web.test')).toContain('404')
     await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === undefined)
-    await until(() =>
-      cluster.service('web-proxless').then(
-        () => false,
-        () => true,
-      ),
-    )
+    await until(async () => !(await exists('web-proxless')))
   })
 
-  it('makes a companion with our own endpoints, and never touches one that is a user’s', async () => {
+  it('goes on with nothing to look after, and with something (C29)', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await eventually(() => it.activator.ready)
+    const startedAt = clock.now()
+    await eventually(() => clock.now() > startedAt + 10_000)
+    expect(it.activator.rows()).toEqual([])
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '1' }, 1)
+    await until(async () => (await replicasOf('web')) === 0)
+  })
+
+  it('follows a Service to another workload and other domains, and forgets the former (C9)', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web')
+    await cluster.addDeployment('next', 0)
+    await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === 'true')
+    const annotations = { 'proxless/deployment': 'next', 'proxless/domains': 'next.test' }
+    await cluster.client.patch(
+      services,
+      { namespace, name: 'web' },
+      { type: 'merge', body: { metadata: { annotations } } },
+    )
+    await until(async () => (await cluster.deployment('next')).metadata.labels?.['proxless'] === 'true')
+    await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === undefined)
+    expect(await ask(it.port, 'web.test')).toContain('404')
+    using client = rawClient(it.port)
+    client.send('GET / HTTP/1.1\r\nHost: next.test\r\n\r\n')
+    await until(async () => (await replicasOf('next')) === 1)
+    expect(await replicasOf('web')).toBe(0)
+  })
+
+  it('holds requests when the last endpoint goes, and when its slice is deleted (C40)', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', {}, 1)
+    await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
+    const place = { namespace, name: 'web-1' }
+    const { endpoints, ports, ...slice } = await cluster.client.get<StoredSlice>(endpointSlices, place)
+    const heldUntil = async (comesBack: () => Promise<unknown>) => {
+      await eventually(() => it.activator.rows()[0]!.waiting === 0)
+      await until(async () => {
+        using client = rawClient(it.port)
+        client.send('GET / HTTP/1.1\r\nHost: web.test\r\nConnection: close\r\n\r\n')
+        await eventually(() => client.text.includes('200 OK') || it.activator.rows()[0]!.waiting === 1)
+        if (client.text.includes('200 OK')) return false
+        await comesBack()
+        return (await client.closed()).includes('200 OK')
+      })
+    }
+    await cluster.client.patch(endpointSlices, place, { type: 'merge', body: { endpoints: [] } })
+    await heldUntil(() => cluster.client.patch(endpointSlices, place, { type: 'merge', body: { endpoints } }))
+    await cluster.client.deleteObject(endpointSlices, place)
+    const metadata = { ...place, labels: { 'kubernetes.io/service-name': 'web' } }
+    await heldUntil(() => cluster.client.create(endpointSlices, { ...slice, metadata, endpoints, ports } as KubeObject))
+  })
+
+  it('makes a companion with our own endpoints, and never touches one that is a user’s (C21)', async () => {
     const mine = {
       apiVersion: 'v1',
       kind: 'Service',
@@ -184,11 +258,6 @@ describe('the activator', () => {
   it('makes a companion again that someone deleted, and takes away one whose Service went while nobody looked', async () => {
     await using it = await startReplica(server.transport, { clock, companionPort: 7080 })
     await cluster.addApp('web')
-    const exists = (name: string) =>
-      cluster.service(name).then(
-        () => true,
-        () => false,
-      )
     await until(() => exists('web-proxless'))
     const { uid } = (await cluster.service('web-proxless')).metadata
     await cluster.client.deleteObject(services, { namespace, name: 'web-proxless' })
@@ -201,7 +270,7 @@ describe('the activator', () => {
     await until(async () => !(await exists('web-proxless')))
   })
 
-  it('gives a domain to the older Service, says so to the other, and hands it over', async () => {
+  it('gives a domain to the older Service, says so to the other, and hands it over (C10, C69)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('first', { 'proxless/domains': 'shared.test' })
     await until(known('shared.test', it.port))
@@ -235,7 +304,7 @@ describe('the activator', () => {
     await eventually(() => it.events.some(({ message }) => message.startsWith('proxless/ttl-seconds')))
   })
 
-  it('refuses those who wait for a Deployment that is not there, and picks it up when it comes', async () => {
+  it('refuses those who wait for a Deployment that is not there, and picks it up when it comes (C15)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/deployment': 'later' })
     await eventually(() => it.activator.rows().length === 1)
@@ -245,7 +314,7 @@ describe('the activator', () => {
     expect(cluster.history.get('later')).toEqual([0, 1])
   })
 
-  it('leaves alone what someone scaled by hand, for its time', async () => {
+  it('leaves alone what someone scaled by hand, for its time (C86)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '3' })
     await eventually(() => it.activator.ready && it.activator.rows().length === 1)
@@ -259,6 +328,13 @@ describe('the activator', () => {
     expect(clock.now() - scaledAt).toBeGreaterThanOrEqual(3000)
     expect(await ask(it.port, 'web.test')).toContain('200 OK')
     expect(cluster.history.get('web')).toEqual([0, 5, 0, 5])
+    await cluster.client.patch(
+      deployments,
+      { namespace, name: 'web' },
+      { type: 'merge', body: { spec: { replicas: 0 } } },
+    )
+    await until(async () => (await ask(it.port, 'web.test')).includes('X-Cold-Start'))
+    expect(await replicasOf('web')).toBe(5)
   })
 
   it('never sleeps what has a minimum, and raises it there', async () => {
@@ -280,7 +356,7 @@ describe('the activator', () => {
     await until(async () => (await replicasOf('db')) === 1)
   })
 
-  it('takes two Services for one workload as one: idle is idle on both', async () => {
+  it('takes two Services for one workload as one: idle is idle on both (C68)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '3' })
     const { spec } = await cluster.service('web')
@@ -309,7 +385,7 @@ describe('the activator', () => {
     await until(async () => (await replicasOf('web')) === 0)
   })
 
-  it('leaves the count to an autoscaler: wakes to its least', async () => {
+  it('leaves the count to an autoscaler: wakes to its least (C86)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 5)
     await cluster.client.create(autoscalers, {
@@ -327,7 +403,7 @@ describe('the activator', () => {
     expect(await replicasOf('web')).toBe(2)
   })
 
-  it('refuses waiters when their Service goes, and forgets it', async () => {
+  it('refuses waiters when their Service goes, and forgets it (C67)', async () => {
     await cluster[Symbol.asyncDispose]()
     cluster = await startFakeCluster(server.transport, { ready: () => false })
     await using it = await startReplica(server.transport, { clock })
@@ -344,7 +420,7 @@ describe('the activator', () => {
     expect(await ask(it.port, 'web.test')).toContain('404')
   })
 
-  it('looks after one namespace only when told so, and then knows bare names', async () => {
+  it('looks after one namespace only when told so, and then knows bare names (C8)', async () => {
     await using it = await startReplica(server.transport, { clock, namespace })
     await cluster.addApp('web')
     await until(known('web.test', it.port))
@@ -392,7 +468,7 @@ describe('the activator', () => {
     await until(async () => (await served()) === 'renewed.test')
   })
 
-  it('falls back on another Service when the workload is not ready in time, and names one that is not there', async () => {
+  it('falls back on another Service when the workload is not ready in time, and names one that is not there (C35)', async () => {
     await cluster[Symbol.asyncDispose]()
     let mayStart = true
     cluster = await startFakeCluster(server.transport, { ready: () => mayStart })
@@ -439,17 +515,18 @@ describe('the activator', () => {
   })
 })
 
-interface StoredSlice {
+interface StoredSlice extends StoredObject {
   readonly endpoints: unknown
+  readonly ports: unknown
 }
 
 describe('when the API misbehaves', () => {
   /** A transport whose requests can be made to fail; watches that are open end with it. */
   function breakable(inner: Transport) {
-    let failure: ((path: string, method: string) => Error | undefined) | undefined
+    let failure: ((request: ApiRequest) => Error | undefined) | undefined
     let cut = Promise.withResolvers<IteratorResult<unknown>>()
     const transport: Transport = async (request) => {
-      const error = failure?.(request.path, request.method)
+      const error = failure?.(request)
       if (error) throw error
       const response = await inner(request)
       return response.stream ? { ...response, stream: cuttable(response.stream, cut.promise) } : response
@@ -474,12 +551,12 @@ describe('when the API misbehaves', () => {
     }
   }
 
-  it('puts nothing to sleep that it cannot see, even if it could still write', async () => {
+  it('puts nothing to sleep that it cannot see, even if it could still write (C88)', async () => {
     const api = breakable(server.transport)
     await using it = await startReplica(api.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '4' }, 1)
     await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
-    api.break((_, method) => (method === 'GET' ? new StatusError('ServiceUnavailable', 'down') : undefined))
+    api.break(({ method }) => (method === 'GET' ? new StatusError('ServiceUnavailable', 'down') : undefined))
     const at = clock.now()
     await eventually(() => clock.now() > at + 20_000)
     expect(await replicasOf('web')).toBe(1)
@@ -487,7 +564,7 @@ describe('when the API misbehaves', () => {
     await until(async () => (await replicasOf('web')) === 0)
   })
 
-  it('serves the warm, sleeps nothing, and wakes when it is back', async () => {
+  it('serves the warm, sleeps nothing, and wakes when it is back (C88)', async () => {
     const api = breakable(server.transport)
     await using it = await startReplica(api.transport, { clock })
     await cluster.addApp('warm', { 'proxless/ttl-seconds': '2' }, 1)
@@ -504,13 +581,45 @@ describe('when the API misbehaves', () => {
     expect(await waiting).toContain('200 OK')
   })
 
-  it('tells those who wait at once when scaling is denied, and does not hammer', async () => {
+  it('finds out after a gap in the watch which pods are gone and which are new (C93)', async () => {
+    await cluster[Symbol.asyncDispose]()
+    cluster = await startFakeCluster(server.transport, { ready: () => false })
+    await using old = await startEcho()
+    await using fresh = await startEcho()
+    const serveWith = (name: string, { address }: Backend) => {
+      const endpoints = [{ addresses: [address.host], conditions: { ready: true } }]
+      const body = { endpoints, ports: [{ name: 'http', port: address.port }] }
+      return cluster.client.patch(endpointSlices, { namespace, name: `${name}-1` }, { type: 'merge', body })
+    }
+    const api = breakable(server.transport)
+    await using it = await startReplica(api.transport, { clock })
+    for (const name of ['moved', 'late']) await cluster.addApp(name, {}, 1)
+    await serveWith('moved', old)
+    await until(async () => (await ask(it.port, 'moved.test')).includes('200 OK'))
+    const waiting = ask(it.port, 'late.test')
+    await eventually(() => it.activator.rows().some((row) => row.waiting === 1))
+    api.break(() => new StatusError('ServiceUnavailable', 'down'))
+    await Promise.all([serveWith('moved', fresh), serveWith('late', fresh)])
+    const expired = new Set<string>()
+    api.break(({ path, query }) => {
+      if (!query?.['watch'] || query['sendInitialEvents'] || expired.has(path)) return undefined
+      expired.add(path)
+      return new StatusError('Expired', 'too old resource version')
+    })
+    expect(await waiting).toContain('200 OK')
+    expect([...expired].some((path) => path.endsWith('/endpointslices'))).toBe(true)
+    const seen = old.received.join('')
+    expect(await ask(it.port, 'moved.test')).toContain('200 OK')
+    expect(old.received.join('')).toBe(seen)
+  })
+
+  it('tells those who wait at once when scaling is denied, and does not hammer (C63)', async () => {
     const api = breakable(server.transport)
     let attempts = 0
     await using it = await startReplica(api.transport, { clock })
     await cluster.addApp('web')
     await eventually(() => it.activator.ready && it.activator.rows().length === 1)
-    api.break((path) => {
+    api.break(({ path }) => {
       if (!path.endsWith('/scale')) return undefined
       attempts++
       return new StatusError('Forbidden', 'quota')
@@ -523,7 +632,7 @@ describe('when the API misbehaves', () => {
     await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
   })
 
-  it('backs off from what never becomes ready', async () => {
+  it('backs off from what never becomes ready (C16, C62)', async () => {
     await cluster[Symbol.asyncDispose]()
     cluster = await startFakeCluster(server.transport, { ready: () => false })
     await using it = await startReplica(server.transport, { clock })
@@ -539,7 +648,7 @@ describe('when the API misbehaves', () => {
 })
 
 describe('after a restart', () => {
-  it('does not sleep before its time unless idleness was written down', async () => {
+  it('does not sleep before its time unless idleness was written down (C89)', async () => {
     await cluster.addApp('fresh', { 'proxless/ttl-seconds': '40' }, 1)
     await cluster.addApp('stale', { 'proxless/ttl-seconds': '40' }, 1)
     const longAgo = new Date(clock.now() - 3_600_000).toISOString()
@@ -558,7 +667,7 @@ describe('after a restart', () => {
     expect(it.events.filter(({ reason }) => reason === 'Slept')).toHaveLength(2)
   })
 
-  it('writes down what was last used when it stops', async () => {
+  it('writes down what was last used when it stops (C103)', async () => {
     const it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '1000' })
     await until(known('web.test', it.port))

@@ -118,7 +118,7 @@ describe('what the proxy is told', () => {
 })
 
 describe('rests after failures', () => {
-  it('double up to a minute, and are forgotten with success', () => {
+  it('double up to a minute, and are forgotten with success (C62)', () => {
     const memories = new WakeMemories()
     const rests = Array.from({ length: 8 }, () => memories.failed('w', 'backoff', 0) / 1000)
     expect(rests).toEqual([1, 2, 4, 8, 16, 32, 60, 60])

@@ -95,7 +95,7 @@ const allKnow = () =>
   )
 
 describe('three proxies', () => {
-  it('wake a workload once for a thousand requests, and each is answered once', async () => {
+  it('wake a workload once for a thousand requests, and each is answered once (C61)', async () => {
     for (let i = 0; i < 3; i++) await fleet.add()
     await cluster.addApp('web')
     await allKnow()
@@ -120,7 +120,7 @@ describe('three proxies', () => {
     expect(cluster.history.get('web')).toEqual([0, 1, 0])
   })
 
-  it('abort a sleep when one of them cannot be asked, and go on serving', async () => {
+  it('abort a sleep when one of them cannot be asked, and go on serving (C54)', async () => {
     for (let i = 0; i < 2; i++) await fleet.add()
     await cluster.addApp('web', { 'proxless/ttl-seconds': '3' }, 1)
     await allKnow()
@@ -131,7 +131,7 @@ describe('three proxies', () => {
     for (const { replica } of fleet.members) expect(await ask(replica.port)).toContain('200 OK')
   })
 
-  it('hold a request that arrives while a sleep is decided, and answer it', async () => {
+  it('hold a request that arrives while a sleep is decided, and answer it (C84)', async () => {
     for (let i = 0; i < 2; i++) await fleet.add()
     await cluster.addApp('web', { 'proxless/ttl-seconds': '1000' }, 1)
     await allKnow()
@@ -147,7 +147,7 @@ describe('three proxies', () => {
     await client.until((text) => text.includes('200 OK'))
   })
 
-  it('take a lost member’s word for nothing: what it served may have been used until it was lost', async () => {
+  it('take a lost member’s word for nothing: what it served may have been used until it was lost (C91)', async () => {
     const leader = await fleet.add()
     const seen = new Promise((resolve) => leader.peers.onChange(resolve))
     await fleet.add()
@@ -161,7 +161,7 @@ describe('three proxies', () => {
     expect(clock.now() - lostAt).toBeGreaterThanOrEqual(10_000)
   })
 
-  it('do not mind clocks that are minutes apart', async () => {
+  it('do not mind clocks that are minutes apart (C90)', async () => {
     await fleet.add()
     await fleet.add(fastClock(20, clock.now() - 300_000))
     await cluster.addApp('web', { 'proxless/ttl-seconds': '5' })
@@ -172,7 +172,7 @@ describe('three proxies', () => {
     expect(cluster.history.get('web')).toEqual([0, 1])
   })
 
-  it('lose no request over random sleeps, wakes and killed replicas', async () => {
+  it('lose no request over random sleeps, wakes and killed replicas (C84)', async () => {
     const random = seededRandom(7)
     for (let i = 0; i < 3; i++) await fleet.add()
     await cluster.addApp('web', { 'proxless/ttl-seconds': '1' })

@@ -5,7 +5,7 @@ import { History } from './history.ts'
 import { standingOf } from './standing.ts'
 
 describe('the environment of proxless', () => {
-  it('is read in our words', () => {
+  it('is read in our words (C28)', () => {
     const read = proxlessEnvironment({
       NAMESPACE_SCOPED: 'true',
       PROXLESS_NAMESPACE: 'shop',
@@ -33,10 +33,10 @@ describe('the environment of proxless', () => {
     [{ NAMESPACE_SCOPED: 'false', PROXLESS_NAMESPACE: 'x' }, undefined],
     [{ NAMESPACE_SCOPED: 'true' }, 'proxless'],
     [{}, undefined],
-  ])('scopes %o to %s', (env, namespace) => expect(proxlessEnvironment(env).options.namespace).toBe(namespace))
+  ])('scopes %o to %s (C28)', (env, namespace) => expect(proxlessEnvironment(env).options.namespace).toBe(namespace))
 
   it.each(['PORT', 'SERVERLESS_TTL_SECONDS', 'MAX_CONS_PER_HOST', 'NAMESPACE_SCOPED'])(
-    'is refused by name when %s is malformed',
+    'is refused by name when %s is malformed (C28)',
     (name) => expect(() => proxlessEnvironment({ [name]: 'x1' })).toThrow(name),
   )
 })

@@ -67,14 +67,14 @@ describe('a sleep in two phases', () => {
       'someone comes while the others are asked',
       { meanwhile: (cells) => (cells[cell.started]!++, cells[cell.waiting]!++) },
     ],
-  ])('is not written when %s, and everybody goes on', async (_, given) => {
+  ])('is not written when %s, and everybody goes on (C54)', async (_, given) => {
     const { told, result } = await attempt(given)
     expect(result).toBe(false)
     expect(told).not.toContain('written')
     expect(told.slice(-2)).toEqual(['peers released', 'released'])
   })
 
-  it('is not written when another replica cannot be asked', async () => {
+  it('is not written when another replica cannot be asked (C54)', async () => {
     const { told, result } = await attempt({ reports: new Error('no answer') })
     expect(result).toBeInstanceOf(Error)
     expect(told).not.toContain('written')

@@ -14,7 +14,7 @@ describe('usage', () => {
     expect(usage.of(['r'], 5000)).toEqual({ inFlight: 0, waiting: 0, lastUsedAt: 1000 })
   })
 
-  it('is moved by any thread that served something since the last look', () => {
+  it('is moved by any thread that served something since the last look (C13)', () => {
     const { usage, counters } = tracker()
     const slot = usage.slotOf('r', 0)
     counters[1]!.slot(slot)[cell.started]!++
@@ -30,7 +30,7 @@ describe('usage', () => {
     expect(usage.of(['r'], 99_000)).toEqual({ inFlight: 1, waiting: 0, lastUsedAt: 99_000 })
   })
 
-  it('adds up over routes, and takes the newest', () => {
+  it('adds up over routes, and takes the newest (C54)', () => {
     const { usage, counters } = tracker()
     usage.slotOf('a', 10)
     const slot = usage.slotOf('b', 20)
@@ -39,7 +39,7 @@ describe('usage', () => {
     expect(usage.of(['a', 'b', 'gone'], 30)).toEqual({ inFlight: 1, waiting: 1, lastUsedAt: 30 })
   })
 
-  it('takes the newest word of others, but never one from the future', () => {
+  it('takes the newest word of others, but never one from the future (C90)', () => {
     const { usage } = tracker()
     usage.slotOf('r', 1000)
     usage.note('r', 500, 5000)
@@ -50,7 +50,7 @@ describe('usage', () => {
     expect(usage.of(['r'], 6000).lastUsedAt).toBe(6000)
   })
 
-  it('survives counters that wrap', () => {
+  it('survives counters that wrap (C44)', () => {
     const { usage, counters } = tracker(1)
     const cells = counters[0]!.slot(usage.slotOf('r', 0))
     cells[cell.started] = 0x7fffffff
@@ -62,7 +62,7 @@ describe('usage', () => {
     expect(usage.of(['r'], 3)).toMatchObject({ inFlight: 0, lastUsedAt: 2 })
   })
 
-  it('gives a slot to another route only when nothing of the former is under way', () => {
+  it('gives a slot to another route only when nothing of the former is under way (C44)', () => {
     const { usage, counters } = tracker(1)
     const busy = usage.slotOf('busy', 0)
     const idle = usage.slotOf('idle', 0)

@@ -5,7 +5,7 @@ import { eventually, rawClient, roundTrip, startBackend, startEcho, startProxy }
 const get = 'GET / HTTP/1.1\r\nHost: app.test\r\n\r\n'
 
 describe('closing', () => {
-  it('takes no new connections, tells clients to leave, and lets held and streaming requests end', async () => {
+  it('takes no new connections, tells clients to leave, and lets held and streaming requests end (C55)', async () => {
     let finish = () => {}
     await using pod = await startBackend((_, socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab')
@@ -35,7 +35,7 @@ describe('closing', () => {
     await closed
   })
 
-  it('waits no longer than it may', async () => {
+  it('waits no longer than it may (C55)', async () => {
     const it = await startProxy()
     using held = rawClient(it.port)
     held.send(get)
@@ -47,7 +47,7 @@ describe('closing', () => {
 })
 
 describe('release', () => {
-  it('opens no more connections at once than a pod may be dialled with, and serves everyone', async () => {
+  it('opens no more connections at once than a pod may be dialled with, and serves everyone (C97)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({}, { maxDialsPerPod: 2, maxConnectionsPerPod: 8 })
     const answers = Array.from({ length: 200 }, () =>
@@ -59,7 +59,20 @@ describe('release', () => {
     expect(pod.sockets.length).toBeLessThanOrEqual(8)
   })
 
-  it('spreads over pods, and leaves one that does not answer alone', async () => {
+  it('serves those first who came first (C97)', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({}, { maxDialsPerPod: 1, maxConnectionsPerPod: 1 })
+    const answers: Promise<string>[] = []
+    for (let i = 0; i < 20; i++) {
+      answers.push(roundTrip(it.port, `GET /${i} HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n`))
+      await eventually(() => it.proxy.loadOf('t').waiting === i + 1)
+    }
+    it.warm(pod.address)
+    await Promise.all(answers)
+    expect(pod.received.join('').match(/GET \/\d+/g)).toEqual(answers.map((_, i) => `GET /${i}`))
+  })
+
+  it('spreads over pods, and leaves one that does not answer alone (C60)', async () => {
     await using first = await startEcho()
     await using second = await startEcho()
     const gone = await startEcho()
@@ -71,7 +84,7 @@ describe('release', () => {
     for (const answer of answers) expect(answer).toContain('200 OK')
   })
 
-  it('survives readiness that comes and goes', async () => {
+  it('survives readiness that comes and goes (C96)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     const answers = Array.from({ length: 50 }, () =>
@@ -87,7 +100,7 @@ describe('release', () => {
     for (const answer of await Promise.all(answers)) expect(answer).toContain('200 OK')
   })
 
-  it('never sends to a pod that was taken from the list', async () => {
+  it('never sends to a pod that was taken from the list (C85)', async () => {
     await using old = await startEcho()
     await using fresh = await startEcho()
     await using it = await startProxy()

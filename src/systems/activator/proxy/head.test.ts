@@ -128,7 +128,7 @@ describe('any bytes at all', () => {
       .map((text) => Buffer.from(`GET / HTTP/1.1\r\n${text}`, 'latin1')),
   )
 
-  it('are understood, refused or too few, and the same whatever lies behind them', () => {
+  it('are understood, refused or too few, and the same whatever lies behind them (C58)', () => {
     fc.assert(
       fc.property(bytes, fc.uint8Array({ minLength: 1, maxLength: 20 }), (given, behind) => {
         const results = [behind, new Uint8Array(1)].map((rest) => {

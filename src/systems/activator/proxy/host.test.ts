@@ -13,7 +13,7 @@ describe('a host on the wire', () => {
     ['127.0.0.1:7080', '127.0.0.1'],
     ['xn--bcher-kva.example', 'xn--bcher-kva.example'],
     ['svc', 'svc'],
-  ])('%s is %s', (written, canonical) => expect(canonicalHost(written)).toBe(canonical))
+  ])('%s is %s (C1, C70)', (written, canonical) => expect(canonicalHost(written)).toBe(canonical))
 
   it.each([
     'b\u00fccher.example',
@@ -33,7 +33,7 @@ describe('a host on the wire', () => {
     `${'a'.repeat(64)}.test`,
     `${'a.'.repeat(130)}test`,
     '*.example.com',
-  ])('%s is none', (written) => expect(canonicalHost(written)).toBeUndefined())
+  ])('%s is none (C70)', (written) => expect(canonicalHost(written)).toBeUndefined())
 })
 
 describe('a host in configuration', () => {
@@ -42,7 +42,7 @@ describe('a host in configuration', () => {
     ['b\u00fccher.example', 'xn--bcher-kva.example'],
     ['*.example.io', '*.example.io'],
     ['*', '*'],
-  ])('%s is stored as %s', (written, stored) => expect(configuredHost(written)).toBe(stored))
+  ])('%s is stored as %s (C70)', (written, stored) => expect(configuredHost(written)).toBe(stored))
 
   it.each(['', 'a b', '*.', '*.*.a', 'a.*.b', 'http://a', 'b\u00fccher/x'])('%s is refused', (written) =>
     expect(configuredHost(written)).toBeUndefined(),

@@ -78,7 +78,7 @@ describe('HTTP/2 in clear text', () => {
     session.destroy()
   })
 
-  it('holds every stream of a cold workload by itself, with one wake', async () => {
+  it('holds every stream of a cold workload by itself, with one wake (C105)', async () => {
     using pod = await startHttp2Pod()
     await using it = await startProxy()
     const session = http2.connect(`http://127.0.0.1:${it.port}`)
@@ -98,6 +98,20 @@ describe('HTTP/2 in clear text', () => {
     await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
   })
 
+  it('is told to go elsewhere when the proxy closes, and streams under way end (C105)', async () => {
+    using pod = await startHttp2Pod()
+    const it = await startProxy()
+    const session = http2.connect(`http://127.0.0.1:${it.port}`)
+    const goaway = new Promise((resolve) => session.on('goaway', resolve))
+    const answer = ask(session, { ':method': 'POST', ':path': '/held' }, 'x')
+    await eventually(() => it.proxy.loadOf('t').waiting === 1)
+    const closed = it.proxy.close(60_000)
+    expect(await goaway).toBe(http2.constants.NGHTTP2_NO_ERROR)
+    it.proxy.setTarget('t', { is: 'warm', endpoints: [pod.address], protocol: 'h2c' })
+    expect((await answer).body).toContain('/held')
+    await closed
+  })
+
   it('tells gRPC clients in their own words that there is nobody', async () => {
     await using it = await startProxy({ readinessTimeoutMs: 1 })
     const session = http2.connect(`http://127.0.0.1:${it.port}`)
@@ -108,7 +122,7 @@ describe('HTTP/2 in clear text', () => {
     session.destroy()
   })
 
-  it('waits for a pod that cannot be reached yet', async () => {
+  it('waits for a pod that cannot be reached yet (C42)', async () => {
     const gone = await startHttp2Pod()
     const address = gone.address
     gone[Symbol.dispose]()
@@ -125,7 +139,7 @@ describe('HTTP/2 in clear text', () => {
 })
 
 describe('TLS', () => {
-  it('is terminated with the certificate of the host asked for', async () => {
+  it('is terminated with the certificate of the host asked for (C56)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({ hosts: ['app.test', 'b.test', 'c.b.test'] })
     it.warm(pod.address)

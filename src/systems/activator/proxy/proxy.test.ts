@@ -7,7 +7,7 @@ const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
 const bodyOf = (text: string) => text.slice(text.indexOf('\r\n\r\n') + 4)
 
 describe('forwarding', () => {
-  it('passes a request and its answer', async () => {
+  it('passes a request and its answer (C3)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -20,7 +20,7 @@ describe('forwarding', () => {
     )
   })
 
-  it('answers 404 for a host without a route, and keeps the connection', async () => {
+  it('answers 404 for a host without a route, and keeps the connection (C2)', async () => {
     await using it = await startProxy()
     using client = rawClient(it.port)
     client.send(
@@ -31,7 +31,7 @@ describe('forwarding', () => {
     expect(it.woken).toEqual([])
   })
 
-  it('extends the forwarding fields it is given', async () => {
+  it('extends the forwarding fields it is given (C46)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -43,7 +43,7 @@ describe('forwarding', () => {
     )
   })
 
-  it('drops fields of the hop both ways', async () => {
+  it('drops fields of the hop both ways (C79)', async () => {
     await using pod = await startBackend((_, socket) =>
       socket.write(
         'HTTP/1.1 200 OK\r\nX-Inner: 1\r\nKeep-Alive: timeout=5\r\nConnection: X-Inner\r\nX-Kept: 2\r\nContent-Length: 0\r\n\r\n',
@@ -61,12 +61,12 @@ describe('forwarding', () => {
     expect(pod.received[0]).toContain('X-Open: o')
   })
 
-  it.each(['Content-Length', 'Host', 'Transfer-Encoding'])('refuses to drop %s for a client', async (name) => {
+  it.each(['Content-Length', 'Host', 'Transfer-Encoding'])('refuses to drop %s for a client (C79)', async (name) => {
     await using it = await startProxy()
     expect(await roundTrip(it.port, `${get}Connection: ${name}\r\n\r\n`)).toMatch(/^HTTP\/1.1 400/)
   })
 
-  it('answers pipelined requests in order, over one connection to the pod', async () => {
+  it('answers pipelined requests in order, over one connection to the pod (C80)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -77,6 +77,34 @@ describe('forwarding', () => {
     const text = await roundTrip(it.port, requests.join(''))
     expect(text.match(/GET \/\d+/g)).toEqual(requests.map((_, i) => `GET /${i}`))
     expect(pod.sockets).toHaveLength(1)
+  })
+
+  it('never sends pipelined requests for two workloads over one connection (C80)', async () => {
+    await using first = await startEcho()
+    await using second = await startEcho()
+    await using it = await startProxy()
+    it.warm(first.address)
+    it.proxy.setRoute(aRoute({ id: 'other', target: 'u', slot: 1, hosts: ['other.test'] }))
+    it.proxy.setTarget('u', { is: 'warm', endpoints: [second.address] })
+    const hosts = ['app.test', 'other.test', 'app.test', 'other.test']
+    const requests = hosts.map(
+      (host, i) => `GET /${i} HTTP/1.1\r\nHost: ${host}\r\n${i === 3 ? 'Connection: close\r\n' : ''}\r\n`,
+    )
+    const text = await roundTrip(it.port, requests.join(''))
+    expect(text.match(/GET \/\d/g)).toEqual(['GET /0', 'GET /1', 'GET /2', 'GET /3'])
+    expect(first.received.join('').match(/\nHost: \S+/g)).toEqual(['\nHost: app.test', '\nHost: app.test'])
+    expect(second.received.join('').match(/\nHost: \S+/g)).toEqual(['\nHost: other.test', '\nHost: other.test'])
+  })
+
+  it('passes a redirect on, and does not follow it (C43)', async () => {
+    await using pod = await startBackend((_, socket) =>
+      socket.write('HTTP/1.1 302 Found\r\nLocation: http://app.test/next\r\nContent-Length: 0\r\n\r\n'),
+    )
+    await using it = await startProxy()
+    it.warm(pod.address)
+    const text = await roundTrip(it.port, `${get}Connection: close\r\n\r\n`)
+    expect(text).toMatch(/^HTTP\/1.1 302 Found\r\nLocation: http:\/\/app.test\/next\r\n/)
+    expect(pod.received.join('').match(/GET/g)).toHaveLength(1)
   })
 
   it('understands a head that arrives byte by byte', async () => {
@@ -91,7 +119,7 @@ describe('forwarding', () => {
     expect(await client.closed()).toContain('200 OK')
   })
 
-  it('lets the target decide when it names the host', async () => {
+  it('lets the target decide when it names the host (C71)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -104,7 +132,7 @@ describe('forwarding', () => {
     expect(pod.received[0]).not.toContain('other.test')
   })
 
-  it('serves HTTP/1.0: closes unless asked to stay', async () => {
+  it('serves HTTP/1.0: closes unless asked to stay (C72)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -130,7 +158,7 @@ describe('forwarding', () => {
     expect(bodyOf(text)).toBe('hello world')
   })
 
-  it('keeps chunked framing for any method', async () => {
+  it('keeps chunked framing for any method (C74)', async () => {
     await using pod = await startBackend((text, socket) => text.endsWith('0\r\n\r\n') && socket.write(ok))
     await using it = await startProxy()
     it.warm(pod.address)
@@ -162,7 +190,7 @@ describe('forwarding', () => {
     ['HEAD', 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n', 'HEAD / HTTP/1.1\r\nHost: app.test\r\n\r\n'],
     ['204', 'HTTP/1.1 204 No Content\r\nContent-Length: 100\r\n\r\n', `${get}\r\n`],
     ['304', 'HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n', `${get}\r\n`],
-  ])('expects no body with %s, and does not misread the next answer', async (_, answer, request) => {
+  ])('expects no body with %s, and does not misread the next answer (C77)', async (_, answer, request) => {
     let count = 0
     await using pod = await startBackend((text, socket) => {
       if (text.split('\r\n\r\n').length - 1 > count) socket.write(count++ === 0 ? answer : ok)
@@ -186,7 +214,7 @@ describe('forwarding', () => {
     expect(bodyOf(text)).toBe('all of it')
   })
 
-  it('never reuses a connection on which more came than was asked', async () => {
+  it('never reuses a connection on which more came than was asked (C76)', async () => {
     await using pod = await startBackend((_, socket) =>
       socket.write(`${ok}HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil`),
     )
@@ -228,7 +256,7 @@ describe('forwarding', () => {
     expect(bodyOf(text)).toBe(every)
   })
 
-  it('counts what it does, and ends at zero in flight', async () => {
+  it('counts what it does, and ends at zero in flight (C44)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -247,7 +275,7 @@ describe('a pod that fails', () => {
     ['repeats its length', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok'],
     ['speaks no HTTP', 'SSH-2.0-OpenSSH\r\n'],
     ['switches protocols unasked', 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'],
-  ])('is answered for with 502 when it %s', async (_, answer) => {
+  ])('is answered for with 502 when it %s (C4, C76)', async (_, answer) => {
     await using pod = await startBackend((_text, socket) => socket.end(answer))
     await using it = await startProxy()
     it.warm(pod.address)
@@ -256,7 +284,7 @@ describe('a pod that fails', () => {
     ).toMatch(/^HTTP\/1.1 502/)
   })
 
-  it('makes a truncated answer visible', async () => {
+  it('makes a truncated answer visible (C76)', async () => {
     await using pod = await startBackend((_, socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'))
     await using it = await startProxy()
     it.warm(pod.address)
@@ -264,7 +292,7 @@ describe('a pod that fails', () => {
     expect(bodyOf(text)).toBe('half')
   })
 
-  it('is asked again when a kept connection closed under an idempotent request', async () => {
+  it('is asked again when a kept connection closed under an idempotent request (C94)', async () => {
     await using pod = await startBackend((text, socket, connection) => {
       if (connection > 0 || text.split('\r\n\r\n').length === 2) socket.write(ok)
       else socket.destroy()
@@ -279,7 +307,7 @@ describe('a pod that fails', () => {
     expect(it.proxy.counters.slot(0)[cell.retries]).toBe(1)
   })
 
-  it('is not asked again for what may not be repeated', async () => {
+  it('is not asked again for what may not be repeated (C94)', async () => {
     await using pod = await startBackend((text, socket) => {
       if (text.startsWith('GET') && !text.includes('POST')) socket.write(ok)
       else socket.destroy()
@@ -294,7 +322,7 @@ describe('a pod that fails', () => {
     expect(pod.received.join('').match(/POST/g)).toHaveLength(1)
   })
 
-  it('that refuses a body unread costs the client its connection, and nobody else', async () => {
+  it('that refuses a body unread costs the client its connection, and nobody else (C47)', async () => {
     await using pod = await startBackend((text, socket) => {
       if (text.startsWith('POST')) socket.end('HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n')
       else socket.write(ok)
@@ -308,14 +336,23 @@ describe('a pod that fails', () => {
     expect(it.proxy.loadOf('t').busy).toBe(0)
   })
 
-  it('has 504 said for it when it takes too long', async () => {
+  it('has 504 said for it when it takes too long (C43)', async () => {
     await using pod = await startBackend(() => {})
     await using it = await startProxy({ responseTimeoutMs: 1 })
     it.warm(pod.address)
     expect(await roundTrip(it.port, `${get}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 504/)
   })
 
-  it('holds requests like a cold start while it restarts', async () => {
+  it('is given up at the deadline when it never takes a connection (C42)', async () => {
+    const gone = await startEcho()
+    await gone[Symbol.asyncDispose]()
+    await using it = await startProxy({ readinessTimeoutMs: 1 })
+    it.warm(gone.address)
+    expect(await roundTrip(it.port, `${get}Connection: close\r\n\r\n`)).toMatch(/^HTTP\/1.1 504/)
+    expect(it.proxy.loadOf('t')).toEqual({ busy: 0, waiting: 0 })
+  })
+
+  it('holds requests like a cold start while it restarts (C42, C95)', async () => {
     await using it = await startProxy()
     const first = await startEcho()
     it.warm(first.address)
@@ -330,7 +367,7 @@ describe('a pod that fails', () => {
 })
 
 describe('limits', () => {
-  it('closes a connection that never finishes its head, and wakes nothing', async () => {
+  it('closes a connection that never finishes its head, and wakes nothing (C83)', async () => {
     await using it = await startProxy({}, { headTimeoutMs: 1 })
     using client = rawClient(it.port)
     client.send('GET / HTTP/1.1\r\nHost: app.test\r\nX-')
@@ -338,7 +375,7 @@ describe('limits', () => {
     expect(it.woken).toEqual([])
   })
 
-  it('counts the time of a later head from its first byte, however often it drips', async () => {
+  it('counts the time of a later head from its first byte, however often it drips (C83)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({}, { headTimeoutMs: 300 })
     it.warm(pod.address)
@@ -395,7 +432,7 @@ describe('limits', () => {
 })
 
 describe('routes', () => {
-  it('can be changed and removed without touching others', async () => {
+  it('can be changed and removed without touching others (C9, C14)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.proxy.setRoute(aRoute({ id: 'other', target: 'u', slot: 1, hosts: ['other.test'] }))

@@ -25,7 +25,7 @@ function find(table: RouteTable, host: string, path = '/', fields: Record<string
 }
 
 describe('the route table', () => {
-  it('prefers the exact host, then the longest wildcard, then the catch-all', () => {
+  it('prefers the exact host, then the longest wildcard, then the catch-all (C51)', () => {
     const table = tableOf(
       route({ id: 'exact', hosts: ['a.b.example.io'] }),
       route({ id: 'long', hosts: ['*.b.example.io'] }),
@@ -39,7 +39,7 @@ describe('the route table', () => {
     ).toEqual(['exact', 'long', 'long', 'short', 'all', 'all'])
   })
 
-  it('prefers the longest path, and ends prefixes at segments', () => {
+  it('prefers the longest path, and ends prefixes at segments (C51)', () => {
     const table = tableOf(
       route({ id: 'root', hosts: ['a.io'] }),
       route({ id: 'api', hosts: ['a.io'], pathPrefix: '/api' }),
@@ -55,7 +55,7 @@ describe('the route table', () => {
     ])
   })
 
-  it('wants all header matches, prefers more of them, and tries shorter paths when they fail', () => {
+  it('wants all header matches, prefers more of them, and tries shorter paths when they fail (C51)', () => {
     const table = tableOf(
       route({ id: 'plain', hosts: ['a.io'] }),
       route({ id: 'beta', hosts: ['a.io'], pathPrefix: '/x', headers: [{ name: 'X-Beta' }] }),
@@ -71,7 +71,7 @@ describe('the route table', () => {
     expect(find(table, 'a.io', '/x', { 'x-team': 'red' })).toBe('plain')
   })
 
-  it('forgets what is removed, and finds what is added later', () => {
+  it('forgets what is removed, and finds what is added later (C14, C51)', () => {
     const first = route({ id: 'first', hosts: ['a.io', '*.a.io'] })
     const table = tableOf(first)
     expect(find(table, 'x.a.io')).toBe('first')
@@ -85,7 +85,7 @@ describe('the route table', () => {
     expect(tableOf().find('a b')).toBe('invalid')
   })
 
-  it('holds a hundred thousand routes, and changes one without touching the rest', () => {
+  it('holds a hundred thousand routes, and changes one without touching the rest (C104)', () => {
     const table = new RouteTable()
     const shared = route({ id: 'r' }).target
     const routes = Array.from({ length: 100_000 }, (_, i): Route => ({

@@ -34,7 +34,7 @@ const heads: [string, string][] = [
 ]
 
 describe('an ambiguous request', () => {
-  it.each(heads)('with %s gets 400, a closed connection, and not one byte through', async (_, request) => {
+  it.each(heads)('with %s gets 400, a closed connection, and not one byte through (C71, C73)', async (_, request) => {
     await using pod = await startBackend((_text, socket) =>
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'),
     )
@@ -154,7 +154,7 @@ const hostile = fc
   .map(({ line, fields, end, body }) => `${[line, 'Host: app.test', ...fields].join(end)}${end}${end}${body}`)
 
 describe('against Node’s own parser', () => {
-  it('the proxy is never more lenient, and never sees other requests', async () => {
+  it('the proxy is never more lenient, and never sees other requests (C58, C73)', async () => {
     const direct: Seen[] = []
     const behind: Seen[] = []
     const [reference, pod] = [recordingServer(direct), recordingServer(behind)]

@@ -38,7 +38,7 @@ describe('an upgrade', () => {
     await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
   })
 
-  it('from cold is held, then switched', async () => {
+  it('from cold is held, then switched (C49)', async () => {
     await using pod = await startTunnel()
     await using it = await startProxy()
     using client = rawClient(it.port)
@@ -48,7 +48,7 @@ describe('an upgrade', () => {
     await client.until((text) => text.endsWith('early'))
   })
 
-  it('keeps its target awake while silent, unless the route bounds silence', async () => {
+  it('keeps its target awake while silent, unless the route bounds silence (C81)', async () => {
     await using pod = await startTunnel()
     await using it = await startProxy({ tunnelIdleMs: 1 })
     it.warm(pod.address)
