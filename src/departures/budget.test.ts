@@ -43,6 +43,33 @@ describe('Budget', () => {
     expect(await few.exceeded('/A', 2 * minute, () => Promise.resolve(0))).toBeUndefined()
   })
 
+  it('asks how many of a kind there are once a second or hundredth, and always before it refuses', async () => {
+    let asked = 0
+    let there = 1000
+    const ofKind = () => Promise.resolve((asked++, there))
+    const half = budget({ freeOfPercent: 1, maxPercentOfKind: 50 }, [[minute, '/A', 1]])
+    let records = 0
+    const go = async (amount: number, now: number) => {
+      for (let index = 0; index < amount; index++) {
+        const because = await half.exceeded('/A', now, ofKind)
+        if (because !== undefined) return because
+        half.count(`r${records++}`, '/A', now)
+        there--
+      }
+      return undefined
+    }
+    await go(10, minute)
+    expect(asked).toBe(1)
+    await go(10, minute)
+    expect(asked).toBe(2)
+    await go(1, minute + 1000)
+    expect(asked).toBe(3)
+    there = 20
+    expect(await go(20, minute + 1000)).toMatch('32 of 42 A left')
+    there = 1000
+    expect(await go(1, minute + 1000)).toBeUndefined()
+  })
+
   it('fails rather than guesses when the kind cannot be counted', async () => {
     const half = budget({ freeOfPercent: 1 }, [[minute, '/A', 5]])
     await expect(half.exceeded('/A', 2 * minute, () => Promise.reject(new Error('forbidden')))).rejects.toThrow(

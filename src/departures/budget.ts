@@ -24,6 +24,8 @@ export class Budget {
   readonly #counted = new Map<string, number>()
   /** Departures by minute, then kind. Minutes older than an hour are gone. */
   readonly #minutes = new Map<number, Map<string, number>>()
+  /** How many of a kind there were, what left within the hour included: asked for again when it is old, or before it refuses. */
+  readonly #known = new Map<string, { readonly before: number; readonly lastHour: number; readonly at: number }>()
   #since = 0
 
   constructor(limits: BudgetLimits) {
@@ -43,6 +45,7 @@ export class Budget {
   /** Forgets what left before this time: a human has looked at it. */
   forgive(before: number): void {
     this.#since = Math.max(this.#since, before)
+    this.#known.clear()
     for (const [record, at] of this.#counted) if (at < this.#since) this.#counted.delete(record)
     for (const minute of this.#minutes.keys()) if ((minute + 1) * 60_000 <= this.#since) this.#minutes.delete(minute)
   }
@@ -57,11 +60,21 @@ export class Budget {
     const name = kind.slice(kind.indexOf('/') + 1)
     if (lastHour >= maxPerHourOfKind) return `${lastHour} ${name} left within an hour; at most ${maxPerHourOfKind} may`
     if (lastHour < freeOfPercent) return undefined
+    const isTooMany = (before: number) => ((lastHour + 1) / before) * 100 > maxPercentOfKind
+    const known = this.#knownOf(kind, lastHour, now)
+    if (known !== undefined && !isTooMany(known)) return undefined
     const before = (await ofKind()) + lastHour
-    const percent = ((lastHour + 1) / before) * 100
-    return percent > maxPercentOfKind
+    this.#known.set(kind, { before, lastHour, at: now })
+    return isTooMany(before)
       ? `${lastHour} of ${before} ${name} left within an hour; at most ${maxPercentOfKind} % may`
       : undefined
+  }
+
+  /** A number that is hardly a second old and of which hardly a hundredth has left since. */
+  #knownOf(kind: string, lastHour: number, now: number): number | undefined {
+    const known = this.#known.get(kind)
+    if (!known || Math.abs(now - known.at) >= 1000) return undefined
+    return lastHour - known.lastHour <= known.before / 100 ? known.before : undefined
   }
 
   #leftSince(at: number): number {

@@ -5,7 +5,7 @@ import { departure, type Departure } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import { workSchedule, type WorkSchedule } from '../apis/work-schedule.ts'
 import type { Client } from '../client/client.ts'
-import { describeRef, refOf, type KubeObject } from '../kube/object.ts'
+import { describeRef, refOf, type KubeObject, type ObjectRef } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import { formatTime, parseTime } from '../kube/time.ts'
 import type { Clock } from '../runtime/clock.ts'
@@ -348,7 +348,7 @@ export class Door {
         message: `left: ${because} (${by.system})`,
         ...(by.object ? { related: by.object } : {}),
       })
-    if (by.object)
+    if (by.object && !(subject.cluster === '' && isSame(by.object, subject.ref)))
       events.record(by.object, {
         type: 'Normal',
         reason: 'Departed',
@@ -392,6 +392,10 @@ export class Door {
       this.#switches,
     ] as unknown as readonly Informer[]
   }
+}
+
+function isSame(left: ObjectRef, right: ObjectRef): boolean {
+  return left.kind === right.kind && left.name === right.name && left.namespace === right.namespace
 }
 
 const followsFreely: ReadonlySet<string> = new Set(['system-namespace', 'own-machinery'])

@@ -6,6 +6,7 @@ import { sleep, tracked, type Clock } from './clock.ts'
 import type { Logger } from './log.ts'
 import type { Counter } from './metric.ts'
 import type { Metrics } from './metrics.ts'
+import { slices } from './slices.ts'
 import { TokenBuckets } from './token-buckets.ts'
 
 export interface EventNote {
@@ -120,7 +121,9 @@ export class EventRecorder {
   }
 
   async #write(): Promise<void> {
+    const breathe = slices(this.#ports.clock)
     for (const series of this.#unwritten) {
+      await breathe()
       this.#unwritten.delete(series)
       try {
         await this.#writeWithPatience(series)

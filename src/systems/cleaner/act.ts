@@ -56,10 +56,12 @@ export class Act {
     return this.#ports.client.update(this.#type, { ...self, status }, { subresource: 'status' })
   }
 
-  /** Adds the finalizers, then lets the Cleaner itself leave: from then on what was recorded will happen. */
+  /** Adds the finalizers if there is work for them, then lets the Cleaner itself leave: from then on what was recorded will happen. */
   async commit(self: StoredObject, model: Model): Promise<Outcome> {
     const { finalizers = [] } = self.metadata
-    const missing = this.finalizers.filter((finalizer) => !finalizers.includes(finalizer))
+    const { decision } = self.status as { readonly decision: RecordedDecision }
+    const wanted = hasWork(decision) ? this.finalizers : []
+    const missing = wanted.filter((finalizer) => !finalizers.includes(finalizer))
     const current = missing.length === 0 ? self : await this.#setFinalizers(self, [...finalizers, ...missing])
     const answer = await this.#ports.door.depart(this.selfRequest(current, model))
     if (answer.result === 'held') return this.reportHeld(current, sentenceOf(answer), answer.until)
@@ -67,9 +69,11 @@ export class Act {
     return settled
   }
 
-  selfRequest(self: StoredObject, model: Model) {
+  /** The wish that the Cleaner itself leaves; judged `as-known` it costs no request, which is enough for a peek. */
+  selfRequest(self: StoredObject, model: Model, read: 'live' | 'as-known' = 'live') {
+    const subject = kubeSubject(this.#ports.client, this.#type, refOf(self))
     return {
-      subject: kubeSubject(this.#ports.client, this.#type, refOf(self)),
+      subject: read === 'live' ? subject : { ...subject, read: () => Promise.resolve(self) },
       uid: self.metadata.uid,
       because: 'conditions-met',
       by: { system: 'cleaner', object: refOf(self) },
@@ -146,6 +150,10 @@ export class Act {
 }
 
 const stages = ['target', 'release', 'cloud-event'] as const
+
+function hasWork({ targets, releases = [], sink }: RecordedDecision): boolean {
+  return targets.length + releases.length > 0 || sink !== undefined
+}
 
 function without({ metadata }: StoredObject, removed: readonly string[]): readonly string[] {
   return (metadata.finalizers ?? []).filter((finalizer) => !removed.includes(finalizer))

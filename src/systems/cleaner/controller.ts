@@ -150,7 +150,7 @@ export function cleanerController(options: CleanerOptions): Controller {
       now,
     })
     if (!fits(recorded)) return report(key, observed, tooMany, { located })
-    const verdict = await door.peek(act.selfRequest(self, model))
+    const verdict = await door.peek(act.selfRequest(self, model, 'as-known'))
     if (verdict.result === 'held' || verdict.result === 'refused')
       return act.reportHeld(self, sentenceOf(verdict), verdict.result === 'held' ? verdict.until : undefined)
     if (verdict.result !== 'may-leave') return settled
