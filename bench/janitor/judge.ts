@@ -56,7 +56,7 @@ const { result, cpuMs, grownBytes } = await measure(async () => {
     signal: new AbortController().signal,
   })
   const now = systemClock.now()
-  const around = { protection: protector([], now), owners: observation.owners, ledger: noHistory, now }
+  const around = { protection: protector(() => [], now), owners: observation.owners, ledger: noHistory, now }
   const judged = observation.resources.values().map((resource): Judged<never> => ({
     resource,
     verdict: judge(describe(resource, compiled, observation.owners), compiled, around),

@@ -64,6 +64,8 @@ export interface CoreOptions {
   readonly turn?: (signal: AbortSignal) => Promise<void>
   /** The clock of caches and watches, where it is not everybody's. */
   readonly caches?: Clock
+  /** What writes Events. Defaults to a recorder on the client. */
+  readonly events?: EventRecorder
   /** How the rest of the world is reached. Defaults to the network. */
   readonly outside?: Outside
 }
@@ -82,7 +84,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
   } = options
   const stopping = new AbortController()
   const informers = new Informers({ clock: options.caches ?? clock, log, metrics })
-  const events = new EventRecorder('sojourn', { client, clock, log, metrics })
+  const events = options.events ?? new EventRecorder('sojourn', { client, clock, log, metrics })
   let door: Door | undefined
   // The wall clock of a machine may be set; that of a forecast is not, and its time is precious.
   const alarms = new Alarms(clock, clock.track ? {} : { longestSleepMs: 30_000 })

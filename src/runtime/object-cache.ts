@@ -16,6 +16,8 @@ export class ObjectCache {
   /** Each holds exactly the objects above, under what its function says of them. */
   readonly #indexes = new Map<IndexFunction, Index>()
   #size = 0
+  /** What was listed since the last change, by namespace; everything is under undefined. */
+  readonly #snapshots = new Map<string | undefined, readonly StoredObject[]>()
 
   get size(): number {
     return this.#size
@@ -25,10 +27,16 @@ export class ObjectCache {
     return this.#namespaces.get(namespace)?.get(name)
   }
 
-  /** All objects, or those of one namespace. */
-  all(namespace?: string): StoredObject[] {
-    if (namespace !== undefined) return [...(this.#namespaces.get(namespace)?.values() ?? [])]
-    return [...this.#namespaces.values()].flatMap((objects) => [...objects.values()])
+  /** All objects, or those of one namespace: the very same array until one of them changes. */
+  all(namespace?: string): readonly StoredObject[] {
+    const known = this.#snapshots.get(namespace)
+    if (known) return known
+    const objects =
+      namespace === undefined
+        ? [...this.#namespaces.values()].flatMap((each) => [...each.values()])
+        : [...(this.#namespaces.get(namespace)?.values() ?? [])]
+    this.#snapshots.set(namespace, objects)
+    return objects
   }
 
   byIndex(index: IndexFunction, value: string): Iterable<StoredObject> {
@@ -43,6 +51,7 @@ export class ObjectCache {
     let objects = this.#namespaces.get(namespace)
     if (!objects) this.#namespaces.set(namespace, (objects = new Map()))
     objects.set(name, object)
+    this.#snapshots.clear()
     for (const [valuesOf, index] of this.#indexes) insert(index, valuesOf, object)
   }
 
@@ -51,6 +60,7 @@ export class ObjectCache {
     const objects = this.#namespaces.get(namespace)
     if (!objects?.delete(name)) return
     this.#size--
+    this.#snapshots.clear()
     if (objects.size === 0) this.#namespaces.delete(namespace)
     this.#unindex(object)
   }

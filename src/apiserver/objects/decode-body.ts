@@ -65,11 +65,12 @@ export function unconvertible(type: ServedKind, { apiVersion, kind }: TypeNames)
 /** A custom one must say what it is. */
 function checkCustomType(type: ServedKind, body: object, { apiVersion, kind }: TypeNames): void {
   const expected = apiVersionOf(type)
-  const text = JSON.stringify(body)
-  if (!kind)
+  if (!kind) {
+    const text = JSON.stringify(body)
     throw badRequest(
       `the object provided is unrecognized (must be of type ${type.kind}): Object 'Kind' is missing in '${text}' (${text.slice(0, 30)} ...)`,
     )
+  }
   if (apiVersion !== expected)
     throw badRequest(
       `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,

@@ -1,4 +1,5 @@
 import type { Client } from '../../client/client.ts'
+import { EventRecorder } from '../../runtime/event-recorder.ts'
 import { silentLogger } from '../../runtime/log.ts'
 import { quietClock } from '../../runtime/quiet-clock.ts'
 import { VirtualClock } from '../../runtime/virtual-clock.ts'
@@ -63,6 +64,7 @@ export async function forecastWorld(
     clock,
     log: silentLogger,
     caches,
+    events: new NoEvents('sojourn', { client, clock, log: silentLogger }),
     outside,
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
     hand: sweeper(server),
@@ -98,6 +100,11 @@ export async function forecastWorld(
     ],
     unread,
   }
+}
+
+/** Nobody reads the Events of a forecast, and nothing is decided by them. */
+class NoEvents extends EventRecorder {
+  override record(): void {}
 }
 
 const usual: readonly Assumption[] = [

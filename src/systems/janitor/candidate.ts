@@ -57,7 +57,18 @@ export function newCandidate(
 }
 
 /** What decisions need to know of a mark. One that was created and never filled in counts as not marked yet. */
-export function markOf({ spec, status = {} }: CleanupCandidate): Mark {
+export function markOf(candidate: CleanupCandidate): Mark {
+  const known = marks.get(candidate)
+  if (known) return known
+  const mark = readMark(candidate)
+  marks.set(candidate, mark)
+  return mark
+}
+
+/** Every cycle asks for every mark, and few have changed since. */
+const marks = new WeakMap<CleanupCandidate, Mark>()
+
+function readMark({ spec, status = {} }: CleanupCandidate): Mark {
   const { generation = 1, notices = [] } = status
   const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation)
   const told = ofThisMark.filter(({ error }) => error === undefined)

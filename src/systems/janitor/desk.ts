@@ -8,6 +8,7 @@ import { workSchedule, type WorkSchedule, type WorkScheduleSpec } from '../../ap
 import { scheduleProblems } from '../../apis/work-window.ts'
 import type { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { isActive } from './decide.ts'
@@ -34,8 +35,8 @@ export class Desk {
   readonly channels: Informer<NotificationChannel>
   readonly accounts: Informer<ProviderAccount>
   readonly #switches: Informer
-  /** Compiled once per version of a policy. */
-  readonly #compiled = new WeakMap<CleanupPolicy, ReturnType<typeof compilePolicy>>()
+  /** By name, compiled once per generation of a policy: each cycle writes a new version of its status. */
+  readonly #compiled = new Map<string, { readonly object: CleanupPolicy; readonly compiled: Compiled }>()
 
   constructor(client: Client, informers: Informers) {
     this.policies = informers.open<CleanupPolicy>(client, cleanupPolicy.type)
@@ -105,11 +106,12 @@ export class Desk {
     for (const informer of this.#all()) informer.close()
   }
 
-  #compile(object: CleanupPolicy): ReturnType<typeof compilePolicy> {
-    const known = this.#compiled.get(object)
-    if (known) return known
+  #compile(object: CleanupPolicy): Compiled {
+    const { name } = object.metadata
+    const known = this.#compiled.get(name)
+    if (known && isSameRule(known.object, object)) return known.compiled
     const compiled = compilePolicy(object)
-    this.#compiled.set(object, compiled)
+    this.#compiled.set(name, { object, compiled })
     return compiled
   }
 
@@ -155,6 +157,13 @@ export class Desk {
     ]
     return all as readonly Informer<StoredObject>[]
   }
+}
+
+type Compiled = ReturnType<typeof compilePolicy>
+
+function isSameRule(one: CleanupPolicy, other: CleanupPolicy): boolean {
+  if (one === other) return true
+  return one.metadata.generation === other.metadata.generation && deepEqual(one.spec, other.spec)
 }
 
 function workIndex(policy: string, location: string): string {

@@ -37,6 +37,13 @@ export function compileExclusions(exclusions: readonly ExclusionSpec[], problems
   }
 }
 
+/** Whether no exclusion asks for the owner or the use of a resource, which other objects decide. */
+export function readsObjectAlone(exclusions: readonly ExclusionSpec[]): boolean {
+  return exclusions.every(({ attributes = [] }) => attributes.every(({ key }) => !decidedElsewhere.has(key)))
+}
+
+const decidedElsewhere = new Set(['swabbieResourceOwner', 'resourceOwner', 'owner', 'inUse', 'email'])
+
 /** What was written to protect something must not be empty; an empty allowlist lets nothing through, which is safe. */
 function needsAttributes(kind: string): boolean {
   return kind === 'literal' || kind === 'account' || kind === 'application' || kind === 'tag'

@@ -51,12 +51,8 @@ export function describe(
 export function judge(described: Described, policy: CompiledPolicy, around: Surroundings): Verdict {
   const { resource } = described
   const { now, ledger } = around
-  const protection = around.protection(resource)
-  if (protection) return { is: 'excluded', ...protection }
-  if (resource.object.metadata.deletionTimestamp) return { is: 'excluded', because: 'being-deleted' }
-  if (resource.shield) return { is: 'excluded', ...resource.shield }
-  const excluded = policy.exclude(described) ?? ttlExclusion(resource, now)
-  if (excluded) return { is: 'excluded', ...excluded }
+  const spared = excludedAtAnyTime(described, policy, around.protection) ?? ttlExclusion(resource, now)
+  if (spared) return { is: 'excluded', ...spared }
 
   const createdAt = resource.createdAt ?? ledger.firstSeen(resource)
   if (createdAt === undefined && policy.minAgeMs > 0) return { is: 'unknown', because: 'age-unknown' }
@@ -70,6 +66,19 @@ export function judge(described: Described, policy: CompiledPolicy, around: Surr
   if (use) return use
   if (answer.matches === 'undecided') return { is: 'unknown', because: 'rule-undecided', detail: answer.because }
   return { is: 'violating', summaries: answer.summaries }
+}
+
+/** What spares a resource whatever the time, but for opt-outs that end. */
+export function excludedAtAnyTime(
+  described: Described,
+  policy: CompiledPolicy,
+  protection: Surroundings['protection'],
+): { readonly because: Exclusion; readonly detail?: string } | undefined {
+  const { resource } = described
+  const spared = protection(resource)
+  if (spared) return spared
+  if (resource.object.metadata.deletionTimestamp) return { because: 'being-deleted' }
+  return resource.shield ?? policy.exclude(described)
 }
 
 /** Something in use, or seen in use lately, may stay; where that is not known for long enough, nothing is decided. */

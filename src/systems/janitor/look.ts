@@ -1,7 +1,8 @@
 import type { Described } from './attribute.ts'
 import { describe, judge, type Surroundings, type UseHistory, type Verdict } from './judge.ts'
 import type { Owner } from './owner.ts'
-import { protector } from './protection.ts'
+import { lastingVerdict } from './lasting.ts'
+import { optOutFinder, protector } from './protection.ts'
 import { providerOf, type Observation } from './provider.ts'
 import { InventoryError, type Resource } from './resource.ts'
 import type { Work, WorkPorts } from './work.ts'
@@ -24,8 +25,9 @@ export async function look(work: Work, ports: WorkPorts): Promise<Look> {
   checkObservation(work, observation, now)
   if (!desk.current) throw new InventoryError('opt-outs and schedules cannot be read at the moment')
   const ledger = await ledgers.note(work, observation)
+  const optOuts = optOutFinder(desk.optOuts.list())
   const around: Surroundings = {
-    protection: protector(desk.optOuts.list(), now),
+    protection: protector(optOuts, now),
     owners: observation.owners,
     ledger,
     now,
@@ -35,7 +37,7 @@ export async function look(work: Work, ports: WorkPorts): Promise<Look> {
     observation,
     now,
     describe: described,
-    judge: (resource) => judge(described(resource), policy, around),
+    judge: (resource) => lastingVerdict(resource, policy, optOuts) ?? judge(described(resource), policy, around),
     lastSeenUsed: ledger.lastSeenUsed,
   }
 }

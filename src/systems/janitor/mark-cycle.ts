@@ -50,8 +50,9 @@ function* judgedOf(work: Work, { desk }: WorkPorts, seen: Look): Generator<Judge
   const marks = new Map(
     desk.marks(work.policy.name, work.location).map((candidate) => [resourceKey(candidate.spec.resource), candidate]),
   )
+  const marked = new Set([...marks.values()].map(({ spec }) => spec.resource.uid))
   for (const resource of seen.observation.resources) {
-    const key = marks.size === 0 ? '' : resourceKey(resource)
+    const key = marked.has(resource.uid) ? resourceKey(resource) : ''
     const candidate = marks.get(key)
     if (candidate) marks.delete(key)
     yield { resource, verdict: seen.judge(resource), mark: candidate && { mark: markOf(candidate), of: candidate } }
@@ -216,7 +217,7 @@ function tell(
 /** Drops marks that ended long ago. */
 async function prune(work: Work, { desk, client }: WorkPorts, now: number): Promise<void> {
   for (const candidate of desk.marks(work.policy.name, work.location)) {
-    const finishedAt = parseTime(candidate.status?.finishedAt)
+    const { finishedAt } = markOf(candidate)
     if (finishedAt === undefined || now - finishedAt < keepFinishedMs) continue
     assertHeld(work)
     await removeOwn(client, cleanupCandidate.type, candidate)

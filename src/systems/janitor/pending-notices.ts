@@ -5,7 +5,7 @@ import { decideNotice, isActive, type NoticeDecision } from './decide.ts'
 import { markDueAt } from './mark-cycle.ts'
 import type { Channel } from './notices/notice.ts'
 import { mayMean } from './opt-out.ts'
-import { protector, sketchOf } from './protection.ts'
+import { optOutFinder, protector, sketchOf } from './protection.ts'
 import type { Resource } from './resource.ts'
 import { locationStatus, type Unleased, type WorkPorts } from './work.ts'
 
@@ -45,7 +45,7 @@ function doubtOf(work: Unleased, { desk }: WorkPorts): (candidate: CleanupCandid
 
 /** Marks that nobody has opted out of since: the next look will lift the others. */
 function spared({ desk }: WorkPorts, now: number, { policy, location }: Unleased): readonly CleanupCandidate[] {
-  const protection = protector(desk.optOuts.list(), now)
+  const protection = protector(optOutFinder(desk.optOuts.list()), now)
   return desk.marks(policy.name, location).filter(({ spec }) => !protection(outline(spec.resource)))
 }
 

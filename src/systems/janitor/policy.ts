@@ -1,6 +1,6 @@
 import type { CleanupPolicy, CleanupPolicySpec } from '../../apis/cleanup-policy.ts'
 import { parseLongDuration } from '../../kube/time.ts'
-import { compileExclusions, type Excluder } from './exclusion.ts'
+import { compileExclusions, readsObjectAlone, type Excluder } from './exclusion.ts'
 import { compileOwner, type OwnerResolver } from './owner.ts'
 import type { Retention } from './retention.ts'
 import { compileRules, type Problem, type RuleTree } from './rules/rule-tree.ts'
@@ -24,6 +24,8 @@ export interface CompiledPolicy {
   readonly retentionWithoutOwner: Retention
   readonly rules: RuleTree
   readonly exclude: Excluder
+  /** Exclusions ask for nothing that another object could change. */
+  readonly excludesByObjectAlone: boolean
   readonly owner: OwnerResolver
   readonly notices: {
     readonly mode: NoticeMode
@@ -82,6 +84,7 @@ export function compilePolicy({
         : { ms: read('spec.retentionWithoutOwner', spec.retentionWithoutOwner, 0) },
     rules: compileRules(spec.rules, problems),
     exclude: compileExclusions(spec.exclusions ?? [], problems),
+    excludesByObjectAlone: readsObjectAlone(spec.exclusions ?? []),
     owner: compileOwner(spec.owner, problems),
     notices: {
       mode: noticeMode(notification),

@@ -6,8 +6,12 @@ import type { Surroundings } from './judge.ts'
 import type { ResourceRef } from './provider.ts'
 import type { Resource } from './resource.ts'
 
-/** What spares resources, in the door's own words, so that nothing is marked that could never leave. */
-export function protector(optOuts: readonly CleanupOptOut[], now: number): Surroundings['protection'] {
+/** The opt-outs that might be about a resource. */
+export type OptOutFinder = (resource: Resource) => readonly CleanupOptOut[]
+
+/** Puts opt-outs in order, so that those of one resource are found among very many. */
+export function optOutFinder(optOuts: readonly CleanupOptOut[]): OptOutFinder {
+  if (optOuts.length === 0) return () => noOptOuts
   const selecting = new Map<string, CleanupOptOut[]>()
   const naming = new Map<string, CleanupOptOut[]>()
   for (const optOut of optOuts.map(withCluster)) {
@@ -15,17 +19,24 @@ export function protector(optOuts: readonly CleanupOptOut[], now: number): Surro
     if (selector) push(selecting, selector.kind.toLowerCase(), optOut)
     if (resource) for (const name of [resource.uid, resource.name, resource.id]) if (name) push(naming, name, optOut)
   }
+  return (resource) => [
+    ...(selecting.get(resource.kind.toLowerCase()) ?? []),
+    ...(naming.get(resource.name) ?? []),
+    ...(naming.get(resource.uid) ?? []),
+  ]
+}
+
+/** What spares resources, in the door's own words, so that nothing is marked that could never leave. */
+export function protector(find: OptOutFinder, now: number): Surroundings['protection'] {
   return (resource) => {
-    const relevant = [
-      ...(selecting.get(resource.kind.toLowerCase()) ?? []),
-      ...(naming.get(resource.name) ?? []),
-      ...(naming.get(resource.uid) ?? []),
-    ]
-    const protection = protectionOf(dressed(resource), { cluster: resource.cluster, optOuts: relevant, bonds: [], now })
+    const optOuts = find(resource)
+    const protection = protectionOf(dressed(resource), { cluster: resource.cluster, optOuts, bonds: [], now })
     if (protection?.result !== 'refused') return undefined
     return { because: protection.because as Exclusion, ...(protection.detail ? { detail: protection.detail } : {}) }
   }
 }
+
+const noOptOuts: readonly CleanupOptOut[] = []
 
 /** A resource as an object that carries its tags as annotations. */
 export function dressed({ provider, object, tags }: Resource): KubeObject {

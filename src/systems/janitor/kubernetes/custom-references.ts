@@ -3,7 +3,7 @@ import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
 import type { Use } from '../resource.ts'
 import { unknownUse, unused, used } from './detector.ts'
-import { Mentions } from './mentions.ts'
+import { mentionsIn, type Mentions } from './mentions.ts'
 
 const ownGroups = new Set([
   sojournGroup.group,
@@ -29,17 +29,24 @@ export async function customReferences(
   const types = definitions.flatMap(typeOf)
   const own = types.filter(({ group, kind }) => ownGroups.has(group) && !records.has(kind))
   const others = types.filter(({ group }) => !ownGroups.has(group))
-  const mentions = new Mentions()
-  for (const type of mode === 'Scan' ? [...own, ...others] : own)
-    for (const object of await list(type)) mentions.add(object)
+  const lists = await Promise.all((mode === 'Scan' ? [...own, ...others] : own).map(list))
+  const mentions = lists.map(mentionsIn)
   const rest =
     mode === 'Unknown' && others.length > 0
       ? unknownUse('custom resources of this cluster may refer to it')
       : unused('nothing refers to it')
   return (name) => {
-    const by = mentions.of(name)
+    const by = firstOf(mentions, name)
     return by === undefined ? rest : used(by)
   }
+}
+
+function firstOf(mentions: readonly Mentions[], name: string): string | undefined {
+  for (const each of mentions) {
+    const by = each.of(name)
+    if (by !== undefined) return by
+  }
+  return undefined
 }
 
 function typeOf({ spec }: StoredObject): readonly ResourceType[] {

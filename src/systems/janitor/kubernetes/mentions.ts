@@ -1,5 +1,17 @@
 import type { StoredObject } from '../../../kube/object.ts'
 
+/** What a list of objects mentions. Lists stay the same array until they change, and are looked through once. */
+export function mentionsIn(objects: readonly StoredObject[]): Mentions {
+  const known = mentionsByList.get(objects)
+  if (known) return known
+  const mentions = new Mentions()
+  for (const object of objects) mentions.add(object)
+  mentionsByList.set(objects, mentions)
+  return mentions
+}
+
+const mentionsByList = new WeakMap<readonly StoredObject[], Mentions>()
+
 /** Every text in a group of objects, each with the first object that holds it: a name found there may be in use. */
 export class Mentions {
   readonly #texts = new Map<string, string>()

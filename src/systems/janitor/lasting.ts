@@ -1,0 +1,36 @@
+import type { KubeObject } from '../../kube/object.ts'
+import { describe, excludedAtAnyTime, type Verdict } from './judge.ts'
+import type { CompiledPolicy } from './policy.ts'
+import { protector, type OptOutFinder } from './protection.ts'
+import type { Resource } from './resource.ts'
+
+/** Verdicts that hold as long as the object and the policy stay what they are; null where there is none. */
+type Verdicts = WeakMap<KubeObject, Verdict | null>
+
+/** Shielded or not: two targets of a policy may look at the same object differently. */
+const known = new WeakMap<CompiledPolicy, { readonly shielded: Verdicts; readonly open: Verdicts }>()
+
+/**
+ * What excludes a resource at any time by what its object and the policy say alone; undefined where more must be asked.
+ * Worked out once per version of an object: cycles see the same ones again and again.
+ */
+export function lastingVerdict(
+  resource: Resource,
+  policy: CompiledPolicy,
+  findOptOuts: OptOutFinder,
+): Verdict | undefined {
+  // Only a cluster's cache hands out the same object as long as nothing about it has changed.
+  if (resource.provider !== 'kubernetes' || !policy.excludesByObjectAlone) return undefined
+  if (findOptOuts(resource).length > 0) return undefined
+  let verdicts = known.get(policy)
+  if (!verdicts) known.set(policy, (verdicts = { shielded: new WeakMap(), open: new WeakMap() }))
+  const among = resource.shield ? verdicts.shielded : verdicts.open
+  const former = among.get(resource.object)
+  if (former !== undefined) return former ?? undefined
+  const excluded = excludedAtAnyTime(describe(resource, policy, {}), policy, carriedProtection)
+  const verdict: Verdict | null = excluded ? { is: 'excluded', ...excluded } : null
+  among.set(resource.object, verdict)
+  return verdict ?? undefined
+}
+
+const carriedProtection = protector(() => [], 0)
