@@ -55,12 +55,10 @@ export class CertificateKeeper {
 
   #certificate(id: string): Certificate | undefined {
     const [namespace = '', name = ''] = id.split('/')
-    const { data = {} } = (this.#parts.secrets.get(namespace, name) ?? {}) as {
-      readonly data?: Readonly<Record<string, string>>
-    }
-    const [cert, key] = [data['tls.crt'], data['tls.key']]
-    if (cert === undefined || key === undefined) return undefined
-    const plain = (encoded: string) => Buffer.from(encoded, 'base64').toString('utf8')
-    return { name: id, cert: plain(cert), key: plain(key) }
+    const secret = this.#parts.secrets.get(namespace, name)
+    if (!secret) return undefined
+    const { data = {} } = secret as { readonly data?: Readonly<Record<string, string>> }
+    const plain = (key: string) => Buffer.from(data[key] ?? '', 'base64').toString('utf8')
+    return { name: id, cert: plain('tls.crt'), key: plain('tls.key') }
   }
 }

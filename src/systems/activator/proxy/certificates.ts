@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { configuredHost } from './host.ts'
 
@@ -29,6 +29,7 @@ export class CertificateStore {
     for (const { name, cert, key } of certificates) {
       try {
         const leaf = new X509Certificate(cert)
+        if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error('the key is not that of the certificate')
         const context = createSecureContext({ cert, key, minVersion: 'TLSv1.2' })
         if (!first) this.#firstPem = { cert, key }
         first ??= context
