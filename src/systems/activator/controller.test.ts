@@ -432,7 +432,7 @@ describe('the activator', () => {
     expect(await ask(elsewhere.port, 'web.test')).toContain('404')
   })
 
-  it('terminates TLS with the certificate a Service names, and follows its Secret', async () => {
+  it('terminates TLS with the certificate a Service names, follows its Secret, and says when that has no key (C56)', async () => {
     await using it = await startReplica(server.transport, { clock, tls: true })
     const port = await it.activator.plane.listen({ host: '127.0.0.1', port: 0, tls: true })
     await cluster.addApp('web', { 'sojourn.dev/tls-secret': 'web-tls' }, 1)
@@ -466,6 +466,12 @@ describe('the activator', () => {
       { type: 'merge', body: { data: dataOf('renewed.test') } },
     )
     await until(async () => (await served()) === 'renewed.test')
+    await cluster.client.patch(
+      secrets,
+      { namespace, name: 'web-tls' },
+      { type: 'merge', body: { data: { 'tls.key': '' } } },
+    )
+    await eventually(() => it.events.some(({ about, reason }) => about === 'web' && reason === 'InvalidCertificate'))
   })
 
   it('falls back on another Service when the workload is not ready in time, and names one that is not there (C35)', async () => {
@@ -579,6 +585,18 @@ describe('when the API misbehaves', () => {
     expect(await replicasOf('warm')).toBe(1)
     api.break(undefined)
     expect(await waiting).toContain('200 OK')
+  })
+
+  it('refuses the cold at their deadline (C88)', async () => {
+    const api = breakable(server.transport)
+    await using it = await startReplica(api.transport, { clock })
+    await cluster.addApp('web', { 'proxless/readiness-timeout-seconds': '4' })
+    await eventually(() => it.activator.ready && it.activator.rows().length === 1)
+    api.break(() => new StatusError('ServiceUnavailable', 'down'))
+    expect(await ask(it.port, 'web.test')).toMatch(/^HTTP\/1.1 50[34] [^]*Retry-After/)
+    expect(cluster.history.get('web')).toEqual([0])
+    api.break(undefined)
+    await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
   })
 
   it('finds out after a gap in the watch which pods are gone and which are new (C93)', async () => {

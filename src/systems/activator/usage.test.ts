@@ -21,6 +21,8 @@ describe('usage', () => {
     counters[1]!.slot(slot)[cell.finished]!++
     expect(usage.of(['r'], 7000).lastUsedAt).toBe(7000)
     expect(usage.of(['r'], 9000).lastUsedAt).toBe(7000)
+    usage.note('unknown', 8000, 9000)
+    expect(usage.of(['unknown'], 9000).inFlight).toBe(0)
   })
 
   it('is now while anything is in flight, however long', () => {

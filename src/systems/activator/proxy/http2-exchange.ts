@@ -5,7 +5,7 @@ import http2, {
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2'
-import type { Core } from './core.ts'
+import { fallbackTarget, type Core } from './core.ts'
 import { cell, noteStatus, noteWait } from './counters.ts'
 import { answerStream } from './http2-answer.ts'
 import { Place } from './place.ts'
@@ -45,6 +45,8 @@ export class Http2Exchange implements Waiter {
   cold = false
   #place: Place | undefined
   #ended = false
+  /** It was sent to the fallback: there is nowhere else to go. */
+  #fellBack = false
   #endpoint: Endpoint | undefined
   #cancelTimeout: (() => void) | undefined
 
@@ -62,7 +64,7 @@ export class Http2Exchange implements Waiter {
   }
 
   resume(): void {
-    const endpoint = this.route.target.pick()
+    const endpoint = this.#place?.target?.pick()
     if (!endpoint) return
     this.#place?.leave()
     this.#forward(endpoint)
@@ -76,7 +78,13 @@ export class Http2Exchange implements Waiter {
   }
 
   glance(now: number): void {
-    if (now >= this.deadlineAt) this.refuse('not-ready-in-time', 1)
+    if (now < this.deadlineAt) return
+    const { fallback } = this.route.config
+    if (!fallback || this.#fellBack) return this.refuse('not-ready-in-time', 1)
+    this.#fellBack = true
+    this.#place?.leave()
+    this.deadlineAt = now + this.#core.limits.dialTimeoutMs
+    if (!this.#place?.take(fallbackTarget(this.#core, fallback), 0)) this.refuse('queue-full', 1)
   }
 
   #admit(): void {
@@ -99,7 +107,7 @@ export class Http2Exchange implements Waiter {
     this.#cancelTimeout = this.#core.ports.clock.after(this.route.config.responseTimeoutMs, () =>
       this.#fail('upstream-timeout'),
     )
-    if (this.route.target.protocol === 'h2c') this.#overHttp2(endpoint)
+    if (endpoint.target.protocol === 'h2c') this.#overHttp2(endpoint)
     else this.#overHttp1(endpoint)
   }
 

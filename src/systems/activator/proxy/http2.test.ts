@@ -122,6 +122,17 @@ describe('HTTP/2 in clear text', () => {
     session.destroy()
   })
 
+  it('goes to the fallback when its workload is not ready in time, and is told so when that is not there (C35)', async () => {
+    const spare = await startEcho()
+    await using it = await startProxy({ readinessTimeoutMs: 1, fallback: spare.address }, { dialTimeoutMs: 1 })
+    const session = http2.connect(`http://127.0.0.1:${it.port}`)
+    expect((await ask(session, { ':path': '/spare' })).body).toBe('GET /spare HTTP/1.1')
+    await spare[Symbol.asyncDispose]()
+    expect((await ask(session, {})).headers[':status']).toBe(504)
+    session.destroy()
+    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+  })
+
   it('waits for a pod that cannot be reached yet (C42)', async () => {
     const gone = await startHttp2Pod()
     const address = gone.address
@@ -144,8 +155,15 @@ describe('TLS', () => {
     await using it = await startProxy({ hosts: ['app.test', 'b.test', 'c.b.test'] })
     it.warm(pod.address)
     const [a, b] = [certificateFor('app.test'), certificateFor('b.test', '*.b.test')]
-    const faults = it.proxy.setCertificates([{ name: 'broken', cert: 'no', key: 'no' }, a, b])
-    expect(faults.map(({ name }) => name)).toEqual(['broken'])
+    const broken = { name: 'broken', cert: 'no', key: 'no' }
+    const faults = it.proxy.setCertificates([
+      broken,
+      { ...a, name: 'keyless', key: '' },
+      { ...a, name: 'other', key: b.key },
+      a,
+      b,
+    ])
+    expect(faults.map(({ name }) => name)).toEqual(['broken', 'keyless', 'other'])
     const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
     for (const [servername, expected] of [
       ['app.test', 'app.test'],
