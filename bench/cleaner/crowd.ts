@@ -21,6 +21,8 @@ export interface CrowdFigures {
   readonly restartWrites: number
   readonly idleRequests: number
   readonly totalMs: number
+  /** What one that leaves costs, its Event included. */
+  readonly requestsEach: number
   readonly left: number
   readonly lateness: { readonly p50: number; readonly p99: number }
   readonly longestPauseMs: number
@@ -53,6 +55,7 @@ export async function measureCrowd(count: number): Promise<CrowdFigures> {
   await new Promise((resolve) => setTimeout(resolve, 10_000))
   const idleRequests = second.requests - requestsBefore
 
+  const requestsAtRest = second.requests
   const dueAt = clock.frozenAt + ttlMs
   const late: number[] = []
   const ending = new AbortController()
@@ -75,6 +78,7 @@ export async function measureCrowd(count: number): Promise<CrowdFigures> {
     restartWrites,
     idleRequests,
     totalMs: late.at(-1) ?? NaN,
+    requestsEach: (second.requests - requestsAtRest) / count,
     left,
     lateness: { p50: at(0.5), p99: at(0.99) },
     longestPauseMs: loop.max / 1e6,

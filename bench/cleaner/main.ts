@@ -19,6 +19,7 @@ console.table({
   'start anew until all are looked at, s': seconds(crowd.restartMs),
   'all gone after, s': seconds(crowd.totalMs),
   'gone per second': Math.round(cleaners / (crowd.totalMs / 1000)),
+  'requests for each': Math.round(crowd.requestsEach * 10) / 10,
   'lateness p50, s': seconds(crowd.lateness.p50),
   'lateness p99, s': seconds(crowd.lateness.p99),
   'longest pause of the event loop, ms': Math.round(crowd.longestPauseMs),

@@ -170,14 +170,16 @@ export class Controller {
   /** One worker: takes what is ready until nothing is, and gives way to the rest of the process now and then. */
   async #work(): Promise<void> {
     await Promise.resolve()
-    let sliceEndsAt = this.#clock.monotonic() + sliceMs
+    // All workers run within one turn of the event loop: they share the time it may take.
+    const shareMs = sliceMs / this.#concurrency
+    let sliceEndsAt = this.#clock.monotonic() + shareMs
     while (this.#running) {
       const handle = this.#queue.take()
       if (handle < 0) break
       await this.#attend(handle)
       if (this.#clock.monotonic() < sliceEndsAt) continue
       await this.#clock.breathe()
-      sliceEndsAt = this.#clock.monotonic() + sliceMs
+      sliceEndsAt = this.#clock.monotonic() + shareMs
     }
     this.#workers--
     this.#wakeWaiters()
