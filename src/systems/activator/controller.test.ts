@@ -2,6 +2,7 @@ import tls from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import type { Condition } from '../../runtime/conditions.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
@@ -646,8 +647,15 @@ describe('when the API misbehaves', () => {
     for (const answer of answers) expect(answer).toMatch(/503[^]*wake-denied[^]*Retry-After/)
     expect(attempts).toBeLessThan(4)
     expect(it.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'WakeDenied' }))
+    const wakeable = async () =>
+      ((await cluster.service('web')).status as { conditions: Condition[] }).conditions.find(
+        ({ type }) => type === 'sojourn.dev/Wakeable',
+      )
+    await until(async () => (await wakeable())?.status === 'False')
+    expect((await wakeable())?.message).toContain('quota')
     api.break(undefined)
     await until(async () => (await ask(it.port, 'web.test')).includes('200 OK'))
+    await until(async () => (await wakeable())?.status === 'True')
   })
 
   it('backs off from what never becomes ready (C16, C62)', async () => {

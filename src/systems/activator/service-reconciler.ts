@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../kube/object.ts'
 import type { Key } from '../../kube/key.ts'
-import { setCondition, type Condition } from '../../runtime/conditions.ts'
+import { setCondition } from '../../runtime/conditions.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import { settled, type Outcome } from '../../runtime/outcome.ts'
@@ -12,10 +12,9 @@ import type { Peers } from './peers.ts'
 import type { Address } from './proxy/route.ts'
 import { routeConfig, type Publisher } from './publisher.ts'
 import type { OnDemandService, RouteBook } from './route-book.ts'
+import { conditionsOf, isOurs, onDemandCondition } from './service-conditions.ts'
 import type { UsageTracker } from './usage.ts'
 import type { ObjectRef } from '../../kube/object.ts'
-
-export const conditionType = 'sojourn.dev/OnDemand'
 
 export interface ServiceReconcilerParts {
   readonly services: Informer
@@ -151,10 +150,10 @@ export class ServiceReconciler {
     if (!peers.leading) return
     await actions.removeCompanion(this.#companionOf(namespace, name))
     const conditions = object && conditionsOf(object)
-    if (object && conditions?.some(({ type }) => type === conditionType)) {
+    if (object && conditions?.some(isOurs)) {
       await actions.report(
         object,
-        conditions.filter(({ type }) => type !== conditionType),
+        conditions.filter((condition) => !isOurs(condition)),
       )
     }
   }
@@ -178,7 +177,7 @@ export class ServiceReconciler {
       : 'Requests wake its workload.'
     const before = conditionsOf(object)
     const claim = {
-      type: conditionType,
+      type: onDemandCondition,
       status: first ? 'False' : 'True',
       reason: first ? 'InvalidAnnotation' : 'Routed',
       message,
@@ -194,8 +193,4 @@ export class ServiceReconciler {
       })
     }
   }
-}
-
-function conditionsOf(object: StoredObject): readonly Condition[] {
-  return (object.status as { readonly conditions?: readonly Condition[] } | undefined)?.conditions ?? []
 }

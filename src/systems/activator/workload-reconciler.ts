@@ -14,6 +14,7 @@ import type { Peers } from './peers.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
 import type { Publisher } from './publisher.ts'
 import { workloadId, type OnDemandService, type RouteBook } from './route-book.ts'
+import { afterWaking } from './service-conditions.ts'
 import { TwoPhaseSleep } from './two-phase-sleep.ts'
 import type { UsageTracker } from './usage.ts'
 import type { WakeMemories } from './wake-memory.ts'
@@ -140,6 +141,7 @@ export class WorkloadReconciler {
           reason: 'Woken',
           message: `Scaled to ${decision.replicas}: ${sentence[decision.because] ?? decision.because}.`,
         })
+        await this.#tellServices(routes, undefined)
       }
       return wakeAt(since + patienceOf(routes))
     } catch (error) {
@@ -147,12 +149,19 @@ export class WorkloadReconciler {
       const retryAt = memories.failed(id, 'wake-denied', now())
       for (const route of routes) publisher.publish(route.id)
       log.error('could not wake', { workload: id, error })
-      events.record(object, {
-        type: 'Warning',
-        reason: 'WakeDenied',
-        message: `Could not be scaled up: ${(error as Error).message}`,
-      })
+      const message = `Could not be scaled up: ${(error as Error).message}`
+      events.record(object, { type: 'Warning', reason: 'WakeDenied', message })
+      await this.#tellServices(routes, message)
       return wakeAt(retryAt)
+    }
+  }
+
+  async #tellServices(routes: readonly OnDemandService[], denial: string | undefined): Promise<void> {
+    const { caches, actions, now } = this.#parts
+    for (const { namespace, name } of routes) {
+      const service = caches.services.get(namespace, name)
+      const conditions = service && afterWaking(service, denial, now())
+      if (service && conditions) await actions.report(service, conditions)
     }
   }
 
