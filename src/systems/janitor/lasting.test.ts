@@ -4,7 +4,7 @@ import type { CleanupPolicySpec } from '../../apis/cleanup-policy.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { describe, judge } from './judge.ts'
 import { KubeResource } from './kubernetes/kube-resource.ts'
-import { lastingVerdict } from './lasting.ts'
+import { lastingVerdicts } from './lasting.ts'
 import { optOutFinder, protector } from './protection.ts'
 import type { Use } from './resource.ts'
 import { day, now, policy, surroundings } from './testing.ts'
@@ -76,7 +76,7 @@ suite('lasting verdicts', () => {
             const around = surroundings({ protection: protector(optOuts, at), now: at })
             const owners = { namespaceTags: () => ({ owner }) }
             const judged = judge(describe(resource, compiled, owners), compiled, around)
-            expect(lastingVerdict(resource, compiled, optOuts) ?? judged).toEqual(judged)
+            expect(lastingVerdicts(compiled, optOuts)(resource) ?? judged).toEqual(judged)
           }
     },
   )
@@ -87,10 +87,10 @@ suite('lasting verdicts', () => {
       new KubeResource(version, { cluster: '', includeOwned: false, detect: () => unused })
     const [left] = objects
     if (!left) throw new Error('no object')
-    const first = lastingVerdict(resource(left), compiled, nobody)
+    const first = lastingVerdicts(compiled, nobody)(resource(left))
     expect(first).toMatchObject({ is: 'excluded', because: 'literal' })
-    expect(lastingVerdict(resource(left), compiled, nobody)).toBe(first)
+    expect(lastingVerdicts(compiled, nobody)(resource(left))).toBe(first)
     const kept = { ...left, metadata: { ...left.metadata, labels: { 'sojourn.dev/keep': '' } } }
-    expect(lastingVerdict(resource(kept), compiled, nobody)).toMatchObject({ because: 'keep-mark' })
+    expect(lastingVerdicts(compiled, nobody)(resource(kept))).toMatchObject({ because: 'keep-mark' })
   })
 })

@@ -11,26 +11,34 @@ type Verdicts = WeakMap<KubeObject, Verdict | null>
 const known = new WeakMap<CompiledPolicy, { readonly shielded: Verdicts; readonly open: Verdicts }>()
 
 /**
- * What excludes a resource at any time by what its object and the policy say alone; undefined where more must be asked.
- * Worked out once per version of an object: cycles see the same ones again and again.
+ * Says what excludes a resource at any time by what its object and the policy say alone; undefined where more must be
+ * asked. Worked out once per version of an object: cycles see the same ones again and again.
  */
-export function lastingVerdict(
-  resource: Resource,
+export function lastingVerdicts(
   policy: CompiledPolicy,
   findOptOuts: OptOutFinder,
-): Verdict | undefined {
-  // Only a cluster's cache hands out the same object as long as nothing about it has changed.
-  if (resource.provider !== 'kubernetes' || !policy.excludesByObjectAlone) return undefined
-  if (findOptOuts(resource).length > 0) return undefined
-  let verdicts = known.get(policy)
-  if (!verdicts) known.set(policy, (verdicts = { shielded: new WeakMap(), open: new WeakMap() }))
-  const among = resource.shield ? verdicts.shielded : verdicts.open
-  const former = among.get(resource.object)
-  if (former !== undefined) return former ?? undefined
-  const excluded = excludedAtAnyTime(describe(resource, policy, {}), policy, carriedProtection)
-  const verdict: Verdict | null = excluded ? { is: 'excluded', ...excluded } : null
-  among.set(resource.object, verdict)
-  return verdict ?? undefined
+): (resource: Resource) => Verdict | undefined {
+  if (!policy.excludesByObjectAlone) return () => undefined
+  const { shielded, open } = verdictsOf(policy)
+  return (resource) => {
+    // Only a cluster's cache hands out the same object as long as nothing about it has changed.
+    if (resource.provider !== 'kubernetes' || findOptOuts(resource).length > 0) return undefined
+    const verdicts = resource.shield ? shielded : open
+    const former = verdicts.get(resource.object)
+    if (former !== undefined) return former ?? undefined
+    const excluded = excludedAtAnyTime(describe(resource, policy, {}), policy, carriedProtection)
+    const verdict: Verdict | null = excluded ? { is: 'excluded', ...excluded } : null
+    verdicts.set(resource.object, verdict)
+    return verdict ?? undefined
+  }
+}
+
+function verdictsOf(policy: CompiledPolicy): { readonly shielded: Verdicts; readonly open: Verdicts } {
+  const former = known.get(policy)
+  if (former) return former
+  const verdicts = { shielded: new WeakMap(), open: new WeakMap() }
+  known.set(policy, verdicts)
+  return verdicts
 }
 
 const carriedProtection = protector(() => [], 0)

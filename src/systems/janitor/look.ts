@@ -1,7 +1,7 @@
 import type { Described } from './attribute.ts'
 import { describe, judge, type Surroundings, type UseHistory, type Verdict } from './judge.ts'
 import type { Owner } from './owner.ts'
-import { lastingVerdict } from './lasting.ts'
+import { lastingVerdicts } from './lasting.ts'
 import { optOutFinder, protector } from './protection.ts'
 import { providerOf, type Observation } from './provider.ts'
 import { InventoryError, type Resource } from './resource.ts'
@@ -26,6 +26,7 @@ export async function look(work: Work, ports: WorkPorts): Promise<Look> {
   if (!desk.current) throw new InventoryError('opt-outs and schedules cannot be read at the moment')
   const ledger = await ledgers.note(work, observation)
   const optOuts = optOutFinder(desk.optOuts.list())
+  const lasting = lastingVerdicts(policy, optOuts)
   const around: Surroundings = {
     protection: protector(optOuts, now),
     owners: observation.owners,
@@ -37,7 +38,7 @@ export async function look(work: Work, ports: WorkPorts): Promise<Look> {
     observation,
     now,
     describe: described,
-    judge: (resource) => lastingVerdict(resource, policy, optOuts) ?? judge(described(resource), policy, around),
+    judge: (resource) => lasting(resource) ?? judge(described(resource), policy, around),
     lastSeenUsed: ledger.lastSeenUsed,
   }
 }

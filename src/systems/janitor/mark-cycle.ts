@@ -52,9 +52,9 @@ function* judgedOf(work: Work, { desk }: WorkPorts, seen: Look): Generator<Judge
   )
   const marked = new Set([...marks.values()].map(({ spec }) => spec.resource.uid))
   for (const resource of seen.observation.resources) {
-    const key = marked.has(resource.uid) ? resourceKey(resource) : ''
-    const candidate = marks.get(key)
-    if (candidate) marks.delete(key)
+    const key = marked.has(resource.uid) ? resourceKey(resource) : undefined
+    const candidate = key === undefined ? undefined : marks.get(key)
+    if (key !== undefined) marks.delete(key)
     yield { resource, verdict: seen.judge(resource), mark: candidate && { mark: markOf(candidate), of: candidate } }
   }
   for (const candidate of marks.values())

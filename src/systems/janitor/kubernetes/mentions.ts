@@ -18,20 +18,33 @@ export class Mentions {
 
   add(object: StoredObject): void {
     const by = `${object.kind} ${object.metadata.name}`
-    const { metadata: _, ...rest } = object
-    this.#collect(rest, by)
+    for (const text of textsOf(object)) if (!this.#texts.has(text)) this.#texts.set(text, by)
   }
 
   /** Who mentions this text. */
   of(text: string): string | undefined {
     return this.#texts.get(text)
   }
+}
 
-  #collect(value: unknown, by: string): void {
-    if (typeof value === 'string') {
-      if (value.length <= 253 && !this.#texts.has(value)) this.#texts.set(value, by)
-    } else if (typeof value === 'object' && value !== null) {
-      for (const part of Object.values(value)) this.#collect(part, by)
-    }
+/** Every text an object holds, but for its metadata, found once per version. */
+function textsOf(object: StoredObject): readonly string[] {
+  const known = textsByObject.get(object)
+  if (known) return known
+  const found = new Set<string>()
+  const { metadata: _, ...rest } = object
+  collect(rest, found)
+  const texts = [...found]
+  textsByObject.set(object, texts)
+  return texts
+}
+
+const textsByObject = new WeakMap<StoredObject, readonly string[]>()
+
+function collect(value: unknown, texts: Set<string>): void {
+  if (typeof value === 'string') {
+    if (value.length <= 253) texts.add(value)
+  } else if (typeof value === 'object' && value !== null) {
+    for (const part of Object.values(value)) collect(part, texts)
   }
 }
