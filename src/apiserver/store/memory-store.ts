@@ -196,6 +196,8 @@ function keyOf(namespace: string, name: string): string {
 }
 
 function stateAt(history: readonly State[], at = Infinity): StoredRecord | undefined {
+  const newest = history.at(-1)
+  if (newest && newest.revision <= at) return newest.record
   return history.findLast(({ revision }) => revision <= at)?.record
 }
 
