@@ -395,7 +395,12 @@ export class Door {
 }
 
 function isSame(left: ObjectRef, right: ObjectRef): boolean {
-  return left.kind === right.kind && left.name === right.name && left.namespace === right.namespace
+  return (
+    left.apiVersion === right.apiVersion &&
+    left.kind === right.kind &&
+    left.name === right.name &&
+    left.namespace === right.namespace
+  )
 }
 
 const followsFreely: ReadonlySet<string> = new Set(['system-namespace', 'own-machinery'])

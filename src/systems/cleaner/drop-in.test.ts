@@ -127,6 +127,14 @@ describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
     expect(await world.get({ apiVersion, kind, namespace: 'team', name: metadata.name ?? '' })).toBeDefined()
   })
 
+  it('goes without finalizers, and with one word about it, when there is no work for them', async () => {
+    await world.create(conditionalTtlOf({ conditions: ['true'] }))
+    await world.pass(5 * minute)
+    expect(await world.get(ref)).toBeUndefined()
+    expect(finalizers).toEqual([])
+    expect(await reasons()).toEqual(['Departed'])
+  })
+
   it('does the work of its finalizers in their order, with the same Events and CloudEvent', async () => {
     await world.create(configMap('a', { annotations: { go: 'yes' } }))
     const conditions = ['one.metadata.annotations["go"] == "yes"']
