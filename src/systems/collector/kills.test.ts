@@ -44,11 +44,11 @@ class Life {
   }
 
   hand(): Hand {
-    const { read, remove } = sweeper(this.#world.server)
+    const hand = sweeper(this.#world.server)
     return {
-      read,
+      read: (type, object) => hand.read(type, object),
       remove: (type, object, propagation) =>
-        this.#delete(object.metadata.name, () => remove(type, object, propagation)),
+        this.#delete(object.metadata.name, () => hand.remove(type, object, propagation)),
     }
   }
 
