@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { allKinds } from '../../src/apis/all-kinds.ts'
+import { cleanupCandidate, type CleanupCandidate } from '../../src/apis/cleanup-candidate.ts'
 import { departure, type Departure } from '../../src/apis/departure.ts'
 import { startTestServer, type TestServer } from '../../src/apiserver/testing.ts'
 import { Client } from '../../src/client/client.ts'
@@ -46,6 +47,11 @@ describe('two janitors of which one is always being killed', () => {
     const type = await client.discovery.typeOf(manifest)
     if (!type) throw new Error(`the server does not serve ${manifest.kind}`)
     await client.create(type, manifest)
+  }
+
+  async function standing(): Promise<readonly unknown[]> {
+    const { items } = await client.list<CleanupCandidate>(cleanupCandidate.type)
+    return items.map(({ status }) => status)
   }
 
   function startJanitor(name: string): void {
@@ -99,7 +105,12 @@ describe('two janitors of which one is always being killed', () => {
       processes.get(name)?.kill('SIGKILL')
       startJanitor(name)
     }
-    await expect.poll(() => leftAt.size, { timeout: 150_000, interval: 500 }).toBe(things)
+    await expect
+      .poll(() => leftAt.size, { timeout: 400_000, interval: 500 })
+      .toBe(things)
+      .catch(async (error: unknown) => {
+        throw new Error(`some are still marked: ${JSON.stringify(await standing())}`, { cause: error })
+      })
     watching.abort()
     await watch
 
