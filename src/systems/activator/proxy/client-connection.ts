@@ -6,6 +6,7 @@ import type { Core } from './core.ts'
 import { Exchange, type ClientLink } from './exchange.ts'
 import { Head, type Parsed } from './head.ts'
 import { ProxyPreamble } from './proxy-protocol.ts'
+import type { Purpose } from './purpose.ts'
 import { understand } from './request.ts'
 
 const requestHead = new Head()
@@ -25,6 +26,7 @@ export interface ClientOptions {
   readonly proxyProtocol: boolean
   /** Who the client is, where the socket does not tell. */
   readonly remoteAddress?: string
+  readonly purpose: Purpose
 }
 
 /**
@@ -41,6 +43,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   keepAlive = true
   remoteAddress: string
   readonly proto: 'http' | 'https'
+  readonly purpose: Purpose
   /** The forwarding fields, and the host they are for. */
   addedFor = ''
   added = ''
@@ -55,8 +58,9 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #working = false
   #halfOpen = false
 
-  constructor(accepted: Socket, core: Core, { secure, proxyProtocol, remoteAddress }: ClientOptions) {
+  constructor(accepted: Socket, core: Core, { secure, proxyProtocol, remoteAddress, purpose }: ClientOptions) {
     this.#core = core
+    this.purpose = purpose
     this.#deadlineAt = core.time.now + core.limits.headTimeoutMs
     this.proto = secure ? 'https' : 'http'
     this.remoteAddress = remoteAddress ?? plainAddress(accepted.remoteAddress)
@@ -200,7 +204,11 @@ export class ClientConnection implements ClientLink, SocketOwner {
     const parsed = requestHead.parseRequest(bytes, at, end)
     if (parsed === 'incomplete') return this.#wantMore(bytes, at, end)
     if (parsed !== 'complete') {
-      if (this.#requests === 0 && bytes.toString('latin1', at, Math.min(end, at + preface.length)) === preface) {
+      if (
+        this.#requests === 0 &&
+        this.purpose.is !== 'checks' &&
+        bytes.toString('latin1', at, Math.min(end, at + preface.length)) === preface
+      ) {
         return this.#speakHttp2(bytes, at, end)
       }
       this.#refuse(faults[parsed])
@@ -287,7 +295,10 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#phase = 'gone'
     disownSocket(this.#socket)
     this.#core.clients.delete(this)
-    this.#core.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)), this.remoteAddress)
+    this.#core.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)), {
+      client: this.remoteAddress,
+      purpose: this.purpose,
+    })
     return -1
   }
 

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import type { Counters } from './counters.ts'
 import type { CoarseTime, ProxyLimits, ProxyPorts } from './ports.ts'
-import type { Address } from './route.ts'
+import type { Purpose } from './purpose.ts'
+import type { Address, Route } from './route.ts'
 import type { RouteTable } from './route-table.ts'
 import { Target } from './target.ts'
 
@@ -19,6 +20,8 @@ export interface Core {
   readonly limits: ProxyLimits
   readonly time: CoarseTime
   readonly table: RouteTable
+  /** By id. */
+  readonly routes: ReadonlyMap<string, Route>
   readonly targets: Map<string, Target>
   readonly counters: Counters
   readonly clients: Set<Sweepable>
@@ -28,7 +31,11 @@ export interface Core {
   /** No new connections are wanted: answers ask clients to leave. */
   closing: boolean
   /** Takes over a connection that turned out to speak HTTP/2; `read` is what was already read from it. */
-  readonly speakHttp2: (socket: Socket, read: Buffer, client: string) => void
+  readonly speakHttp2: (
+    socket: Socket,
+    read: Buffer,
+    from: { readonly client: string; readonly purpose: Purpose },
+  ) => void
 }
 
 /** A target that is always warm at one address: where requests go whose workload was not ready in time. */

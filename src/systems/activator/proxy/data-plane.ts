@@ -21,6 +21,8 @@ export interface DataPlane {
   drain(target: string): Promise<TargetLoad>
   setCertificates(certificates: readonly Certificate[]): Promise<readonly CertificateFault[]>
   listen(options: ListenOptions): Promise<number>
+  /** Takes no new connections at a port; those there are go on. */
+  unlisten(port: number): void
   /** Stops accepting and lets what is under way end, for this long at most. */
   close(withinMs?: number): Promise<void>
 }

@@ -1,4 +1,4 @@
-import { answer, probeAnswer, statusFor, type Because } from './answers.ts'
+import { answer, page, probeAnswer, statusFor, type Because } from './answers.ts'
 import { word } from './bytes.ts'
 import { fallbackTarget, type Core } from './core.ts'
 import { cell, noteStatus, noteWait } from './counters.ts'
@@ -34,6 +34,8 @@ export interface Forwarded {
   readonly host: string
   readonly head: string
   readonly asksUpgrade: boolean
+  /** Nothing is to be forwarded: someone else does that, and wants to know when it can. */
+  readonly isCheck: boolean
   /** The request comes from someone who only wants to know whether anybody is there. */
   readonly isProbe: boolean
   /** The request is a browser opening a page. */
@@ -99,6 +101,7 @@ export class Exchange implements Served, Waiter {
     this.#impatientAt = Infinity
     if (!request.isProbe) route.cells[cell.started]!++
     if (body.length > 0) this.#hold(body)
+    if (request.isCheck && route.target.isReachable) return this.#pass()
     const upstream = route.target.waiters.size === 0 ? route.target.take(this.#mayReuse) : undefined
     if (upstream) this.#use(upstream)
     else this.#wait()
@@ -287,6 +290,11 @@ export class Exchange implements Served, Waiter {
 
   #send(): void {
     const upstream = this.#upstream!
+    if (this.#request.isCheck) {
+      this.#upstream = undefined
+      upstream.giveBack()
+      return this.#pass()
+    }
     this.#impatientAt = this.#core.time.now + this.route.config.responseTimeoutMs
     this.sent = this.#received
     upstream.begin()
@@ -346,6 +354,14 @@ export class Exchange implements Served, Waiter {
     const keep = !close && this.#mayKeep
     const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
     this.#reply(answer(because, { close: !keep, isHead: this.isHead, ...retry }), keep)
+  }
+
+  /** Tells whoever asked that a pod will take the request. */
+  #pass(): void {
+    noteStatus(this.route.cells, 200)
+    const keep = this.#mayKeep
+    const extra = this.cold ? this.#coldStart() : ''
+    this.#reply(page(200, '', { type: 'text/plain', close: !keep, isHead: this.isHead, extra }), keep)
   }
 
   #answerProbe(): void {

@@ -3,8 +3,17 @@ import type { Socket } from 'node:net'
 import type { Core } from './core.ts'
 import { answerStream } from './http2-answer.ts'
 import { Http2Exchange } from './http2-exchange.ts'
+import type { Purpose } from './purpose.ts'
+import type { Route } from './route.ts'
 
 const maxConcurrentStreams = 250
+
+/** Where a connection comes from, and what it is for. */
+interface Origin {
+  readonly client: string
+  readonly proto: 'http' | 'https'
+  readonly purpose: Purpose
+}
 
 /** Serves connections that speak HTTP/2: each stream is a request of its own, held and forwarded like any other. */
 export class Http2Front {
@@ -20,7 +29,7 @@ export class Http2Front {
   }
 
   /** Takes a connection over; `read` is what has been read from it already. */
-  accept(socket: Socket, read: Buffer, from: { readonly client: string; readonly proto: 'http' | 'https' }): void {
+  accept(socket: Socket, read: Buffer, from: Origin): void {
     if (read.length > 0) socket.unshift(read)
     const session = http2.performServerHandshake(socket, {
       settings: { maxConcurrentStreams, maxHeaderListSize: 65_536, enableConnectProtocol: false },
@@ -47,11 +56,7 @@ export class Http2Front {
     for (const session of this.#sessions) session.destroy()
   }
 
-  #serve(
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
-    from: { client: string; proto: 'http' | 'https' },
-  ): void {
+  #serve(stream: ServerHttp2Stream, headers: IncomingHttpHeaders, from: Origin): void {
     stream.on('error', () => stream.destroy())
     const authority = headers[':authority'] ?? headers.host ?? ''
     const path = headers[':path'] ?? ''
@@ -62,7 +67,10 @@ export class Http2Front {
       const value = headers[name]
       return Array.isArray(value) ? value.join(', ') : value
     }
-    const route = routes?.only ?? routes?.match(path, field)
+    const route: Route | undefined =
+      from.purpose.is === 'requests'
+        ? this.#core.routes.get(from.purpose.route)
+        : (routes?.only ?? routes?.match(path, field))
     if (!route) return answerStream(stream, headers, 'unknown-host')
     new Http2Exchange(this.#core, route, stream, { ...from, headers, authority, path }).begin()
   }

@@ -43,6 +43,10 @@ export class InlineDataPlane implements DataPlane {
     return this.#proxy.listen(options)
   }
 
+  unlisten(port: number): void {
+    this.#proxy.unlisten(port)
+  }
+
   close(withinMs = 0): Promise<void> {
     return this.#proxy.close(withinMs)
   }

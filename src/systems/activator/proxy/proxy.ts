@@ -5,7 +5,9 @@ import { ClientConnection, plainAddress, type ClientOptions } from './client-con
 import type { Core } from './core.ts'
 import { Counters } from './counters.ts'
 import { Http2Front } from './http2-front.ts'
+import { OpaqueConnection } from './opaque-connection.ts'
 import { defaultLimits, type ProxyLimits, type ProxyPorts } from './ports.ts'
+import { forHosts, type Purpose } from './purpose.ts'
 import type { Route, RouteConfig } from './route.ts'
 import { RouteTable } from './route-table.ts'
 import { Target, type TargetState } from './target.ts'
@@ -25,6 +27,8 @@ export interface ListenOptions {
   readonly proxyProtocol?: boolean
   /** Terminate TLS, with whatever certificates have been given. */
   readonly tls?: boolean
+  /** What connections to it are for. Defaults to requests for the hosts of all routes. */
+  readonly purpose?: Purpose
 }
 
 const tickMs = 250
@@ -33,7 +37,8 @@ const tickMs = 250
 export class Proxy {
   readonly #core: Core
   readonly #routes = new Map<string, Route>()
-  readonly #servers: Server[] = []
+  /** By port. */
+  readonly #servers = new Map<number, Server>()
   readonly #tlsFronts: TlsFront[] = []
   readonly #certificates = new CertificateStore()
   readonly #http2: Http2Front
@@ -45,13 +50,14 @@ export class Proxy {
       limits: { ...defaultLimits, ...limits },
       time: { now: ports.clock.monotonic() },
       table: new RouteTable(),
+      routes: this.#routes,
       targets: new Map(),
       counters,
       clients: new Set(),
       waiting: 0,
       waitingBytes: 0,
       closing: false,
-      speakHttp2: (socket, read, client) => this.#http2.accept(socket, read, { client, proto: 'http' }),
+      speakHttp2: (socket, read, from) => this.#http2.accept(socket, read, { ...from, proto: 'http' }),
     }
     this.#http2 = new Http2Front(this.#core)
     this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
@@ -120,21 +126,29 @@ export class Proxy {
     reusePort = false,
     proxyProtocol = false,
     tls: secure = false,
+    purpose = forHosts,
   }: ListenOptions): Promise<number> {
-    const server = secure ? this.#tlsServer(proxyProtocol) : this.#plainServer(proxyProtocol)
-    this.#servers.push(server)
+    const server = secure ? this.#tlsServer(proxyProtocol) : this.#plainServer(proxyProtocol, purpose)
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen({ port, backlog: 4096, reusePort, ...(host === undefined ? {} : { host }) }, () => resolve())
     })
-    return (server.address() as AddressInfo).port
+    const bound = (server.address() as AddressInfo).port
+    this.#servers.set(bound, server)
+    return bound
+  }
+
+  /** Takes no new connections at a port; those there are go on. */
+  unlisten(port: number): void {
+    this.#servers.get(port)?.close()
+    this.#servers.delete(port)
   }
 
   /** Stops accepting and asks clients to leave; resolves when all have, or when `withinMs` has passed. */
   async close(withinMs = 0): Promise<void> {
     const { clock } = this.#core.ports
     this.#core.closing = true
-    for (const server of this.#servers) server.close()
+    for (const server of this.#servers.values()) server.close()
     for (const client of this.#core.clients) client.retire()
     this.#http2.retire()
     const until = clock.monotonic() + withinMs
@@ -147,10 +161,11 @@ export class Proxy {
     for (const target of this.#core.targets.values()) target.close()
   }
 
-  #plainServer(proxyProtocol: boolean): Server {
-    return net.createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) =>
-      this.#accept(socket, { secure: false, proxyProtocol }),
-    )
+  #plainServer(proxyProtocol: boolean, purpose: Purpose): Server {
+    return net.createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
+      if (purpose.is === 'bytes') this.#carry(socket, purpose.route)
+      else this.#accept(socket, { secure: false, proxyProtocol, purpose })
+    })
   }
 
   #tlsServer(proxyProtocol: boolean): Server {
@@ -158,8 +173,9 @@ export class Proxy {
     const accept = (socket: TLSSocket, address: string | undefined) => {
       socket.setNoDelay(true)
       const client = address ?? plainAddress(socket.remoteAddress)
-      if (socket.alpnProtocol === 'h2') this.#http2.accept(socket, Buffer.alloc(0), { client, proto: 'https' })
-      else this.#accept(socket, { secure: true, proxyProtocol: false, remoteAddress: client })
+      if (socket.alpnProtocol === 'h2')
+        this.#http2.accept(socket, Buffer.alloc(0), { client, purpose: forHosts, proto: 'https' })
+      else this.#accept(socket, { secure: true, proxyProtocol: false, remoteAddress: client, purpose: forHosts })
     }
     const front = new TlsFront({ ports, limits, certificates: this.#certificates, accept }, proxyProtocol)
     this.#tlsFronts.push(front)
@@ -168,6 +184,12 @@ export class Proxy {
 
   #accept(socket: Socket, options: ClientOptions): void {
     this.#core.clients.add(new ClientConnection(socket, this.#core, options))
+  }
+
+  #carry(socket: Socket, id: string): void {
+    const route = this.#routes.get(id)
+    if (!route) return void socket.resetAndDestroy()
+    this.#core.clients.add(new OpaqueConnection(socket, this.#core, route))
   }
 
   #target(id: string): Target {

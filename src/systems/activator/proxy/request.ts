@@ -2,6 +2,7 @@ import type { Because } from './answers.ts'
 import type { Core } from './core.ts'
 import type { Forwarded } from './exchange.ts'
 import { fieldKind, type Head } from './head.ts'
+import type { Purpose } from './purpose.ts'
 import { connectionOptions, fieldValue, rewriteRequest, valuesOfKind } from './rewrite.ts'
 import type { Route } from './route.ts'
 import { isNavigation } from './waiting-page.ts'
@@ -12,6 +13,7 @@ export interface RequestContext {
   keepAlive: boolean
   readonly remoteAddress: string
   readonly proto: 'http' | 'https'
+  readonly purpose: Purpose
   added: string
   addedFor: string
 }
@@ -40,15 +42,24 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
   }
   if (head.hasExpect && valuesOfKind(bytes, head, fieldKind.expect).toLowerCase() !== '100-continue')
     return 'unsupported-expectation'
+  const { purpose } = context
+  const isCheck = purpose.is === 'checks'
+  if (isCheck) {
+    host = listedFirst(fieldValue(bytes, head, 'x-forwarded-host')) ?? host
+    target = fieldValue(bytes, head, 'x-forwarded-uri') ?? fieldValue(bytes, head, 'x-original-uri') ?? target
+  }
   const routes = core.table.find(host)
   if (routes === 'invalid') return 'bad-host'
-  const route = routes && (routes.only ?? matchRoute(routes, bytes, head, target))
+  const route =
+    purpose.is === 'requests'
+      ? core.routes.get(purpose.route)
+      : routes && (routes.only ?? matchRoute(routes, bytes, head, target))
   if (!route) return 'unknown-host'
   const line =
     target !== undefined || head.minor === 0 ? `${method} ${target ?? pathOf(bytes, head)} HTTP/1.1\r\n` : undefined
   const rewritten = rewriteRequest(bytes, head, {
     line,
-    host: target !== undefined || head.host < 0 ? host || route.config.hosts[0] : undefined,
+    host: target !== undefined || head.host < 0 ? host || (route.config.hosts[0] ?? 'localhost') : undefined,
     added:
       addedFields(bytes, head, context, host) +
       (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`),
@@ -60,6 +71,7 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
     host,
     head: warm ? rewritten : flat(rewritten),
     asksUpgrade: upgrade !== undefined,
+    isCheck,
     isProbe: isProbe(route, bytes, head),
     isNavigation: route.config.waitingPage && !warm && isNavigation(method, (name) => fieldValue(bytes, head, name)),
   }
@@ -72,6 +84,11 @@ function matchRoute(
   target: string | undefined,
 ): Route | undefined {
   return routes.match(target ?? pathOf(bytes, head), (name) => fieldValue(bytes, head, name))
+}
+
+/** What the first of several proxies wrote. */
+function listedFirst(value: string | undefined): string | undefined {
+  return value?.split(',')[0]?.trim()
 }
 
 function pathOf(bytes: Buffer, head: Head): string {

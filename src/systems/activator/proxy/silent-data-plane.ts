@@ -8,6 +8,7 @@ export class SilentDataPlane implements DataPlane {
   setRoute(): void {}
   removeRoute(): void {}
   setTarget(): void {}
+  unlisten(): void {}
 
   drain(): Promise<TargetLoad> {
     return Promise.resolve({ busy: 0, waiting: 0 })

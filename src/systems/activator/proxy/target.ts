@@ -142,6 +142,12 @@ export class Target {
     return this.state.is === 'cold' || (this.state.is === 'warm' && !this.endpoints.some(({ proven }) => proven))
   }
 
+  /** A pod that answered when last dialled would take a request now. */
+  get isReachable(): boolean {
+    const isUp = ({ proven, restUntil }: Endpoint) => proven && restUntil === 0
+    return this.state.is === 'warm' && this.waiters.size === 0 && this.endpoints.some(isUp)
+  }
+
   wait(waiter: Waiter): void {
     this.waiters.add(waiter)
     this.dispatch()

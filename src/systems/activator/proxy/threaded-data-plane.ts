@@ -30,7 +30,8 @@ export class ThreadedDataPlane implements DataPlane {
   readonly #threads: Thread[]
   readonly #routes = new Map<string, RouteConfig>()
   readonly #targets = new Map<string, TargetState>()
-  readonly #listening: ListenOptions[] = []
+  /** By port. */
+  readonly #listening = new Map<number, ListenOptions>()
   #certificates: readonly Certificate[] = []
   #closing = false
 
@@ -86,8 +87,13 @@ export class ThreadedDataPlane implements DataPlane {
     const [first, ...others] = this.#threads
     const { port } = await first!.ask<'listen'>({ do: 'listen', options: shared })
     await Promise.all(others.map((thread) => thread.ask<'listen'>({ do: 'listen', options: { ...shared, port } })))
-    this.#listening.push({ ...shared, port })
+    this.#listening.set(port, { ...shared, port })
     return port
+  }
+
+  unlisten(port: number): void {
+    this.#listening.delete(port)
+    for (const thread of this.#threads) thread.tell({ do: 'unlisten', port })
   }
 
   async close(withinMs = 0): Promise<void> {
@@ -116,7 +122,7 @@ export class ThreadedDataPlane implements DataPlane {
     for (const config of this.#routes.values()) thread.tell({ do: 'set-route', config })
     for (const [target, state] of this.#targets) thread.tell({ do: 'set-target', target, state })
     void thread.ask({ do: 'certificates', certificates: this.#certificates }).catch(() => {})
-    for (const options of this.#listening) void thread.ask({ do: 'listen', options }).catch(() => {})
+    for (const options of this.#listening.values()) void thread.ask({ do: 'listen', options }).catch(() => {})
   }
 }
 

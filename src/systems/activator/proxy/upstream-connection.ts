@@ -12,16 +12,24 @@ export type Framing = 'none' | 'length' | 'chunked' | 'until-close'
 /** Why a connection to a pod failed the request on it. */
 export type Breakage = 'dial-failed' | 'closed-unanswered' | 'bad-response' | 'truncated'
 
+/** What a connection carries bytes for. */
+export interface Carried {
+  /** The connection is open: send. */
+  connected(): void
+  tunnelled(payload: string | Buffer): void
+  tunnelEnded(): void
+  drained(): void
+  broke(because: Breakage, kept: boolean): void
+}
+
 /** The request a connection serves, as the connection sees it. */
-export interface Served {
+export interface Served extends Carried {
   readonly isHead: boolean
   readonly asksUpgrade: boolean
   /** The client cannot read chunks: it gets the content alone. */
   readonly unchunked: boolean
   /** The whole request has been sent on. */
   readonly sent: boolean
-  /** The connection is open: send. */
-  connected(): void
   /** The text of an interim response's head. */
   interim(bytes: Buffer, head: Head): void
   /** The head of the final response; answers the text to send in its place, or undefined to send it unchanged. */
@@ -29,10 +37,6 @@ export interface Served {
   relay(payload: string | Buffer, last: boolean): void
   /** The pod agreed to switch protocols; `rest` is what it sent behind its answer. */
   switched(bytes: Buffer, head: Head, rest: string | Buffer): void
-  tunnelled(payload: string | Buffer): void
-  tunnelEnded(): void
-  drained(): void
-  broke(because: Breakage, kept: boolean): void
 }
 
 const keepAlive = word('keep-alive')
@@ -45,6 +49,8 @@ export class UpstreamConnection implements SocketOwner {
   /** When it began to be dialled or, later, to be idle. */
   since: number
   #served: Served | undefined
+  /** The same, or whoever sends bytes that are no request. */
+  #carried: Carried | undefined
   #phase: 'dialling' | 'idle' | 'head' | 'body' | 'tunnel' | 'dead' = 'dialling'
   #framing: Framing = 'none'
   #left = 0
@@ -52,6 +58,8 @@ export class UpstreamConnection implements SocketOwner {
   #carry: Buffer | undefined
   #reusable = true
   #uses = 0
+  /** The pod has said, properly, that it will send no more. */
+  #hasEnded = false
 
   constructor(endpoint: Endpoint) {
     this.endpoint = endpoint
@@ -73,8 +81,28 @@ export class UpstreamConnection implements SocketOwner {
   /** Binds the connection to a request. */
   serve(served: Served): void {
     this.#served = served
+    this.carry(served)
+  }
+
+  /** Binds the connection to bytes of whatever kind. */
+  carry(carried: Carried): void {
+    this.#carried = carried
     this.endpoint.busy++
     this.endpoint.target.busy++
+  }
+
+  /** From now on bytes go both ways as they are. */
+  beginTunnel(): void {
+    this.#phase = 'tunnel'
+    this.#reusable = false
+  }
+
+  /** It was only wanted to see whether the pod answers. */
+  giveBack(): void {
+    this.#release()
+    if (this.endpoint.retired) return this.destroy()
+    this.#phase = 'idle'
+    this.endpoint.idle.push(this)
   }
 
   /** The request is about to be sent: what comes back from now on is its answer. */
@@ -97,7 +125,7 @@ export class UpstreamConnection implements SocketOwner {
   }
 
   drained(): void {
-    this.#served?.drained()
+    this.#carried?.drained()
   }
 
   connected(): void {
@@ -105,7 +133,7 @@ export class UpstreamConnection implements SocketOwner {
     this.endpoint.dials.delete(this)
     this.endpoint.proven = true
     this.#phase = 'idle'
-    if (this.#served) this.#served.connected()
+    if (this.#carried) this.#carried.connected()
     else this.#park()
     this.endpoint.target.dispatch()
   }
@@ -117,7 +145,7 @@ export class UpstreamConnection implements SocketOwner {
       case 'body':
         return this.#body(readBuffer, 0, length)
       case 'tunnel':
-        return this.#served?.tunnelled(ownBytes(readBuffer, 0, length))
+        return this.#carried?.tunnelled(ownBytes(readBuffer, 0, length))
       default:
         // Nothing was asked, so nothing can be trusted that this connection says from now on.
         return this.destroy()
@@ -227,8 +255,10 @@ export class UpstreamConnection implements SocketOwner {
   }
 
   ended(): void {
-    if (this.#phase === 'tunnel') this.#served?.tunnelEnded()
-    else if (this.#phase === 'body' && this.#framing === 'until-close') {
+    if (this.#phase === 'tunnel') {
+      this.#hasEnded = true
+      this.#carried?.tunnelEnded()
+    } else if (this.#phase === 'body' && this.#framing === 'until-close') {
       const served = this.#served!
       this.#finish()
       served.relay('', true)
@@ -246,21 +276,22 @@ export class UpstreamConnection implements SocketOwner {
   closed(): void {
     if (this.#phase === 'dead') return
     const phase = this.#phase
-    const served = this.#served
+    const carried = this.#carried
     const idle = this.endpoint.idle.indexOf(this)
     if (idle >= 0) this.endpoint.idle.splice(idle, 1)
     this.#release()
     this.#die()
     if (phase === 'dialling') this.endpoint.target.dialFailed(this.endpoint)
-    if (!served) return
-    if (phase === 'tunnel') served.tunnelEnded()
-    else if (phase === 'dialling') served.broke('dial-failed', false)
-    else if (phase === 'head' && !this.#carry) served.broke('closed-unanswered', this.#uses > 1)
-    else served.broke('truncated', false)
+    if (!carried) return
+    if (phase === 'tunnel' && this.#hasEnded) carried.tunnelEnded()
+    else if (phase === 'dialling') carried.broke('dial-failed', false)
+    else if (phase === 'head' && !this.#carry) carried.broke('closed-unanswered', this.#uses > 1)
+    else carried.broke('truncated', false)
   }
 
   #release(): void {
-    if (!this.#served) return
+    if (!this.#carried) return
+    this.#carried = undefined
     this.#served = undefined
     this.endpoint.busy--
     this.endpoint.target.busy--

@@ -19,6 +19,7 @@ export type ToWorker =
   | { readonly do: 'drain'; readonly id: number; readonly target: string }
   | { readonly do: 'certificates'; readonly id: number; readonly certificates: readonly Certificate[] }
   | { readonly do: 'listen'; readonly id: number; readonly options: ListenOptions }
+  | { readonly do: 'unlisten'; readonly port: number }
   | { readonly do: 'close'; readonly id: number; readonly withinMs: number }
 
 /** Told by a thread. */

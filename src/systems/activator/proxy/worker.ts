@@ -44,6 +44,8 @@ async function obey(message: ToWorker): Promise<void> {
       return tell({ did: 'certificates', id: message.id, faults: proxy.setCertificates(message.certificates) })
     case 'listen':
       return tell({ did: 'listen', id: message.id, port: await proxy.listen(message.options) })
+    case 'unlisten':
+      return proxy.unlisten(message.port)
     case 'close':
       await proxy.close(message.withinMs)
       tell({ did: 'close', id: message.id })
