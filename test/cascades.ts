@@ -28,6 +28,8 @@ export interface CascadeOptions extends WorldOptions {
   /** Whether the collector deletes by the server's own hand. Defaults to yes. */
   readonly isInServer?: boolean
   readonly collectCycles?: boolean
+  /** Whether Bonds leave marks for an admission policy, as in a real cluster. Defaults to no. */
+  readonly guards?: boolean
   /** Whether the collector runs from the start. Defaults to yes. */
   readonly isRunning?: boolean
 }
@@ -58,7 +60,7 @@ export class Cascades implements AsyncDisposable {
 
   async startCollector(): Promise<Collector> {
     const { world } = this
-    const { isInServer = true, collectCycles = false } = this.#options
+    const { isInServer = true, collectCycles = false, guards = false } = this.#options
     const collector = new Collector({
       ...world,
       ownsReferences: true,
@@ -67,7 +69,7 @@ export class Cascades implements AsyncDisposable {
       ...(isInServer ? { hand: sweeper(world.server) } : {}),
     })
     world.run(collector as never)
-    world.run(bondController({ ...world, ties: collector.ties, ringOf: (uid) => collector.ringOf(uid) }))
+    world.run(bondController({ ...world, guards, ties: collector.ties, ringOf: (uid) => collector.ringOf(uid) }))
     world.run(dependsOnController({ ...world, world: collector.world }))
     await world.clock.settle()
     this.collector = collector

@@ -1,4 +1,4 @@
-import type { StoredObject } from '../kube/object.ts'
+import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { grantAnnotation, type Bond } from './bond.ts'
 
 /** Whether a Bond protects what it needs at the moment: pinned, and something that needs it is there. */
@@ -6,15 +6,23 @@ export function isGuarding({ status }: Bond): boolean {
   return status?.phase === 'Active' && (status.dependents ?? 0) > 0 && status.dependencyUid !== undefined
 }
 
-/** Whether a Bond keeps the whole namespace of what it needs: one that goes with something held or refused inside would hang half deleted. */
-export function guardsNamespace(bond: Bond): boolean {
+/**
+ * The namespace that a Bond keeps whole, if it keeps one: with something held or refused inside it would hang half deleted, and one that is itself to wait
+ * would be emptied while it does.
+ */
+export function guardedNamespace(bond: Bond): string | undefined {
   const { onDelete, dependency } = bond.spec
-  return isGuarding(bond) && (onDelete === 'Deny' || onDelete === 'Hold') && !dependency.cluster
+  const keeps = isGuarding(bond) && (onDelete === 'Deny' || onDelete === 'Hold') && !dependency.cluster
+  return keeps ? bond.status?.dependencyNamespace : undefined
 }
 
-/** The namespace of what a Bond needs, if that has one. */
-export function guardedNamespace({ spec, metadata }: Bond): string {
-  return spec.dependency.namespace ?? metadata.namespace ?? ''
+/** Whether nobody may delete an object because of a Bond: it is what the Bond denies, or the namespace that it keeps. */
+export function refusesDeletion(bond: Bond, { apiVersion, kind, metadata }: KubeObject): boolean {
+  const { spec, status } = bond
+  if (apiVersion === 'v1' && kind === 'Namespace' && guardedNamespace(bond) === metadata.name) return true
+  return (
+    spec.onDelete === 'Deny' && isGuarding(bond) && !spec.dependency.cluster && status?.dependencyUid === metadata.uid
+  )
 }
 
 /** Bonds as the one who is refused should read them. */

@@ -38,6 +38,7 @@ const spec = object({
 const status = object({
   phase: optional(oneOf(['Pending', 'Active', 'Broken', 'Released'])),
   dependencyUid: optional(string({ description: 'The pinned dependency.' })),
+  dependencyNamespace: optional(string({ description: 'The namespace it is in, or is; absent for what has none.' })),
   dependents: optional(integer({ minimum: 0, description: 'How many objects it binds.' })),
   dependentUids: optional(list(string())),
   conditions: optional(conditions()),

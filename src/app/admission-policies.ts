@@ -79,7 +79,7 @@ function marksOf(place: 'annotations' | 'labels'): string {
   return `has(oldObject.metadata.${place}) ? oldObject.metadata.${place} : {}`
 }
 
-/** Refuses the deletion of what a Bond with Deny guards, and of the namespace it is in. */
+/** Refuses the deletion of what a Bond with Deny guards, and of a namespace with something in it that is denied or held. */
 const inUse = {
   matchConstraints: {
     objectSelector: { matchExpressions: [{ key: inUseLabel, operator: 'Exists' }] },

@@ -1,5 +1,5 @@
 import { bond, type Bond } from '../apis/bond.ts'
-import { guardedNamespace, guardsNamespace, isGuarding, namesOf } from '../apis/bond-guard.ts'
+import { guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
 import type { AdmissionHook, Review } from '../apiserver/objects/admission.ts'
 import type { Client } from '../client/client.ts'
 import { groupResource } from '../kube/object.ts'
@@ -36,12 +36,11 @@ export class BondAdmission {
 
   #validateDelete({ type, name, old }: Review): void {
     if (!old || old.metadata.deletionTimestamp) return
-    const isNamespace = type.group === '' && type.kind === 'Namespace'
-    const denying = isNamespace
-      ? this.#of(`namespace/${name}`)
-      : this.#of(old.metadata.uid ?? '').filter(({ spec }) => spec.onDelete === 'Deny')
+    const { uid = '' } = old.metadata
+    const concerned = new Set([...this.#of(uid), ...this.#of(`namespace/${name}`)])
+    const denying = [...concerned].filter((found) => refusesDeletion(found, old))
     if (denying.length === 0) return
-    const what = isNamespace ? 'contains what is in use' : 'is in use'
+    const what = denying.some(({ status }) => status?.dependencyUid === uid) ? 'is in use' : 'contains what is in use'
     throw new StatusError('Conflict', `${groupResource(type)} "${name}" ${what} by Bond ${namesOf(denying)}`, {
       details: { name, kind: type.plural, group: type.group },
     })
@@ -65,7 +64,6 @@ export class BondAdmission {
 function guarded(found: Bond): readonly string[] {
   const { spec, status } = found
   if (!isGuarding(found) || spec.dependency.cluster || !status?.dependencyUid) return []
-  return guardsNamespace(found)
-    ? [status.dependencyUid, `namespace/${guardedNamespace(found)}`]
-    : [status.dependencyUid]
+  const namespace = guardedNamespace(found)
+  return [status.dependencyUid, ...(namespace === undefined ? [] : [`namespace/${namespace}`])]
 }

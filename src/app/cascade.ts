@@ -1,5 +1,5 @@
 import { bond, type Bond } from '../apis/bond.ts'
-import { guardedNamespace, guardsNamespace, isGuarding, namesOf } from '../apis/bond-guard.ts'
+import { isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
@@ -92,12 +92,7 @@ function sparesOf(object: StoredObject | undefined, { optOuts, bonds, now }: Pro
 /** Why nobody may delete an object. */
 function denialOf(object: StoredObject | undefined, bonds: readonly Bond[]): string | undefined {
   if (!object) return undefined
-  const isNamespace = object.apiVersion === 'v1' && object.kind === 'Namespace'
-  const denying = bonds.filter((found) =>
-    isNamespace
-      ? guardsNamespace(found) && guardedNamespace(found) === object.metadata.name
-      : isGuarding(found) && isOf(found, object) && found.spec.onDelete === 'Deny',
-  )
+  const denying = bonds.filter((found) => refusesDeletion(found, object))
   return denying.length > 0 ? `Bond ${namesOf(denying)}` : undefined
 }
 

@@ -1,5 +1,5 @@
 import { bond, holdFinalizer, type Bond } from '../apis/bond.ts'
-import { guardedNamespace, guardsNamespace, isGuarding, namesOf } from '../apis/bond-guard.ts'
+import { guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
@@ -155,12 +155,11 @@ export class Door {
   }
 
   /** The Bonds for which nobody may delete an object, or a namespace with what is in it; undefined when there are none. */
-  denies({ apiVersion, kind, metadata }: KubeObject): string | undefined {
-    const isNamespace = apiVersion === 'v1' && kind === 'Namespace'
-    const guarding = isNamespace
-      ? this.#bonds.byIndex('dependency', `namespace/${metadata.name}`)
-      : this.#bonds.byIndex('dependency', `/${metadata.uid}`).filter(({ spec }) => spec.onDelete === 'Deny')
-    return guarding.length > 0 ? namesOf(guarding) : undefined
+  denies(object: KubeObject): string | undefined {
+    const { uid, name } = object.metadata
+    const concerned = [`/${uid}`, `namespace/${name}`].flatMap((key) => this.#bonds.byIndex('dependency', key))
+    const refusing = [...new Set(concerned)].filter((found) => refusesDeletion(found, object))
+    return refusing.length > 0 ? namesOf(refusing) : undefined
   }
 
   close(): void {
@@ -426,6 +425,9 @@ function optOutKinds({ spec }: CleanupOptOut): readonly string[] {
 function bondDependency(found: Bond): readonly string[] {
   const { spec, status } = found
   if (!isGuarding(found)) return []
-  const keys = [`${spec.dependency.cluster ?? ''}/${status?.dependencyUid}`]
-  return guardsNamespace(found) ? [...keys, `namespace/${guardedNamespace(found)}`] : keys
+  const namespace = guardedNamespace(found)
+  return [
+    `${spec.dependency.cluster ?? ''}/${status?.dependencyUid}`,
+    ...(namespace === undefined ? [] : [`namespace/${namespace}`]),
+  ]
 }

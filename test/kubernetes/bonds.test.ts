@@ -97,6 +97,24 @@ describe.skipIf(missing)('Bonds on a real kube-apiserver', () => {
     await vi.waitFor(() => kubectl('delete', '--dry-run=server', 'namespace', 'deny'), wait)
   })
 
+  it('116: refuses up front the deletion of a namespace in which something is held, and not what is held', async () => {
+    await apply(space('hold'))
+    await apply(configMap('hold', 'app'), configMap('hold', 'database'), bondOf('hold', 'Hold'))
+    await vi.waitFor(
+      () =>
+        expect(kubectl('delete', '--dry-run=server', 'namespace', 'hold')).rejects.toThrow(
+          /in use by Bond hold\/b \(orders\)/,
+        ),
+      wait,
+    )
+    await kubectl('delete', 'cm', 'database', '-n', 'hold', '--wait=false')
+    await expect(kubectl('delete', 'namespace', 'hold')).rejects.toThrow('in use by Bond hold/b')
+    expect(await names('hold')).toEqual(['configmap/app', 'configmap/database'])
+    await kubectl('delete', 'cm', 'app', '-n', 'hold')
+    await vi.waitFor(async () => expect(await names('hold')).toEqual([]), wait)
+    await vi.waitFor(() => kubectl('delete', '--dry-run=server', 'namespace', 'hold'), wait)
+  })
+
   it('cascades across namespaces with their leave, dependents first', async () => {
     await apply(space('team'), space('platform', { annotations: { 'sojourn.dev/allow-bonds-from': 'team' } }))
     await apply(configMap('team', 'app'), configMap('platform', 'database'))

@@ -25,22 +25,20 @@ export async function holdDependency({ home, type, object }: Dependency): Promis
   await patch(home, type, object, { finalizers: [...(object.metadata.finalizers ?? []), holdFinalizer] })
 }
 
-/** Makes the cluster's admission policy refuse the deletion of what is needed, and of the namespace it is in. */
+/** Makes the cluster's admission policy refuse the deletion of what is needed. */
 export async function guardDependency({ home, type, object }: Dependency, bonds: readonly Bond[]): Promise<void> {
   const mark = { labels: { [inUseLabel]: 'true' }, annotations: { [inUseAnnotation]: namesOf(bonds) } }
   await patch(home, type, object, mark)
-  const { namespace } = object.metadata
-  if (namespace) await markNamespace(home, namespace, namesOf(bonds))
 }
 
-/** Lets go what no other Bond holds or refuses to let go. */
+/** Lets go what no other Bond holds or refuses to let go; the mark of a namespace is `markNamespace`'s. */
 export async function releaseDependency(
   { home, type, object }: Dependency,
   { holding, denying }: { readonly holding: readonly Bond[]; readonly denying: readonly Bond[] },
 ): Promise<void> {
   const { finalizers = [], labels = {} } = object.metadata
   const kept = finalizers.filter((name) => holding.length > 0 || (name !== holdFinalizer && name !== seedFinalizer))
-  const isUnguarded = labels[inUseLabel] !== undefined && denying.length === 0
+  const isUnguarded = type.kind !== namespaces.kind && labels[inUseLabel] !== undefined && denying.length === 0
   if (kept.length === finalizers.length && !isUnguarded) return
   await patch(home, type, object, {
     finalizers: kept,
@@ -48,14 +46,14 @@ export async function releaseDependency(
   })
 }
 
-/** Takes the mark off a namespace in which nothing is in use any more, or says what still is. */
-export async function markNamespace(home: Client, name: string, inUseBy: string): Promise<void> {
-  const found = await home.get<StoredObject>(namespaces, { name }, { metadataOnly: true }).catch(ignoring('NotFound'))
-  if (!found || (found.metadata.annotations?.[inUseAnnotation] ?? '') === inUseBy) return
-  const value = inUseBy === '' ? null : 'true'
-  await patch(home, namespaces, found, {
-    labels: { [inUseLabel]: value },
-    annotations: { [inUseAnnotation]: inUseBy === '' ? null : inUseBy },
+/** Makes the admission policy refuse the deletion of a namespace for these Bonds; for none, lets it go. */
+export async function markNamespace(home: Client, namespace: StoredObject, bonds: readonly Bond[]): Promise<void> {
+  const inUseBy = namesOf(bonds)
+  if ((namespace.metadata.annotations?.[inUseAnnotation] ?? '') === inUseBy) return
+  const isFree = bonds.length === 0
+  await patch(home, namespaces, namespace, {
+    labels: { [inUseLabel]: isFree ? null : 'true' },
+    annotations: { [inUseAnnotation]: isFree ? null : inUseBy },
   })
 }
 

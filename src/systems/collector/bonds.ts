@@ -1,5 +1,5 @@
-import { bond, type Bond } from '../../apis/bond.ts'
-import { namesOf } from '../../apis/bond-guard.ts'
+import { bond, inUseLabel, type Bond } from '../../apis/bond.ts'
+import { guardedNamespace } from '../../apis/bond-guard.ts'
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
@@ -35,7 +35,7 @@ export interface BondOptions {
   readonly ports: ControllerPorts
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
-  /** Whether Deny needs a label on what it guards, for the cluster's admission policy. Defaults to no: the embedded server asks Bonds itself. */
+  /** Whether what Bonds guard needs a label, for the cluster's admission policy. Defaults to no: the embedded server asks Bonds itself. */
   readonly guards?: boolean
   /** Where Bonds are kept as edges, for previews and cycles. */
   readonly ties?: Ties
@@ -47,8 +47,8 @@ export interface BondOptions {
 export function bondController(options: BondOptions): Controller {
   const { client, informers, door, events, ports, clusterClient, ties, guards = false } = options
   const ringOf = options.ringOf ?? (() => new Set<string>())
-  const bonds = informers.open<Bond>(client, bond.type)
-  const namespaceInformer = informers.open(client, namespaces, { metadataOnly: true })
+  const bonds = informers.open<Bond>(client, bond.type, { indexes: { guards: guardedNamespaces } })
+  const namespaceInformer = informers.open(client, namespaces, { metadataOnly: true, indexes: { mark: marks } })
   const controller = new Controller({ name: 'bonds', reconcile, ports, concurrency: 8 })
   /** Caches of the kinds that Bonds speak of in this cluster. */
   const watched = new Map<string, Informer>()
@@ -64,7 +64,9 @@ export function bondController(options: BondOptions): Controller {
       ? []
       : bonds
           .list()
-          .filter(({ spec }) => spec.dependency.namespace === object.metadata.name)
+          .filter(({ spec, status }) =>
+            [spec.dependency.namespace, status?.dependencyNamespace].includes(object.metadata.name),
+          )
           .map((found) => keyOf(found)),
   )
   return controller
@@ -73,6 +75,7 @@ export function bondController(options: BondOptions): Controller {
     const self = bonds.get(key.namespace, key.name)
     if (!self) {
       ties?.unbind(nameOf(key))
+      await markNamespaces()
       return settled
     }
     const dependents = await observer.dependents(self)
@@ -90,7 +93,7 @@ export function bondController(options: BondOptions): Controller {
       ring: isLeaving ? ringOf(found.object?.metadata.uid ?? '') : new Set(),
     })
     tie(key, self, { decision, dependents, isGranted })
-    const current = await writeStatus(key, self, decision, dependents)
+    const current = await writeStatus(key, self, { decision, dependents, found })
     return current ? carryOut(current, { decision, dependents, found, isGranted }) : settled
   }
 
@@ -108,6 +111,7 @@ export function bondController(options: BondOptions): Controller {
     if (decision.phase === 'Active' && isGranted && self.spec.onDelete !== 'Orphan' && !isMarked)
       await setBondFinalizer(client, self, true)
     if (decision.effect && object && type) await carryOutOn({ home, type, object }, decision, self)
+    await markNamespaces(self)
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released') await setBondFinalizer(client, self, false)
     if (decision.effect === 'remove-dependents' && dependents.are === 'known')
@@ -122,7 +126,7 @@ export function bondController(options: BondOptions): Controller {
     { effect }: BondDecision,
     self: Bond,
   ): Promise<void> {
-    const { uid, namespace } = dependency.object.metadata
+    const { uid } = dependency.object.metadata
     const isOther = ({ metadata }: Bond) => metadata.uid !== self.metadata.uid
     const inForce = bonds.list().filter((other) => isOther(other) && isInForce(other))
     const others = inForce.filter(({ status }) => status?.dependencyUid === uid)
@@ -131,19 +135,26 @@ export function bondController(options: BondOptions): Controller {
       case 'hold-dependency':
         return holdDependency(dependency)
       case 'guard-dependency':
-        return guardDependency(dependency, [self, ...denying])
+        // A namespace has one mark for itself and for what is in it.
+        return dependency.type.kind === namespaces.kind ? undefined : guardDependency(dependency, [self, ...denying])
       case 'release-dependency': {
         const holding = others.filter(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold')
-        await releaseDependency(dependency, { holding, denying })
-        const inside = inForce.filter(
-          ({ spec, metadata }) =>
-            spec.onDelete === 'Deny' && (spec.dependency.namespace ?? metadata.namespace) === namespace,
-        )
-        if (guards && namespace) await markNamespace(dependency.home, namespace, namesOf(inside))
-        return
+        return releaseDependency(dependency, { holding, denying })
       }
       case 'remove-dependents':
       case undefined:
+    }
+  }
+
+  /** Every namespace says for which Bonds it must stay whole; the cache may not have seen the newest word of this one yet. */
+  async function markNamespaces(self?: Bond): Promise<void> {
+    if (!guards) return
+    const own = self && guardedNamespace(self)
+    const concerned = new Set(namespaceInformer.byIndex('mark', 'in-use').map(({ metadata }) => metadata.name))
+    for (const name of own === undefined ? concerned : concerned.add(own)) {
+      const namespace = namespaceInformer.get('', name)
+      const others = bonds.byIndex('guards', name).filter(({ metadata }) => metadata.uid !== self?.metadata.uid)
+      if (namespace) await markNamespace(client, namespace, self && own === name ? [...others, self] : others)
     }
   }
 
@@ -192,10 +203,9 @@ export function bondController(options: BondOptions): Controller {
   async function writeStatus(
     key: Key,
     self: Bond,
-    decision: BondDecision,
-    dependents: DependentsFact,
+    facts: Pick<Case, 'decision' | 'dependents' | 'found'>,
   ): Promise<Bond | undefined> {
-    const status = statusOf(self, { decision, dependents, now: ports.clock.now() })
+    const status = statusOf(self, { ...facts, now: ports.clock.now() })
     if (deepEqual(self.status ?? {}, status)) return self
     const written = await client
       .update<Bond>(bond.type, { ...self, status }, { subresource: 'status' })
@@ -230,7 +240,7 @@ const mostUids = 100
 
 function statusOf(
   { status, spec, metadata }: Bond,
-  { decision, dependents, now }: { decision: BondDecision; dependents: DependentsFact; now: number },
+  { decision, dependents, found, now }: StatusFacts,
 ): NonNullable<Bond['status']> {
   const { phase, reason, message, pin } = decision
   const uid = pin ?? spec.dependency.uid
@@ -245,9 +255,35 @@ function statusOf(
     ...status,
     phase,
     ...(uid === undefined ? {} : { dependencyUid: uid }),
+    ...(found.object?.metadata.uid === (uid ?? status?.dependencyUid) ? namespaceOf(found.object) : {}),
     ...(dependents.are === 'known' ? countOf(dependents.objects) : {}),
     conditions: [...setCondition(status?.conditions, condition, now)],
   }
+}
+
+interface StatusFacts {
+  readonly decision: BondDecision
+  readonly dependents: DependentsFact
+  readonly found: FoundDependency
+  readonly now: number
+}
+
+/** The namespace an object is in, or is. */
+function namespaceOf(object: StoredObject | undefined): { readonly dependencyNamespace?: string } {
+  if (!object) return {}
+  const { namespace, name } = object.metadata
+  const isNamespace = object.kind === namespaces.kind && object.apiVersion === namespaces.version
+  const home = isNamespace ? name : namespace
+  return home === undefined ? {} : { dependencyNamespace: home }
+}
+
+function guardedNamespaces(found: Bond): readonly string[] {
+  const namespace = guardedNamespace(found)
+  return namespace === undefined ? [] : [namespace]
+}
+
+function marks({ metadata }: StoredObject): readonly string[] {
+  return metadata.labels?.[inUseLabel] === undefined ? [] : ['in-use']
 }
 
 function countOf(objects: readonly StoredObject[]) {
