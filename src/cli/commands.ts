@@ -4,6 +4,7 @@ import type { Command } from './command.ts'
 import { completion } from './completion.ts'
 import { demo } from './demo.ts'
 import { departures } from './departures.ts'
+import { drain } from './drain.ts'
 import { explain } from './explain.ts'
 import { forecast } from './forecast.ts'
 import { importCommand } from './import.ts'
@@ -26,6 +27,7 @@ export const commands: readonly Command[] = [
   cascade,
   departures,
   restore,
+  drain,
   approve,
   optOut,
   optIn,
