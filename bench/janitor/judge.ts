@@ -7,6 +7,7 @@ import { KubernetesProvider } from '../../src/systems/janitor/kubernetes/kuberne
 import { planCycle, type Judged } from '../../src/systems/janitor/plan.ts'
 import { protector } from '../../src/systems/janitor/protection.ts'
 import { policy } from '../../src/systems/janitor/testing.ts'
+import { judgedPolicy } from './judged-policy.ts'
 import { measure, mebibytes } from './measure.ts'
 
 /** One policy judges 100,000 ConfigMaps, half of them in use by 20,000 pods, out of caches that are already filled. */
@@ -24,29 +25,7 @@ const maps = Array.from({ length: count }, (_, index) =>
 )
 const caches: Readonly<Record<string, readonly StoredObject[]>> = { configmaps: maps, pods }
 
-const compiled = policy({
-  minAge: '1d',
-  targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], customReferences: 'Ignore' } }],
-  rules: [
-    {
-      operator: 'AND',
-      rules: [
-        { name: 'Unused' },
-        {
-          name: 'Expression',
-          parameters: {
-            expression:
-              'object.metadata.name.startsWith("map-") && now - timestamp(object.metadata.creationTimestamp) > duration("24h")',
-          },
-        },
-      ],
-    },
-  ],
-  exclusions: [
-    { type: 'Literal', attributes: [{ key: 'name', value: ['pattern:^keep-'] }] },
-    { type: 'Tag', attributes: [{ key: 'keep', value: ['yes'] }] },
-  ],
-})
+const compiled = policy(judgedPolicy('24h'))
 const provider = new KubernetesProvider({ cluster: () => handle(), clock: systemClock })
 
 const { result, cpuMs, grownBytes } = await measure(async () => {

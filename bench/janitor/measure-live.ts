@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { cleanupPolicy, type CleanupPolicy, type CleanupPolicySpec } from '../../src/apis/cleanup-policy.ts'
+import { cleanupPolicy, type CleanupPolicy } from '../../src/apis/cleanup-policy.ts'
 import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
@@ -16,35 +16,12 @@ import { Informers } from '../../src/runtime/informers.ts'
 import { silentLogger } from '../../src/runtime/log.ts'
 import { Metrics } from '../../src/runtime/metrics.ts'
 import { createJanitor } from '../../src/systems/janitor/janitor.ts'
+import { judgedPolicy } from './judged-policy.ts'
 import { heapMebibytes, mebibytes } from './measure.ts'
 
 /** One policy, followed by a whole janitor over the network, judges so many ConfigMaps of a real server out of live caches. */
 const count = Number(process.argv[2] ?? 100_000)
-const spec: CleanupPolicySpec = {
-  dryRun: true,
-  interval: '1h',
-  minAge: '1s',
-  targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], customReferences: 'Ignore' } }],
-  rules: [
-    {
-      operator: 'AND',
-      rules: [
-        { name: 'Unused' },
-        {
-          name: 'Expression',
-          parameters: {
-            expression:
-              'object.metadata.name.startsWith("map-") && now - timestamp(object.metadata.creationTimestamp) > duration("1s")',
-          },
-        },
-      ],
-    },
-  ],
-  exclusions: [
-    { type: 'Literal', attributes: [{ key: 'name', value: ['pattern:^keep-'] }] },
-    { type: 'Tag', attributes: [{ key: 'keep', value: ['yes'] }] },
-  ],
-}
+const spec = { ...judgedPolicy('1s'), dryRun: true, interval: '1h' }
 const directory = mkdtempSync(join(tmpdir(), 'judge-live-'))
 const cluster = fork(join(import.meta.dirname, 'live-cluster.ts'), [String(count)])
 try {

@@ -1,14 +1,11 @@
-import { randomBytes } from 'node:crypto'
 import { sojournNamespace } from '../../apis/group.ts'
-import type { Client } from '../../client/client.ts'
 import { ownLabel } from '../../departures/own-machinery.ts'
-import { ignoring } from '../../kube/status-error.ts'
 import type { LeasePorts } from '../../runtime/lease.ts'
+import { sharedSecret } from '../../runtime/shared-secret.ts'
 import { Shards } from '../../runtime/shards.ts'
 import { HttpPeers, peerIdentity } from './http-peers.ts'
 import { servePeers } from './peer-desk.ts'
 import type { Peers, PeerService } from './peers.ts'
-import { secrets } from './resource-types.ts'
 
 export interface FleetOptions {
   /** Unlike every other replica's. */
@@ -31,11 +28,17 @@ export interface Fleet {
 }
 
 const group = 'activator'
-const place = { namespace: sojournNamespace, name: 'sojourn-activator-peers' }
+/** What replicas know each other by. */
+const tokenPlace = {
+  namespace: sojournNamespace,
+  name: 'sojourn-activator-peers',
+  field: 'token',
+  labels: ownLabel,
+}
 
 /** Prepares to take part; nobody hears of it before `start`. */
 export async function openFleet(ports: LeasePorts, { name, host, port, address }: FleetOptions): Promise<Fleet> {
-  const token = await peerToken(ports.client)
+  const token = await sharedSecret(ports.client, tokenPlace)
   let service: PeerService = { drain: () => Promise.reject(new Error('not started')), release: () => {} }
   const desk = await servePeers(
     {
@@ -65,27 +68,4 @@ export async function openFleet(ports: LeasePorts, { name, host, port, address }
       await desk[Symbol.asyncDispose]()
     },
   }
-}
-
-/** What replicas know each other by; made when there is none. */
-async function peerToken(client: Client): Promise<string> {
-  const read = async () => {
-    const secret = await client.get(secrets, place).catch(ignoring('NotFound'))
-    return (secret?.data as { token?: string } | undefined)?.token
-  }
-  const existing = await read()
-  if (existing) return existing
-  const token = randomBytes(32).toString('base64')
-  await client
-    .create(secrets, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { ...place, labels: ownLabel },
-      type: 'Opaque',
-      data: { token },
-    })
-    .catch(ignoring('AlreadyExists'))
-  const stored = await read()
-  if (!stored) throw new Error(`Secret ${place.namespace}/${place.name} has no token`)
-  return stored
 }

@@ -1,9 +1,8 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, timingSafeEqual } from 'node:crypto'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import { ownLabel } from '../../departures/own-machinery.ts'
-import type { ResourceType } from '../../kube/object.ts'
-import { ignoring } from '../../kube/status-error.ts'
+import { sharedSecret } from '../../runtime/shared-secret.ts'
 import type { ResourceRef } from './provider.ts'
 
 /** What a link to keep a resource is about. */
@@ -53,28 +52,12 @@ function signatureOf(key: string, { candidate, resource, generation, expires }: 
     .digest('hex')
 }
 
-const secrets: ResourceType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
-const place = { namespace: sojournNamespace, name: 'sojourn-janitor-links' }
-
 /** The key that signs links, shared by all replicas; made when there is none. */
-export async function linkKey(client: Client): Promise<string> {
-  const read = async () => {
-    const secret = await client.get(secrets, place).catch(ignoring('NotFound'))
-    return (secret?.data as { key?: string } | undefined)?.key
-  }
-  const existing = await read()
-  if (existing) return existing
-  const key = randomBytes(32).toString('base64')
-  await client
-    .create(secrets, {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { ...place, labels: ownLabel },
-      type: 'Opaque',
-      data: { key },
-    })
-    .catch(ignoring('AlreadyExists'))
-  const stored = await read()
-  if (!stored) throw new Error(`Secret ${place.namespace}/${place.name} has no key`)
-  return stored
+export function linkKey(client: Client): Promise<string> {
+  return sharedSecret(client, {
+    namespace: sojournNamespace,
+    name: 'sojourn-janitor-links',
+    field: 'key',
+    labels: ownLabel,
+  })
 }
