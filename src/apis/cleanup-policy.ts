@@ -166,6 +166,7 @@ const cycle = object({
   markedAt: optional(time({ description: 'When everything was last looked at.' })),
   deletedAt: optional(time({ description: 'When the last cycle of deletions began.' })),
   visited: optional(integer()),
+  visitedAt: optional(time({ description: 'When that many were there.' })),
   excluded: optional(integer()),
   unknown: optional(integer()),
   violating: optional(integer()),

@@ -230,6 +230,8 @@ export const guards: readonly Guard[] = [
     'return first.items',
   ),
   janitor('E9', 'plan.ts', 'return percent > safety.maxInventoryDropPercent', 'return percent > 100'),
+  janitor('E9', 'plan.ts', 'previous.visited - leftByUs', 'previous.visited'),
+  janitor('E9', 'plan.ts', "(phase === 'Deleted' && finishedAt >= since)", "phase !== 'Marked'"),
   janitor(
     'E11',
     'kubernetes/kubernetes-provider.ts',
@@ -257,6 +259,7 @@ export const guards: readonly Guard[] = [
     'if (!(await lease.contend(signal))) return undefined',
     'await lease.contend(signal)',
   ),
+  janitor('E16', 'controller.ts', 'const takenMs = 3000', 'const takenMs = 60_000'),
   janitor('E17', 'plan.ts', '...fresh.slice(0, policy.limits.maxMarks)', '...fresh'),
   janitor('E17', 'delete-cycle.ts', '.slice(0, allowance)', ''),
   janitor('E18', 'mark-cycle.ts', '  if (work.dryRun) return applied\n', ''),

@@ -189,6 +189,17 @@ describe('caps', () => {
     expect(await gone()).toBe(4)
   })
 
+  it('E9: are not alarmed by what has left on their own account', async () => {
+    const old = Array.from({ length: 12 }, (_, index) => `old${index}`)
+    const { configMap, exists, phases, readPolicy } = await start(old, { retention: { duration: '1h' } })
+    for (const name of ['young', 'younger']) await configMap(name)
+    await passed(hour + 15 * minute)
+    expect(Object.values(await phases()).filter((phase) => phase === 'Deleted')).toHaveLength(12)
+    await passed(4 * hour)
+    expect((await readPolicy()).status?.locations?.kubernetes?.circuit).toBeUndefined()
+    for (const name of ['young', 'younger']) expect(await exists(name)).toBe(false)
+  })
+
   it('open a circuit when too many marks would be lifted, until a human closes it', async () => {
     const { phases, call, readPolicy } = await start(['a', 'b', 'c'], { limits: { maxUnmarks: 2 } })
     await patchPolicy(world as JanitorWorld, { minAge: '10d' })

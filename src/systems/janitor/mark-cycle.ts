@@ -25,7 +25,7 @@ export async function markCycle(work: Work, ports: WorkPorts, inWindow: boolean)
     const plan = planCycle({
       judged: judgedOf(work, ports, seen),
       policy,
-      previouslyVisited: locationStatus(work).visited,
+      previous: previousLook(work),
       circuitForgiven: forgiven,
       now: seen.now,
     })
@@ -43,6 +43,11 @@ export async function markCycle(work: Work, ports: WorkPorts, inWindow: boolean)
 export function markDueAt({ object, policy, location }: Unleased): number {
   const { markedAt, generation } = locationStatus({ object, location })
   return generation !== policy.generation ? 0 : (parseTime(markedAt) ?? 0) + policy.intervalMs
+}
+
+function previousLook(work: Work): { readonly visited: number; readonly at: number } | undefined {
+  const { visited, visitedAt, markedAt } = locationStatus(work)
+  return visited === undefined ? undefined : { visited, at: parseTime(visitedAt ?? markedAt) ?? 0 }
 }
 
 /** Every resource with its mark, then every mark whose resource is not listed. */

@@ -47,7 +47,7 @@ export async function report(
         generation: policy.generation,
         markedAt: formatTime(seen.now),
         // What opened the circuit stays the measure until a human has looked.
-        ...(circuit === undefined ? { visited: counts.visited } : {}),
+        ...(circuit === undefined ? { visited: counts.visited, visitedAt: formatTime(seen.now) } : {}),
         excluded: counts.excluded,
         unknown: counts.unknown,
         violating: counts.violating,

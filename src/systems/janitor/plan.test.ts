@@ -12,7 +12,7 @@ const violating: Verdict = { is: 'violating', summaries: [] }
 const compliant: Verdict = { is: 'compliant', because: 'no-rule-matches' }
 const at = (text: string) => parseTime(text) ?? 0
 const times = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
-const facts = { previouslyVisited: undefined, circuitForgiven: false, now }
+const facts = { previous: undefined, circuitForgiven: false, now }
 
 describe('caps', () => {
   const unmarked = (index: number): Judged<number> => ({
@@ -48,12 +48,29 @@ describe('caps', () => {
     )
   })
 
+  const previous = { visited: 100, at: now - day }
+
   it('E9: opens the circuit when the listing shrinks', () => {
-    const plan = planCycle({ ...facts, judged: times(40, unmarked), policy: policy(), previouslyVisited: 100 })
+    const plan = planCycle({ ...facts, judged: times(40, unmarked), policy: policy(), previous })
     expect(plan).toMatchObject({ circuit: '60 of 100 resources are no longer listed (60 %)', steps: [] })
-    expect(
-      planCycle({ ...facts, judged: times(60, unmarked), policy: policy(), previouslyVisited: 100 }).circuit,
-    ).toBeUndefined()
+    expect(planCycle({ ...facts, judged: times(60, unmarked), policy: policy(), previous }).circuit).toBeUndefined()
+  })
+
+  it.each([
+    ['left by our hand since', { phase: 'Deleted', finishedAt: now - day }, undefined],
+    ['are on their way out', { phase: 'Deleting' }, undefined],
+    ['left before that look', { phase: 'Deleted', finishedAt: now - day - 1 }, '60 of 100'],
+    ['could not be deleted', { phase: 'Failed' }, '60 of 100'],
+    ['are gone without our doing', { phase: 'Notified' }, '60 of 100'],
+  ] as const)('E9: of the missing, counts those that %s', (_, given, expected) => {
+    const missing = (index: number): Judged<number> => ({
+      resource: undefined,
+      verdict: undefined,
+      mark: { mark: mark(given), of: index },
+    })
+    const judged = [...times(40, unmarked), ...times(60, missing)]
+    const { circuit } = planCycle({ ...facts, judged, policy: policy(), previous })
+    expect(circuit?.slice(0, 9)).toBe(expected)
   })
 
   it('honours opt-outs even then', () => {

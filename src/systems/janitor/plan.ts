@@ -35,18 +35,20 @@ export interface CycleCounts {
 export interface CycleFacts<M> {
   readonly judged: Iterable<Judged<M>>
   readonly policy: CompiledPolicy
-  /** How many the last complete look found; undefined at the first. */
-  readonly previouslyVisited: number | undefined
+  /** How many the last complete look found, and when; undefined at the first. */
+  readonly previous: { readonly visited: number; readonly at: number } | undefined
   /** A human has looked at what opened the circuit. */
   readonly circuitForgiven: boolean
   readonly now: number
 }
 
 /** Plans a mark cycle within the policy's caps: oldest resources first, opt-outs whatever else happens. */
-export function planCycle<M>({ judged, policy, previouslyVisited, circuitForgiven, now }: CycleFacts<M>): CyclePlan<M> {
+export function planCycle<M>({ judged, policy, previous, circuitForgiven, now }: CycleFacts<M>): CyclePlan<M> {
   const counts = { visited: 0, excluded: 0, unknown: 0, violating: 0, deferred: 0 }
   const steps: Planned<M>[] = []
+  let leftByUs = 0
   for (const item of judged) {
+    if (!item.verdict && item.mark && hasLeftByUs(item.mark.mark, previous?.at ?? 0)) leftByUs++
     if (item.verdict) counts.visited++
     if (item.verdict?.is === 'excluded') counts.excluded++
     if (item.verdict?.is === 'unknown') counts.unknown++
@@ -54,7 +56,8 @@ export function planCycle<M>({ judged, policy, previouslyVisited, circuitForgive
     const decision = decideMark(item.verdict, item.mark?.mark, now)
     if (decision.do !== 'nothing') steps.push({ judged: item, decision })
   }
-  const circuit = circuitForgiven ? undefined : circuitOf({ steps, visited: counts.visited, previouslyVisited, policy })
+  const expected = previous && previous.visited - leftByUs
+  const circuit = circuitForgiven ? undefined : circuitOf({ steps, visited: counts.visited, expected, policy })
   if (circuit !== undefined)
     return { circuit, steps: steps.filter(({ decision }) => decision.do === 'opt-out'), counts }
   const fresh = steps.filter(({ decision }) => decision.do === 'mark').toSorted(byAge)
@@ -69,27 +72,33 @@ export function deleteAllowance({ limits }: Pick<CompiledPolicy, 'limits'>, visi
   return Math.min(limits.maxDeletes, Math.max(1, Math.floor((visited * limits.maxDeletePercent) / 100)))
 }
 
+/** What is unusual, if anything. `expected` is how many should be listed; undefined when nobody can say. */
 function circuitOf<M>({
   steps,
   visited,
-  previouslyVisited,
+  expected,
   policy,
 }: {
   readonly steps: readonly Planned<M>[]
   readonly visited: number
-  readonly previouslyVisited: number | undefined
+  readonly expected: number | undefined
   readonly policy: CompiledPolicy
 }): string | undefined {
   const { limits, safety } = policy
   const unmarks = steps.filter(({ decision }) => decision.do === 'unmark').length
   if (unmarks > limits.maxUnmarks) return `${unmarks} marks would be lifted at once; at most ${limits.maxUnmarks} may`
-  const dropped = (previouslyVisited ?? 0) - visited
+  const dropped = (expected ?? 0) - visited
   // A handful more or less is everyday life.
-  if (previouslyVisited === undefined || dropped < 10) return undefined
-  const percent = Math.floor((dropped / previouslyVisited) * 100)
+  if (expected === undefined || dropped < 10) return undefined
+  const percent = Math.floor((dropped / expected) * 100)
   return percent > safety.maxInventoryDropPercent
-    ? `${dropped} of ${previouslyVisited} resources are no longer listed (${percent} %)`
+    ? `${dropped} of ${expected} resources are no longer listed (${percent} %)`
     : undefined
+}
+
+/** Whether something is not listed any more because we let it leave, since then. */
+function hasLeftByUs({ phase, finishedAt = 0 }: Mark, since: number): boolean {
+  return phase === 'Deleting' || (phase === 'Deleted' && finishedAt >= since)
 }
 
 function byAge<M>(left: Planned<M>, right: Planned<M>): number {

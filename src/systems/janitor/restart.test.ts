@@ -60,23 +60,32 @@ async function prepare(world: World): Promise<void> {
   })
 }
 
+/** A way to the server that is cut after so many writes. */
+function mortal(
+  transport: Transport,
+  lives: number,
+): { readonly transport: Transport; readonly isDead: () => boolean } {
+  let left = lives
+  return {
+    isDead: () => left <= 0,
+    async transport(request) {
+      if (left <= 0) throw new TransportError('this process is dead')
+      const answer = await transport(request)
+      if (request.method !== 'GET') left--
+      return answer
+    },
+  }
+}
+
 describe('a janitor that dies after any of its writes', () => {
   it.each(Array.from({ length: 24 }, (_, index) => index + 1))(
     'E15: is replaced by one that comes to the same end: %i',
     async (lives) => {
-      let left = lives
-      const mortal =
-        (transport: Transport): Transport =>
-        async (request) => {
-          if (left <= 0) throw new TransportError('this process is dead')
-          const answer = await transport(request)
-          if (request.method !== 'GET') left--
-          return answer
-        }
       await using world = await startWorld()
       await prepare(world)
-      const bury = run(world, new Client(mortal(world.server.transport)), 'one')
-      for (let minutes = 0; left > 0 && minutes < 60; minutes++) await world.pass(minute)
+      const { transport, isDead } = mortal(world.server.transport, lives)
+      const bury = run(world, new Client(transport), 'one')
+      for (let minutes = 0; !isDead() && minutes < 60; minutes++) await world.pass(minute)
       await bury()
       const stop = run(world, world.client, 'two')
       await world.pass(4 * hour)
@@ -93,4 +102,19 @@ describe('a janitor that dies after any of its writes', () => {
       expect(told.items.filter(({ reason }) => reason === 'CleanupScheduled')).not.toEqual([])
     },
   )
+
+  it.each([1, 2, 3, 4, 5, 6])('E16: leaves its work to another for 25 s at most: %i', async (lives) => {
+    await using world = await startWorld()
+    await prepare(world)
+    const { transport, isDead } = mortal(world.server.transport, lives)
+    const bury = run(world, new Client(transport), 'one')
+    for (let tries = 0; !isDead() && tries < 100; tries++) await world.pass(100)
+    expect(isDead()).toBe(true)
+    const stop = run(world, world.client, 'two')
+    await world.pass(25_000)
+    const { items } = await world.client.list<CleanupCandidate>(cleanupCandidate.type)
+    expect(items.map(({ status }) => status?.phase)).toEqual(['Notified'])
+    await stop()
+    await bury()
+  })
 })
