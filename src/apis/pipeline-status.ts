@@ -105,6 +105,7 @@ const strategyRecord = object({
   apiURL: optional(string()),
   baseBranch: optional(string()),
   secretName: optional(string()),
+  signingSecretName: optional(string()),
 })
 
 const promotion = object({

@@ -43,16 +43,33 @@ const commit = object({
   name: optional(string({ maxLength: 256 })),
   email: optional(string({ maxLength: 256 })),
   messageTemplate: optional(string({ maxLength: 4096 })),
+  signingKeyRef: optional(
+    secretRef(
+      'Secret with the key that signs commits: SSH as `identity` and `password`, or OpenPGP as `git.asc` and `passphrase`. Default: unsigned.',
+    ),
+  ),
 })
 
 const repository = {
-  url: httpsURL('Address of the repository, over HTTPS.'),
+  url: string({
+    minLength: 1,
+    maxLength: 2048,
+    description: 'Address of the repository: `https://host/path`, `ssh://user@host/path` or `user@host:path`.',
+    'x-kubernetes-validations': [
+      {
+        rule: "self.matches(r'^(https://[^\\s/@]+(/\\S*)?|ssh://([^\\s/@:]+@)?[^\\s/@]+/\\S+|[^\\s/@:]+@[^\\s/@:]+:\\S+)$')",
+        message: 'must be https://host/path, ssh://user@host/path or user@host:path, without a password',
+      },
+    ],
+  }),
   baseBranch: string({
     minLength: 1,
     maxLength: 255,
     description: 'The branch that the environment is deployed from.',
   }),
-  secretRef: secretRef('Secret with `username` and `password` for git, `token` for the API, optionally `caFile`.'),
+  secretRef: secretRef(
+    "Secret with `username` and `password` for git over HTTPS, or `identity`, `known_hosts` and the key's `password` for SSH; `token` for the API; optionally `caFile`.",
+  ),
   paths: optional(
     list(string({ minLength: 1, maxLength: 1024 }), { maxItems: 64, description: 'Folders to look for markers in.' }),
   ),

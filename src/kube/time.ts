@@ -91,3 +91,8 @@ function offsetMs(zone: string): number {
   const ms = (Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4, 6))) * 60_000
   return zone.startsWith('-') ? -ms : ms
 }
+
+/** A time as libraries of others want it. */
+export function dateOf(atMs: number): Date {
+  return new Date(atMs)
+}

@@ -205,6 +205,31 @@ describe('the address of a repository', () => {
       'https://acme.visualstudio.com/proj/_git/app',
       { apiURL: 'https://acme.visualstudio.com', owner: 'acme', project: 'proj', name: 'app' },
     ],
+    ['github', 'git@github.com:acme/app.git', { apiURL: 'https://api.github.com', owner: 'acme', name: 'app' }],
+    ['github', 'ssh://git@ssh.github.com:443/acme/app.git', { apiURL: 'https://api.github.com', name: 'app' }],
+    ['gitlab', 'git@git.acme.test:a/b/app.git', { apiURL: 'https://git.acme.test/api/v4', owner: 'a/b', name: 'app' }],
+    [
+      'gitea',
+      'ssh://git@gitea.test:2222/acme/app',
+      { apiURL: 'https://gitea.test/api/v1', owner: 'acme', name: 'app' },
+    ],
+    ['gitea', 'ssh://git@[::1]:2222/acme/app', { apiURL: 'https://[::1]/api/v1', owner: 'acme', name: 'app' }],
+    [
+      'bitbucket-server',
+      'ssh://git@bb.acme.test:7999/key/app.git',
+      { apiURL: 'https://bb.acme.test/rest/api/1.0', owner: 'key', name: 'app' },
+    ],
+    ['bitbucket-cloud', 'git@bitbucket.org:acme/app.git', { apiURL: 'https://api.bitbucket.org/2.0', name: 'app' }],
+    [
+      'azure-devops',
+      'git@ssh.dev.azure.com:v3/acme/project/app',
+      { apiURL: 'https://dev.azure.com/acme', owner: 'acme', project: 'project', name: 'app' },
+    ],
+    [
+      'azure-devops',
+      'ssh://acme@vs-ssh.visualstudio.com/v3/acme/My%20Project/app',
+      { apiURL: 'https://dev.azure.com/acme', owner: 'acme', project: 'My Project', name: 'app' },
+    ],
   ] as const)('C58 C59: on %s, %s, is understood', (type, url, expected) => {
     expect(repositoryAddress(type, url)).toMatchObject(expected)
   })
@@ -216,7 +241,12 @@ describe('the address of a repository', () => {
     ['gitlab', 'https://gitlab.com/app'],
     ['bitbucket-server', 'https://bb.acme.test/acme/app'],
     ['azure-devops', 'https://dev.azure.com/acme/app'],
-    ['gitea', 'git@gitea.test:acme/app.git'],
+    ['gitea', 'git@gitea.test:app.git'],
+    ['github', 'ssh://git:password@github.com/acme/app'],
+    ['github', 'https://user@github.com/acme/app'],
+    ['github', 'github.com:acme/app'],
+    ['github', 'git://github.com/acme/app'],
+    ['github', 'file:///acme/app'],
   ] as const)('C55 C58: on %s, %s, is refused in words', (type, url) => {
     expect(() => repositoryAddress(type, url)).toThrow(/is not (an|the) /)
   })

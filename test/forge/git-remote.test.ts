@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { prepareChange } from '../../src/systems/promoter/git/change.ts'
+import { HttpTransport } from '../../src/systems/promoter/git/http-transport.ts'
 import { GitRemote, noObject } from '../../src/systems/promoter/git/remote.ts'
 import { networkHttp } from '../../src/systems/promoter/http.ts'
 import { ForgeServer, forgePassword, forgeUser } from './forge-server.ts'
@@ -31,13 +32,15 @@ afterAll(async () => {
 })
 
 function remote(over: { password?: string; url?: string } = {}): GitRemote {
-  return new GitRemote({
-    url: over.url ?? forge.url('github', 'git'),
-    username: forgeUser,
-    password: over.password ?? forgePassword,
-    ca: forge.ca,
-    http,
-  })
+  return new GitRemote(
+    new HttpTransport({
+      url: over.url ?? forge.url('github', 'git'),
+      username: forgeUser,
+      password: over.password ?? forgePassword,
+      ca: forge.ca,
+      http,
+    }),
+  )
 }
 
 function request(value = '1.1.0', paths: string[] = []) {

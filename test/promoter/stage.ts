@@ -18,6 +18,8 @@ export class Stage {
   readonly world: World
   readonly events: unknown[] = []
   secret: Record<string, string>
+  /** Secrets of other names than the repository's. */
+  readonly secrets = new Map<string, Record<string, string> | undefined>()
   /** Kills the process at the n-th request from here on, before it is sent or after its answer has come. */
   killAt: { request: number; when: 'before' | 'after' } | undefined
   /** Requests sent since the start. */
@@ -66,7 +68,10 @@ export class Stage {
       http: this.#http,
       budget: this.#budget,
       known: this.#known,
-      secret: () => Promise.resolve(Object.keys(this.secret).length > 0 ? this.secret : undefined),
+      secret: ({ name }) => {
+        if (this.secrets.has(name)) return Promise.resolve(this.secrets.get(name))
+        return Promise.resolve(Object.keys(this.secret).length > 0 ? this.secret : undefined)
+      },
       createEvent: (event) => Promise.resolve(void this.events.push(event)),
       now: () => this.world.now,
       valueOf: (_expression, revision) => revision.split(':').at(-1) ?? revision,

@@ -5,7 +5,7 @@ import {
   parseTree,
   treeOf,
   type GitObject,
-  type Signature,
+  type Authorship,
 } from '../../systems/promoter/git/objects.ts'
 import { readPack, writePack, type ObjectStore } from '../../systems/promoter/git/pack.ts'
 import { flush, packet, packets, textOf } from '../../systems/promoter/git/pkt-line.ts'
@@ -125,5 +125,5 @@ export class GitRepository {
 
 export interface CommitOptions {
   readonly message: string
-  readonly by: Signature
+  readonly by: Authorship
 }

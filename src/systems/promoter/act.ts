@@ -1,4 +1,5 @@
 import type { Pipeline } from '../../apis/pipeline.ts'
+import { at } from './draft.ts'
 import type { Effect } from './effects.ts'
 import { sentenceOf, type Because } from './because.ts'
 import { planOf, type EnvironmentPlan } from './plan.ts'
@@ -57,19 +58,47 @@ async function carryOut(
       const http = ports.budget.wrap(ports.http, promotion.strategy?.secretName ?? '')
       return call({ promotion, words, secret }, { http, now: ports.now(), signal })
     }
-    case 'commit': {
-      const work = await workOf(effect, pipeline, { words, ...given })
-      const spec = environmentOf(effect, pipeline)?.promotion?.spec.strategy.commit ?? {}
-      return commitToBase({ ...work, spec })
-    }
+    case 'commit':
     case 'push':
-      return push(await workOf(effect, pipeline, { words, ...given }))
     case 'propose':
-      return propose(await workOf(effect, pipeline, { words, ...given }))
     case 'poll':
-      return poll(await workOf(effect, pipeline, { words, ...given }))
     case 'withdraw':
-      return withdraw(await workOf(effect, pipeline, { words, ...given }), whyWithdrawn(effect))
+      return withRepository(effect, pipeline, { words, ...given })
+  }
+}
+
+async function withRepository(
+  effect: Effect,
+  pipeline: Pipeline,
+  { words, ports, signal }: { readonly words: Words; readonly ports: ActPorts; readonly signal: AbortSignal },
+): Promise<EffectResult> {
+  const { promotion, paused } = effect
+  const access = await openRepository(
+    promotion.strategy ?? { kind: 'pull-request' },
+    pipeline.metadata.namespace ?? '',
+    {
+      ports,
+      signal,
+      atMs: at(promotion.intentAt),
+    },
+  )
+  const { commit, 'pull-request': spec = {} } = environmentOf(effect, pipeline)?.promotion?.spec.strategy ?? {}
+  const work: PullRequestWork = { promotion, words, access, spec, paused }
+  try {
+    switch (effect.do) {
+      case 'commit':
+        return await commitToBase({ ...work, spec: commit ?? {} })
+      case 'push':
+        return await push(work)
+      case 'propose':
+        return await propose(work)
+      case 'withdraw':
+        return await withdraw(work, whyWithdrawn(effect))
+      default:
+        return await poll(work)
+    }
+  } finally {
+    access.git.close()
   }
 }
 
@@ -89,21 +118,6 @@ function worded(effect: Effect, pipeline: Pipeline, { valueOf }: ActPorts): Word
   // Once pushed, the value is on record and a changed expression does not matter any more.
   if (!expression || effect.promotion.value !== undefined) return words
   return { ...words, value: valueOf(expression, words.revision) }
-}
-
-async function workOf(
-  effect: Effect,
-  pipeline: Pipeline,
-  { words, ports, signal }: { readonly words: Words; readonly ports: ActPorts; readonly signal: AbortSignal },
-): Promise<PullRequestWork> {
-  const { promotion } = effect
-  const access = await openRepository(
-    promotion.strategy ?? { kind: 'pull-request' },
-    pipeline.metadata.namespace ?? '',
-    { ports, signal },
-  )
-  const spec = environmentOf(effect, pipeline)?.promotion?.spec.strategy['pull-request'] ?? {}
-  return { promotion, words, access, spec, paused: effect.paused }
 }
 
 /** The environment as it is planned now; absent when it is gone or the spec cannot be followed. */

@@ -62,6 +62,8 @@ const sentences = {
   MarkerNotFound: 'no marker for this environment was found',
   CredentialsRefused: 'the forge refused the credentials',
   CredentialsMissing: 'the credentials cannot be read',
+  KeyInvalid: 'a key in a Secret cannot be used',
+  HostKeyRefused: 'the host is not the one that known_hosts knows',
   RepositoryNotFound: 'the repository was not found',
   BaseBranchNotFound: 'the base branch was not found',
   BranchNotOurs: 'a branch of that name exists and is not ours',

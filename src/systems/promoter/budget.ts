@@ -27,12 +27,18 @@ export class ForgeBudget {
   wrap(http: Http, credential: string): Http {
     return async (request) => {
       const { host } = new URL(request.url)
-      const account = this.#accountOf(`${host} ${credential}`)
-      this.#take(host, account)
+      const account = this.spend(host, credential)
       const response = await http(request)
       this.#heed(host, account, response)
       return response
     }
+  }
+
+  /** Counts one request to a host, of whatever kind; throws when there may be none now. */
+  spend(host: string, credential: string): Account {
+    const account = this.#accountOf(`${host} ${credential}`)
+    this.#take(host, account)
+    return account
   }
 
   /** When requests to this host may go on, by credential; only those that may not now. */

@@ -10,6 +10,7 @@ import type { Random } from '../../runtime/random.ts'
 import { perform, type ActPorts } from './act.ts'
 import { sentenceOf, type Because } from './because.ts'
 import type { Effect } from './effects.ts'
+import { parseRepositoryURL } from './git/repository-url.ts'
 import type { PromoterMetrics } from './promoter-metrics.ts'
 import { recordResult, type EffectResult } from './results.ts'
 
@@ -170,11 +171,7 @@ export class EffectRunner {
 }
 
 function hostOf({ strategy }: Promotion): string {
-  try {
-    return new URL(strategy?.url ?? '').host
-  } catch {
-    return ''
-  }
+  return parseRepositoryURL(strategy?.url ?? '')?.host ?? ''
 }
 
 function nameOf({ metadata }: Pipeline): string {

@@ -1,6 +1,7 @@
 import type { AppRef, EnvironmentSpec, PipelineSpec, PromotionSpec, PullRequestSpec } from '../../apis/pipeline.ts'
 import type { StrategyRecord } from '../../apis/pipeline-status.ts'
 import { parseLongDuration } from '../../kube/time.ts'
+import { parseRepositoryURL, repositoryURLForms } from './git/repository-url.ts'
 import { strategyHash, type BranchNaming } from './identity.ts'
 import { parseWindow, type Window } from './windows.ts'
 
@@ -232,8 +233,15 @@ function strategyRecord({ strategy }: PromotionSpec, field: string): StrategyRec
   }
   const repository = strategy[kind]!
   const { url, baseBranch, secretRef } = repository
-  if (!url.startsWith('https://')) throw new PlanError(`${field}.strategy.${kind}.url`, 'must be an HTTPS address')
-  const common = { kind, url, baseBranch, secretName: secretRef.name }
+  if (!parseRepositoryURL(url)) throw new PlanError(`${field}.strategy.${kind}.url`, `must be ${repositoryURLForms}`)
+  const signingKey = repository.commit?.signingKeyRef?.name
+  const common = {
+    kind,
+    url,
+    baseBranch,
+    secretName: secretRef.name,
+    ...(signingKey ? { signingSecretName: signingKey } : {}),
+  }
   if (!('type' in repository)) return common
   return { ...common, type: repository.type, ...(repository.apiURL ? { apiURL: repository.apiURL } : {}) }
 }

@@ -187,7 +187,7 @@ function readTargets(key: string, plan: Plan, observer: TargetObserver): Record<
   )
 }
 
-/** Only a failed promotion has a use for its Secret's version: until then the Secret is read when it is needed. */
+/** Only a failed promotion has a use for its Secrets' versions: until then they are read when they are needed. */
 function secretVersions(
   key: string,
   { metadata, status }: Pipeline,
@@ -195,12 +195,16 @@ function secretVersions(
 ): Record<string, string> {
   const { namespace = '' } = metadata
   const failed = Object.entries(status?.environments ?? {}).flatMap(([environment, { promotion }]) => {
-    const name = promotion?.phase === 'Failed' ? promotion.strategy?.secretName : undefined
-    return name ? [{ environment, name }] : []
+    if (promotion?.phase !== 'Failed') return []
+    const { secretName, signingSecretName } = promotion.strategy ?? {}
+    return [{ environment, names: [secretName, signingSecretName].filter((name) => name !== undefined) }]
   })
-  secrets.follow(key, namespace, new Set(failed.map(({ name }) => name)))
+  secrets.follow(key, namespace, new Set(failed.flatMap(({ names }) => names)))
   return Object.fromEntries(
-    failed.map(({ environment, name }) => [environment, secrets.versionOf(key, namespace, name)]),
+    failed.map(({ environment, names }) => [
+      environment,
+      names.map((name) => secrets.versionOf(key, namespace, name)).join('+'),
+    ]),
   )
 }
 

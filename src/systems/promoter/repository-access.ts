@@ -5,9 +5,14 @@ import type { KnownAnswers } from './forges/forge-api.ts'
 import type { Forge } from './forges/forge.ts'
 import { openForge } from './forges/open-forge.ts'
 import { repositoryAddress } from './forges/repository-address.ts'
+import type { SignCommit } from './git/change.ts'
+import { HttpTransport } from './git/http-transport.ts'
 import { GitRemote } from './git/remote.ts'
+import { parseRepositoryURL, type RepositoryURL } from './git/repository-url.ts'
+import type { GitTransport } from './git/transport.ts'
 import type { Http } from './http.ts'
 import { sha256 } from './identity.ts'
+import { keyTrouble, signCommit } from './signing.ts'
 import { Trouble } from './trouble.ts'
 
 /** The decoded content of a Secret. */
@@ -26,30 +31,43 @@ export interface AccessPorts {
 export interface RepositoryAccess {
   readonly git: GitRemote
   readonly forge: () => Forge
+  /** Absent where commits are not to be signed. */
+  readonly sign: SignCommit | undefined
 }
 
-/** Opens a repository with the credentials its Secret holds now. */
+interface AccessGiven {
+  readonly ports: AccessPorts
+  readonly signal: AbortSignal
+  /** When commits are said to be made. */
+  readonly atMs: number
+}
+
+/** Opens a repository with the credentials its Secret holds now. Git's connection is the caller's to close. */
 export async function openRepository(
   strategy: StrategyRecord,
   namespace: string,
-  { ports, signal }: { readonly ports: AccessPorts; readonly signal: AbortSignal },
+  given: AccessGiven,
 ): Promise<RepositoryAccess> {
+  const { ports, signal } = given
   const { url = '', secretName = '', type, apiURL } = strategy
+  const secret = `${namespace}/${secretName}`
   const data = await ports.secret({ namespace, name: secretName })
-  if (!data) throw missing(`Secret ${namespace}/${secretName} was not found`)
-  const { username, password, token, caFile: ca } = data
-  const gitPassword = password ?? token
-  if (gitPassword === undefined) throw missing(`Secret ${namespace}/${secretName} has neither password nor token`)
-  const http = ports.budget.wrap(ports.http, sha256(`${username ?? ''}:${token ?? gitPassword}`).slice(0, 16))
+  if (!data) throw missing(`Secret ${secret} was not found`)
   const address = type ? repositoryAddress(type as ForgeType, url, apiURL) : undefined
-  const cloneURL = address?.cloneURL ?? url
+  const place = parseRepositoryURL(url)
+  const transport =
+    place?.over === 'ssh'
+      ? await overSsh(place, data, { ...given, secret })
+      : overHttp(address?.cloneURL ?? url, data, { ...given, secret })
   return {
-    git: new GitRemote({ url: cloneURL, username: username ?? 'git', password: gitPassword, ca, http, signal }),
+    git: new GitRemote(transport),
+    sign: signerOf(strategy, namespace, given),
     forge() {
-      if (token === undefined) throw missing(`Secret ${namespace}/${secretName} has no token`)
+      const { username, password, token, caFile: ca } = data
+      if (token === undefined) throw missing(`Secret ${secret} has no token`)
       if (!type || !address) throw new Trouble('Permanent', 'RequestRefused', 'the repository has no forge')
       return openForge(type as ForgeType, address, {
-        http,
+        http: ports.budget.wrap(ports.http, credential(username, token, password)),
         token,
         ca,
         signal,
@@ -57,6 +75,58 @@ export async function openRepository(
       })
     },
   }
+}
+
+function overHttp(
+  url: string,
+  { username, password, token, caFile: ca }: SecretData,
+  { ports, signal, secret }: AccessGiven & { readonly secret: string },
+): GitTransport {
+  const gitPassword = password ?? token
+  if (gitPassword === undefined) throw missing(`Secret ${secret} has neither password nor token`)
+  const http = ports.budget.wrap(ports.http, credential(username, token, password))
+  return new HttpTransport({ url, username: username ?? 'git', password: gitPassword, ca, http, signal })
+}
+
+async function overSsh(
+  url: Extract<RepositoryURL, { over: 'ssh' }>,
+  { identity, password, known_hosts: knownHosts }: SecretData,
+  { ports, signal, secret }: AccessGiven & { readonly secret: string },
+): Promise<GitTransport> {
+  if (identity === undefined) throw missing(`Secret ${secret} has no identity, the private key for SSH`)
+  if (knownHosts === undefined)
+    throw missing(`Secret ${secret} has no known_hosts, so ${url.host} cannot be told from others`)
+  // Loaded by those whose repositories are reached by SSH, and nobody else.
+  const [{ SshTransport }, { readSshKey }] = await Promise.all([
+    import('./git/ssh-transport.ts'),
+    import('./git/ssh-key.ts'),
+  ])
+  const spend = () => void ports.budget.spend(url.host, credential(url.user, identity))
+  try {
+    return new SshTransport({ url, key: readSshKey(identity, password), knownHosts, spend, signal })
+  } catch (error) {
+    throw keyTrouble(`identity of Secret ${secret}`, error)
+  }
+}
+
+/** Reads the key only when there is something to sign. */
+function signerOf(
+  { signingSecretName: name }: StrategyRecord,
+  namespace: string,
+  { ports, atMs }: AccessGiven,
+): SignCommit | undefined {
+  if (!name) return undefined
+  return async (commit) => {
+    const secret = `${namespace}/${name}`
+    const data = await ports.secret({ namespace, name })
+    if (!data) throw missing(`commit.signingKeyRef: Secret ${secret} was not found`)
+    return signCommit(commit, { data, secret, atMs })
+  }
+}
+
+/** Tells accounts apart without telling what they are. */
+function credential(username: string | undefined, ...keys: readonly (string | undefined)[]): string {
+  return sha256(`${username ?? ''}:${keys.find((key) => key !== undefined) ?? ''}`).slice(0, 16)
 }
 
 function knownFor({ known }: AccessPorts, apiURL: string, token: string): KnownAnswers {

@@ -49,5 +49,8 @@ const shortestSecret = 4
 function withoutSecrets(text: string, secrets: Iterable<string>): string {
   let safe = text
   for (const secret of secrets) if (secret.length >= shortestSecret) safe = safe.replaceAll(secret, '…')
-  return safe.replace(/\/\/[^/@\s]*@/g, '//').replace(/(token|password|secret|authorization)(["'=:\s]+)\S+/gi, '$1$2…')
+  return safe
+    .replace(/\/\/[^/@\s]*@/g, '//')
+    .replace(/\b(bearer|basic)\s+\S+/gi, '$1 …')
+    .replace(/(token|password|secret|authorization)(["']?\s*[=:]["'\s]*)\S+/gi, '$1$2…')
 }

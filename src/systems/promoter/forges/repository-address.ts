@@ -1,9 +1,10 @@
 import type { ForgeType } from '../../../apis/pipeline.ts'
+import { parseRepositoryURL, repositoryURLForms, type RepositoryURL } from '../git/repository-url.ts'
 import { Trouble } from '../trouble.ts'
 
 /** Where a repository and its forge's API are. */
 export interface RepositoryAddress {
-  /** For git. */
+  /** For git over HTTPS. */
   readonly cloneURL: string
   /** For the API, without a slash at its end. */
   readonly apiURL: string
@@ -16,7 +17,7 @@ export interface RepositoryAddress {
 
 /** Reads a repository's URL as its forge writes it; throws Trouble that says what is wrong with it. */
 export function repositoryAddress(type: ForgeType, url: string, apiURL?: string): RepositoryAddress {
-  const parsed = parseUrl(url)
+  const parsed = webUrl(type, url)
   const segments = parsed.pathname
     .split('/')
     .filter((segment) => segment !== '')
@@ -85,15 +86,33 @@ function gitUrl(url: URL): string {
   return `${url.origin}${path.endsWith('.git') ? path : `${path}.git`}`
 }
 
-function parseUrl(url: string): URL {
-  let parsed: URL
-  try {
-    parsed = new URL(url)
-  } catch {
-    throw invalid(url, 'is not an address')
-  }
-  if (parsed.protocol !== 'https:') throw invalid(url, 'is not an HTTPS address')
-  return parsed
+/** The address of a repository in a browser, which is what says where the API is. */
+function webUrl(type: ForgeType, text: string): URL {
+  const url = parseRepositoryURL(text)
+  if (!url) throw invalid(text, `is not the address of a repository: ${repositoryURLForms}`)
+  if (url.over === 'https') return url.url
+  return new URL(`https://${webHosts[url.host] ?? url.host.replace(/^(?=.*:)(.*)$/, '[$1]')}/${webPath(type, url)}`)
+}
+
+/** Hosts that speak SSH under another name than HTTPS. */
+const webHosts: Readonly<Record<string, string>> = {
+  'ssh.github.com': 'github.com',
+  'altssh.gitlab.com': 'gitlab.com',
+  'altssh.bitbucket.org': 'bitbucket.org',
+  'ssh.dev.azure.com': 'dev.azure.com',
+  'vs-ssh.visualstudio.com': 'dev.azure.com',
+}
+
+function webPath(type: ForgeType, url: Extract<RepositoryURL, { over: 'ssh' }>): string {
+  const segments = url.path.split('/').filter((segment) => segment !== '')
+  const [version, owner, project, name] = segments
+  const isAzure = type === 'azure-devops' && version === 'v3' && segments.length === 4
+  const path = isAzure
+    ? [owner, project, '_git', name]
+    : type === 'bitbucket-server' && segments.length === 2
+      ? ['scm', ...segments]
+      : segments
+  return path.map((segment = '') => encodeURIComponent(segment)).join('/')
 }
 
 function invalid(url: string, problem: string): Trouble {

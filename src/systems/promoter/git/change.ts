@@ -5,8 +5,8 @@ import {
   parseCommit,
   parseTree,
   treeOf,
+  type Authorship,
   type GitObject,
-  type Signature,
   type TreeEntry,
 } from './objects.ts'
 import type { ObjectStore } from './pack.ts'
@@ -19,8 +19,13 @@ export interface ChangeRequest {
   /** Folders or files to look in; all when empty. */
   readonly paths: readonly string[]
   readonly message: string
-  readonly by: Signature
+  readonly by: Authorship
+  /** The armoured signature of a commit; absent when commits are not signed. */
+  readonly sign?: SignCommit | undefined
 }
+
+/** Signs the bytes of a commit. */
+export type SignCommit = (commit: Buffer) => Promise<string>
 
 /** A commit that is ready to be pushed, or why there is none. */
 export type Change =
@@ -54,7 +59,9 @@ export async function prepareChange(remote: GitRemote, parent: string, request: 
   if (edits.size === 0) return { change: 'same', files: found }
   const objects: GitObject[] = [...edits.values()]
   const tree = rebuild(store, root, { prefix: '', edits, objects })
-  const commit = commitOf({ tree, parents: [parent], message: request.message }, request.by)
+  const info = { tree, parents: [parent], message: request.message }
+  const unsigned = commitOf(info, request.by)
+  const commit = request.sign ? commitOf(info, request.by, await request.sign(unsigned.content)) : unsigned
   return { change: 'ready', commit: idOf(commit), objects: [...objects, commit], files: found }
 }
 

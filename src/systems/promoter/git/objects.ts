@@ -20,7 +20,8 @@ export interface CommitInfo {
   readonly message: string
 }
 
-export interface Signature {
+/** Who made a commit, and when. */
+export interface Authorship {
   readonly name: string
   readonly email: string
   readonly atMs: number
@@ -67,13 +68,15 @@ export function parseCommit(content: Buffer): CommitInfo {
 }
 
 /** A commit whose id depends on nothing but what is given here. */
-export function commitOf(info: CommitInfo, by: Signature): GitObject {
-  const signature = `${clean(by.name)} <${clean(by.email)}> ${Math.floor(by.atMs / 1000)} +0000`
+export function commitOf(info: CommitInfo, by: Authorship, signature?: string): GitObject {
+  const author = `${clean(by.name)} <${clean(by.email)}> ${Math.floor(by.atMs / 1000)} +0000`
   const lines = [
     `tree ${info.tree}`,
     ...info.parents.map((parent) => `parent ${parent}`),
-    `author ${signature}`,
-    `committer ${signature}`,
+    `author ${author}`,
+    `committer ${author}`,
+    // A header of several lines: each but the first begins with a space.
+    ...(signature === undefined ? [] : [`gpgsig ${signature.trimEnd().replaceAll('\n', '\n ')}`]),
     '',
     info.message,
   ]

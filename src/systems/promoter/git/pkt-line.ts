@@ -24,6 +24,18 @@ export function* packets(message: Buffer): Generator<{ readonly packet: Packet; 
   }
 }
 
+/** Where the first section of a message ends, its flush included; undefined while not all of it has come. */
+export function sectionEnd(message: Buffer): number | undefined {
+  let position = 0
+  while (position + 4 <= message.length) {
+    const length = Number.parseInt(message.toString('latin1', position, position + 4), 16)
+    if (Number.isNaN(length)) throw new Error('the git server sent something that is no packet')
+    position += Math.max(length, 4)
+    if (length === 0) return position
+  }
+  return undefined
+}
+
 /** The text of a packet without its line feed; undefined for a mark. */
 export function textOf(packet: Packet): string | undefined {
   return typeof packet === 'string' ? undefined : packet.line.toString('utf8').replace(/\n$/, '')

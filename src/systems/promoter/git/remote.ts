@@ -1,17 +1,8 @@
-import type { Http, HttpResponse } from '../http.ts'
 import { Trouble } from '../trouble.ts'
 import type { GitObject } from './objects.ts'
 import { readPack, writePack, type ObjectStore } from './pack.ts'
 import { delimiter, flush, packet, packets, textOf } from './pkt-line.ts'
-
-export interface RemoteOptions {
-  readonly url: string
-  readonly username: string
-  readonly password: string
-  readonly ca?: string | undefined
-  readonly http: Http
-  readonly signal?: AbortSignal | undefined
-}
+import type { GitTransport } from './transport.ts'
 
 /** What a fetch asks for. */
 export interface FetchRequest {
@@ -25,15 +16,13 @@ export interface FetchRequest {
 /** No object: the old value of a branch that must not exist yet, the new one of a branch that is to go. */
 export const noObject = '0'.repeat(40)
 
-/** A repository on a server that speaks git's smart HTTP protocol, version 2 or the original one. */
+/** A repository on a server that speaks git's protocol, version 2 or the original one. */
 export class GitRemote {
-  readonly #options: RemoteOptions
-  #url: string
+  readonly #transport: GitTransport
   #session: Promise<Session> | undefined
 
-  constructor(options: RemoteOptions) {
-    this.#options = options
-    this.#url = options.url.replace(/\/+$/, '')
+  constructor(transport: GitTransport) {
+    this.#transport = transport
   }
 
   /** What the branches with these names point at. */
@@ -54,7 +43,7 @@ export class GitRemote {
   async fetch(request: FetchRequest): Promise<ObjectStore> {
     const { version, capabilities } = await this.#open()
     const body = version === 2 ? await this.#fetchBody(request) : originalFetchBody(request, capabilities)
-    const { body: answer } = await this.#post('git-upload-pack', body, version === 2)
+    const answer = await this.#transport.ask('git-upload-pack', body, version)
     return readPack(packOf(answer, version === 2 || capabilities.has('side-band-64k')))
   }
 
@@ -68,7 +57,7 @@ export class GitRemote {
     readonly to: string
     readonly objects: Iterable<GitObject>
   }): Promise<string | undefined> {
-    const { capabilities } = readAdvertisement(await this.#get('git-receive-pack'))
+    const { capabilities } = readAdvertisement(await this.#transport.advertisement('git-receive-pack'))
     const { branch, from, to, objects } = change
     const features = [
       'report-status',
@@ -77,12 +66,15 @@ export class GitRemote {
     ]
     const command = packet(`${from} ${to} refs/heads/${branch}\0 ${features.join(' ')}`)
     const pack = to === noObject ? [] : [writePack(objects)]
-    const { body } = await this.#post('git-receive-pack', Buffer.concat([command, flush, ...pack]), false)
-    return refusalOf(body)
+    return refusalOf(await this.#transport.ask('git-receive-pack', Buffer.concat([command, flush, ...pack]), 0))
+  }
+
+  close(): void {
+    this.#transport.close()
   }
 
   #open(): Promise<Session> {
-    this.#session ??= this.#get('git-upload-pack').then(readAdvertisement)
+    this.#session ??= this.#transport.advertisement('git-upload-pack').then(readAdvertisement)
     return this.#session
   }
 
@@ -90,9 +82,9 @@ export class GitRemote {
     const lines = ['command=ls-refs\n', 'agent=sojourn\n', 'object-format=sha1\n']
     const prefixes = names.map((name) => packet(`ref-prefix refs/heads/${name}\n`))
     const body = Buffer.concat([...lines.map(packet), delimiter, ...prefixes, flush])
-    const answer = await this.#post('git-upload-pack', body, true)
+    const answer = await this.#transport.ask('git-upload-pack', body, 2)
     const refs = new Map<string, string>()
-    for (const { packet: each } of packets(answer.body)) {
+    for (const { packet: each } of packets(answer)) {
       const [id, name] = textOf(each)?.split(' ') ?? []
       if (id && name) refs.set(name, id)
     }
@@ -112,50 +104,7 @@ export class GitRemote {
       flush,
     ])
   }
-
-  async #get(service: string): Promise<HttpResponse> {
-    const path = `/info/refs?service=${service}`
-    const headers = service === 'git-upload-pack' ? { 'git-protocol': 'version=2' } : undefined
-    const response = await this.#send({ method: 'GET', path, ...(headers ? { headers } : {}) })
-    const moved = response.status >= 300 && response.status < 400 ? response.headers['location'] : undefined
-    if (!moved) return expectOk(response, this.#url)
-    const target = new URL(moved, `${this.#url}${path}`)
-    if (target.origin !== new URL(this.#url).origin || !target.pathname.endsWith('/info/refs'))
-      throw new Trouble('Permanent', 'RepositoryNotFound', `the repository has moved to ${target.origin}`)
-    this.#url = `${target.origin}${target.pathname.slice(0, -'/info/refs'.length)}`
-    return expectOk(await this.#send({ method: 'GET', path, ...(headers ? { headers } : {}) }), this.#url)
-  }
-
-  async #post(service: string, body: Buffer, isVersion2: boolean): Promise<HttpResponse> {
-    const headers = {
-      'content-type': `application/x-${service}-request`,
-      accept: `application/x-${service}-result`,
-      ...(isVersion2 ? { 'git-protocol': 'version=2' } : {}),
-    }
-    return expectOk(await this.#send({ method: 'POST', path: `/${service}`, headers, body }), this.#url)
-  }
-
-  #send(request: {
-    method: 'GET' | 'POST'
-    path: string
-    headers?: Record<string, string>
-    body?: Buffer
-  }): Promise<HttpResponse> {
-    const { username, password, ca, http, signal } = this.#options
-    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
-    return http({
-      method: request.method,
-      url: `${this.#url}${request.path}`,
-      headers: { authorization, 'user-agent': 'git/sojourn', ...request.headers },
-      ...(request.body ? { body: request.body } : {}),
-      ca,
-      signal,
-      maxBytes: maxPackBytes,
-    })
-  }
 }
-
-const maxPackBytes = 512 * 1024 * 1024
 
 interface Session {
   readonly version: 0 | 2
@@ -164,7 +113,7 @@ interface Session {
   readonly refs: Map<string, string> | undefined
 }
 
-function readAdvertisement({ body }: HttpResponse): Session {
+function readAdvertisement(body: Buffer): Session {
   const lines = [...packets(body)].map(({ packet: each }) => textOf(each)).filter((line) => line !== undefined)
   const content = lines.filter((line) => !line.startsWith('# service='))
   if (content[0] === 'version 2') return { version: 2, capabilities: capabilitiesOf(content.slice(1)), refs: undefined }
@@ -220,15 +169,4 @@ function refusalOf(answer: Buffer): string | undefined {
   const unpack = lines.find((line) => line.startsWith('unpack '))
   if (unpack !== 'unpack ok') return unpack ?? 'the git server said nothing about the push'
   return lines.find((line) => line.startsWith('ng '))
-}
-
-function expectOk(response: HttpResponse, url: string): HttpResponse {
-  const { status } = response
-  if (status === 200) return response
-  const message = `${url} answered ${status}`
-  if (status === 401 || status === 403)
-    throw new Trouble('Permanent', 'CredentialsRefused', message, { httpStatus: status })
-  if (status === 404 || (status >= 300 && status < 400))
-    throw new Trouble('Permanent', 'RepositoryNotFound', message, { httpStatus: status })
-  throw new Trouble('Transient', 'GitProviderUnavailable', message, { httpStatus: status })
 }

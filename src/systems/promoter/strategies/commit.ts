@@ -13,10 +13,11 @@ export async function commitToBase(work: {
   readonly spec: CommitWishes
 }): Promise<EffectResult> {
   const { promotion, words, access, spec } = work
+  const { sign } = access
   const branch = promotion.strategy?.baseBranch ?? ''
   const base = (await access.git.branches(branch)).get(branch)
   if (!base) throw new Trouble('Permanent', 'BaseBranchNotFound', `branch ${branch} is not there`)
-  const change = await markedChange(access.git, base, { promotion, words, wishes: spec })
+  const change = await markedChange(access.git, base, { promotion, words, wishes: spec, sign })
   if (change.change === 'same') return { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
   const refusal = await access.git.push({ branch, from: base, to: change.commit, objects: change.objects })
   if (refusal) throw new Trouble('Transient', 'GitProviderUnavailable', `the push was refused: ${refusal}`)

@@ -1,5 +1,5 @@
 import type { Promotion } from '../../../apis/pipeline-status.ts'
-import { prepareChange, type Change } from '../git/change.ts'
+import { prepareChange, type Change, type SignCommit } from '../git/change.ts'
 import type { GitRemote } from '../git/remote.ts'
 import { at } from '../draft.ts'
 import { Trouble } from '../trouble.ts'
@@ -15,9 +15,14 @@ export interface CommitWishes {
 export async function markedChange(
   git: GitRemote,
   parent: string,
-  given: { readonly promotion: Promotion; readonly words: Words; readonly wishes: CommitWishes },
+  given: {
+    readonly promotion: Promotion
+    readonly words: Words
+    readonly wishes: CommitWishes
+    readonly sign?: SignCommit | undefined
+  },
 ): Promise<Exclude<Change, { change: 'no-marker' }>> {
-  const { promotion, words, wishes } = given
+  const { promotion, words, wishes, sign } = given
   const { namespace, pipeline, environment } = words
   const change = await prepareChange(git, parent, {
     marker: { namespace, pipeline, environment },
@@ -29,6 +34,7 @@ export async function markedChange(
       email: wishes.commit?.email ?? 'promoter@sojourn.dev',
       atMs: at(promotion.intentAt),
     },
+    sign,
   })
   if (change.change !== 'no-marker') return change
   const problems = change.problems.length > 0 ? `; ${change.problems.slice(0, 5).join('; ')}` : ''

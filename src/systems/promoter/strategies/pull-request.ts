@@ -23,7 +23,7 @@ export interface PullRequestWork {
 /** Puts the change on its branch, or finds it there; what somebody else has put there is never overwritten. */
 export async function push(work: PullRequestWork): Promise<EffectResult> {
   const { promotion, words, access, spec } = work
-  const { git } = access
+  const { git, sign } = access
   const { branch = '', strategy, replacesSHA } = promotion
   const baseBranch = strategy?.baseBranch ?? ''
   const legacy = legacyBranch(words)
@@ -35,7 +35,7 @@ export async function push(work: PullRequestWork): Promise<EffectResult> {
   const left = tips.get(legacy)
   if (!tip && left && legacy !== branch && (await isTakenOver(work, left))) return { ...pushed(left), branch: legacy }
   if (tip && tip !== replacesSHA) return pushed(await ourCommitOn(git, tip, promotion))
-  const change = await markedChange(git, tip ?? base, { promotion, words, wishes: spec })
+  const change = await markedChange(git, tip ?? base, { promotion, words, wishes: spec, sign })
   if (change.change === 'same')
     return tip ? pushed(tip) : { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
   const refusal = await git.push({ branch, from: tip ?? noObject, to: change.commit, objects: change.objects })

@@ -1,0 +1,74 @@
+import { createPrivateKey, type KeyObject } from 'node:crypto'
+import ssh2, { type ParsedKey } from 'ssh2'
+
+/** Reads a private key as ssh-keygen, OpenSSL or Flux write it; throws an error that says what is wrong and holds nothing of it. */
+export function readSshKey(text: string, passphrase: string | undefined): ParsedKey {
+  const trimmed = text.trim()
+  const parsed = ssh2.utils.parseKey(isPkcs8(trimmed) ? fromPkcs8(trimmed, passphrase) : trimmed, passphrase)
+  const [key] = Array.isArray(parsed) ? parsed : [parsed]
+  if (!key || key instanceof Error) throw new Error(problemOf(trimmed, passphrase))
+  if (!key.isPrivateKey()) throw new Error('is a public key')
+  return key
+}
+
+function isPkcs8(text: string): boolean {
+  return /^-----BEGIN (ENCRYPTED )?PRIVATE KEY-----/.test(text)
+}
+
+/** The same key in a form that the SSH library reads. */
+function fromPkcs8(text: string, passphrase: string | undefined): string | Buffer {
+  let key: KeyObject
+  try {
+    key = createPrivateKey({ key: text, ...(passphrase === undefined ? {} : { passphrase }) })
+  } catch (error) {
+    throw new Error(problemOf(text, passphrase), { cause: error })
+  }
+  switch (key.asymmetricKeyType) {
+    case 'rsa':
+      return key.export({ format: 'pem', type: 'pkcs1' })
+    case 'ec':
+      return key.export({ format: 'pem', type: 'sec1' })
+    case 'ed25519':
+      return openSshEd25519(key)
+    default:
+      throw new Error(`is a key of an unknown kind, ${key.asymmetricKeyType ?? 'none'}`)
+  }
+}
+
+/** PROTOCOL.key of OpenSSH, unencrypted. */
+function openSshEd25519(key: KeyObject): string {
+  const { d = '', x = '' } = key.export({ format: 'jwk' })
+  const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]
+  const openBlob = Buffer.concat([field('ssh-ed25519'), field(open)])
+  const check = Buffer.alloc(8)
+  const rest = [check, openBlob, field(Buffer.concat([secret, open])), field('')]
+  const length = rest.reduce((sum, { byteLength }) => sum + byteLength, 0)
+  const padding = Buffer.from(Array.from({ length: (8 - (length % 8)) % 8 }, (_, index) => index + 1))
+  const one = Buffer.from([0, 0, 0, 1])
+  const blob = Buffer.concat([
+    Buffer.from('openssh-key-v1\0'),
+    field('none'),
+    field('none'),
+    field(''),
+    one,
+    field(openBlob),
+    field(Buffer.concat([...rest, padding])),
+  ])
+  const lines = blob.toString('base64').match(/.{1,70}/g) ?? []
+  return ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----'].join('\n')
+}
+
+/** A string of the SSH protocol: its length, then itself. */
+export function field(content: string | Buffer): Buffer {
+  const bytes = Buffer.from(content)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(bytes.byteLength)
+  return Buffer.concat([length, bytes])
+}
+
+function problemOf(text: string, passphrase: string | undefined): string {
+  if (!text.startsWith('-----BEGIN ')) return 'is not a private key'
+  return passphrase === undefined
+    ? 'cannot be read: it is damaged, or encrypted and its password is missing'
+    : 'cannot be read: it is damaged, or its password is wrong'
+}
