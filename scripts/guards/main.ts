@@ -1,37 +1,23 @@
 // Takes every guard out once and expects a test that bears the name of its case to fail: `npm run test:guards [-- CASE …]`.
-import { readdirSync, readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { startVitest, type Vitest } from 'vitest/node'
 import { cases, guards, testFolders } from '../../test/janitor/guards.ts'
 import type { Guard } from './guard.ts'
+import { listProblems, root, testFinder } from './guard-list.ts'
 
-const root = resolve(import.meta.dirname, '../..')
 const wanted = new Set(process.argv.slice(2))
 const chosen = guards.filter((guard) => wanted.size === 0 || wanted.has(guard.case))
-const tests = testFiles()
+const filesOf = testFinder(testFolders)
 // Processes are killed in one of the tests: twice is enough here.
 process.env['SOJOURN_KILLS'] ??= '2'
 let mutant: Guard | undefined
 
-const problems = [...unguarded(), ...chosen.flatMap(misplaced)]
+const problems = [...listProblems({ cases: wanted.size > 0 ? [] : cases, guards: chosen, testFolders })]
 if (problems.length === 0) problems.push(...(await healthy()))
 if (problems.length === 0) for (const guard of chosen) problems.push(...(await takenOut(guard)))
 for (const problem of problems) console.error(problem)
 process.exit(problems.length === 0 ? 0 : 1)
-
-/** Cases without a guard or without a test. */
-function unguarded(): readonly string[] {
-  if (wanted.size > 0) return []
-  return cases.flatMap((name) => [
-    ...(guards.some((guard) => guard.case === name) ? [] : [`${name}: no guard is listed`]),
-    ...(filesOf(name).length > 0 ? [] : [`${name}: no test has it in its name`]),
-  ])
-}
-
-function misplaced({ case: name, file, guard }: Guard): readonly string[] {
-  const times = readFileSync(join(root, file), 'utf8').split(guard).length - 1
-  return times === 1 ? [] : [`${name}: its guard occurs ${times} times in ${file}`]
-}
 
 /** Whether all tests pass while every guard is in its place. */
 async function healthy(): Promise<readonly string[]> {
@@ -96,20 +82,4 @@ function resultsOf(vitest: Vitest): { readonly passed: string[]; readonly failed
 function lineOf({ file, guard }: Guard): number {
   const text = readFileSync(join(root, file), 'utf8')
   return text.slice(0, text.indexOf(guard)).split('\n').length
-}
-
-function filesOf(name: string): readonly string[] {
-  const pattern = new RegExp(`\\b${name}\\b[^'\`]*:`)
-  return tests.filter(({ text }) => pattern.test(text)).map(({ path }) => path)
-}
-
-function testFiles(): readonly { readonly path: string; readonly text: string }[] {
-  return testFolders.flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-      .filter((path) => path.endsWith('.test.ts'))
-      .map((path) => ({
-        path: join(folder, path),
-        text: readFileSync(join(root, folder, path), 'utf8'),
-      })),
-  )
 }

@@ -39,7 +39,7 @@ export const guards: readonly Guard[] = [
   ),
   janitor('C3', 'decide.ts', "return active ? { do: 'unmark', because: verdict.because } : nothing", 'return nothing'),
   janitor('C4', 'decide.ts', "        : { do: 'unmark', because: verdict.because }\n", '        : nothing\n'),
-  janitor('C5', 'judge.ts', "if (protection) return { is: 'excluded', ...protection }", ''),
+  janitor('C5', 'judge.ts', '  if (spared) return spared\n', ''),
   janitor(
     'C6',
     'decide.ts',
@@ -286,7 +286,7 @@ export const guards: readonly Guard[] = [
     "    case 'leaving':\n      return waitForEnd(work, ports, candidate, at)",
     "    case 'leaving':\n      return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })",
   ),
-  janitor('E25', 'judge.ts', "if (resource.shield) return { is: 'excluded', ...resource.shield }", ''),
+  janitor('E25', 'judge.ts', 'return resource.shield ?? policy.exclude(described)', 'return policy.exclude(described)'),
   janitor(
     'E28',
     'judge.ts',

@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Guard } from './guard.ts'
+
+export const root = resolve(import.meta.dirname, '../..')
+
+/** The cases of a specification, what makes each hold, and where the tests are that bear their names. */
+export interface GuardList {
+  readonly cases: readonly string[]
+  readonly guards: readonly Guard[]
+  readonly testFolders: readonly string[]
+}
+
+/** What is wrong with a list as it stands: cases without a guard or a test, guards that are not where they are said to be. */
+export function listProblems({ cases, guards, testFolders }: GuardList): readonly string[] {
+  const filesOf = testFinder(testFolders)
+  const unguarded = cases.flatMap((name) => [
+    ...(guards.some((guard) => guard.case === name) ? [] : [`${name}: no guard is listed`]),
+    ...(filesOf(name).length > 0 ? [] : [`${name}: no test has it in its name`]),
+  ])
+  return [...unguarded, ...guards.flatMap(misplaced)]
+}
+
+/** Finds the test files that have a case in the name of a test. */
+export function testFinder(folders: readonly string[]): (name: string) => readonly string[] {
+  const tests = folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.test.ts'))
+      .map((path) => ({ path: join(folder, path), text: readFileSync(join(root, folder, path), 'utf8') })),
+  )
+  return (name) => {
+    const pattern = new RegExp(`\\b${name}\\b[^'\`]*:`)
+    return tests.filter(({ text }) => pattern.test(text)).map(({ path }) => path)
+  }
+}
+
+function misplaced({ case: name, file, guard }: Guard): readonly string[] {
+  const times = readFileSync(join(root, file), 'utf8').split(guard).length - 1
+  return times === 1 ? [] : [`${name}: its guard occurs ${times} times in ${file}: ${guard.trim()}`]
+}

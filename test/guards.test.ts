@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest'
+import { listProblems } from '../scripts/guards/guard-list.ts'
+import * as janitor from './janitor/guards.ts'
+
+/** `npm run test:guards` takes them out, one by one; that they are there to be taken out is looked at every time. */
+describe('the guards of the janitor', () => {
+  it('stand where they are said to, one at least for every case that must hold', () =>
+    expect(listProblems(janitor)).toEqual([]))
+
+  it('are missed when they have moved or were never there', () => {
+    const guards = janitor.guards.map((guard) => (guard.case === 'C5' ? { ...guard, guard: 'not in the file' } : guard))
+    const problems = listProblems({ ...janitor, guards, cases: [...janitor.cases, 'C999'] })
+    expect(problems).toEqual([
+      'C999: no guard is listed',
+      'C999: no test has it in its name',
+      'C5: its guard occurs 0 times in src/systems/janitor/judge.ts: not in the file',
+    ])
+  })
+})
