@@ -153,7 +153,7 @@ function isOfTemplate(set: Workload, template: PodTemplate): boolean {
 }
 
 function replicaSetFor(deployment: Deployment, owned: readonly Workload[]) {
-  const { selector, template } = deployment.spec
+  const { selector, template, minReadySeconds } = deployment.spec
   const hash = templateHash(template)
   const labels = { ...template.metadata?.labels, 'pod-template-hash': hash }
   const { 'kubectl.kubernetes.io/last-applied-configuration': _, ...annotations } =
@@ -171,6 +171,7 @@ function replicaSetFor(deployment: Deployment, owned: readonly Workload[]) {
     },
     spec: {
       replicas: 0,
+      ...(minReadySeconds ? { minReadySeconds } : {}),
       selector: { ...selector, matchLabels: { ...selector.matchLabels, 'pod-template-hash': hash } },
       template: { ...template, metadata: { ...template.metadata, labels } },
     },

@@ -56,6 +56,6 @@ describe('planJob', () => {
       { do: 'finish', as: 'Failed', reason: 'DeadlineExceeded' },
     ],
     ['waits until that time', job({ activeDeadlineSeconds: 90 }), pods('Running'), { do: 'wait', until: now + 30_000 }],
-    ['starts nothing while suspended', job({ suspend: true }), [], { do: 'wait' }],
+    ['stops while suspended', job({ suspend: true }), pods('Running'), { do: 'suspend' }],
   ])('%s', (_, given, owned, expected) => expect(planJob(given, owned, now)).toMatchObject(expected))
 })

@@ -2,10 +2,11 @@ import type { Key } from '../kube/key.ts'
 import { keyOf } from '../kube/key.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { Controller } from '../runtime/controller.ts'
-import { settled, type Outcome } from '../runtime/outcome.ts'
+import { settled, wakeAt, type Outcome } from '../runtime/outcome.ts'
 import { createNew, writeStatus, type WorkloadPorts } from './ports.ts'
 import { removeOwned } from './remove.ts'
 import {
+  availability,
   controllerRef,
   controllerUid,
   isPodFinished,
@@ -41,8 +42,9 @@ export function replicaSetController({ client, informers, ports }: WorkloadPorts
     if (!set || !owned.synced) return settled
     const mine = owned.byIndex('controller', set.metadata.uid)
     if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
-    await writeStatus(client, replicaSets, set, statusOf(set, mine))
-    return settled
+    const { available, nextAt } = availability(mine, set.spec.minReadySeconds, ports.clock.now())
+    await writeStatus(client, replicaSets, set, statusOf(set, mine, available))
+    return nextAt === undefined ? settled : wakeAt(nextAt)
   }
 
   async function adjust(key: Key, set: Workload, mine: readonly Pod[]): Promise<void> {
@@ -84,15 +86,15 @@ function podFor(set: Workload) {
   }
 }
 
-function statusOf(set: Workload, mine: readonly Pod[]): Record<string, unknown> {
+function statusOf(set: Workload, mine: readonly Pod[], available: number): Record<string, unknown> {
   const living = mine.filter((pod) => !pod.metadata.deletionTimestamp && !isPodFinished(pod))
-  const ready = living.filter(isPodReady).length
   return {
     ...set.status,
     replicas: living.length,
     fullyLabeledReplicas: living.length,
-    readyReplicas: ready,
-    availableReplicas: ready,
+    readyReplicas: living.filter(isPodReady).length,
+    availableReplicas: available,
+    terminatingReplicas: mine.filter((pod) => pod.metadata.deletionTimestamp && !isPodFinished(pod)).length,
     observedGeneration: set.metadata.generation,
   }
 }

@@ -24,8 +24,9 @@ export interface Scaling {
  */
 export function planRollout({ wanted, strategy, current, owned, isPaused }: RolloutState): readonly Scaling[] {
   if (!current || isPaused) return isPaused ? rescale(owned, current, wanted) : []
-  const old = owned.filter((set) => set !== current && sizeOf(set) > 0)
-  if (strategy.type === 'Recreate') return recreate(current, old, wanted)
+  const others = owned.filter((set) => set !== current)
+  if (strategy.type === 'Recreate') return recreate(current, others, wanted)
+  const old = others.filter((set) => sizeOf(set) > 0)
   const surge = amount(strategy.rollingUpdate?.maxSurge ?? '25%', wanted, Math.ceil)
   const written = amount(strategy.rollingUpdate?.maxUnavailable ?? '25%', wanted, Math.floor)
   // Both zero could never move.
@@ -61,8 +62,11 @@ function shrink(
   })
 }
 
-function recreate(current: Workload, old: readonly Workload[], wanted: number): readonly Scaling[] {
+/** Nothing new comes before the last Pod of the old is gone for good. */
+function recreate(current: Workload, others: readonly Workload[], wanted: number): readonly Scaling[] {
+  const old = others.filter((set) => sizeOf(set) > 0)
   if (old.length > 0) return old.map((set) => ({ set, replicas: 0 }))
+  if (others.some(hasPods) && sizeOf(current) < wanted) return []
   return sizeOf(current) === wanted ? [] : [{ set: current, replicas: wanted }]
 }
 
@@ -79,6 +83,12 @@ function amount(written: number | string, whole: number, round: (value: number) 
 
 function sizeOf({ spec }: Workload): number {
   return spec.replicas ?? 1
+}
+
+/** Whether any Pod is left, terminating ones too; also while that has not been counted since it was scaled. */
+function hasPods({ metadata, status }: Workload): boolean {
+  if (Number(status?.['observedGeneration'] ?? 0) < (metadata.generation ?? 0)) return true
+  return Number(status?.['replicas'] ?? 0) + Number(status?.['terminatingReplicas'] ?? 0) > 0
 }
 
 function availableOf({ spec, status }: Workload): number {

@@ -1,3 +1,4 @@
+import { parseTime } from '../kube/time.ts'
 import type { LabelSelector } from '../kube/selector.ts'
 import type { KubeObject, ObjectMeta, ResourceType, StoredObject } from '../kube/object.ts'
 
@@ -15,7 +16,14 @@ export interface PodSpec {
   readonly initContainers?: readonly Container[]
   readonly hostname?: string
   readonly serviceAccountName?: string
+  readonly tolerations?: readonly Toleration[]
   readonly [field: string]: unknown
+}
+
+export interface Toleration {
+  readonly key?: string
+  readonly operator?: string
+  readonly effect?: string
 }
 
 export interface Container {
@@ -34,6 +42,13 @@ export interface Container {
   readonly readinessProbe?: Probe
   readonly livenessProbe?: Probe
   readonly startupProbe?: Probe
+  readonly lifecycle?: { readonly postStart?: Handler; readonly preStop?: Handler }
+  readonly resources?: {
+    readonly limits?: Readonly<Record<string, string | number>>
+    readonly requests?: Readonly<Record<string, string | number>>
+  }
+  /** Of an init container only: `Always` makes it a sidecar. */
+  readonly restartPolicy?: 'Always'
 }
 
 export interface EnvVar {
@@ -41,19 +56,33 @@ export interface EnvVar {
   readonly value?: string
   readonly valueFrom?: {
     readonly fieldRef?: { readonly fieldPath: string }
+    readonly resourceFieldRef?: {
+      readonly containerName?: string
+      readonly resource: string
+      readonly divisor?: string | number
+    }
     readonly configMapKeyRef?: { readonly name: string; readonly key: string; readonly optional?: boolean }
     readonly secretKeyRef?: { readonly name: string; readonly key: string; readonly optional?: boolean }
   }
 }
 
-export interface Probe {
+/** How a container is called upon: by a probe, or at a turn of its life. */
+export interface Handler {
   readonly httpGet?: {
     readonly path?: string
     readonly port: number | string
+    readonly scheme?: 'HTTP' | 'HTTPS'
     readonly httpHeaders?: readonly { name: string; value: string }[]
   }
   readonly tcpSocket?: { readonly port: number | string }
+  readonly grpc?: { readonly port: number; readonly service?: string }
   readonly exec?: { readonly command?: readonly string[] }
+  /** Of a lifecycle hook only. */
+  readonly sleep?: { readonly seconds: number }
+}
+
+export interface Probe extends Handler {
+  readonly terminationGracePeriodSeconds?: number
   readonly initialDelaySeconds?: number
   readonly periodSeconds?: number
   readonly timeoutSeconds?: number
@@ -101,13 +130,23 @@ export interface Pod extends StoredObject {
     readonly podIP?: string
     readonly conditions?: readonly PodCondition[]
     readonly containerStatuses?: readonly ContainerStatus[]
+    readonly initContainerStatuses?: readonly ContainerStatus[]
     readonly [field: string]: unknown
   }
 }
 
+export interface Node extends StoredObject {
+  readonly spec?: { readonly unschedulable?: boolean }
+}
+
 /** A kind that owns Pods made from a template. */
-export interface Workload<Spec = Record<string, unknown>> extends StoredObject {
-  readonly spec: { readonly selector: LabelSelector; readonly template: PodTemplate; readonly replicas?: number } & Spec
+export interface Workload<Spec = unknown> extends StoredObject {
+  readonly spec: {
+    readonly selector: LabelSelector
+    readonly template: PodTemplate
+    readonly replicas?: number
+    readonly minReadySeconds?: number
+  } & Spec
   readonly status?: Record<string, unknown>
 }
 
@@ -115,6 +154,7 @@ function type(group: string, kind: string, plural: string): ResourceType {
   return { group, version: 'v1', kind, plural, namespaced: true }
 }
 
+export const nodes: ResourceType = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }
 export const pods = type('', 'Pod', 'pods')
 export const services = type('', 'Service', 'services')
 export const endpoints = type('', 'Endpoints', 'endpoints')
@@ -123,6 +163,7 @@ export const deployments = type('apps', 'Deployment', 'deployments')
 export const replicaSets = type('apps', 'ReplicaSet', 'replicasets')
 export const statefulSets = type('apps', 'StatefulSet', 'statefulsets')
 export const daemonSets = type('apps', 'DaemonSet', 'daemonsets')
+export const controllerRevisions = type('apps', 'ControllerRevision', 'controllerrevisions')
 export const jobs = type('batch', 'Job', 'jobs')
 export const cronJobs = type('batch', 'CronJob', 'cronjobs')
 export const disruptionBudgets = type('policy', 'PodDisruptionBudget', 'poddisruptionbudgets')
@@ -152,6 +193,27 @@ export function isPodReady({ status, metadata }: Pod): boolean {
     !metadata.deletionTimestamp &&
     (status?.conditions ?? []).some((condition) => condition.type === 'Ready' && condition.status === 'True')
   )
+}
+
+/** Since when a Pod counts as available: when it has been ready for so many seconds; undefined while it does not serve. */
+export function availableSince(pod: Pod, minReadySeconds = 0): number | undefined {
+  if (!isPodReady(pod)) return undefined
+  const ready = pod.status?.conditions?.find(({ type: of }) => of === 'Ready')
+  return (parseTime(ready?.lastTransitionTime) ?? 0) + minReadySeconds * 1000
+}
+
+/** How many Pods are available now, and when the next of them will be. */
+export function availability(
+  all: readonly Pod[],
+  minReadySeconds: number | undefined,
+  now: number,
+): { readonly available: number; readonly nextAt?: number } {
+  const times = all.flatMap((pod) => availableSince(pod, minReadySeconds) ?? [])
+  const coming = times.filter((at) => at > now)
+  return {
+    available: times.length - coming.length,
+    ...(coming.length > 0 ? { nextAt: Math.min(...coming) } : {}),
+  }
 }
 
 /** Whether a Pod has ended and will not run again. */

@@ -1,52 +1,15 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startRealWorld, type World } from '../world.ts'
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
-import type { Clock } from '../../src/runtime/clock.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
-import { LocalNode } from '../../src/workloads/node/node-controller.ts'
 import type { DisruptionBudget } from '../../src/workloads/disruption-status.ts'
 import { deployments, disruptionBudgets, endpointSlices, jobs, pods, type Pod } from '../../src/workloads/types.ts'
-import { workloadControllers } from '../../src/workloads/workloads.ts'
+import { isReady, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
 
-let world: World<Clock>
-let node: LocalNode
-let directory: string
+let world: NodeWorld
 
 beforeEach(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'pods-'))
-  world = await startRealWorld()
-  node = startNode()
-  for (const controller of [...workloadControllers(world), node.controller]) world.run(controller)
+  world = await startNodeWorld()
 })
-afterEach(async () => {
-  await node.close()
-  await world[Symbol.asyncDispose]()
-  rmSync(directory, { recursive: true })
-})
-
-function startNode(): LocalNode {
-  const { PATH } = process.env
-  return new LocalNode({
-    ...world,
-    ports: { ...world.ports, log: silentLogger },
-    nodeName: 'here',
-    directory,
-    inherited: { PATH },
-  })
-}
-
-/** Looks until it is so; real processes take real time. */
-async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
-  for (let tries = 0; tries < 400; tries++) {
-    const found = await look()
-    if (found) return found
-    await new Promise((resolve) => setTimeout(resolve, 25))
-  }
-  throw new Error('it never came to be')
-}
+afterEach(() => world[Symbol.asyncDispose]())
 
 const listen = `require('http').createServer((q, s) => s.end('hello from ' + process.env.NAME)).listen(process.env.PORT, '127.0.0.1')`
 
@@ -72,12 +35,7 @@ function deployment(replicas: number): KubeObject {
   }
 }
 
-async function podsOf(): Promise<readonly Pod[]> {
-  return (await world.client.list<Pod>(pods, { namespace: 'team' })).items
-}
-
-const isReady = ({ status }: Pod) =>
-  status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True')
+const podsOf = () => world.pods()
 
 describe('workloads on the embedded server', () => {
   it('runs a Deployment as processes that a Service leads to', async () => {
@@ -141,7 +99,7 @@ describe('workloads on the embedded server', () => {
     })
     const [pod] = await podsOf()
     const said: string[] = []
-    for await (const chunk of node.logs(pod as Pod, 'c', { timestamps: false, follow: false, previous: false }))
+    for await (const chunk of world.node.logs(pod as Pod, 'c', { timestamps: false, follow: false, previous: false }))
       said.push(chunk)
     expect(said.join('').split('\n').toSorted()).toEqual(['', 'one', 'two'])
   })

@@ -21,6 +21,7 @@ export async function containerEnvironment(facts: EnvironmentFacts): Promise<Rec
   const env: Record<string, string> = Object.fromEntries(
     Object.entries(inherited).filter((entry): entry is [string, string] => entry[1] !== undefined),
   )
+  env.HOSTNAME = facts.pod.spec.hostname ?? facts.pod.metadata.name
   const [first] = container.ports ?? []
   if (first) env.PORT = String(ports[first.containerPort] ?? first.containerPort)
   for (const { containerPort } of container.ports ?? [])
@@ -51,9 +52,10 @@ type ValueFrom = NonNullable<NonNullable<Container['env']>[number]['valueFrom']>
 
 async function valueOf(
   facts: EnvironmentFacts,
-  { fieldRef, configMapKeyRef, secretKeyRef }: ValueFrom,
+  { fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef }: ValueFrom,
 ): Promise<string | undefined> {
   if (fieldRef) return fieldOf(facts, fieldRef.fieldPath)
+  if (resourceFieldRef) return resourceOf(facts, resourceFieldRef)
   const kind = configMapKeyRef ? 'ConfigMap' : 'Secret'
   const reference = configMapKeyRef ?? secretKeyRef
   if (!reference) return undefined
@@ -73,10 +75,34 @@ function fieldOf({ pod, podIP, nodeName }: EnvironmentFacts, path: string): stri
     'metadata.uid': uid,
     'spec.nodeName': nodeName,
     'status.podIP': podIP,
+    'status.podIPs': podIP,
     'status.hostIP': podIP,
+    'status.hostIPs': podIP,
     'spec.serviceAccountName': pod.spec.serviceAccountName ?? 'default',
   }
   return fields[path] ?? ''
+}
+
+/** A limit or request of a container in whole divisors, rounded up; what has no limit may use the whole node. */
+function resourceOf(
+  { pod, container }: EnvironmentFacts,
+  { containerName, resource, divisor = 1 }: NonNullable<ValueFrom['resourceFieldRef']>,
+): string {
+  const [part = '', name = ''] = resource.split('.', 2)
+  const { resources = {} } = pod.spec.containers.find((each) => each.name === containerName) ?? container
+  const { limits = {}, requests = {} } = resources
+  const written = part === 'limits' ? (limits[name] ?? wholeNode[name]) : (requests[name] ?? limits[name])
+  return String(Math.ceil(amountOf(written ?? 0) / (amountOf(divisor) || 1)))
+}
+
+const wholeNode: Readonly<Record<string, string>> = { cpu: '8', memory: '16Gi', 'ephemeral-storage': '100Gi' }
+
+/** A Kubernetes quantity as a number. */
+function amountOf(quantity: string | number): number {
+  const [, digits = '0', unit = ''] = /^([0-9.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)$/.exec(String(quantity)) ?? []
+  const power = 'kMGTPE'.indexOf(unit.charAt(0) === 'K' ? 'k' : unit.charAt(0)) + 1
+  const factor = unit === 'm' ? 0.001 : (unit.endsWith('i') ? 1024 : 1000) ** power
+  return Number(digits) * factor
 }
 
 async function read(

@@ -1,4 +1,14 @@
-import { appendFileSync, existsSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  statSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { formatMicroTime, parseTime } from '../../kube/time.ts'
 import { sleep, type Clock } from '../../runtime/clock.ts'
@@ -38,14 +48,19 @@ export class ContainerLog {
   #append(lines: readonly string[]): void {
     if (lines.length === 0) return
     const at = formatMicroTime(this.#clock.now())
-    appendFileSync(this.#path, lines.map((line) => `${at} ${line}\n`).join(''))
-    if (statSync(this.#path).size > largestLog) this.turn()
+    try {
+      appendFileSync(this.#path, lines.map((line) => `${at} ${line}\n`).join(''))
+      if (statSync(this.#path).size > largestLog) this.turn()
+    } catch {
+      // A full disk, or a Pod that is gone already: what it said is lost, and harms nobody else.
+    }
   }
 }
 
 export interface LogQuery {
   readonly tailLines?: number
   readonly sinceMs?: number
+  readonly limitBytes?: number
   readonly timestamps: boolean
   readonly follow: boolean
   readonly previous: boolean
@@ -56,27 +71,24 @@ export interface LogQuery {
 
 /** Reads a log as `kubectl logs` asks for it. */
 export async function* readLog(path: string, query: LogQuery, clock: Clock): AsyncGenerator<string, void, undefined> {
-  const file = query.previous ? `${path}.previous` : path
-  let text = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const lines = text.split('\n').slice(0, -1)
+  // Between two runs the last one's log has not been set aside yet.
+  const file = query.previous && query.isRunning() ? `${path}.previous` : path
+  const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)
+  const lines = bytes.toString('utf8').split('\n').slice(0, -1)
   const recent =
     query.sinceMs === undefined
       ? lines
       : lines.filter((line) => (parseTime(line.slice(0, line.indexOf(' '))) ?? 0) >= (query.sinceMs ?? 0))
   const shown = query.tailLines === undefined ? recent : query.tailLines === 0 ? [] : recent.slice(-query.tailLines)
-  if (shown.length > 0) yield shown.map((line) => show(line, query.timestamps)).join('')
-  let read = Buffer.byteLength(text)
-  while (query.follow && !query.signal?.aborted) {
+  const room = new Room(query.limitBytes ?? Number.POSITIVE_INFINITY)
+  const show = (each: readonly string[]) => room.fit(each.map((line) => shownLine(line, query.timestamps)).join(''))
+  if (shown.length > 0) yield show(shown)
+  let offset = bytes.lastIndexOf(0x0a) + 1
+  while (query.follow && !query.signal?.aborted && !room.isFull) {
     const isOver = !query.isRunning()
-    text = existsSync(file) ? readFileSync(file).subarray(read).toString('utf8') : ''
-    const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-    read += Buffer.byteLength(whole)
-    if (whole)
-      yield whole
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => show(line, query.timestamps))
-        .join('')
+    const more = readFrom(file, offset)
+    offset = more.end
+    if (more.lines.length > 0) yield show(more.lines)
     else if (isOver) return
     await sleep(clock, 100, query.signal).catch(() => {})
   }
@@ -84,6 +96,42 @@ export async function* readLog(path: string, query: LogQuery, clock: Clock): Asy
 
 const largestLog = 10 * 1024 * 1024
 
-function show(line: string, timestamps: boolean): string {
+/** The whole lines after an offset, or from the beginning when the file has been begun anew. */
+function readFrom(file: string, offset: number): { readonly lines: readonly string[]; readonly end: number } {
+  if (!existsSync(file)) return { lines: [], end: 0 }
+  const descriptor = openSync(file, 'r')
+  try {
+    const { size } = statSync(file)
+    const start = size < offset ? 0 : offset
+    const bytes = Buffer.alloc(size - start)
+    readSync(descriptor, bytes, 0, bytes.length, start)
+    const whole = bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1)
+    return { lines: whole.toString('utf8').split('\n').slice(0, -1), end: start + whole.length }
+  } finally {
+    closeSync(descriptor)
+  }
+}
+
+/** As many bytes as a reader wants. */
+class Room {
+  #left: number
+
+  constructor(bytes: number) {
+    this.#left = bytes
+  }
+
+  get isFull(): boolean {
+    return this.#left <= 0
+  }
+
+  fit(text: string): string {
+    const size = Buffer.byteLength(text)
+    const fitting = size <= this.#left ? text : Buffer.from(text).subarray(0, this.#left).toString('utf8')
+    this.#left -= size
+    return fitting
+  }
+}
+
+function shownLine(line: string, timestamps: boolean): string {
   return `${timestamps ? line : line.slice(line.indexOf(' ') + 1)}\n`
 }

@@ -1,11 +1,12 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Key } from '../../kube/key.ts'
+import { keyOf, type Key } from '../../kube/key.ts'
 import { ignoring } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
 import { Controller } from '../../runtime/controller.ts'
-import { settled, type Outcome } from '../../runtime/outcome.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import type { WorkloadPorts } from '../ports.ts'
-import { isPodFinished, pods, type Pod } from '../types.ts'
+import { isPodFinished, nodes, pods, type Node, type Pod, type PodCondition } from '../types.ts'
 import { readLog, type LogQuery } from './container-log.ts'
 import { endLeftovers } from './container-process.ts'
 import { PodRunner } from './pod-runner.ts'
@@ -17,21 +18,30 @@ export interface NodeOptions extends WorkloadPorts {
   readonly inherited: Readonly<Record<string, string | undefined>>
 }
 
-/** The node: gives itself every Pod that has none, runs them, ends them. */
+/** The node: gives itself every Pod that has none unless it is cordoned, runs them, ends them. */
 export class LocalNode {
   readonly controller: Controller
   readonly #options: NodeOptions
   /** By uid. */
   readonly #runners = new Map<string, PodRunner>()
+  #isClosed = false
   readonly #pods
+  readonly #nodes
 
   constructor(options: NodeOptions) {
     const { client, informers, ports, directory } = options
     this.#options = options
     endLeftovers(directory)
     this.#pods = informers.open<Pod>(client, pods)
+    this.#nodes = informers.open<Node>(client, nodes)
     this.controller = new Controller({ name: 'node', reconcile: (key) => this.#reconcile(key), ports, concurrency: 16 })
     this.controller.watch(this.#pods)
+    this.controller.watch(this.#nodes, () =>
+      this.#pods
+        .list()
+        .filter(({ spec }) => !spec.nodeName)
+        .map((pod) => keyOf(pod)),
+    )
     this.#pods.subscribe(({ type, object }) => type === 'deleted' && void this.#halt(object))
   }
 
@@ -48,27 +58,22 @@ export class LocalNode {
 
   /** Ends every process. Their Pods stay: after a restart they run again. */
   async close(): Promise<void> {
-    await Promise.all([...this.#runners.values()].map((runner) => runner.halt(2000)))
+    this.#isClosed = true
+    await Promise.all([...this.#runners.values()].map((runner) => runner.stop(2000)))
     this.#runners.clear()
   }
 
   async #reconcile({ namespace, name }: Key): Promise<Outcome> {
-    const { client, nodeName } = this.#options
     const pod = this.#pods.get(namespace, name)
-    if (!pod) return settled
+    if (!pod || this.#isClosed) return settled
     const { uid, deletionTimestamp } = pod.metadata
     if (deletionTimestamp) return this.#end(pod)
     if (!pod.spec.nodeName) {
-      const binding = {
-        apiVersion: 'v1',
-        kind: 'Binding',
-        metadata: { name, namespace, uid },
-        target: { apiVersion: 'v1', kind: 'Node', name: nodeName },
-      }
-      await client.create(pods, binding, { subresource: 'binding' }).catch(ignoring('Conflict', 'NotFound'))
+      if (!this.#nodes.synced) return wakeAt(this.#options.ports.clock.now() + 50)
+      await this.#schedule(pod)
       return settled
     }
-    if (pod.spec.nodeName !== nodeName || this.#runners.has(uid) || isPodFinished(pod)) return settled
+    if (pod.spec.nodeName !== this.#options.nodeName || this.#runners.has(uid) || isPodFinished(pod)) return settled
     const runner = this.#newRunner(pod)
     this.#runners.set(uid, runner)
     void runner.start().catch((error: unknown) => {
@@ -78,13 +83,45 @@ export class LocalNode {
     return settled
   }
 
+  async #schedule(pod: Pod): Promise<void> {
+    const { client, nodeName } = this.#options
+    const { name, namespace = '', uid } = pod.metadata
+    if (this.#nodes.get('', nodeName)?.spec?.unschedulable && !toleratesCordon(pod)) return this.#leavePending(pod)
+    const binding = {
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: { name, namespace, uid },
+      target: { apiVersion: 'v1', kind: 'Node', name: nodeName },
+    }
+    await client.create(pods, binding, { subresource: 'binding' }).catch(ignoring('Conflict', 'NotFound'))
+  }
+
+  async #leavePending(pod: Pod): Promise<void> {
+    const { client, events, ports } = this.#options
+    const { name, namespace = '', uid } = pod.metadata
+    if (pod.status?.conditions?.some(({ type, status }) => type === 'PodScheduled' && status === 'False')) return
+    const message = '0/1 nodes are available: 1 node(s) were unschedulable.'
+    const scheduled: PodCondition = {
+      type: 'PodScheduled',
+      status: 'False',
+      reason: 'Unschedulable',
+      message,
+      lastTransitionTime: formatTime(ports.clock.now()),
+    }
+    const body = { metadata: { uid }, status: { phase: 'Pending', conditions: [scheduled] } }
+    await client
+      .patch(pods, { namespace, name }, { type: 'merge', body }, { subresource: 'status' })
+      .catch(ignoring('Conflict', 'NotFound'))
+    events.record(pod, { type: 'Warning', reason: 'FailedScheduling', message })
+  }
+
   async #end(pod: Pod): Promise<Outcome> {
-    const { uid } = pod.metadata
+    const { uid, deletionGracePeriodSeconds = 30 } = pod.metadata
     const runner = this.#runners.get(uid) ?? this.#newRunner(pod)
     this.#runners.set(uid, runner)
     // Not awaited: a long grace must not hold a worker.
     void runner
-      .stop()
+      .stop(deletionGracePeriodSeconds * 1000)
       .then(() => runner.confirm(pod))
       .catch((error: unknown) =>
         this.#options.ports.log.error('pod not ended', { pod: pod.metadata.name, error: String(error) }),
@@ -96,12 +133,21 @@ export class LocalNode {
   async #halt({ metadata: { uid } }: Pod): Promise<void> {
     const runner = this.#runners.get(uid)
     this.#runners.delete(uid)
-    await runner?.halt(0)
+    await runner?.stop(0)
     rmSync(join(this.#options.directory, uid), { recursive: true, force: true })
   }
 
   #newRunner(pod: Pod): PodRunner {
-    const { client, ports, directory, nodeName, inherited } = this.#options
-    return new PodRunner(pod, { client, clock: ports.clock, log: ports.log, directory, nodeName, inherited })
+    const { ports, ...options } = this.#options
+    return new PodRunner(pod, { ...options, clock: ports.clock, log: ports.log })
   }
+}
+
+/** As the Pods of DaemonSets do, which belong to the node whatever it takes in. */
+function toleratesCordon({ spec }: Pod): boolean {
+  return (spec.tolerations ?? []).some(
+    ({ key, operator, effect = 'NoSchedule' }) =>
+      effect === 'NoSchedule' &&
+      (key === 'node.kubernetes.io/unschedulable' || (key === undefined && operator === 'Exists')),
+  )
 }

@@ -3,6 +3,7 @@ import type { Client } from '../../client/client.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/clock.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { confirmGone } from '../remove.ts'
 import { pods, type Container, type ContainerStatus, type Pod, type PodCondition } from '../types.ts'
@@ -15,6 +16,7 @@ export interface PodRunnerPorts {
   readonly client: Client
   readonly clock: Clock
   readonly log: Logger
+  readonly events: EventRecorder
   /** Where logs and pids are kept. */
   readonly directory: string
   readonly nodeName: string
@@ -27,7 +29,8 @@ export class PodRunner {
   readonly #pod: Pod
   readonly #ports: PodRunnerPorts
   #containers: readonly ContainerRunner[] = []
-  #init: ContainerRunner | undefined
+  /** In their order; those that stay beside the containers are sidecars. */
+  #init: readonly InitRunner[] = []
   #portMap: PortMap = {}
   #isStopping = false
   /** One write at a time; `again` when something changed meanwhile. */
@@ -53,30 +56,26 @@ export class PodRunner {
       type: 'merge',
       body: { metadata: { uid: metadata.uid, annotations } },
     })
+    if (this.#isStopping) return
+    const policy = spec.restartPolicy ?? 'Always'
+    const former = this.#pod.status ?? {}
     this.#containers = spec.containers.map((container) =>
-      this.#runner(container, spec.restartPolicy ?? 'Always', false),
+      this.#runner(container, policy, former.containerStatuses, () => this.#containerChanged()),
     )
-    for (const container of spec.initContainers ?? []) {
-      if (!(await this.#initialise(container))) return
-    }
+    this.#init = (spec.initContainers ?? []).map((container) => this.#initRunner(container))
+    for (const each of this.#init) if (!(await this.#initialise(each))) return
     if (this.#isStopping) return
     await Promise.all(this.#containers.map((container) => container.start()))
     this.#changed()
   }
 
-  /** Ends the Pod's processes and takes it off the list. */
-  async stop(): Promise<void> {
-    if (this.#isStopping) return
+  /** Ends the Pod's processes, whatever becomes of it; sidecars last. A later call can shorten the grace. */
+  async stop(graceMs: number): Promise<void> {
     this.#isStopping = true
-    const { deletionGracePeriodSeconds } = this.#pod.metadata
-    await this.halt((deletionGracePeriodSeconds ?? this.#pod.spec.terminationGracePeriodSeconds ?? 30) * 1000)
-  }
-
-  /** Ends the processes, whatever becomes of the Pod. */
-  async halt(graceMs: number): Promise<void> {
-    this.#isStopping = true
-    const running = [...(this.#init ? [this.#init] : []), ...this.#containers]
-    await Promise.all(running.map((container) => container.stop(graceMs)))
+    const until = this.#ports.clock.now() + graceMs
+    const initialising = this.#init.filter(({ isSidecar }) => !isSidecar).map(({ runner }) => runner)
+    await Promise.all([...initialising, ...this.#containers].map((container) => container.stop(graceMs)))
+    await this.#stopSidecars(Math.max(0, until - this.#ports.clock.now()))
   }
 
   /** Tells the API that nothing of a terminating Pod is left. */
@@ -85,38 +84,66 @@ export class PodRunner {
   }
 
   isRunning(container: string): boolean {
-    return this.#containers.some((runner) => runner.name === container && runner.status.state.running !== undefined)
+    return [...this.#init.map(({ runner }) => runner), ...this.#containers].some(
+      (runner) => runner.name === container && runner.status.state.running !== undefined,
+    )
   }
 
-  /** Runs one init container to its end; false when it failed for good or the Pod is ending. */
-  async #initialise(container: Container): Promise<boolean> {
-    const policy = this.#pod.spec.restartPolicy === 'Never' ? 'Never' : 'OnFailure'
-    return new Promise((resolve) => {
-      const runner = this.#runner(container, policy, true, () => {
-        const code = runner.exitCode
-        if (this.#isStopping) resolve(false)
-        else if (code === 0) resolve(true)
-        else if (code !== undefined && policy === 'Never') resolve(false)
-      })
-      this.#init = runner
-      void runner.start()
+  /** Runs one init container to its end, or a sidecar until it is up; false when it failed for good or the Pod is ending. */
+  async #initialise({ runner, isSidecar, settled }: InitRunner): Promise<boolean> {
+    if (this.#isStopping) return false
+    const done = new Promise<boolean>((resolve) => (settled.resolve = resolve))
+    settled.look = () => {
+      const { exitCode, status } = runner
+      if (this.#isStopping) settled.resolve(false)
+      else if (isSidecar ? status.started : exitCode === 0) settled.resolve(true)
+      else if (!isSidecar && exitCode !== undefined && this.#pod.spec.restartPolicy === 'Never') settled.resolve(false)
+    }
+    await runner.start()
+    settled.look()
+    return done
+  }
+
+  #containerChanged(): void {
+    this.#changed()
+    // With the last of them sidecars have nothing left to do, unless a restart is to come.
+    const statuses = this.#containers.map(({ status }) => status)
+    if (!this.#isStopping && isOver(statuses, this.#pod.spec.restartPolicy ?? 'Always'))
+      void this.#stopSidecars(this.#graceMs)
+  }
+
+  async #stopSidecars(graceMs: number): Promise<void> {
+    const sidecars = this.#init.filter(({ isSidecar }) => isSidecar)
+    for (const { runner } of sidecars.toReversed()) await runner.stop(graceMs)
+  }
+
+  get #graceMs(): number {
+    return (this.#pod.spec.terminationGracePeriodSeconds ?? 30) * 1000
+  }
+
+  #initRunner(container: Container): InitRunner {
+    const isSidecar = container.restartPolicy === 'Always'
+    const policy = isSidecar ? 'Always' : this.#pod.spec.restartPolicy === 'Never' ? 'Never' : 'OnFailure'
+    const settled: InitRunner['settled'] = { resolve: () => {}, look: () => {} }
+    const runner = this.#runner(container, policy, isSidecar ? this.#pod.status?.initContainerStatuses : [], () => {
+      settled.look()
+      this.#changed()
     })
+    return { runner, isSidecar, settled }
   }
 
   #runner(
     container: Container,
     restartPolicy: 'Always' | 'OnFailure' | 'Never',
-    isInit: boolean,
-    onChange = () => {},
+    former: readonly ContainerStatus[] = [],
+    onChange: () => void,
   ): ContainerRunner {
-    const { client, clock, directory, nodeName, inherited } = this.#ports
-    const base = join(directory, this.#pod.metadata.uid, container.name)
-    const former = (isInit ? [] : (this.#pod.status?.containerStatuses ?? [])).find(
-      ({ name }) => name === container.name,
-    )
+    const { client, clock, directory, nodeName, inherited, events } = this.#ports
+    const before = former.find(({ name }) => name === container.name)
     return new ContainerRunner({
       container,
       restartPolicy,
+      graceMs: this.#graceMs,
       environment: () =>
         containerEnvironment({
           client,
@@ -127,15 +154,12 @@ export class PodRunner {
           nodeName,
           inherited,
         }),
-      logPath: `${base}.log`,
-      pidFile: `${base}.pid`,
+      path: join(directory, this.#pod.metadata.uid, container.name),
       clock,
       portOf: (port) => this.#realPort(container, port),
-      restarts: former ? former.restartCount + 1 : 0,
-      onChange: () => {
-        onChange()
-        this.#changed()
-      },
+      restarts: before ? before.restartCount + 1 : 0,
+      onChange,
+      say: (note) => events.record(this.#pod, note),
     })
   }
 
@@ -149,7 +173,8 @@ export class PodRunner {
 
   async #allocatePorts(): Promise<PortMap> {
     const map: Record<number, number> = {}
-    for (const { command = [], ports = [] } of this.#pod.spec.containers) {
+    const { containers, initContainers = [] } = this.#pod.spec
+    for (const { command = [], ports = [] } of [...initContainers, ...containers]) {
       if (command.length === 0) continue
       for (const { containerPort } of ports) map[containerPort] ??= await freePort()
     }
@@ -184,6 +209,7 @@ export class PodRunner {
 
   #status(): Record<string, unknown> {
     const statuses = this.#containers.map(({ status }) => status)
+    const init = this.#init.map(({ runner }) => runner.status)
     const phase = phaseOf(statuses, this.#init, this.#pod.spec.restartPolicy ?? 'Always')
     const isReady = !this.#isStopping && statuses.length > 0 && statuses.every(({ ready }) => ready)
     return {
@@ -196,6 +222,8 @@ export class PodRunner {
       qosClass: 'BestEffort',
       conditions: this.#conditions(isReady, phase),
       containerStatuses: statuses,
+      // A merge leaves out what is not there.
+      ...(init.length > 0 ? { initContainerStatuses: init } : {}),
     }
   }
 
@@ -216,7 +244,7 @@ export class PodRunner {
       this.#conditionsSeen.set(type, condition)
       return condition
     }
-    const isInitialised = this.#init === undefined || this.#init.exitCode === 0
+    const isInitialised = this.#init.every(isPast)
     return [
       set('PodReadyToStartContainers', true),
       set('Initialized', isInitialised),
@@ -233,14 +261,26 @@ function placeOf({ metadata }: Pod): { namespace: string; name: string } {
   return { namespace: metadata.namespace ?? '', name: metadata.name }
 }
 
-function phaseOf(
-  statuses: readonly ContainerStatus[],
-  init: ContainerRunner | undefined,
-  restartPolicy: string,
-): string {
-  if (init?.exitCode !== undefined && init.exitCode !== 0 && restartPolicy === 'Never') return 'Failed'
-  const isEnded = statuses.length > 0 && statuses.every(({ state }) => state.terminated)
-  if (isEnded && restartPolicy !== 'Always')
+interface InitRunner {
+  readonly runner: ContainerRunner
+  readonly isSidecar: boolean
+  /** Looks whether the Pod can go on, once it waits for this one. */
+  readonly settled: { resolve: (goesOn: boolean) => void; look: () => void }
+}
+
+/** Whether what comes after it may start. */
+function isPast({ runner, isSidecar }: InitRunner): boolean {
+  return isSidecar ? runner.status.started : runner.exitCode === 0
+}
+
+function isOver(statuses: readonly ContainerStatus[], restartPolicy: string): boolean {
+  return statuses.length > 0 && statuses.every(({ state }) => state.terminated) && restartPolicy !== 'Always'
+}
+
+function phaseOf(statuses: readonly ContainerStatus[], init: readonly InitRunner[], restartPolicy: string): string {
+  const hasFailed = init.some(({ runner, isSidecar }) => !isSidecar && (runner.exitCode ?? 0) !== 0)
+  if (hasFailed && restartPolicy === 'Never') return 'Failed'
+  if (isOver(statuses, restartPolicy))
     return statuses.every(({ state }) => state.terminated?.exitCode === 0) ? 'Succeeded' : 'Failed'
   const hasRun = statuses.some(
     ({ state, lastState, restartCount }) => state.running ?? state.terminated ?? lastState ?? restartCount > 0,

@@ -1,38 +1,35 @@
-import { execFile } from 'node:child_process'
-import { request } from 'node:http'
-import { connect } from 'node:net'
 import type { Clock } from '../../runtime/clock.ts'
 import type { Probe } from '../types.ts'
+import { call, type HandlerTarget } from './handler.ts'
 
-export interface ProbeTarget {
-  readonly host: string
-  /** The real port of a container port, by number or name. */
-  portOf(port: number | string): number | undefined
-  readonly env: Readonly<Record<string, string>>
+export interface ProberOptions {
+  readonly target: HandlerTarget
+  readonly clock: Clock
+  /** What holds before the first answer; without it, either verdict is told. */
+  readonly initially?: boolean
+  /** `problem` says what was wrong with the last answer. */
+  readonly onChange: (isFine: boolean, problem?: string) => void
 }
 
 /** Asks a container again and again how it is, and tells when enough answers in a row say otherwise than before. */
 export class Prober {
   readonly #probe: Probe
-  readonly #target: ProbeTarget
-  readonly #clock: Clock
-  readonly #onChange: (isFine: boolean) => void
+  readonly #options: ProberOptions
   #cancel: () => void
-  #isFine: boolean
-  /** Answers in a row that differ from what was last told. */
+  /** What was last told. */
+  #isFine: boolean | undefined
+  #lastAnswer: boolean | undefined
+  /** Answers in a row that are alike. */
   #streak = 0
+  /** Failures before then are asked for out of turn and do not count. */
+  #countsAt = 0
   #isStopped = false
 
-  constructor(
-    probe: Probe,
-    options: { target: ProbeTarget; clock: Clock; initially: boolean; onChange: (isFine: boolean) => void },
-  ) {
+  constructor(probe: Probe, options: ProberOptions) {
     this.#probe = probe
-    this.#target = options.target
-    this.#clock = options.clock
-    this.#onChange = options.onChange
+    this.#options = options
     this.#isFine = options.initially
-    this.#cancel = this.#clock.after((probe.initialDelaySeconds ?? 0) * 1000, () => void this.#ask())
+    this.#cancel = options.clock.after((probe.initialDelaySeconds ?? 0) * 1000, () => void this.#ask())
   }
 
   stop(): void {
@@ -41,77 +38,33 @@ export class Prober {
   }
 
   async #ask(): Promise<void> {
-    const isFine = await ask(this.#probe, this.#target).catch(() => false)
+    const { target, clock } = this.#options
+    const problem = await call(this.#probe, target, (this.#probe.timeoutSeconds ?? 1) * 1000)
     if (this.#isStopped) return
-    this.#note(isFine)
+    this.#note(problem)
+    // Its own verdict may have ended it.
+    if (this.#isStopped) return
+    const periodMs = this.#periodMs
     // Until it first serves, a second is long: somebody may be waiting for it.
-    const periodMs = Math.max(0.1, this.#probe.periodSeconds ?? 10) * 1000
-    this.#cancel = this.#clock.after(this.#isFine ? periodMs : Math.min(periodMs, 250), () => void this.#ask())
+    this.#cancel = clock.after(this.#isFine ? periodMs : Math.min(periodMs, 250), () => void this.#ask())
   }
 
-  #note(isFine: boolean): void {
-    if (isFine === this.#isFine) {
-      this.#streak = 0
-      return
-    }
-    this.#streak++
+  get #periodMs(): number {
+    return Math.max(0.1, this.#probe.periodSeconds ?? 10) * 1000
+  }
+
+  #note(problem: string | undefined): void {
+    const isFine = problem === undefined
+    const now = this.#options.clock.now()
+    if (!isFine && now < this.#countsAt) return
+    // A timer may be some milliseconds early.
+    if (!isFine) this.#countsAt = now + this.#periodMs * 0.95
+    this.#streak = isFine === this.#lastAnswer ? this.#streak + 1 : 1
+    this.#lastAnswer = isFine
+    if (isFine === this.#isFine) return
     const needed = isFine ? (this.#probe.successThreshold ?? 1) : (this.#probe.failureThreshold ?? 3)
     if (this.#streak < needed) return
     this.#isFine = isFine
-    this.#streak = 0
-    this.#onChange(isFine)
+    this.#options.onChange(isFine, problem)
   }
-}
-
-function ask({ httpGet, tcpSocket, exec, timeoutSeconds = 1 }: Probe, target: ProbeTarget): Promise<boolean> {
-  const timeoutMs = timeoutSeconds * 1000
-  if (httpGet) return askHttp(httpGet, target, timeoutMs)
-  if (tcpSocket) return askTcp(target.portOf(tcpSocket.port), target.host, timeoutMs)
-  return exec?.command ? askProgram(exec.command, target.env, timeoutMs) : Promise.resolve(true)
-}
-
-function askHttp(
-  { path = '/', port, httpHeaders = [] }: NonNullable<Probe['httpGet']>,
-  target: ProbeTarget,
-  timeoutMs: number,
-): Promise<boolean> {
-  const { host } = target
-  const realPort = target.portOf(port)
-  if (realPort === undefined) return Promise.resolve(false)
-  return new Promise((resolve) => {
-    const headers = Object.fromEntries([
-      ['user-agent', 'kube-probe/1.36'],
-      ...httpHeaders.map(({ name, value }) => [name, value]),
-    ]) as Record<string, string>
-    const outgoing = request({ host, port: realPort, path, headers, timeout: timeoutMs, agent: false }, (response) => {
-      const status = response.statusCode ?? 0
-      response.destroy()
-      resolve(status >= 200 && status < 400)
-    })
-    outgoing.on('timeout', () => outgoing.destroy(new Error('timeout')))
-    outgoing.on('error', () => resolve(false))
-    outgoing.end()
-  })
-}
-
-function askTcp(port: number | undefined, host: string, timeoutMs: number): Promise<boolean> {
-  if (port === undefined) return Promise.resolve(false)
-  return new Promise((resolve) => {
-    const socket = connect({ host, port, timeout: timeoutMs })
-    const end = (isFine: boolean) => {
-      socket.destroy()
-      resolve(isFine)
-    }
-    socket.on('connect', () => end(true))
-    socket.on('timeout', () => end(false))
-    socket.on('error', () => end(false))
-  })
-}
-
-function askProgram(
-  [file = '', ...args]: readonly string[],
-  env: Readonly<Record<string, string>>,
-  timeout: number,
-): Promise<boolean> {
-  return new Promise((resolve) => execFile(file, [...args], { env, timeout }, (error) => resolve(error === null)))
 }

@@ -1,0 +1,123 @@
+import { execFile } from 'node:child_process'
+import { request as requestHttp } from 'node:http'
+import { connect as connectHttp2 } from 'node:http2'
+import { request as requestHttps } from 'node:https'
+import { connect } from 'node:net'
+import type { Handler } from '../types.ts'
+
+/** The container that a handler is about. */
+export interface HandlerTarget {
+  readonly host: string
+  /** The real port of a container port, by number or name. */
+  portOf(port: number | string): number | undefined
+  readonly env: Readonly<Record<string, string>>
+  readonly workingDir?: string
+}
+
+/** Calls a container as a probe or a lifecycle hook says; what went wrong, or undefined when all is well. */
+export async function call(handler: Handler, target: HandlerTarget, timeoutMs: number): Promise<string | undefined> {
+  const { httpGet, tcpSocket, grpc, exec } = handler
+  const port = httpGet?.port ?? tcpSocket?.port ?? grpc?.port
+  if (port === undefined) return exec?.command ? callProgram(exec.command, target, timeoutMs) : undefined
+  const realPort = target.portOf(port)
+  if (realPort === undefined) return `the container has no port ${port}`
+  const address = { host: target.host, port: realPort }
+  if (httpGet) return callHttp(httpGet, address, timeoutMs)
+  return grpc ? callGrpc(grpc.service ?? '', address, timeoutMs) : callTcp(address, timeoutMs)
+}
+
+interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+function callHttp(
+  { path = '/', scheme = 'HTTP', httpHeaders = [] }: NonNullable<Handler['httpGet']>,
+  address: Address,
+  timeoutMs: number,
+): Promise<string | undefined> {
+  const headers = Object.fromEntries([
+    ['user-agent', 'kube-probe/1.36'],
+    ...httpHeaders.map(({ name, value }) => [name, value]),
+  ]) as Record<string, string>
+  // As a kubelet does, a certificate is taken as it comes.
+  const options = { ...address, path, headers, timeout: timeoutMs, agent: false, rejectUnauthorized: false }
+  return new Promise((resolve) => {
+    const outgoing = (scheme === 'HTTPS' ? requestHttps : requestHttp)(options, (response) => {
+      const status = response.statusCode ?? 0
+      response.destroy()
+      resolve(status >= 200 && status < 400 ? undefined : `HTTP status ${status}`)
+    })
+    outgoing.on('timeout', () => outgoing.destroy(new Error(tooLate(timeoutMs))))
+    outgoing.on('error', ({ message }) => resolve(message))
+    outgoing.end()
+  })
+}
+
+function callTcp(address: Address, timeoutMs: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ ...address, timeout: timeoutMs })
+    const end = (problem?: string) => {
+      socket.destroy()
+      resolve(problem)
+    }
+    socket.on('connect', () => end())
+    socket.on('timeout', () => end(tooLate(timeoutMs)))
+    socket.on('error', ({ message }) => end(message))
+  })
+}
+
+/** `grpc.health.v1.Health/Check`, whose two messages are small enough to be written by hand. */
+function callGrpc(service: string, { host, port }: Address, timeoutMs: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const session = connectHttp2(`http://${host}:${port}`)
+    const end = (problem?: string) => {
+      session.destroy()
+      resolve(problem)
+    }
+    session.setTimeout(timeoutMs, () => end(tooLate(timeoutMs)))
+    session.on('error', ({ message }: Error) => end(message))
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/grpc.health.v1.Health/Check',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    })
+    const answer: Buffer[] = []
+    stream.on('data', (chunk: Buffer) => answer.push(chunk))
+    stream.on('error', ({ message }: Error) => end(message))
+    stream.on('end', () => end(isServing(Buffer.concat(answer)) ? undefined : 'the service is not SERVING'))
+    stream.end(healthQuestion(service))
+  })
+}
+
+/** A gRPC frame with the name of the service as its only field. */
+function healthQuestion(service: string): Buffer {
+  const name = Buffer.from(service, 'utf8')
+  const message = name.length === 0 ? name : Buffer.concat([Buffer.from([0x0a, name.length]), name])
+  return Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message])
+}
+
+/** Whether the first field of the answer is 1: SERVING. */
+function isServing(frame: Buffer): boolean {
+  return frame.subarray(5, 7).equals(Buffer.from([0x08, 1]))
+}
+
+function callProgram(
+  [file = '', ...args]: readonly string[],
+  { env, workingDir }: HandlerTarget,
+  timeout: number,
+): Promise<string | undefined> {
+  const options = { env, timeout, killSignal: 'SIGKILL', ...(workingDir ? { cwd: workingDir } : {}) } as const
+  return new Promise((resolve) =>
+    execFile(file, [...args], options, (error, stdout, stderr) =>
+      resolve(
+        error === null ? undefined : error.killed ? tooLate(timeout) : (stderr || stdout || error.message).trim(),
+      ),
+    ),
+  )
+}
+
+function tooLate(timeoutMs: number): string {
+  return `no answer within ${timeoutMs / 1000} s`
+}

@@ -1,0 +1,242 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { pods, type Pod } from '../../src/workloads/types.ts'
+import { isAlive, isReady, pidOf, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
+
+let world: NodeWorld
+
+beforeEach(async () => {
+  world = await startNodeWorld()
+})
+afterEach(() => world[Symbol.asyncDispose]())
+
+const file = (name: string) => join(world.directory, name)
+const remove = (name: string, gracePeriodSeconds?: number) =>
+  world.client.deleteObject(
+    pods,
+    { namespace: 'team', name },
+    gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds },
+  )
+const whenReady = (name: string) =>
+  until(async () => {
+    const pod = await world.pod(name)
+    return pod && isReady(pod) && pod
+  })
+const isGone = (name: string) => until(async () => (await world.pod(name)) === undefined)
+/** Takes no notice of being asked to end. */
+const stubborn = ['sh', '-c', "trap '' TERM; while true; do sleep 0.05; done"]
+
+async function said(pod: Pod, container = 'c', previous = false): Promise<string> {
+  let all = ''
+  for await (const chunk of world.node.logs(pod, container, { timestamps: false, follow: false, previous }))
+    all += chunk
+  return all
+}
+
+describe('the end of a Pod', () => {
+  it('is asked for first, and forced only when the grace is over', async () => {
+    const goodbye = `trap 'echo bye > ${file('bye')}; exit 0' TERM; while true; do sleep 0.05; done`
+    await world.start('p', { command: ['sh', '-c', goodbye] })
+    await whenReady('p')
+    await remove('p')
+    await isGone('p')
+    expect(readFileSync(file('bye'), 'utf8')).toBe('bye\n')
+  })
+
+  it('comes as soon as the deletion says, whatever the Pod had in mind', async () => {
+    await world.start('p', { command: stubborn }, { terminationGracePeriodSeconds: 600 })
+    const pid = pidOf(await whenReady('p'))
+    await remove('p', 1)
+    await isGone('p')
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  it('can be hastened by a second deletion', async () => {
+    await world.start('p', { command: stubborn }, { terminationGracePeriodSeconds: 600 })
+    const pid = pidOf(await whenReady('p'))
+    await remove('p')
+    await until(async () => (await world.pod('p'))?.metadata.deletionTimestamp)
+    await remove('p', 1)
+    await isGone('p')
+    expect(isAlive(pid)).toBe(false)
+  })
+
+  it('is not hastened by a change to the Pod', async () => {
+    await world.start('p', { command: stubborn }, { terminationGracePeriodSeconds: 600 })
+    const pid = pidOf(await whenReady('p'))
+    await remove('p')
+    await world.client.patch(
+      pods,
+      { namespace: 'team', name: 'p' },
+      { type: 'merge', body: { metadata: { labels: { seen: 'yes' } } } },
+    )
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(isAlive(pid)).toBe(true)
+    await remove('p', 0)
+    await until(() => !isAlive(pid))
+  })
+
+  it('begins with preStop', async () => {
+    const preStop = { exec: { command: ['sh', '-c', `echo "$NAME" > ${file('stopping')}; sleep 0.2`] } }
+    const order = `trap 'cat ${file('stopping')} > ${file('last')}; exit 0' TERM; while true; do sleep 0.05; done`
+    const env = [{ name: 'NAME', value: 'of its container' }]
+    await world.start('p', { command: ['sh', '-c', order], env, lifecycle: { preStop } })
+    await whenReady('p')
+    await remove('p')
+    await isGone('p')
+    expect(readFileSync(file('last'), 'utf8')).toBe('of its container\n')
+  })
+})
+
+describe('the beginning of a Pod', () => {
+  it('is not there before postStart is through', async () => {
+    const postStart = { exec: { command: ['sh', '-c', `until [ -e ${file('go')} ]; do sleep 0.05; done`] } }
+    await world.start('p', { command: ['sleep', '1000'], lifecycle: { postStart } })
+    await until(async () => (await world.pod('p'))?.status?.phase === 'Running')
+    expect(isReady((await world.pod('p'))!)).toBe(false)
+    await world.start('q', { command: ['touch', file('go')] }, { restartPolicy: 'Never' })
+    await whenReady('p')
+  })
+
+  it('begins again when postStart fails', async () => {
+    const postStart = { exec: { command: ['false'] } }
+    await world.start('p', { command: ['sleep', '1000'], lifecycle: { postStart } })
+    const pod = await until(async () => {
+      const found = await world.pod('p')
+      return (found?.status?.containerStatuses?.[0]?.restartCount ?? 0) > 0 && found
+    })
+    expect(pod?.status?.containerStatuses?.[0]?.lastState?.terminated?.signal).toBe(15)
+  })
+
+  it('waits for its init containers in their order, and for its sidecars to be up', async () => {
+    const note = (word: string) => ['sh', '-c', `echo ${word} >> ${file('order')}`]
+    const stay = ['sh', '-c', `echo sidecar >> ${file('order')}; exec sleep 1000`]
+    await world.start(
+      'p',
+      { command: note('main') },
+      {
+        restartPolicy: 'Never',
+        initContainers: [
+          { name: 'one', image: 'none', command: note('one') },
+          { name: 'beside', image: 'none', restartPolicy: 'Always', command: stay },
+          { name: 'two', image: 'none', command: note('two') },
+        ],
+      },
+    )
+    const pod = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.phase === 'Succeeded' && found
+    })
+    expect(readFileSync(file('order'), 'utf8').split('\n').slice(0, -1)).toEqual(['one', 'sidecar', 'two', 'main'])
+    // The sidecar has been ended with the last container.
+    const beside = () => world.pod('p').then((found) => found?.status?.initContainerStatuses?.[1])
+    await until(async () => (await beside())?.state.terminated)
+    expect(pod?.status?.initContainerStatuses?.map(({ name }) => name)).toEqual(['one', 'beside', 'two'])
+  })
+
+  it('has the environment that its spec describes', async () => {
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'm', namespace: 'team' },
+      data: { a: 'from map' },
+    })
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 's', namespace: 'team' },
+      stringData: { b: 'from secret' },
+    })
+    await world.start(
+      'p',
+      {
+        command: ['sh', '-c', 'echo "$A|$B|$POD|$CPU|$MIB|$LABEL|$X|$Y|$HOSTNAME"; echo $0', '$(A) $$(A) $(NONE)'],
+        resources: { limits: { cpu: '1500m', memory: '64Mi' } },
+        envFrom: [{ prefix: 'M_', configMapRef: { name: 'm' } }],
+        env: [
+          { name: 'A', valueFrom: { configMapKeyRef: { name: 'm', key: 'a' } } },
+          { name: 'B', valueFrom: { secretKeyRef: { name: 's', key: 'b' } } },
+          { name: 'POD', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+          { name: 'LABEL', valueFrom: { fieldRef: { fieldPath: "metadata.labels['app']" } } },
+          { name: 'CPU', valueFrom: { resourceFieldRef: { resource: 'limits.cpu' } } },
+          { name: 'MIB', valueFrom: { resourceFieldRef: { resource: 'limits.memory', divisor: '1Mi' } } },
+          { name: 'X', value: '$(M_a)!' },
+          { name: 'Y', valueFrom: { configMapKeyRef: { name: 'none', key: 'y', optional: true } } },
+        ],
+      },
+      { restartPolicy: 'Never' },
+    )
+    const pod = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.phase === 'Succeeded' && found
+    })
+    expect(await said(pod!)).toBe('from map|from secret|p|2|64|p|from map!||p\nfrom map $(A) $(NONE)\n')
+  })
+})
+
+describe('probes', () => {
+  it('restart what never starts up', async () => {
+    const startupProbe = { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 2 }
+    await world.start('p', { command: ['sleep', '1000'], startupProbe })
+    await until(async () => ((await world.pod('p'))?.status?.containerStatuses?.[0]?.restartCount ?? 0) > 0)
+  })
+
+  it('let a slow start have its time', async () => {
+    const startupProbe = { exec: { command: ['test', '-e', file('up')] }, periodSeconds: 1, failureThreshold: 4 }
+    const livenessProbe = { exec: { command: ['test', '-e', file('up')] }, periodSeconds: 1, failureThreshold: 1 }
+    await world.start('p', {
+      command: ['sh', '-c', `sleep 1.5; touch ${file('up')}; sleep 1000`],
+      startupProbe,
+      livenessProbe,
+    })
+    const pod = await whenReady('p')
+    expect(pod.status?.containerStatuses?.[0]?.restartCount).toBe(0)
+  })
+
+  it('end what is not alive any more as gently as a deletion would', async () => {
+    const goodbye = `trap 'echo bye; exit 0' TERM; while true; do sleep 0.05; done`
+    const livenessProbe = { tcpSocket: { port: 1 }, periodSeconds: 1, failureThreshold: 1 }
+    await world.start('p', { command: ['sh', '-c', goodbye], livenessProbe })
+    const pod = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.containerStatuses?.[0]?.lastState?.terminated && found
+    })
+    expect(pod?.status?.containerStatuses?.[0]?.lastState?.terminated?.exitCode).toBe(0)
+  })
+})
+
+describe('a log', () => {
+  it('shows the last run while the next is waited for, and the run before once there is one', async () => {
+    const command = [
+      'sh',
+      '-c',
+      `echo run >> ${file('runs')}; wc -l < ${file('runs')}; [ $(wc -l < ${file('runs')}) = 2 ] && sleep 1000; exit 1`,
+    ]
+    await world.start('p', { command })
+    const waiting = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.containerStatuses?.[0]?.state.waiting?.reason === 'CrashLoopBackOff' && found
+    })
+    expect([await said(waiting!), await said(waiting!, 'c', true)]).toEqual(['1\n', '1\n'])
+    const running = await whenReady('p')
+    await until(async () => (await said(running)) === '2\n')
+    expect(await said(running, 'c', true)).toBe('1\n')
+  })
+
+  it('holds all that was said, to the last word', async () => {
+    const much = `for i in $(seq 1 2000); do echo "line $i"; done; printf 'no end'`
+    await world.start('p', { command: ['sh', '-c', much] }, { restartPolicy: 'Never' })
+    const pod = await until(async () => {
+      const found = await world.pod('p')
+      return found?.status?.phase === 'Succeeded' && found
+    })
+    const lines = (await said(pod!)).split('\n')
+    expect([lines.length, lines[1999], lines[2000]]).toEqual([2002, 'line 2000', 'no end'])
+  })
+
+  it('says of what has no command that nothing runs', async () => {
+    await world.start('p', {})
+    expect(await said(await whenReady('p'))).toContain('container c has no command')
+  })
+})
