@@ -59,8 +59,9 @@ async function readGraph(
   { onProgress }: Pick<CascadeOptions, 'onProgress'>,
 ): Promise<{ graph: Graph; types: readonly DiscoveredType[]; unknownKinds: readonly string[] }> {
   const graph = new Graph()
-  const unknownKinds: string[] = []
-  const types = (await client.discovery.all()).filter(
+  const { types: served, unread } = await client.discovery.survey()
+  const unknownKinds = [...unread]
+  const types = served.filter(
     ({ verbs, plural }) => ['delete', 'list'].every((verb) => verbs.includes(verb)) && plural !== 'events',
   )
   for (const [index, type] of types.entries()) {

@@ -43,8 +43,20 @@ export class Discovery {
   }
 
   /** Every served type, each group's preferred version first. A group that cannot be read is left out. */
-  all(): Promise<readonly DiscoveredType[]> {
-    return this.#every((version) => this.#typesOf(version).catch(() => []))
+  async all(): Promise<readonly DiscoveredType[]> {
+    return (await this.survey()).types
+  }
+
+  /** Every served type that can be read, and the group versions that cannot: what is of them is unknown, not gone. */
+  async survey(): Promise<{ readonly types: readonly DiscoveredType[]; readonly unread: readonly string[] }> {
+    const unread: string[] = []
+    const types = await this.#every((version) =>
+      this.#typesOf(version).catch(() => {
+        unread.push(version)
+        return []
+      }),
+    )
+    return { types, unread }
   }
 
   /** Every served type. Throws when one group cannot be read. */

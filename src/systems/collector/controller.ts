@@ -72,7 +72,7 @@ export class Collector {
       ports,
       concurrency,
     })
-    this.world = new WorldWatch({ client, informers, log: ports.log })
+    this.world = new WorldWatch({ client, informers, clock: ports.clock, log: ports.log })
     this.world.subscribe((change, node, owners) => this.#notice(change, node, owners))
     this.#roots = new Roots(this.world)
     this.#reports = new Reports({ events: options.events, graph: this.world.graph, ties: this.ties })
@@ -229,7 +229,8 @@ export class Collector {
   ): Promise<Outcome> {
     switch (because) {
       case 'owner-unknown':
-        return wakeAt(this.#now() + askAgainMs)
+        // What no question can answer is told once; a change of either of them brings it back.
+        return this.#reports.foreignOwners(object) ? settled : wakeAt(this.#now() + askAgainMs)
       case 'protected':
         this.#reports.spared(object, this.#options.door.spares(object) ?? 'protected')
         return wakeAt(this.#now() + remindMs)

@@ -42,19 +42,22 @@ export class Reports {
     })
   }
 
-  /** Warns of owners in other namespaces: Kubernetes takes them for absent. */
-  foreignOwners(object: StoredObject): void {
+  /** Warns of owners in other namespaces, which Kubernetes takes for absent; true when there are any. */
+  foreignOwners(object: StoredObject): boolean {
     const { events, graph } = this.#ports
+    let isAny = false
     for (const { uid, kind, name } of object.metadata.ownerReferences ?? []) {
       const node = graph.find(uid)
       const owner = node === undefined ? undefined : graph.object(node)
       if (!owner?.metadata.namespace || owner.metadata.namespace === object.metadata.namespace) continue
+      isAny = true
       events.record(object, {
         type: 'Warning',
         reason: 'OwnerRefInvalidNamespace',
         message: `ownerRef [${kind} ${name}, uid: ${uid}] does not exist in namespace "${object.metadata.namespace ?? ''}"; a Bond can reach across namespaces`,
       })
     }
+    return isAny
   }
 }
 

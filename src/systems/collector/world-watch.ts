@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
 import { apiVersionOf, groupResource, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
 import type { Change, Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import type { Logger } from '../../runtime/log.ts'
@@ -9,10 +10,17 @@ import { Graph } from './graph.ts'
 /** Told of every change of any object, after the graph has it. `owners` are the nodes of a removed object's owners. */
 export type OnChange = (change: Change, node: number, owners: readonly number[]) => void
 
+export interface WorldPorts {
+  readonly client: Client
+  readonly informers: Informers
+  readonly clock: Clock
+  readonly log: Logger
+}
+
 /** Watches the metadata of every kind that can be deleted and keeps the graph in step; kinds come and go with their definitions. */
 export class WorldWatch {
   readonly graph = new Graph()
-  readonly #ports: { readonly client: Client; readonly informers: Informers; readonly log: Logger }
+  readonly #ports: WorldPorts
   readonly #listeners = new Set<OnChange>()
   /** By `plural.group`. */
   readonly #watched = new Map<string, { readonly informer: Informer; readonly type: DiscoveredType }>()
@@ -20,8 +28,13 @@ export class WorldWatch {
   readonly #types = new Map<string, DiscoveredType>()
   readonly #definitions: Informer
   #refreshing: Promise<void> = Promise.resolve()
+  /** Group versions whose kinds could not be read at the last look; undefined while nothing could ever be. */
+  #unread: readonly string[] | undefined
+  /** Ends the wait for the next look, if one is due. */
+  #stopWaiting: (() => void) | undefined
+  #isClosed = false
 
-  constructor(ports: { readonly client: Client; readonly informers: Informers; readonly log: Logger }) {
+  constructor(ports: WorldPorts) {
     this.#ports = ports
     this.#definitions = ports.informers.open(ports.client, definitions, { metadataOnly: true })
     this.#definitions.subscribe(({ initial }) => !initial && this.refresh())
@@ -39,21 +52,24 @@ export class WorldWatch {
 
   /** Looks again which kinds there are. */
   refresh(): void {
-    this.#refreshing = this.#refreshing
-      .then(() => this.#refresh())
-      .catch((error: unknown) => this.#ports.log.debug('kinds not read', { error: String(error) }))
+    this.#refreshing = this.#refreshing.then(() => this.#refresh()).catch((error: unknown) => this.#lookAgain(error))
   }
 
-  /** Resolves when everything there is has been seen, or cannot be. */
+  /** Resolves when everything there is has been seen, or cannot be; not before it is known which kinds there are. */
   async ready(signal?: AbortSignal): Promise<void> {
     this.refresh()
     await this.#refreshing
+    while (!this.#unread && !signal?.aborted) {
+      await sleep(this.#ports.clock, lookAgainMs, signal).catch(() => {})
+      await this.#refreshing
+    }
     await Promise.all([...this.#watched.values()].map(({ informer }) => firstLook(informer, signal)))
   }
 
   /** Kinds whose objects cannot be seen at the moment. */
   get unknownKinds(): readonly string[] {
-    return [...this.#watched].filter(([, { informer }]) => !informer.synced || informer.trouble).map(([name]) => name)
+    const silent = [...this.#watched].filter(([, { informer }]) => !informer.synced || informer.trouble)
+    return [...silent.map(([name]) => name), ...(this.#unread ?? [])]
   }
 
   /** The type that serves objects of this version and kind, if we watch it. */
@@ -68,6 +84,8 @@ export class WorldWatch {
   }
 
   close(): void {
+    this.#isClosed = true
+    this.#stopWaiting?.()
     for (const { informer } of this.#watched.values()) informer.close()
     this.#definitions.close()
   }
@@ -75,21 +93,33 @@ export class WorldWatch {
   async #refresh(): Promise<void> {
     const { client } = this.#ports
     client.discovery.forget()
-    const served = await client.discovery.all()
+    const { types: served, unread } = await client.discovery.survey()
+    this.#unread = unread
+    // What cannot be read now is not gone: it is watched as before.
+    const isUnread = (type: ResourceType) => unread.includes(apiVersionOf(type))
     const collectable = served.filter(
       ({ verbs, group, plural }) =>
         ['delete', 'list', 'watch'].every((verb) => verbs.includes(verb)) &&
         !(plural === 'events' && ['', 'events.k8s.io'].includes(group)),
     )
+    const unseen = this.#types.values().filter(isUnread).toArray()
     this.#types.clear()
-    for (const type of collectable) this.#types.set(`${apiVersionOf(type)} ${type.kind}`, type)
+    for (const type of [...collectable, ...unseen]) this.#types.set(`${apiVersionOf(type)} ${type.kind}`, type)
     for (const type of collectable) if (!this.#watched.has(groupResource(type))) this.#watch(type)
     for (const [name, { informer, type }] of this.#watched) {
-      if (collectable.some((other) => groupResource(other) === name)) continue
+      if (isUnread(type) || collectable.some((other) => groupResource(other) === name)) continue
       informer.close()
       this.#watched.delete(name)
       this.#forget(type)
     }
+    if (unread.length > 0) this.#lookAgain(new Error(`the kinds of ${unread.join(', ')} cannot be read`))
+  }
+
+  #lookAgain(error: unknown): void {
+    const { clock, log } = this.#ports
+    log.debug('kinds not read', { error: String(error) })
+    this.#stopWaiting?.()
+    if (!this.#isClosed) this.#stopWaiting = clock.after(lookAgainMs, () => this.refresh())
   }
 
   /** What was of a kind that is gone can no longer be seen: it is as if it had never been looked at. */
@@ -124,6 +154,9 @@ export class WorldWatch {
   }
 }
 
+/** How soon kinds that could not be read are asked for again. */
+const lookAgainMs = 10_000
+
 const definitions: ResourceType = {
   group: 'apiextensions.k8s.io',
   version: 'v1',
@@ -138,6 +171,7 @@ function named(object: StoredObject, apiVersion: string, kind: string): StoredOb
 }
 
 function firstLook(informer: Informer, signal?: AbortSignal): Promise<void> {
+  if (informer.trouble) return Promise.resolve()
   return new Promise((resolve) => {
     const done = informer.onTrouble((trouble) => trouble && resolve())
     informer.whenSynced(signal).then(resolve, resolve).finally(done)
