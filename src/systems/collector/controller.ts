@@ -20,7 +20,7 @@ import { Reports } from './reports.ts'
 import { Roots } from './roots.ts'
 import { Sweep } from './sweep.ts'
 import { Ties } from './ties.ts'
-import { WorldWatch } from './world-watch.ts'
+import { WorldWatch, type WorldChange } from './world-watch.ts'
 
 export interface CollectorOptions {
   readonly client: Client
@@ -146,13 +146,19 @@ export class Collector {
     return { objects: this.world.graph.size, bytes: this.world.graph.bytes }
   }
 
-  #notice({ type, object, previous, initial }: Change, node: number, owners: readonly number[]): void {
+  #notice(
+    { type, object, previous, initial, isOutOfSight }: WorldChange,
+    node: number,
+    owners: readonly number[],
+  ): void {
     if (!this.#isReady) return
     const { graph } = this.world
     if (type === 'deleted') {
       // Those who waited for it may go on; those who lived by it must be looked at.
       for (const owner of owners) this.#enqueueNode(owner)
-      if (node >= 0 && graph.hasDependents(node)) this.#noticeGone(object, node)
+      if (node < 0 || !graph.hasDependents(node)) return
+      if (isOutOfSight) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
+      else this.#noticeGone(object, node)
       return
     }
     this.#enqueue(object, initial ? 'initial' : 'change')
@@ -167,6 +173,7 @@ export class Collector {
   /** An owner is gone. Where the server's own hand is in reach, its dependents are swept as one. */
   #noticeGone(object: StoredObject, node: number): void {
     const { uid } = object.metadata
+    this.#observer.noteGone(uid)
     this.#roots.remember(object)
     if (this.#sweep && this.#options.ownsReferences) {
       if (!this.#sweep.isGoing(uid)) this.controller.enqueue({ cluster: '', kind: 'owner', namespace: '', name: uid })

@@ -21,6 +21,8 @@ export class Observer {
   readonly #ports: ObservePorts
   /** References to what was certainly absent lately, by all they say: a wrong name for a living uid must not condemn those who name it right. */
   readonly #absent = new Set<string>()
+  /** Uids that were seen to go lately: whatever else is said of one, it does not come back. */
+  readonly #gone = new Set<string>()
 
   constructor(ports: ObservePorts) {
     this.#ports = ports
@@ -43,6 +45,12 @@ export class Observer {
     }
   }
 
+  /** An object was seen to go. */
+  noteGone(uid: string): void {
+    if (this.#gone.size >= mostAbsent) this.#gone.clear()
+    this.#gone.add(uid)
+  }
+
   async #stateOf(dependent: StoredObject, reference: OwnerReference): Promise<OwnerFact['state']> {
     const { world } = this.#ports
     const { graph } = world
@@ -63,7 +71,7 @@ export class Observer {
     const { namespace } = dependent.metadata
     // A cluster-scoped object cannot belong to a namespaced one: in which namespace would that be looked for?
     if (type?.namespaced && !namespace) return 'unknown'
-    if (this.#absent.has(coordinates)) return 'dangling'
+    if (this.#absent.has(coordinates) || this.#gone.has(uid)) return 'dangling'
     if (exists && !exists(uid)) return this.#noteAbsent(coordinates)
     if (!type) return 'unknown'
     try {

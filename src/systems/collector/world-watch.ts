@@ -7,8 +7,11 @@ import type { Informers } from '../../runtime/informers.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { Graph } from './graph.ts'
 
+/** A change of an object; one that is only out of sight may well live on. */
+export type WorldChange = Change & { readonly isOutOfSight?: boolean }
+
 /** Told of every change of any object, after the graph has it. `owners` are the nodes of a removed object's owners. */
-export type OnChange = (change: Change, node: number, owners: readonly number[]) => void
+export type OnChange = (change: WorldChange, node: number, owners: readonly number[]) => void
 
 export interface WorldPorts {
   readonly client: Client
@@ -27,6 +30,8 @@ export class WorldWatch {
   /** By `apiVersion Kind`, for every served version of a watched kind. */
   readonly #types = new Map<string, DiscoveredType>()
   readonly #definitions: Informer
+  /** Kinds whose definition was deleted, by `plural.group`: nothing of them is left. */
+  readonly #ended = new Set<string>()
   #refreshing: Promise<void> = Promise.resolve()
   /** Group versions whose kinds could not be read at the last look; undefined while nothing could ever be. */
   #unread: readonly string[] | undefined
@@ -37,7 +42,11 @@ export class WorldWatch {
   constructor(ports: WorldPorts) {
     this.#ports = ports
     this.#definitions = ports.informers.open(ports.client, definitions, { metadataOnly: true })
-    this.#definitions.subscribe(({ initial }) => !initial && this.refresh())
+    this.#definitions.subscribe(({ type, object, initial }) => {
+      if (type === 'deleted') this.#ended.add(object.metadata.name)
+      else this.#ended.delete(object.metadata.name)
+      if (!initial) this.refresh()
+    })
   }
 
   /** Calls with every change from now on. */
@@ -110,7 +119,7 @@ export class WorldWatch {
       if (isUnread(type) || collectable.some((other) => groupResource(other) === name)) continue
       informer.close()
       this.#watched.delete(name)
-      this.#forget(type)
+      this.#forget(type, !this.#ended.delete(name))
     }
     if (unread.length > 0) this.#lookAgain(new Error(`the kinds of ${unread.join(', ')} cannot be read`))
   }
@@ -122,13 +131,13 @@ export class WorldWatch {
     if (!this.#isClosed) this.#stopWaiting = clock.after(lookAgainMs, () => this.refresh())
   }
 
-  /** What was of a kind that is gone can no longer be seen: it is as if it had never been looked at. */
-  #forget(type: DiscoveredType): void {
+  /** What was of a kind that is not served can no longer be seen: it is as if it had never been looked at. */
+  #forget(type: DiscoveredType, isOutOfSight: boolean): void {
     const apiVersion = apiVersionOf(type)
     for (let node = 0; node < this.graph.capacity; node++) {
       const object = this.graph.object(node)
       if (object?.kind === type.kind && object.apiVersion === apiVersion)
-        this.#apply({ type: 'deleted', object, previous: object, initial: false })
+        this.#apply({ type: 'deleted', object, previous: object, initial: false, isOutOfSight })
     }
   }
 
@@ -140,7 +149,7 @@ export class WorldWatch {
     informer.subscribe((change) => this.#apply({ ...change, object: named(change.object, apiVersion, type.kind) }))
   }
 
-  #apply(change: Change): void {
+  #apply(change: WorldChange): void {
     const { type, object } = change
     if (type === 'deleted') {
       const node = this.graph.find(object.metadata.uid) ?? -1

@@ -159,6 +159,11 @@ export class LiveCascades implements AsyncDisposable {
     }
   }
 
+  /** The collectors at work. */
+  get running(): readonly Running[] {
+    return [...this.#collectors]
+  }
+
   /** The only one, if there is one. */
   get collector(): Collector {
     const [running] = this.#collectors
