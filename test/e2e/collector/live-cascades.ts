@@ -149,12 +149,12 @@ export class LiveCascades implements AsyncDisposable {
   }
 
   #hand(): Hand {
-    const { read, remove } = sweeper(this.world.server)
+    const hand = sweeper(this.world.server)
     return {
-      read,
+      read: (type, object) => hand.read(type, object),
       remove: async (type, object, propagation) => {
         await this.meddle({ method: 'DELETE', path: resourcePath(type, placeOf(object.metadata)) })
-        return remove(type, object, propagation)
+        return hand.remove(type, object, propagation)
       },
     }
   }
@@ -260,7 +260,7 @@ export class LiveCascades implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { stop } of this.#collectors) await stop()
+    for (const running of this.#collectors) await running.stop()
     this.#network.close()
     await this.world[Symbol.asyncDispose]()
   }
