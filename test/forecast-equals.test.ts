@@ -116,33 +116,153 @@ function configMap(name: string, given: Partial<KubeObject['metadata']> = {}): K
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'team', ...given }, data: { a: 'b' } }
 }
 
+/** A database that expires with what it owns, and a shop that needs it. */
+async function expiring(): Promise<void> {
+  const database = await world.create(configMap('database'))
+  const { name, uid } = database.metadata
+  for (const child of ['schema', 'backup'])
+    await world.create(configMap(child, { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid }] }))
+  await world.create(configMap('shop'))
+  await world.create({
+    apiVersion: bond.apiVersion,
+    kind: bond.kind,
+    metadata: { name: 'needs', namespace: 'team' },
+    spec: {
+      dependent: { apiVersion: 'v1', kind: 'ConfigMap', name: 'shop' },
+      dependency: { apiVersion: 'v1', kind: 'ConfigMap', name: 'database' },
+      onDelete: 'Cascade',
+    },
+  })
+  await world.create({
+    apiVersion: cleaner.apiVersion,
+    kind: cleaner.kind,
+    metadata: { name: 'preview', namespace: 'team' },
+    spec: {
+      ttl: '50h',
+      targets: [{ name: 'it', delete: true, reference: { version: 'v1', kind: 'ConfigMap', name: 'database' } }],
+      cloudEventSink: web.url,
+    },
+  })
+}
+
+/** ConfigMaps that nobody uses, and a policy that looks for them in office hours. */
+async function unusedInOfficeHours(): Promise<void> {
+  await world.create({
+    apiVersion: notificationChannel.apiVersion,
+    kind: notificationChannel.kind,
+    metadata: { name: 'mail' },
+    spec: { type: 'smtp', smtp: { host: '127.0.0.1', port: mail.port, tls: 'None', from: 'janitor@example.org' } },
+  })
+  await world.create({
+    apiVersion: workSchedule.apiVersion,
+    kind: workSchedule.kind,
+    metadata: { name: 'office' },
+    spec: {
+      timeZone: 'Europe/Berlin',
+      windows: [{ days: ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'], start: '09:00', end: '17:00' }],
+    },
+  })
+  for (const name of ['one', 'two', 'three']) await world.create(configMap(name))
+  await world.create(configMap('kept', { annotations: { 'sojourn.dev/keep': 'true' } }))
+  await world.create({
+    apiVersion: cleanupPolicy.apiVersion,
+    kind: cleanupPolicy.kind,
+    metadata: { name: 'unused' },
+    spec: {
+      interval: '30m',
+      targets: [
+        {
+          kubernetes: {
+            resources: [{ kind: 'ConfigMap' }],
+            namespaces: { include: ['team'] },
+            customReferences: 'Ignore',
+          },
+        },
+      ],
+      rules: [{ rules: [{ name: 'Unused' }] }],
+      exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt'] }] }],
+      minAge: '26h',
+      retention: { duration: '4d' },
+      owner: { default: 'team@example.org' },
+      notification: { channels: ['mail'], remindBefore: ['24h'] },
+      scheduleRef: 'office',
+      limits: { maxDeletes: 1, maxDeletePercent: 100 },
+    },
+  })
+}
+
+/** A revision on its way through three environments. */
+async function promoted(): Promise<void> {
+  for (const [name, revision] of [
+    ['dev', '1.1.0'],
+    ['staging', '1.0.0'],
+    ['production', '1.0.0'],
+  ] as const)
+    await world.create(configMap(name, { annotations: { revision } }))
+  const strategy = { notification: {} }
+  const environment = (name: string, given: object = {}) => ({
+    name,
+    appRef: { apiVersion: 'v1', kind: 'ConfigMap', name },
+    targets: [{ namespace: 'team' }],
+    ...given,
+  })
+  await world.create({
+    apiVersion: pipeline.apiVersion,
+    kind: pipeline.kind,
+    metadata: { name: 'shop', namespace: 'team' },
+    spec: {
+      appRef: { apiVersion: 'v1', kind: 'ConfigMap', name: 'dev' },
+      adapter: { healthy: 'true', revision: 'self.metadata.annotations["revision"]' },
+      environments: [
+        environment('dev'),
+        environment('staging', { soak: '3h', promotion: { strategy } }),
+        environment('production', { soak: '24h', promotion: { strategy, manual: true } }),
+      ],
+    },
+  })
+  // Whoever is told rolls out a minute later, as forecasts take for granted.
+  world.server.store.subscribe((changes) => {
+    for (const { type, resource, document } of changes) {
+      const { environment: name = '', version } = document.value.metadata.annotations ?? {}
+      if (type !== 'create' || resource !== 'events' || !version) continue
+      const body = { metadata: { annotations: { revision: version } } }
+      const patch = () => world.client.patch(configMaps, { namespace: 'team', name }, { type: 'merge', body })
+      world.clock.after(minute, () => void world.clock.track(patch))
+    }
+  })
+}
+
+/** Deployments behind on-demand Services. */
+async function onDemand(): Promise<void> {
+  for (const [name, annotations] of [
+    ['idle', { 'proxless/ttl-seconds': '900' }],
+    ['office', { 'proxless/ttl-seconds': '600', 'sojourn.dev/awake-hours': 'Mon-Fri 09:00-17:00' }],
+    ['always', { 'sojourn.dev/min-replicas': '1' }],
+  ] as const) {
+    const labels = { app: name }
+    await world.create({
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name, namespace: 'team' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name, image: name }] } },
+      },
+    })
+    const own = { 'proxless/deployment': name, 'proxless/domains': `${name}.example.org`, ...annotations }
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace: 'team', annotations: own },
+      spec: { selector: labels, ports: [{ port: 80 }] },
+    })
+  }
+}
+
 describe('what a forecast says is what then happens', () => {
   it('to what expires, and to what goes with it', async () => {
-    const database = await world.create(configMap('database'))
-    const { name, uid } = database.metadata
-    for (const child of ['schema', 'backup'])
-      await world.create(configMap(child, { ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid }] }))
-    await world.create(configMap('shop'))
-    await world.create({
-      apiVersion: bond.apiVersion,
-      kind: bond.kind,
-      metadata: { name: 'needs', namespace: 'team' },
-      spec: {
-        dependent: { apiVersion: 'v1', kind: 'ConfigMap', name: 'shop' },
-        dependency: { apiVersion: 'v1', kind: 'ConfigMap', name: 'database' },
-        onDelete: 'Cascade',
-      },
-    })
-    await world.create({
-      apiVersion: cleaner.apiVersion,
-      kind: cleaner.kind,
-      metadata: { name: 'preview', namespace: 'team' },
-      spec: {
-        ttl: '50h',
-        targets: [{ name: 'it', delete: true, reference: { version: 'v1', kind: 'ConfigMap', name: 'database' } }],
-        cloudEventSink: web.url,
-      },
-    })
+    await expiring()
     const { said, happened } = await both(['cleaner', 'collector'], 5 * day)
     const told = said.filter((line) => line.includes(' told '))
     expect(told).toEqual([expect.stringContaining(`Cleaner/team/preview`)])
@@ -152,48 +272,7 @@ describe('what a forecast says is what then happens', () => {
   }, 60_000)
 
   it('to what nobody uses: marked, announced, reminded of, spared or deleted in working hours', async () => {
-    await world.create({
-      apiVersion: notificationChannel.apiVersion,
-      kind: notificationChannel.kind,
-      metadata: { name: 'mail' },
-      spec: { type: 'smtp', smtp: { host: '127.0.0.1', port: mail.port, tls: 'None', from: 'janitor@example.org' } },
-    })
-    await world.create({
-      apiVersion: workSchedule.apiVersion,
-      kind: workSchedule.kind,
-      metadata: { name: 'office' },
-      spec: {
-        timeZone: 'Europe/Berlin',
-        windows: [{ days: ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday'], start: '09:00', end: '17:00' }],
-      },
-    })
-    for (const name of ['one', 'two', 'three']) await world.create(configMap(name))
-    await world.create(configMap('kept', { annotations: { 'sojourn.dev/keep': 'true' } }))
-    await world.create({
-      apiVersion: cleanupPolicy.apiVersion,
-      kind: cleanupPolicy.kind,
-      metadata: { name: 'unused' },
-      spec: {
-        interval: '30m',
-        targets: [
-          {
-            kubernetes: {
-              resources: [{ kind: 'ConfigMap' }],
-              namespaces: { include: ['team'] },
-              customReferences: 'Ignore',
-            },
-          },
-        ],
-        rules: [{ rules: [{ name: 'Unused' }] }],
-        exclusions: [{ type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt'] }] }],
-        minAge: '26h',
-        retention: { duration: '4d' },
-        owner: { default: 'team@example.org' },
-        notification: { channels: ['mail'], remindBefore: ['24h'] },
-        scheduleRef: 'office',
-        limits: { maxDeletes: 1, maxDeletePercent: 100 },
-      },
-    })
+    await unusedInOfficeHours()
     const { said, happened } = await both(['janitor'], 10 * day)
     const count = (what: string) => said.filter((line) => line.includes(` ${what} `)).length
     expect({ marked: count('marked'), told: count('told'), leaves: count('leaves') }).toEqual({
@@ -205,43 +284,7 @@ describe('what a forecast says is what then happens', () => {
   }, 120_000)
 
   it('to a revision on its way: soaking, promoted, waiting for approval', async () => {
-    for (const [name, revision] of [
-      ['dev', '1.1.0'],
-      ['staging', '1.0.0'],
-      ['production', '1.0.0'],
-    ] as const)
-      await world.create(configMap(name, { annotations: { revision } }))
-    const strategy = { notification: {} }
-    const environment = (name: string, given: object = {}) => ({
-      name,
-      appRef: { apiVersion: 'v1', kind: 'ConfigMap', name },
-      targets: [{ namespace: 'team' }],
-      ...given,
-    })
-    await world.create({
-      apiVersion: pipeline.apiVersion,
-      kind: pipeline.kind,
-      metadata: { name: 'shop', namespace: 'team' },
-      spec: {
-        appRef: { apiVersion: 'v1', kind: 'ConfigMap', name: 'dev' },
-        adapter: { healthy: 'true', revision: 'self.metadata.annotations["revision"]' },
-        environments: [
-          environment('dev'),
-          environment('staging', { soak: '3h', promotion: { strategy } }),
-          environment('production', { soak: '24h', promotion: { strategy, manual: true } }),
-        ],
-      },
-    })
-    // Whoever is told rolls out a minute later, as forecasts take for granted.
-    world.server.store.subscribe((changes) => {
-      for (const { type, resource, document } of changes) {
-        const { environment: name = '', version } = document.value.metadata.annotations ?? {}
-        if (type !== 'create' || resource !== 'events' || !version) continue
-        const body = { metadata: { annotations: { revision: version } } }
-        const patch = () => world.client.patch(configMaps, { namespace: 'team', name }, { type: 'merge', body })
-        world.clock.after(minute, () => void world.clock.track(patch))
-      }
-    })
+    await promoted()
     const { said, happened } = await both(['promoter'], 4 * day)
     expect(said.join('\n')).toContain('arrives Pipeline/team/shop Arrived staging 1.1.0')
     expect(said.join('\n')).toContain('waits Pipeline/team/shop AwaitingApproval production 1.1.0')
@@ -249,35 +292,41 @@ describe('what a forecast says is what then happens', () => {
   }, 60_000)
 
   it('to what falls asleep, and wakes by the clock', async () => {
-    for (const [name, annotations] of [
-      ['idle', { 'proxless/ttl-seconds': '900' }],
-      ['office', { 'proxless/ttl-seconds': '600', 'sojourn.dev/awake-hours': 'Mon-Fri 09:00-17:00' }],
-      ['always', { 'sojourn.dev/min-replicas': '1' }],
-    ] as const) {
-      const labels = { app: name }
-      await world.create({
-        apiVersion: 'apps/v1',
-        kind: 'Deployment',
-        metadata: { name, namespace: 'team' },
-        spec: {
-          replicas: 1,
-          selector: { matchLabels: labels },
-          template: { metadata: { labels }, spec: { containers: [{ name, image: name }] } },
-        },
-      })
-      const own = { 'proxless/deployment': name, 'proxless/domains': `${name}.example.org`, ...annotations }
-      await world.create({
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: { name, namespace: 'team', annotations: own },
-        spec: { selector: labels, ports: [{ port: 80 }] },
-      })
-    }
+    await onDemand()
     const { said, happened } = await both(['activator'], 3 * day)
     expect(said.filter((line) => line.includes('Deployment/team/idle'))).toHaveLength(1)
     expect(said.filter((line) => line.includes('Deployment/team/office')).length).toBeGreaterThan(2)
     expect(said).toEqual(happened)
   }, 60_000)
+
+  it('to all of that at once, where each system sees what the others do', async () => {
+    await expiring()
+    await unusedInOfficeHours()
+    await promoted()
+    await onDemand()
+    // In use by nobody but a Cleaner that will be gone one day.
+    await world.create(configMap('named'))
+    await world.create({
+      apiVersion: cleaner.apiVersion,
+      kind: cleaner.kind,
+      metadata: { name: 'names-it', namespace: 'team' },
+      spec: {
+        ttl: '40h',
+        targets: [{ name: 'it', delete: false, reference: { version: 'v1', kind: 'ConfigMap', name: 'named' } }],
+      },
+    })
+    const roles = ['cleaner', 'collector', 'janitor', 'promoter', 'activator'] as const
+    const { said, happened } = await both(roles, 12 * day)
+    const systems = [
+      'leaves ConfigMap/team/database',
+      'leaves ConfigMap/team/one',
+      'arrives Pipeline',
+      'sleeps Deployment',
+    ]
+    for (const what of systems) expect(said.join('\n')).toContain(what)
+    expect(said.filter((line) => line.includes('marked ConfigMap/team/named'))).toHaveLength(1)
+    expect(said.filter((line) => !line.includes(' told Cleaner'))).toEqual(happened)
+  }, 180_000)
 })
 
 const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }

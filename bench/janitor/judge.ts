@@ -41,7 +41,7 @@ const { result, cpuMs, grownBytes } = await measure(async () => {
     verdict: judge(describe(resource, compiled, observation.owners), compiled, around),
     mark: undefined,
   }))
-  return planCycle({ judged, policy: compiled, previous: undefined, circuitForgiven: false, now })
+  return planCycle({ judged, aside: 0, policy: compiled, previous: undefined, circuitForgiven: false, now })
 })
 console.log(
   `judged ${result.counts.visited} objects, ${result.counts.violating} violating: ${(cpuMs / 1000).toFixed(2)} s of CPU, ${mebibytes(grownBytes)} MiB beside the caches`,

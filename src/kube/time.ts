@@ -1,7 +1,13 @@
 /** RFC 3339 in UTC with whole seconds, as metav1.Time. */
 export function formatTime(atMs: number): string {
-  return new Date(Math.floor(atMs / 1000) * 1000).toISOString().replace('.000Z', 'Z')
+  const second = Math.floor(atMs / 1000)
+  if (second !== lastFormatted.second)
+    lastFormatted = { second, text: new Date(second * 1000).toISOString().replace('.000Z', 'Z') }
+  return lastFormatted.text
 }
+
+/** The same second is written again and again: in each condition, record and field owner of one moment. */
+let lastFormatted = { second: 0, text: '1970-01-01T00:00:00Z' }
 
 /** RFC 3339 in UTC with microseconds, as metav1.MicroTime (Leases, Events). */
 export function formatMicroTime(atMs: number): string {

@@ -71,9 +71,16 @@ export class ServedEvent {
   }
 }
 
-/** One event as it goes over the wire. */
+/** One event as it goes over the wire; the line is written when the first one asks: watchers in this process never do. */
 export function eventText(type: WatchEventText['type'], document: Document): WatchEventText {
-  return { type, document, line: Buffer.from(`{"type":"${type}","object":${document.text}}\n`) }
+  let line: Buffer | undefined
+  return {
+    type,
+    document,
+    get line() {
+      return (line ??= Buffer.from(`{"type":"${type}","object":${document.text}}\n`))
+    },
+  }
 }
 
 /** Says how far a watch has come; `isInitialEnd` also that the initial state is complete. */

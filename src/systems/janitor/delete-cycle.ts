@@ -88,7 +88,7 @@ interface Candidate {
 
 async function letDueLeave(work: Work, ports: WorkPorts, marks: readonly CleanupCandidate[]): Promise<Outcome> {
   const { policy } = work
-  const seen = await look(work, ports)
+  const seen = await look(work, ports, { walksPast: true })
   const listed = new Map(seen.observation.resources.map((resource) => [candidateName(policy.name, resource), resource]))
   const judged = marks.map((candidate): Candidate => {
     const resource = listed.get(candidate.metadata.name)
@@ -101,7 +101,8 @@ async function letDueLeave(work: Work, ports: WorkPorts, marks: readonly Cleanup
   const open = judged.filter(({ decision }) => decision.do === 'delete')
   const underWay = open.filter(({ candidate }) => ['Due', 'Deleting', 'Failed'].includes(candidate.status?.phase ?? ''))
   const fresh = open.filter((item) => !underWay.includes(item))
-  const planned = await planTurns(work, ports, { fresh, visited: seen.observation.resources.length, now: seen.now })
+  const { resources, aside = 0 } = seen.observation
+  const planned = await planTurns(work, ports, { fresh, visited: resources.length + aside, now: seen.now })
   const turn = [...underWay, ...planned].slice(0, mostPerReconcile)
   for (const item of turn) await letLeave(work, ports, item)
   // What was just written is in the cache by then, and says when to come back.

@@ -1,3 +1,4 @@
+import { asideOf } from './aside.ts'
 import type { Described } from './attribute.ts'
 import { describe, judge, type Surroundings, type UseHistory, type Verdict } from './judge.ts'
 import type { Owner } from './owner.ts'
@@ -16,11 +17,16 @@ export interface Look {
   readonly describe: (resource: Resource) => Described & { readonly found: () => Owner | undefined }
 }
 
-/** Looks at everything a policy is about at one location. Throws InventoryError when that is not certain to be all. */
-export async function look(work: Work, ports: WorkPorts): Promise<Look> {
+/**
+ * Looks at everything a policy is about at one location; walking past what stays excluded and has no mark, it only
+ * counts that. Throws InventoryError when that is not certain to be all.
+ */
+export async function look(work: Work, ports: WorkPorts, { walksPast = false } = {}): Promise<Look> {
   const { policy, location, signal } = work
   const { desk, providers, clock, ledgers } = ports
-  const observation = await providerOf(providers, location).observe({ policy, location, signal })
+  const aside = walksPast ? asideOf(policy, location) : undefined
+  aside?.mind(new Set(desk.marks(policy.name, location).map(({ spec }) => spec.resource.uid)))
+  const observation = await providerOf(providers, location).observe({ policy, location, signal, aside })
   const now = clock.now()
   checkObservation(work, observation, now)
   if (!desk.current) throw new InventoryError('opt-outs and schedules cannot be read at the moment')

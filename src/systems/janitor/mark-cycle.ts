@@ -20,10 +20,11 @@ const keepFinishedMs = 30 * 86_400_000
 export async function markCycle(work: Work, ports: WorkPorts, inWindow: boolean): Promise<Outcome> {
   const { policy } = work
   try {
-    const seen = await look(work, ports)
+    const seen = await look(work, ports, { walksPast: true })
     const forgiven = isForgiven(work)
     const plan = planCycle({
       judged: judgedOf(work, ports, seen),
+      aside: seen.observation.aside ?? 0,
       policy,
       previous: previousLook(work),
       circuitForgiven: forgiven,

@@ -12,7 +12,7 @@ const violating: Verdict = { is: 'violating', summaries: [] }
 const compliant: Verdict = { is: 'compliant', because: 'no-rule-matches' }
 const at = (text: string) => parseTime(text) ?? 0
 const times = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
-const facts = { previous: undefined, circuitForgiven: false, now }
+const facts = { aside: 0, previous: undefined, circuitForgiven: false, now }
 
 describe('caps', () => {
   const unmarked = (index: number): Judged<number> => ({

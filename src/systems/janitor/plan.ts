@@ -34,6 +34,8 @@ export interface CycleCounts {
 
 export interface CycleFacts<M> {
   readonly judged: Iterable<Judged<M>>
+  /** How many more there are, excluded and without a mark. */
+  readonly aside: number
   readonly policy: CompiledPolicy
   /** How many the last complete look found, and when; undefined at the first. */
   readonly previous: { readonly visited: number; readonly at: number } | undefined
@@ -43,8 +45,8 @@ export interface CycleFacts<M> {
 }
 
 /** Plans a mark cycle within the policy's caps: oldest resources first, opt-outs whatever else happens. */
-export function planCycle<M>({ judged, policy, previous, circuitForgiven, now }: CycleFacts<M>): CyclePlan<M> {
-  const counts = { visited: 0, excluded: 0, unknown: 0, violating: 0, deferred: 0 }
+export function planCycle<M>({ judged, aside, policy, previous, circuitForgiven, now }: CycleFacts<M>): CyclePlan<M> {
+  const counts = { visited: aside, excluded: aside, unknown: 0, violating: 0, deferred: 0 }
   const steps: Planned<M>[] = []
   let leftByUs = 0
   for (const item of judged) {

@@ -1,5 +1,6 @@
 import type { CandidateSpec } from '../../apis/cleanup-candidate.ts'
 import type { Subject } from '../../departures/subject.ts'
+import type { Aside } from './aside.ts'
 import type { OwnerSources } from './owner.ts'
 import type { CompiledPolicy } from './policy.ts'
 import type { Inventory } from './resource.ts'
@@ -11,6 +12,8 @@ export interface ObserveRequest {
   readonly policy: CompiledPolicy
   readonly location: string
   readonly signal: AbortSignal
+  /** Walks past what stays excluded; left out, everything is listed. */
+  readonly aside?: Aside | undefined
 }
 
 /** Everything a policy looks at in one location, and whom it may belong to. */

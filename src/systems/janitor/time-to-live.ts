@@ -40,6 +40,21 @@ export function isExpired(ttl: TimeToLive, createdAt: number | undefined, now: n
   }
 }
 
+/** From when on the ttl is over; Infinity when that never is certain, 0 when there is none to wait for. */
+export function expiresAt(ttl: TimeToLive, createdAt: number): number {
+  switch (ttl.says) {
+    case 'nothing':
+    case 'malformed':
+      return 0
+    case 'never':
+      return Infinity
+    case 'at':
+      return ttl.at
+    case 'days':
+      return createdAt + (ttl.days + 1) * dayMs
+  }
+}
+
 /** Full days from one instant to another; none when the clock went back. */
 export function wholeDays(since: number, now: number): number {
   return Math.max(0, Math.floor((now - since) / dayMs))

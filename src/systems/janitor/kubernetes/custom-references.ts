@@ -3,7 +3,7 @@ import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
 import type { Use } from '../resource.ts'
 import { unknownUse, unused, used } from './detector.ts'
-import { mentionsIn, type Mentions } from './mentions.ts'
+import { mentionedIn, mentionsIn } from './mentions.ts'
 
 const ownGroups = new Set([
   sojournGroup.group,
@@ -36,17 +36,9 @@ export async function customReferences(
       ? unknownUse('custom resources of this cluster may refer to it')
       : unused('nothing refers to it')
   return (name) => {
-    const by = firstOf(mentions, name)
+    const by = mentionedIn(mentions, name)
     return by === undefined ? rest : used(by)
   }
-}
-
-function firstOf(mentions: readonly Mentions[], name: string): string | undefined {
-  for (const each of mentions) {
-    const by = each.of(name)
-    if (by !== undefined) return by
-  }
-  return undefined
 }
 
 function typeOf({ spec }: StoredObject): readonly ResourceType[] {

@@ -8,9 +8,10 @@ import type { Client } from '../../../client/client.ts'
 import type { Clock } from '../../../runtime/clock.ts'
 import type { ClusterHandle } from '../../../runtime/clusters.ts'
 import { parseHttpDate } from '../http-date.ts'
+import type { Aside, Divided } from '../aside.ts'
 import type { CompiledPolicy } from '../policy.ts'
 import type { Observation, ObserveRequest, Provider, ResourceRef } from '../provider.ts'
-import { InventoryError, type Resource, type Use } from '../resource.ts'
+import { InventoryError, type Use } from '../resource.ts'
 import { ClusterSources } from './cluster-sources.ts'
 import { customReferences } from './custom-references.ts'
 import { unknownUse, type Detector, type World } from './detector.ts'
@@ -43,7 +44,7 @@ export class KubernetesProvider implements Provider {
     return [...new Set(clusters)].map((cluster) => (cluster ? `${prefix}/${cluster}` : prefix))
   }
 
-  async observe({ policy, location, signal }: ObserveRequest): Promise<Observation> {
+  async observe({ policy, location, signal, aside }: ObserveRequest): Promise<Observation> {
     const cluster = clusterOf(location)
     const sources = this.#sources(cluster)
     const client = connected(sources.handle)
@@ -51,14 +52,14 @@ export class KubernetesProvider implements Provider {
       kubernetes && clustersOf(kubernetes).includes(cluster) ? [kubernetes] : [],
     )
     const observedAt = this.#ports.clock.now()
-    const resources: Resource[] = []
-    for (const target of targets) {
-      const look = { client, sources, target, signal }
-      for (const wanted of target.resources)
-        resources.push(...(await observeKind(await servedType(client, wanted), look)))
+    const parts: Divided[] = []
+    for (const [index, target] of targets.entries()) {
+      const look = { client, sources, target, signal, aside, index, now: observedAt }
+      for (const wanted of target.resources) parts.push(await observeKind(await servedType(client, wanted), look))
     }
     return {
-      resources,
+      resources: parts.flatMap(({ resources }) => resources),
+      aside: parts.reduce((sum, part) => sum + part.aside, 0),
       observedAt,
       owners: await ownerSources(
         { client, sources, signal },
@@ -106,19 +107,27 @@ interface Look {
   readonly sources: ClusterSources
   readonly target: KubernetesTarget
   readonly signal: AbortSignal
+  readonly aside: Aside | undefined
+  /** Which of the policy's targets it is. */
+  readonly index: number
+  readonly now: number
 }
 
-async function observeKind(type: ResourceType, look: Look): Promise<readonly Resource[]> {
-  const { sources, target, signal } = look
+async function observeKind(type: ResourceType, look: Look): Promise<Divided> {
+  const { sources, target, signal, aside, now } = look
   const { include, exclude = [] } = target.namespaces ?? {}
   const objects = await sources.list(type, include, signal)
   const detect = await detectionFor(type, look)
   const requirements = requirementsOf(target.labelSelector ?? {})
   const options = { cluster: sources.handle.name, includeOwned: target.includeOwned ?? false, detect }
   const apiVersion = apiVersionOf(type)
-  return objects
-    .filter(({ metadata }) => !exclude.includes(metadata.namespace ?? '') && matches(requirements, metadata.labels))
-    .map((object) => new KubeResource(named(object, apiVersion, type.kind), options))
+  const meant = (object: StoredObject) => {
+    const { namespace = '', labels } = object.metadata
+    if (exclude.includes(namespace) || !matches(requirements, labels)) return undefined
+    return new KubeResource(named(object, apiVersion, type.kind), options)
+  }
+  if (aside) return aside.divide(`${look.index}/${kindKey(type)}`, objects, { meant, now })
+  return { resources: objects.map(meant).filter((resource) => resource !== undefined), aside: 0 }
 }
 
 /** Items of a list may come without kind and version. */

@@ -10,6 +10,15 @@ export function mentionsIn(objects: readonly StoredObject[]): Mentions {
   return mentions
 }
 
+/** Who mentions a text, in the first of several lists where somebody does. */
+export function mentionedIn(lists: readonly Mentions[], text: string): string | undefined {
+  for (const mentions of lists) {
+    const by = mentions.of(text)
+    if (by !== undefined) return by
+  }
+  return undefined
+}
+
 const mentionsByList = new WeakMap<readonly StoredObject[], Mentions>()
 
 /** Every text in a group of objects, each with the first object that holds it: a name found there may be in use. */

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { called, placeKey, used, type Detector, type World } from '../detector.ts'
-import { Mentions } from '../mentions.ts'
+import { mentionedIn, mentionsIn } from '../mentions.ts'
 import { podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
 import type { WellKnown } from '../well-known.ts'
 
@@ -20,12 +20,13 @@ export const configurationDetector: Detector = {
   needs: [...podSourceKinds, 'serviceaccounts', ...rareReferrers],
   prepare(world) {
     const references = referencesIn(world)
-    const mentions = new Mentions()
-    for (const kind of rareReferrers) for (const object of world.list(kind)) mentions.add(object)
+    const mentions = rareReferrers.map((kind) => mentionsIn(world.list(kind)))
     return (object) => {
       const { name, namespace } = object.metadata
       const by =
-        references.get(`${object.kind}:${placeKey(namespace, name)}`) ?? mentions.of(name) ?? builtInUse(object)
+        references.get(`${object.kind}:${placeKey(namespace, name)}`) ??
+        mentionedIn(mentions, name) ??
+        builtInUse(object)
       return by ? used(by) : world.customUse(name)
     }
   },
