@@ -205,6 +205,16 @@ const spec = object({
     maxItems: 64,
     'x-kubernetes-list-type': 'map',
     'x-kubernetes-list-map-keys': ['name'],
+    'x-kubernetes-validations': [
+      {
+        rule: 'self.all(each, !has(each.dependsOn) || each.dependsOn.all(name, name != each.name && self.exists(other, other.name == name)))',
+        message: 'dependsOn must name other environments of this pipeline',
+      },
+      {
+        rule: 'self.size() == 0 || !has(self[0].dependsOn) || self[0].dependsOn.size() == 0',
+        message: 'the first environment depends on none: revisions come from it',
+      },
+    ],
   }),
   promotion: optional(promotion),
   suspend: optional(boolean({ description: 'Observe and report, promote nothing. Default false.' })),

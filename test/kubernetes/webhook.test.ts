@@ -9,6 +9,7 @@ import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { installManifests } from '../../src/app/install.ts'
 import { validatePath } from '../../src/app/webhook.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
+import { pipelineManifest, refusedByProgram } from '../pipeline-refusals.ts'
 import { attempt, run } from './kubectl.ts'
 import { SojournProcess } from './sojourn-process.ts'
 
@@ -124,6 +125,13 @@ describe.skipIf(missing)('the webhook in a real cluster', () => {
       },
       'spec.timeZone',
     ],
+    ...refusedByProgram
+      .slice(0, 2)
+      .map(({ what, spec, says }): [string, KubeObject, string] => [
+        `a Pipeline with ${what}`,
+        pipelineManifest(spec),
+        says[0] ?? '',
+      ]),
   ])('has kubectl apply of %s refused, naming field and place', async (_, manifest, message) => {
     const { code, stderr } = await apply(manifest)
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)])

@@ -100,6 +100,8 @@ function readPlan(spec: PipelineSpec, namespace: string): Plan {
 }
 
 const minuteMs = 60_000
+/** As long as a duration of Go can be; no calendar reaches much further. */
+const longestMs = 292 * 365 * 24 * 60 * minuteMs
 
 function inOrder(spec: PipelineSpec, namespace: string): EnvironmentPlan[] {
   if (spec.environments.length === 0) throw new PlanError('spec.environments', 'must not be empty')
@@ -262,6 +264,6 @@ function durationOf(field: string, text: string | undefined, byDefault: number):
 function optionalDuration(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = parseLongDuration(text)
-  if (ms === undefined || ms < 0) throw new PlanError(field, `"${text}" is not a duration`)
+  if (ms === undefined || ms < 0 || ms > longestMs) throw new PlanError(field, `"${text}" is not a duration`)
   return ms
 }

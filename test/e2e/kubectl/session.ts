@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import { ensureTool, whyUnavailable, type Tool } from '../../../scripts/reference-cluster/tools.ts'
+import type { AdmissionHook } from '../../../src/apiserver/objects/admission.ts'
 import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
 
@@ -38,10 +39,10 @@ export class Session implements AsyncDisposable {
     this.kubeconfig = this.file('kubeconfig', server.kubeconfig(url))
   }
 
-  static async start(tool: Tool = 'kubectl'): Promise<Session> {
+  static async start(tool: Tool = 'kubectl', admission: readonly AdmissionHook[] = []): Promise<Session> {
     const program = await ensureTool(tool)
     const onError = (error: unknown, where: unknown) => console.error('the API server failed', where, error)
-    const server = await startTestServer({ clock: systemClock, onError, nodeName: 'local' })
+    const server = await startTestServer({ clock: systemClock, onError, nodeName: 'local', admission })
     const { url } = await server.listen({ port: 0 })
     return new Session(server, url, program)
   }
