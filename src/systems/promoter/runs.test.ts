@@ -1,0 +1,344 @@
+import { describe, expect, it } from 'vitest'
+import {
+  environments,
+  pipelineOf,
+  pullRequest,
+  pullRequestPromotion,
+  pushed,
+  start,
+  targetOf,
+  World,
+} from './testing.ts'
+
+const minute = 60_000
+const open = { result: 'seen', pullRequest: pullRequest('open') } as const
+
+describe('a run', () => {
+  it('C14: carries a revision through every environment, one after the other', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.merge()
+    expect(world.phase('prod')).toBeUndefined()
+    world.runs({ staging: '1.1.0' })
+    world.merge(2)
+    world.runs({ prod: '1.1.0' })
+    world.step()
+    expect(world.status.run).toMatchObject({ sequence: 1, revision: '1.1.0', phase: 'Complete', direction: 'Forward' })
+    expect(world.phase('staging')).toBe('Succeeded')
+    expect(world.promotion('prod')).toMatchObject({ phase: 'Succeeded', revision: '1.1.0', fromRevision: '1.0.0' })
+    expect(world.status.latestRevision).toBe('1.1.0')
+  })
+
+  it('C15: follows when the first environment is bumped again', () => {
+    const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
+    world.runs({ dev: '1.1.0', prod: '1.0.0' })
+    world.merge()
+    world.runs({ prod: '1.1.0' })
+    world.step()
+    world.runs({ dev: '1.2.0' })
+    world.merge(2)
+    expect(world.status.run).toMatchObject({ sequence: 2, revision: '1.2.0', restarts: 0 })
+    expect(world.status.recentRuns).toMatchObject([{ sequence: 1, phase: 'Complete' }])
+  })
+
+  it('does nothing when everything runs the revision already', () => {
+    const world = new World()
+    world.runs({ dev: '1.0.0', staging: '1.0.0', prod: '1.0.0' })
+    expect(world.step().effect).toBeUndefined()
+    expect(world.status.run?.phase).toBe('Complete')
+  })
+
+  it('never promotes a completed revision twice, even where somebody has gone back by hand', () => {
+    const world = new World()
+    world.runs({ dev: '1.0.0', staging: '1.0.0', prod: '1.0.0' })
+    world.step()
+    world.runs({ prod: '0.9.0' })
+    expect(world.step().effect).toBeUndefined()
+  })
+
+  it('gives the revision to an environment that joins later', () => {
+    const world = new World(pipelineOf({ environments: environments('dev', 'staging') }))
+    world.runs({ dev: '1.0.0', staging: '1.0.0' })
+    world.step()
+    world.edit({ environments: environments('dev', 'staging', 'prod') })
+    world.runs({ prod: '0.9.0' })
+    expect(world.step().effect).toMatchObject({ do: 'push', environment: 'prod' })
+  })
+
+  it('N1: waits while the first environment disagrees, and names both', () => {
+    const world = new World(
+      pipelineOf({
+        environments: [{ name: 'dev', targets: [{ namespace: 'a' }, { namespace: 'b' }] }, ...environments('prod')],
+      }),
+    )
+    world.runs({ prod: '1.0.0' })
+    world.targets['dev'] = [targetOf('1.1.0', { namespace: 'a' }), targetOf('1.2.0', { namespace: 'b' })]
+    expect(world.step().effect).toBeUndefined()
+    expect(world.status.run).toBeUndefined()
+    expect(world.status.candidate).toBeUndefined()
+    expect(world.condition('PromotionPending')).toMatchObject({ status: 'True', reason: 'EnvironmentNotReady' })
+    expect(world.condition('PromotionPending')?.message).toMatch(/a\/app runs 1.1.0.*b\/app runs 1.2.0/)
+  })
+
+  it.each([
+    ['C16: a target without a revision', [targetOf('1.1.0'), targetOf(undefined)]],
+    ['C17: an unready target', [targetOf('1.1.0'), targetOf('1.1.0', { ready: false })]],
+    ['a stale target', [targetOf('1.1.0'), targetOf('1.1.0', { ready: false, reason: 'Stale' })]],
+    ['an unreachable target', [targetOf('1.1.0'), targetOf(undefined, { ready: false, reason: 'ClusterUnreachable' })]],
+  ])('C18: is pending with %s in the first environment, and no longer once it is ready', (_, targets) => {
+    const world = new World(
+      pipelineOf({
+        environments: [{ name: 'dev', targets: [{ namespace: 'a' }, { namespace: 'b' }] }, ...environments('prod')],
+      }),
+    )
+    world.runs({ prod: '1.0.0' })
+    world.targets['dev'] = targets.map((target, index) => ({ ...target, namespace: 'ab'[index] ?? '' }))
+    world.step()
+    expect(world.condition('PromotionPending')).toMatchObject({ status: 'True', reason: 'EnvironmentNotReady' })
+    expect(world.status.run).toBeUndefined()
+    world.runs({ dev: '1.1.0' })
+    world.step()
+    expect(world.condition('PromotionPending')).toBeUndefined()
+  })
+})
+
+describe('settling', () => {
+  const settled = { settle: { quietPeriod: '60s', maxWait: '15m' }, environments: environments('dev', 'prod') }
+
+  it('waits until a revision has been unchanged for the quiet period', () => {
+    const world = new World(pipelineOf(settled))
+    world.runs({ dev: '1.1.0', prod: '1.0.0' })
+    expect(world.step().wakeAt).toBe(start + minute)
+    expect(world.step(59_000).effect).toBeUndefined()
+    expect(world.step(1000).effect).toMatchObject({ do: 'push' })
+  })
+
+  it('N14: makes one run of twenty revisions in a minute', () => {
+    const world = new World(pipelineOf(settled))
+    world.runs({ prod: '1.0.0' })
+    for (let patch = 1; patch <= 20; patch++) {
+      world.runs({ dev: `1.1.${patch}` })
+      expect(world.step(3000).effect).toBeUndefined()
+    }
+    world.step(minute)
+    expect(world.status.run).toMatchObject({ sequence: 1, revision: '1.1.20' })
+  })
+
+  it('takes the newest after the longest wait however busy it stays', () => {
+    const world = new World(pipelineOf(settled))
+    world.runs({ prod: '1.0.0' })
+    let patch = 0
+    while (!world.status.run) {
+      world.runs({ dev: `1.1.${++patch}` })
+      world.step(30_000)
+    }
+    expect(world.now - start).toBe(15 * minute + 30_000)
+    expect(world.status.run.revision).toBe(`1.1.${patch}`)
+  })
+
+  it('forgets a revision that is gone before it has settled', () => {
+    const world = new World(pipelineOf(settled))
+    world.runs({ dev: '1.0.0', prod: '1.0.0' })
+    world.step()
+    world.step(minute)
+    world.runs({ dev: '1.1.0' })
+    world.step(1000)
+    world.runs({ dev: '1.0.0' })
+    world.step(1000)
+    expect(world.status.candidate).toBeUndefined()
+    expect(world.status.run?.sequence).toBe(1)
+  })
+
+  it('N39: is not thrown off by a clock that is set back an hour', () => {
+    const world = new World(pipelineOf(settled))
+    world.runs({ dev: '1.1.0', prod: '1.0.0' })
+    world.step()
+    world.step(-60 * minute)
+    expect(world.step(minute).effect).toMatchObject({ do: 'push' })
+    expect(world.status.run?.sequence).toBe(1)
+  })
+})
+
+describe('a new revision during a run', () => {
+  it('N13: closes the open pull request first, then opens the next', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.answer('propose', open)
+    const old = world.promotion('staging')?.id
+    world.runs({ dev: '1.2.0' })
+    const { effect } = world.step()
+    expect(effect).toMatchObject({ do: 'withdraw', promotion: { id: old, phase: 'Superseded', supersededBy: '1.2.0' } })
+    world.busy.add(old ?? '')
+    expect(world.step().effect).toBeUndefined()
+    world.busy.clear()
+    world.answer('withdraw', { result: 'withdrawn', pullRequest: pullRequest('closed') })
+    expect(world.step().effect).toMatchObject({ do: 'push', promotion: { revision: '1.2.0' } })
+    expect(world.status.environments?.['staging']?.history).toMatchObject([{ id: old, phase: 'Superseded' }])
+  })
+
+  it('lets the environment have what was merged while it was being closed, then promotes the newer one', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.answer('propose', open)
+    world.runs({ dev: '1.2.0' })
+    world.answer('withdraw', { result: 'withdrawn', pullRequest: pullRequest('merged') })
+    expect(world.step().effect).toBeUndefined()
+    expect(world.phase('staging')).toBe('RollingOut')
+    world.runs({ staging: '1.1.0' })
+    expect(world.step().effect).toMatchObject({ do: 'push', promotion: { revision: '1.2.0', fromRevision: '1.1.0' } })
+  })
+
+  it('keeps the old pull request where that is asked for', () => {
+    const keep = {
+      strategy: { 'pull-request': { ...pullRequestPromotion.strategy['pull-request']!, supersede: 'Keep' as const } },
+    }
+    const world = new World(pipelineOf({ promotion: keep }))
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.answer('propose', open)
+    world.runs({ dev: '1.2.0' })
+    expect(world.step().effect).toMatchObject({ do: 'push', promotion: { revision: '1.2.0' } })
+  })
+
+  it('updates the same pull request where that is asked for', () => {
+    const update = {
+      strategy: { 'pull-request': { ...pullRequestPromotion.strategy['pull-request']!, supersede: 'Update' as const } },
+    }
+    const world = new World(pipelineOf({ promotion: update }))
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.answer('propose', open)
+    world.runs({ dev: '1.2.0' })
+    expect(world.step().effect).toMatchObject({
+      do: 'push',
+      promotion: {
+        revision: '1.2.0',
+        branch: 'promotion/team.app/staging',
+        replacesSHA: 'head',
+        pullRequest: { number: 1 },
+      },
+    })
+  })
+
+  it('waits for the run to end under Finish', () => {
+    const world = new World(pipelineOf({ runPolicy: 'Finish', environments: environments('dev', 'staging', 'prod') }))
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.runs({ dev: '1.2.0' })
+    world.answer('propose', open)
+    world.answer('poll', { result: 'seen', pullRequest: pullRequest('merged') })
+    world.runs({ staging: '1.1.0' })
+    world.merge(2)
+    world.runs({ prod: '1.1.0' })
+    world.step()
+    expect(world.status.recentRuns ?? world.status.run).toBeTruthy()
+    world.step()
+    expect(world.status.recentRuns).toMatchObject([{ revision: '1.1.0', phase: 'Complete' }])
+    expect(world.status.run).toMatchObject({ revision: '1.2.0', sequence: 2 })
+  })
+
+  it('lets each environment follow the one before it under Pairwise', () => {
+    const world = new World(pipelineOf({ runPolicy: 'Pairwise' }))
+    world.runs({ dev: '1.2.0', staging: '1.1.0', prod: '1.0.0' })
+    const first = world.step().effect
+    expect(first).toMatchObject({ environment: 'staging', promotion: { revision: '1.2.0' } })
+    world.busy.add(first?.promotion.id ?? '')
+    expect(world.step().effect).toMatchObject({ environment: 'prod', promotion: { revision: '1.1.0' } })
+  })
+
+  it('gives the same revision another id when it comes round again under Pairwise', () => {
+    const world = new World(
+      pipelineOf({ runPolicy: 'Pairwise', rollback: 'Follow', environments: environments('dev', 'prod') }),
+    )
+    const ids = new Set<string>()
+    for (const revision of ['b', 'a', 'b']) {
+      world.runs({ dev: revision, prod: world.targets['prod']?.[0]?.revision ?? 'a' })
+      world.merge()
+      ids.add(world.promotion('prod')?.id ?? '')
+      world.runs({ prod: revision })
+      world.step()
+    }
+    expect(ids.size).toBe(3)
+  })
+
+  it('N15: completes one run under sustained churn', () => {
+    const world = new World(pipelineOf({ environments: environments('dev', 'prod'), maxRestarts: 3 }))
+    world.runs({ prod: '0.0.0' })
+    for (let patch = 1; patch <= 5; patch++) {
+      world.runs({ dev: `1.0.${patch}` })
+      const { effect } = world.step()
+      if (effect?.do === 'withdraw') world.answer('withdraw', { result: 'withdrawn' }, 600_000)
+      else if (effect) world.step()
+    }
+    expect(world.status.run).toMatchObject({ revision: '1.0.4', restarts: 3, phase: 'Running' })
+    expect(world.heard.map(({ because }) => because)).toContain('StarvationGuard')
+    world.runs({ dev: '1.0.99', prod: '1.0.4' })
+    world.step()
+    expect(world.status.run?.revision === '1.0.4' ? world.status.run : world.status.recentRuns?.[0]).toMatchObject({
+      revision: '1.0.4',
+      phase: 'Complete',
+    })
+  })
+
+  it('fails a run that takes longer than it may, and lets the next one go', () => {
+    const world = new World(pipelineOf({ runPolicy: 'Finish', maxRunDuration: '1h' }))
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.runs({ dev: '1.2.0' })
+    world.answer('propose', open, 61 * minute)
+    world.step()
+    expect(world.status.recentRuns?.[0] ?? world.status.run).toMatchObject({ revision: '1.1.0', phase: 'Failed' })
+  })
+})
+
+describe('an older revision', () => {
+  it.each([
+    ['N30: lower by version', '1.1.0', '1.0.0'],
+    ['completed before', 'aaa', 'bbb'],
+  ])('waits for approval when it is %s', (_, newer, older) => {
+    const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
+    world.runs({ dev: older, prod: older })
+    world.step()
+    world.runs({ dev: newer })
+    world.merge()
+    world.runs({ prod: newer })
+    world.step()
+    world.runs({ dev: older })
+    expect(world.step().effect).toBeUndefined()
+    expect(world.status.run).toMatchObject({ direction: 'Backward' })
+    expect(world.phase('prod')).toBe('AwaitingApproval')
+  })
+
+  it('N30: can be promoted again once it is approved, under an id of its own', () => {
+    const world = new World(pipelineOf({ environments: environments('dev', 'prod') }))
+    const ids: string[] = []
+    for (const revision of ['a', 'b', 'a']) {
+      world.runs({ dev: revision, prod: world.targets['prod']?.[0]?.revision ?? 'start' })
+      world.step()
+      if (world.phase('prod') === 'AwaitingApproval') world.approve('prod', 'ann')
+      ids.push(world.promotion('prod')!.id)
+      world.merge()
+      world.runs({ prod: revision })
+      world.step()
+    }
+    expect(new Set(ids).size).toBe(3)
+    expect(world.status.run).toMatchObject({ revision: 'a', direction: 'Backward', phase: 'Complete' })
+  })
+
+  it('is followed or held where that is asked for', () => {
+    for (const [rollback, expected] of [
+      ['Follow', 'Intended'],
+      ['Hold', 'Gated'],
+    ] as const) {
+      const world = new World(pipelineOf({ environments: environments('dev', 'prod'), rollback }))
+      world.runs({ dev: '1.1.0', prod: '1.1.0' })
+      world.step()
+      world.runs({ dev: '1.0.0' })
+      world.step()
+      expect(world.phase('prod')).toBe(expected)
+      expect(world.status.run?.phase).toBe(rollback === 'Hold' ? 'Held' : 'Running')
+    }
+  })
+})
