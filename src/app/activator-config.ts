@@ -1,11 +1,14 @@
 import { isIP } from 'node:net'
 import { ConfigError } from '../client/cluster-config.ts'
+import { faultOf, type TlsTerms } from '../systems/activator/proxy/tls-terms.ts'
 import { proxlessEnvironment, type ProxlessEnvironment } from '../systems/activator/environment.ts'
 
 /** What the activator alone can be told. */
 export interface ActivatorConfig {
   /** The proxy's HTTPS port, with certificates from Secrets; 0 picks a free one. Defaults to none. */
   readonly tlsPort?: number
+  /** What clients' TLS must meet. Defaults to TLS 1.2 and Node's own ciphers and groups. */
+  readonly tlsTerms: TlsTerms
   /** Connections to the proxy begin with a PROXY protocol header. Defaults to false. */
   readonly proxyProtocol: boolean
   /** Where replicas talk to each other; 0 picks a free one. Defaults to 0. */
@@ -29,6 +32,21 @@ export const activatorFlags = {
     type: 'string',
     help: 'HTTPS port of the activator, with certificates from Secrets (default: none)',
     value: 'PORT',
+  },
+  'proxy-tls-min-version': {
+    type: 'string',
+    help: 'Least TLS version of clients of the activator: 1.2 or 1.3 (default: 1.2)',
+    value: 'VERSION',
+  },
+  'proxy-tls-ciphers': {
+    type: 'string',
+    help: "Cipher suites the activator offers, in OpenSSL's words (default: Node's)",
+    value: 'LIST',
+  },
+  'proxy-tls-groups': {
+    type: 'string',
+    help: "Groups for the activator's key exchange, such as X25519:P-256 (default: Node's)",
+    value: 'LIST',
   },
   'proxy-protocol': { type: 'boolean', help: 'Connections to the proxy begin with a PROXY protocol header' },
   'proxy-address': {
@@ -68,6 +86,7 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
   const address = addressOf(settings)
   const tlsPort = settings.port('proxy-tls-port')
   return {
+    tlsTerms: tlsTermsOf(settings),
     proxyProtocol: settings.boolean('proxy-protocol', false),
     peerPort: settings.port('peer-port') ?? 0,
     companions: settings.boolean('companions', address !== undefined && !isLoopback(address)),
@@ -77,6 +96,26 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     ...(tlsPort === undefined ? {} : { tlsPort }),
     ...(address === undefined ? {} : { address }),
     ...(env.POD_NAME ? { name: env.POD_NAME } : {}),
+  }
+}
+
+function tlsTermsOf(settings: Settings): TlsTerms {
+  const version = settings.text('proxy-tls-min-version')
+  if (version && version.text !== '1.2' && version.text !== '1.3')
+    throw new ConfigError(`${version.where} is ${JSON.stringify(version.text)}: it must be 1.2 or 1.3`)
+  const ciphers = settings.text('proxy-tls-ciphers')
+  const groups = settings.text('proxy-tls-groups')
+  const lists = [
+    ciphers && { where: ciphers.where, terms: { ciphers: ciphers.text } },
+    groups && { where: groups.where, terms: { ecdhCurve: groups.text } },
+  ]
+  for (const list of lists) {
+    const fault = list && faultOf(list.terms)
+    if (list && fault !== undefined) throw new ConfigError(`${list.where} cannot be used: ${fault}`)
+  }
+  return {
+    ...(version ? { minVersion: version.text === '1.3' ? 'TLSv1.3' : 'TLSv1.2' } : {}),
+    ...lists.reduce((all, list) => ({ ...all, ...list?.terms }), {}),
   }
 }
 

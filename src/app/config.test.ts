@@ -29,6 +29,7 @@ describe('readConfig', () => {
       durable: true,
       activator: {
         proxyProtocol: false,
+        tlsTerms: {},
         peerPort: 0,
         companions: false,
         drainMs: 3000,
@@ -53,6 +54,19 @@ describe('readConfig', () => {
       logLevel: 'error',
     })
     expect(readConfig({ flags: {}, env })).toMatchObject({ proxyPort: 7080, logLevel: 'info' })
+  })
+
+  it('holds clients of the proxy to the TLS it is told, and names what cannot be used', () => {
+    const terms = (flags: Record<string, string>) => readConfig({ flags, env: {} }).activator.tlsTerms
+    expect(terms({ 'proxy-tls-min-version': '1.3', 'proxy-tls-groups': 'X25519:P-256' })).toEqual({
+      minVersion: 'TLSv1.3',
+      ecdhCurve: 'X25519:P-256',
+    })
+    expect(() => terms({ 'proxy-tls-min-version': '1.1' })).toThrow(
+      '--proxy-tls-min-version is "1.1": it must be 1.2 or 1.3',
+    )
+    expect(() => terms({ 'proxy-tls-ciphers': 'NONE' })).toThrow(/--proxy-tls-ciphers cannot be used/)
+    expect(() => terms({ 'proxy-tls-groups': 'curve' })).toThrow(/--proxy-tls-groups cannot be used/)
   })
 
   it('makes companions where the cluster can reach the proxy', () => {

@@ -10,13 +10,14 @@ import type { Started } from './systems.ts'
 /** Starts the activator: by itself, or in step with its replicas where there may be some. */
 export async function startProxy(core: Core): Promise<Started> {
   const { config, client, informers, events, metrics, log, clock } = core
-  const { address, companions, drainMs, drainDelayMs, tlsPort, proxyProtocol, proxless } = config.activator
+  const { address, companions, drainMs, drainDelayMs, tlsPort, tlsTerms, proxyProtocol, proxless } = config.activator
   for (const name of proxless.unneeded) log.info('variable no longer needed', { name })
   const fleet = core.replicated ? await openFleet({ client, clock, log }, fleetOptions(core)) : undefined
   const ports = { client, informers, events, metrics, log, clock }
   const running = await startActivator(ports, {
     ...proxless.options,
     limits: proxless.limits,
+    tlsTerms,
     host: config.host,
     port: config.proxyPort,
     proxyProtocol,

@@ -11,6 +11,8 @@ const read = ['get', 'list', 'watch'] as const
 export const activatorRules: readonly PolicyRule[] = [
   { apiGroups: [''], resources: ['services'], verbs: read },
   { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] },
+  // Waiting pages, each by the name that a Service gives.
+  { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
   { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'replicasets'], verbs: [...read, 'patch'] },
   {
     apiGroups: ['apps'],

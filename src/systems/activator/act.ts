@@ -7,7 +7,7 @@ import type { Condition } from '../../runtime/conditions.ts'
 import { annotation, onDemandLabel } from './annotations.ts'
 import { companionName } from './claims.ts'
 import type { ServicePort } from './endpoints.ts'
-import { endpointSlices, services } from './resource-types.ts'
+import { configMaps, endpointSlices, services } from './resource-types.ts'
 import type { Scale } from './scales.ts'
 
 const attempts = 5
@@ -24,6 +24,16 @@ export class Actions {
 
   constructor(client: Client) {
     this.#client = client
+  }
+
+  /** A ConfigMap's files; `absent`, or what keeps us from knowing them. */
+  async readConfigMap(place: { readonly namespace: string; readonly name: string }): Promise<StoredObject | string> {
+    try {
+      return await this.#client.get<StoredObject>(configMaps, place)
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return 'absent'
+      return error instanceof Error ? error.message : String(error)
+    }
   }
 
   /**

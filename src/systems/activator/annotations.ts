@@ -4,6 +4,8 @@ import { parseTime } from '../../kube/time.ts'
 import { parseAwakeHours } from './awake-hours.ts'
 import { configuredHost } from './proxy/host.ts'
 import { routeDefaults } from './proxy/route.ts'
+import type { StaticAnswer } from './proxy/static-answer.ts'
+import { readStaticAnswers } from './static-answers.ts'
 
 /** The annotations of proxless, as its users know them, and ours beside them. */
 export const annotation = {
@@ -24,6 +26,8 @@ export const annotation = {
   waitingPage: 'sojourn.dev/waiting-page',
   coldStartHeader: 'sojourn.dev/cold-start-header',
   maxWaiting: 'sojourn.dev/max-waiting',
+  maxRequestsPerPod: 'sojourn.dev/max-requests-per-pod',
+  staticAnswers: 'sojourn.dev/static-answers',
   responseTimeout: 'sojourn.dev/response-timeout-seconds',
   tunnelIdle: 'sojourn.dev/tunnel-idle-seconds',
   pathPrefix: 'sojourn.dev/path-prefix',
@@ -32,6 +36,7 @@ export const annotation = {
   port: 'sojourn.dev/port',
   tlsSecret: 'sojourn.dev/tls-secret',
   fallback: 'sojourn.dev/fallback-service',
+  fallbackTimeout: 'sojourn.dev/fallback-timeout-seconds',
 } as const
 
 /** The label of every workload that is on demand. */
@@ -53,6 +58,7 @@ export interface Wishes {
   readonly domains: readonly string[]
   /** The Service, in the same namespace, that answers when the workload is not ready in time. */
   readonly fallback: string | undefined
+  readonly fallbackTimeoutMs: number
   /** The Secret with the certificate of its domains, in the same namespace. */
   readonly tlsSecret: string | undefined
   /** The Service's port to forward to, by name or number; its first when absent. */
@@ -68,8 +74,13 @@ export interface Wishes {
   /** False: it is woken, and never put to sleep. */
   readonly maySleep: boolean
   readonly waitingPage: boolean
+  /** The ConfigMap, in the same namespace, that the page and its files are in. */
+  readonly waitingFiles: string | undefined
+  readonly staticAnswers: readonly StaticAnswer[]
   readonly coldStartHeader: boolean
   readonly maxWaiting: number
+  /** How many requests at a time one pod takes, from all replicas together. */
+  readonly maxRequestsPerPod: number | undefined
   readonly pathPrefix: string
   readonly probePaths: readonly string[]
   readonly probeAgents: readonly string[]
@@ -94,12 +105,14 @@ export function readWishes(service: StoredObject, defaults: WishDefaults = wishD
   const faults: Fault[] = []
   const read = new AnnotationReader(annotations, faults)
   const named = annotations[annotation.deployment]?.trim()
+  const { isShown, files } = read.waitingPage()
   const main = named === undefined ? read.workloads(annotation.target, namespace) : read.deployment(named, namespace)
   return {
     workloads: main.length === 0 ? [] : [...main, ...read.workloads(annotation.wakeWith, namespace)],
     backend: annotations[annotation.service]?.trim() || name,
     domains: read.domains(),
     fallback: annotations[annotation.fallback]?.trim() || undefined,
+    fallbackTimeoutMs: read.seconds(annotation.fallbackTimeout, routeDefaults.fallbackTimeoutMs, 1),
     tlsSecret: annotations[annotation.tlsSecret]?.trim() || undefined,
     port: annotations[annotation.port]?.trim() || undefined,
     ttlMs: read.seconds(annotation.ttl, defaults.ttlMs, 1),
@@ -111,9 +124,12 @@ export function readWishes(service: StoredObject, defaults: WishDefaults = wishD
     awakeHours: read.awakeHours(),
     awakeUntil: read.time(annotation.awakeUntil),
     maySleep: read.flag(annotation.sleep, true),
-    waitingPage: read.flag(annotation.waitingPage, routeDefaults.waitingPage),
+    waitingPage: isShown,
+    waitingFiles: files,
+    staticAnswers: read.staticAnswers(),
     coldStartHeader: read.flag(annotation.coldStartHeader, routeDefaults.coldStartHeader),
     maxWaiting: read.count(annotation.maxWaiting, routeDefaults.maxWaiting, 0) ?? routeDefaults.maxWaiting,
+    maxRequestsPerPod: read.count(annotation.maxRequestsPerPod, undefined, 1),
     pathPrefix: read.pathPrefix(),
     probePaths: listOf(annotations[annotation.probePaths]),
     probeAgents: [...routeDefaults.probeAgents, ...listOf(annotations[annotation.probeAgents])],
@@ -183,6 +199,25 @@ class AnnotationReader {
     if (text === 'true' || text === 'on' || text === 'yes') return true
     if (text === 'false' || text === 'off' || text === 'no' || text === 'never') return false
     return this.#wrong(key, `"${text}" is neither true nor false`, otherwise)
+  }
+
+  /** A flag, or `ConfigMap/NAME`. */
+  waitingPage(): { readonly isShown: boolean; readonly files: string | undefined } {
+    const text = this.#annotations[annotation.waitingPage]?.trim() ?? ''
+    const [kind, name = '', ...more] = text.split('/')
+    if (kind !== 'ConfigMap')
+      return { isShown: this.flag(annotation.waitingPage, routeDefaults.waitingPage), files: undefined }
+    if (namePattern.test(name) && more.length === 0) return { isShown: true, files: name }
+    const message = `"${text}" is not ConfigMap/NAME of one in the namespace of the Service`
+    return this.#wrong(annotation.waitingPage, message, { isShown: true, files: undefined })
+  }
+
+  staticAnswers(): readonly StaticAnswer[] {
+    const text = this.#annotations[annotation.staticAnswers]?.trim()
+    if (text === undefined || text === '') return []
+    const { answers, problems } = readStaticAnswers(text)
+    for (const problem of problems) this.#wrong(annotation.staticAnswers, problem, undefined)
+    return answers
   }
 
   time(key: string): number | undefined {

@@ -134,6 +134,7 @@ export class Activator implements PeerService {
       slices: this.#caches.slices,
       memories,
       mayServe: () => peers.joined,
+      seat: () => peers.seat,
       now,
     })
     this.#metrics = new ActivatorMetrics(metrics, { book: this.#book, usage: this.#usage, workloads: this.#workloads })

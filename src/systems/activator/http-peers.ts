@@ -1,6 +1,7 @@
 import http from 'node:http'
 import type { Clock } from '../../runtime/clock.ts'
 import type { DrainReport, Peers } from './peers.ts'
+import type { Seat } from './proxy/shares.ts'
 
 /** Who takes part; `Shards` of one slot is one. */
 export interface Membership {
@@ -64,6 +65,12 @@ export class HttpPeers implements Peers {
 
   get joined(): boolean {
     return this.#joined
+  }
+
+  get seat(): Seat {
+    const { identity, membership } = this.#options
+    const members = membership.members.toSorted()
+    return { index: Math.max(0, members.indexOf(identity)), count: Math.max(1, members.length) }
   }
 
   get addresses(): readonly string[] {

@@ -1,3 +1,5 @@
+import type { Seat } from './proxy/shares.ts'
+
 /** What another replica says of a route it was asked to drain. */
 export interface DrainReport {
   readonly busy: number
@@ -16,6 +18,8 @@ export interface Peers {
   drain(route: string): Promise<readonly DrainReport[]>
   /** Nothing came of it: the others may go on. */
   release(route: string): void
+  /** Which of the replicas this one is. */
+  readonly seat: Seat
   /** Addresses at which all replicas take requests, this one included. */
   readonly addresses: readonly string[]
   /** Tells when this replica has joined, and when others came or were lost. The result ends it. */
@@ -36,6 +40,7 @@ export function alone(addresses: readonly string[] = []): Peers {
     drain: () => Promise.resolve([]),
     release: () => {},
     addresses,
+    seat: { index: 0, count: 1 },
     onChange: () => () => {},
   }
 }

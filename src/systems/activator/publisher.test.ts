@@ -53,10 +53,11 @@ function setUp() {
     workloads,
     slices,
     memories,
+    seat: () => ({ index: 0, count: 1 }),
     mayServe: () => world.joined,
     now: () => world.time,
   })
-  publisher.setRoute(routeConfig(web, { hosts: ['web.test'], slot: 0, fallback: undefined }))
+  publisher.setRoute(routeConfig(web, { hosts: ['web.test'], slot: 0, fallback: undefined, files: undefined }))
   const last = () => (publisher.publish(web.id), states.at(-1))
   return { world, states, publisher, memories, last }
 }

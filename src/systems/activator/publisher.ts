@@ -3,8 +3,10 @@ import type { EndpointSlice } from './endpoints.ts'
 import { observeBackends } from './observe.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
 import { routeDefaults, type Address, type RouteConfig } from './proxy/route.ts'
+import { shareOf, type Seat } from './proxy/shares.ts'
 import type { TargetState } from './proxy/target.ts'
 import { workloadId, type OnDemandService, type RouteBook } from './route-book.ts'
+import type { WaitingFiles } from './static-answers.ts'
 import type { WakeMemories } from './wake-memory.ts'
 import type { WorkloadCaches } from './workload-caches.ts'
 
@@ -16,6 +18,8 @@ export interface PublisherParts {
   readonly memories: WakeMemories
   /** Whether requests may be served at all yet. */
   readonly mayServe: () => boolean
+  /** Which of the replicas this one is. */
+  readonly seat: () => Seat
   readonly now: () => number
 }
 
@@ -91,11 +95,21 @@ export class Publisher {
     if (service.wishes.workloads.some((each) => this.#isAsleep(each))) {
       return this.#refusal(service, memories, now()) ?? { is: 'cold' }
     }
-    if (addresses.length > 0) return { is: 'warm', endpoints: addresses, protocol }
+    if (addresses.length > 0) return { is: 'warm', endpoints: this.#share(service, addresses), protocol }
     const [main] = service.wishes.workloads
     if (main && workloads.find(main) === 'absent')
       return { is: 'refusing', because: 'target-gone', retryAfterSeconds: 5 }
     return this.#refusal(service, memories, now()) ?? { is: 'cold' }
+  }
+
+  /** Where a pod takes only so many requests at a time, replicas keep out of each other's way. */
+  #share({ wishes }: OnDemandService, addresses: readonly Address[]): readonly Address[] {
+    const { maxRequestsPerPod: limit } = wishes
+    if (limit === undefined) return addresses
+    return shareOf(
+      addresses.map((address) => ({ ...address, limit })),
+      this.#parts.seat(),
+    )
   }
 
   #refusal(service: OnDemandService, memories: WakeMemories, now: number): TargetState | undefined {
@@ -125,7 +139,13 @@ export function routeConfig(
     hosts,
     slot,
     fallback,
-  }: { readonly hosts: readonly string[]; readonly slot: number; readonly fallback: Address | undefined },
+    files,
+  }: {
+    readonly hosts: readonly string[]
+    readonly slot: number
+    readonly fallback: Address | undefined
+    readonly files: WaitingFiles | undefined
+  },
 ): RouteConfig {
   const { wishes, id } = service
   return {
@@ -140,9 +160,12 @@ export function routeConfig(
     tunnelIdleMs: wishes.tunnelIdleMs,
     maxWaiting: wishes.maxWaiting,
     waitingPage: wishes.waitingPage,
+    ...(files?.page ? { ownPage: files.page } : {}),
+    staticAnswers: [...wishes.staticAnswers, ...(files?.answers ?? [])],
     coldStartHeader: wishes.coldStartHeader,
     probePaths: wishes.probePaths,
     probeAgents: wishes.probeAgents,
+    fallbackTimeoutMs: wishes.fallbackTimeoutMs,
     ...(fallback ? { fallback } : {}),
   }
 }

@@ -3,7 +3,7 @@ import type { Key } from '../../kube/key.ts'
 import { setCondition } from '../../runtime/conditions.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informer } from '../../runtime/informer.ts'
-import { settled, type Outcome } from '../../runtime/outcome.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import type { Actions } from './act.ts'
 import { annotation, isOnDemand, readWishes, type Fault, type WishDefaults } from './annotations.ts'
 import { ClaimBook, companionName, innerHosts } from './claims.ts'
@@ -13,6 +13,7 @@ import type { Address } from './proxy/route.ts'
 import { routeConfig, type Publisher } from './publisher.ts'
 import type { OnDemandService, RouteBook } from './route-book.ts'
 import { conditionsOf, isOurs, onDemandCondition } from './service-conditions.ts'
+import { filesOf, type WaitingFiles } from './static-answers.ts'
 import type { UsageTracker } from './usage.ts'
 import type { ObjectRef } from '../../kube/object.ts'
 
@@ -35,10 +36,14 @@ export interface ServiceReconcilerParts {
   readonly enqueueServices: (ids: Iterable<string>) => void
 }
 
+const filesEveryMs = 60_000
+
 /** Makes of each annotated Service a route, and of each that is no longer annotated none. */
 export class ServiceReconciler {
   readonly #parts: ServiceReconcilerParts
   readonly #claims = new ClaimBook()
+  /** What ConfigMaps last held for those who wait, by the Service that names them. */
+  readonly #files = new Map<string, WaitingFiles>()
 
   constructor(parts: ServiceReconcilerParts) {
     this.#parts = parts
@@ -54,11 +59,15 @@ export class ServiceReconciler {
       return settled
     }
     const { service, faults } = this.#understand(object, id)
+    const missing = await this.#readFiles(service)
     this.#admit(service, object)
-    if (!this.#parts.peers.leading) return settled
+    const { waitingFiles } = service.wishes
+    // Nothing tells of a change there: that would take the right to watch every ConfigMap.
+    const outcome = waitingFiles === undefined ? settled : wakeAt(this.#parts.now() + filesEveryMs)
+    if (!this.#parts.peers.leading) return outcome
     await this.#accompany(object, service)
-    await this.#report(object, [...faults, ...this.#lost(id)])
-    return settled
+    await this.#report(object, [...faults, ...missing, ...this.#lost(id)])
+    return outcome
   }
 
   #understand(
@@ -100,8 +109,29 @@ export class ServiceReconciler {
     )
     enqueueWorkloads(book.set(service))
     const [hosts, slot] = [this.#claims.granted(service.id), usage.slotOf(service.id, now())]
-    publisher.setRoute(routeConfig(service, { hosts, slot, fallback: this.#fallbackOf(service) }))
+    const files = this.#files.get(service.id)
+    publisher.setRoute(routeConfig(service, { hosts, slot, files, fallback: this.#fallbackOf(service) }))
     publisher.publish(service.id)
+  }
+
+  /** Reads the ConfigMap with the waiting page; while that cannot be done, what it last held stays. */
+  async #readFiles({ id, namespace, wishes }: OnDemandService): Promise<readonly Fault[]> {
+    const { waitingFiles: name } = wishes
+    if (name === undefined) {
+      this.#files.delete(id)
+      return []
+    }
+    const found = await this.#parts.actions.readConfigMap({ namespace, name })
+    if (typeof found !== 'string') {
+      const files = filesOf(found)
+      this.#files.set(id, files)
+      if (files.page) return []
+      return [{ annotation: annotation.waitingPage, message: `ConfigMap "${name}" has no key index.html` }]
+    }
+    if (found === 'absent') this.#files.delete(id)
+    const message =
+      found === 'absent' ? `there is no ConfigMap "${name}"` : `ConfigMap "${name}" cannot be read: ${found}`
+    return [{ annotation: annotation.waitingPage, message }]
   }
 
   /** A pod of the Service to fall back on or, where it lists none, the Service's own address. */
@@ -121,6 +151,7 @@ export class ServiceReconciler {
     const { book, usage, publisher, enqueueWorkloads, enqueueServices } = this.#parts
     enqueueServices(this.#claims.remove(id))
     publisher.removeRoute(id)
+    this.#files.delete(id)
     enqueueWorkloads(book.remove(id))
     usage.forget(id)
   }

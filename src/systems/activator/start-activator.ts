@@ -3,6 +3,7 @@ import { Activator, type ActivatorOptions, type ActivatorPorts } from './control
 import { alone, type Peers } from './peers.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
 import type { ProxyLimits } from './proxy/ports.ts'
+import type { TlsTerms } from './proxy/tls-terms.ts'
 import { ThreadedDataPlane } from './proxy/threaded-data-plane.ts'
 
 export interface StartOptions extends ActivatorOptions {
@@ -11,6 +12,8 @@ export interface StartOptions extends ActivatorOptions {
   readonly port: number
   /** The HTTPS port, if TLS is to be terminated; 0 picks a free one. */
   readonly tlsPort?: number
+  /** What clients' TLS must meet. */
+  readonly tlsTerms?: TlsTerms
   /** Connections begin with a PROXY protocol header. Defaults to false. */
   readonly proxyProtocol?: boolean
   /** Threads that carry requests. Defaults to one per core, four at most. */
@@ -37,13 +40,14 @@ export async function startActivator(
   ports: Omit<ActivatorPorts, 'openPlane' | 'peers'>,
   options: StartOptions,
 ): Promise<RunningActivator> {
-  const { peers = alone(), limits = {}, tlsPort } = options
+  const { peers = alone(), limits = {}, tlsPort, tlsTerms = {} } = options
   const threads = options.threads ?? Math.min(mostThreads, availableParallelism())
   const openPlane = (onWake: (id: string) => void) =>
     options.plane ??
     new ThreadedDataPlane({
       threads,
       limits,
+      tls: tlsTerms,
       onWake,
       onCrash: (error) => ports.log.error('proxy thread died', { error }),
     })

@@ -106,14 +106,21 @@ export function probeAnswer(status: number, options: AnswerOptions): string {
   return page(status, 'asleep\n', { ...options, type: 'text/plain', extra: 'X-Sojourn-Because: asleep\r\n' })
 }
 
-/** A complete response with a body of its own. `body` must be ASCII. */
+/** Whether an answer of this status may have a body. */
+export function mayHaveBody(status: number): boolean {
+  return status !== 204 && status !== 304
+}
+
+/** A complete response with a body of its own, of one character per byte. */
 export function page(
   status: number,
   body: string,
   { type, extra = '', close, isHead = false }: AnswerOptions & { readonly type: string; readonly extra?: string },
 ): string {
+  const hasBody = mayHaveBody(status)
+  const about = hasBody ? `Content-Type: ${type}\r\nContent-Length: ${body.length}\r\n` : ''
   const head =
-    `HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Status'}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n` +
+    `HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Status'}\r\n${about}` +
     `Cache-Control: no-store\r\n${extra}Connection: ${close ? 'close' : 'keep-alive'}\r\n\r\n`
-  return isHead ? head : head + body
+  return isHead || !hasBody ? head : head + body
 }

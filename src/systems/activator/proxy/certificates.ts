@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { configuredHost } from './host.ts'
+import { tlsOptions, type TlsTerms } from './tls-terms.ts'
 
 /** A certificate chain and its key, in PEM, under the name of where it came from. */
 export interface Certificate {
@@ -17,9 +18,14 @@ export interface CertificateFault {
 
 /** The certificates a TLS listener has to offer, by the host a client asks for. */
 export class CertificateStore {
+  readonly terms: TlsTerms
   #byHost = new Map<string, SecureContext>()
   #first: SecureContext | undefined
   #firstPem: Pick<Certificate, 'cert' | 'key'> | undefined
+
+  constructor(terms: TlsTerms = {}) {
+    this.terms = terms
+  }
 
   /** Takes these in place of all former ones. One that cannot be used harms none of the others. */
   replace(certificates: readonly Certificate[]): readonly CertificateFault[] {
@@ -30,7 +36,7 @@ export class CertificateStore {
       try {
         const leaf = new X509Certificate(cert)
         if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error('the key is not that of the certificate')
-        const context = createSecureContext({ cert, key, minVersion: 'TLSv1.2' })
+        const context = createSecureContext({ cert, key, ...tlsOptions(this.terms) })
         if (!first) this.#firstPem = { cert, key }
         first ??= context
         for (const host of hostsOf(leaf)) if (!byHost.has(host)) byHost.set(host, context)

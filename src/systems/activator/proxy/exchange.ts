@@ -7,9 +7,10 @@ import { Place } from './place.ts'
 import type { Refusal, Waiter } from './ports.ts'
 import { rewriteResponse, saysOnly, valuesOfKind } from './rewrite.ts'
 import type { Route } from './route.ts'
+import type { StaticAnswer } from './static-answer.ts'
 import type { Target } from './target.ts'
 import type { Breakage, Framing, Served, UpstreamConnection } from './upstream-connection.ts'
-import { waitingPage } from './waiting-page.ts'
+import { ourPage, refreshSeconds } from './waiting-page.ts'
 
 /** The client's side of an exchange. */
 export interface ClientLink {
@@ -38,10 +39,14 @@ export interface Forwarded {
   readonly isCheck: boolean
   /** The request comes from someone who only wants to know whether anybody is there. */
   readonly isProbe: boolean
+  /** What it is answered without the workload. */
+  readonly fixed: StaticAnswer | undefined
   /** The request is a browser opening a page. */
   readonly isNavigation: boolean
 }
 
+const fixedBecause = 'X-Sojourn-Because: static-answer\r\n'
+const wakingFields = `Retry-After: ${refreshSeconds}\r\nX-Sojourn-Because: waking\r\n`
 const keepAlive = word('keep-alive')
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 const maxReplays = 2
@@ -72,6 +77,8 @@ export class Exchange implements Served, Waiter {
   #replays = 0
   /** It was sent to the fallback: there is nowhere else to go. */
   #fellBack = false
+  /** It is a use of the workload. */
+  #counts = true
   #place: Place | undefined
   #waitingSince = 0
   cold = false
@@ -99,7 +106,11 @@ export class Exchange implements Served, Waiter {
     this.#fellBack = false
     this.#waitingSince = 0
     this.#impatientAt = Infinity
-    if (!request.isProbe) route.cells[cell.started]!++
+    const { fixed } = request
+    const isFixed = fixed !== undefined && (fixed.when === 'always' || route.target.state.is !== 'warm')
+    this.#counts = !request.isProbe && !isFixed
+    if (this.#counts) route.cells[cell.started]!++
+    if (isFixed) return this.#answerFixed(fixed)
     if (body.length > 0) this.#hold(body)
     if (request.isCheck && route.target.isReachable) return this.#pass()
     const upstream = route.target.waiters.size === 0 ? route.target.take(this.#mayReuse) : undefined
@@ -113,7 +124,7 @@ export class Exchange implements Served, Waiter {
     if (this.#upstream?.open) {
       this.sent = last
       this.#whole = false
-      this.#impatientAt = this.#core.time.now + this.route.config.responseTimeoutMs
+      this.#impatientAt = this.#core.time.now + this.#patienceMs
       if (!this.#upstream.send(payload) && !last) this.#client.pauseReading()
       return
     }
@@ -223,7 +234,7 @@ export class Exchange implements Served, Waiter {
       this.#end()
       this.#client.exchangeDone(this.#keep && this.#received)
     } else if (!flowing && upstream) {
-      this.#impatientAt = this.#core.time.now + this.route.config.responseTimeoutMs
+      this.#impatientAt = this.#core.time.now + this.#patienceMs
       upstream.socket.pause()
     }
   }
@@ -265,6 +276,12 @@ export class Exchange implements Served, Waiter {
     else this.#answer('upstream-failed', 1, false)
   }
 
+  /** How long whoever serves it may take to begin its answer. */
+  get #patienceMs(): number {
+    const { fallbackTimeoutMs, responseTimeoutMs } = this.route.config
+    return this.#fellBack ? fallbackTimeoutMs : responseTimeoutMs
+  }
+
   /** A kept connection may be closing just now: only what can be sent twice is risked on one that was idle for long. */
   get #mayReuse(): boolean {
     return idempotent.has(this.#request.method)
@@ -295,7 +312,7 @@ export class Exchange implements Served, Waiter {
       upstream.giveBack()
       return this.#pass()
     }
-    this.#impatientAt = this.#core.time.now + this.route.config.responseTimeoutMs
+    this.#impatientAt = this.#core.time.now + this.#patienceMs
     this.sent = this.#received
     upstream.begin()
     const [first = ''] = this.#held
@@ -371,13 +388,21 @@ export class Exchange implements Served, Waiter {
     this.#reply(probeAnswer(probeStatus, { close: !keep, isHead: this.isHead }), keep)
   }
 
+  #answerFixed({ status, type, body }: StaticAnswer): void {
+    noteStatus(this.route.cells, status)
+    const keep = this.#mayKeep
+    this.#reply(page(status, body, { type, close: !keep, isHead: this.isHead, extra: fixedBecause }), keep)
+  }
+
   #showPage(now: number): void {
     const waitedMs = now - this.#waitingSince
     this.#place?.leave()
     noteStatus(this.route.cells, 503)
     const keep = this.#mayKeep
+    const { ownPage } = this.route.config
     const { expectedWakeMs: expectedMs } = this.route.target
-    this.#reply(waitingPage({ host: this.#request.host, waitedMs, expectedMs, close: !keep }), keep)
+    const shown = ownPage ?? ourPage({ host: this.#request.host, waitedMs, expectedMs })
+    this.#reply(page(503, shown.body, { type: shown.type, close: !keep, extra: wakingFields }), keep)
   }
 
   /** The connection outlives an answer of ours only if the request was read whole. */
@@ -409,6 +434,6 @@ export class Exchange implements Served, Waiter {
     this.active = false
     this.#upstream = undefined
     this.#dropHeld()
-    if (!this.#request.isProbe) this.route.cells[cell.finished]!++
+    if (this.#counts) this.route.cells[cell.finished]!++
   }
 }

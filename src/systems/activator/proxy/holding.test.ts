@@ -114,6 +114,18 @@ describe('a cold request', () => {
     expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 504/)
   })
 
+  it('is not waited for longer by the fallback than that may take, whatever the workload may (C35)', async () => {
+    await using silent = await startBackend(() => {})
+    await using it = await startProxy({
+      readinessTimeoutMs: 1,
+      fallback: silent.address,
+      fallbackTimeoutMs: 1,
+      responseTimeoutMs: 600_000,
+    })
+    expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 504[^]*upstream-timeout/)
+    expect(aRoute().fallbackTimeoutMs).toBe(30_000)
+  })
+
   it('is not disturbed by news of another workload (C37)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()

@@ -1,5 +1,26 @@
 import http2, { type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Stream } from 'node:http2'
-import { sentenceFor, statusFor, type Because } from './answers.ts'
+import { mayHaveBody, sentenceFor, statusFor, type Because } from './answers.ts'
+import type { StaticAnswer } from './static-answer.ts'
+
+/** Answers a stream with a body of our own. */
+export function giveStream(
+  stream: ServerHttp2Stream,
+  { status, type, body }: Pick<StaticAnswer, 'status' | 'type' | 'body'>,
+  fields: OutgoingHttpHeaders,
+): void {
+  if (stream.destroyed || stream.headersSent) return
+  const bytes = Buffer.from(body, 'latin1')
+  if (!mayHaveBody(status)) return stream.respond({ ...fields, ':status': status }, { endStream: true })
+  stream.respond({
+    ...fields,
+    ':status': status,
+    'content-type': type,
+    'content-length': bytes.length,
+    'cache-control': 'no-store',
+  })
+  // Node leaves the body of an answer to HEAD away by itself.
+  stream.end(bytes)
+}
 
 /** Answers a stream in the workload's place; a gRPC client is told in its own words. */
 export function answerStream(

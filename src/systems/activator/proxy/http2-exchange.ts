@@ -7,11 +7,13 @@ import http2, {
 } from 'node:http2'
 import { fallbackTarget, type Core } from './core.ts'
 import { cell, noteStatus, noteWait } from './counters.ts'
-import { answerStream } from './http2-answer.ts'
+import { answerStream, giveStream } from './http2-answer.ts'
 import { Place } from './place.ts'
 import type { Refusal, Waiter } from './ports.ts'
 import type { Route } from './route.ts'
+import { findStaticAnswer, type StaticAnswer } from './static-answer.ts'
 import type { Endpoint } from './target.ts'
+import { isNavigation, ourPage, refreshSeconds } from './waiting-page.ts'
 
 export interface Http2Request {
   readonly headers: IncomingHttpHeaders
@@ -47,6 +49,8 @@ export class Http2Exchange implements Waiter {
   #ended = false
   /** It was sent to the fallback: there is nowhere else to go. */
   #fellBack = false
+  /** Someone who only wants to know whether anybody is there. */
+  #isProbe = false
   #endpoint: Endpoint | undefined
   #cancelTimeout: (() => void) | undefined
 
@@ -58,9 +62,25 @@ export class Http2Exchange implements Waiter {
   }
 
   begin(): void {
-    this.route.cells[cell.started]!++
+    const { config, target } = this.route
+    const isWarm = target.state.is === 'warm'
+    const fixed = findStaticAnswer(config.staticAnswers, this.#method, this.#request.path)
+    if (fixed && (fixed.when === 'always' || !isWarm))
+      return this.#give(fixed, { 'x-sojourn-because': 'static-answer' })
+    this.#isProbe = isProbe(this.route, this.#request)
+    if (this.#isProbe && !isWarm) {
+      const { probeStatus: status } = config
+      return this.#give({ status, type: 'text/plain', body: 'asleep\n' }, { 'x-sojourn-because': 'asleep' })
+    }
+    if (!this.#isProbe) this.route.cells[cell.started]!++
     this.#stream.on('close', () => this.#end())
     this.#admit()
+  }
+
+  /** Answers in the workload's place, which it neither wakes nor uses. */
+  #give(answer: Pick<StaticAnswer, 'status' | 'type' | 'body'>, fields: OutgoingHttpHeaders): void {
+    noteStatus(this.route.cells, answer.status)
+    giveStream(this.#stream, answer, fields)
   }
 
   resume(): void {
@@ -78,13 +98,25 @@ export class Http2Exchange implements Waiter {
   }
 
   glance(now: number): void {
-    if (now < this.deadlineAt) return
+    if (now < this.deadlineAt) return this.#mayShowPage(now)
     const { fallback } = this.route.config
     if (!fallback || this.#fellBack) return this.refuse('not-ready-in-time', 1)
     this.#fellBack = true
     this.#place?.leave()
     this.deadlineAt = now + this.#core.limits.dialTimeoutMs
     if (!this.#place?.take(fallbackTarget(this.#core, fallback), 0)) this.refuse('queue-full', 1)
+  }
+
+  /** A browser that has waited for a moment sees what it waits for. */
+  #mayShowPage(now: number): void {
+    const { config, target } = this.route
+    const waitedMs = now - this.#since
+    if (!config.waitingPage || !this.cold || waitedMs < this.#core.limits.waitingPageAfterMs) return
+    if (!isNavigation(this.#method, (name) => this.#request.headers[name]?.toString())) return
+    this.#place?.leave()
+    const { authority: host } = this.#request
+    const shown = config.ownPage ?? ourPage({ host, waitedMs, expectedMs: target.expectedWakeMs })
+    this.#give({ status: 503, ...shown }, { 'x-sojourn-because': 'waking', 'retry-after': String(refreshSeconds) })
   }
 
   #admit(): void {
@@ -104,9 +136,7 @@ export class Http2Exchange implements Waiter {
     this.#endpoint = endpoint
     endpoint.busy++
     endpoint.target.busy++
-    this.#cancelTimeout = this.#core.ports.clock.after(this.route.config.responseTimeoutMs, () =>
-      this.#fail('upstream-timeout'),
-    )
+    this.#cancelTimeout = this.#core.ports.clock.after(this.#patienceMs, () => this.#fail('upstream-timeout'))
     if (endpoint.target.protocol === 'h2c') this.#overHttp2(endpoint)
     else this.#overHttp1(endpoint)
   }
@@ -179,6 +209,11 @@ export class Http2Exchange implements Waiter {
     upstream.flushHeaders()
   }
 
+  get #patienceMs(): number {
+    const { fallbackTimeoutMs, responseTimeoutMs } = this.route.config
+    return this.#fellBack ? fallbackTimeoutMs : responseTimeoutMs
+  }
+
   get #method(): string {
     return this.#request.headers[':method'] ?? 'GET'
   }
@@ -227,7 +262,9 @@ export class Http2Exchange implements Waiter {
     if (!this.#endpoint) return
     this.#endpoint.busy--
     this.#endpoint.target.busy--
+    const { target } = this.#endpoint
     this.#endpoint = undefined
+    if (target.waiters.size > 0) target.dispatch()
   }
 
   #end(): void {
@@ -235,8 +272,13 @@ export class Http2Exchange implements Waiter {
     this.#ended = true
     this.#place?.leave()
     this.#release()
-    this.route.cells[cell.finished]!++
+    if (!this.#isProbe) this.route.cells[cell.finished]!++
   }
+}
+
+function isProbe({ config }: Route, { headers, path }: Http2Request): boolean {
+  const agent = headers['user-agent'] ?? ''
+  return config.probePaths.includes(path) || config.probeAgents.some((beginning) => agent.startsWith(beginning))
 }
 
 function withoutHop(headers: IncomingHttpHeaders | http.IncomingHttpHeaders): OutgoingHttpHeaders {

@@ -1,32 +1,12 @@
 import http from 'node:http'
-import http2, { type ClientHttp2Session, type IncomingHttpHeaders } from 'node:http2'
+import http2, { type IncomingHttpHeaders } from 'node:http2'
 import net, { type AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { describe, expect, it } from 'vitest'
+import { systemClock } from '../../../runtime/clock.ts'
 import { inFlightOf } from './counters.ts'
-import { certificateFor, eventually, rawClient, roundTrip, startEcho, startProxy } from './testing.ts'
-
-interface Answer {
-  readonly headers: IncomingHttpHeaders
-  readonly trailers: IncomingHttpHeaders
-  readonly body: string
-}
-
-function ask(session: ClientHttp2Session, headers: Record<string, string>, body?: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const stream = session.request(
-      { ':authority': 'app.test', ':path': '/', ...headers },
-      { endStream: body === undefined },
-    )
-    let [head, trailers, text]: [IncomingHttpHeaders, IncomingHttpHeaders, string] = [{}, {}, '']
-    stream.on('response', (value) => (head = value))
-    stream.on('trailers', (value) => (trailers = value))
-    stream.on('data', (data: Buffer) => (text += data.toString('latin1')))
-    stream.on('end', () => resolve({ headers: head, trailers, body: text }))
-    stream.on('error', reject)
-    if (body !== undefined) stream.end(body)
-  })
-}
+import { Proxy } from './proxy.ts'
+import { askHttp2 as ask, certificateFor, eventually, rawClient, roundTrip, startEcho, startProxy } from './testing.ts'
 
 /** A pod that speaks HTTP/2 only: answers each request with its path and body, and a gRPC status in the trailers. */
 async function startHttp2Pod() {
@@ -150,6 +130,30 @@ describe('HTTP/2 in clear text', () => {
 })
 
 describe('TLS', () => {
+  it.each([
+    ['version', { minVersion: 'TLSv1.3' }, { maxVersion: 'TLSv1.2' }],
+    ['ciphers', { ciphers: 'TLS_AES_256_GCM_SHA384' }, { ciphers: 'TLS_AES_128_GCM_SHA256' }],
+    ['groups', { ecdhCurve: 'X25519' }, { ecdhCurve: 'P-256' }],
+  ] as const)('can be held to other terms: %s (C56)', async (_, tlsTerms, refused) => {
+    const proxy = new Proxy({ clock: systemClock, wake: () => {}, random: () => 0.5 }, { tls: tlsTerms })
+    proxy.setCertificates([certificateFor('app.test')])
+    const port = await proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
+    const connects = (options: tls.ConnectionOptions) =>
+      new Promise<boolean>((resolve) => {
+        const socket = tls.connect({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options }, () => {
+          socket.destroy()
+          resolve(true)
+        })
+        socket.on('error', () => resolve(false))
+      })
+    // By the certificate of a name, and by the one for clients that give none.
+    for (const name of [{ servername: 'app.test' }, {}]) {
+      expect(await connects({ ...name })).toBe(true)
+      expect(await connects({ ...name, ...refused })).toBe(false)
+    }
+    await proxy.close()
+  })
+
   it('is terminated with the certificate of the host asked for (C56)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({ hosts: ['app.test', 'b.test', 'c.b.test'] })

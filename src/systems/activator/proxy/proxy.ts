@@ -12,9 +12,11 @@ import type { Route, RouteConfig } from './route.ts'
 import { RouteTable } from './route-table.ts'
 import { Target, type TargetState } from './target.ts'
 import { TlsFront } from './tls-front.ts'
+import type { TlsTerms } from './tls-terms.ts'
 
 export interface ProxyOptions {
   readonly limits?: Partial<ProxyLimits>
+  readonly tls?: TlsTerms
   readonly counters?: Counters
 }
 
@@ -40,11 +42,12 @@ export class Proxy {
   /** By port. */
   readonly #servers = new Map<number, Server>()
   readonly #tlsFronts: TlsFront[] = []
-  readonly #certificates = new CertificateStore()
+  readonly #certificates: CertificateStore
   readonly #http2: Http2Front
   #cancelTick: () => void
 
-  constructor(ports: ProxyPorts, { limits, counters = new Counters() }: ProxyOptions = {}) {
+  constructor(ports: ProxyPorts, { limits, tls = {}, counters = new Counters() }: ProxyOptions = {}) {
+    this.#certificates = new CertificateStore(tls)
     this.#core = {
       ports,
       limits: { ...defaultLimits, ...limits },

@@ -5,6 +5,7 @@ import { fieldKind, type Head } from './head.ts'
 import type { Purpose } from './purpose.ts'
 import { connectionOptions, fieldValue, rewriteRequest, valuesOfKind } from './rewrite.ts'
 import type { Route } from './route.ts'
+import { findStaticAnswer } from './static-answer.ts'
 import { isNavigation } from './waiting-page.ts'
 
 /** What understanding a request needs from its connection, and sets on it. */
@@ -65,6 +66,7 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
       (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`),
   })
   const warm = route.target.state.is === 'warm'
+  const { staticAnswers } = route.config
   return {
     route,
     method,
@@ -73,6 +75,8 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
     asksUpgrade: upgrade !== undefined,
     isCheck,
     isProbe: isProbe(route, bytes, head),
+    fixed:
+      staticAnswers.length === 0 ? undefined : findStaticAnswer(staticAnswers, method, target ?? pathOf(bytes, head)),
     isNavigation: route.config.waitingPage && !warm && isNavigation(method, (name) => fieldValue(bytes, head, name)),
   }
 }

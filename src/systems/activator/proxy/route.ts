@@ -1,3 +1,4 @@
+import type { StaticAnswer } from './static-answer.ts'
 import type { Target } from './target.ts'
 
 /** A field a request must carry; without a value, any value will do. */
@@ -25,6 +26,10 @@ export interface RouteConfig {
   readonly maxWaiting: number
   /** Show browsers a page that refreshes itself instead of holding them. */
   readonly waitingPage: boolean
+  /** That page, where it is not our own. */
+  readonly ownPage?: { readonly type: string; readonly body: string }
+  /** What is answered without the workload, and neither wakes it nor counts as its use. */
+  readonly staticAnswers: readonly StaticAnswer[]
   /** Tell a cold start in the response header `x-cold-start`. */
   readonly coldStartHeader: boolean
   /** User agents that never wake the workload, by prefix: they are answered by the proxy while it sleeps. */
@@ -37,11 +42,15 @@ export interface RouteConfig {
   readonly tunnelIdleMs: number
   /** Where requests go when the workload is not ready in time. */
   readonly fallback?: Address
+  /** How long that one may take to begin its answer. */
+  readonly fallbackTimeoutMs: number
 }
 
 export interface Address {
   readonly host: string
   readonly port: number
+  /** How many requests at a time may go there from here; no bound when absent. */
+  readonly limit?: number
 }
 
 /** A route at work in one thread. */
@@ -60,9 +69,11 @@ export const routeDefaults = {
   responseTimeoutMs: 300_000,
   maxWaiting: 1000,
   waitingPage: false,
+  staticAnswers: [],
   coldStartHeader: true,
   probeAgents: ['kube-probe/', 'GoogleHC/', 'ELB-HealthChecker/'],
   probePaths: [],
   probeStatus: 200,
   tunnelIdleMs: 0,
+  fallbackTimeoutMs: 30_000,
 } as const satisfies Partial<RouteConfig>

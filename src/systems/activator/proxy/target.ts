@@ -21,6 +21,8 @@ export class Endpoint {
   readonly target: Target
   /** Kept-alive connections, the one used last on top. */
   readonly idle: UpstreamConnection[] = []
+  /** Requests at a time. */
+  limit = Infinity
   open = 0
   readonly dials = new Set<UpstreamConnection>()
   busy = 0
@@ -38,7 +40,7 @@ export class Endpoint {
 
   /** Whether a request could go to it now. */
   hasRoom({ maxConnectionsPerPod, maxDialsPerPod }: ProxyLimits): boolean {
-    if (this.restUntil !== 0) return false
+    if (this.restUntil !== 0 || this.busy >= this.limit) return false
     return (
       this.idle.length > 0 || (this.open < maxConnectionsPerPod && this.dials.size < (this.proven ? maxDialsPerPod : 1))
     )
@@ -197,7 +199,8 @@ export class Target {
       for (const connection of endpoint.idle.splice(0, expired)) connection.destroy()
     }
     for (const waiter of this.waiters) waiter.glance(now)
-    if (this.waiters.size > 0) this.nudge()
+    // Whoever left without an answer has made room as well.
+    this.dispatch()
   }
 
   close(): void {
@@ -217,6 +220,7 @@ export class Target {
       const endpoint = kept.get(key) ?? new Endpoint(address, this)
       kept.delete(key)
       endpoint.restUntil = 0
+      endpoint.limit = address.limit ?? Infinity
       return endpoint
     })
     for (const gone of kept.values()) gone.retire()

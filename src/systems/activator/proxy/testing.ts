@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -145,6 +146,34 @@ export async function roundTrip(port: number, request: string): Promise<string> 
   using client = rawClient(port)
   client.send(request)
   return await client.closed()
+}
+
+/** What came back on a stream. */
+export interface Http2Answer {
+  readonly headers: IncomingHttpHeaders
+  readonly trailers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** Sends one request on a stream of its own. */
+export function askHttp2(
+  session: ClientHttp2Session,
+  headers: Record<string, string>,
+  body?: string,
+): Promise<Http2Answer> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request(
+      { ':authority': 'app.test', ':path': '/', ...headers },
+      { endStream: body === undefined },
+    )
+    let [head, trailers, text]: [IncomingHttpHeaders, IncomingHttpHeaders, string] = [{}, {}, '']
+    stream.on('response', (value) => (head = value))
+    stream.on('trailers', (value) => (trailers = value))
+    stream.on('data', (data: Buffer) => (text += data.toString('latin1')))
+    stream.on('end', () => resolve({ headers: head, trailers, body: text }))
+    stream.on('error', reject)
+    if (body !== undefined) stream.end(body)
+  })
 }
 
 /** Resolves when the condition holds, looking again after everything else had its turn. */

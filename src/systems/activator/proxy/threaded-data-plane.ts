@@ -6,12 +6,15 @@ import type { DataPlane, TargetLoad } from './data-plane.ts'
 import type { ProxyLimits } from './ports.ts'
 import type { ListenOptions } from './proxy.ts'
 import type { RouteConfig } from './route.ts'
+import { shareOf } from './shares.ts'
 import type { TargetState } from './target.ts'
+import type { TlsTerms } from './tls-terms.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.ts'
 
 export interface ThreadedOptions {
   readonly threads: number
   readonly limits?: Partial<ProxyLimits>
+  readonly tls?: TlsTerms
   /** Someone waits for this target. */
   readonly onWake: (target: string) => void
   /** A thread died; the proxy goes on with a new one. */
@@ -59,7 +62,7 @@ export class ThreadedDataPlane implements DataPlane {
 
   setTarget(target: string, state: TargetState): void {
     this.#targets.set(target, state)
-    for (const thread of this.#threads) thread.tell({ do: 'set-target', target, state })
+    for (const thread of this.#threads) this.#tellTarget(thread, target, state)
   }
 
   async drain(target: string): Promise<TargetLoad> {
@@ -101,9 +104,19 @@ export class ThreadedDataPlane implements DataPlane {
     await Promise.all(this.#threads.map((thread) => thread.close(withinMs)))
   }
 
+  /** Each thread gets its share of pods that take only so many requests at a time. */
+  #tellTarget(thread: Thread, target: string, state: TargetState): void {
+    const seat = { index: this.#threads.indexOf(thread), count: this.#threads.length }
+    const share = state.is === 'warm' ? { ...state, endpoints: shareOf(state.endpoints, seat) } : state
+    thread.tell({ do: 'set-target', target, state: share })
+  }
+
   #start(counters: Counters): Thread {
-    const { limits = {}, onWake } = this.#options
-    const thread: Thread = new Thread({ limits }, counters, { onWake, onExit: (error) => this.#replace(thread, error) })
+    const { limits = {}, tls = {}, onWake } = this.#options
+    const thread: Thread = new Thread({ limits, tls }, counters, {
+      onWake,
+      onExit: (error) => this.#replace(thread, error),
+    })
     return thread
   }
 
@@ -120,7 +133,7 @@ export class ThreadedDataPlane implements DataPlane {
     const thread = this.#start(dead.counters)
     this.#threads[this.#threads.indexOf(dead)] = thread
     for (const config of this.#routes.values()) thread.tell({ do: 'set-route', config })
-    for (const [target, state] of this.#targets) thread.tell({ do: 'set-target', target, state })
+    for (const [target, state] of this.#targets) this.#tellTarget(thread, target, state)
     void thread.ask({ do: 'certificates', certificates: this.#certificates }).catch(() => {})
     for (const options of this.#listening.values()) void thread.ask({ do: 'listen', options }).catch(() => {})
   }

@@ -3,6 +3,7 @@ import tls, { type TLSSocket } from 'node:tls'
 import type { Certificate, CertificateStore } from './certificates.ts'
 import type { ProxyLimits, ProxyPorts } from './ports.ts'
 import { ProxyPreamble } from './proxy-protocol.ts'
+import { tlsOptions, type TlsTerms } from './tls-terms.ts'
 
 export interface TlsFrontParts {
   readonly ports: ProxyPorts
@@ -17,13 +18,16 @@ export class TlsFront {
   /** The one that listens. */
   readonly listener: Server
   readonly #server: tls.Server
+  readonly #terms: TlsTerms
   /** Who is behind a connection, as its PROXY header told. */
   readonly #clients = new Map<string, string>()
 
   constructor(parts: TlsFrontParts, proxyProtocol: boolean) {
     const { limits, certificates, accept } = parts
+    this.#terms = certificates.terms
     this.#server = tls.createServer({
       ...certificates.first,
+      ...tlsOptions(this.#terms),
       ALPNProtocols: ['h2', 'http/1.1'],
       allowHalfOpen: true,
       handshakeTimeout: limits.headTimeoutMs,
@@ -36,7 +40,7 @@ export class TlsFront {
 
   /** Offers this certificate from now on to clients that name no server. */
   offer(certificate: Pick<Certificate, 'cert' | 'key'>): void {
-    this.#server.setSecureContext(certificate)
+    this.#server.setSecureContext({ ...certificate, ...tlsOptions(this.#terms) })
   }
 
   /** The PROXY header comes in clear text, before the handshake. */

@@ -1,17 +1,14 @@
-import { page } from './answers.ts'
-
 export interface WaitingPage {
   readonly host: string
   readonly waitedMs: number
   /** The median of past cold starts; undefined while none is known. */
   readonly expectedMs: number | undefined
-  readonly close: boolean
 }
 
-const refreshSeconds = 2
+export const refreshSeconds = 2
 
 /** What a browser shows while its workload wakes: says so, and asks again by itself. */
-export function waitingPage({ host, waitedMs, expectedMs, close }: WaitingPage): string {
+export function ourPage({ host, waitedMs, expectedMs }: WaitingPage): { readonly type: string; readonly body: string } {
   const name = escapeHtml(host)
   const soon =
     expectedMs === undefined
@@ -26,11 +23,7 @@ main{max-width:28rem;padding:2rem}progress{width:100%}@media(prefers-color-schem
 <body><main><h1>Waking up</h1><p><strong>${name}</strong> was asleep and is being started. ${soon} This page reloads by itself.</p>
 <progress max="100" value="${share}" aria-label="progress"></progress></main></body></html>
 `
-  return page(503, body, {
-    type: 'text/html; charset=utf-8',
-    extra: `Retry-After: ${refreshSeconds}\r\nX-Sojourn-Because: waking\r\n`,
-    close,
-  })
+  return { type: 'text/html; charset=utf-8', body }
 }
 
 /** Whether a request is a person's browser opening a page, rather than a script, an asset or a program. */

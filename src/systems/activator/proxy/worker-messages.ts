@@ -4,10 +4,12 @@ import type { ProxyLimits } from './ports.ts'
 import type { ListenOptions } from './proxy.ts'
 import type { RouteConfig } from './route.ts'
 import type { TargetState } from './target.ts'
+import type { TlsTerms } from './tls-terms.ts'
 
 /** What a thread is started with. */
 export interface WorkerStart {
   readonly limits: Partial<ProxyLimits>
+  readonly tls: TlsTerms
 }
 
 /** Told to a thread. Those with an `id` are answered. */

@@ -7,7 +7,7 @@ import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.ts'
 
 const port = parentPort!
 const tell = (message: FromWorker) => port.postMessage(message)
-const { limits } = workerData as WorkerStart
+const { limits, tls } = workerData as WorkerStart
 const counters = new Counters()
 const proxy = new Proxy(
   {
@@ -15,7 +15,7 @@ const proxy = new Proxy(
     wake: (target) => tell({ did: 'wake', target }),
     random: smallRandom(randomInt(1, 0x7fffffff)),
   },
-  { limits, counters },
+  { limits, tls, counters },
 )
 
 port.on('message', (message: ToWorker) => {
