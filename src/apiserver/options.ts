@@ -1,3 +1,4 @@
+import type { StoredObject } from '../kube/object.ts'
 import type { ExtraRoutes, HttpsLimits } from './http/https-server.ts'
 import type { ResourceHandler } from './http/edge.ts'
 import type { AdmissionHook } from './objects/admission.ts'
@@ -30,6 +31,8 @@ export interface ApiServerOptions {
   readonly nodeName?: string
   /** Whether namespaces are furnished and emptied and roles aggregated here; default true. */
   readonly controllers?: boolean
+  /** Asked before anything in a namespace that is being deleted is deleted, until it answers without an error; default nobody. */
+  readonly beforeEmptying?: (namespace: StoredObject) => Promise<void>
   /** Told of failures inside the server; default nobody. */
   readonly onError?: (error: unknown, where: Readonly<Record<string, string>>) => void
 }

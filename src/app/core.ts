@@ -132,7 +132,9 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     },
   }
   routes.add(metricsRoute(metrics))
-  const systems = [...config.only, ...(config.only.includes('collector') ? ['user'] : [])]
+  // What users delete is recorded by the collector, and by the embedded server.
+  const isWitness = config.only.includes('collector') || config.only.includes('api')
+  const systems = [...config.only, ...(isWitness ? ['user'] : [])]
   if (needsDoor(config.only))
     core.run(settleController({ client, informers, ports, systems, keepMs: config.keepRecordsMs }))
   return core

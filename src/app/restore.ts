@@ -1,13 +1,12 @@
 import { departure, type Departure } from '../apis/departure.ts'
 import type { Client } from '../client/client.ts'
-import { restore, type Restored } from '../departures/restore.ts'
-import type { KubeObject } from '../kube/object.ts'
+import { restore, type Restored, type RestoreOptions } from '../departures/restore.ts'
 
 /** Brings back what a record holds; see src/departures/restore.ts. */
 export async function restoreDeparture(
   client: Client,
   place: { namespace: string; name: string },
-  options: { now: number; onRestored?: (object: KubeObject) => void },
+  options: RestoreOptions,
 ): Promise<Restored> {
   const record = await client.get<Departure>(departure.type, place)
   return restore(client, record, options)

@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { administrator, createApiServer } from '../apiserver/server.ts'
 import { openSqliteStore } from '../apiserver/store/sqlite-store.ts'
 import { Client } from '../client/client.ts'
+import { recordLeavingNamespace } from '../departures/leaving-namespace.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
@@ -41,6 +42,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   const workloads = new EmbeddedWorkloads()
   const routes = new RouteTable()
   const bonds = new BondAdmission()
+  const home = Promise.withResolvers<Client>()
   const server = await createApiServer({
     store,
     clock,
@@ -49,6 +51,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     credentialsDirectory: directory.file('pki'),
     admission: [ownKindsAdmission, approvalAdmission, bonds.hook],
     cascades: (object) => bonds.cascades(object.metadata.uid),
+    beforeEmptying: async (namespace) => recordLeavingNamespace(await home.promise, clock, namespace),
     nodeName,
     handlers: workloads.handlers,
     extraRoutes: (method, path) => routes.find(method, path),
@@ -58,6 +61,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   })
   const client = new Client(server.transportAs(administrator))
   await registerKinds(client)
+  home.resolve(client)
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
   routes.add(...dashboardRoutes({ clientAs, clock }), forecastRoute({ clientAs, clock, config }))
   const { url } = await server.listen({ port: config.port, host: config.host })

@@ -5,6 +5,7 @@ import { describeRef, refOf } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import { readFlags, textFlag, type Command } from './command.ts'
 import { connect } from './connect.ts'
+import { progress } from './progress.ts'
 
 const { output: _, ...flags } = readFlags
 
@@ -25,7 +26,10 @@ Examples:
     const { client } = connection
     const [name = ''] = call.words
     const namespace = textFlag(call.flags, 'namespace') ?? (await namespaceOf(client, name))
-    const { objects, notes } = await restoreDeparture(client, { namespace, name }, { now: call.io.now() })
+    using bar = progress(call.io)
+    const options = { now: call.io.now(), ...(call.io.isErrTerminal ? { onProgress: bar.show } : {}) }
+    const { objects, notes } = await restoreDeparture(client, { namespace, name }, options)
+    bar.end()
     for (const object of objects) call.io.out(`restored ${describeRef(refOf(object))}\n`)
     for (const note of notes) call.io.err(`note: ${note}\n`)
   },

@@ -1,43 +1,61 @@
-import { departure, type Departure } from '../apis/departure.ts'
+import { departure, type Departure, type DepartureSpec } from '../apis/departure.ts'
+import { sojournNamespace } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/clock.ts'
-import { pageOf } from './pages.ts'
+import { ownersLabel, ownersOn, pageOf, recordOfPage } from './pages.ts'
 import { departureRecord, type By } from './record.ts'
 
 /** The object whose leaving takes others along. */
 export interface CascadeRoot {
   readonly object: StoredObject
   readonly by: By
+  /** Whether it may itself have gone along with another, when nobody who remembers it looked. */
+  readonly mayHaveFollowed: boolean
 }
 
-/** A record that is being written to. */
-interface Entry {
-  readonly name: string
-  readonly namespace: string
-  pages: number
-  takes: number
+/** What goes along: the whole object, and whether others live by it. */
+export interface Companion {
+  readonly object: KubeObject
+  readonly isOwner: boolean
 }
+
+/** A root as it was last seen, with everything in it, and whether it is still there. */
+export interface WholeRoot {
+  readonly object: StoredObject
+  readonly isThere: boolean
+}
+
+/** A record as it was last written; without a version where it could not be stored. */
+type WrittenRecord = KubeObject & { readonly spec: DepartureSpec }
 
 /** Keeps what a cascade takes along on pages of its root's record, before it goes. */
 export class CascadeRecorder {
   readonly #client: Client
   readonly #clock: Clock
+  readonly #wholeOf: (root: StoredObject) => Promise<WholeRoot | undefined>
   /** Records that were written to lately, by root uid; each resolves when its last page is written: pages are numbered one after the other. */
-  readonly #written = new Map<string, Promise<Entry>>()
+  readonly #written = new Map<string, Promise<WrittenRecord>>()
 
-  constructor(client: Client, clock: Clock) {
+  constructor(
+    client: Client,
+    clock: Clock,
+    { wholeOf }: { readonly wholeOf: (root: StoredObject) => Promise<WholeRoot | undefined> },
+  ) {
     this.#client = client
     this.#clock = clock
+    this.#wholeOf = wholeOf
   }
 
-  /** Writes one more page. The root's own record is made if nobody has: then by the one who deleted it, without its manifest. */
-  async write({ object, by }: CascadeRoot, dependents: readonly KubeObject[]): Promise<void> {
-    const { uid } = object.metadata
-    const wanted = departureRecord({ cluster: '', object, because: 'deleted', by, now: this.#clock.now() })
-    const before = this.#written.get(uid) ?? this.#open(wanted)
-    const after = before.then((entry) => this.#add(entry, wanted, dependents))
+  /**
+   * Writes one more page of the record of whatever began the cascade: the root's own, or that of what the root itself went along with. Where there is
+   * none, the root is recorded as deleted by a user, with its manifest where that can still be had.
+   */
+  async write(root: CascadeRoot, companions: readonly Companion[]): Promise<void> {
+    const { uid } = root.object.metadata
+    const before = this.#written.get(uid) ?? this.#open(root)
+    const after = before.then((record) => this.#add(record, companions))
     this.#written.set(uid, after)
     if (this.#written.size > mostOpen) this.#written.delete(this.#written.keys().next().value ?? '')
     try {
@@ -49,29 +67,18 @@ export class CascadeRecorder {
     }
   }
 
-  async #add(
-    entry: Entry,
-    wanted: ReturnType<typeof departureRecord>,
-    dependents: readonly KubeObject[],
-  ): Promise<Entry> {
-    const placed = { ...wanted, metadata: { ...wanted.metadata, namespace: entry.namespace } }
-    const pages = await this.#createPage(placed, entry.pages + 1, dependents)
-    const takes = entry.takes + dependents.length
-    await this.#client
-      .patch(departure.type, entry, { type: 'merge', body: { spec: { takes, pages } } })
-      .catch(ignoring('NotFound'))
-    return { ...entry, pages, takes }
+  async #add(record: WrittenRecord, companions: readonly Companion[]): Promise<WrittenRecord> {
+    const page = await this.#createPage(record, (record.spec.pages ?? 0) + 1, companions)
+    return this.#mention(record, { page, takes: companions.length })
   }
 
-  /** A page that a process wrote and did not live to tell of stands: the next number is taken. */
-  async #createPage(
-    record: ReturnType<typeof departureRecord>,
-    first: number,
-    dependents: readonly KubeObject[],
-  ): Promise<number> {
+  /** A page that somebody else wrote and did not tell of yet, or did not live to, stands: the next number is taken. */
+  async #createPage(record: WrittenRecord, first: number, companions: readonly Companion[]): Promise<number> {
+    const objects = companions.map(({ object }) => object)
+    const owners = companions.flatMap(({ object, isOwner }) => (isOwner ? (object.metadata.uid ?? []) : []))
     for (let number = first; ; number++) {
       try {
-        await this.#client.create(departure.type, await pageOf(record, number, dependents))
+        await this.#client.create(departure.type, await pageOf(record, number, { objects, owners }))
         return number
       } catch (error) {
         // Its namespace is going too: what goes with a namespace is on the record of that.
@@ -81,24 +88,70 @@ export class CascadeRecorder {
     }
   }
 
-  async #open(wanted: ReturnType<typeof departureRecord>): Promise<Entry> {
-    const { name = '', namespace = '' } = wanted.metadata
-    const found = await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
-    if (found) return { name, namespace, pages: found.spec.pages ?? 0, takes: found.spec.takes ?? 0 }
-    const { manifest: _, ...spec } = wanted.spec
+  /** Counts on from what the record says by now: another collector may write to it, too. */
+  async #mention(
+    record: WrittenRecord,
+    { page, takes }: { readonly page: number; readonly takes: number },
+  ): Promise<WrittenRecord> {
+    const { namespace = '', name = '' } = record.metadata
+    for (let at: WrittenRecord = record, attempt = 1; ; attempt++) {
+      const spec = { pages: Math.max(at.spec.pages ?? 0, page), takes: (at.spec.takes ?? 0) + takes }
+      const { resourceVersion } = at.metadata
+      try {
+        return await this.#client.patch<Departure>(
+          departure.type,
+          { namespace, name },
+          { type: 'merge', body: { metadata: { resourceVersion }, spec } },
+        )
+      } catch (error) {
+        if (isStatusError(error, 'NotFound')) return { ...at, spec: { ...at.spec, ...spec } }
+        if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
+      }
+      at = await this.#client.get<Departure>(departure.type, { namespace, name })
+    }
+  }
+
+  async #open(root: CascadeRoot): Promise<WrittenRecord> {
+    const { by, object } = root
+    const facts = { cluster: '', because: 'deleted', by, now: this.#clock.now() }
+    const bare = departureRecord({ ...facts, object })
+    const { name = '', namespace = '' } = bare.metadata
+    const found =
+      (await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))) ??
+      (root.mayHaveFollowed ? await this.#recordThatTook(object.metadata.uid, namespace) : undefined)
+    if (found) return found
+    const whole = await this.#wholeOf(object)
+    const { manifest: _, ...spec } = bare.spec
+    const record = whole ? departureRecord({ ...facts, object: whole.object }) : { ...bare, spec }
     try {
-      await this.#client.create(departure.type, { ...wanted, spec })
-      await this.#client.patch(
+      await this.#client.create(departure.type, record)
+      return await this.#client.patch<Departure>(
         departure.type,
         { namespace, name },
-        { type: 'merge', body: { status: { phase: 'Gone' } } },
+        { type: 'merge', body: { status: { phase: whole?.isThere ? 'Leaving' : 'Gone' } } },
         { subresource: 'status' },
       )
     } catch (error) {
-      if (!isStatusError(error, 'AlreadyExists', 'Forbidden', 'NotFound')) throw error
+      if (isStatusError(error, 'AlreadyExists')) return this.#client.get<Departure>(departure.type, { namespace, name })
+      if (!isStatusError(error, 'Forbidden', 'NotFound')) throw error
+      return record
     }
-    return { name, namespace, pages: 0, takes: 0 }
+  }
+
+  /** The record of the cascade in which an owner went, by the pages that name it. */
+  async #recordThatTook(uid: string, namespace: string): Promise<Departure | undefined> {
+    for (const home of new Set([namespace, sojournNamespace])) {
+      const where = { namespace: home, labelSelector: ownersLabel, metadataOnly: true }
+      for await (const { items } of this.#client.listAll(departure.type, where)) {
+        const page = items.find((candidate) => ownersOn(candidate).includes(uid))
+        if (!page) continue
+        const place = { namespace: home, name: recordOfPage(page.metadata.name) }
+        return this.#client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
+      }
+    }
+    return undefined
   }
 }
 
 const mostOpen = 1000
+const attempts = 20

@@ -1,7 +1,7 @@
 import { departure } from '../apis/departure.ts'
 import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
-import { apiVersionOf, groupResource, type KubeObject } from '../kube/object.ts'
+import { apiVersionOf, groupResource, parseApiVersion, type KubeObject } from '../kube/object.ts'
 
 /** Everything a namespace holds, all of which leaves with it. Throws when that cannot be known for certain. */
 export async function* contentsOf(
@@ -16,11 +16,23 @@ export async function* contentsOf(
       for (const item of items) yield { ...item, apiVersion: apiVersionOf(type), kind: type.kind }
 }
 
-/** Whether the cluster makes it anew by itself, so that a restore must not. */
+/** Whether the cluster makes it anew by itself (Pods, ReplicaSets, EndpointSlices), so that it would only be in the way of a restore. */
 export function isRemade({ kind, metadata }: KubeObject): boolean {
   const { name = '', ownerReferences = [] } = metadata
-  return ownerReferences.some(({ controller }) => controller) || furnishings.has(`${kind}/${name}`)
+  const controller = ownerReferences.find((owner) => owner.controller)
+  const isMadeByCluster = controller !== undefined && remaking.has(parseApiVersion(controller.apiVersion).group)
+  return isMadeByCluster || furnishings.has(`${kind}/${name}`)
 }
+
+/** What a restore will need of all that leaves along. */
+export async function* keepsakes(
+  objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
+): AsyncGenerator<KubeObject, void, undefined> {
+  for await (const object of objects) if (!isRemade(object)) yield object
+}
+
+/** The groups of Kubernetes' own controllers, which every cluster has. */
+const remaking = new Set(['', 'apps', 'batch', 'discovery.k8s.io'])
 
 /** What every new namespace is given. */
 const furnishings = new Set(['ServiceAccount/default', 'ConfigMap/kube-root-ca.crt'])

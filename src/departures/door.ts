@@ -16,7 +16,7 @@ import type { Logger } from '../runtime/log.ts'
 import type { Counter, Gauge } from '../runtime/metric.ts'
 import type { Metrics } from '../runtime/metrics.ts'
 import { sentenceOf, type DepartResult } from './because.ts'
-import { isRemade } from './company.ts'
+import { keepsakes } from './company.ts'
 import { Budget, defaultLimits, type BudgetLimits } from './budget.ts'
 import { configMaps, doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
 import { judge } from './judge.ts'
@@ -136,7 +136,7 @@ export class Door {
     // In a namespace that is on its way out, records are kept in our own.
     for (const namespace of new Set([recordNamespace('', object), sojournNamespace])) {
       const found = await client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
-      if (found) return found.status?.phase !== 'Abandoned'
+      if (found) return found.status?.phase !== 'Abandoned' && found.spec.by.system !== 'user'
     }
     return false
   }
@@ -293,7 +293,7 @@ export class Door {
     const { client, clock } = this.#ports
     const { subject, because, by, propagation = 'Background' } = request
     const wanted = departureRecord({ cluster: subject.cluster, object, because, by, propagation, now: clock.now() })
-    const pages = await writePages(client, wanted, keepsakesOf(subject))
+    const pages = await writePages(client, wanted, keepsakes(subject.company?.({ metadataOnly: false }) ?? []))
     const record = { ...wanted, spec: { ...wanted.spec, ...pages } }
     try {
       return await client.create<Departure>(departure.type, record)
@@ -366,8 +366,9 @@ export class Door {
     }
   }
 
+  /** What people delete by hand is theirs to answer for. */
   #count({ metadata, spec }: Departure): void {
-    if (spec.page) return
+    if (spec.page || spec.by.system === 'user') return
     const { cluster = '', apiVersion, kind, name } = spec.object
     this.#budget.count(
       metadata.name,
@@ -403,12 +404,6 @@ function isSame(left: ObjectRef, right: ObjectRef): boolean {
 }
 
 const followsFreely: ReadonlySet<string> = new Set(['system-namespace', 'own-machinery'])
-
-/** What a restore will need of all that leaves along. */
-async function* keepsakesOf(subject: Subject): AsyncGenerator<KubeObject, void, undefined> {
-  for await (const companion of subject.company?.({ metadataOnly: false }) ?? [])
-    if (!isRemade(companion)) yield companion
-}
 
 /** What a cache holds may be relied on: it has everything and follows its cluster. */
 function isCurrent(informer: { readonly synced: boolean; readonly trouble: unknown }): boolean {

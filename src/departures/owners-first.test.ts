@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ownersFirst } from './owners-first.ts'
+import { wavesOf } from './owners-first.ts'
 import type { PageLine } from './pages.ts'
 
 function line(uid: string, ...owners: readonly string[]): PageLine {
@@ -8,26 +8,31 @@ function line(uid: string, ...owners: readonly string[]): PageLine {
 }
 
 const order = (lines: readonly PageLine[]) =>
-  ownersFirst(lines)
-    .map(({ uid }) => uid)
-    .join(' ')
+  wavesOf(lines)
+    .map((wave) => wave.map(({ uid }) => uid).join(' '))
+    .join(' | ')
 
-describe('ownersFirst', () => {
+describe('wavesOf', () => {
   it('leaves the order alone where nobody owns anybody', () => {
     expect(order([line('a'), line('b'), line('c')])).toBe('a b c')
   })
 
   it('puts owners before what they own, at any depth', () => {
-    expect(order([line('c', 'b'), line('b', 'a'), line('a'), line('d')])).toBe('a b c d')
-    expect(order([line('d', 'b', 'c'), line('b', 'a'), line('c', 'a'), line('a')])).toMatch(/^a (b c|c b) d$/)
+    expect(order([line('c', 'b'), line('b', 'a'), line('a'), line('d')])).toBe('a d | b | c')
+    expect(order([line('d', 'b', 'c'), line('b', 'a'), line('c', 'a'), line('a')])).toMatch(/^a \| (b c|c b) \| d$/)
   })
 
   it('keeps everything where owners form a circle or are elsewhere', () => {
-    expect(ownersFirst([line('a', 'b'), line('b', 'a'), line('c', 'gone')])).toHaveLength(3)
+    expect(wavesOf([line('a', 'b'), line('b', 'a'), line('c', 'gone')]).flat()).toHaveLength(3)
+  })
+
+  it('puts what has a namespace after what has none, be it that namespace', () => {
+    const inside = { ...line('inside'), manifest: { ...line('inside').manifest, metadata: { namespace: 'team' } } }
+    expect(order([inside, line('team')])).toBe('team | inside')
   })
 
   it('does not mind ten thousand levels', () => {
     const chain = Array.from({ length: 10_000 }, (_, index) => line(`${index}`, `${index + 1}`))
-    expect(ownersFirst(chain)[0]?.uid).toBe('9999')
+    expect(wavesOf(chain).map(([first]) => first?.uid)).toEqual(chain.map(({ uid }) => uid).toReversed())
   })
 })

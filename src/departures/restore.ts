@@ -11,14 +11,14 @@ import {
 } from '../kube/object.ts'
 import { ignoring, isStatusError, StatusError } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
-import { ownersFirst } from './owners-first.ts'
+import { wavesOf } from './owners-first.ts'
 import { readPages, type PageLine } from './pages.ts'
 import { isSecret } from './record.ts'
 
 export interface RestoreOptions {
   readonly now: number
-  /** Told of each object that is back, for a progress line. */
-  readonly onRestored?: (object: KubeObject) => void
+  /** Told how far it is: `done` is from 0 to 1. */
+  readonly onProgress?: ((doing: string, done: number) => void) | undefined
 }
 
 /** What is back, and what a person still has to do. */
@@ -38,31 +38,23 @@ const restoredFrom = 'sojourn.dev/restored-from'
 export async function restore(
   client: Client,
   record: Departure,
-  { now, onRestored }: RestoreOptions,
+  { now, onProgress }: RestoreOptions,
 ): Promise<Restored> {
   const lines = await linesOf(client, record)
   const types = await typesOf(client, lines)
-  const { there, problems } = await rehearse(client, record, lines, types)
-  if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${problems.join('; ')}`)
+  const { there, problems } = await rehearse(client, record, lines, { types, onProgress })
+  if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${listed(problems)}`)
 
   const newUids = new Map<string, string>()
   const objects: StoredObject[] = []
-  for (const line of lines) {
+  await inWaves(lines, async (line) => {
     const { uid, manifest } = line
     const object =
-      there.get(uid) ??
-      (await client.create<StoredObject>(
-        typeFor(types, manifest),
-        marked(
-          withOwners(manifest, (owner) => newUids.get(owner)),
-          markOf(record, line),
-        ),
-      ))
+      there.get(uid) ?? (await bringBack(client, record, { line, type: typeFor(types, manifest), newUids }))
     newUids.set(uid, object.metadata.uid)
-    if (object.metadata.uid === uid) continue
-    objects.push(object)
-    onRestored?.(object)
-  }
+    if (object.metadata.uid !== uid) objects.push(object)
+    onProgress?.('restoring', newUids.size / lines.length)
+  })
   const { namespace = '', name } = record.metadata
   const status = { phase: 'Restored', restoredAt: formatTime(now) }
   await client.patch(
@@ -74,6 +66,46 @@ export async function restore(
   return { objects, notes: [...notesOf(lines), ...deciderNote(record)] }
 }
 
+/** Does something for every line, owners before what they own, several at once. */
+async function inWaves(lines: readonly PageLine[], work: (line: PageLine) => Promise<void>): Promise<void> {
+  for (const wave of wavesOf(lines))
+    for (let at = 0; at < wave.length; at += atOnce) await Promise.all(wave.slice(at, at + atOnce).map(work))
+}
+
+const atOnce = 16
+
+/** The first few of many. */
+function listed(problems: readonly string[]): string {
+  const more = problems.length > mostProblems ? `; and ${problems.length - mostProblems} more` : ''
+  return `${problems.slice(0, mostProblems).join('; ')}${more}`
+}
+
+const mostProblems = 20
+
+/** Creates one object again, or finds what a controller has made anew for its owner, which is back already. */
+async function bringBack(
+  client: Client,
+  record: Departure,
+  { line, type, newUids }: { line: PageLine; type: ResourceType; newUids: ReadonlyMap<string, string> },
+): Promise<StoredObject> {
+  const manifest = withOwners(line.manifest, (owner) => newUids.get(owner))
+  try {
+    return await client.create<StoredObject>(type, marked(manifest, markOf(record, line)))
+  } catch (error) {
+    const { name = '', namespace } = manifest.metadata
+    if (!isStatusError(error, 'AlreadyExists')) throw error
+    const found = await client.get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
+    if (!isRemadeFor(found, new Set(newUids.values()))) throw error
+    return found
+  }
+}
+
+/** Whether something is the work of a controller for an owner that is back. */
+function isRemadeFor({ metadata }: StoredObject, back: ReadonlySet<string>): boolean {
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller)
+  return controller !== undefined && back.has(controller.uid)
+}
+
 async function linesOf(client: Client, record: Departure): Promise<readonly PageLine[]> {
   const { manifest, object, page } = record.spec
   if (page) throw new StatusError('Invalid', `${record.metadata.name} is a page of ${page.of}: restore that one`)
@@ -83,7 +115,7 @@ async function linesOf(client: Client, record: Departure): Promise<readonly Page
   for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
   // A page that was written twice, because the first writer did not live to tell of it, counts once.
   const byUid = new Map(lines.map((line) => [line.uid, line]))
-  return ownersFirst([...byUid.values()])
+  return [...byUid.values()]
 }
 
 /** The rule that let everything leave must not come back along with it: it would do so again. */
@@ -117,24 +149,29 @@ async function rehearse(
   client: Client,
   record: Departure,
   lines: readonly PageLine[],
-  types: ReadonlyMap<string, ResourceType>,
+  { types, onProgress }: { types: ReadonlyMap<string, ResourceType> } & Pick<RestoreOptions, 'onProgress'>,
 ): Promise<Rehearsal> {
   const there = new Map<string, StoredObject>()
   const problems: string[] = []
   const coming = new Set<string | undefined>()
-  for (const line of lines) {
+  let done = 0
+  await inWaves(lines, async (line) => {
     const { uid, manifest } = line
+    onProgress?.('trying', done++ / lines.length)
     const isHomeless = coming.has(manifest.metadata.namespace)
     // No owner in the rehearsal: the new uids are not known yet.
     const candidate = withOwners(manifest, () => undefined)
     const problem = await problemOf(client, typeFor(types, manifest), isHomeless ? elsewhere(candidate) : candidate)
     const isTaken = problem?.reason === 'AlreadyExists'
-    const found = isTaken && !isHomeless ? await theSame(client, record, line, typeFor(types, manifest)) : undefined
+    const found =
+      isTaken && !isHomeless
+        ? await theSame(client, record, { line, type: typeFor(types, manifest), there })
+        : undefined
     if (found) there.set(uid, found)
     else if (isNamespace(manifest)) coming.add(manifest.metadata.name)
-    if (!problem || found || (isTaken && isHomeless)) continue
+    if (!problem || found || (isTaken && isHomeless)) return
     problems.push(isTaken ? `${describeRef(refOf(manifest))} exists` : problem.message)
-  }
+  })
   return { there, problems }
 }
 
@@ -150,14 +187,13 @@ async function problemOf(client: Client, type: ResourceType, object: KubeObject)
 }
 
 /**
- * What has a line's name, if it is that very object: brought back before this restore was cut off, or from another record (a
- * cascade that went on after a restart may be on two), or on a page and never gone.
+ * What has a line's name, if it is that very object: brought back before this restore was cut off, or on a page and never gone; or if a controller
+ * has made it anew for its owner, which is back.
  */
 async function theSame(
   client: Client,
   record: Departure,
-  line: PageLine,
-  type: ResourceType,
+  { line, type, there }: { line: PageLine; type: ResourceType; there: ReadonlyMap<string, StoredObject> },
 ): Promise<StoredObject | undefined> {
   const { name = '', namespace } = line.manifest.metadata
   const place = { name, ...(namespace ? { namespace } : {}) }
@@ -166,7 +202,9 @@ async function theSame(
   const { annotations, uid } = found.metadata
   const isMade = annotations?.[restoredFrom]?.endsWith(`/${line.uid}`)
   const neverLeft = uid === line.uid && uid !== record.spec.object.uid
-  return isMade || neverLeft ? found : undefined
+  if (isMade || neverLeft) return found
+  const back = new Set([...there.values()].map(({ metadata }) => metadata.uid))
+  return isRemadeFor(found, back) ? found : undefined
 }
 
 function markOf({ metadata }: Departure, { uid }: PageLine): string {

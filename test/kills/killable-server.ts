@@ -20,23 +20,33 @@ interface Kubeconfig {
   readonly users: readonly { readonly user: { readonly token: string } }[]
 }
 
-/** `sojourn up --only api` on a folder and a port of its own, durable, to be killed without warning and started again. */
+/** `sojourn up` on a folder and a port of its own, durable, to be killed without warning and started again. */
 export class KillableServer implements AsyncDisposable {
   readonly #data = mkdtempSync(join(tmpdir(), 'sojourn-kills-'))
   #child: ChildProcess | undefined
   #url = ''
   #token = ''
   #agent = new Agent()
+  readonly #roles: string
+
+  /** With these roles; default only the API. */
+  constructor(roles = 'api') {
+    this.#roles = roles
+  }
+
+  get kubeconfig(): string {
+    return join(this.#data, 'kubeconfig')
+  }
 
   /** Starts it; from the second time on at the port it had before. */
   async start(): Promise<void> {
     const main = resolve(import.meta.dirname, '../../src/cli/main.ts')
     const port = this.#url === '' ? '0' : new URL(this.#url).port
-    const args = [main, 'up', '--only', 'api', '--data', this.#data, '--port', port, '--proxy-port', '0']
+    const args = [main, 'up', '--only', this.#roles, '--data', this.#data, '--port', port, '--proxy-port', '0']
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
     this.#child = child
     await this.#untilReady(child)
-    const { clusters, users } = parse(readFileSync(join(this.#data, 'kubeconfig'), 'utf8')) as Kubeconfig
+    const { clusters, users } = parse(readFileSync(this.kubeconfig, 'utf8')) as Kubeconfig
     const cluster = clusters[0]?.cluster
     this.#url = cluster?.server ?? ''
     this.#token = users[0]?.user.token ?? ''

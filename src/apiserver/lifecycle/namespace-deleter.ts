@@ -12,6 +12,8 @@ export class NamespaceDeleter implements LifecycleController {
   readonly #ports: LifecyclePorts
   readonly #loop: KeyedLoop
   readonly #unsubscribe: () => void
+  /** Uids of namespaces that may be emptied. */
+  readonly #released = new Set<string>()
 
   constructor(ports: LifecyclePorts) {
     this.#ports = ports
@@ -39,11 +41,30 @@ export class NamespaceDeleter implements LifecycleController {
   async #reconcile(name: string): Promise<void> {
     const namespace = this.#get(name)
     if (!namespace?.metadata.deletionTimestamp || !finalizersOf(namespace).includes(finalizer)) return
+    await this.#ask(namespace)
     const contents = this.#contents(name)
     for (const type of contents) await this.#empty(type, name)
     const remaining = contents.filter(({ resource }) => this.#count(resource, name) > 0)
     if (remaining.length > 0) return this.#report(namespace, remaining)
     await this.#release(namespace)
+    this.#released.delete(namespace.metadata.uid)
+  }
+
+  /** Asks once whether it may be emptied. While it may not, its status says why. */
+  async #ask(namespace: StoredObject): Promise<void> {
+    const { uid } = namespace.metadata
+    if (this.#released.has(uid)) return
+    try {
+      await this.#ports.beforeEmptying(namespace)
+      this.#released.add(uid)
+    } catch (error) {
+      await this.#write(namespace, {
+        type: 'NamespaceDeletionContentFailure',
+        reason: 'ContentDeletionFailed',
+        message: `nothing in it is deleted yet: ${error instanceof Error ? error.message : String(error)}`,
+      })
+      throw error
+    }
   }
 
   /** One type for each namespaced resource that has objects here. */
@@ -83,21 +104,24 @@ export class NamespaceDeleter implements LifecycleController {
 
   /** Says what holds the namespace; its going will wake us. */
   async #report(namespace: StoredObject, remaining: readonly ServedKind[]): Promise<void> {
-    const { objects, kinds, clock } = this.#ports
     const name = namespace.metadata.name
     const message = `Some resources are remaining: ${remaining
       .map(({ resource }) => `${resource} has ${this.#count(resource, name)} resource instances`)
       .join(', ')}`
+    await this.#write(namespace, { type: 'NamespaceContentRemaining', reason: 'SomeResourcesRemain', message })
+  }
+
+  async #write(
+    namespace: StoredObject,
+    { type, reason, message }: Pick<Condition, 'type' | 'reason' | 'message'>,
+  ): Promise<void> {
+    const { objects, kinds, clock } = this.#ports
+    const { name } = namespace.metadata
     const known = (namespace.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? []
-    const old = known.find(({ type }) => type === 'NamespaceContentRemaining')
+    const old = known.find((entry) => entry.type === type)
     if (old?.message === message) return
-    const condition: Condition = {
-      type: 'NamespaceContentRemaining',
-      status: 'True',
-      reason: 'SomeResourcesRemain',
-      message,
-      lastTransitionTime: old?.lastTransitionTime ?? formatTime(clock.now()),
-    }
+    const lastTransitionTime = old?.lastTransitionTime ?? formatTime(clock.now())
+    const condition: Condition = { type, status: 'True', reason, message, lastTransitionTime }
     await objects
       .patch({
         type: builtin(kinds, '', 'namespaces'),

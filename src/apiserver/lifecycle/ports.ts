@@ -1,3 +1,4 @@
+import type { StoredObject } from '../../kube/object.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { Objects } from '../objects/objects.ts'
 import type { User } from '../objects/request.ts'
@@ -14,6 +15,8 @@ export interface LifecyclePorts {
   readonly clock: Clock
   /** PEM of the authority that every namespace is told about. */
   readonly authority: string
+  /** Asked before a namespace is emptied. */
+  beforeEmptying(namespace: StoredObject): Promise<void>
   /** Told of failures that are tried again. */
   onError(error: unknown, controller: string, key: string): void
 }

@@ -9,7 +9,7 @@ import { ViewerRole } from './viewer-role.ts'
 
 /** Starts the store's upkeep and the server's own controllers; the result stops them all. */
 export function startControllers(options: ApiServerOptions, core: Core): () => Promise<void> {
-  const { store, clock, controllers = true, onError } = options
+  const { store, clock, controllers = true, beforeEmptying, onError } = options
   const { objects, kinds, credentials } = core
   const ports: LifecyclePorts = {
     store,
@@ -17,6 +17,7 @@ export function startControllers(options: ApiServerOptions, core: Core): () => P
     kinds,
     clock,
     authority: credentials.authority,
+    beforeEmptying: async (namespace) => beforeEmptying?.(namespace),
     onError: (error, controller, key) => onError?.(error, { controller, key }),
   }
   const running: readonly LifecycleController[] = controllers

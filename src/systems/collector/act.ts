@@ -1,7 +1,8 @@
 import type { Client } from '../../client/client.ts'
-import { CascadeRecorder, type CascadeRoot } from '../../departures/cascade-recorder.ts'
+import { CascadeRecorder, type CascadeRoot, type WholeRoot } from '../../departures/cascade-recorder.ts'
+import { isRemade } from '../../departures/company.ts'
 import { follow, type FollowResult } from '../../departures/follow.ts'
-import { parseApiVersion, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/clock.ts'
 
@@ -9,6 +10,8 @@ import type { Clock } from '../../runtime/clock.ts'
 export interface Hand {
   /** The whole object, if it is there. */
   read(type: ResourceType, object: StoredObject): StoredObject | undefined
+  /** The whole object as it was when it was deleted, for as long as that is remembered. */
+  recall(type: ResourceType, deleted: StoredObject): Promise<StoredObject | undefined>
   /** Deletes one dependent if its owners are gone at that moment; called for owners before their dependents. */
   remove(type: ResourceType, object: StoredObject, propagation: 'Background' | 'Foreground'): Promise<FollowResult>
 }
@@ -17,6 +20,8 @@ export interface Hand {
 interface Follower {
   readonly type: ResourceType
   readonly object: StoredObject
+  /** Whether others live by it. */
+  readonly isOwner: boolean
 }
 
 type Propagation = 'Background' | 'Foreground'
@@ -50,7 +55,7 @@ export class Act {
     this.#clock = clock
     this.#hand = hand
     this.#batchSize = batchSize
-    this.#recorder = new CascadeRecorder(client, clock)
+    this.#recorder = new CascadeRecorder(client, clock, { wholeOf: (root) => this.#whole(root) })
   }
 
   /** Lets a dependent go, in company. */
@@ -121,11 +126,22 @@ export class Act {
 
   /** Writes what is worth it on one page of the root's record. What cannot be recorded must not go. */
   async record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<void> {
-    const kept = root ? followers.filter(({ object }) => isWorthKeeping(object)) : []
+    const kept = root ? followers.filter(({ object }) => !isRemade(object)) : []
     if (!root || kept.length === 0) return
-    const read = await Promise.all(kept.map(({ type, object }) => this.#read(type, object)))
-    const objects = read.filter((object) => object !== undefined)
-    if (objects.length > 0) await this.#recorder.write(root, objects)
+    const read = await Promise.all(
+      kept.map(async ({ type, object, isOwner }) => ({ object: await this.#read(type, object), isOwner })),
+    )
+    const companions = read.flatMap(({ object, isOwner }) => (object ? [{ object, isOwner }] : []))
+    if (companions.length > 0) await this.#recorder.write(root, companions)
+  }
+
+  async #whole(root: StoredObject): Promise<WholeRoot | undefined> {
+    const type = await this.#client.discovery.typeOf(root)
+    if (!type) return undefined
+    const present = await this.#read(type, root)
+    if (present?.metadata.uid === root.metadata.uid) return { object: present, isThere: true }
+    const recalled = await this.#hand?.recall(type, root)
+    return recalled && { object: recalled, isThere: false }
   }
 
   async #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> {
@@ -136,11 +152,3 @@ export class Act {
       .catch(ignoring('NotFound'))
   }
 }
-
-/** What a controller of the cluster makes again by itself (Pods, ReplicaSets, EndpointSlices) would only be in the way of a restore. */
-function isWorthKeeping({ metadata }: StoredObject): boolean {
-  const controller = metadata.ownerReferences?.find((owner) => owner.controller)
-  return controller === undefined || !remaking.has(parseApiVersion(controller.apiVersion).group)
-}
-
-const remaking = new Set(['', 'apps', 'batch', 'discovery.k8s.io'])

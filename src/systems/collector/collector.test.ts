@@ -231,6 +231,23 @@ describe.each([
     expect(await left()).toEqual([])
   })
 
+  it('writes one record of a cascade as two at once', async () => {
+    newCollector()
+    const a = await create('a')
+    for (const branch of ['b', 'c', 'd']) {
+      const owner = await create(branch, [ownedBy(a)])
+      for (const leaf of [1, 2, 3]) await create(`${branch}${leaf}`, [ownedBy(owner)])
+    }
+    await remove('a')
+    const records = await world.client.list<Departure>(departure.type, {
+      namespace: 'team',
+      labelSelector: '!sojourn.dev/page',
+    })
+    expect(records.items.map(({ spec }) => spec.object.name)).toEqual(['a'])
+    await restore(world.client, records.items[0] as Departure, { now: 0 })
+    expect((await left()).length).toBe(isInServer ? 13 : 12)
+  })
+
   it('keeps what it takes along on the record of its root, from which it can be restored', async () => {
     const a = await create('a')
     const b = await create('b', [ownedBy(a)])
@@ -242,8 +259,11 @@ describe.each([
     })
     expect(records.items.map(({ spec }) => [spec.object.name, spec.takes])).toEqual([['a', 2]])
     const { objects } = await restore(world.client, records.items[0] as Departure, { now: 0 })
-    expect(objects.map(({ metadata }) => metadata.name)).toEqual(['b', 'c'])
-    expect(objects[1]?.metadata.ownerReferences?.[0]?.uid).toBe(objects[0]?.metadata.uid)
+    // The server remembers what was deleted; over the API the root was gone before anybody could read it.
+    const names = isInServer ? ['a', 'b', 'c'] : ['b', 'c']
+    expect(objects.map(({ metadata }) => metadata.name)).toEqual(names)
+    const uid = objects.at(-2)?.metadata.uid
+    expect(objects.at(-1)?.metadata.ownerReferences).toMatchObject([{ name: 'b', uid }])
   })
 
   it('does exactly what its preview says', async () => {

@@ -267,12 +267,12 @@ export class Collector {
     if (members.length === 0) return
     this.#reports.unanchored(object, members)
     if (!this.#options.collectCycles) return
-    const root = { object, by: { system: 'collector' as const } }
+    const root = { object, by: { system: 'collector' as const }, mayHaveFollowed: false }
     const results = members.map(async (member) => {
       const found = graph.object(member)
       const type = found && this.world.typeOf(found)
       if (!found || !type || this.#options.door.spares(found) !== undefined) return 'gone'
-      return this.#circles.remove({ type, object: found, propagation: 'Background', root })
+      return this.#circles.remove({ type, object: found, propagation: 'Background', root, isOwner: true })
     })
     if ((await Promise.all(results)).includes('changed')) this.#suspects.add(object.metadata.uid)
   }
@@ -290,7 +290,8 @@ export class Collector {
       await this.#sweep.from(node, root)
       return settled
     }
-    const result = await this.#act.remove({ type, object, propagation, root })
+    const isOwner = this.world.graph.hasDependents(node)
+    const result = await this.#act.remove({ type, object, propagation, root, isOwner })
     // Changed since: the watch brings the new state. Should it not, look again.
     return result === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
   }

@@ -47,6 +47,7 @@ class Life {
     const hand = sweeper(this.#world.server)
     return {
       read: (type, object) => hand.read(type, object),
+      recall: (type, object) => hand.recall(type, object),
       remove: (type, object, propagation) =>
         this.#delete(object.metadata.name, () => hand.remove(type, object, propagation)),
     }
@@ -163,8 +164,11 @@ describe.each([
       expect([...first.deleted, ...second.deleted].toSorted()).toEqual(names)
       expect([...(await recorded(world))].toSorted()).toEqual(names)
 
-      for (const record of await records(world)) await restore(world.client, record, { now: world.clock.now() })
-      expect(await left(world)).toEqual(names)
+      const [record, ...others] = await records(world)
+      expect(others, `killed after step ${steps}`).toEqual([])
+      if (record) await restore(world.client, record, { now: world.clock.now() })
+      // The server remembers what was deleted; over the API the root was gone before anybody could read it.
+      expect(await left(world)).toEqual(isInServer ? [...names, 'root'] : names)
     }
     // Nine deletes, and at least three pages and their mention on a record that was made first.
     expect(steps).toBeGreaterThan(9 + 3 * 2 + 1)

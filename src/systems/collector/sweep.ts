@@ -91,8 +91,9 @@ export class Sweep {
       const type = object && typeOf(object)
       if (!object || !type || this.#going.has(object.metadata.uid)) continue
       this.#going.add(object.metadata.uid)
-      if (root && graph.hasDependents(value)) onOwner(object.metadata.uid, root)
-      batch.push({ type, object })
+      const isOwner = graph.hasDependents(value)
+      if (root && isOwner) onOwner(object.metadata.uid, root)
+      batch.push({ type, object, isOwner })
     }
     return batch
   }
@@ -138,4 +139,5 @@ export class Sweep {
 interface Doomed {
   readonly type: ResourceType
   readonly object: StoredObject
+  readonly isOwner: boolean
 }

@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { startWorld, type World } from '../../test/world.ts'
+import { departure, type Departure } from '../apis/departure.ts'
+import { sojournNamespace } from '../apis/group.ts'
+import { Client } from '../client/client.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import { StatusError } from '../kube/status-error.ts'
+import type { ApiRequest } from '../kube/transport.ts'
+import { recordLeavingNamespace } from './leaving-namespace.ts'
+import { restore } from './restore.ts'
+import { kubeSubject } from './subject.ts'
+
+const namespaces: ResourceType = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+}
+const configMaps: ResourceType = { ...namespaces, kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+
+let world: World
+/** Throws what shall go wrong with a request of the one who records. */
+let obstruct: (request: ApiRequest) => void
+beforeEach(async () => {
+  obstruct = () => {}
+  const recording = new Client((request) => {
+    obstruct(request)
+    return world.server.transport(request)
+  })
+  world = await startWorld({
+    server: { beforeEmptying: (namespace) => recordLeavingNamespace(recording, world.clock, namespace) },
+  })
+  await world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'guest' } })
+})
+afterEach(() => world[Symbol.asyncDispose]())
+
+function create(name: string, { metadata, ...rest }: Partial<KubeObject> = {}): Promise<StoredObject> {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', ...rest }
+  return world.create({ ...object, metadata: { ...metadata, name, namespace: 'guest' } })
+}
+
+const find = (kind: string, name: string) => world.get({ apiVersion: 'v1', kind, namespace: 'guest', name })
+const guest = () => world.get({ apiVersion: 'v1', kind: 'Namespace', name: 'guest' })
+
+/** kubectl delete namespace. */
+async function deleteByHand(name = 'guest'): Promise<void> {
+  await world.client.deleteObject(namespaces, { name })
+}
+
+/** Lets time pass until it is so: manifests are compressed beside the clock's own time. */
+const until = (claim: () => Promise<void>) =>
+  vi.waitFor(
+    async () => {
+      await world.pass(1000)
+      await claim()
+    },
+    { timeout: 20_000, interval: 10 },
+  )
+const untilGone = (name = 'guest') =>
+  until(async () => expect(await world.get({ apiVersion: 'v1', kind: 'Namespace', name })).toBeUndefined())
+
+async function records(): Promise<readonly Departure[]> {
+  const where = { namespace: sojournNamespace, labelSelector: '!sojourn.dev/page' }
+  return (await world.client.list<Departure>(departure.type, where)).items
+}
+
+const isRecord = ({ method, path, body }: ApiRequest) =>
+  method === 'POST' && path.endsWith('/departures') && (body as Departure).spec.page === undefined
+
+describe('a Namespace that somebody deletes by hand', () => {
+  it('is recorded with all that is in it before anything goes, and comes back whole', async () => {
+    const owner = await create('zebra', { data: { a: 'b' } })
+    const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'zebra', uid: owner.metadata.uid }
+    await create('ant', { metadata: { ownerReferences: [reference] } })
+    await create('password', { kind: 'Secret', stringData: { word: 'open sesame' } })
+    await deleteByHand()
+    await untilGone()
+    expect(await find('ConfigMap', 'zebra')).toBeUndefined()
+
+    const [record, ...others] = await records()
+    expect(others).toEqual([])
+    expect(record?.spec).toMatchObject({ because: 'deleted', by: { system: 'user' }, takes: 3, pages: 1 })
+    const { notes } = await restore(world.client, record as Departure, { now: world.clock.now() })
+    const uid = (await find('ConfigMap', 'zebra'))?.metadata.uid
+    expect(await find('ConfigMap', 'ant')).toMatchObject({ metadata: { ownerReferences: [{ uid }] } })
+    expect(notes).toEqual([expect.stringContaining('Secret/guest/password is back without its data')])
+  })
+
+  it('keeps everything until it is recorded, says why, and goes on by itself', async () => {
+    await create('settings')
+    obstruct = (request) => {
+      if (isRecord(request)) throw new StatusError('InternalError', 'the disk is full')
+    }
+    await deleteByHand()
+    const message = 'nothing in it is deleted yet: the disk is full'
+    await until(async () =>
+      expect(await guest()).toMatchObject({
+        status: { conditions: [{ type: 'NamespaceDeletionContentFailure', message }] },
+      }),
+    )
+    expect(await find('ConfigMap', 'settings')).toBeDefined()
+    obstruct = () => {}
+    await untilGone()
+    expect(await records()).toHaveLength(1)
+  })
+
+  it('is recorded as it was when it was emptied, however often that was begun', async () => {
+    await create('settings', { data: { version: '1' } })
+    let tries = 0
+    let isChanged = false
+    let isReadAnew = false
+    obstruct = (request) => {
+      isReadAnew ||= isChanged && request.path.endsWith('/configmaps')
+      if (isReadAnew || !isRecord(request)) return
+      tries++
+      throw new StatusError('InternalError', 'killed')
+    }
+    await deleteByHand()
+    await until(() => Promise.resolve(expect(tries).toBeGreaterThan(0)))
+    const body = { data: { version: '2' } }
+    await world.client.patch(configMaps, { namespace: 'guest', name: 'settings' }, { type: 'merge', body })
+    isChanged = true
+    await untilGone()
+    const [record] = await records()
+    await restore(world.client, record as Departure, { now: world.clock.now() })
+    expect(await find('ConfigMap', 'settings')).toMatchObject({ data: { version: '2' } })
+  })
+
+  it('has the one record of the system that let it go, where one did', async () => {
+    await create('settings')
+    const { metadata } = (await guest()) as StoredObject
+    const subject = kubeSubject(world.client, namespaces, { apiVersion: 'v1', kind: 'Namespace', name: 'guest' })
+    await world.door.depart({ subject, uid: metadata.uid, because: 'expired', by: { system: 'cleaner' } })
+    await untilGone()
+    expect((await records()).map(({ spec }) => [spec.because, spec.by.system])).toEqual([['expired', 'cleaner']])
+  })
+
+  it('goes without a record when it is where records are kept', async () => {
+    await deleteByHand(sojournNamespace)
+    await untilGone(sojournNamespace)
+    await create('settings')
+    await deleteByHand()
+    await untilGone()
+  })
+})
