@@ -152,6 +152,7 @@ export class LiveCascades implements AsyncDisposable {
     const hand = sweeper(this.world.server)
     return {
       read: (type, object) => hand.read(type, object),
+      recall: (type, object) => hand.recall(type, object),
       remove: async (type, object, propagation) => {
         await this.meddle({ method: 'DELETE', path: resourcePath(type, placeOf(object.metadata)) })
         return hand.remove(type, object, propagation)
