@@ -3,9 +3,9 @@ import { readConfig } from '../src/app/config.ts'
 import type { ForecastEvent } from '../src/app/forecast/event.ts'
 import { forecast } from '../src/app/forecast/forecast.ts'
 import { cleaner } from '../src/apis/cleaner.ts'
+import { cleanupPolicy } from '../src/apis/cleanup-policy.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
 import type { KubeObject } from '../src/kube/object.ts'
-import { parseTime } from '../src/kube/time.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
 import { startWorld, type World } from './world.ts'
 
@@ -75,6 +75,25 @@ describe('forecast', () => {
     await world.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'team' } })
     const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
     expect(said.events).toEqual([])
-    expect(parseTime(new Date(said.until).toISOString())).toBe(world.clock.now() + 30 * day)
+    expect(said.until).toBe(world.clock.now() + 30 * day)
+  })
+
+  it('says how far it came when there was not enough time to look as far as it was asked to', async () => {
+    await world.create({
+      apiVersion: cleanupPolicy.apiVersion,
+      kind: cleanupPolicy.kind,
+      metadata: { name: 'restless' },
+      spec: {
+        interval: '1s',
+        targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }] } }],
+        rules: [{ rules: [{ name: 'Unused' }] }],
+      },
+    })
+    const now = world.clock.now()
+    const { until, wanted } = await forecast(world.client, { config, now, forMs: 30 * day, withinMs: 0 })
+    expect(wanted).toBe(now + 30 * day)
+    expect(until).toBeLessThan(wanted)
+    const { wanted: all, until: end } = await forecast(world.client, { config, now, forMs: 5000 })
+    expect(end).toBe(all)
   })
 })

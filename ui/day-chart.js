@@ -1,4 +1,5 @@
 import { h, svg } from './dom.js'
+import { formatSpan } from './time.js'
 
 const stepMs = 1_800_000
 const steps = 48
@@ -26,8 +27,7 @@ export function dayChart(given, now) {
   const most = Math.max(1, ...slots.map(({ requests }) => requests))
   const sum = (/** @type {'requests' | 'coldStarts' | 'awakeSeconds'} */ key) =>
     slots.reduce((total, slot) => total + slot[key], 0)
-  const hours = sum('awakeSeconds') / 3600
-  const told = `${count(sum('requests'), 'request')} and ${count(sum('coldStarts'), 'cold start')} in the last day, awake for ${hours < 1 ? `${Math.round(hours * 60)} min` : `${hours.toFixed(1)} h`}`
+  const told = `${count(sum('requests'), 'request')} and ${count(sum('coldStarts'), 'cold start')} in the last day, awake for ${formatSpan(sum('awakeSeconds') * 1000)}`
   const picture = svg(
     'svg',
     { class: 'day', viewBox: `0 0 ${width} ${height + 12}`, role: 'img', 'aria-label': told },

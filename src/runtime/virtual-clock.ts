@@ -92,12 +92,15 @@ export class VirtualClock implements Clock {
     }
   }
 
-  /** Runs until this time (epoch milliseconds): timers fire in order, each after all work before it has come to rest. */
-  async run(untilMs: number): Promise<void> {
+  /**
+   * Runs until this time (epoch milliseconds): timers fire in order, each after all work before it has come to rest.
+   * Stays where it is as soon as somebody says `enough`.
+   */
+  async run(untilMs: number, enough: () => boolean = () => false): Promise<void> {
     if (this.#running) throw new Error('the clock is running already')
     this.#running = true
     try {
-      await this.#currentWork.run(undefined, () => this.#runTo(untilMs))
+      await this.#currentWork.run(undefined, () => this.#runTo(untilMs, enough))
     } finally {
       this.#running = false
     }
@@ -113,7 +116,7 @@ export class VirtualClock implements Clock {
     this.#wallShiftMs += byMs
   }
 
-  async #runTo(untilMs: number): Promise<void> {
+  async #runTo(untilMs: number, enough: () => boolean): Promise<void> {
     for (;;) {
       await this.settle()
       const untilElapsed = untilMs - this.#startAt - this.#wallShiftMs
@@ -122,6 +125,7 @@ export class VirtualClock implements Clock {
         this.#elapsedMs = Math.max(this.#elapsedMs, untilElapsed)
         return
       }
+      if (enough()) return
       this.#timers.pop()
       this.#elapsedMs = Math.max(this.#elapsedMs, next.dueAt)
       const { callback } = next

@@ -9,7 +9,7 @@ import { VirtualList } from '../virtual-list.js'
 import { emptyNote, kindAndPlace } from './cards.js'
 
 /** @typedef {Omit<Given, 'at' | 'leavesAt'> & { at: number, leavesAt?: string }} ForecastEvent */
-/** @typedef {{ from: number, until: number, objects: number, events: ForecastEvent[], assumed: string[], unread: string[] }} Forecast */
+/** @typedef {{ from: number, until: number, wanted?: string, objects: number, events: ForecastEvent[], assumed: string[], unread: string[] }} Forecast */
 
 const path = '/sojourn/v1alpha1/forecast'
 const busyMs = 5000
@@ -117,7 +117,7 @@ async function saveCalendar(span) {
 }
 
 /** @param {HTMLElement} result @param {Forecast} forecast */
-function showForecast(result, { from, until, objects, events, assumed, unread }) {
+function showForecast(result, { from, until, wanted, objects, events, assumed, unread }) {
   const list = new VirtualList({ label: 'What will happen', row: (event) => eventRow(event, from), onOpen: openEvent })
   const note = h('div')
   const show = (/** @type {{ from: number, until: number } | undefined} */ day) => {
@@ -134,6 +134,12 @@ function showForecast(result, { from, until, objects, events, assumed, unread })
   fill(
     result,
     events.length === 0 ? nothing : h('p.summary', { role: 'status' }, summaryOf(events, objects)),
+    wanted &&
+      h(
+        'p.problem',
+        {},
+        `There was only time to look as far as ${formatMoment(until)}: something here is looked at every few moments. “sojourn forecast” takes its time and looks further.`,
+      ),
     unread.length > 0 && h('p.problem', {}, `Not everything could be read: ${unread.join(', ')}.`),
     events.length > 0 &&
       h('div.chips', { 'aria-hidden': 'true' }, ...systems.map((system) => h(`span.chip.${system}`, {}, system))),

@@ -54,7 +54,10 @@ export interface ForecastEvent {
 
 export interface Forecast {
   readonly from: number
+  /** How far it looked. */
   readonly until: number
+  /** How far it was to look: further, when there was not enough time. */
+  readonly wanted: number
   readonly objects: number
   readonly events: readonly ForecastEvent[]
   /** What the forecast takes for granted, one sentence each. */

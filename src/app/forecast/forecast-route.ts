@@ -16,10 +16,12 @@ export interface ForecastRoutePorts {
 
 const longestMs = 366 * 86_400_000
 const mostAtOnce = 2
+/** Somebody waits for the answer: better a part of it now than all of it when they have left. */
+const withinMs = 30_000
 
 /**
  * `POST /sojourn/v1alpha1/forecast` with `{"for": "30d", "assume": ["merge:2h"]}`: what will happen if nobody acts, from what the one who asks may see.
- * It changes nothing; a POST because it is work. With `accept: text/calendar` the answer is iCalendar.
+ * It changes nothing; a POST because it is work. Where that takes too long, `until` says how far it came and `wanted` how far it was to look. With `accept: text/calendar` the answer is iCalendar.
  */
 export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): Route {
   let running = 0
@@ -39,7 +41,7 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
         const { readWorld } = await import('./world.ts')
         const { forecastOnThread } = await import('./forecast-thread.ts')
         const world = await readWorld(clientAs(user))
-        const options = { config, now, forMs: wish.forMs, assumptions: wish.assumptions }
+        const options = { config, now, forMs: wish.forMs, assumptions: wish.assumptions, withinMs }
         return await answer(await forecastOnThread({ world, options }), headers)
       } catch (error) {
         if (error instanceof ConfigError) return { status: 400, body: { message: error.message } }

@@ -7,7 +7,7 @@ import type { World } from './world.ts'
 /** What a forecast on a thread of its own is given. */
 export interface ForecastTask {
   readonly world: World
-  readonly options: Pick<ForecastOptions, 'config' | 'now' | 'forMs' | 'assumptions'>
+  readonly options: Pick<ForecastOptions, 'config' | 'now' | 'forMs' | 'assumptions' | 'withinMs'>
 }
 
 /** What comes of it: a forecast, or what is wrong with the assumptions. */

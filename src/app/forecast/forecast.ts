@@ -24,6 +24,8 @@ export interface ForecastOptions {
   /** How far it is, from 0 to 1, in what it does just now. */
   readonly onProgress?: (doing: string, done: number) => void
   readonly signal?: AbortSignal
+  /** How long it may take, in real time; then it says how far it came. Defaults to as long as it takes. */
+  readonly withinMs?: number
 }
 
 /** Runs the real controllers on a copy of the world, on a clock that jumps from event to event. The source is only read. */
@@ -35,8 +37,10 @@ export async function forecast(source: Client, options: ForecastOptions): Promis
 /** The same for a world that has been read already. */
 export async function forecastWorld(
   world: World,
-  { config, now, forMs, assumptions: given = [], onProgress, signal }: ForecastOptions,
+  { config, now, forMs, assumptions: given = [], onProgress, signal, withinMs = Infinity }: ForecastOptions,
 ): Promise<Forecast> {
+  const startedAt = performance.now()
+  const isEnough = () => signal?.aborted === true || performance.now() - startedAt > withinMs
   const clock = new VirtualClock(now)
   const caches = quietClock(clock)
   const events: ForecastEvent[] = []
@@ -79,10 +83,11 @@ export async function forecastWorld(
   const starting = startSystems(core, systemsOf(config))
   await clock.settle()
   await starting
-  for (let step = 1; step <= progressSteps && !signal?.aborted && problems.length === 0; step++) {
-    await clock.run(now + Math.round((forMs * step) / progressSteps))
+  for (let step = 1; step <= progressSteps && !isEnough() && problems.length === 0; step++) {
+    await clock.run(now + Math.round((forMs * step) / progressSteps), isEnough)
     onProgress?.('looking ahead', step / progressSteps)
   }
+  const until = clock.now()
   stopWatching()
   const stopped = core.stop()
   await clock.settle()
@@ -91,7 +96,8 @@ export async function forecastWorld(
   if (problems[0]) throw problems[0]
   return {
     from: now,
-    until: now + forMs,
+    until,
+    wanted: now + forMs,
     objects: countObjects(world),
     events: events.toSorted((left, right) => left.at - right.at),
     assumed: [
