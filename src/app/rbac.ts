@@ -120,8 +120,8 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
     cluster: [
       { apiGroups: ['pipelines.weave.works'], resources: ['pipelines'], verbs: [...read, 'patch'] },
       { apiGroups: ['pipelines.weave.works'], resources: ['pipelines/status'], verbs: ['update'] },
-      // Signed approvals are recorded in the name of who signed.
-      ours(['approvals'], [...read, 'create']),
+      // Signed approvals are recorded in the name of who signed; old ones are removed.
+      ours(['approvals'], [...read, 'create', 'delete']),
       ours(['approvals/status'], ['update']),
       { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: read },
       { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: read },

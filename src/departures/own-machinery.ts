@@ -7,7 +7,7 @@ import { ignoring } from '../kube/status-error.ts'
 export const ownLabel = { 'app.kubernetes.io/part-of': 'sojourn' } as const
 
 /**
- * Deletes something we made for ourselves: a mark whose time is over, a companion Service, an old record. No record is kept of it.
+ * Deletes something we made for ourselves: a mark whose time is over, a companion Service, an old record or approval. No record is kept of it.
  * Refuses anything that is not ours; gone or changed since counts as done, the watch tells.
  */
 export async function removeOwn(client: Client, type: ResourceType, { metadata }: StoredObject): Promise<void> {
@@ -22,4 +22,4 @@ function isOwn({ group, kind }: ResourceType, labels: Readonly<Record<string, st
   return labels['app.kubernetes.io/part-of'] === ownLabel['app.kubernetes.io/part-of']
 }
 
-const bookkeeping = new Set(['Departure', 'CleanupCandidate', 'UsageLedger'])
+const bookkeeping = new Set(['Approval', 'Departure', 'CleanupCandidate', 'UsageLedger'])

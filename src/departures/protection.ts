@@ -74,10 +74,16 @@ function isThere(
   return kind === provider && (account ?? itsAccount) === itsAccount && (region ?? itsRegion) === itsRegion
 }
 
-function carriedMark({ metadata }: KubeObject): Refusal | undefined {
+/** Whether somebody has marked it to be kept. */
+export function isMarkedToKeep({ metadata }: KubeObject): boolean {
   const { labels = {}, annotations = {} } = metadata
   const keep = annotations[keepMark] ?? labels[keepMark]
-  if (keep !== undefined && keep !== 'false') return 'keep-mark'
+  return keep !== undefined && keep !== 'false'
+}
+
+function carriedMark(object: KubeObject): Refusal | undefined {
+  const { labels = {}, annotations = {} } = object.metadata
+  if (isMarkedToKeep(object)) return 'keep-mark'
   const says = (mark: string) => [annotations[mark], labels[mark]].some((value) => value?.toLowerCase() === 'never')
   return expirationMarks.some(says) ? 'never-expires' : undefined
 }

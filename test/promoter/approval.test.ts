@@ -4,6 +4,8 @@ import { pipeline as pipelineKind, type Pipeline } from '../../src/apis/pipeline
 import { approvalAdmission, approvalManifests } from '../../src/app/approval-policy.ts'
 import { Client } from '../../src/client/client.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
+import { silentLogger } from '../../src/runtime/log.ts'
+import { Metrics } from '../../src/runtime/metrics.ts'
 import { approve } from '../../src/systems/promoter/approve.ts'
 import { environments, pipelineOf } from '../../src/systems/promoter/testing.ts'
 import { TestCluster, TestPromoter } from './cluster.ts'
@@ -131,6 +133,28 @@ describe('an Approval', () => {
   ])('with %s is refused, naming the field', async (_, over, field) => {
     const bad = home.client.create(approvalKind.type, approvalOf('0123456789abcdef', over))
     await expect(bad).rejects.toThrow(field)
+  })
+
+  it('is removed a month after it was given, with those of pipelines that are gone, and never while it counts or is marked', async () => {
+    const id = await wait()
+    const give = (name: string, over: Partial<ApprovalSpec>, annotations = {}) => {
+      const given = approvalOf(id, over, name)
+      return as('ann').create(approvalKind.type, { ...given, metadata: { ...given.metadata, annotations } })
+    }
+    await give('counts', {})
+    await give('old', { promotionId: '0'.repeat(16) })
+    await give('marked', { promotionId: '0'.repeat(16) }, { 'sojourn.dev/keep': 'true' })
+    await give('orphan', { pipeline: 'nowhere' })
+    await expect.poll(() => stateOf('old')).toMatchObject({ state: 'Ignored' })
+    const names = async () =>
+      (await home.client.list<Approval>(approvalKind.type, { namespace: 'team' })).items.map(
+        ({ metadata }) => metadata.name,
+      )
+    expect((await names()).toSorted()).toEqual(['counts', 'marked', 'old', 'orphan'])
+    await test.stop()
+    const clock = { ...systemClock, now: () => systemClock.now() + 31 * 86_400_000 }
+    test = new TestPromoter(home, {}, { ports: { clock, log: silentLogger, metrics: new Metrics() } })
+    await expect.poll(async () => (await names()).toSorted(), { timeout: 20_000 }).toEqual(['counts', 'marked'])
   })
 
   it('is what the command, the dashboard and the HTTP API make, once for the same word', async () => {

@@ -1,6 +1,7 @@
 import type { Approval, ApprovalStatus } from '../../apis/approval.ts'
-import type { EnvironmentStatus, Promotion } from '../../apis/pipeline-status.ts'
-import { formatTime } from '../../kube/time.ts'
+import type { EnvironmentStatus, PipelineStatus, Promotion } from '../../apis/pipeline-status.ts'
+import { isMarkedToKeep } from '../../departures/protection.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
 import { sentenceOf, type Because } from './because.ts'
 import { at, wake, type Draft } from './draft.ts'
 import type { PromotionPlan } from './plan.ts'
@@ -50,6 +51,26 @@ export function approvalStates(draft: Draft): ReadonlyMap<Approval, ApprovalStat
     else if (!approval.status) states.set(approval, ignored('ApprovalStale'))
   }
   return states
+}
+
+/** How long what was said about a promotion is kept after it was said: long enough to be asked about it. */
+const keptMs = 30 * 86_400_000
+
+/** Approvals whose time is up, oldest first, and when the next one's will be. What is said about a promotion that has its place still counts. */
+export function outdatedApprovals(
+  approvals: readonly Approval[],
+  status: PipelineStatus,
+  now: number,
+): { readonly outdated: readonly Approval[]; readonly nextAt: number } {
+  const byAge = approvals
+    .filter(({ spec }) => status.environments?.[spec.environment]?.promotion?.id !== spec.promotionId)
+    .filter((approval) => !isMarkedToKeep(approval))
+    .map((approval) => ({ approval, until: (parseTime(approval.metadata.creationTimestamp) ?? Infinity) + keptMs }))
+    .toSorted((left, right) => left.until - right.until)
+  return {
+    outdated: byAge.filter(({ until }) => now >= until).map(({ approval }) => approval),
+    nextAt: byAge.find(({ until }) => now < until)?.until ?? Infinity,
+  }
 }
 
 function stateOf(

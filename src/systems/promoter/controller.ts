@@ -74,8 +74,8 @@ export function createPromoter(options: PromoterOptions): Promoter {
   const approvals = informers.open<Approval & StoredObject>(client, approvalKind.type, {
     indexes: { pipeline: ({ metadata, spec }) => [`${metadata.namespace}/${spec.pipeline}`] },
   })
-  const approvalsOf = ({ metadata }: Pipeline) =>
-    approvals.byIndex('pipeline', `${metadata.namespace}/${metadata.name}`)
+  const approvalsOf = ({ namespace, name }: { readonly namespace?: string; readonly name: string }) =>
+    approvals.byIndex('pipeline', `${namespace}/${name}`)
   const enqueue = (keys: Iterable<string>) => {
     for (const key of keys) controller.enqueue(keyFromString(key))
   }
@@ -141,16 +141,15 @@ export function createPromoter(options: PromoterOptions): Promoter {
     },
   })
   controller.watch(pipelines)
+  const approved = ({ metadata, spec }: Approval & StoredObject) =>
+    keyOf({ ...pipelineKind, metadata: { namespace: metadata.namespace!, name: spec.pipeline } })
   const lookAtAll = () => {
     for (const pipeline of pipelines.list()) controller.enqueue(keyOf(pipeline))
+    // Their pipeline may be gone.
+    for (const approval of approvals.list()) controller.enqueue(approved(approval))
   }
   freeze.subscribe(lookAtAll)
-  approvals.subscribe(({ object: { metadata, spec } }) =>
-    controller.enqueue(
-      keyOf({ ...pipelineKind, metadata: { namespace: metadata.namespace!, name: spec.pipeline } }),
-      'user',
-    ),
-  )
+  approvals.subscribe(({ object }) => controller.enqueue(approved(object), 'user'))
   for (const informer of [freeze, approvals]) informer.onTrouble(lookAtAll)
   for (const informer of [pipelines, freeze, approvals]) informer.whenSynced().then(lookAtAll, () => {})
   const routes = promoterRoutes({

@@ -1,9 +1,9 @@
 import type { Approval, ApprovalStatus } from '../../apis/approval.ts'
 import type { Pipeline } from '../../apis/pipeline.ts'
 import type { PipelineStatus } from '../../apis/pipeline-status.ts'
-import { approvalStates } from './approvals.ts'
+import { approvalStates, outdatedApprovals } from './approvals.ts'
 import { deletionStep, dropRemoved } from './departing.ts'
-import { copyOf, type Announcement, type Draft, type Observed } from './draft.ts'
+import { copyOf, wake, type Announcement, type Draft, type Observed } from './draft.ts'
 import { dueEffect, type Effect } from './effects.ts'
 import { judgeEnvironment, noteArrival } from './environments.ts'
 import { PlanError, planOf, type Plan } from './plan.ts'
@@ -20,6 +20,8 @@ export interface Decision {
   readonly announcements: readonly Announcement[]
   /** What each approval is to be told of itself. */
   readonly approvals: ReadonlyMap<Approval, ApprovalStatus>
+  /** Approvals of long ago, to be removed. */
+  readonly outdated: readonly Approval[]
   /** Look again at this time, if nothing changes before. */
   readonly wakeAt: number
   /** When time alone makes a difference; `wakeAt` may come sooner, to make sure that nothing was missed. */
@@ -48,9 +50,20 @@ export function decide(observed: Observed, now: number): Decision {
   if (planned instanceof PlanError) reportInvalid(draft, planned)
   else walk(draft)
   const effect = dueEffect(draft)
+  const { outdated, nextAt } = outdatedApprovals(observed.approvals, status, now)
+  wake(draft, nextAt)
   const { announcements, plan, wakeAt: changesAt } = draft
   const wakeAt = planned instanceof PlanError ? changesAt : Math.min(changesAt, now + plan.intervalMs)
-  return { status, effect, announcements, approvals: approvalStates(draft), wakeAt, changesAt, mayGo: false }
+  return {
+    status,
+    effect,
+    announcements,
+    approvals: approvalStates(draft),
+    outdated: observed.dryRun ? [] : outdated,
+    wakeAt,
+    changesAt,
+    mayGo: false,
+  }
 }
 
 function walk(draft: Draft): void {

@@ -19,7 +19,7 @@ export function deletionStep(draft: Draft): Omit<Decision, 'wakeAt' | 'changesAt
   const mayGo = !over.includes(false)
   const effect = mayGo ? undefined : dueEffect(draft)
   reportDryRun(draft)
-  return { status, effect, announcements, approvals: new Map(), mayGo }
+  return { status, effect, announcements, approvals: new Map(), outdated: [], mayGo }
 }
 
 /** Whether nothing is left outside. */

@@ -270,6 +270,28 @@ describe('approval', () => {
     expect(states(world)).toEqual(['ApprovalExpired', 'ApprovalCounted'])
   })
 
+  it('is removed a month after it was given, but never while its promotion has its place, it is marked or this is a dry run', () => {
+    const world = new World(pipelineOf(manual))
+    world.runs({ dev: '1.1.0', prod: '1.0.0' })
+    world.step()
+    const dayMs = 1440 * minute
+    world.approve('prod', 'ann')
+    const [ofNow] = world.approvals
+    const other = (name: string, annotations = {}) => ({
+      ...ofNow!,
+      metadata: { ...ofNow!.metadata, name, annotations },
+      spec: { ...ofNow!.spec, promotionId: '0'.repeat(16) },
+    })
+    const [old, kept] = [other('old'), other('kept', { 'sojourn.dev/keep': 'true' })]
+    world.approvals.push(old, kept)
+    expect(world.step(30 * dayMs - minute)).toMatchObject({ outdated: [], changesAt: start + 30 * dayMs })
+    world.dryRun = true
+    expect(world.step(minute).outdated).toEqual([])
+    world.dryRun = false
+    expect(world.step().outdated).toEqual([old])
+    expect(world.step(1000 * dayMs).outdated).toEqual([old])
+  })
+
   it('refused means rejected, until the next revision', () => {
     const world = new World(pipelineOf(manual))
     world.runs({ dev: '1.1.0', prod: '1.0.0' })

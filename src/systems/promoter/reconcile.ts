@@ -2,12 +2,16 @@ import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
 import type { TargetStatus } from '../../apis/pipeline-status.ts'
 import type { Client } from '../../client/client.ts'
+import { removeOwn } from '../../departures/own-machinery.ts'
+import { keyFromString } from '../../kube/key.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { outdatedApprovals } from './approvals.ts'
 import { decide, type Decision } from './decide.ts'
 import { at, type Announcement } from './draft.ts'
 import type { EffectRunner } from './effect-runner.ts'
@@ -27,7 +31,8 @@ export interface ReconcilePorts {
   readonly metrics: PromoterMetrics
   readonly observer: TargetObserver
   readonly secrets: SecretVersions
-  readonly approvals: (pipeline: Pipeline) => readonly Approval[]
+  /** Everything anybody has said about promotions of this pipeline. */
+  readonly approvals: (place: { readonly namespace?: string; readonly name: string }) => readonly Approval[]
   readonly runner: EffectRunner
   readonly isFrozen: () => boolean
   readonly dryRun: boolean
@@ -62,7 +67,7 @@ export async function reconcilePipeline(
       busy: ports.runner.busy,
       polledAt: ports.runner.polledAt,
       secretVersions: secretVersions(key, pipeline, ports),
-      approvals: ports.approvals(pipeline),
+      approvals: ports.approvals(pipeline.metadata),
     },
     now,
   )
@@ -80,7 +85,7 @@ export function previewPipeline(
   const { dryRun, runner, clock } = ports
   const { busy, polledAt } = runner
   const frozen = ports.isFrozen()
-  const approvals = ports.approvals(pipeline)
+  const approvals = ports.approvals(pipeline.metadata)
   return decide({ pipeline, targets, frozen, dryRun, busy, polledAt, secretVersions: {}, approvals }, clock.now())
 }
 
@@ -107,6 +112,7 @@ async function act(
   measure(pipeline, decision, ports)
   if (decision.effect) ports.runner.start(decision.effect, current)
   await answerApprovals(decision, { ports, signal })
+  await removeApprovals(decision.outdated, ports)
   return wakeAt(ports.resync ? decision.wakeAt : decision.changesAt)
 }
 
@@ -136,6 +142,14 @@ async function answerApprovals(
   }
 }
 
+/** A few at a time: each that goes is a reason to look again. */
+async function removeApprovals(outdated: readonly Approval[], { client }: ReconcilePorts): Promise<void> {
+  for (const approval of outdated.slice(0, removedAtOnce))
+    await removeOwn(client, approvalKind.type, approval as Approval & StoredObject)
+}
+
+const removedAtOnce = 50
+
 async function setFinalizer(
   pipeline: Pipeline,
   wanted: boolean,
@@ -155,11 +169,15 @@ function hasFinalizer({ metadata }: Pipeline): boolean {
   return metadata.finalizers?.includes(finalizer) ?? false
 }
 
-function forget(key: string, { observer, secrets, metrics }: ReconcilePorts): Outcome {
+/** What was said about a pipeline that is gone goes with it or, where it names no owner, when its time is up. */
+async function forget(key: string, ports: ReconcilePorts): Promise<Outcome> {
+  const { observer, secrets, metrics, clock, dryRun } = ports
   observer.forget(key)
   secrets.follow(key, '', new Set())
   metrics.sources.set({}, observer.size)
-  return settled
+  const { outdated, nextAt } = outdatedApprovals(ports.approvals(keyFromString(key)), {}, clock.now())
+  if (!dryRun) await removeApprovals(outdated, ports)
+  return nextAt === Infinity ? settled : wakeAt(nextAt)
 }
 
 function readPlan({ spec, metadata }: Pipeline): Plan | undefined {
