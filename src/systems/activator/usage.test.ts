@@ -52,6 +52,19 @@ describe('usage', () => {
     expect(usage.of(['r'], 6000).lastUsedAt).toBe(6000)
   })
 
+  it('does not count for a new route what the one before it in its slot was asked', () => {
+    const { usage, counters } = tracker()
+    const slot = usage.slotOf('before', 0)
+    counters[1]!.slot(slot)[cell.started]! += 2
+    counters[1]!.slot(slot)[cell.finished]! += 2
+    counters[0]!.slot(slot)[cell.coldStarts]!++
+    usage.forget('before')
+    expect(usage.slotOf('after', 0)).toBe(slot)
+    expect([usage.cellsOf('after')?.[cell.started], usage.cellsOf('after')?.[cell.coldStarts]]).toEqual([0, 0])
+    counters[0]!.slot(slot)[cell.started]!++
+    expect(usage.cellsOf('after')?.[cell.started]).toBe(1)
+  })
+
   it('survives counters that wrap (C44)', () => {
     const { usage, counters } = tracker(1)
     const cells = counters[0]!.slot(usage.slotOf('r', 0))

@@ -3,6 +3,8 @@ import { cell, inFlightOf, type Counters } from './proxy/counters.ts'
 
 interface RouteUse {
   readonly slot: number
+  /** What the slot had counted for the routes before. */
+  readonly base: Int32Array
   started: number
   lastUsedAt: number
   /** Seen in use by this process. */
@@ -28,7 +30,8 @@ export class UsageTracker {
     const known = this.#routes.get(route)
     if (known) return known.slot
     const slot = this.#freeSlots.pop() ?? this.#nextSlot++
-    this.#routes.set(route, { slot, started: this.#sum(slot, cell.started), lastUsedAt: now, used: false })
+    const base = this.#total(slot)
+    this.#routes.set(route, { slot, base, started: this.#sum(slot, cell.started), lastUsedAt: now, used: false })
     return slot
   }
 
@@ -77,9 +80,13 @@ export class UsageTracker {
   cellsOf(route: string): Int32Array | undefined {
     const use = this.#routes.get(route)
     if (!use) return undefined
+    return this.#total(use.slot).map((count, index) => count - use.base[index]!)
+  }
+
+  #total(slot: number): Int32Array {
     const total = new Int32Array(32)
     for (const counters of this.#counters()) {
-      const cells = counters.slot(use.slot)
+      const cells = counters.slot(slot)
       for (let i = 0; i < total.length; i++) total[i]! += cells[i]!
     }
     return total

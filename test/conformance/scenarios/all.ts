@@ -3,6 +3,7 @@ import { access } from './access.ts'
 import { builtins, customResources, definitionFaults } from './kinds.ts'
 import { lifecycle, lists, patches } from './objects.ts'
 import { malformedPatches, malformedQueries } from './malformed.ts'
+import { customOwners, deleteManners, ownerReferences } from './owners.ts'
 import { bodies, routing } from './routing.ts'
 import { appliedThings, malformedRules } from './rules.ts'
 import { evictions, scaling } from './subresources.ts'
@@ -24,4 +25,7 @@ export const scenarios: readonly Scenario[] = [
   scaling,
   malformedRules,
   appliedThings,
+  ownerReferences,
+  customOwners,
+  deleteManners,
 ]

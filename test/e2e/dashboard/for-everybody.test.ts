@@ -29,7 +29,21 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
       await visitor.see(view)
       const wide = await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')
       expect([view, wide]).toEqual([view, 0])
+      expect([view, await visitor.page.evaluate(cutRows)]).toEqual([view, []])
     }
+  })
+
+  it('draws few days of a forecast no larger than many', async () => {
+    await visitor.asAdministrator()
+    await visitor.see('Forecast')
+    const tall = async () => (await visitor.page.locator('.calendar svg').boundingBox())?.height ?? 0
+    const many = await tall()
+    const short = { ...forecastOfADay, wanted: '2026-12-01T00:00:00Z' }
+    await visitor.page.route('**/forecast', (route) => route.fulfill({ json: short }))
+    await visitor.page.getByRole('button', { name: 'Look again' }).click()
+    await visitor.page.getByText('There was only time to look as far as').waitFor()
+    expect(await tall()).toBeLessThan(2.5 * many)
+    await visitor.page.unroute('**/forecast')
   })
 
   it.each(['light', 'dark'] as const)('can be read in every view when the system is %s', async (colorScheme) => {
@@ -114,3 +128,30 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     return visitor.page.evaluate('document.activeElement.textContent.trim()')
   }
 })
+
+/** Rows of lists that do not hold all they show. */
+const cutRows = `[...document.querySelectorAll('[role=option]')].filter((row) => {
+  const { top, bottom } = row.getBoundingClientRect()
+  return [...row.querySelectorAll('*')].some((part) => {
+    const box = part.getBoundingClientRect()
+    return box.height > 0 && (box.top < top - 1 || box.bottom > bottom + 1)
+  })
+}).map((row) => row.getAttribute('aria-label'))`
+
+const forecastOfADay = {
+  from: '2026-11-01T00:00:00Z',
+  until: '2026-11-01T03:00:00Z',
+  objects: 1,
+  events: [
+    {
+      at: '2026-11-01T01:00:00Z',
+      what: 'leaves',
+      system: 'janitor',
+      object: { apiVersion: 'v1', kind: 'ConfigMap', name: 'old' },
+      because: 'violates',
+      why: 'nothing refers to it',
+    },
+  ],
+  assumed: [],
+  unread: [],
+}
