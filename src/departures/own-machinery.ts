@@ -10,7 +10,11 @@ export const ownLabel = { 'app.kubernetes.io/part-of': 'sojourn' } as const
  * Deletes something we made for ourselves: a mark whose time is over, a companion Service, an old record or approval. No record is kept of it.
  * Refuses anything that is not ours; gone or changed since counts as done, the watch tells.
  */
-export async function removeOwn(client: Client, type: ResourceType, { metadata }: StoredObject): Promise<void> {
+export async function removeOwn(
+  client: Client,
+  type: ResourceType,
+  { metadata }: Pick<StoredObject, 'metadata'>,
+): Promise<void> {
   const { name, namespace, uid, resourceVersion, labels = {} } = metadata
   if (!isOwn(type, labels)) throw new Error(`${type.kind} ${name} is not our own: it must leave by the door`)
   const place = { name, ...(namespace ? { namespace } : {}) }
