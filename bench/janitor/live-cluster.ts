@@ -1,13 +1,18 @@
 import { allKinds } from '../../src/apis/all-kinds.ts'
 import { sojournNamespace } from '../../src/apis/group.ts'
+import { openSqliteStore } from '../../src/apiserver/store/sqlite-store.ts'
 import { startTestServer } from '../../src/apiserver/testing.ts'
 import { Client } from '../../src/client/client.ts'
 import type { KubeObject, ResourceType } from '../../src/kube/object.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 
-/** A cluster in a process of its own: so many ConfigMaps, two fifths of them in use by pods. Sends its kubeconfig when it is full. */
-const count = Number(process.argv[2] ?? 100_000)
-const server = await startTestServer({ clock: systemClock })
+/** A cluster in a process of its own: so many ConfigMaps, two fifths of them in use by pods, in a database if one is named. Sends its kubeconfig when it is full. */
+const [, , given = '100000', path] = process.argv
+const count = Number(given)
+const server = await startTestServer({
+  clock: systemClock,
+  ...(path === undefined ? {} : { store: openSqliteStore({ path, clock: systemClock }) }),
+})
 const client = new Client(server.transport)
 const core = (kind: string, plural: string, namespaced = true): ResourceType => ({
   group: '',

@@ -8,18 +8,27 @@ export interface Measured<T> {
   readonly result: T
   /** User and system time of this process. */
   readonly cpuMs: number
-  /** How much more the heap held at the end, with everything that can go gone before. */
+  /** How much more the heap held at the end, before and after everything that can go went. */
   readonly grownBytes: number
+  readonly keptBytes: number
+  /** How much more it held at the most, as far as was seen. */
+  readonly peakBytes: number
 }
 
 /** Runs something once, on a heap that has just been swept. */
 export async function measure<T>(work: () => Promise<T>): Promise<Measured<T>> {
   collect()
   const heap = process.memoryUsage().heapUsed
+  const held = () => process.memoryUsage().heapUsed - heap
+  let peakBytes = 0
+  const looking = setInterval(() => (peakBytes = Math.max(peakBytes, held())), 20)
   const cpu = process.cpuUsage()
   const result = await work()
   const { user, system } = process.cpuUsage(cpu)
-  return { result, cpuMs: (user + system) / 1000, grownBytes: process.memoryUsage().heapUsed - heap }
+  clearInterval(looking)
+  const grownBytes = held()
+  collect()
+  return { result, cpuMs: (user + system) / 1000, grownBytes, keptBytes: held(), peakBytes }
 }
 
 export function mebibytes(bytes: number): string {

@@ -25,7 +25,7 @@ export function oneOf<const T extends readonly string[]>(
 /** A map with free keys and values of one sort. */
 export function mapOf<T extends TSchema>(
   values: T,
-  options: { description?: string } = {},
+  options: { description?: string; 'x-kubernetes-map-type'?: 'atomic' } = {},
 ): TUnsafe<Record<string, Static<T>>> {
   return Type.Unsafe<Record<string, Static<T>>>({ type: 'object', additionalProperties: values, ...options })
 }
