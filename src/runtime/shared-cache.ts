@@ -1,3 +1,4 @@
+import { withoutManagedFields } from '../kube/creator.ts'
 import type { ResourceType, StoredObject } from '../kube/object.ts'
 import type { CacheMetrics } from './cache-metrics.ts'
 import type { Change } from './informer.ts'
@@ -145,10 +146,10 @@ export class SharedCache implements Sink {
     this.#tell({ type: 'deleted', object, previous, initial: false })
   }
 
-  /** List items come without kind and apiVersion, partial ones with the wrong ones; managedFields are of no use to anyone here. */
+  /** List items come without kind and apiVersion, partial ones with the wrong ones; of managed fields, only who came first is of use here. */
   #kept(received: StoredObject): StoredObject {
-    const { managedFields: _, ...metadata } = received.metadata
     const { kind } = this.#options.type
+    const metadata = withoutManagedFields(received.metadata)
     const object = { ...received, apiVersion: this.#apiVersion, kind, metadata }
     return this.#options.freeze ? deepFreeze(object) : object
   }

@@ -150,6 +150,14 @@ describe('notices', () => {
     expect(await world.exists('one')).toBe(false)
   })
 
+  it('go to whoever made the object, where the policy asks for that', async () => {
+    await start(['one'])
+    await world.policy({ owner: { strategies: [{ type: 'Creator', values: { sojourn: 'ann@example.org' } }] } })
+    await world.pass(minute)
+    const [candidate] = await world.candidates()
+    expect(candidate?.status?.owner).toEqual({ address: 'ann@example.org', source: 'Creator' })
+  })
+
   it('E23: say which other policies have marked the resource', async () => {
     await start(['one'])
     await world.policy({ retention: { duration: '30d' } })

@@ -1,4 +1,5 @@
 import type { CleanupPolicySpec, OwnerStrategySpec } from '../../apis/cleanup-policy.ts'
+import { creatorOf } from '../../kube/creator.ts'
 import type { Resource } from './resource.ts'
 import type { Problem } from './rules/rule-tree.ts'
 
@@ -81,12 +82,10 @@ function answersOf(strategy: OwnerStrategySpec, resource: Resource, sources: Own
   }
 }
 
-/** Who first wrote the object, by its managed fields; a table turns names into addresses. */
+/** Who first wrote the object; a table turns names into addresses. */
 function creatorsOf({ object }: Resource, values: Readonly<Record<string, string>>): readonly string[] {
-  const fields = (object.metadata.managedFields ?? []) as readonly { manager?: string; time?: string }[]
-  const first = fields.toSorted((left, right) => ((left.time ?? '') < (right.time ?? '') ? -1 : 1))[0]?.manager
-  if (first === undefined) return []
-  return [...lookUp(values, first), first]
+  const creator = creatorOf(object.metadata)
+  return creator === undefined ? [] : [...lookUp(values, creator), creator]
 }
 
 function lookUp(values: Readonly<Record<string, string>>, name: string): readonly string[] {
