@@ -1,7 +1,7 @@
 // Takes every guard out once and expects a test that bears the name of its case to fail: `npm run test:guards [-- CASE …]`.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { startVitest, type Vitest } from 'vitest/node'
+import { createVitest, type TestModule } from 'vitest/node'
 import { cases, guards, testFolders } from '../../test/janitor/guards.ts'
 import type { Guard } from './guard.ts'
 import { listProblems, root, testFinder } from './guard-list.ts'
@@ -12,11 +12,23 @@ const filesOf = testFinder(testFolders)
 // Processes are killed in one of the tests: twice is enough here.
 process.env['SOJOURN_KILLS'] ??= '2'
 let mutant: Guard | undefined
+const vitest = await createVitest(
+  'test',
+  {
+    root,
+    config: join(root, 'test/janitor/vitest.config.ts'),
+    include: testFolders.map((folder) => `${folder}/**/*.test.ts`),
+    watch: false,
+    reporters: [{}],
+  },
+  { plugins: [{ name: 'without-guard', enforce: 'pre', transform }] },
+)
 
 const problems = [...listProblems({ cases: wanted.size > 0 ? [] : cases, guards: chosen, testFolders })]
 if (problems.length === 0) problems.push(...(await healthy()))
 if (problems.length === 0) for (const guard of chosen) problems.push(...(await takenOut(guard)))
 for (const problem of problems) console.error(problem)
+await vitest.close()
 process.exit(problems.length === 0 ? 0 : 1)
 
 /** Whether all tests pass while every guard is in its place. */
@@ -28,9 +40,12 @@ async function healthy(): Promise<readonly string[]> {
 }
 
 async function takenOut(guard: Guard): Promise<readonly string[]> {
+  const file = join(root, guard.file)
   mutant = guard
+  vitest.invalidateFile(file)
   const { failed } = await run(filesOf(guard.case), [guard.case])
   mutant = undefined
+  vitest.invalidateFile(file)
   const place = `${guard.file}:${lineOf(guard)}`
   if (failed.length === 0) return [`${guard.case}: no test misses ${place}`]
   console.log(`${guard.case.padEnd(4)} ${place}  missed by "${failed[0]}"`)
@@ -41,23 +56,11 @@ async function run(
   files: readonly string[],
   names: readonly string[],
 ): Promise<{ readonly passed: readonly string[]; readonly failed: readonly string[] }> {
-  const vitest = await startVitest(
-    'test',
-    [...files],
-    {
-      root,
-      config: join(root, 'test/janitor/vitest.config.ts'),
-      include: testFolders.map((folder) => `${folder}/**/*.test.ts`),
-      watch: false,
-      reporters: [{}],
-      testNamePattern: new RegExp(`\\b(${names.join('|')})\\b`),
-      bail: names.length === 1 ? 1 : 0,
-    },
-    { plugins: [{ name: 'without-guard', enforce: 'pre', transform }] },
-  )
-  const results = resultsOf(vitest)
-  await vitest.close()
-  return results
+  vitest.setGlobalTestNamePattern(new RegExp(`\\b(${names.join('|')})\\b`))
+  const { testModules } = await vitest.runTestSpecifications(await vitest.globTestSpecifications([...files]))
+  // What earlier runs found out about other files is handed out again.
+  const paths = new Set(files.map((file) => join(root, file)))
+  return resultsOf(testModules.filter(({ moduleId }) => paths.has(moduleId)))
 }
 
 function transform(code: string, id: string): string | undefined {
@@ -65,10 +68,10 @@ function transform(code: string, id: string): string | undefined {
   return code.replace(mutant.guard, () => mutant?.without ?? '')
 }
 
-function resultsOf(vitest: Vitest): { readonly passed: string[]; readonly failed: string[] } {
+function resultsOf(modules: readonly TestModule[]): { readonly passed: string[]; readonly failed: string[] } {
   const passed: string[] = []
   const failed: string[] = []
-  for (const module of vitest.state.getTestModules()) {
+  for (const module of modules) {
     for (const test of module.children.allTests()) {
       if (test.result().state === 'passed') passed.push(test.fullName)
       if (test.result().state === 'failed') failed.push(test.fullName)
