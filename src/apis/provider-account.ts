@@ -9,6 +9,12 @@ const spec = object({
   roleArn: optional(string({ description: 'Assumed for every call. Defaults to the credentials at hand.' })),
   externalId: optional(string()),
   endpoint: optional(string({ description: 'Instead of AWS itself, for private endpoints and tests.' })),
+  eurekaUrl: optional(
+    string({
+      pattern: '^https?://',
+      description: 'Where its instances register for discovery, such as `https://eureka.example.org/eureka/v2`.',
+    }),
+  ),
   secretRef: optional(
     object(
       { name: string({ minLength: 1 }) },

@@ -175,6 +175,8 @@ export const guards: readonly Guard[] = [
     'if (answer.hit !== true || days === undefined) return answer',
     'return answer',
   ),
+  janitor('C55', 'aws/eureka.ts', 'if (registered.some(({ length }) => length === 0)) return {}', ''),
+  janitor('C55', 'aws/eureka.ts', "status !== 'OUT_OF_SERVICE'", "status === 'UP'"),
   janitor(
     'C56',
     'aws/aws-provider.ts',

@@ -28,6 +28,8 @@ export interface AwsSession {
   readonly account: string
   readonly accountId: string
   readonly region: string
+  /** Where its instances register for discovery. */
+  readonly eurekaUrl: string | undefined
   readonly sdk: Sdk
   readonly config: ClientConfig
   readonly ec2: EC2Client
@@ -73,6 +75,7 @@ export async function openSession({ account, spec, region, keys, clock }: Sessio
     account,
     accountId,
     region,
+    eurekaUrl: spec.eurekaUrl,
     sdk,
     config,
     ...clients,

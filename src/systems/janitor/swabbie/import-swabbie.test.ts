@@ -126,12 +126,18 @@ describe('a swabbie.yml', () => {
     expect(policyOf(stopped, 'swabbie-aws-image')?.spec.suspend).toBe(true)
   })
 
-  it('says that nothing can be known of discovery, and what of Swabbie’s own settings is left out', () => {
-    const discovery = full
-      .replace('name: OrphanedImageRule', 'name: NotInDiscoveryRule')
-      .replace('dry-run: false', 'dry-run: false\n  notification: {cron: {schedule: "0 0 9 * * ?"}}')
+  it('says where nothing can be known of discovery, and what of Swabbie’s own settings is left out', () => {
+    const asking = full.replace('name: OrphanedImageRule', 'name: NotInDiscoveryRule')
+    const discovery = asking.replace(
+      'dry-run: false',
+      'dry-run: false\n  notification: {cron: {schedule: "0 0 9 * * ?"}}',
+    )
     const { notices } = importSwabbie(discovery)
-    expect(notices.some((notice) => notice.includes('NotInDiscoveryRule') && notice.includes('kept'))).toBe(true)
+    expect(notices).toContainEqual(expect.stringMatching(/NotInDiscoveryRule .* cannot decide for test, prod,/))
+    const half = asking.replace('{name: test,', '{name: test, eurekaUrl: https://eureka.example.org/eureka,')
+    expect(importSwabbie(half).notices).toContainEqual(expect.stringMatching(/cannot decide for prod,/))
+    const whole = half.replace('{name: prod,', '{name: prod, eurekaUrl: https://eureka.example.org/eureka,')
+    expect(importSwabbie(whole).notices.join()).not.toContain('cannot decide')
     expect(notices.some((notice) => notice.startsWith('swabbie.notification is left out: notices are sent'))).toBe(true)
   })
 

@@ -40,7 +40,7 @@ const replaced: Readonly<Record<string, string>> = {
   logging: 'the log level is a flag of ours',
   spring: 'there is no Spring',
   management: 'metrics and health are always served',
-  eureka: 'instances share work by Leases',
+  eureka: 'instances share work by Leases, and discovery is asked at the eurekaUrl of each account',
 }
 
 /** Settings of Swabbie itself that nothing here needs. */
@@ -73,6 +73,7 @@ export function importSwabbie(
       hasSchedule: schedule !== undefined,
       hasSmtp: channel !== undefined,
       accounts: accounts.map(({ metadata }) => metadata.name ?? ''),
+      inDiscovery: new Set(accounts.flatMap(({ metadata, spec }) => (hasDiscovery(spec) ? [metadata.name ?? ''] : []))),
       notices,
       problems,
     })
@@ -139,6 +140,10 @@ function channelOf(settings: Settings): KubeObject | undefined {
   }
 }
 
+function hasDiscovery(spec: unknown): boolean {
+  return (spec as { readonly eurekaUrl?: string }).eurekaUrl !== undefined
+}
+
 function accountsOf(settings: Settings, swabbie: Settings, problems: string[]): readonly KubeObject[] {
   const described = settings.parts('accounts').map((account) => {
     const name = account.text('name') ?? ''
@@ -147,6 +152,7 @@ function accountsOf(settings: Settings, swabbie: Settings, problems: string[]): 
     const externalId = account.text('externalId')
     const endpoint = account.text('endpoint')
     const secret = account.text('secret')
+    const eurekaUrl = account.text('eurekaUrl')
     const spec = {
       provider: 'aws',
       regions: [...(account.texts('regions') ?? [])],
@@ -154,6 +160,7 @@ function accountsOf(settings: Settings, swabbie: Settings, problems: string[]): 
       ...(roleArn ? { roleArn } : {}),
       ...(externalId ? { externalId } : {}),
       ...(endpoint ? { endpoint } : {}),
+      ...(eurekaUrl ? { eurekaUrl } : {}),
       ...(secret ? { secretRef: { name: secret } } : {}),
     }
     if (!name || spec.regions.length === 0) problems.push(`${account.path} needs name and regions`)

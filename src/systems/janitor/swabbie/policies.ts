@@ -2,6 +2,7 @@ import type { CleanupPolicy, CleanupPolicySpec } from '../../../apis/cleanup-pol
 import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
 import { ConfigError } from '../../../client/cluster-config.ts'
 import type { KubeObject } from '../../../kube/object.ts'
+import { formatDuration } from '../../../kube/time.ts'
 import { compilePolicy } from '../policy.ts'
 import { exclusionsOf } from './exclusions.ts'
 import { kubeName } from './kube-name.ts'
@@ -12,6 +13,8 @@ export interface PolicyContext {
   readonly hasSmtp: boolean
   /** Accounts that are described. */
   readonly accounts: readonly string[]
+  /** Those of them whose discovery can be asked. */
+  readonly inDiscovery: ReadonlySet<string>
   readonly notices: string[]
   readonly problems: string[]
 }
@@ -95,7 +98,7 @@ function sharedOf(provider: Settings) {
 }
 
 function policyOf(type: Settings, { shared, general, applications, context }: Parts): KubeObject | undefined {
-  const { notices, problems } = context
+  const { notices, problems, inDiscovery } = context
   const named = type.text('name') ?? ''
   const name = typeNames.find((candidate) => candidate.toLowerCase() === named.toLowerCase())
   if (!name) {
@@ -122,16 +125,18 @@ function policyOf(type: Settings, { shared, general, applications, context }: Pa
     notices.push(
       `${type.path}: with fewer than ${general.floor} images in use nothing is cleaned; set minImagesUsedByLC and minImagesUsedByInst for a small account`,
     )
-  if (rules.some((branch) => branch.rules.some(({ name: rule }) => discoveryRules.includes(rule))))
+  const undiscovered = shared.accounts.filter((account) => !inDiscovery.has(account))
+  const asksDiscovery = rules.some((branch) => branch.rules.some(({ name: rule }) => discoveryRules.includes(rule)))
+  if (asksDiscovery && undiscovered.length > 0)
     notices.push(
-      `${type.path}: there is no discovery to ask here, so ${discoveryRules.join(' and ')} never decide and what only they name is kept`,
+      `${type.path}: ${discoveryRules.join(' and ')} cannot decide for ${undiscovered.join(', ')}, and what only they name is kept: give the account its eurekaUrl in the block "accounts"`,
     )
   const notification = notificationOf(type, context)
   const spec: CleanupPolicySpec = {
     suspend: general.stopped || !(type.flag('enabled') ?? false),
     dryRun: general.dryRun || (type.flag('dryRun') ?? false),
     actions: actionsOf(type),
-    interval: duration(general.intervalMs),
+    interval: formatDuration(general.intervalMs),
     targets: [{ aws: { accounts: [...shared.accounts], locations: [...shared.locations], resourceTypes: [name] } }],
     rules,
     minAge: `${type.number('maxAge') ?? 14}d`,
@@ -153,7 +158,7 @@ function policyOf(type: Settings, { shared, general, applications, context }: Pa
       maxDeletePercent: 100,
       maxUnmarks: general.maxUnmarks,
       batchSize: shared.batchSize,
-      deleteSpread: duration(shared.spreadMs),
+      deleteSpread: formatDuration(shared.spreadMs),
     },
     ...(name === 'image' ? { safety: { minInventory: general.floor } } : {}),
   }
@@ -219,6 +224,10 @@ function notificationOf(
   if (!hasSmtp)
     problems.push(`${notification.path} is on: a block "smtp" with host and from must say how mails are sent`)
   if (!fallback) notices.push(`${notification.path}: without defaultDestination, what has no owner is never deleted`)
+  if (texts.optOutBaseUrl)
+    notices.push(
+      `${notification.path}.optOutBaseUrl was the address of Gate: links to keep a resource are now answered by Sojourn, which people must reach there`,
+    )
   const urls = Object.fromEntries(Object.entries(texts).filter(([, value]) => value))
   return { owner, spec: { channels: ['swabbie-mail'], ...(itemsPerMessage ? { itemsPerMessage } : {}), ...urls } }
 }
@@ -233,8 +242,4 @@ function applicationsOf(settings: Settings): Readonly<Record<string, string>> | 
       .parts('applications')
       .map((application) => [application.text('name') ?? '', application.text('email') ?? '']),
   )
-}
-
-function duration(ms: number): string {
-  return ms === 0 ? '0' : `${ms}ms`
 }

@@ -1,7 +1,9 @@
 import type { AutoScalingGroup } from '@aws-sdk/client-auto-scaling'
 import { parseTime } from '../../../../kube/time.ts'
 import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
+import { discoveryFacts, readRegistry, type Registry } from '../eureka.ts'
 import { Evidence } from '../evidence.ts'
+import type { AwsSession } from '../session.ts'
 
 /** Auto-scaling groups, which Swabbie calls server groups. In use while they have instances, or are to have some. */
 export const serverGroupType: AwsType = {
@@ -9,7 +11,9 @@ export const serverGroupType: AwsType = {
   absent: [],
 
   async list(session) {
-    return (await new Evidence(session, async () => [session]).groups()).map(thingOf)
+    const groups = await new Evidence(session, async () => [session]).groups()
+    const registry = await registryOf(session)
+    return groups.map((group) => thingOf(group, registry))
   },
 
   async read({ sdk, autoScaling }, id) {
@@ -52,9 +56,15 @@ export const serverGroupType: AwsType = {
   },
 }
 
-function thingOf(group: AutoScalingGroup): AwsThing {
+/** Who is in discovery; undefined when nobody can say. */
+async function registryOf({ eurekaUrl }: AwsSession): Promise<Registry | undefined> {
+  return eurekaUrl === undefined ? undefined : readRegistry(eurekaUrl).catch(() => undefined)
+}
+
+function thingOf(group: AutoScalingGroup, registry?: Registry): AwsThing {
   const id = group.AutoScalingGroupName ?? ''
   const suspended = (group.SuspendedProcesses ?? []).find(({ ProcessName }) => ProcessName === 'AddToLoadBalancer')
+  const instances = (group.Instances ?? []).map(({ InstanceId = '' }) => InstanceId)
   const disabledSince = suspendedAt(suspended?.SuspensionReason)
   return {
     id,
@@ -65,13 +75,14 @@ function thingOf(group: AutoScalingGroup): AwsThing {
     group: applicationOf(id),
     facts: {
       name: id,
-      instances: (group.Instances ?? []).map(({ InstanceId }) => InstanceId),
+      instances,
       loadBalancers: [
         ...(group.LoadBalancerNames ?? []),
         ...(group.TargetGroupARNs ?? []),
         ...(group.TrafficSources ?? []).map(({ Identifier }) => Identifier),
       ],
       isDisabled: suspended !== undefined,
+      ...discoveryFacts(instances, registry),
       ...(disabledSince === undefined ? {} : { disabledSince }),
     },
   }
