@@ -13,7 +13,7 @@ export function noticeHtml(notice: Notice): string {
 <body style="margin:0;padding:0;background:#f3f4f6;font-family:-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1f2937">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="background:#f3f4f6"><tr><td align="center" style="padding:24px 12px">
 <table role="presentation" width="600" cellpadding="0" cellspacing="0" style="width:100%;max-width:600px;background:#ffffff;border:1px solid #e5e7eb;border-radius:8px">
-<tr><td style="padding:28px 32px 8px">
+<tr><td style="padding:28px 24px 8px">
 <p style="margin:0 0 6px;font-size:12px;letter-spacing:.06em;text-transform:uppercase;color:#6b7280">${kind === 'reminder' ? 'Reminder' : 'Cleanup notice'}${parts > 1 ? ` &middot; ${part} of ${parts}` : ''}</p>
 <h1 style="margin:0;font-size:21px;line-height:1.35;font-weight:600">${escapeHtml(
     subjectOf(notice)
@@ -24,7 +24,7 @@ export function noticeHtml(notice: Notice): string {
 </td></tr>
 ${items.map((item) => itemRow(item, notice)).join('\n')}
 <tr><td style="padding:24px 0 0;font-size:0;line-height:0">&nbsp;</td></tr>
-<tr><td style="padding:20px 32px 26px;border-top:1px solid #e5e7eb">
+<tr><td style="padding:20px 24px 26px;border-top:1px solid #e5e7eb">
 <p style="margin:0;font-size:13px;line-height:1.55;color:#6b7280">Sent by Sojourn for the cleanup policy <strong>${escapeHtml(policy)}</strong>.${docsUrl ? ` <a href="${escapeHtml(safeUrl(docsUrl))}" style="color:#1d4ed8">About this policy</a>.` : ''} The links are meant for you: whoever has one can keep the resource it names.</p>
 </td></tr>
 </table>
@@ -40,18 +40,16 @@ function itemRow(item: NoticeItem, { timeZone }: Notice): string {
   const linked = item.resourceUrl
     ? `<a href="${escapeHtml(safeUrl(item.resourceUrl))}" style="color:#1f2937">${shown}</a>`
     : shown
-  return `<tr><td style="padding:16px 32px 0">
+  return `<tr><td style="padding:16px 24px 0">
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" style="border:1px solid #e5e7eb;border-radius:6px"><tr>
 <td style="padding:14px 16px;vertical-align:top">
-<p style="margin:0;font-size:12px;color:#6b7280">${escapeHtml(item.kind)} &middot; ${escapeHtml(item.place)}</p>
-<p style="margin:2px 0 8px;font-size:16px;font-weight:600;word-break:break-word">${linked}</p>
-<p style="margin:0 0 4px;font-size:14px;color:#b91c1c"><strong>Deleted from ${escapeHtml(dateText(item.leavesAt, timeZone))}</strong></p>
+<p style="margin:0;font-size:12px;line-height:1.45;color:#6b7280">${escapeHtml(item.kind)} &middot; ${escapeHtml(item.place)}</p>
+<p style="margin:2px 0 6px;font-size:16px;line-height:1.35;font-weight:600;word-break:break-word">${linked}</p>
+<p style="margin:0 0 4px;font-size:14px;line-height:1.45;color:#b91c1c"><strong>Deleted from ${escapeHtml(dateText(item.leavesAt, timeZone))}</strong></p>
 ${reasonsOf(item)
   .map((reason) => `<p style="margin:0;font-size:14px;line-height:1.45;color:#4b5563">${escapeHtml(reason)}</p>`)
   .join('\n')}
-</td>
-<td width="96" align="right" style="padding:14px 16px;vertical-align:middle">
-<a href="${escapeHtml(safeUrl(item.optOutUrl))}" style="display:inline-block;padding:10px 16px;background:#1d4ed8;color:#ffffff;font-size:14px;font-weight:600;text-decoration:none;border-radius:6px;white-space:nowrap">Keep it</a>
+<p style="margin:14px 0 2px"><a href="${escapeHtml(safeUrl(item.optOutUrl))}" style="display:inline-block;padding:9px 18px;background:#1d4ed8;color:#ffffff;font-size:14px;font-weight:600;text-decoration:none;border-radius:6px">Keep it</a></p>
 </td></tr></table>
 </td></tr>`
 }
