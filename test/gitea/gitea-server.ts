@@ -22,29 +22,34 @@ export interface Account {
 /** A real Gitea on loopback, over HTTPS, with its data in a folder that goes with it. */
 export class GiteaServer {
   readonly url: string
+  readonly sshPort: number
   readonly ca: string
   readonly #directory: string
   readonly #daemon: Daemon
   robot!: Account
   human!: Account
 
-  private constructor(directory: string, given: { url: string; ca: string; daemon: Daemon }) {
+  private constructor(directory: string, given: { url: string; sshPort: number; ca: string; daemon: Daemon }) {
     this.#directory = directory
     this.url = given.url
+    this.sshPort = given.sshPort
     this.ca = given.ca
     this.#daemon = given.daemon
   }
 
   static async start(): Promise<GiteaServer> {
     const directory = mkdtempSync(join(tmpdir(), 'sojourn-gitea-'))
-    const [port = 0] = await freePorts(1)
+    const [port = 0, sshPort = 0] = await freePorts(2)
     const { ca, cert, key } = makeCertificates()
     const file = (name: string, content: string) => {
       writeFileSync(join(directory, name), content, { mode: 0o600 })
       return join(directory, name)
     }
     mkdirSync(join(directory, 'data'))
-    const config = file('app.ini', settings(directory, { port, cert: file('cert', cert), key: file('key', key) }))
+    const config = file(
+      'app.ini',
+      settings(directory, { port, sshPort, cert: file('cert', cert), key: file('key', key) }),
+    )
     await run(giteaProgram, ['migrate', '--config', config, '--work-path', directory])
     const daemon = new Daemon(
       giteaProgram,
@@ -52,7 +57,7 @@ export class GiteaServer {
       join(directory, 'log'),
     )
     const url = `https://127.0.0.1:${port}`
-    const server = new GiteaServer(directory, { url, ca, daemon })
+    const server = new GiteaServer(directory, { url, sshPort, ca, daemon })
     await daemon.ready(() => answersOk(`${url}/api/v1/version`))
     server.robot = await server.#account('robot')
     server.human = await server.#account('human')
@@ -85,6 +90,12 @@ export class GiteaServer {
     return data.toSorted((left, right) => (left.number ?? 0) - (right.number ?? 0))
   }
 
+  /** What `known_hosts` has to say of its SSH server. */
+  async knownHosts(): Promise<string> {
+    const { stdout } = await run('ssh-keyscan', ['-p', String(this.sshPort), '127.0.0.1'])
+    return stdout
+  }
+
   async stop(): Promise<void> {
     await this.#daemon.stop()
     rmSync(this.#directory, { recursive: true, force: true })
@@ -109,7 +120,10 @@ export class GiteaServer {
   }
 }
 
-function settings(directory: string, { port, cert, key }: { port: number; cert: string; key: string }): string {
+function settings(
+  directory: string,
+  { port, sshPort, cert, key }: { port: number; sshPort: number; cert: string; key: string },
+): string {
   const { uid, username } = userInfo()
   return `
 RUN_USER = ${username}
@@ -124,7 +138,10 @@ CERT_FILE = ${cert}
 KEY_FILE = ${key}
 STATIC_ROOT_PATH = ${giteaDirectory}
 APP_DATA_PATH = ${join(directory, 'data')}
-DISABLE_SSH = true
+START_SSH_SERVER = true
+BUILTIN_SSH_SERVER_USER = git
+SSH_LISTEN_HOST = 127.0.0.1
+SSH_LISTEN_PORT = ${sshPort}
 OFFLINE_MODE = true
 [database]
 DB_TYPE = sqlite3

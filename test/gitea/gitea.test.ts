@@ -1,4 +1,7 @@
-import { existsSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { pipeline as pipelineKind, type Pipeline, type PullRequestSpec } from '../../src/apis/pipeline.ts'
@@ -176,6 +179,44 @@ describe.skipIf(!existsSync(giteaProgram))('a promotion on a real Gitea', () => 
     expect(lost).toBe(1)
     expect(await gitea.pulls(repository)).toHaveLength(1)
     network.close()
+  })
+
+  it('goes over its SSH server, and Gitea knows whose signature the commit bears', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sojourn-keys-'))
+    const gpg = (...args: string[]) =>
+      execFileSync('gpg', ['--homedir', folder, '--batch', '--quiet', '--passphrase', '', ...args], {
+        encoding: 'utf8',
+      })
+    try {
+      const { api, token } = gitea.robot
+      execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, 'identity')])
+      const identity = readFileSync(join(folder, 'identity'), 'utf8')
+      const key = readFileSync(join(folder, 'identity.pub'), 'utf8')
+      await api.user.userCurrentPostKey({ title: 'promoter', key })
+      const email = 'robot@example.org'
+      gpg('--quick-generate-key', `robot <${email}>`, 'ed25519', 'sign', 'never')
+      await api.user.userCurrentPostGpgKey({ armored_public_key: gpg('--armor', '--export', email) })
+      await home.secret('team', 'signer', { 'git.asc': gpg('--armor', '--export-secret-keys', email) })
+      const known = await gitea.knownHosts()
+      await home.secret('team', 'ssh', { identity, known_hosts: known, token, caFile: gitea.ca })
+      await promote({
+        url: `ssh://git@127.0.0.1:${gitea.sshPort}/human/${repository}.git`,
+        apiURL: `${gitea.url}/api/v1`,
+        secretRef: { name: 'ssh' },
+        commit: { name: 'robot', email, signingKeyRef: { name: 'signer' } },
+      })
+      const proposed = await test.until('app', isProposed('1.1.0'))
+      expect(await gitea.pulls(repository)).toMatchObject([{ state: 'open', user: { login: 'robot' } }])
+      const { data } = await human().repoGetSingleCommit('human', repository, promotionOf(proposed)?.headSHA ?? '')
+      expect(data.commit?.verification).toMatchObject({ verified: true, signer: { email } })
+      await human().repoMergePullRequest('human', repository, await numberOf(), { Do: 'merge' })
+      await look()
+      await test.until('app', (pipeline) => promotionOf(pipeline)?.phase === 'RollingOut')
+      expect(await gitea.branches(repository)).toEqual(['main'])
+    } finally {
+      execFileSync('gpgconf', ['--homedir', folder, '--kill', 'all'])
+      rmSync(folder, { recursive: true, force: true })
+    }
   })
 
   it('is taken back, branch and all, when the pipeline is deleted', async () => {

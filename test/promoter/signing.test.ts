@@ -31,10 +31,13 @@ const hasGpg = isThere('gpg')
 if (!hasGpg) console.warn('\n*** Tests of OpenPGP signatures are SKIPPED: there is no gpg\n')
 
 /** Promotes with a signing key, by pull request or straight to the base branch. */
-async function promote(
-  secret: Record<string, string> | undefined,
-  how: 'pull-request' | 'commit' = 'pull-request',
-): Promise<void> {
+async function promote(...given: Parameters<typeof prepare>): Promise<void> {
+  prepare(...given)
+  await stage.settle()
+}
+
+/** The same, up to where the commit is due. */
+function prepare(secret: Record<string, string> | undefined, how: 'pull-request' | 'commit' = 'pull-request'): void {
   stage.secrets.set('signer', secret)
   const { type: _, ...repository } = stage.world.pipeline.spec.promotion!.strategy['pull-request']!
   const commit = { email: author, signingKeyRef: { name: 'signer' } }
@@ -45,8 +48,6 @@ async function promote(
   stage.world.edit({ promotion: { strategy } })
   stage.world.runs({ dev: '1.1.0' })
   stage.world.step()
-  stage.world.step(60_000)
-  await stage.settle()
 }
 
 function sshKey(name: string, type: string, password = ''): { identity: string; allowed: string } {
@@ -79,10 +80,26 @@ describe('a commit signed with an SSH key', () => {
     expect(stage.world.phase('prod')).toBe('RollingOut')
   })
 
-  it('is the same commit when it is made again after a crash', async () => {
-    const { identity } = sshKey('again', 'ed25519')
-    stage.killAt = { request: 5, when: 'before' }
-    await promote({ identity })
+  it.each([
+    ['is the same commit', 'ed25519', true],
+    ['is another commit', 'ecdsa', false],
+  ])('%s when it is made again before anybody has seen it (%s)', async (_, type, isSame) => {
+    prepare({ identity: sshKey(`again-${type}`, type).identity })
+    const { effect } = stage.world.step()
+    const first = await stage.perform(effect!)
+    const branch = effect!.promotion.branch!
+    await stage.repository.git('update-ref', '-d', `refs/heads/${branch}`)
+    const second = await stage.perform(effect!)
+    expect([first, second]).toMatchObject([{ result: 'pushed' }, { result: 'pushed' }])
+    const shas = [first, second].map((result) => (result?.result === 'pushed' ? result.headSHA : ''))
+    expect(shas[0] === shas[1]).toBe(isSame)
+  })
+
+  it.each(['ed25519', 'ecdsa'])('N23: is found again after a crash between push and record (%s)', async (type) => {
+    prepare({ identity: sshKey(`crash-${type}`, type).identity })
+    const { effect } = stage.world.step()
+    expect(await stage.perform(effect!)).toMatchObject({ result: 'pushed' })
+    await stage.settle()
     expect(stage.pulls).toMatchObject([{ state: 'open' }])
     expect(await stage.repository.ahead(stage.pulls[0]!.head, 'main')).toBe(1)
   })

@@ -95,6 +95,15 @@ describe.skipIf(missingSshd)('a pipeline whose repository is reached by SSH', ()
     expect(stage.pulls).toMatchObject([{ state: 'open' }])
   })
 
+  it('N23: finds its commit again after a crash between push and record', async () => {
+    const { effect } = stage.world.step()
+    expect(effect).toMatchObject({ do: 'push' })
+    expect(await stage.perform(effect!)).toMatchObject({ result: 'pushed' })
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open' }])
+    expect(await stage.repository.ahead(stage.pulls[0]!.head, 'main')).toBe(1)
+  })
+
   it('waits for a server that is away, and goes on with the same promotion', async () => {
     await server.down()
     await stage.turn()
