@@ -102,7 +102,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     metrics,
     informers,
     events,
-    // Made when it is first asked for: the activator alone lets nothing leave, and needs none of our kinds.
+    // Made when it is first asked for: what lets nothing leave may not even read what it needs.
     get door() {
       return (door ??= new Door(
         { client, informers, clock, events, log, metrics },
@@ -140,9 +140,9 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
   return core
 }
 
-/** Whether anything may leave by these roles: the activator only wakes and puts to sleep. */
+/** Whether anything may leave by these roles: the promoter lets things in, the activator wakes them and puts them to sleep. */
 export function needsDoor(only: Config['only']): boolean {
-  return only.some((role) => role !== 'activator')
+  return only.some((role) => role !== 'promoter' && role !== 'activator')
 }
 
 function limitsOf({ maxDeparturesPerMinute, maxDeparturesPerHour, maxDeparturesPercent }: Config) {

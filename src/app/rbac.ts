@@ -2,6 +2,7 @@ import { allKinds } from '../apis/all-kinds.ts'
 import { sojournGroup, sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { activatorRules, certificateRules, companionRules, fleetRules } from '../systems/activator/access.ts'
+import { isRecord } from '../systems/janitor/kubernetes/custom-references.ts'
 import { wellKnown } from '../systems/janitor/kubernetes/well-known.ts'
 import type { Role } from './config.ts'
 import { certificateSecret, webhookName } from './webhook-configuration.ts'
@@ -36,6 +37,8 @@ export interface RoleAccess {
 }
 
 const read = ['get', 'list', 'watch']
+/** What a cache needs: it begins with a watch that tells everything, and with a list where a server cannot do that. */
+const follow = ['list', 'watch']
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
 const rbac = 'rbac.authorization.k8s.io'
 
@@ -45,8 +48,9 @@ export const targetsLabel = 'sojourn.dev/aggregate-to-targets'
 /** The least that a role needs. What it may delete is not in it: see docs/guide/security.md. */
 export function accessOf(role: ClusterRole): RoleAccess {
   const { cluster, own = [], credentials = [], options = {}, removes = true } = byRole[role]
-  const needed = role === 'activator' ? [events] : [...doorkeeping, events]
-  return { reviews, cluster: [...needed, ...cluster], own: [...common, ...own], credentials, options, removes }
+  const needed = removes ? [...doorkeeping, events] : [events]
+  const here = removes ? [switches, turns, ...own] : own
+  return { reviews, cluster: [...needed, ...cluster], own: here, credentials, options, removes }
 }
 
 const reviews: readonly Rule[] = [
@@ -56,25 +60,24 @@ const reviews: readonly Rule[] = [
 
 const events = core(['events'], ['create', 'patch'])
 
-/** What everything needs by which something may leave: records, protections, switches. */
+/** What everything needs by which something may leave: records and protections. */
 const doorkeeping: readonly Rule[] = [
-  ours(['departures'], [...read, 'create', 'update', 'patch', 'delete']),
+  ours(['departures'], [...read, 'create', 'update', 'delete']),
   ours(['departures/status'], ['patch']),
-  ours(['cleanupoptouts', 'bonds', 'workschedules'], read),
+  ours(['cleanupoptouts', 'bonds', 'workschedules'], follow),
 ]
 
-/** What everything needs in our own namespace: switches, and whose turn it is. */
-const common: readonly Rule[] = [
-  core(['configmaps'], [...read, 'create', 'patch']),
-  { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] },
-]
+/** The switches of the door, in our own namespace. */
+const switches = core(['configmaps'], [...follow, 'create', 'patch'])
+/** Whose turn it is, in our own namespace. */
+const turns: Rule = { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }
 
 const definitions: Rule = {
   apiGroups: ['apiextensions.k8s.io'],
   resources: ['customresourcedefinitions'],
-  verbs: read,
+  verbs: follow,
 }
-const clusters: Rule = { apiGroups: ['gitops.weave.works'], resources: ['gitopsclusters'], verbs: read }
+const clusters: Rule = { apiGroups: ['gitops.weave.works'], resources: ['gitopsclusters'], verbs: follow }
 
 const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial<RoleAccess>>> = {
   cleaner: {
@@ -106,10 +109,10 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
   },
   janitor: {
     cluster: [
-      ours(['cleanuppolicies'], ['patch']),
-      ours(['cleanupcandidates'], ['create', 'delete']),
-      ours(['usageledgers'], ['create', 'update', 'delete']),
-      ours(['cleanupoptouts'], ['create', 'patch']),
+      ours(['cleanuppolicies'], ['get', 'patch']),
+      ours(['cleanupcandidates'], [...read, 'create', 'delete']),
+      ours(['usageledgers'], ['list', 'create', 'update', 'delete']),
+      ours(['cleanupoptouts'], ['get', 'create', 'patch']),
       ours(['cleanuppolicies/status', 'cleanupcandidates/status'], ['update']),
       ours(['cleanupoptouts/status'], ['update', 'patch']),
       ...usersOfThings(),
@@ -123,13 +126,15 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       // Signed approvals are recorded in the name of who signed; old ones are removed.
       ours(['approvals'], [...read, 'create', 'delete']),
       ours(['approvals/status'], ['update']),
-      { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: read },
-      { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: read },
-      { apiGroups: ['infra.contrib.fluxcd.io'], resources: ['terraforms'], verbs: read },
-      { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: read },
+      { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: follow },
+      { apiGroups: ['helm.toolkit.fluxcd.io'], resources: ['helmreleases'], verbs: follow },
+      { apiGroups: ['infra.contrib.fluxcd.io'], resources: ['terraforms'], verbs: follow },
+      { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: follow },
       core(['namespaces'], ['get']),
       clusters,
     ],
+    // Whether all promotions are frozen.
+    own: [core(['configmaps'], follow), turns],
     credentials: [core(['secrets'], read)],
     removes: false,
   },
@@ -143,18 +148,12 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
 
 /** Everything detectors look at to see who uses what, our own kinds included; without it everything counts as in use. */
 function usersOfThings(): readonly Rule[] {
+  const types = [...Object.values(wellKnown), ...allKinds.filter(({ kind }) => !isRecord(kind))]
   // Caches are all that is made of them; to look at one again before it leaves is a matter of targets.
-  return [...byGroup(Object.values(wellKnown), ['list', 'watch']), ...byGroup(allKinds, read)]
-}
-
-function byGroup(
-  types: readonly { readonly group: string; readonly plural: string }[],
-  verbs: readonly string[],
-): readonly Rule[] {
   return [...Map.groupBy(types, ({ group }) => group)].map(([group, members]) => ({
     apiGroups: [group],
     resources: members.map(({ plural }) => plural).toSorted(),
-    verbs,
+    verbs: follow,
   }))
 }
 

@@ -37,7 +37,9 @@ export async function startRun(config: Config, cluster: ClusterConfig, log: Logg
     random: systemRandom,
   })
   const client = new Client(transport)
-  if (needsDoor(config.only) && !(await client.discovery.typeOf(departure))) {
+  // The proxy needs none of our kinds, has a fleet of its own, and must go on serving when the API, and with it every lease, is lost.
+  const isProxyAlone = config.only.every((role) => role === 'activator')
+  if (!isProxyAlone && !(await client.discovery.typeOf(departure))) {
     network.close()
     throw new ConfigError(
       `${cluster.server} does not know our kinds yet: run "sojourn install | kubectl apply --server-side -f -" first`,
@@ -58,8 +60,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, log: Logg
   })
   if (config.only.includes('cleaner')) core.routes.add(validateRoute)
   core.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
-  // The proxy has a fleet of its own, and must go on serving when the API, and with it every lease, is lost.
-  if (needsDoor(config.only)) core.runEverywhere(leadership)
+  if (!isProxyAlone) core.runEverywhere(leadership)
   started = await startSystems(core, config.only)
   await whenReady(started, core)
   return {

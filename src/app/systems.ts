@@ -31,15 +31,20 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
 
   async promoter(core) {
     const { createPromoter } = await import('../systems/promoter/controller.ts')
-    const { dryRun, eventsAddress } = core.config
+    const { config, client, informers, clusters, events, ports } = core
+    const { dryRun, eventsAddress } = config
     const promoter = createPromoter({
-      ...core,
+      client,
+      informers,
+      clusters,
+      events,
+      ports,
       dryRun,
       ...(eventsAddress ? { eventsAddress } : {}),
       ...core.outside.promoter,
     })
     core.run(promoter.controller)
-    core.routes.add(...promoter.routes.map((route) => promoterRoute(route, core.client)))
+    core.routes.add(...promoter.routes.map((route) => promoterRoute(route, client)))
     core.onStop(() => promoter.close())
   },
 

@@ -5,22 +5,23 @@ export interface PolicyRule {
   readonly verbs: readonly string[]
 }
 
-const read = ['get', 'list', 'watch'] as const
+/** What a cache needs; nothing else is made of them. */
+const follow = ['list', 'watch'] as const
 
 /** The least the activator needs where it looks after workloads: one namespace, or all. */
 export const activatorRules: readonly PolicyRule[] = [
-  { apiGroups: [''], resources: ['services'], verbs: read },
+  { apiGroups: [''], resources: ['services'], verbs: follow },
   { apiGroups: [''], resources: ['services/status'], verbs: ['patch'] },
   // Waiting pages, each by the name that a Service gives.
   { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] },
-  { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'replicasets'], verbs: [...read, 'patch'] },
+  { apiGroups: ['apps'], resources: ['deployments', 'statefulsets', 'replicasets'], verbs: [...follow, 'patch'] },
   {
     apiGroups: ['apps'],
     resources: ['deployments/scale', 'statefulsets/scale', 'replicasets/scale'],
     verbs: ['get', 'patch'],
   },
-  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: read },
-  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: read },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: follow },
+  { apiGroups: ['autoscaling'], resources: ['horizontalpodautoscalers'], verbs: follow },
 ]
 
 /** What it needs more to lead callers inside the cluster through the proxy, by Services of its own. */
@@ -30,7 +31,7 @@ export const companionRules: readonly PolicyRule[] = [
 ]
 
 /** What it needs more to terminate TLS with certificates that Services name. */
-export const certificateRules: readonly PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: read }]
+export const certificateRules: readonly PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: follow }]
 
 /** What replicas need in our own namespace to find and to trust each other. */
 export const fleetRules: readonly PolicyRule[] = [

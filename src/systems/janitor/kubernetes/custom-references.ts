@@ -12,8 +12,12 @@ const ownGroups = new Set([
   'pipelines.weave.works',
   'gitops.weave.works',
 ])
-/** Bookkeeping of ours: its mentioning an object does not mean that it needs it. */
 const records = new Set(['Departure', 'CleanupCandidate', 'CleanupOptOut', 'UsageLedger'])
+
+/** Bookkeeping of ours: its mentioning an object does not mean that it needs it. */
+export function isRecord(kind: string): boolean {
+  return records.has(kind)
+}
 
 export interface CustomReferencePorts {
   readonly definitions: readonly StoredObject[]
@@ -27,7 +31,7 @@ export async function customReferences(
   { definitions, list }: CustomReferencePorts,
 ): Promise<(name: string) => Use> {
   const types = definitions.flatMap(typeOf)
-  const own = types.filter(({ group, kind }) => ownGroups.has(group) && !records.has(kind))
+  const own = types.filter(({ group, kind }) => ownGroups.has(group) && !isRecord(kind))
   const others = types.filter(({ group }) => !ownGroups.has(group))
   const lists = await Promise.all((mode === 'Scan' ? [...own, ...others] : own).map(list))
   const mentions = lists.map(mentionsIn)
