@@ -101,6 +101,8 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       // Bonds it makes itself stand for depends-on annotations; its finalizer keeps one until those it speaks for are gone.
       ours(['bonds'], ['create', 'patch', 'delete']),
       ours(['bonds/status'], ['update']),
+      // What goes with something is added to the record of that, page by page.
+      ours(['departures'], ['patch']),
       // A namespace with something in it that a Bond guards is marked, too.
       core(['namespaces'], [...read, 'patch']),
       definitions,

@@ -14,19 +14,12 @@ export interface Asked {
 export interface Comparison {
   /** Asked for and not granted. */
   readonly refused: readonly string[]
-  /** Granted and never asked for. */
-  readonly unused: readonly string[]
   /** What was asked of objects that belong to users: theirs to grant. */
   readonly onTargets: readonly string[]
 }
 
 /** What is refused here is kept, whatever it is: it never leads to anything. */
 const reading = new Set(['get', 'list', 'watch'])
-
-/** A cache begins with a watch that tells it everything, and with a list where a server cannot do that. */
-function needs(one: Asked): readonly Asked[] {
-  return one.verb === 'watch' ? [one, { ...one, verb: 'list' }] : [one]
-}
 
 /** Groups that hold our own kinds and machinery: what is changed in them must be in a role's own rules. */
 const machinery = new Set([
@@ -52,10 +45,8 @@ export function compare(role: ClusterRole, all: readonly Asked[]): Comparison {
   const isMachinery = ({ group, resource, verb }: Asked) =>
     (machinery.has(group) || resource === 'events') && !reading.has(verb)
   const missing = asked.filter((one) => !covers(one))
-  const used = new Set(asked.flatMap(needs).map(nameOf))
   return {
     refused: unique(missing.filter(isMachinery).map(nameOf)).filter((line) => !(line in optional)),
-    unused: unique([...everywhere, ...here]).filter((part) => !used.has(part)),
     onTargets: unique(missing.filter((one) => !isMachinery(one)).map(({ verb }) => verb)),
   }
 }

@@ -43,6 +43,20 @@ describe('what goes wrong', () => {
     expect(world.condition('Stalled')).toBeUndefined()
   })
 
+  it('for want of good credentials is tried once more when their version comes to be known, and not each time that is learnt anew', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', failed('Permanent', 'CredentialsRefused'))
+    world.secretVersions = { staging: '1' }
+    world.answer('push', failed('Permanent', 'CredentialsRefused'))
+    for (const known of [{}, { staging: '1' }, {}, { staging: '1' }]) {
+      world.secretVersions = known
+      expect(world.step().effect).toBeUndefined()
+    }
+    world.secretVersions = { staging: '2' }
+    expect(world.step().effect).toMatchObject({ do: 'push' })
+  })
+
   it('N16: a pull request closed by a human is not opened again for this revision', () => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })

@@ -178,13 +178,18 @@ function warnUnexplained(draft: Draft, environment: EnvironmentPlan, { state, wa
 function rearm(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
   if (promotion.phase !== 'Failed' || !promotion.failedIn || !environment.promotion) return
   const current = armedBy(draft, environment)
-  if (promotion.armedBy === current) return
+  if (isSameArm(promotion.armedBy ?? '', current)) return
   enter(promotion, promotion.failedIn, 'Rearmed', draft.now)
   promotion.armedBy = current
   promotion.strategy = environment.promotion.strategy
   delete promotion.failedIn
   delete promotion.lastError
   announcePhase(draft, environment.name, promotion)
+}
+
+/** A Secret whose version is not known yet has not changed: only a known one can have. */
+function isSameArm(former: string, current: string): boolean {
+  return former === current || (current.endsWith('/') && former.startsWith(current))
 }
 
 function isUnderWay({ phase }: Promotion): boolean {

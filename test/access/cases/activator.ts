@@ -1,0 +1,62 @@
+import type { KubeObject } from '../../../src/kube/object.ts'
+import { namespace, type Case, type World } from './case.ts'
+
+const home = 'access-activator'
+const kinds = ['Deployment', 'StatefulSet', 'ReplicaSet'] as const
+
+function workload(kind: string): KubeObject {
+  const app = kind.toLowerCase()
+  const template = { metadata: { labels: { app } }, spec: { containers: [{ name: 'web', image: 'web' }] } }
+  const spec = { replicas: 1, selector: { matchLabels: { app } }, template }
+  return { apiVersion: 'apps/v1', kind, metadata: { name: app, namespace: home }, spec }
+}
+
+function service(kind: string): KubeObject {
+  const name = kind.toLowerCase()
+  const annotations = {
+    'sojourn.dev/target': `${kind}/${name}`,
+    'proxless/domains': `${name}.example.com`,
+    'proxless/ttl-seconds': '1',
+    'proxless/readiness-timeout-seconds': '1',
+  }
+  const spec = { ports: [{ port: 80 }], selector: { app: name } }
+  return { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: home, annotations }, spec }
+}
+
+/** Calls a sleeping workload while somebody else keeps changing it: what is woken is not what was seen. */
+async function callAmidChanges(world: World, proxy: string, kind: string): Promise<void> {
+  const busy = workload(kind)
+  const isAsleep = async () => ((await world.find(busy))?.spec as { replicas?: number } | undefined)?.replicas === 0
+  await world.until(isAsleep)
+  const changes = async () => {
+    for (let times = 0; times < 40; times++)
+      await world.change(busy, { metadata: { annotations: { times: `${times} ${Math.random()}` } } })
+  }
+  const call = () => world.ask(proxy, 'GET', '/', undefined, { host: `${kind.toLowerCase()}.example.com` })
+  await Promise.all([changes(), call(), call()])
+}
+
+export const activatorCase: Case = {
+  stages: [
+    {
+      flags: { 'proxy-address': '10.0.0.7', 'proxy-tls-port': '0' },
+      async given(world) {
+        await world.create(namespace(home), ...kinds.map(workload), ...kinds.map(service))
+      },
+      async act(world, { proxy = '', unused }) {
+        for (let times = 0; times < 20 && unused().some((right) => right.includes('/scale ')); times++)
+          await Promise.all(kinds.map((kind) => callAmidChanges(world, proxy, kind)))
+        const companion = { ...service('Deployment'), metadata: { name: 'deployment-proxless', namespace: home } }
+        const ports = async () => ((await world.find(companion))?.spec as { ports?: object[] } | undefined)?.ports
+        await world.until(async () => (await ports())?.length === 1)
+        const two = [
+          { name: 'http', port: 80 },
+          { name: 'more', port: 81 },
+        ]
+        await world.change(service('Deployment'), { spec: { ports: two } })
+        await world.until(async () => (await ports())?.length === 2)
+        await world.change(service('Deployment'), { metadata: { annotations: { 'sojourn.dev/target': null } } })
+      },
+    },
+  ],
+}

@@ -1,0 +1,132 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { readConfig } from '../../src/app/config.ts'
+import { clusterRoles, nameOf, type ClusterRole } from '../../src/app/rbac.ts'
+import { startRun } from '../../src/app/run.ts'
+import { Client } from '../../src/client/client.ts'
+import { networkTransport } from '../../src/client/network-transport.ts'
+import { silentLogger } from '../../src/runtime/log.ts'
+import { startAuditedCluster, type AuditedCluster } from './audited-cluster.ts'
+import { activatorCase } from './cases/activator.ts'
+import { configMap, World, type Case, type Stage } from './cases/case.ts'
+import { cleanerCase } from './cases/cleaner.ts'
+import { collectorCase } from './cases/collector.ts'
+import { janitorCase } from './cases/janitor.ts'
+import { promoterCase } from './cases/promoter.ts'
+import { beyondCases } from './beyond-cases.ts'
+import { refusedOf, rightsOf, unusedOf } from './rights.ts'
+
+const missing = await whyUnavailable('etcd', 'kube-apiserver', 'helm')
+if (missing) console.warn(`SKIPPED: that no role may more than it needs was NOT shown: ${missing}`)
+
+const cases: Readonly<Record<ClusterRole, Case>> = {
+  cleaner: cleanerCase,
+  collector: collectorCase,
+  janitor: janitorCase,
+  promoter: promoterCase,
+  activator: activatorCase,
+}
+const home = 'sojourn-system'
+const chart = join(import.meta.dirname, '../../deploy/chart')
+
+describe.skipIf(missing)('on a real kube-apiserver, with all that the chart can grant', { timeout: 300_000 }, () => {
+  let cluster: AuditedCluster
+  let world: World
+  let close: () => void
+
+  beforeAll(async () => {
+    cluster = await startAuditedCluster()
+    const network = networkTransport(reach(cluster.token), { userAgent: 'administrator' })
+    close = () => network.close()
+    world = new World(new Client(network.transport), cluster.token)
+    const options = [
+      '-n',
+      home,
+      '--create-namespace',
+      '--set',
+      'proxy.tls.enabled=true',
+      '--kubeconfig',
+      cluster.kubeconfig,
+    ]
+    await promisify(execFile)(await ensureTool('helm'), ['install', 'sojourn', chart, ...options])
+  }, 900_000)
+  afterAll(async () => {
+    close?.()
+    await cluster?.stop()
+  })
+
+  function reach(token: string) {
+    const { url: server, ca } = cluster
+    return { server, ca, namespace: 'default', credentials: () => Promise.resolve({ token }) }
+  }
+
+  it.each(clusterRoles)('the %s needs everything it may, and may everything it needs', async (role) => {
+    const account = nameOf(role)
+    const { stages, targets = [] } = cases[role]
+    // The breaker that another one opened is everybody's.
+    await world.remove(configMap(home, 'sojourn-door'))
+    await grantTargets(account, targets)
+    const token = await tokenOf(account)
+    const rights = await rightsOf(world.client, account)
+    const unused = () =>
+      unusedOf(rights, cluster.asked(account), home).filter((right) => !(right in (beyondCases[role] ?? {})))
+    for (const stage of stages) await play(role, { stage, token, unused })
+    expect({ refused: refused(role), unused: unused() }).toEqual({ refused: [], unused: [] })
+  })
+
+  /** Runs the program until it has done what the stage is for, or for as long as that may take. */
+  async function play(
+    role: ClusterRole,
+    {
+      stage,
+      token,
+      unused,
+    }: { readonly stage: Stage; readonly token: string; readonly unused: () => readonly string[] },
+  ): Promise<void> {
+    await stage.given?.(world)
+    const flags = { port: '0', 'proxy-port': '0', only: role, ...stage.flags }
+    const running = await startRun(readConfig({ flags, env: stage.env ?? {} }), reach(token), silentLogger)
+    try {
+      await world.until(() => world.ask(running.url, 'GET', '/metrics'))
+      await stage.act?.(world, { ...running, unused })
+      const isDone = () => {
+        const left = unused()
+        return stage.until ? !stage.until.some((right) => left.some((each) => right.test(each))) : left.length === 0
+      }
+      await world.until(() => Promise.resolve(isDone()))
+    } finally {
+      await running.stop()
+    }
+  }
+
+  /** The collector looks at every kind there is; which ones it may see is the administrator's choice. */
+  function refused(role: ClusterRole): readonly string[] {
+    const lines = refusedOf(cluster.asked(nameOf(role)))
+    return role === 'collector' ? lines.filter((line) => !/ (list|watch)$/.test(line)) : lines
+  }
+
+  async function grantTargets(account: string, rules: readonly Readonly<Record<string, unknown>>[]): Promise<void> {
+    const name = `access-${account}-targets`
+    const apiVersion = 'rbac.authorization.k8s.io/v1'
+    await world.create({ apiVersion, kind: 'ClusterRole', metadata: { name }, rules })
+    await world.create({
+      apiVersion,
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+      subjects: [{ kind: 'ServiceAccount', name: account, namespace: home }],
+    })
+  }
+
+  async function tokenOf(account: string): Promise<string> {
+    const { body } = await world.client.request({
+      method: 'POST',
+      path: `/api/v1/namespaces/${home}/serviceaccounts/${account}/token`,
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+    })
+    return (body as { status: { token: string } }).status.token
+  }
+})
