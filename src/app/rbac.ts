@@ -111,15 +111,16 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
   },
   janitor: {
     cluster: [
-      ours(['cleanuppolicies'], ['get', 'patch']),
+      ours(['cleanuppolicies'], [...read, 'patch']),
+      ours(['notificationchannels', 'provideraccounts'], follow),
       ours(['cleanupcandidates'], [...read, 'create', 'delete']),
       ours(['usageledgers'], ['list', 'create', 'update', 'delete']),
       ours(['cleanupoptouts'], ['get', 'create', 'patch']),
       ours(['cleanuppolicies/status', 'cleanupcandidates/status'], ['update']),
       ours(['cleanupoptouts/status'], ['update', 'patch']),
-      ...usersOfThings(),
     ],
     own: [core(['secrets'], ['get', 'create'])],
+    options: { detection: usersOfThings() },
   },
   promoter: {
     cluster: [
@@ -148,7 +149,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
   },
 }
 
-/** Everything detectors look at to see who uses what, our own kinds included; without it everything counts as in use. */
+/** Everything detectors look at to see who uses what, our own kinds included; without it the use of everything is unknown, and so is its owner. */
 function usersOfThings(): readonly Rule[] {
   const types = [...Object.values(wellKnown), ...allKinds.filter(({ kind }) => !isRecord(kind))]
   // Caches are all that is made of them; to look at one again before it leaves is a matter of targets.

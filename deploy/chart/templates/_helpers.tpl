@@ -2,11 +2,6 @@
 {{- if ne .Release.Namespace "sojourn-system" -}}
 {{- fail "sojourn keeps its switches and records in sojourn-system: install it there, with -n sojourn-system --create-namespace" -}}
 {{- end -}}
-{{- range $role, $_ := .Values.roles -}}
-{{- if not (hasKey ($.Files.Get "files/rbac.yaml" | fromYaml) $role) -}}
-{{- fail (printf "there is no role %q" $role) -}}
-{{- end -}}
-{{- end -}}
 {{- if and .Values.webhook.certManager.enabled (not .Values.webhook.certManager.issuerRef.name) -}}
 {{- fail "webhook.certManager.issuerRef must name an issuer" -}}
 {{- end -}}

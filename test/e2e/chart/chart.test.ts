@@ -1,6 +1,7 @@
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { installManifests } from '../../../src/app/install.ts'
 import { clusterRoles } from '../../../src/app/rbac.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
@@ -137,10 +138,55 @@ await describeWith(['helm'], 'the chart', () => {
   it.each([
     ['another namespace', 'template sojourn CHART -n default', 'install it there'],
     ['half a certificate', `template sojourn CHART ${here} --set webhook.tlsSecret=mine`, 'webhook.caBundle'],
-    ['a role nobody knows', `template sojourn CHART ${here} --set roles.butler.enabled=true`, 'no role "butler"'],
+    ['no issuer', `template sojourn CHART ${here} --set webhook.certManager.enabled=true`, 'issuerRef must name'],
   ])('refuses %s and says what to do', async (_, command, message) => {
     const { code, stderr } = await session.attempt(command.replace('CHART', chart))
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)])
+  })
+
+  it.each([
+    ['roles.butler.enabled=true', "at '/roles': additional properties 'butler' not allowed"],
+    ['roles.cleaner.replicas=many', "at '/roles/cleaner/replicas': got string, want integer"],
+    ['dryRun=perhaps', "at '/dryRun': got string, want boolean"],
+    ['keepRecords=forever', "at '/keepRecords': 'forever' does not match pattern"],
+    ['limits.maxDeparturesPercent=200', "at '/limits/maxDeparturesPercent': maximum: got 200, want 100"],
+    ['webhook.failurePolicy=Maybe', "at '/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"],
+    ['proxy.drian=3s', "at '/proxy': additional properties 'drian' not allowed"],
+    ['credentials.namespaces={Team}', "at '/credentials/namespaces/0': 'Team' does not match pattern"],
+  ])('refuses %s and names the field', async (value, message) => {
+    const { code, stderr } = await session.attempt(`template sojourn ${chart} ${here} --set '${value}'`)
+    expect([code, stderr]).toEqual([1, expect.stringContaining(message)])
+  })
+
+  it('has a default for every value that it knows, and passes lint', async () => {
+    expect(await session.run(`lint ${chart} ${here} --strict`)).toContain('0 chart(s) failed')
+    const read = (file: string) => readFileSync(join(chart, file), 'utf8')
+    const defaults = parse(read('values.yaml')) as Values
+    expect(Object.keys(defaults).toSorted()).toEqual(
+      Object.keys((JSON.parse(read('values.schema.json')) as { properties: object }).properties)
+        .filter((name) => name !== 'global')
+        .toSorted(),
+    )
+  })
+
+  it('renders what helm takes for good whichever switch is turned', async () => {
+    const switches = switchesOf(parse(readFileSync(join(chart, 'values.yaml'), 'utf8')) as Values)
+    expect(switches.length).toBeGreaterThan(15)
+    for (const [path, isOn] of switches) {
+      const issuer = path.startsWith('webhook.certManager') ? ',webhook.certManager.issuerRef.name=internal' : ''
+      expect((await render(`--set ${path}=${!isOn}${issuer}`)).length).toBeGreaterThan(20)
+    }
+  }, 120_000)
+
+  it('reads no more than the janitor needs where nothing is to be found out about use', async () => {
+    const rulesOf = async (flags?: string) =>
+      JSON.stringify(
+        (await render(flags)).find((each) => each.kind === 'ClusterRole' && each.metadata.name === 'sojourn-janitor'),
+      )
+    expect(await rulesOf()).toContain('"pods"')
+    expect(await rulesOf('--set janitor.detection=false')).not.toMatch(
+      /"pods"|"clusterroles"|"bonds"\]|cleaner.vtex.dev/,
+    )
   })
 
   it('installs, upgrades and uninstalls, and the kinds stay', async () => {
@@ -163,3 +209,15 @@ await describeWith(['helm'], 'the chart', () => {
     expect(await get('/apis/apiextensions.k8s.io/v1/customresourcedefinitions/departures.sojourn.dev')).toBeDefined()
   })
 })
+
+interface Values {
+  readonly [name: string]: Values | boolean | string | number | readonly unknown[]
+}
+
+/** Every switch among the values, by its path, and how it stands. */
+function switchesOf(values: Values, path: readonly string[] = []): readonly (readonly [string, boolean])[] {
+  return Object.entries(values).flatMap(([name, value]) => {
+    if (typeof value === 'boolean') return [[[...path, name].join('.'), value] as const]
+    return typeof value === 'object' && !Array.isArray(value) ? switchesOf(value as Values, [...path, name]) : []
+  })
+}
