@@ -18,6 +18,7 @@ function service(kind: string): KubeObject {
     'proxless/domains': `${name}.example.com`,
     'proxless/ttl-seconds': '1',
     'proxless/readiness-timeout-seconds': '1',
+    'sojourn.dev/waiting-page': 'ConfigMap/please-wait',
   }
   const spec = { ports: [{ port: 80 }], selector: { app: name } }
   return { apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: home, annotations }, spec }
