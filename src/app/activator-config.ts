@@ -19,6 +19,12 @@ export interface ActivatorConfig {
   readonly name?: string
   /** Make companion Services for callers inside the cluster. Defaults to true where the cluster can reach this replica. */
   readonly companions: boolean
+  /** Take over Services that ask for it. Defaults to true where the cluster can reach this replica. */
+  readonly takeover?: boolean
+  /** The ports at which proxies listen for Services that are taken over. Defaults to 20000-29999. */
+  readonly takeoverPorts: { readonly from: number; readonly to: number }
+  /** Where other proxies ask whether a workload is up; 0 picks a free one. Defaults to none. */
+  readonly checkPort?: number
   /** How long requests under way may take to end when the process stops. Defaults to 3 s. */
   readonly drainMs: number
   /** How long the proxy still takes requests after it has said that it will stop. Defaults to 0. */
@@ -63,6 +69,20 @@ export const activatorFlags = {
     type: 'boolean',
     help: 'Make a Service NAME-proxless for callers inside the cluster (default: where the cluster reaches the proxy)',
   },
+  takeover: {
+    type: 'boolean',
+    help: 'Take over Services annotated with sojourn.dev/takeover (default: where the cluster reaches the proxy)',
+  },
+  'takeover-ports': {
+    type: 'string',
+    help: 'The ports at which the proxies listen for Services that are taken over (default: 20000-29999)',
+    value: 'FROM-TO',
+  },
+  'check-port': {
+    type: 'string',
+    help: 'Where other proxies ask whether a workload is up, and wait until it is: forward auth (default: none)',
+    value: 'PORT',
+  },
   drain: { type: 'string', help: 'How long requests may take to end when stopping (default: 3s)', value: 'DURATION' },
   'drain-delay': {
     type: 'string',
@@ -85,6 +105,7 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
   const { env } = settings
   const address = addressOf(settings)
   const tlsPort = settings.port('proxy-tls-port')
+  const checkPort = settings.port('check-port')
   return {
     tlsTerms: tlsTermsOf(settings),
     proxyProtocol: settings.boolean('proxy-protocol', false),
@@ -93,6 +114,9 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     drainMs: settings.duration('drain', 3000),
     drainDelayMs: settings.duration('drain-delay', 0),
     proxless: proxlessEnvironment(env),
+    takeoverPorts: portRangeOf(settings.text('takeover-ports')),
+    ...(settings.text('takeover') ? { takeover: settings.boolean('takeover', false) } : {}),
+    ...(checkPort === undefined ? {} : { checkPort }),
     ...(tlsPort === undefined ? {} : { tlsPort }),
     ...(address === undefined ? {} : { address }),
     ...(env.POD_NAME ? { name: env.POD_NAME } : {}),
@@ -124,6 +148,16 @@ function addressOf(settings: Settings): string | undefined {
   const found = settings.text('proxy-address') ?? (podIp ? { text: podIp, where: 'POD_IP' } : undefined)
   if (!found || isIP(found.text) !== 0) return found?.text
   throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be an IP address`)
+}
+
+function portRangeOf(found: { readonly text: string; readonly where: string } | undefined): {
+  readonly from: number
+  readonly to: number
+} {
+  const { text, where } = found ?? { text: '20000-29999', where: '' }
+  const [, from = 0, to = 0] = (/^(\d{1,5})-(\d{1,5})$/.exec(text) ?? []).map(Number)
+  if (from > 0 && from <= to && to <= 65_535) return { from, to }
+  throw new ConfigError(`${where} is ${JSON.stringify(text)}: it must be two ports such as 20000-29999`)
 }
 
 function isLoopback(address: string): boolean {

@@ -32,6 +32,7 @@ describe('readConfig', () => {
         tlsTerms: {},
         peerPort: 0,
         companions: false,
+        takeoverPorts: { from: 20_000, to: 29_999 },
         drainMs: 3000,
         drainDelayMs: 0,
         proxless: expect.objectContaining({ unneeded: [] }),
@@ -67,6 +68,12 @@ describe('readConfig', () => {
     )
     expect(() => terms({ 'proxy-tls-ciphers': 'NONE' })).toThrow(/--proxy-tls-ciphers cannot be used/)
     expect(() => terms({ 'proxy-tls-groups': 'curve' })).toThrow(/--proxy-tls-groups cannot be used/)
+  })
+
+  it('takes the ports for Services that are taken over as a range, and nothing else', () => {
+    const read = (text: string) => readConfig({ flags: { 'takeover-ports': text }, env: {} }).activator.takeoverPorts
+    expect(read('20000-20009')).toEqual({ from: 20_000, to: 20_009 })
+    for (const text of ['20000', '9-1', '0-5', '1-70000', 'a-b']) expect(() => read(text)).toThrow('--takeover-ports')
   })
 
   it('makes companions where the cluster can reach the proxy', () => {

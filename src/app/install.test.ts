@@ -109,6 +109,8 @@ it('lets the activator remove its companion Services only where there are to be 
   expect(rules([])).not.toContain('delete')
   expect(rules([])).not.toContain('"secrets"],"verbs":["get","list","watch"]')
   expect(rules(['companions'])).toContain('delete')
+  expect(rules(['companions'])).not.toContain('"endpoints"')
+  expect(rules(['takeover'])).toContain('"endpoints"')
 })
 
 it('uses no wildcard and names only the accounts of the roles that are wanted', () => {

@@ -26,7 +26,7 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } },
     ...allKinds.map(({ crd }) => crd),
     ...rbacFor(roles, {
-      options: ['companions', 'detection'],
+      options: ['takeover', 'detection'],
       ...(options.activatorNamespace === undefined ? {} : { activatorNamespace: options.activatorNamespace }),
     }),
     ...keepPolicies(),

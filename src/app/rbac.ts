@@ -1,7 +1,13 @@
 import { allKinds } from '../apis/all-kinds.ts'
 import { sojournGroup, sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { activatorRules, certificateRules, companionRules, fleetRules } from '../systems/activator/access.ts'
+import {
+  activatorRules,
+  certificateRules,
+  companionRules,
+  fleetRules,
+  takeoverRules,
+} from '../systems/activator/access.ts'
 import { isRecord } from '../systems/janitor/kubernetes/custom-references.ts'
 import { wellKnown } from '../systems/janitor/kubernetes/well-known.ts'
 import type { Role } from './config.ts'
@@ -144,7 +150,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
   activator: {
     cluster: activatorRules,
     own: fleetRules,
-    options: { companions: companionRules, tls: certificateRules },
+    options: { companions: companionRules, takeover: takeoverRules, tls: certificateRules },
     removes: false,
   },
 }

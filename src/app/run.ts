@@ -23,6 +23,8 @@ export interface Run {
   /** Where the activator takes requests, if it runs here. */
   readonly proxy?: string
   readonly tls?: string
+  /** Where other proxies ask whether a workload is up, if anywhere. */
+  readonly check?: string
   /** Resolves when another replica has taken over: then this one must end. */
   readonly replaced: Promise<void>
   stop(): Promise<void>
@@ -68,6 +70,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, log: Logg
     url: side.url,
     replaced: leadership.lost,
     ...(started.proxyPort === undefined ? {} : { proxy: `http://${config.host}:${started.proxyPort}` }),
+    ...(started.checkPort === undefined ? {} : { check: `http://${config.host}:${started.checkPort}` }),
     ...(started.proxyTlsPort === undefined ? {} : { tls: `https://${config.host}:${started.proxyTlsPort}` }),
     async stop() {
       await core.stop()

@@ -15,6 +15,7 @@ type StartSystem = (core: Core) => void | Started | Promise<void | Started>
 export interface Started {
   readonly proxyPort?: number
   readonly proxyTlsPort?: number
+  readonly checkPort?: number
   /** Whether it can do its work. */
   readonly isReady?: () => boolean
 }

@@ -24,8 +24,8 @@ Examples:
       throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
     const { startRun } = await import('../app/run.ts')
     const running = await startRun(config, findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH), createLog(config, io))
-    const { server, url, proxy, tls } = running
-    const facts = Object.entries({ server, url, proxy, tls }).filter(([, value]) => value !== undefined)
+    const { server, url, proxy, tls, check } = running
+    const facts = Object.entries({ server, url, proxy, tls, check }).filter(([, value]) => value !== undefined)
     io.out(`sojourn running ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
     const isReplaced = await Promise.race([stopped(io.signal).then(() => false), running.replaced.then(() => true)])
     await running.stop()

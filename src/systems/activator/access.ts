@@ -30,6 +30,13 @@ export const companionRules: readonly PolicyRule[] = [
   { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['create', 'patch', 'delete'] },
 ]
 
+/** What it needs more to take Services over that ask for it, beside what their companions need. */
+export const takeoverRules: readonly PolicyRule[] = [
+  ...companionRules,
+  // What Kubernetes leaves in them when a selector goes would be mirrored for ever.
+  { apiGroups: [''], resources: ['endpoints'], verbs: ['get', 'patch'] },
+]
+
 /** What it needs more to terminate TLS with certificates that Services name. */
 export const certificateRules: readonly PolicyRule[] = [{ apiGroups: [''], resources: ['secrets'], verbs: follow }]
 

@@ -37,6 +37,11 @@ export const annotation = {
   tlsSecret: 'sojourn.dev/tls-secret',
   fallback: 'sojourn.dev/fallback-service',
   fallbackTimeout: 'sojourn.dev/fallback-timeout-seconds',
+  takeover: 'sojourn.dev/takeover',
+  selector: 'sojourn.dev/selector',
+  proxyPorts: 'sojourn.dev/proxy-ports',
+  bypassAfter: 'sojourn.dev/bypass-after-seconds',
+  activityProbe: 'sojourn.dev/activity-probe',
 } as const
 
 /** The label of every workload that is on demand. */
@@ -84,7 +89,19 @@ export interface Wishes {
   readonly pathPrefix: string
   readonly probePaths: readonly string[]
   readonly probeAgents: readonly string[]
+  /** Callers of the Service itself are to come through the proxy. */
+  readonly takeover: boolean
+  /** How long it must be warm before they go straight to its pods; undefined is for ever. */
+  readonly bypassAfterMs: number | undefined
+  readonly activityProbe: ActivityProbe | undefined
   readonly faults: readonly Fault[]
+}
+
+/** Where each pod tells how many connections or requests it has open. */
+export interface ActivityProbe {
+  /** The Service's port, by name or number; its first when absent. */
+  readonly port: string | undefined
+  readonly path: string
 }
 
 export interface WishDefaults {
@@ -133,6 +150,9 @@ export function readWishes(service: StoredObject, defaults: WishDefaults = wishD
     pathPrefix: read.pathPrefix(),
     probePaths: listOf(annotations[annotation.probePaths]),
     probeAgents: [...routeDefaults.probeAgents, ...listOf(annotations[annotation.probeAgents])],
+    takeover: read.flag(annotation.takeover, false),
+    activityProbe: read.activityProbe(),
+    bypassAfterMs: read.bypassAfterMs(),
     faults,
   }
 }
@@ -238,6 +258,24 @@ class AnnotationReader {
     if (text === undefined || text === '') return routeDefaults.pathPrefix
     if (/^\/[!-~]*$/.test(text)) return text
     return this.#wrong(annotation.pathPrefix, `"${text}" is not a path`, routeDefaults.pathPrefix)
+  }
+
+  /** `/path`, or `PORT/path`. */
+  activityProbe(): ActivityProbe | undefined {
+    const text = this.#annotations[annotation.activityProbe]?.trim()
+    if (text === undefined || text === '') return undefined
+    const [, port, path] = /^([a-z0-9-]*)(\/[!-~]*)$/.exec(text) ?? []
+    if (path === undefined)
+      return this.#wrong(annotation.activityProbe, `"${text}" is neither /PATH nor PORT/PATH`, undefined)
+    return { port: port || undefined, path }
+  }
+
+  bypassAfterMs(): number | undefined {
+    const seconds = this.count(annotation.bypassAfter, undefined, 1)
+    if (seconds === undefined) return undefined
+    const missing = [annotation.takeover, annotation.activityProbe].find((key) => !this.#annotations[key]?.trim())
+    if (missing === undefined) return seconds * 1000
+    return this.#wrong(annotation.bypassAfter, `needs ${missing}: else nobody could tell when it is idle`, undefined)
   }
 
   #wrong<T>(key: string, message: string, otherwise: T): T {

@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import type { ObjectRef, StoredObject } from '../../kube/object.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
 import { Controller } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informer } from '../../runtime/informer.ts'
@@ -11,18 +11,23 @@ import type { Metrics } from '../../runtime/metrics.ts'
 import { Actions } from './act.ts'
 import { ActivatorMetrics } from './activator-metrics.ts'
 import { wishDefaults, type WishDefaults } from './annotations.ts'
+import { askActivity, type Activity } from './activity.ts'
 import { companionBase } from './claims.ts'
 import type { Decision } from './decide.ts'
-import type { EndpointSlice } from './endpoints.ts'
-import { autoscalerTarget, persistedLastUsed, sliceService, type Caches } from './observe.ts'
+import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
+import { autoscalerTarget, persistedLastUsed, podSlicesOf, sliceService, type Caches } from './observe.ts'
+import { PortListeners } from './port-listeners.ts'
 import type { DrainReport, PeerService, Peers } from './peers.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
 import { CertificateKeeper } from './certificate-keeper.ts'
 import { History, type HistoryStep } from './history.ts'
 import { Publisher } from './publisher.ts'
 import { autoscalers, endpointSlices, secrets, services } from './resource-types.ts'
-import { RouteBook, workloadId, type OnDemandService } from './route-book.ts'
+import { backendId, RouteBook, serviceOfRoute, workloadId, type OnDemandService } from './route-book.ts'
 import { ServiceReconciler } from './service-reconciler.ts'
+import { TakeoverActions } from './takeover-actions.ts'
+import { TakeoverKeeper, type PortRange } from './takeover-keeper.ts'
+import { isOurSlice, podsServiceBase } from './takeover.ts'
 import { UsageTracker } from './usage.ts'
 import { WakeMemories } from './wake-memory.ts'
 import { WorkloadCaches } from './workload-caches.ts'
@@ -47,6 +52,8 @@ export interface ActivatorOptions {
   readonly defaults?: WishDefaults
   /** Where callers inside the cluster reach the proxies; no companion Services are made without it. */
   readonly companionPort?: number
+  /** How Services are taken over that ask for it. Without it they are left as they are; without ports they are given back. */
+  readonly takeover?: { readonly host: string; readonly ports?: PortRange }
   /** Decide everything, scale nothing. Defaults to false. */
   readonly dryRun?: boolean
   /** Read the certificates that Services name. Defaults to false: then no Secret is looked at. */
@@ -77,6 +84,8 @@ export class Activator implements PeerService {
   readonly #book = new RouteBook()
   readonly #usage: UsageTracker
   readonly #publisher: Publisher
+  readonly #listeners: PortListeners
+  readonly #takeover: TakeoverKeeper
   readonly #actions: Actions
   readonly #serviceController: Controller
   readonly #workloadController: Controller
@@ -88,15 +97,18 @@ export class Activator implements PeerService {
   readonly #certificates: CertificateKeeper | undefined
   readonly #secrets: Informer | undefined
   readonly #scanMs: number
+  /** Where the cluster reaches this replica, if that is known. */
+  readonly #address: string | undefined
   #cancelScan: () => void = () => {}
 
   constructor(ports: ActivatorPorts, options: ActivatorOptions = {}) {
     const { client, informers, clock, log, peers, events, openPlane, metrics } = ports
-    const { namespace, defaults = wishDefaults, companionPort, dryRun = false, tls = false } = options
+    const { namespace, defaults = wishDefaults, companionPort, dryRun = false, tls = false, takeover } = options
     this.#scanMs = options.scanMs ?? defaultScanMs
     const where = namespace === undefined ? {} : { namespace }
     const now = () => clock.now()
     this.#ports = ports
+    this.#address = peers.address
     this.plane = openPlane((id) => this.requested(id))
     this.#usage = new UsageTracker(() => this.plane.counters)
     this.#actions = new Actions(client)
@@ -138,6 +150,27 @@ export class Activator implements PeerService {
       now,
     })
     this.#metrics = new ActivatorMetrics(metrics, { book: this.#book, usage: this.#usage, workloads: this.#workloads })
+    const { slices } = this.#caches
+    const ask = (asked: OnDemandService) => askPods(asked, { services: this.#caches.services, slices })
+    this.#listeners = new PortListeners({
+      plane: this.plane,
+      publisher: this.#publisher,
+      clock,
+      log,
+      host: takeover?.host ?? '127.0.0.1',
+    })
+    this.#takeover = new TakeoverKeeper({
+      ...common,
+      services: this.#caches.services,
+      slices,
+      listeners: this.#listeners,
+      actions: new TakeoverActions(client),
+      log,
+      isIdle: dryRun || takeover === undefined,
+      range: takeover?.ports,
+      isWarm: (asked) => this.#publisher.isReachable(asked) && !this.#publisher.isAsleep(asked),
+      ask,
+    })
     const workload = new WorkloadReconciler({
       ...common,
       caches: this.#caches,
@@ -147,6 +180,8 @@ export class Activator implements PeerService {
       plane: this.plane,
       log,
       dryRun,
+      isBypassed: (asked) => this.#takeover.isBypassed(asked),
+      ask,
       expect: (key, version, informer) => this.#workloadController.expect(key, version, informer),
       onDecision: (id, decision) => {
         this.#decisions.set(id, decision)
@@ -161,6 +196,9 @@ export class Activator implements PeerService {
       defaults,
       namespaced: namespace !== undefined,
       companionPort: dryRun ? undefined : companionPort,
+      takeover: this.#takeover,
+      listeners: this.#listeners,
+      takesOver: takeover === undefined || takeover.ports !== undefined,
       enqueueWorkloads: (refs) => {
         this.#enqueueWorkloads(refs)
         this.#refreshCertificates()
@@ -202,11 +240,12 @@ export class Activator implements PeerService {
     this.#secrets?.close()
     for (const informer of Object.values(this.#caches)) (informer as { close(): void }).close()
     this.#metrics.close()
+    this.#listeners.close()
   }
 
   /** Someone waits for a Service's pods. */
-  requested(id: string): void {
-    const service = this.#book.get(id)
+  requested(route: string): void {
+    const service = this.#book.get(serviceOfRoute(route))
     if (service) this.#enqueueWorkloads(service.wishes.workloads)
   }
 
@@ -220,7 +259,7 @@ export class Activator implements PeerService {
       id,
       clock.after(peerPatienceMs, () => this.release(id)),
     )
-    const { busy, waiting } = await this.plane.drain(id)
+    const { busy, waiting } = await this.#publisher.drain(id)
     const { lastUsedAt } = this.#usage.of([id], clock.now())
     return { busy, waiting, idleMs: clock.now() - lastUsedAt }
   }
@@ -229,6 +268,47 @@ export class Activator implements PeerService {
     this.#heldForPeers.get(id)?.()
     this.#heldForPeers.delete(id)
     this.#publisher.release(id)
+  }
+
+  listens(id: string): boolean {
+    const service = this.#book.get(id)
+    return service !== undefined && this.#listeners.listens(service)
+  }
+
+  /** Every Service that is being taken over is listened for here. */
+  get prepared(): boolean {
+    const asked = [...this.#book.all()].filter(({ ports = [] }) => ports.length > 0)
+    return this.ready && asked.every(({ ports = [] }) => ports.every(({ listen }) => this.#isSettled(listen)))
+  }
+
+  #isSettled(port: number): boolean {
+    return this.#listeners.isOpen(port) || this.#listeners.unusable.has(port)
+  }
+
+  /**
+   * This replica is about to go: resolves when no slice of ours leads to it any more, or time is up. Where nobody stays behind,
+   * every Service is given back.
+   */
+  async leave(withinMs: number): Promise<void> {
+    const { clock, peers } = this.#ports
+    const until = clock.now() + withinMs
+    let isLast = false
+    const look = () => {
+      for (const service of this.#caches.services.list())
+        if (this.#takeover.isTraced(service)) this.#enqueueServices([idOf(service)])
+    }
+    const isDone = () =>
+      isLast
+        ? !this.#caches.services.list().some((service) => this.#takeover.isTraced(service))
+        : !this.#caches.slices.list().some((slice) => isOurSlice(slice) && lists(slice, this.#address))
+    for (;;) {
+      // Those who leave at the same time hear of each other only by and by.
+      isLast ||= peers.addresses.every((address) => address === this.#address)
+      if (isLast) this.#takeover.leave()
+      look()
+      if (isDone() || clock.now() >= until) return
+      await sleep(clock, 50)
+    }
   }
 
   /** Resolves when all caches have been filled. */
@@ -286,10 +366,20 @@ export class Activator implements PeerService {
     this.#enqueueServices(this.#book.ofFallback(namespace, name))
     const base = companionBase(name)
     if (base !== undefined && this.#book.get(`${namespace}/${base}`)) this.#enqueueServices([`${namespace}/${base}`])
+    this.#takenSlicesChanged(namespace, podsServiceBase(name) ?? name)
     for (const service of this.#book.ofBackend(namespace, name)) {
       this.#publisher.publish(service.id)
       this.#enqueueWorkloads(service.wishes.workloads)
     }
+  }
+
+  #takenSlicesChanged(namespace: string, name: string): void {
+    const object = this.#caches.services.get(namespace, name)
+    const id = `${namespace}/${name}`
+    const service = this.#book.get(id)
+    if (!service?.wishes.takeover && !(object && this.#takeover.isTraced(object))) return
+    this.#enqueueServices([id, ...this.#book.ofBackend(namespace, name).map((each) => each.id)])
+    if (service) this.#enqueueWorkloads(service.wishes.workloads)
   }
 
   #scaledBy(autoscaler: StoredObject): Key[] {
@@ -357,10 +447,31 @@ export class Activator implements PeerService {
   }
 }
 
-/** A Service's own key and, if it may be a companion, that of the Service it accompanies. */
+/** A Service's own key and, if it may be one of ours, that of the Service it was made for. */
 function serviceKeys({ namespace = '', name }: { readonly namespace?: string; readonly name: string }): Key[] {
-  const base = companionBase(name)
-  return [name, ...(base === undefined ? [] : [base])].map((each) => serviceKey(`${namespace}/${each}`))
+  const bases = [companionBase(name), podsServiceBase(name)].filter((base) => base !== undefined)
+  return [name, ...bases].map((each) => serviceKey(`${namespace}/${each}`))
+}
+
+/** Asks each pod of a Service how much it has open. Pods that are not ready may have connections, too. */
+async function askPods(
+  service: OnDemandService,
+  { services: known, slices }: { readonly services: Informer; readonly slices: Informer<EndpointSlice> },
+): Promise<Activity> {
+  const { namespace, wishes } = service
+  const backend = known.get(namespace, wishes.backend)
+  const port = backend && portOf(backend, wishes.activityProbe?.port)
+  if (!port || !wishes.activityProbe) return { is: 'unknown', why: 'the Service has no such port' }
+  const { addresses } = backendsOf(podSlicesOf(slices, backendId(service)), port, 'all')
+  return askActivity(addresses, wishes.activityProbe.path)
+}
+
+function idOf({ metadata: { namespace = '', name } }: StoredObject): string {
+  return `${namespace}/${name}`
+}
+
+function lists({ endpoints }: EndpointSlice, address: string | undefined): boolean {
+  return (endpoints ?? []).some(({ addresses = [] }) => address !== undefined && addresses.includes(address))
 }
 
 function serviceKey(id: string): Key {

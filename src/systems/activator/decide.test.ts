@@ -30,6 +30,7 @@ function observed({ workload = {}, rule = {}, rules = [rule], usage, wake }: Giv
     maySleep: true,
     awakeHours: undefined,
     awakeUntil: undefined,
+    isBypassed: false,
   }
   return {
     workload: typeof workload === 'string' ? workload : { ...base, ...workload },

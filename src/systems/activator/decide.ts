@@ -20,6 +20,8 @@ export interface Rule {
   readonly maySleep: boolean
   readonly awakeHours: WorkScheduleSpec | undefined
   readonly awakeUntil: number | undefined
+  /** Its callers may reach the pods unseen, though they are meant to come through the proxy. */
+  readonly isBypassed: boolean
 }
 
 /** How a workload is used, over all its Services. */
@@ -55,6 +57,7 @@ export type Because =
   | 'in-use'
   | 'recently-used'
   | 'kept-awake'
+  | 'bypassed'
   | 'asleep'
   | 'unknown'
   | 'absent'
@@ -93,6 +96,7 @@ export function decide({ workload, rules, usage, wake }: Observed, now: number):
   if (workload.replicas <= least) return stay('minimum', hours.changesAt)
   if (usage.inFlight > 0 || usage.waiting > 0) return stay('in-use')
   if (rules.some(({ maySleep }) => !maySleep)) return stay('kept-awake')
+  if (rules.some(({ isBypassed }) => isBypassed)) return stay('bypassed')
   if (hours.open) return stay('office-hours', hours.changesAt)
   const idleAt = usage.lastUsedAt + Math.max(...rules.map(({ ttlMs }) => ttlMs))
   if (now < idleAt) return stay('recently-used', idleAt)

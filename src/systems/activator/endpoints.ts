@@ -41,8 +41,12 @@ export function portOf(service: StoredObject, wanted: string | undefined): Servi
   return ports.find(({ name, port }) => name === wanted || String(port) === wanted)
 }
 
-/** The pods of a Service that may be sent requests: ready, not on their way out, each once. */
-export function backendsOf(slices: readonly EndpointSlice[], port: ServicePort): Backends {
+/** The pods of a Service that may be sent requests: ready, not on their way out, each once; or all that are not on their way out. */
+export function backendsOf(
+  slices: readonly EndpointSlice[],
+  port: ServicePort,
+  which: 'ready' | 'all' = 'ready',
+): Backends {
   const found = new Map<string, Address>()
   for (const { endpoints = [], ports = [], addressType } of slices) {
     if (addressType === 'FQDN') continue
@@ -51,7 +55,8 @@ export function backendsOf(slices: readonly EndpointSlice[], port: ServicePort):
     for (const { addresses = [], conditions = {} } of endpoints) {
       const [host] = addresses
       // A slice that does not say whether a pod is ready means that it is.
-      if (host === undefined || conditions.ready === false || conditions.terminating === true) continue
+      if (host === undefined || (which === 'ready' && conditions.ready === false) || conditions.terminating === true)
+        continue
       found.set(`${host} ${target.port}`, { host, port: target.port })
     }
   }

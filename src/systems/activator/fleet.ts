@@ -23,6 +23,8 @@ export interface Fleet {
   readonly peers: Peers
   /** Takes part from now on, answering for this replica. */
   start(service: PeerService): void
+  /** Tells the others that nobody is to be led here any more. */
+  retire(): Promise<void>
   /** Leaves: the others hear of it. */
   close(): Promise<void>
 }
@@ -39,11 +41,17 @@ const tokenPlace = {
 /** Prepares to take part; nobody hears of it before `start`. */
 export async function openFleet(ports: LeasePorts, { name, host, port, address }: FleetOptions): Promise<Fleet> {
   const token = await sharedSecret(ports.client, tokenPlace)
-  let service: PeerService = { drain: () => Promise.reject(new Error('not started')), release: () => {} }
+  let service: PeerService = {
+    drain: () => Promise.reject(new Error('not started')),
+    release: () => {},
+    listens: () => false,
+  }
   const desk = await servePeers(
     {
       drain: (route) => service.drain(route),
       release: (route) => service.release(route),
+      listens: (route) => service.listens(route),
+      retiring: (identity) => peers.retiring(identity),
       announced: (identity) => peers.announced(identity),
       departed: (identity) => peers.departed(identity),
     },
@@ -60,6 +68,7 @@ export async function openFleet(ports: LeasePorts, { name, host, port, address }
       service = given
       taking = membership.start(control.signal)
     },
+    retire: () => peers.retire(),
     async close() {
       await peers.leave()
       peers.close()

@@ -48,6 +48,8 @@ export class HttpPeers implements Peers {
   /** Replicas that the membership no longer shows, and since when. They may be cut off, and busy. */
   readonly #missing = new Map<string, number>()
   readonly #left = new Set<string>()
+  /** Replicas that are about to leave, ourselves perhaps: still asked, no longer led to. */
+  readonly #retiring = new Set<string>()
   #known: readonly string[] = []
   #wasLeading = false
   #joined = false
@@ -74,7 +76,34 @@ export class HttpPeers implements Peers {
   }
 
   get addresses(): readonly string[] {
-    return [...new Set(this.#options.membership.members.map((member) => addressOf(member).host))]
+    const staying = this.#options.membership.members.filter((member) => !this.#retiring.has(member))
+    return [...new Set(staying.map((member) => addressOf(member).host))]
+  }
+
+  get address(): string | undefined {
+    const { identity } = this.#options
+    return this.#retiring.has(identity) ? undefined : addressOf(identity).host
+  }
+
+  async listening(route: string): Promise<readonly string[]> {
+    const staying = this.#others().filter((peer) => !this.#retiring.has(peer))
+    const answers = await Promise.all(
+      staying.map(async (peer) => ((await this.#ask(peer, 'listens', route).catch(() => '')) === 'yes' ? [peer] : [])),
+    )
+    return answers.flat().map((peer) => addressOf(peer).host)
+  }
+
+  /** Another replica says that it is about to leave: nobody is to be led there any more. */
+  retiring(identity: string): void {
+    this.#retiring.add(identity)
+    this.#tell({ lost: false })
+  }
+
+  /** Tells everybody that we are about to leave. */
+  async retire(): Promise<void> {
+    const { identity } = this.#options
+    this.retiring(identity)
+    await Promise.allSettled(this.#others().map((peer) => this.#ask(peer, 'retire', identity)))
   }
 
   async drain(route: string): Promise<readonly DrainReport[]> {
@@ -128,6 +157,8 @@ export class HttpPeers implements Peers {
     const now = clock.monotonic()
     for (const [peer, until] of this.#announced)
       if (membership.members.includes(peer) || now > until) this.#announced.delete(peer)
+    for (const peer of this.#retiring)
+      if (peer !== this.#options.identity && !membership.members.includes(peer)) this.#retiring.delete(peer)
     for (const peer of this.#left) if (!membership.members.includes(peer)) this.#left.delete(peer)
     this.#compare(now)
     if (!this.#closed) this.#cancelLook = clock.after(lookMs, () => void this.#look())
@@ -174,7 +205,11 @@ export class HttpPeers implements Peers {
     }
   }
 
-  #ask(peer: string, what: 'drain' | 'release' | 'join' | 'leave', body: string): Promise<string> {
+  #ask(
+    peer: string,
+    what: 'drain' | 'release' | 'listens' | 'join' | 'retire' | 'leave',
+    body: string,
+  ): Promise<string> {
     const { host, port } = addressOf(peer)
     const headers = { authorization: `Bearer ${this.#options.token}` }
     return new Promise((resolve, reject) => {

@@ -3,8 +3,9 @@ import { parseTime } from '../../kube/time.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import { annotation } from './annotations.ts'
 import type { Rule, Workload } from './decide.ts'
-import { backendsOf, type Backends, type EndpointSlice } from './endpoints.ts'
-import type { OnDemandService } from './route-book.ts'
+import { backendsOf, type Backends, type EndpointSlice, type ServicePort } from './endpoints.ts'
+import { backendId, type OnDemandService } from './route-book.ts'
+import { isOurSlice } from './takeover.ts'
 
 /** The caches that are read by index. */
 export interface Caches {
@@ -50,17 +51,23 @@ export function persistedLastUsed({ metadata: { annotations = {} } }: StoredObje
 
 /** The pods behind a Service, as its slices list them. */
 export function observeBackends(
-  { namespace, wishes, port }: OnDemandService,
+  service: OnDemandService,
   slices: Informer<EndpointSlice>,
+  port: ServicePort | undefined = service.port,
 ): Backends {
   if (!port) return { addresses: [], protocol: 'http1' }
-  return backendsOf(slices.byIndex('service', `${namespace}/${wishes.backend}`), port)
+  return backendsOf(podSlicesOf(slices, backendId(service)), port)
+}
+
+/** The slices of a Service that list pods: those of ours may lead to the proxies, which would go round in circles. */
+export function podSlicesOf(slices: Informer<EndpointSlice>, id: string): readonly EndpointSlice[] {
+  return slices.byIndex('service', id).filter((slice) => !isOurSlice(slice))
 }
 
 /** What a Service asks for of the workloads behind it. */
-export function ruleOf({ wishes }: OnDemandService): Rule {
+export function ruleOf({ wishes }: OnDemandService, isBypassed: boolean): Rule {
   const { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil } = wishes
-  return { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil }
+  return { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil, isBypassed }
 }
 
 /** How many replicas there would be if it were awake. */

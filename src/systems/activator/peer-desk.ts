@@ -7,6 +7,8 @@ import type { PeerService } from './peers.ts'
 export interface PeerDesk extends PeerService {
   /** They have come. */
   announced(identity: string): void
+  /** They will serve no new requests before long. */
+  retiring(identity: string): void
   /** They have served their last request. */
   departed(identity: string): void
 }
@@ -58,6 +60,11 @@ async function handle(desk: PeerDesk, call: string, body: string): Promise<strin
       return JSON.stringify(await desk.drain(body))
     case 'POST /release':
       desk.release(body)
+      return ''
+    case 'POST /listens':
+      return desk.listens(body) ? 'yes' : 'no'
+    case 'POST /retire':
+      desk.retiring(body)
       return ''
     case 'POST /join':
       desk.announced(body)

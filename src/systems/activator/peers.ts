@@ -22,6 +22,10 @@ export interface Peers {
   readonly seat: Seat
   /** Addresses at which all replicas take requests, this one included. */
   readonly addresses: readonly string[]
+  /** Where this replica takes requests; undefined when it is not known, and once it is about to leave. */
+  readonly address: string | undefined
+  /** Addresses of the other replicas that take connections at the ports of a Service; one that cannot be asked is left out. */
+  listening(route: string): Promise<readonly string[]>
   /** Tells when this replica has joined, and when others came or were lost. The result ends it. */
   onChange(handler: (change: { readonly lost: boolean }) => void): () => void
 }
@@ -30,6 +34,8 @@ export interface Peers {
 export interface PeerService {
   drain(route: string): Promise<DrainReport>
   release(route: string): void
+  /** Whether it takes connections at all ports of a Service. */
+  listens(route: string): boolean
 }
 
 /** The only replica there is. */
@@ -41,6 +47,8 @@ export function alone(addresses: readonly string[] = []): Peers {
     release: () => {},
     addresses,
     seat: { index: 0, count: 1 },
+    address: addresses[0],
+    listening: () => Promise.resolve([]),
     onChange: () => () => {},
   }
 }

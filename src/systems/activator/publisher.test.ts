@@ -42,7 +42,9 @@ function setUp() {
     recallReplicas: () => world.replicas,
     of: () => ({ hasReached: (version: string) => world.reached >= Number(version) }),
   } as unknown as WorkloadCaches
-  const slice = () => [{ endpoints: world.ready ? [{ addresses: [pod.host] }] : [], ports: [{ port: pod.port }] }]
+  const slice = () => [
+    { metadata: {}, endpoints: world.ready ? [{ addresses: [pod.host] }] : [], ports: [{ port: pod.port }] },
+  ]
   const slices = { byIndex: slice } as unknown as Informer<EndpointSlice>
   const book = new RouteBook()
   const memories = new WakeMemories()

@@ -1,11 +1,12 @@
 import type { Informer } from '../../runtime/informer.ts'
 import type { EndpointSlice } from './endpoints.ts'
 import { observeBackends } from './observe.ts'
-import type { DataPlane } from './proxy/data-plane.ts'
+import type { ServicePort } from './endpoints.ts'
+import type { DataPlane, TargetLoad } from './proxy/data-plane.ts'
 import { routeDefaults, type Address, type RouteConfig } from './proxy/route.ts'
 import { shareOf, type Seat } from './proxy/shares.ts'
 import type { TargetState } from './proxy/target.ts'
-import { workloadId, type OnDemandService, type RouteBook } from './route-book.ts'
+import { portRouteId, workloadId, type OnDemandService, type RouteBook, type TakenPort } from './route-book.ts'
 import type { WaitingFiles } from './static-answers.ts'
 import type { WakeMemories } from './wake-memory.ts'
 import type { WorkloadCaches } from './workload-caches.ts'
@@ -55,7 +56,16 @@ export class Publisher {
 
   hold(id: string): void {
     this.#held.add(id)
-    this.#published.delete(id)
+    for (const [target] of this.#targets(id)) this.#published.delete(target)
+  }
+
+  /** Has all threads hold back new requests to a Service, at all its ports; answers what is under way. */
+  async drain(id: string): Promise<TargetLoad> {
+    const loads = await Promise.all(this.#targets(id).map(([target]) => this.#parts.plane.drain(target)))
+    return {
+      busy: loads.reduce((sum, { busy }) => sum + busy, 0),
+      waiting: loads.reduce((sum, { waiting }) => sum + waiting, 0),
+    }
   }
 
   release(id: string): void {
@@ -71,17 +81,26 @@ export class Publisher {
   publish(id: string): void {
     const service = this.#parts.book.get(id)
     if (!service || !this.#configs.has(id) || !this.#parts.mayServe()) return
-    const state = this.#stateOf(service)
-    if (!state) return
     if (this.#held.has(id)) {
       // Asleep is a decision: whoever drained it has made it.
-      if (state.is !== 'cold' || !service.wishes.workloads.some((each) => this.#isAsleep(each))) return
+      if (!this.isAsleep(service) || this.#stateOf(service, service.port)?.is !== 'cold') return
       this.#held.delete(id)
     }
+    for (const [target, port] of this.#targets(id)) this.#tell(target, this.#stateOf(service, port))
+  }
+
+  #tell(target: string, state: TargetState | undefined): void {
+    if (!state || !this.#configs.has(target)) return
     const text = JSON.stringify(state)
-    if (this.#published.get(id) === text) return
-    this.#published.set(id, text)
-    this.#parts.plane.setTarget(id, state)
+    if (this.#published.get(target) === text) return
+    this.#published.set(target, text)
+    this.#parts.plane.setTarget(target, state)
+  }
+
+  /** What the data plane knows of a Service: itself, and each of its ports that is taken over. */
+  #targets(id: string): readonly (readonly [string, ServicePort | undefined])[] {
+    const service = this.#parts.book.get(id)
+    return [[id, service?.port], ...(service?.ports ?? []).map((port) => [portRouteId(id, port), port] as const)]
   }
 
   /** Whether any pod of a Service can take requests. */
@@ -89,10 +108,15 @@ export class Publisher {
     return observeBackends(service, this.#parts.slices).addresses.length > 0
   }
 
-  #stateOf(service: OnDemandService): TargetState | undefined {
+  /** Whether any of a Service's workloads has been put to sleep. */
+  isAsleep(service: OnDemandService): boolean {
+    return service.wishes.workloads.some((each) => this.#isAsleep(each))
+  }
+
+  #stateOf(service: OnDemandService, port: ServicePort | undefined): TargetState | undefined {
     const { workloads, memories, slices, now } = this.#parts
-    const { addresses, protocol } = observeBackends(service, slices)
-    if (service.wishes.workloads.some((each) => this.#isAsleep(each))) {
+    const { addresses, protocol } = observeBackends(service, slices, port)
+    if (this.isAsleep(service)) {
       return this.#refusal(service, memories, now()) ?? { is: 'cold' }
     }
     if (addresses.length > 0) return { is: 'warm', endpoints: this.#share(service, addresses), protocol }
@@ -168,4 +192,10 @@ export function routeConfig(
     fallbackTimeoutMs: wishes.fallbackTimeoutMs,
     ...(fallback ? { fallback } : {}),
   }
+}
+
+/** The way from a port of the proxies' own to a Service's port. It needs no host, and counts as the Service does. */
+export function portRouteConfig(service: RouteConfig, port: TakenPort): RouteConfig {
+  const id = portRouteId(service.id, port)
+  return { ...service, id, target: id, hosts: [], pathPrefix: '/' }
 }

@@ -44,6 +44,8 @@ class Fleet {
       {
         drain: (route) => replica!.activator.drain(route),
         release: (route) => replica!.activator.release(route),
+        listens: (route) => replica!.activator.listens(route),
+        retiring: (each) => peers.retiring(each),
         announced: (each) => peers.announced(each),
         departed: (each) => peers.departed(each),
       },
@@ -215,6 +217,8 @@ describe('the peers’ desk', () => {
       {
         drain: () => Promise.reject(new Error('must not be asked')),
         release: () => {},
+        listens: () => true,
+        retiring: () => {},
         announced: () => {},
         departed: () => {},
       },

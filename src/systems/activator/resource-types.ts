@@ -5,6 +5,7 @@ const apps = { group: 'apps', version: 'v1', namespaced: true } as const
 
 export const services: ResourceType = { ...core, kind: 'Service', plural: 'services' }
 export const configMaps: ResourceType = { ...core, kind: 'ConfigMap', plural: 'configmaps' }
+export const endpoints: ResourceType = { ...core, kind: 'Endpoints', plural: 'endpoints' }
 export const secrets: ResourceType = { ...core, kind: 'Secret', plural: 'secrets' }
 export const deployments: ResourceType = { ...apps, kind: 'Deployment', plural: 'deployments' }
 export const statefulSets: ResourceType = { ...apps, kind: 'StatefulSet', plural: 'statefulsets' }

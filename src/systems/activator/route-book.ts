@@ -12,6 +12,25 @@ export interface OnDemandService {
   readonly wishes: Wishes
   /** Undefined when the Service has no such port: nothing can be forwarded to it. */
   readonly port: ServicePort | undefined
+  /** The Service that lists the pods of its backend, where that has been taken over. */
+  readonly pods?: string
+  /** Ports of its own at which the proxies take connections for it, once it is being taken over. */
+  readonly ports?: readonly TakenPort[]
+}
+
+/** A port of a Service, and the one at which the proxies take its connections. */
+export interface TakenPort extends ServicePort {
+  readonly listen: number
+}
+
+/** What a Service's port is called in the data plane. */
+export function portRouteId(id: string, { name, port }: ServicePort): string {
+  return `${id}:${name || port}`
+}
+
+/** The Service that a route of this id, or one of its ports, is for. */
+export function serviceOfRoute(route: string): string {
+  return route.split(':')[0]!
 }
 
 /** The Services that are on demand, by themselves and by the workloads behind them. */
@@ -74,8 +93,9 @@ export function workloadId(workload: ObjectRef): string {
   return keyToString(keyOf(workload))
 }
 
-function backendId({ namespace, wishes }: OnDemandService): string {
-  return `${namespace}/${wishes.backend}`
+/** `namespace/name` of the Service whose slices list its pods. */
+export function backendId({ namespace, wishes, pods }: OnDemandService): string {
+  return `${namespace}/${pods ?? wishes.backend}`
 }
 
 function fallbackId({ namespace, wishes }: OnDemandService): string {

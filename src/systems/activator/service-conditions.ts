@@ -6,9 +6,12 @@ export const onDemandCondition = 'sojourn.dev/OnDemand'
 /** Whether its workload may be scaled up; said only once that has been denied. */
 const wakeableCondition = 'sojourn.dev/Wakeable'
 
+/** Whether its callers come through the proxy; said of those that ask for it. */
+export const takenOverCondition = 'sojourn.dev/TakenOver'
+
 /** Whether we set conditions of this type. */
 export function isOurs({ type }: Condition): boolean {
-  return type === onDemandCondition || type === wakeableCondition
+  return type === onDemandCondition || type === wakeableCondition || type === takenOverCondition
 }
 
 /** A Service's conditions, ours and others'. */

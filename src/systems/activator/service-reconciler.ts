@@ -1,18 +1,22 @@
 import type { StoredObject } from '../../kube/object.ts'
 import type { Key } from '../../kube/key.ts'
-import { setCondition } from '../../runtime/conditions.ts'
+import { setCondition, type Condition, type ConditionClaim } from '../../runtime/conditions.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
-import type { Actions } from './act.ts'
+import { isOurs as isOurMade, type Actions } from './act.ts'
 import { annotation, isOnDemand, readWishes, type Fault, type WishDefaults } from './annotations.ts'
 import { ClaimBook, companionName, innerHosts } from './claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
+import { podSlicesOf } from './observe.ts'
 import type { Peers } from './peers.ts'
 import type { Address } from './proxy/route.ts'
 import { routeConfig, type Publisher } from './publisher.ts'
 import type { OnDemandService, RouteBook } from './route-book.ts'
-import { conditionsOf, isOurs, onDemandCondition } from './service-conditions.ts'
+import { conditionsOf, isOurs, onDemandCondition, takenOverCondition } from './service-conditions.ts'
+import type { PortListeners } from './port-listeners.ts'
+import { podsServiceName, whyNotTakeover } from './takeover.ts'
+import type { TakeoverKeeper } from './takeover-keeper.ts'
 import { filesOf, type WaitingFiles } from './static-answers.ts'
 import type { UsageTracker } from './usage.ts'
 import type { ObjectRef } from '../../kube/object.ts'
@@ -32,6 +36,10 @@ export interface ServiceReconcilerParts {
   readonly namespaced: boolean
   /** The port the proxies take requests from the cluster at; undefined makes no companions. */
   readonly companionPort: number | undefined
+  readonly takeover: TakeoverKeeper
+  readonly listeners: PortListeners
+  /** Whether anything may be taken over here. */
+  readonly takesOver: boolean
   readonly enqueueWorkloads: (workloads: readonly ObjectRef[]) => void
   readonly enqueueServices: (ids: Iterable<string>) => void
 }
@@ -53,21 +61,34 @@ export class ServiceReconciler {
     const { services } = this.#parts
     const object = services.get(namespace, name)
     const id = `${namespace}/${name}`
-    if (!object || object.metadata.deletionTimestamp !== undefined || !isOnDemand(object)) {
-      this.#forget(id)
-      await this.#dismiss(namespace, name, object)
-      return settled
-    }
+    if (!object || object.metadata.deletionTimestamp !== undefined || !isOnDemand(object))
+      return this.#leave(id, object, { namespace, name })
     const { service, faults } = this.#understand(object, id)
     const missing = await this.#readFiles(service)
-    this.#admit(service, object)
+    await this.#admit(service, object)
     const { waitingFiles } = service.wishes
     // Nothing tells of a change there: that would take the right to watch every ConfigMap.
-    const outcome = waitingFiles === undefined ? settled : wakeAt(this.#parts.now() + filesEveryMs)
-    if (!this.#parts.peers.leading) return outcome
+    const filesAt = waitingFiles === undefined ? Infinity : this.#parts.now() + filesEveryMs
+    if (!this.#parts.peers.leading) return lookAt(filesAt)
     await this.#accompany(object, service)
-    await this.#report(object, [...faults, ...missing, ...this.#lost(id)])
-    return outcome
+    const isTakeable = !faults.some((fault) => fault.annotation === annotation.takeover)
+    const { claim, until } = await this.#parts.takeover.keep(object, isTakeable ? service : undefined)
+    await this.#report(object, [...faults, ...missing, ...this.#lost(id)], service.wishes.takeover ? claim : 'none')
+    return lookAt(Math.min(filesAt, until ?? Infinity))
+  }
+
+  /** While callers are still led to the proxies, their way on stays open. */
+  async #leave(id: string, object: StoredObject | undefined, place: Pick<Key, 'namespace' | 'name'>): Promise<Outcome> {
+    const { takeover, peers, now } = this.#parts
+    const isTraced = object !== undefined && takeover.isTraced(object)
+    if (!isTraced) this.#forget(id)
+    if (!peers.leading) return settled
+    if (isTraced) {
+      const { until } = await takeover.keep(object, undefined)
+      return wakeAt(until ?? now() + 1000)
+    }
+    await this.#dismiss(place.namespace, place.name, object)
+    return settled
   }
 
   #understand(
@@ -90,10 +111,25 @@ export class ServiceReconciler {
     if (fallback !== undefined && !this.#parts.services.get(namespace, fallback)) {
       faults.push({ annotation: annotation.fallback, message: `there is no Service "${fallback}"` })
     }
-    return { service: { id, namespace, name, wishes, port }, faults }
+    const refusal = wishes.takeover ? this.#whyNotTakeover(object, wishes.backend) : undefined
+    if (refusal !== undefined) faults.push({ annotation: annotation.takeover, message: refusal })
+    const { takeover } = this.#parts
+    const pods = takeover.podsOf(namespace, wishes.backend)
+    const ports = takeover.takenPorts(object)
+    const service = { id, namespace, name, wishes, port, ...(pods === undefined ? {} : { pods }), ports }
+    return { service, faults }
   }
 
-  #admit(service: OnDemandService, object: StoredObject): void {
+  #whyNotTakeover(object: StoredObject, backend: string): string | undefined {
+    const { name, namespace = '' } = object.metadata
+    if (!this.#parts.takesOver) return 'the proxy is not set up to take Services over: see --takeover'
+    if (backend !== name) return `is for the Service that has the pods: annotate "${backend}" itself`
+    const listing = this.#parts.services.get(namespace, podsServiceName(name))
+    if (listing && !isOurMade(listing)) return `there is a Service "${podsServiceName(name)}" of someone else`
+    return whyNotTakeover(object)
+  }
+
+  async #admit(service: OnDemandService, object: StoredObject): Promise<void> {
     const { book, usage, publisher, enqueueWorkloads, enqueueServices, namespaced, now } = this.#parts
     const { uid, creationTimestamp } = object.metadata
     const { domains, pathPrefix } = service.wishes
@@ -110,7 +146,9 @@ export class ServiceReconciler {
     enqueueWorkloads(book.set(service))
     const [hosts, slot] = [this.#claims.granted(service.id), usage.slotOf(service.id, now())]
     const files = this.#files.get(service.id)
-    publisher.setRoute(routeConfig(service, { hosts, slot, files, fallback: this.#fallbackOf(service) }))
+    const config = routeConfig(service, { hosts, slot, files, fallback: this.#fallbackOf(service) })
+    publisher.setRoute(config)
+    await this.#parts.listeners.ensure(service, config)
     publisher.publish(service.id)
   }
 
@@ -139,10 +177,7 @@ export class ServiceReconciler {
     const other = wishes.fallback === undefined ? undefined : this.#parts.services.get(namespace, wishes.fallback)
     const port = other && portOf(other, undefined)
     if (!other || !port) return undefined
-    const [pod] = backendsOf(
-      this.#parts.slices.byIndex('service', `${namespace}/${other.metadata.name}`),
-      port,
-    ).addresses
+    const [pod] = backendsOf(podSlicesOf(this.#parts.slices, `${namespace}/${other.metadata.name}`), port).addresses
     const { clusterIP } = (other.spec ?? {}) as { readonly clusterIP?: string }
     return pod ?? (clusterIP && clusterIP !== 'None' ? { host: clusterIP, port: port.port } : undefined)
   }
@@ -152,6 +187,8 @@ export class ServiceReconciler {
     enqueueServices(this.#claims.remove(id))
     publisher.removeRoute(id)
     this.#files.delete(id)
+    this.#parts.listeners.drop(id)
+    this.#parts.takeover.forget(id)
     enqueueWorkloads(book.remove(id))
     usage.forget(id)
   }
@@ -200,7 +237,11 @@ export class ServiceReconciler {
     }
   }
 
-  async #report(object: StoredObject, faults: readonly Fault[]): Promise<void> {
+  async #report(
+    object: StoredObject,
+    faults: readonly Fault[],
+    takeover: ConditionClaim | 'none' | undefined,
+  ): Promise<void> {
     const { actions, events, now } = this.#parts
     const [first] = faults
     const message = first
@@ -213,9 +254,13 @@ export class ServiceReconciler {
       reason: first ? 'InvalidAnnotation' : 'Routed',
       message,
     } as const
-    const after = setCondition(before, claim, now())
+    const routed = setCondition(before, claim, now())
+    const isNews = routed !== before
+    const after =
+      takeover === 'none' ? withoutTakenOver(routed) : takeover ? setCondition(routed, takeover, now()) : routed
     if (after === before) return
     await actions.report(object, after)
+    if (!isNews) return
     for (const fault of faults) {
       events.record(object, {
         type: 'Warning',
@@ -224,4 +269,13 @@ export class ServiceReconciler {
       })
     }
   }
+}
+
+function withoutTakenOver(conditions: readonly Condition[]): readonly Condition[] {
+  const has = conditions.some(({ type }) => type === takenOverCondition)
+  return has ? conditions.filter(({ type }) => type !== takenOverCondition) : conditions
+}
+
+function lookAt(at: number): Outcome {
+  return at === Infinity ? settled : wakeAt(at)
 }

@@ -14,6 +14,8 @@ export interface StartOptions extends ActivatorOptions {
   readonly tlsPort?: number
   /** What clients' TLS must meet. */
   readonly tlsTerms?: TlsTerms
+  /** Where other proxies ask whether a workload is up; 0 picks a free one. Defaults to nowhere. */
+  readonly checkPort?: number
   /** Connections begin with a PROXY protocol header. Defaults to false. */
   readonly proxyProtocol?: boolean
   /** Threads that carry requests. Defaults to one per core, four at most. */
@@ -29,6 +31,7 @@ export interface RunningActivator {
   readonly activator: Activator
   readonly port: number
   readonly tlsPort: number | undefined
+  readonly checkPort: number | undefined
   /** Stops accepting, lets requests under way end for this long at most, writes down what was last used. */
   stop(withinMs?: number): Promise<void>
 }
@@ -75,10 +78,12 @@ export async function startActivator(
 
 async function listen(
   { plane }: Activator,
-  { host, port, tlsPort, proxyProtocol = false }: StartOptions,
-): Promise<Pick<RunningActivator, 'port' | 'tlsPort'>> {
+  { host, port, tlsPort, checkPort, proxyProtocol = false }: StartOptions,
+): Promise<Pick<RunningActivator, 'port' | 'tlsPort' | 'checkPort'>> {
   return {
     port: await plane.listen({ host, port, proxyProtocol }),
     tlsPort: tlsPort === undefined ? undefined : await plane.listen({ host, port: tlsPort, tls: true, proxyProtocol }),
+    checkPort:
+      checkPort === undefined ? undefined : await plane.listen({ host, port: checkPort, purpose: { is: 'checks' } }),
   }
 }

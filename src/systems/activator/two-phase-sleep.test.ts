@@ -42,8 +42,12 @@ async function attempt({ load = { busy: 0, waiting: 0 }, reports = [idle], meanw
     },
     release: () => told.push('peers released'),
   }
-  const publisher = { hold: () => told.push('held'), release: () => told.push('released') } as unknown as Publisher
-  const sleep = new TwoPhaseSleep({ plane, peers, publisher, usage, now: () => now })
+  const publisher = {
+    hold: () => told.push('held'),
+    release: () => told.push('released'),
+    drain: () => plane.drain(),
+  } as unknown as Publisher
+  const sleep = new TwoPhaseSleep({ peers, publisher, usage, now: () => now })
   const write = () => Promise.resolve(void told.push('written'))
   const result = await sleep.attempt([web], 0, write).catch((error: unknown) => error)
   return { told, result, lastUsedAt: usage.of([web.id], now).lastUsedAt }

@@ -1,11 +1,9 @@
 import type { Peers } from './peers.ts'
-import type { DataPlane } from './proxy/data-plane.ts'
 import type { Publisher } from './publisher.ts'
 import type { OnDemandService } from './route-book.ts'
 import type { UsageTracker } from './usage.ts'
 
 export interface TwoPhaseSleepParts {
-  readonly plane: DataPlane
   readonly peers: Peers
   readonly publisher: Publisher
   readonly usage: UsageTracker
@@ -42,9 +40,9 @@ export class TwoPhaseSleep {
   }
 
   async #allIdle(routes: readonly OnDemandService[], lastUsedAt: number): Promise<boolean> {
-    const { plane, usage, now } = this.#parts
+    const { publisher, usage, now } = this.#parts
     const ids = routes.map(({ id }) => id)
-    const loads = await Promise.all(ids.map((id) => plane.drain(id)))
+    const loads = await Promise.all(ids.map((id) => publisher.drain(id)))
     if (loads.some(({ busy, waiting }) => busy > 0 || waiting > 0)) return false
     const { inFlight, waiting, lastUsedAt: usedAt } = usage.of(ids, now())
     if (inFlight > 0 || waiting > 0 || usedAt !== lastUsedAt) return false

@@ -7,7 +7,8 @@ import type { Informer } from '../../runtime/informer.ts'
 import type { Logger } from '../../runtime/log.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import type { Actions, Placed } from './act.ts'
-import { onDemandLabel } from './annotations.ts'
+import type { Activity } from './activity.ts'
+import { annotation, onDemandLabel } from './annotations.ts'
 import { decide, type Decision, type Workload } from './decide.ts'
 import { observeWorkload, persistedLastUsed, ruleOf, type Caches } from './observe.ts'
 import type { Peers } from './peers.ts'
@@ -34,6 +35,10 @@ export interface WorkloadReconcilerParts {
   readonly log: Logger
   readonly now: () => number
   readonly dryRun: boolean
+  /** Whether callers may reach a Service's pods unseen. */
+  readonly isBypassed: (service: OnDemandService) => boolean
+  /** What a Service's pods say of themselves. */
+  readonly ask: (service: OnDemandService) => Promise<Activity>
   /** Our own write: the cache must show it before we look again. */
   readonly expect: (key: Key, resourceVersion: string, informer: Informer) => void
   readonly onDecision: (workload: string, decision: Decision) => void
@@ -91,11 +96,16 @@ export class WorkloadReconciler {
   }
 
   #decide(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): Decision {
-    const { usage, memories, now, onDecision } = this.#parts
+    const { usage, memories, now, onDecision, isBypassed } = this.#parts
     const at = now()
     const ids = routes.map((route) => route.id)
     const decision = decide(
-      { workload, rules: routes.map(ruleOf), usage: usage.of(ids, at), wake: memories.of(id) },
+      {
+        workload,
+        rules: routes.map((route) => ruleOf(route, isBypassed(route))),
+        usage: usage.of(ids, at),
+        wake: memories.of(id),
+      },
       at,
     )
     onDecision(id, decision)
@@ -113,6 +123,7 @@ export class WorkloadReconciler {
         return decision.until === undefined ? settled : wakeAt(decision.until)
       case 'stay': {
         const waking = this.#wakingUntil(subject)
+        if (decision.because === 'bypassed') return wakeAt(now() + lookAgainMs)
         // Nothing tells when the last request has ended: look when it could have been idle for long enough.
         const ttlMs = Math.max(...subject.routes.map(({ wishes }) => wishes.ttlMs))
         const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until
@@ -173,6 +184,7 @@ export class WorkloadReconciler {
       log.info('would sleep', { workload: id })
       return wakeAt(now() + lookAgainMs)
     }
+    if (!(await this.#podsAreIdle(routes))) return wakeAt(now() + soonMs)
     const ids = routes.map((route) => route.id)
     const { lastUsedAt } = usage.of(ids, now())
     try {
@@ -183,6 +195,24 @@ export class WorkloadReconciler {
       if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + soonMs)
       throw error
     }
+  }
+
+  /** Whoever has a connection past the proxy is known to the pods alone. What they do not say is not idle. */
+  async #podsAreIdle(routes: readonly OnDemandService[]): Promise<boolean> {
+    const { ask, usage, caches, events, now } = this.#parts
+    for (const route of routes) {
+      if (!route.wishes.activityProbe) continue
+      const activity = await ask(route)
+      if (activity.is === 'idle') continue
+      usage.note(route.id, now(), now())
+      const service = caches.services.get(route.namespace, route.name)
+      if (service && activity.is === 'unknown') {
+        const message = `${annotation.activityProbe}: ${activity.why}. It stays awake.`
+        events.record(service, { type: 'Warning', reason: 'ActivityUnknown', message })
+      }
+      return false
+    }
+    return true
   }
 
   async #writeSleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>, lastUsedAt: number): Promise<void> {

@@ -101,11 +101,26 @@ await describeWith(['helm'], 'the chart', () => {
     expect(rulesOf(scoped, 'ClusterRole')).not.toContain('services')
     expect(rulesOf(scoped, 'Role')).toContain('deployments/scale')
     expect(JSON.stringify(scoped)).toContain('{"name":"NAMESPACE","value":"shop"}')
-    const wide = await render('--set proxy.companions=false')
+    const wide = await render('--set proxy.companions=false --set proxy.takeover.enabled=false')
     expect(rulesOf(wide, 'ClusterRole')).not.toMatch(/secrets|delete/)
+    expect(JSON.stringify(wide)).toContain('--no-takeover')
     const tls = await render('--set proxy.tls.enabled=true')
     expect(rulesOf(tls, 'ClusterRole')).toContain('secrets')
     expect(JSON.stringify(tls)).toContain('--proxy-tls-port=7444')
+  })
+
+  it('opens the ports of Services that are taken over, and the one for checks, to callers and nobody else', async () => {
+    const objects = await render('--set proxy.check.enabled=true --set proxy.takeover.toPort=20099')
+    const text = JSON.stringify(objects)
+    expect(text).toContain('--takeover-ports=20000-20099')
+    expect(text).toContain('--check-port=7082')
+    const policy = objects.find(
+      ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name === 'sojourn-activator',
+    )
+    expect(JSON.stringify(policy)).toContain('{"port":20000,"endPort":20099},{"port":"check"}')
+    const service = objects.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'sojourn-proxy')
+    expect(JSON.stringify(service)).toContain('"targetPort":"check"')
+    expect(JSON.stringify(objects.filter(({ kind }) => kind === 'ClusterRole'))).toContain('"endpoints"')
   })
 
   it('deletes nothing unless it is told to', async () => {

@@ -1,0 +1,150 @@
+import type { Client } from '../../client/client.ts'
+import { ownLabel, removeOwn } from '../../departures/own-machinery.ts'
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { annotation } from './annotations.ts'
+import type { EndpointSlice, ServicePort } from './endpoints.ts'
+import { endpoints, endpointSlices, services } from './resource-types.ts'
+import { formatSelector, isMirrored, podsServiceName, type Selector } from './takeover.ts'
+
+/** Everything that taking a Service over writes. Each is safe to do twice. */
+export class TakeoverActions {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** Has Kubernetes list the pods of a selector under a name of ours, and notes where the proxies listen. */
+  async listPods(
+    service: StoredObject,
+    wanted: { readonly selector: Selector; readonly proxyPorts: ReadonlyMap<string, number> },
+    existing: StoredObject | undefined,
+  ): Promise<void> {
+    const made = podsService(service, wanted)
+    if (!existing) return void (await this.#client.create(services, made).catch(ignoring('AlreadyExists')))
+    const before = (existing.spec as { readonly selector?: Selector }).selector ?? {}
+    const gone = Object.keys(before).filter((key) => !(key in wanted.selector))
+    const spec = made.spec as { readonly selector: Selector }
+    const selector = { ...Object.fromEntries(gone.map((key) => [key, null])), ...spec.selector }
+    const { annotations, ownerReferences } = made.metadata
+    const body = { metadata: { annotations, ownerReferences }, spec: { ...spec, selector, clusterIP: undefined } }
+    await this.#client.patch(services, placeOf(existing), { type: 'merge', body })
+  }
+
+  async forgetPods(existing: StoredObject): Promise<void> {
+    await removeOwn(this.#client, services, existing)
+  }
+
+  /** Writes first, removes after: there is always somewhere to go. */
+  async lead(write: readonly KubeObject[], remove: readonly EndpointSlice[]): Promise<void> {
+    for (const slice of write) await this.#writeSlice(slice)
+    await this.removeSlices(remove)
+  }
+
+  async removeSlices(slices: readonly EndpointSlice[]): Promise<void> {
+    for (const slice of slices) await removeOwn(this.#client, endpointSlices, slice)
+  }
+
+  /** Out of the spec, into an annotation, in one write on exactly the version that was judged. */
+  async moveSelector(service: StoredObject, selector: Selector): Promise<void> {
+    const { resourceVersion } = service.metadata
+    const annotations = { [annotation.selector]: formatSelector(selector) }
+    const body = { metadata: { resourceVersion, annotations }, spec: { selector: null } }
+    await this.#client.patch(services, placeOf(service), { type: 'merge', body })
+  }
+
+  async putSelectorBack(service: StoredObject, selector: Selector): Promise<void> {
+    const { resourceVersion } = service.metadata
+    const body = { metadata: { resourceVersion, annotations: { [annotation.selector]: null } }, spec: { selector } }
+    await this.#client.patch(services, placeOf(service), { type: 'merge', body })
+  }
+
+  /** Who owns the selector, by the fields that the server keeps. */
+  async whoSetSelector(service: StoredObject): Promise<string | undefined> {
+    const found = await this.#client.get(services, placeOf(service)).catch(ignoring('NotFound'))
+    const { managedFields = [] } = (found?.metadata ?? {}) as {
+      readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: { 'f:spec'?: object } }[]
+    }
+    return managedFields.find(({ fieldsV1 }) => 'f:selector' in (fieldsV1?.['f:spec'] ?? {}))?.manager
+  }
+
+  /** Empties what Kubernetes listed and no longer looks after. It is filled again once there is a selector again. */
+  async emptyLeftovers(service: StoredObject, slices: readonly EndpointSlice[]): Promise<void> {
+    for (const slice of slices) {
+      if (isMirrored(slice)) continue
+      const body = { metadata: { resourceVersion: slice.metadata.resourceVersion }, endpoints: [] }
+      await this.#client
+        .patch(endpointSlices, placeOf(slice), { type: 'merge', body })
+        .catch(ignoring('NotFound', 'Conflict'))
+    }
+    if (slices.some(isMirrored)) await this.#emptyEndpoints(service)
+  }
+
+  async #emptyEndpoints(service: StoredObject): Promise<void> {
+    const found = await this.#client.get(endpoints, placeOf(service)).catch(ignoring('NotFound'))
+    if (!found || !isKubernetesOwn(found)) return
+    const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, subsets: null }
+    await this.#client
+      .patch(endpoints, placeOf(service), { type: 'merge', body })
+      .catch(ignoring('NotFound', 'Conflict'))
+  }
+
+  async #writeSlice(slice: KubeObject): Promise<void> {
+    const { labels, ownerReferences } = slice.metadata
+    const body = { metadata: { labels, ownerReferences }, endpoints: slice['endpoints'], ports: slice['ports'] }
+    const patched = await this.#client
+      .patch(endpointSlices, placeOf(slice), { type: 'merge', body })
+      .catch(ignoring('NotFound'))
+    if (!patched) await this.#client.create(endpointSlices, slice)
+  }
+}
+
+/** Written by the controller that lists what a selector selects, not by someone who knows better. */
+function isKubernetesOwn({ metadata: { annotations = {}, labels = {} } }: StoredObject): boolean {
+  return (
+    'endpoints.kubernetes.io/last-change-trigger-time' in annotations ||
+    labels['endpoints.kubernetes.io/managed-by'] === 'endpoint-controller'
+  )
+}
+
+function podsService(
+  service: StoredObject,
+  { selector, proxyPorts }: { readonly selector: Selector; readonly proxyPorts: ReadonlyMap<string, number> },
+): KubeObject {
+  const { namespace, name, uid } = service.metadata
+  const { ports = [], publishNotReadyAddresses = false } = (service.spec ?? {}) as {
+    readonly ports?: readonly ServicePort[]
+    readonly publishNotReadyAddresses?: boolean
+  }
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: podsServiceName(name),
+      ...(namespace ? { namespace } : {}),
+      labels: { ...ownLabel },
+      annotations: { [annotation.proxyPorts]: JSON.stringify(Object.fromEntries(proxyPorts)) },
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name, uid }],
+    },
+    spec: {
+      clusterIP: 'None',
+      selector,
+      publishNotReadyAddresses,
+      ports: ports.map((each) => ({
+        ...(each.name === undefined ? {} : { name: each.name }),
+        port: each.port,
+        protocol: each.protocol ?? 'TCP',
+        ...(each.targetPort === undefined ? {} : { targetPort: each.targetPort }),
+        ...(each.appProtocol === undefined ? {} : { appProtocol: each.appProtocol }),
+      })),
+    },
+  }
+}
+
+function placeOf({ metadata: { name = '', namespace } }: KubeObject): {
+  readonly name: string
+  readonly namespace?: string
+} {
+  return { name, ...(namespace ? { namespace } : {}) }
+}

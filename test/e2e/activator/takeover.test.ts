@@ -1,0 +1,221 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import type { StoredObject } from '../../../src/kube/object.ts'
+import { ignoring } from '../../../src/kube/status-error.ts'
+import { seededRandom } from '../../../src/runtime/random.ts'
+import type { EndpointSlice } from '../../../src/systems/activator/endpoints.ts'
+import { deployments, endpointSlices, services } from '../../../src/systems/activator/resource-types.ts'
+import { rawClient, roundTrip } from '../../../src/systems/activator/proxy/testing.ts'
+import { addShop, shopPorts } from './shop.ts'
+import { startServiceRouter, type ServiceRouter } from './service-router.ts'
+import { startCluster, startSojourn, type ClusterProcess, type SojournProcess } from './sojourn-process.ts'
+
+const run = promisify(execFile)
+const namespace = 'default'
+const random = seededRandom(7)
+
+let cluster: ClusterProcess
+let proxies: SojournProcess[] = []
+let nextHost = 2
+
+beforeAll(async () => {
+  cluster = await startCluster()
+}, 120_000)
+afterEach(async () => {
+  for (const proxy of proxies.splice(0)) await proxy.stop('SIGKILL')
+})
+afterAll(() => cluster[Symbol.asyncDispose]())
+
+/** Proxies like pods: each has an address of its own, and the same ports. */
+async function startProxies(count: number, ...flags: string[]): Promise<void> {
+  const started = await Promise.all(
+    Array.from({ length: count }, () => {
+      const host = `127.0.0.${nextHost++}`
+      const where = ['--host', host, '--proxy-address', host, '--takeover', '--takeover-ports', '21000-21999']
+      const args = ['run', '--only', 'activator', '--port', '0', '--proxy-port', '0', '--drain-delay', '1s']
+      return startSojourn([...args, '--kubeconfig', cluster.kubeconfig, ...where, ...flags])
+    }),
+  )
+  proxies.push(...started)
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
+const until = async (look: () => boolean | Promise<boolean>) => {
+  while (!(await look())) await pause(20)
+}
+const get = (name: string) => cluster.client.get(services, { namespace, name })
+const specOf = async (name: string) => (await get(name)).spec as { selector?: object; clusterIP: string }
+const conditionOf = async (name: string) => {
+  const { status } = await get(name)
+  const { conditions = [] } = status as {
+    conditions?: { type: string; status: string; reason: string; message: string }[]
+  }
+  return conditions.find(({ type }) => type === 'sojourn.dev/TakenOver')
+}
+const isTaken = async (name: string) => (await conditionOf(name))?.status === 'True' && !(await specOf(name)).selector
+const replicasOf = async (name: string) =>
+  ((await cluster.client.get(deployments, { namespace, name })).spec as { replicas: number }).replicas
+const ourSlices = async (name: string) => {
+  const { items } = await cluster.client.list<EndpointSlice>(endpointSlices, {
+    namespace,
+    labelSelector: `kubernetes.io/service-name=${name},endpointslice.kubernetes.io/managed-by=sojourn`,
+  })
+  return items
+}
+const isGivenBack = async (name: string) => {
+  const pods = await cluster.client
+    .get(services, { namespace, name: `${name}-sojourn-pods` })
+    .catch(ignoring('NotFound'))
+  return (await specOf(name)).selector !== undefined && (await ourSlices(name)).length === 0 && !pods
+}
+const annotate = (name: string, annotations: Readonly<Record<string, string | null>>): Promise<StoredObject> =>
+  cluster.client.patch(services, { namespace, name }, { type: 'merge', body: { metadata: { annotations } } })
+
+/** Each calls the Service by its short name in its own protocol; answers what was wrong with the answer, if anything. */
+const callers: Readonly<Record<(typeof shopPorts)[number], (router: ServiceRouter) => Promise<string | undefined>>> = {
+  async http(router) {
+    const args = [
+      '-sS',
+      '--max-time',
+      '30',
+      '--connect-to',
+      `shop:80:127.0.0.1:${router.portOf('http')}`,
+      'http://shop/hello',
+    ]
+    const { stdout } = await run('curl', args)
+    return stdout === 'GET shop/hello' ? undefined : stdout
+  },
+  async echo(router) {
+    using client = rawClient(router.portOf('echo'))
+    client.send('hi\n')
+    client.socket.setTimeout(30_000, () => client.socket.destroy())
+    const text = await client.until((said) => said.includes('\n'))
+    return text === 'echo hi\n' ? undefined : text
+  },
+  async tls(router) {
+    const where = ['--connect-to', `shop:443:127.0.0.1:${router.portOf('tls')}`, 'https://shop/']
+    const { stdout, stderr } = await run('curl', ['-sSkv', '--max-time', '30', ...where])
+    return stdout === 'secret' && /CN\s?=\s?shop/.test(stderr) ? undefined : `${stdout} ${stderr}`
+  },
+}
+
+/** Calls at all ports, with pauses long enough to fall asleep in, until told to stop; answers what went wrong. */
+function startCallers(router: ServiceRouter, longestPauseMs: number) {
+  const failures: string[] = []
+  let [calls, isOver] = [0, false]
+  const call = async (port: (typeof shopPorts)[number]) => {
+    while (!isOver) {
+      const failure = await callers[port](router).catch(String)
+      calls++
+      if (failure !== undefined) failures.push(`${port}: ${failure}`)
+      await pause(random() * longestPauseMs)
+    }
+  }
+  const running = Promise.all(shopPorts.map(call))
+  return {
+    failures,
+    get calls() {
+      return calls
+    },
+    async stop() {
+      isOver = true
+      await running
+    },
+  }
+}
+
+/** Calls of each kind until all have been answered rightly. */
+const callAll = async (router: ServiceRouter) =>
+  expect(await Promise.all(shopPorts.map((port) => callers[port](router)))).toEqual([undefined, undefined, undefined])
+
+describe('a Service taken over by three proxies', () => {
+  it('is taken and given back under load in three protocols, and no call is lost', async () => {
+    await addShop(cluster.client, 'shop', { annotations: {}, replicas: 1 })
+    await using router = await startServiceRouter(cluster.client, { namespace, name: 'shop', ports: shopPorts })
+    await until(() => router.endpointsOf('http').length > 0)
+    const { clusterIP } = await specOf('shop')
+    const load = startCallers(router, 50)
+    await startProxies(3)
+    await annotate('shop', { 'sojourn.dev/takeover': 'true' })
+    await until(() => isTaken('shop'))
+    await until(() => router.endpointsOf('http').length === 3)
+    expect(router.endpointsOf('tls').every((endpoint) => /^127\.0\.0\.\d+:21\d{3}$/.test(endpoint))).toBe(true)
+    expect(await specOf('shop')).toMatchObject({ clusterIP })
+    expect((await get('shop')).metadata.annotations?.['sojourn.dev/selector']).toBe('app=shop')
+    await pause(500)
+    // One leaves as pods do: callers are led elsewhere before it takes no more.
+    await proxies.shift()!.stop('SIGTERM')
+    expect(router.endpointsOf('http')).toHaveLength(2)
+    await startProxies(1)
+    await until(() => router.endpointsOf('http').length === 3)
+    await annotate('shop', { 'sojourn.dev/takeover': null })
+    await until(() => isGivenBack('shop'))
+    await pause(500)
+    await load.stop()
+    expect(load.failures).toEqual([])
+    expect(load.calls).toBeGreaterThan(20)
+    expect(await conditionOf('shop')).toBeUndefined()
+  }, 120_000)
+
+  it('sleeps and wakes for callers of any of its ports, and no call is lost', async () => {
+    const annotations = { 'sojourn.dev/takeover': 'true', 'proxless/ttl-seconds': '1' }
+    await startProxies(3)
+    await addShop(cluster.client, 'nap', { annotations, replicas: 0 })
+    await using router = await startServiceRouter(cluster.client, { namespace, name: 'nap', ports: shopPorts })
+    await until(() => isTaken('nap'))
+    await until(() => router.endpointsOf('http').length === 3)
+    for (const port of [...shopPorts, ...shopPorts]) {
+      await until(async () => (await replicasOf('nap')) === 0)
+      expect(await callers[port](router)).toBeUndefined()
+    }
+    const load = startCallers(router, 3000)
+    await pause(20_000)
+    await load.stop()
+    expect(load.failures).toEqual([])
+    await until(async () => (await replicasOf('nap')) === 0)
+  }, 180_000)
+
+  it('is given back when the last proxy leaves, asleep or awake, and taken again by the next', async () => {
+    await startProxies(2)
+    await addShop(cluster.client, 'left', { annotations: { 'sojourn.dev/takeover': 'true' }, replicas: 1 })
+    await until(() => isTaken('left'))
+    await Promise.all(proxies.splice(0).map((proxy) => proxy.stop('SIGTERM')))
+    expect(await isGivenBack('left')).toBe(true)
+    await startProxies(1)
+    await until(() => isTaken('left'))
+  }, 120_000)
+
+  it('heals after kill -9 at any moment, both ways', async () => {
+    await startProxies(1)
+    await addShop(cluster.client, 'mended', { annotations: {}, replicas: 1 })
+    await using router = await startServiceRouter(cluster.client, { namespace, name: 'mended', ports: shopPorts })
+    for (let kills = 0; kills < 4; kills++) {
+      const isWanted = kills % 2 === 0
+      await annotate('mended', { 'sojourn.dev/takeover': isWanted ? 'true' : null })
+      await pause(random() * 300)
+      await proxies.shift()!.stop('SIGKILL')
+      // With no proxy at all the pods must still be reachable, or come to be once one is back.
+      await startProxies(1)
+      await until(() => (isWanted ? isTaken('mended') : isGivenBack('mended')))
+      await until(() => router.endpointsOf('http').every((endpoint) => isWanted === endpoint.includes(':21')))
+      await callAll(router)
+    }
+  }, 240_000)
+
+  it('says so when someone puts the selector back, stays awake, and takes it again later', async () => {
+    const annotations = { 'sojourn.dev/takeover': 'true', 'proxless/ttl-seconds': '1', 'sojourn.dev/sleep': 'true' }
+    await startProxies(1)
+    await addShop(cluster.client, 'contested', { annotations, replicas: 1 })
+    await until(() => isTaken('contested'))
+    const body = { spec: { selector: { app: 'contested' } } }
+    await cluster.client.patch(services, { namespace, name: 'contested' }, { type: 'merge', body })
+    await until(async () => (await conditionOf('contested'))?.reason === 'SelectorReapplied')
+    expect((await conditionOf('contested'))!.message).toContain('/spec/selector')
+    // Longer than it takes to fall asleep: callers may pass us now, so it must not.
+    await pause(4000)
+    expect(await replicasOf('contested')).toBe(1)
+    await until(() => isTaken('contested'))
+    await until(async () => (await replicasOf('contested')) === 0)
+  }, 120_000)
+})
