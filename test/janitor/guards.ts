@@ -288,6 +288,7 @@ export const guards: readonly Guard[] = [
     "    case 'leaving':\n      return waitForEnd(work, ports, candidate, at)",
     "    case 'leaving':\n      return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })",
   ),
+  janitor('E24', 'retry.ts', '2 ** Math.min(attempts - 1, 30)', '1'),
   janitor('E25', 'judge.ts', 'return resource.shield ?? policy.exclude(described)', 'return policy.exclude(described)'),
   janitor(
     'E28',

@@ -5,9 +5,9 @@ import { formatTime } from '../../kube/time.ts'
 import { sentenceFor } from './because.ts'
 import { turned } from './candidate.ts'
 import { describeResource } from './resource.ts'
+import { retryDelay } from './retry.ts'
 import { writeMark, type Work, type WorkPorts } from './work.ts'
 
-const firstRetryMs = 60_000
 const longestRetryMs = 24 * 3_600_000
 
 /** Writes down how the door answered. */
@@ -60,12 +60,11 @@ export async function note(
 export async function fail(work: Work, ports: WorkPorts, candidate: CleanupCandidate, error: unknown): Promise<void> {
   const at = ports.clock.now()
   const attempts = (candidate.status?.attempts ?? 0) + 1
-  const waitMs = Math.min(longestRetryMs, firstRetryMs * 2 ** (attempts - 1))
   const message = (error as Error).message.slice(0, 1000)
   const status = turned(
     candidate.status,
     { phase: 'Failed', because: 'refused', at },
-    { attempts, nextAttemptTime: formatTime(at + waitMs), message },
+    { attempts, nextAttemptTime: formatTime(at + retryDelay(attempts, longestRetryMs)), message },
   )
   ports.metrics.turns.inc({ policy: work.policy.name, phase: 'Failed', because: 'refused' })
   ports.log.error('not deleted', {

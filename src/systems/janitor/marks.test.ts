@@ -204,6 +204,22 @@ describe('deleting', () => {
     expect(await world.phases()).toEqual({ one: 'Unmarked' })
   })
 
+  it('E24: tries again soon after a slip, and ever later where that does not help', async () => {
+    let faults = 3
+    await start(['one'], {
+      through: failing(
+        ({ method, path }) => method === 'DELETE' && path.includes('/configmaps/') && faults > 0 && faults-- > 0,
+      ),
+    })
+    await world.policy({ retention: { duration: '1h' } })
+    await world.pass(hour + 30_000)
+    const [candidate] = await world.candidates()
+    expect(candidate?.status).toMatchObject({ phase: 'Failed', because: 'refused', attempts: 3 })
+    expect(await world.exists('one')).toBe(true)
+    await world.pass(30_000)
+    expect(await world.phases()).toEqual({ one: 'Deleted' })
+  })
+
   it('E7: asks for opt-outs right before each deletion', async () => {
     let wishes = 1
     await start(['one', 'two'], {

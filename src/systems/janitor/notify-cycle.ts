@@ -11,10 +11,10 @@ import { RetryLater } from './notices/post.ts'
 import { itemOf, promised } from './notice-item.ts'
 import { pendingOf, type Pending } from './pending-notices.ts'
 import { writePolicyStatus } from './policy-status.ts'
+import { retryDelay } from './retry.ts'
 import { FenceLost, writeMark, type Unleased, type Work, type WorkPorts } from './work.ts'
 
 const mostNotices = 20
-const firstRetryMs = 60_000
 const longestRetryMs = 6 * 3_600_000
 
 /** When somebody is to be told of something here. Undefined: nobody is. */
@@ -198,7 +198,7 @@ function statusAfter(
       { notices, attempts: null, nextAttemptTime: null },
     )
   const attempts = (candidate.status?.attempts ?? 0) + 1
-  const waitMs = Math.max(retryMs, Math.min(longestRetryMs, firstRetryMs * 2 ** (attempts - 1)))
+  const waitMs = Math.max(retryMs, retryDelay(attempts, longestRetryMs))
   return { ...candidate.status, notices, attempts, nextAttemptTime: formatTime(now + waitMs) }
 }
 
