@@ -35,6 +35,21 @@ describe('promotions', () => {
     expect(done.status?.latestRevision).toBe('1.2.0')
   })
 
+  it('say how long each phase took, and what is left of the budget of their forge', async () => {
+    const { spec, pulls } = await withRepository(on)
+    await on.home.release('dev', '1.1.0')
+    await on.home.release('prod', '1.0.0')
+    await on.test.pipeline('app', spec)
+    await on.test.until('app', (pipeline) => phase(pipeline, 'prod') === 'Proposed')
+    await on.home.release('prod', '1.1.0')
+    await on.test.until('app', (pipeline) => phase(pipeline, 'prod') === 'Succeeded')
+    expect(pulls()).toHaveLength(1)
+    const said = on.test.metrics.render()
+    for (const left of ['Intended', 'Pushed', 'Proposed'])
+      expect(said).toContain(`sojourn_promoter_phase_seconds_count{phase="${left}"} 1`)
+    expect(said).toMatch(/sojourn_promoter_forge_budget_left\{host="127\.0\.0\.1:\d+"\} [1-5]\d\n/)
+  })
+
   it('C57: by notification emit one Event with the exact words', async () => {
     await on.home.release('dev', '1.1.0')
     await on.home.release('prod', '1.0.0')

@@ -54,6 +54,7 @@ function run(world: World, secret?: Record<string, string>) {
   const ports: ActPorts = {
     http,
     budget: new ForgeBudget({ now: () => world.now }),
+    heard: () => undefined,
     known: new Map(),
     secret: () => Promise.resolve(secret),
     createEvent: (event) => Promise.resolve(void events.push(event)),

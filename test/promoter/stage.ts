@@ -17,6 +17,8 @@ export class Stage {
   readonly repository: Repository
   readonly world: World
   readonly events: unknown[] = []
+  /** Requests over SSH, and how they ended. */
+  readonly heard: string[] = []
   secret: Record<string, string>
   /** Secrets of other names than the repository's. */
   readonly secrets = new Map<string, Record<string, string> | undefined>()
@@ -67,6 +69,7 @@ export class Stage {
     return {
       http: this.#http,
       budget: this.#budget,
+      heard: ({ host, method, code }) => void this.heard.push(`${host} ${method} ${code}`),
       known: this.#known,
       secret: ({ name }) => {
         if (this.secrets.has(name)) return Promise.resolve(this.secrets.get(name))

@@ -8,6 +8,8 @@ export interface BudgetOptions {
   /** Requests per second after that. Defaults to 10. */
   readonly perSecond?: number
   readonly now: () => number
+  /** Told how many requests a host may still be sent at once. */
+  readonly left?: (host: string, requests: number) => void
 }
 
 /** One budget per forge host and credential, shared by every pipeline: what the forge says of limits holds for all of them. */
@@ -15,12 +17,14 @@ export class ForgeBudget {
   readonly #burst: number
   readonly #perSecond: number
   readonly #now: () => number
+  readonly #left: (host: string, requests: number) => void
   readonly #accounts = new Map<string, Account>()
 
-  constructor({ burst = 60, perSecond = 10, now }: BudgetOptions) {
+  constructor({ burst = 60, perSecond = 10, now, left = () => undefined }: BudgetOptions) {
     this.#burst = burst
     this.#perSecond = perSecond
     this.#now = now
+    this.#left = left
   }
 
   /** The same, with every request counted and every limit kept. */
@@ -41,16 +45,6 @@ export class ForgeBudget {
     return account
   }
 
-  /** When requests to this host may go on, by credential; only those that may not now. */
-  blocked(): ReadonlyMap<string, number> {
-    const now = this.#now()
-    return new Map(
-      [...this.#accounts].flatMap(([key, { blockedUntil }]) =>
-        blockedUntil > now ? [[key.split(' ')[0]!, blockedUntil]] : [],
-      ),
-    )
-  }
-
   #accountOf(key: string): Account {
     const account = this.#accounts.get(key) ?? { tokens: this.#burst, countedAt: this.#now(), blockedUntil: 0 }
     this.#accounts.set(key, account)
@@ -59,10 +53,14 @@ export class ForgeBudget {
 
   #take(host: string, account: Account): void {
     const now = this.#now()
-    if (now < account.blockedUntil) throw waiting(host, account.blockedUntil)
+    if (now < account.blockedUntil) {
+      this.#left(host, 0)
+      throw waiting(host, account.blockedUntil)
+    }
     const elapsedMs = Math.max(0, now - account.countedAt)
     account.tokens = Math.min(this.#burst, account.tokens + (elapsedMs / 1000) * this.#perSecond)
     account.countedAt = now
+    this.#left(host, Math.max(0, Math.floor(account.tokens - 1)))
     if (account.tokens < 1) throw waiting(host, now + Math.ceil(((1 - account.tokens) / this.#perSecond) * 1000))
     account.tokens -= 1
   }

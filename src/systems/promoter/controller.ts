@@ -89,7 +89,11 @@ export function createPromoter(options: PromoterOptions): Promoter {
   const readSecret = secretReader(client)
   const actPorts: ActPorts = {
     http: metrics.counted(options.http ?? network!.http),
-    budget: new ForgeBudget({ now: () => clock.now() }),
+    budget: new ForgeBudget({
+      now: () => clock.now(),
+      left: (host, requests) => metrics.budgetLeft.set({ host }, requests),
+    }),
+    heard: (request) => metrics.requests.inc(request),
     known: new Map(),
     secret: readSecret,
     createEvent: async (event) => void (await client.create(eventType, event).catch(ignoring('AlreadyExists'))),

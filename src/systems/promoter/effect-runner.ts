@@ -11,7 +11,7 @@ import { perform, type ActPorts } from './act.ts'
 import { sentenceOf, type Because } from './because.ts'
 import type { Effect } from './effects.ts'
 import { parseRepositoryURL } from './git/repository-url.ts'
-import type { PromoterMetrics } from './promoter-metrics.ts'
+import { measurePhase, type PromoterMetrics } from './promoter-metrics.ts'
 import { recordResult, type EffectResult } from './results.ts'
 
 export interface RunnerPorts {
@@ -136,6 +136,7 @@ export class EffectRunner {
   }
 
   #tell({ environment, promotion: before }: Effect, pipeline: Pipeline, promotion: Promotion | undefined): void {
+    measurePhase(this.#ports.metrics, before, promotion)
     if (!promotion || (promotion.phase === before.phase && promotion.because === before.because)) return
     const { events, log, metrics } = this.#ports
     const because = promotion.because as Because

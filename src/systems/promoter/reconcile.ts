@@ -17,7 +17,7 @@ import { at, type Announcement } from './draft.ts'
 import type { EffectRunner } from './effect-runner.ts'
 import type { TargetObserver } from './observe.ts'
 import { PlanError, planOf, type Plan } from './plan.ts'
-import type { PromoterMetrics } from './promoter-metrics.ts'
+import { measurePhase, type PromoterMetrics } from './promoter-metrics.ts'
 import type { SecretVersions } from './secret-versions.ts'
 
 /** Keeps a pipeline from going before what it has open is closed. */
@@ -241,11 +241,13 @@ function tell(
 
 function measure({ status: before }: Pipeline, { status }: Decision, { metrics, clock }: ReconcilePorts): void {
   const startedAt = at(status.run?.startedAt)
-  for (const [environment, { passedRun }] of Object.entries(status.environments ?? {}))
+  for (const [environment, { passedRun, promotion }] of Object.entries(status.environments ?? {})) {
+    measurePhase(metrics, before?.environments?.[environment]?.promotion, promotion)
     if (
       passedRun !== undefined &&
       passedRun !== before?.environments?.[environment]?.passedRun &&
       passedRun === status.run?.sequence
     )
       metrics.leadSeconds.observe({ environment }, Math.max(0, clock.now() - startedAt) / 1000)
+  }
 }

@@ -9,7 +9,7 @@ import type { SignCommit } from './git/change.ts'
 import { HttpTransport } from './git/http-transport.ts'
 import { GitRemote } from './git/remote.ts'
 import { parseRepositoryURL, type RepositoryURL } from './git/repository-url.ts'
-import type { GitTransport } from './git/transport.ts'
+import type { GitService, GitTransport } from './git/transport.ts'
 import type { Http } from './http.ts'
 import { sha256 } from './identity.ts'
 import { keyTrouble, signCommit } from './signing.ts'
@@ -21,6 +21,8 @@ export type SecretData = Readonly<Record<string, string>>
 export interface AccessPorts {
   readonly http: Http
   readonly budget: ForgeBudget
+  /** Told of each request that does not go by `http`, and how it ended. */
+  readonly heard: (request: { readonly host: string; readonly method: string; readonly code: string }) => void
   /** Undefined when there is no such Secret. */
   readonly secret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
   /** Answers the forges said they would confirm, by credential. */
@@ -103,9 +105,29 @@ async function overSsh(
   ])
   const spend = () => void ports.budget.spend(url.host, credential(url.user, identity))
   try {
-    return new SshTransport({ url, key: readSshKey(identity, password), knownHosts, spend, signal })
+    const transport = new SshTransport({ url, key: readSshKey(identity, password), knownHosts, spend, signal })
+    return counted(transport, (method, code) => ports.heard({ host: url.host, method, code }))
   } catch (error) {
     throw keyTrouble(`identity of Secret ${secret}`, error)
+  }
+}
+
+/** The same, with every request told of. */
+function counted(transport: GitTransport, tell: (method: string, code: string) => void): GitTransport {
+  const told = async (service: GitService, answer: Promise<Buffer>) => {
+    try {
+      const given = await answer
+      tell(service, 'ok')
+      return given
+    } catch (error) {
+      tell(service, error instanceof Trouble ? error.because : 'none')
+      throw error
+    }
+  }
+  return {
+    advertisement: (service) => told(service, transport.advertisement(service)),
+    ask: (service, request, version) => told(service, transport.ask(service, request, version)),
+    close: () => transport.close(),
   }
 }
 
