@@ -1,4 +1,7 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
 import { backendCommand, contestants, ours, type Contestant } from './contestants.ts'
+import { endure } from './endurance.ts'
 import { holdRequests } from './held.ts'
 import { cpuSeconds, residentBytes, start } from './processes.ts'
 import { wrk } from './wrk.ts'
@@ -53,7 +56,15 @@ try {
 for (const connections of loads) print(connections)
 const held = only ? undefined : await holdRequests(10_000)
 if (held) console.log(`held requests: ${held.bytesEach.toFixed(0)} bytes each, of ${held.count}`)
+const endured = only ? undefined : await endure(Number(process.env['REQUESTS'] ?? 1_000_000))
+if (endured)
+  console.log(`after ${endured.requests} requests: ${endured.megabytes.toFixed(0)} MB, ${endured.errors} errors`)
 judge()
+// Sleeps and wakes while requests come: none may be lost.
+if (!only) {
+  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, 'no-loss.ts')], { stdio: 'inherit' })
+  if (status !== 0) process.exitCode = 1
+}
 
 function begin(contestant: Contestant, port: number) {
   return start(contestant.command(port, backend), { cores: '1', port })
@@ -100,6 +111,11 @@ function judge(): void {
   if (taking.some(({ name }) => name === 'nginx'))
     say('p99 at 64 connections / nginx', p99(ours.name) / p99('nginx'), 1.3)
   if (held) say('KB of a held request', held.bytesEach / 1024, 6)
+  if (endured) {
+    say(`memory after ${endured.requests} requests / after a tenth of them`, endured.growth, 1.1)
+    say('processor time of the busier of two threads / of the other', endured.imbalance, 4)
+    say('errors among them', endured.errors, 0)
+  }
 }
 
 function say(what: string, value: number, most: number): void {
