@@ -16,8 +16,9 @@ interface SlicePort {
 /** An EndpointSlice, as far as it concerns us. */
 export interface EndpointSlice extends StoredObject {
   readonly addressType?: string
-  readonly endpoints?: readonly SliceEndpoint[]
-  readonly ports?: readonly SlicePort[]
+  /** Null, as Kubernetes writes it, where no pod is selected. */
+  readonly endpoints?: readonly SliceEndpoint[] | null
+  readonly ports?: readonly SlicePort[] | null
 }
 
 export interface ServicePort {
@@ -48,11 +49,11 @@ export function backendsOf(
   which: 'ready' | 'all' = 'ready',
 ): Backends {
   const found = new Map<string, Address>()
-  for (const { endpoints = [], ports = [], addressType } of slices) {
+  for (const { endpoints, ports, addressType } of slices) {
     if (addressType === 'FQDN') continue
-    const target = ports.find(({ name = '' }) => name === (port.name ?? ''))
+    const target = ports?.find(({ name = '' }) => name === (port.name ?? ''))
     if (target?.port === undefined) continue
-    for (const { addresses = [], conditions = {} } of endpoints) {
+    for (const { addresses = [], conditions = {} } of endpoints ?? []) {
       const [host] = addresses
       // A slice that does not say whether a pod is ready means that it is.
       if (host === undefined || (which === 'ready' && conditions.ready === false) || conditions.terminating === true)

@@ -77,6 +77,13 @@ describe('taking a Service over', () => {
     })
   })
 
+  it('takes what the server gives back in another order for what it wrote', () => {
+    const [slice] = inFront()
+    const ports = [{ protocol: 'TCP', port: 20_000, name: 'http' }]
+    const endpoints = [{ conditions: { ready: true }, addresses: ['10.9.0.1'] }]
+    expect(decideTakeover(observed({ ours: [{ ...slice!, ports, endpoints }] }), now).do).toBe('move-selector')
+  })
+
   it('moves the selector once proxies are listed, and pods are known', () => {
     const ready = { ours: inFront() }
     expect(decideTakeover(observed(ready), now)).toEqual({ do: 'move-selector', selector: app })
@@ -312,8 +319,8 @@ class World {
 
   #reaches(): boolean {
     const alive = new Set([...this.#pods, ...this.#proxies])
-    return [...this.#ours.values(), this.#kube].some(({ endpoints = [] }) =>
-      endpoints.some(({ addresses = [] }) => alive.has(addresses[0] ?? '')),
+    return [...this.#ours.values(), this.#kube].some(({ endpoints }) =>
+      (endpoints ?? []).some(({ addresses = [] }) => alive.has(addresses[0] ?? '')),
     )
   }
 }
