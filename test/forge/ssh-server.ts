@@ -150,12 +150,13 @@ export class SshServer {
   }
 }
 
-/** What a forge does with a client's command: finds the repository by the last part of its path, and refuses in words. */
+/** What a forge does with a client's command: finds the repository by the last part of its path, and refuses in words. One says nothing at all. */
 function serveScript(folder: string): string {
   return `#!/bin/sh
 echo "$SSH_ORIGINAL_COMMAND" >> '${folder}/commands'
 eval "set -- $1 $SSH_ORIGINAL_COMMAND"
 root=$(cat '${folder}/root' 2>/dev/null || echo '${folder}')
+case "$3" in */silent.git) exec sleep 60 ;; esac
 case "$1 $2" in
   'read git-receive-pack') echo 'ERROR: The key you are authenticating with has been marked as read only.' >&2; exit 1 ;;
   *' git-upload-pack'|*' git-receive-pack') ;;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { prepareChange } from '../../src/systems/promoter/git/change.ts'
 import { GitRemote, noObject } from '../../src/systems/promoter/git/remote.ts'
 import { parseRepositoryURL } from '../../src/systems/promoter/git/repository-url.ts'
@@ -201,10 +201,16 @@ describe.skipIf(missingSshd)('git over SSH', () => {
     await away.close()
   })
 
-  it('ends when it is told to', async () => {
+  it('does not begin when it was told to end, and does not wait for a server that says nothing', async () => {
     const stop = new AbortController()
-    const git = remote({ signal: stop.signal })
+    const before = (await server.commands()).length
+    const failed = remote({ path: '/acme/silent.git', signal: stop.signal })
+      .branches('main')
+      .catch((error: unknown) => error)
+    await vi.waitFor(async () => expect(await server.commands()).toHaveLength(before + 1), 20_000)
     stop.abort()
-    await expect(git.branches('main')).rejects.toMatchObject({ kind: 'Transient' })
+    expect(await failed).toMatchObject({ kind: 'Transient' })
+    await expect(remote({ signal: stop.signal }).branches('main')).rejects.toMatchObject({ kind: 'Transient' })
+    expect(await server.commands()).toHaveLength(before + 1)
   })
 })
