@@ -1,21 +1,21 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { aroundOf } from './examples/around.ts'
 import { exampleNames, readExample } from './examples/example.ts'
 import { play } from './examples/play.ts'
 import { realStage, virtualStage } from './examples/stage.ts'
 
 describe('examples', () => {
-  it.each(exampleNames())(
-    '%s does what it says',
-    async (name) => {
-      expect(existsSync(resolve(import.meta.dirname, '../examples', name, 'README.md')), 'it has a README').toBe(true)
-      const example = readExample(name)
-      await using stage = await (example.isReal ? realStage() : virtualStage())
-      await play(example, stage)
-    },
-    120_000,
-  )
+  it.for(exampleNames())('%s does what it says', { timeout: 300_000 }, async (name, { skip }) => {
+    expect(existsSync(resolve(import.meta.dirname, '../examples', name, 'README.md')), 'it has a README').toBe(true)
+    const around = await aroundOf(name)
+    if (typeof around === 'string') return skip(`SKIPPED: ${name} was NOT played: ${around}`)
+    await using standing = around
+    const example = readExample(name, around?.instead)
+    await using stage = await (example.isReal ? realStage() : virtualStage())
+    await play(example, stage, standing)
+  })
 
   it('are numbered, the last one being all at once', () => {
     const names = exampleNames()

@@ -13,7 +13,11 @@ export interface Step {
   /** A file beside expected.yaml that somebody applies now. */
   readonly apply?: string
   /** A request through the proxy, and what comes back. */
-  readonly request?: { readonly host: string; readonly answers: string }
+  readonly request?: { readonly host: string; readonly tls?: boolean; readonly answers: string }
+  /** The names of the machine images that are left in the cloud. */
+  readonly images?: readonly string[]
+  /** The only pull request there is, merged, and what the file on `main` says now. */
+  readonly merged?: { readonly title: string; readonly says: string }
   /** What is there, each as much of a manifest as matters. */
   readonly exists?: readonly KubeObject[]
   /** What is not there. */
@@ -47,8 +51,8 @@ export function exampleNames(): readonly string[] {
     .toSorted()
 }
 
-/** Reads an example: what `kubectl apply -f` of its folder would apply, and what is expected of it. */
-export function readExample(name: string): Example {
+/** Reads an example: what `kubectl apply -f` of its folder would apply, some addresses replaced, and what is expected of it. */
+export function readExample(name: string, instead: Readonly<Record<string, string>> = {}): Example {
   const home = join(folder, name)
   const steps = parse(readFileSync(join(home, 'check/expected.yaml'), 'utf8')) as readonly Step[]
   return {
@@ -56,7 +60,7 @@ export function readExample(name: string): Example {
     manifests: readdirSync(home)
       .filter((file) => file.endsWith('.yaml'))
       .toSorted()
-      .flatMap((file) => documents(join(home, file))),
+      .flatMap((file) => documents(join(home, file), instead)),
     steps,
     isReal: steps.some(({ within, request }) => within !== undefined || request !== undefined),
     file: (file) => documents(join(home, 'check', file)),
@@ -70,6 +74,8 @@ export function durationOf(text: string): number {
   return ms
 }
 
-function documents(path: string): readonly KubeObject[] {
-  return parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as KubeObject)
+function documents(path: string, instead: Readonly<Record<string, string>> = {}): readonly KubeObject[] {
+  let text = readFileSync(path, 'utf8')
+  for (const [address, here] of Object.entries(instead)) text = text.replaceAll(address, here)
+  return parseAllDocuments(text).map((document) => document.toJS() as KubeObject)
 }

@@ -3,17 +3,24 @@ import { departure, type Departure } from '../../src/apis/departure.ts'
 import type { Client } from '../../src/client/client.ts'
 import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject } from '../../src/kube/object.ts'
 import { ignoring } from '../../src/kube/status-error.ts'
+import type { Around } from './around.ts'
 import type { Example, Step } from './example.ts'
 import type { Stage } from './stage.ts'
 
 /** Applies an example and goes through its steps; throws where something is not as expected. */
-export async function play(example: Example, stage: Stage): Promise<void> {
+export async function play(example: Example, stage: Stage, around?: Around): Promise<void> {
   const { client } = stage
-  await applyAll(client, example.manifests)
+  await applyAll(client, [...example.manifests, ...(around?.manifests ?? [])])
   for (const step of example.steps) {
     if (step.apply !== undefined) await applyAll(client, example.file(step.apply))
-    if (step.request) expect(await stage.ask(step.request.host)).toBe(step.request.answers)
-    await stage.see(step, () => check(client, step))
+    if (step.request)
+      expect(await stage.ask(step.request.host, step.request.tls ? (around?.ca ?? '') : undefined)).toBe(
+        step.request.answers,
+      )
+    await stage.see(step, async () => {
+      await check(client, step)
+      await around?.check?.(step)
+    })
   }
 }
 

@@ -1,5 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { request } from 'node:http'
+import { request, type ClientRequest } from 'node:http'
+import { request as requestOverTls } from 'node:https'
+import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../src/app/config.ts'
@@ -21,8 +23,8 @@ export interface Stage extends AsyncDisposable {
   readonly client: Client
   /** Looks when the step says, and again while it may still come true. Throws what the last look threw. */
   see(step: Step, look: () => Promise<void>): Promise<void>
-  /** The body of the answer that comes through the proxy. */
-  ask(host: string): Promise<string>
+  /** The body of the answer that comes through the proxy; over TLS when an authority to trust is given. */
+  ask(host: string, ca?: string): Promise<string>
 }
 
 /** All systems on a clock that jumps from event to event; pods are simulated. */
@@ -65,14 +67,15 @@ export async function virtualStage(): Promise<Stage> {
 /** All of `sojourn up`, with real processes, in a directory of its own. */
 export async function realStage(): Promise<Stage> {
   const data = mkdtempSync(join(tmpdir(), 'example-'))
-  const flags = { data, port: '0', 'proxy-port': '0', durable: false }
+  const tlsPort = await freePort()
+  const flags = { data, port: '0', 'proxy-port': '0', 'proxy-tls-port': String(tlsPort), durable: false }
   const up = await startUp(readConfig({ flags, env: {} }), silentLogger)
   const config = loadKubeconfig([up.kubeconfig], { now: () => systemClock.now(), env: {} })
   const network = networkTransport(config)
   return {
     client: new Client(network.transport),
     see: ({ within = '20s' }, look) => eventually(look, durationOf(within)),
-    ask: (host) => askThrough(up.proxy, host),
+    ask: (host, ca) => (ca === undefined ? askThrough(up.proxy, host) : askOverTls(tlsPort, host, ca)),
     async [Symbol.asyncDispose]() {
       network.close()
       await up.stop()
@@ -96,8 +99,17 @@ async function eventually(look: () => Promise<void>, forMs: number): Promise<voi
 }
 
 function askThrough(proxy: string, host: string): Promise<string> {
+  return answerTo(request(proxy, { headers: { host }, agent: false }))
+}
+
+function askOverTls(port: number, host: string, ca: string): Promise<string> {
+  const options = { host: '127.0.0.1', port, ca, servername: host, headers: { host }, agent: false }
+  return answerTo(requestOverTls(options))
+}
+
+function answerTo(asked: ClientRequest): Promise<string> {
   return new Promise((resolve, reject) => {
-    const asked = request(proxy, { headers: { host }, agent: false }, (response) => {
+    asked.on('response', (response) => {
       let body = ''
       response.setEncoding('utf8')
       response.on('data', (chunk: string) => (body += chunk))
@@ -106,4 +118,12 @@ function askThrough(proxy: string, host: string): Promise<string> {
     asked.on('error', reject)
     asked.end()
   })
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer()
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve))
+  const { port } = probe.address() as AddressInfo
+  await new Promise((resolve) => probe.close(resolve))
+  return port
 }
