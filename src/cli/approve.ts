@@ -35,8 +35,11 @@ Examples:
       { environment, revision, decision, approver: await whoAmI(client), ...(comment ? { comment } : {}) },
     )
     if (answer.outcome === 'stale') {
-      const waiting = answer.revision ? `what waits there is ${answer.revision}` : 'nothing waits there'
-      call.io.err(`sojourn approve: ${revision} does not wait for approval in ${environment}: ${waiting}\n`)
+      const there =
+        answer.revision === undefined ? 'nothing is on its way there' : `${answer.revision} is on its way there`
+      const why = answer.revision === revision ? 'it has had its answer, or waits for something else' : there
+      call.io.err(`sojourn approve: ${revision} does not wait for approval in ${environment}: ${why}\n`)
+      call.io.err(`"sojourn explain pipeline/${name} -n ${namespace}" says what it waits for\n`)
       return 1
     }
     call.io.out(

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { ensureTool } from '../../scripts/reference-cluster/tools.ts'
@@ -50,6 +50,11 @@ export class Reader implements AsyncDisposable {
     })
   }
 
+  /** Puts a file into the folder. */
+  has(name: string, text: string): void {
+    writeFileSync(join(this.folder, name), text)
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     const ended = new Promise((resolve) => this.#up.once('close', resolve))
     this.#up.kill('SIGTERM')
@@ -85,4 +90,18 @@ export function shellBlocks(page: string): readonly (readonly [string, string])[
     before.replaceAll(/[*`]/g, '').slice(0, 60),
     block,
   ])
+}
+
+/** Pages of the documentation that show whole manifests. */
+export function pagesWithManifests(): readonly string[] {
+  const pages = globSync(['README.md', 'docs/*.md', 'docs/{guide,spec,migrate}/*.md'], { cwd: root }).toSorted()
+  return pages.filter((page) => manifestsOf(page).length > 0)
+}
+
+/** The manifests a page shows, each as it stands there. */
+export function manifestsOf(page: string): readonly string[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  return [...text.matchAll(/^```yaml\n(.*?)^```$/gms)]
+    .flatMap(([, block = '']) => block.split(/^---$/m))
+    .filter((manifest) => /^apiVersion:/m.test(manifest) && /^kind:/m.test(manifest))
 }

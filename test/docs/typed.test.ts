@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { parse } from 'yaml'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
-import { Reader, shellBlocks } from './reader.ts'
+import { manifestsOf, pagesWithManifests, Reader, shellBlocks } from './reader.ts'
 
 const missing = await whyUnavailable('kubectl')
 if (missing) console.warn(`SKIPPED: what the documentation says was NOT typed: ${missing}`)
@@ -20,3 +22,73 @@ describe.skipIf(missing).each(['README.md', 'docs/guide/first-hour.md'])('what %
     expect([code, code === 0 ? '' : output]).toEqual([0, ''])
   })
 })
+
+const awaitsApproval = (environment: string) =>
+  `kubectl -n team wait pipeline/shop --timeout=120s --for=jsonpath={.status.environments.${environment}.promotion.phase}=AwaitingApproval`
+
+/** Pages that take a little world for granted (`granted/`), and what has to be so before one can go on. */
+const guides = [
+  { page: 'docs/guide/activator.md', granted: 'activator.yaml', until: 'true' },
+  { page: 'docs/guide/promoter.md', granted: 'promoter.yaml', until: awaitsApproval('prod') },
+  { page: 'docs/guide/forecast.md', granted: 'forecast.yaml', until: awaitsApproval('production') },
+] as const
+
+describe.skipIf(missing).each(guides)('what $page says of what there is', ({ page, granted, until }) => {
+  let reader: Reader
+  beforeAll(async () => {
+    reader = await Reader.begin()
+    reader.has('policy.yaml', policy)
+    const { code, output } = await reader.types(
+      `kubectl apply -f "${join(import.meta.dirname, 'granted', granted)}"\n${until}`,
+    )
+    expect([code, output]).toEqual([0, output])
+  }, 240_000)
+  afterAll(() => reader?.[Symbol.asyncDispose]())
+
+  it.each(shellBlocks(page))('“%s” can be typed and works', async (_, block) => {
+    const { code, output } = await reader.types(block)
+    expect([code, code === 0 ? '' : output]).toEqual([0, ''])
+  })
+})
+
+describe.skipIf(missing)('what the documentation shows', () => {
+  let reader: Reader
+  beforeAll(async () => {
+    reader = await Reader.begin()
+  })
+  afterAll(() => reader?.[Symbol.asyncDispose]())
+
+  it.each(pagesWithManifests())('in %s is accepted by the server as it stands', async (page) => {
+    for (const manifest of manifestsOf(page)) {
+      const { metadata } = parse(manifest) as { readonly metadata: { readonly namespace?: string } }
+      if (metadata.namespace) await reader.types(`kubectl create namespace ${metadata.namespace} || true`)
+      reader.has('shown.yaml', manifest)
+      const { code, output } = await reader.types('kubectl apply --dry-run=server -f shown.yaml')
+      expect([code, code === 0 ? '' : `${output}\n${manifest}`]).toEqual([0, ''])
+    }
+  })
+})
+
+describe.skipIf(missing)('a word that comes too late', () => {
+  it('is told what became of the promotion, and what says more', async () => {
+    await using reader = await Reader.begin()
+    const begin = `kubectl apply -f "${join(import.meta.dirname, 'granted/promoter.yaml')}"\n${awaitsApproval('prod')}`
+    await reader.types(`${begin}\nsojourn approve shop prod 1.4.3 -n team\n${rollsOut}`)
+    const { code, output } = await reader.types('sojourn approve shop prod 1.4.3 -n team --reject')
+    expect([code, output]).toEqual([
+      1,
+      'sojourn approve: 1.4.3 does not wait for approval in prod: it has had its answer, or waits for something else\n"sojourn explain pipeline/shop -n team" says what it waits for\n',
+    ])
+  })
+})
+
+const rollsOut =
+  'kubectl -n team wait pipeline/shop --timeout=120s --for=jsonpath={.status.environments.prod.promotion.phase}=RollingOut'
+
+const policy = `apiVersion: sojourn.dev/v1alpha1
+kind: CleanupPolicy
+metadata: { name: unused }
+spec:
+  targets: [{ kubernetes: { resources: [{ kind: ConfigMap }], namespaces: { include: [team] } } }]
+  rules: [{ rules: [{ name: Unused }] }]
+`
