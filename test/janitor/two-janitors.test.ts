@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { allKinds } from '../../src/apis/all-kinds.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../../src/apis/cleanup-candidate.ts'
+import { cleanupPolicy, type CleanupPolicy } from '../../src/apis/cleanup-policy.ts'
 import { departure, type Departure } from '../../src/apis/departure.ts'
 import { startTestServer, type TestServer } from '../../src/apiserver/testing.ts'
 import { Client } from '../../src/client/client.ts'
@@ -49,9 +50,11 @@ describe('two janitors of which one is always being killed', () => {
     await client.create(type, manifest)
   }
 
-  async function standing(): Promise<readonly unknown[]> {
+  /** What the policy and the marks that have not come to their end say. */
+  async function standing(): Promise<unknown> {
     const { items } = await client.list<CleanupCandidate>(cleanupCandidate.type)
-    return items.map(({ status }) => status)
+    const { status } = await client.get<CleanupPolicy>(cleanupPolicy.type, { name: 'tidy' })
+    return { policy: status, marks: items.flatMap((mark) => (mark.status?.phase === 'Deleted' ? [] : [mark.status])) }
   }
 
   function startJanitor(name: string): void {
