@@ -77,6 +77,20 @@ describe('the end of a Pod', () => {
     await until(() => !isAlive(pid))
   })
 
+  it('is not put off by changes to the Pod either', async () => {
+    await world.start('p', { command: stubborn }, { terminationGracePeriodSeconds: 1 })
+    const pid = pidOf(await whenReady('p'))
+    await remove('p')
+    await until(async () => {
+      const body = { metadata: { labels: { seen: String(performance.now()) } } }
+      return world.client.patch(pods, { namespace: 'team', name: 'p' }, { type: 'merge', body }).then(
+        () => false,
+        () => true,
+      )
+    })
+    expect(isAlive(pid)).toBe(false)
+  })
+
   it('begins with preStop', async () => {
     const preStop = { exec: { command: ['sh', '-c', `echo "$NAME" > ${file('stopping')}; sleep 0.2`] } }
     const order = `trap 'cat ${file('stopping')} > ${file('last')}; exit 0' TERM; while true; do sleep 0.05; done`

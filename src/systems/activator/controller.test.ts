@@ -357,7 +357,7 @@ describe('the activator', () => {
     await until(async () => (await replicasOf('db')) === 1)
   })
 
-  it('takes two Services for one workload as one: idle is idle on both (C68)', async () => {
+  it('takes two Services for one workload as one: idle is idle on both (C11, C68)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '3' })
     const { spec } = await cluster.service('web')

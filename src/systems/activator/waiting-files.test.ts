@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { readWishes } from './annotations.ts'
 import { eventually, roundTrip } from './proxy/testing.ts'
-import { configMaps } from './resource-types.ts'
+import { configMaps, services } from './resource-types.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 
 const namespace = 'default'
@@ -56,6 +56,20 @@ describe('a ConfigMap with a waiting page', () => {
       { type: 'merge', body: { data: { 'index.html': 'new' } } },
     )
     await until(async () => (await roundTrip(it.port, get('/', navigation))).endsWith('new'))
+  })
+})
+
+describe('a Service without a port', () => {
+  it('is told so, and 80 is not guessed (C6)', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    const metadata = {
+      name: 'web',
+      namespace,
+      annotations: { 'proxless/deployment': 'web', 'proxless/domains': 'web.test' },
+    }
+    const spec = { clusterIP: 'None', selector: { app: 'web' } }
+    await cluster.client.create(services, { apiVersion: 'v1', kind: 'Service', metadata, spec })
+    await eventually(() => it.events.some(({ message }) => message === 'sojourn.dev/port: the Service has no port'))
   })
 })
 

@@ -11,8 +11,6 @@ const cases = Array.from({ length: 105 }, (_, index) => index + 1)
 
 /** Cases that no test can bear, and why. */
 const without: Readonly<Record<string, string>> = {
-  C6: 'nothing is guessed: a Service without a port is told that it has none',
-  C11: 'refused by proxless, wanted here: two Services may share a workload (C68)',
   C57: 'nothing to reject: a Service is annotated, there is no kind of our own',
   C59: 'measured, not asserted: npm run bench -- activator',
 }
