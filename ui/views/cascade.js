@@ -6,7 +6,7 @@ import { factList, fill, h, pill } from '../dom.js'
 import { drawGraph } from '../graph.js'
 
 /** @typedef {Omit<Given, 'nodes'> & { nodes: readonly PreviewNode[] }} Preview As it is written. */
-/** @typedef {{ path: string, plural: string, namespaced: boolean }} Served */
+/** @typedef {{ path: string, plural: string, words: string[], namespaced: boolean }} Served */
 
 const policies = ['Background', 'Foreground', 'Orphan']
 const most = 300
@@ -87,17 +87,19 @@ async function resourcePaths() {
   const answers = await Promise.all(versions.map((path) => ask(path).catch(() => ({ resources: [] }))))
   const paths = new Map()
   for (const [index, { resources }] of answers.entries())
-    for (const { name, namespaced, verbs } of resources) {
+    for (const { name, singularName, kind, shortNames = [], namespaced, verbs } of resources) {
       if (name.includes('/') || !verbs.includes('delete')) continue
       const group = versions[index].split('/')[2]
-      paths.set(index === 0 ? name : `${name}.${group}`, { path: versions[index], plural: name, namespaced })
+      const words = [name, singularName, kind, ...shortNames].map((word) => word.toLowerCase())
+      paths.set(index === 0 ? name : `${name}.${group}`, { path: versions[index], plural: name, words, namespaced })
     }
   return paths
 }
 
 /** @param {Map<string, Served>} paths @param {string} word @param {string} namespace @param {string} name */
 async function lookUp(paths, word, namespace, name) {
-  const found = paths.get(word) ?? [...paths.values()].find(({ plural }) => plural === word)
+  const lower = word.trim().toLowerCase()
+  const found = paths.get(lower) ?? [...paths.values()].find(({ words }) => words.includes(lower))
   if (!found) throw new Error(`No kind “${word}” can be deleted here; choose one of the list.`)
   if (found.namespaced && !namespace) throw new Error(`${word} live in a namespace; name it.`)
   const place = found.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : ''

@@ -105,6 +105,15 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await page.getByText('1 object leaves, 3 of those it touches stay.').waitFor()
   })
 
+  it.each(['ConfigMap', 'configmap', 'cm'])('knows a kind by every name that kubectl knows it by: %s', async (word) => {
+    const page = await at('Cascade')
+    await page.getByLabel('Kind').fill(word)
+    await page.getByLabel('Namespace').fill('team')
+    await page.getByLabel('Name', { exact: true }).fill('family')
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByText('25 objects leave, 2 of those it touches stay.').waitFor()
+  })
+
   it('says what is missing when an object cannot be found', async () => {
     const page = await at('Cascade')
     await page.getByLabel('Kind').fill('butlers')
