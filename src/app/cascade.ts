@@ -4,7 +4,7 @@ import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
 import { protectionOf } from '../departures/protection.ts'
-import { apiVersionOf, type StoredObject } from '../kube/object.ts'
+import { apiVersionOf, groupResource, type StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { tiesOf } from '../systems/collector/bond-ties.ts'
 import { contentsOf } from '../systems/collector/contents.ts'
@@ -17,8 +17,8 @@ export type { Preview, PreviewNode } from '../systems/collector/preview.ts'
 export interface CascadeOptions {
   readonly policy: Preview['policy']
   readonly now: number
-  /** Told of each kind that was read, for a progress line. */
-  readonly onProgress?: (done: number, of: number) => void
+  /** Told how far reading is, from 0 to 1. */
+  readonly onProgress?: (done: number) => void
 }
 
 /** What would leave with an object, from a fresh reading of the whole cluster's metadata. Changes nothing. */
@@ -64,11 +64,19 @@ async function readGraph(
   const types = served.filter(
     ({ verbs, plural }) => ['delete', 'list'].every((verb) => verbs.includes(verb)) && plural !== 'events',
   )
-  for (const [index, type] of types.entries()) {
-    onProgress?.(index, types.length)
+  // Versions of a kind show the same objects: each is read once.
+  const kinds = types.filter(
+    (type, index) => types.findIndex((other) => groupResource(other) === groupResource(type)) === index,
+  )
+  for (const [index, type] of kinds.entries()) {
+    let read = 0
     try {
-      for await (const page of client.listAll(type, { metadataOnly: true }))
-        for (const item of page.items) graph.put({ ...item, apiVersion: apiVersionOf(type), kind: type.kind })
+      for await (const { items, metadata } of client.listAll(type, { metadataOnly: true })) {
+        for (const item of items) graph.put({ ...item, apiVersion: apiVersionOf(type), kind: type.kind })
+        read += items.length
+        const ofKind = read === 0 ? 1 : read / (read + (metadata.remainingItemCount ?? 0))
+        onProgress?.((index + ofKind) / kinds.length)
+      }
     } catch {
       unknownKinds.push(type.plural)
     }

@@ -1,9 +1,10 @@
 import type { Preview, PreviewNode } from '../app/cascade.ts'
 import { describeRef } from '../kube/object.ts'
-import { readFlags, textFlag, UsageError, type Command } from './command.ts'
+import { readFlags, textFlag, UsageError, type Command, type Io } from './command.ts'
 import { connect } from './connect.ts'
 import { findObject } from './object-word.ts'
 import { print } from './output.ts'
+import { progress } from './progress.ts'
 
 /** What would leave with an object. */
 export const cascade: Command = {
@@ -26,12 +27,36 @@ Examples:
     const policy = policyOf(textFlag(call.flags, 'policy'))
     const { object } = await findObject(connection.client, call.words[0] ?? '', connection.namespace)
     const { previewCascade } = await import('../app/cascade.ts')
-    const preview = await previewCascade(connection.client, object, { policy, now: call.io.now() })
-    const format = textFlag(call.flags, 'output')
-    if (format === 'dot') return call.io.out(dot(preview))
-    if (format === 'mermaid') return call.io.out(mermaid(preview))
-    print(call, { ...preview, nodes: [...preview.nodes] }, () => tree(preview, preview.obstacles))
+    using bar = progress(call.io)
+    const startedAt = call.io.now()
+    const found = await previewCascade(connection.client, object, {
+      policy,
+      now: startedAt,
+      // Most are read before anybody looks.
+      onProgress: (done) => call.io.now() - startedAt > 500 && bar.show('reading', done),
+    })
+    bar.end()
+    const format = textFlag(call.flags, 'output') ?? 'table'
+    const write = formats[format]
+    if (write) return stream(write(found), call.io)
+    print(call, { ...found, nodes: [...found.nodes] }, () => '')
   },
+}
+
+type Found = Preview & { readonly obstacles: readonly string[] }
+
+/** Formats that are written piece by piece: a namespace may hold a million objects. */
+const formats: Readonly<Record<string, (found: Found) => Iterable<string>>> = { table: tree, json, dot, mermaid }
+
+function stream(pieces: Iterable<string>, { out }: Pick<Io, 'out'>): void {
+  let text = ''
+  for (const piece of pieces) {
+    text += piece
+    if (text.length < 65_536) continue
+    out(text)
+    text = ''
+  }
+  out(text)
 }
 
 function policyOf(text = 'Background'): Preview['policy'] {
@@ -64,50 +89,81 @@ function fateOf({ action, because, waitsFor }: PreviewNode): string {
   return `${fates[action]}${why}${waits}`
 }
 
-function tree({ nodes: found, complete, unknownKinds }: Preview, obstacles: readonly string[]): string {
-  const nodes = [...found]
-  const children = Map.groupBy(nodes, ({ through }) => through ?? '')
-  const lines: string[] = []
+/** Deeper than this, a line says its level instead of being moved in. */
+const mostIndented = 50
+
+function* tree({ nodes, complete, unknownKinds, obstacles }: Found): Generator<string, void, undefined> {
+  const { first, next } = childrenOf(nodes)
   // A stack of our own: a chain may be longer than any call stack.
-  const open = (children.get('') ?? []).map((node) => ({ node, prefix: '', branch: '' }))
-  for (let next = open.pop(); next; next = open.pop()) {
-    const { node, prefix, branch } = next
-    lines.push(`${prefix}${branch}${describeRef(node.ref)}  ${fateOf(node)}`)
-    const below = children.get(node.uid) ?? []
-    const inner = branch === '' ? prefix : `${prefix}${branch === '└─ ' ? '   ' : '│  '}`
-    for (const [index, child] of below.toReversed().entries())
-      open.push({ node: child, prefix: inner, branch: index === 0 ? '└─ ' : '├─ ' })
+  const open = [{ line: 0, prefix: '', branch: '', depth: 0 }]
+  for (let at = open.pop(); at; at = open.pop()) {
+    const { line, prefix, branch, depth } = at
+    const node = nodes.at(line)
+    const place = depth > mostIndented ? `… level ${depth}: ` : `${prefix}${branch}`
+    yield `${place}${describeRef(node.ref)}  ${fateOf(node)}\n`
+    const inner = branch === '' || depth >= mostIndented ? prefix : `${prefix}${branch === '└─ ' ? '   ' : '│  '}`
+    const below: number[] = []
+    for (let child = first[line] ?? -1; child >= 0; child = next[child] ?? -1) below.push(child)
+    for (let index = below.length - 1; index >= 0; index--)
+      open.push({
+        line: below[index] ?? 0,
+        prefix: inner,
+        branch: index === below.length - 1 ? '└─ ' : '├─ ',
+        depth: depth + 1,
+      })
   }
-  const leaving = nodes.filter(({ action }) => action === 'delete').length
-  lines.push('', `${leaving} would leave, ${nodes.length - leaving} of those reached would stay.`)
-  if (obstacles.length > 0) lines.push(`It is leaving already and waits for ${obstacles.join('; ')}.`)
-  if (!complete) lines.push(`Not everything could be read: ${unknownKinds.join(', ')}. There may be more.`)
-  return lines.join('\n')
+  yield `\n${nodes.leaving} would leave, ${nodes.length - nodes.leaving} of those reached would stay.\n`
+  if (obstacles.length > 0) yield `It is leaving already and waits for ${obstacles.join('; ')}.\n`
+  if (!complete) yield `Not everything could be read: ${unknownKinds.join(', ')}. There may be more.\n`
 }
 
-function dot({ nodes }: Preview): string {
-  const colours: Readonly<Record<PreviewNode['action'], string>> = {
-    delete: 'red',
-    orphan: 'orange',
-    'drop-reference': 'gray',
-    keep: 'darkgreen',
-    refuse: 'darkgreen',
-    hold: 'blue',
+/** The first line below each line, and the next one beside it; -1 for none. */
+function childrenOf(nodes: Preview['nodes']): { readonly first: Int32Array; readonly next: Int32Array } {
+  const first = new Int32Array(nodes.length).fill(-1)
+  const next = new Int32Array(nodes.length).fill(-1)
+  for (let line = nodes.length - 1; line > 0; line--) {
+    const above = nodes.throughOf(line)
+    next[line] = first[above] ?? -1
+    first[above] = line
   }
+  return { first, next }
+}
+
+function* json({ nodes, ...rest }: Found): Generator<string, void, undefined> {
+  yield `${JSON.stringify(rest, null, 2).slice(0, -2)},\n  "nodes": [`
+  let separator = '\n'
+  for (const node of nodes) {
+    yield `${separator}    ${JSON.stringify(node, null, 2).replaceAll('\n', '\n    ')}`
+    separator = ',\n'
+  }
+  yield '\n  ]\n}\n'
+}
+
+const colours: Readonly<Record<PreviewNode['action'], string>> = {
+  delete: 'red',
+  orphan: 'orange',
+  'drop-reference': 'gray',
+  keep: 'darkgreen',
+  refuse: 'darkgreen',
+  hold: 'blue',
+}
+
+function* dot({ nodes }: Found): Generator<string, void, undefined> {
   const quote = (text: string) => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
-  const lines = [...nodes].flatMap(({ uid, ref, action, through }) => [
-    `  ${quote(uid)} [label=${quote(describeRef(ref))}, color=${colours[action]}];`,
-    ...(through ? [`  ${quote(through)} -> ${quote(uid)};`] : []),
-  ])
-  return `digraph cascade {\n${lines.join('\n')}\n}\n`
+  yield 'digraph cascade {\n'
+  for (const { uid, ref, action, through } of nodes) {
+    yield `  ${quote(uid)} [label=${quote(describeRef(ref))}, color=${colours[action]}];\n`
+    if (through) yield `  ${quote(through)} -> ${quote(uid)};\n`
+  }
+  yield '}\n'
 }
 
-function mermaid({ nodes }: Preview): string {
-  const ids = new Map([...nodes].map(({ uid }, index) => [uid, `n${index}`]))
+function* mermaid({ nodes }: Found): Generator<string, void, undefined> {
   const label = (text: string) => `["${text.replaceAll('"', '#quot;')}"]`
-  const lines = [...nodes].flatMap((node) => [
-    `  ${ids.get(node.uid)}${label(`${describeRef(node.ref)}: ${fateOf(node)}`)}`,
-    ...(node.through ? [`  ${ids.get(node.through)} --> ${ids.get(node.uid)}`] : []),
-  ])
-  return `flowchart TD\n${lines.join('\n')}\n`
+  yield 'flowchart TD\n'
+  for (let line = 0; line < nodes.length; line++) {
+    const node = nodes.at(line)
+    yield `  n${line}${label(`${describeRef(node.ref)}: ${fateOf(node)}`)}\n`
+    if (line > 0) yield `  n${nodes.throughOf(line)} --> n${line}\n`
+  }
 }

@@ -11,6 +11,8 @@ import { departureRecord, type By } from './record.ts'
 export interface CascadeRoot {
   readonly object: StoredObject
   readonly by: By
+  /** Whether it is no more; otherwise it is on its way, and waits for what goes with it. */
+  readonly isGone: boolean
   /** Whether it may itself have gone along with another, when nobody who remembers it looked. */
   readonly mayHaveFollowed: boolean
 }
@@ -21,12 +23,6 @@ export interface Companion {
   readonly isOwner: boolean
 }
 
-/** A root as it was last seen, with everything in it, and whether it is still there. */
-export interface WholeRoot {
-  readonly object: StoredObject
-  readonly isThere: boolean
-}
-
 /** A record as it was last written; without a version where it could not be stored. */
 type WrittenRecord = KubeObject & { readonly spec: DepartureSpec }
 
@@ -34,14 +30,14 @@ type WrittenRecord = KubeObject & { readonly spec: DepartureSpec }
 export class CascadeRecorder {
   readonly #client: Client
   readonly #clock: Clock
-  readonly #wholeOf: (root: StoredObject) => Promise<WholeRoot | undefined>
+  readonly #wholeOf: (root: CascadeRoot) => Promise<StoredObject | undefined>
   /** Records that were written to lately, by root uid; each resolves when its last page is written: pages are numbered one after the other. */
   readonly #written = new Map<string, Promise<WrittenRecord>>()
 
   constructor(
     client: Client,
     clock: Clock,
-    { wholeOf }: { readonly wholeOf: (root: StoredObject) => Promise<WholeRoot | undefined> },
+    { wholeOf }: { readonly wholeOf: (root: CascadeRoot) => Promise<StoredObject | undefined> },
   ) {
     this.#client = client
     this.#clock = clock
@@ -120,15 +116,15 @@ export class CascadeRecorder {
       (await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))) ??
       (root.mayHaveFollowed ? await this.#recordThatTook(object.metadata.uid, namespace) : undefined)
     if (found) return found
-    const whole = await this.#wholeOf(object)
+    const whole = await this.#wholeOf(root)
     const { manifest: _, ...spec } = bare.spec
-    const record = whole ? departureRecord({ ...facts, object: whole.object }) : { ...bare, spec }
+    const record = whole ? departureRecord({ ...facts, object: whole }) : { ...bare, spec }
     try {
       await this.#client.create(departure.type, record)
       return await this.#client.patch<Departure>(
         departure.type,
         { namespace, name },
-        { type: 'merge', body: { status: { phase: whole?.isThere ? 'Leaving' : 'Gone' } } },
+        { type: 'merge', body: { status: { phase: root.isGone ? 'Gone' : 'Leaving' } } },
         { subresource: 'status' },
       )
     } catch (error) {

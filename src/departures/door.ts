@@ -146,12 +146,28 @@ export class Door {
    * machinery follows freely: that is how it works. What a Bond holds may be told to go: its finalizer makes it wait.
    */
   spares(object: KubeObject): string | undefined {
-    const protection = this.#protectionOfCompany('', object)
-    if (protection?.because === 'protections-unknown' || !this.state) return 'protections-unknown'
-    if (this.#dryRun || this.state.dryRun) return 'dry-run'
-    if (this.state.paused) return 'paused'
-    const isHeld = protection?.because === 'bond-holds' && object.metadata.finalizers?.includes(holdFinalizer)
-    return isHeld ? undefined : protection?.because
+    return this.sparer()(object)
+  }
+
+  /** The same for many objects at one moment: what concerns all of them is looked at once. */
+  sparer(): (object: KubeObject) => string | undefined {
+    const { state } = this
+    if (!state || !isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return () => 'protections-unknown'
+    if (this.#dryRun || state.dryRun) return () => 'dry-run'
+    if (state.paused) return () => 'paused'
+    return (object) => {
+      const protection = this.#protectionOfCompany('', object)
+      const isHeld = protection?.because === 'bond-holds' && object.metadata.finalizers?.includes(holdFinalizer)
+      return isHeld ? undefined : protection?.because
+    }
+  }
+
+  /** Whether at the moment nothing spares an object but marks that it carries itself. */
+  get sparesOnlyMarked(): boolean {
+    const { state } = this
+    const isKnown = state && isCurrent(this.#optOuts) && isCurrent(this.#bonds)
+    if (!isKnown || this.#dryRun || state.dryRun || state.paused) return false
+    return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0
   }
 
   /** The Bonds for which nobody may delete an object, or a namespace with what is in it; undefined when there are none. */

@@ -76,15 +76,17 @@ function isThere(
 
 /** Whether somebody has marked it to be kept. */
 export function isMarkedToKeep({ metadata }: KubeObject): boolean {
-  const { labels = {}, annotations = {} } = metadata
-  const keep = annotations[keepMark] ?? labels[keepMark]
+  const keep = metadata.annotations?.[keepMark] ?? metadata.labels?.[keepMark]
   return keep !== undefined && keep !== 'false'
 }
 
-function carriedMark(object: KubeObject): Refusal | undefined {
-  const { labels = {}, annotations = {} } = object.metadata
+/** What an object says itself to be spared. */
+export function carriedMark(object: KubeObject): Refusal | undefined {
+  const { labels, annotations } = object.metadata
+  if (!labels && !annotations) return undefined
   if (isMarkedToKeep(object)) return 'keep-mark'
-  const says = (mark: string) => [annotations[mark], labels[mark]].some((value) => value?.toLowerCase() === 'never')
+  const says = (mark: string) =>
+    annotations?.[mark]?.toLowerCase() === 'never' || labels?.[mark]?.toLowerCase() === 'never'
   return expirationMarks.some(says) ? 'never-expires' : undefined
 }
 

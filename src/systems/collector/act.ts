@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { CascadeRecorder, type CascadeRoot, type WholeRoot } from '../../departures/cascade-recorder.ts'
+import { CascadeRecorder, type CascadeRoot } from '../../departures/cascade-recorder.ts'
 import { isRemade } from '../../departures/company.ts'
 import { follow, type FollowResult } from '../../departures/follow.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
@@ -135,13 +135,13 @@ export class Act {
     if (companions.length > 0) await this.#recorder.write(root, companions)
   }
 
-  async #whole(root: StoredObject): Promise<WholeRoot | undefined> {
-    const type = await this.#client.discovery.typeOf(root)
+  /** A root with everything in it, where that can be had. */
+  async #whole({ object, isGone }: CascadeRoot): Promise<StoredObject | undefined> {
+    if (isGone && !this.#hand) return undefined
+    const type = await this.#client.discovery.typeOf(object)
     if (!type) return undefined
-    const present = await this.#read(type, root)
-    if (present?.metadata.uid === root.metadata.uid) return { object: present, isThere: true }
-    const recalled = await this.#hand?.recall(type, root)
-    return recalled && { object: recalled, isThere: false }
+    const found = await (isGone ? this.#hand?.recall(type, object) : this.#read(type, object))
+    return found?.metadata.uid === object.metadata.uid ? found : undefined
   }
 
   async #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> {

@@ -120,9 +120,12 @@ export class Collector {
     const node = graph.find(uid)
     if (node === undefined || !graph.object(node)) return undefined
     const { door, exists } = this.#options
+    const spares = door.sparer()
+    const onlyMarked = door.sparesOnlyMarked
     return preview(graph, node, {
       policy,
-      spares: (candidate) => sparesOf(graph.object(candidate), (object) => door.spares(object)),
+      spares: (candidate) =>
+        onlyMarked && !graph.isMarked(candidate) ? undefined : sparesOf(graph.object(candidate), spares),
       refuses: (root) => sparesOf(graph.object(root), (object) => door.denies(object)),
       ties: this.ties,
       contents: (candidate) => contentsOf(graph, candidate, this.world.types),
@@ -267,7 +270,7 @@ export class Collector {
     if (members.length === 0) return
     this.#reports.unanchored(object, members)
     if (!this.#options.collectCycles) return
-    const root = { object, by: { system: 'collector' as const }, mayHaveFollowed: false }
+    const root = { object, by: { system: 'collector' as const }, isGone: false, mayHaveFollowed: false }
     const results = members.map(async (member) => {
       const found = graph.object(member)
       const type = found && this.world.typeOf(found)

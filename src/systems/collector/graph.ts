@@ -1,3 +1,4 @@
+import { carriedMark } from '../../departures/protection.ts'
 import type { ObjectRef, StoredObject } from '../../kube/object.ts'
 import { UidTable } from './uid-table.ts'
 
@@ -12,6 +13,8 @@ export class Graph {
   readonly #uids = new UidTable()
   /** The object of each node; undefined while it is only known by reference (virtual), or gone with dependents left. */
   #objects: (StoredObject | undefined)[] = []
+  /** Of each node whether its object is there, in a namespace, and says itself to be spared: a walk over a million of them must not touch each. */
+  #flags = new Uint8Array(1024)
   /** First edge in which a node is the dependent, and the owner; -1 for none. */
   #firstOwner = new Int32Array(1024).fill(none)
   #firstDependent = new Int32Array(1024).fill(none)
@@ -34,6 +37,7 @@ export class Graph {
     const before = this.#objects[node]
     if (!before) this.size++
     this.#objects[node] = object
+    this.#flags[node] = flagsOf(object)
     const references = object.metadata.ownerReferences ?? []
     if (before?.metadata.ownerReferences === object.metadata.ownerReferences) return node
     if (before && sameReferences(before, object)) return node
@@ -49,6 +53,7 @@ export class Graph {
     if (node === undefined || !this.#objects[node]) return []
     const owners = this.owners(node).map(({ owner }) => owner)
     this.#objects[node] = undefined
+    this.#flags[node] = 0
     this.size--
     this.#unlinkOwners(node)
     this.#dropIfUnused(node)
@@ -61,6 +66,26 @@ export class Graph {
 
   object(node: number): StoredObject | undefined {
     return this.#objects[node]
+  }
+
+  /** Whether the object of a node is there. */
+  has(node: number): boolean {
+    return this.#flags[node] !== 0
+  }
+
+  /** Whether the object of a node is there and in a namespace. */
+  isInNamespace(node: number): boolean {
+    return ((this.#flags[node] ?? 0) & namespaced) !== 0
+  }
+
+  /** Whether the object of a node carries a mark by which it is spared. */
+  isMarked(node: number): boolean {
+    return ((this.#flags[node] ?? 0) & marked) !== 0
+  }
+
+  /** The object of each node, as they are now. */
+  snapshot(): readonly (StoredObject | undefined)[] {
+    return this.#objects.slice()
   }
 
   uidOf(node: number): string {
@@ -133,6 +158,7 @@ export class Graph {
   /** What the arrays take, without the objects themselves. */
   get bytes(): number {
     const arrays = [
+      this.#flags,
       this.#firstOwner,
       this.#firstDependent,
       this.#edgeOwner,
@@ -150,6 +176,7 @@ export class Graph {
     if (node >= this.#firstOwner.length) {
       this.#firstOwner = grown(this.#firstOwner, none)
       this.#firstDependent = grown(this.#firstDependent, none)
+      this.#flags = grownBytes(this.#flags)
     }
     while (this.#objects.length <= node) this.#objects.push(undefined)
     return node
@@ -222,6 +249,13 @@ export function refOfNode({ apiVersion, kind, metadata }: StoredObject): ObjectR
 }
 
 const none = -1
+const present = 1
+const namespaced = 2
+const marked = 4
+
+function flagsOf(object: StoredObject): number {
+  return present | (object.metadata.namespace ? namespaced : 0) | (carriedMark(object) === undefined ? 0 : marked)
+}
 
 function grown(array: Int32Array<ArrayBuffer>, filler: number): Int32Array<ArrayBuffer> {
   const larger = new Int32Array(Math.ceil(array.length * 1.5)).fill(filler, array.length)

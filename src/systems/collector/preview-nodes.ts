@@ -18,6 +18,11 @@ const reasons = [
 export type Action = (typeof actions)[number]
 export type Reason = (typeof reasons)[number]
 
+const codes = Object.fromEntries(actions.map((action, code) => [action, code])) as Readonly<Record<Action, number>>
+const reasonCodes = Object.fromEntries(reasons.map((reason, code) => [reason, code])) as Readonly<
+  Record<Reason, number>
+>
+
 /** What would happen to one object. */
 export interface PreviewNode {
   readonly uid: string
@@ -36,7 +41,7 @@ export interface PreviewNode {
 
 /** A line of a preview as it is written. */
 export interface Line {
-  readonly object: StoredObject
+  readonly node: number
   readonly action: Action
   readonly because: Reason
   /** The line through which it was reached; -1 for the root. */
@@ -46,32 +51,46 @@ export interface Line {
 
 /** The lines of a preview, in the order in which they were reached. A million of them take no time until somebody reads them. */
 export class PreviewNodes implements Iterable<PreviewNode> {
-  readonly #objects: StoredObject[] = []
-  #actions = new Uint8Array(64)
-  #reasons = new Uint8Array(64)
-  #through = new Int32Array(64)
-  #depths = new Int32Array(64)
+  /** The object of each node when the preview was made. */
+  readonly #objects: readonly (StoredObject | undefined)[]
+  /** By line. */
+  readonly #nodes: Int32Array
+  readonly #actions: Uint8Array
+  readonly #reasons: Uint8Array
+  readonly #through: Int32Array
+  readonly #depths: Int32Array
   /** Bonds that hold a line's object. */
   readonly #bonds = new Map<number, readonly string[]>()
+  #length = 0
 
-  get length(): number {
-    return this.#objects.length
+  constructor(objects: readonly (StoredObject | undefined)[]) {
+    this.#objects = objects
+    this.#nodes = new Int32Array(objects.length)
+    this.#actions = new Uint8Array(objects.length)
+    this.#reasons = new Uint8Array(objects.length)
+    this.#through = new Int32Array(objects.length)
+    this.#depths = new Int32Array(objects.length)
   }
 
-  /** Adds a line; returns its number. */
-  add({ object, action, because, through, depth }: Line): number {
-    const line = this.#objects.push(object) - 1
-    if (line >= this.#actions.length) this.#grow()
+  get length(): number {
+    return this.#length
+  }
+
+  /** Adds a line; returns its number. A node has one line at most. */
+  add({ node, action, because, through, depth }: Line): number {
+    const line = this.#length++
+    this.#nodes[line] = node
     this.#through[line] = through
     this.#depths[line] = depth
-    this.judge(line, action, because)
+    this.#actions[line] = codes[action]
+    this.#reasons[line] = reasonCodes[because]
     return line
   }
 
   /** Changes the fate of a line. */
   judge(line: number, action: Action, because: Reason, bonds?: readonly string[]): void {
-    this.#actions[line] = actions.indexOf(action)
-    this.#reasons[line] = reasons.indexOf(because)
+    this.#actions[line] = codes[action]
+    this.#reasons[line] = reasonCodes[because]
     if (bonds) this.#bonds.set(line, bonds)
   }
 
@@ -81,10 +100,16 @@ export class PreviewNodes implements Iterable<PreviewNode> {
     this.#depths[line] = depth
   }
 
+  /** The line through which a line was reached; -1 for the root. */
+  throughOf(line: number): number {
+    return this.#through[line] ?? -1
+  }
+
   at(line: number): PreviewNode {
-    const object = this.#objects[line]
+    const object = line < this.length ? this.#objects[this.#nodes[line] ?? -1] : undefined
     if (!object) throw new RangeError(`a preview of ${this.length} lines has no line ${line}`)
-    const through = this.#objects[this.#through[line] ?? -1]
+    const above = this.throughOf(line)
+    const through = above < 0 ? undefined : this.#objects[this.#nodes[above] ?? -1]
     const owners = object.metadata.ownerReferences ?? []
     return {
       uid: object.metadata.uid,
@@ -112,19 +137,6 @@ export class PreviewNodes implements Iterable<PreviewNode> {
   toJSON(): readonly PreviewNode[] {
     return [...this]
   }
-
-  #grow(): void {
-    const size = this.#actions.length * 2
-    this.#actions = copyTo(new Uint8Array(size), this.#actions)
-    this.#reasons = copyTo(new Uint8Array(size), this.#reasons)
-    this.#through = copyTo(new Int32Array(size), this.#through)
-    this.#depths = copyTo(new Int32Array(size), this.#depths)
-  }
-}
-
-function copyTo<T extends Uint8Array | Int32Array>(larger: T, array: T): T {
-  larger.set(array)
-  return larger
 }
 
 const none: readonly string[] = []

@@ -1,4 +1,4 @@
-import type { OwnerReference, StoredObject } from '../../kube/object.ts'
+import type { OwnerReference } from '../../kube/object.ts'
 import type { Graph } from './graph.ts'
 import { PreviewNodes, type Reason } from './preview-nodes.ts'
 import { standingOf } from './standing.ts'
@@ -41,7 +41,7 @@ export function preview(graph: Graph, root: number, options: PreviewOptions): Pr
 
 /** One way through the graph, breadth first: a dependent goes when the last owner that kept it goes, or the first thing it requires. */
 class Walk {
-  readonly nodes = new PreviewNodes()
+  readonly nodes: PreviewNodes
   readonly #graph: Graph
   readonly #options: PreviewOptions
   readonly #ties: Ties
@@ -50,7 +50,9 @@ class Walk {
   readonly #lines: Int32Array
   /** Nodes that Bonds hold; grows from walk to walk. */
   readonly #held: Set<number>
-  #next: number[] = []
+  /** Those that leave, in the order in which they were found. */
+  readonly #leaving: Int32Array
+  #found = 0
   #depth = 1
 
   constructor(graph: Graph, root: number, { options, held }: { options: PreviewOptions; held: Set<number> }) {
@@ -58,6 +60,8 @@ class Walk {
     this.#options = options
     this.#ties = options.ties ?? new Ties()
     this.#held = held
+    this.nodes = new PreviewNodes(graph.snapshot())
+    this.#leaving = new Int32Array(graph.capacity)
     this.#isLeaving = new Uint8Array(graph.capacity)
     this.#lines = new Int32Array(graph.capacity)
     this.#begin(root)
@@ -84,20 +88,20 @@ class Walk {
   }
 
   #begin(root: number): void {
-    const object = this.#graph.object(root)
-    if (!object) throw new Error('a preview needs an object')
+    if (!this.#graph.has(root)) throw new Error('a preview needs an object')
     const { refuses, policy } = this.#options
     const refusal = refuses?.(root)
-    const line = this.nodes.add({ object, action: 'delete', because: 'root', through: -1, depth: 0 })
+    const line = this.nodes.add({ node: root, action: 'delete', because: 'root', through: -1, depth: 0 })
     this.#lines[root] = line + 1
     if (refusal !== undefined) return this.nodes.judge(line, 'refuse', 'denied', [refusal])
     this.#isLeaving[root] = 1
     this.#pass(root, line, policy === 'Orphan')
-    while (this.#next.length > 0) {
-      const layer = this.#next
-      this.#next = []
+    for (let at = 0, layerEnd = this.#found; at < this.#found; layerEnd = this.#found) {
       this.#depth++
-      for (const node of layer) this.#pass(node, (this.#lines[node] ?? 0) - 1, false)
+      for (; at < layerEnd; at++) {
+        const node = this.#leaving[at] ?? 0
+        this.#pass(node, (this.#lines[node] ?? 0) - 1, false)
+      }
     }
   }
 
@@ -111,7 +115,7 @@ class Walk {
     for (const { holds, dependents, bond } of this.#ties.on(this.#graph.uidOf(node))) {
       const stays = (uid: string) => {
         const dependent = this.#graph.find(uid)
-        if (dependent === undefined || !this.#graph.object(dependent)) return false
+        if (dependent === undefined || !this.#graph.has(dependent)) return false
         return this.#isLeaving[dependent] !== 1 || this.#held.has(dependent)
       }
       if (holds && dependents.some(stays)) bonds.push(`Bond ${bond}`)
@@ -127,15 +131,14 @@ class Walk {
     // One that only waits still keeps its dependents, unless it goes in the foreground.
     if (this.#isKeeping(node)) return
     const graph = this.#graph
-    const isInside = graph.object(node)?.metadata.namespace !== undefined
+    const isInside = graph.isInNamespace(node)
     for (let edge = graph.firstEdge(node); edge >= 0; edge = graph.nextEdge(edge)) {
       const dependent = graph.dependentOf(edge)
-      const object = graph.object(dependent)
-      if (!object || this.#isLeaving[dependent] === 1) continue
-      if (isInside && !object.metadata.namespace)
-        this.#stay(dependent, { object, line, action: 'keep', because: 'owner-unknown' })
-      else if (isOrphaning) this.#stay(dependent, { object, line, action: 'orphan', because: 'orphaned' })
-      else this.#follow(dependent, object, line)
+      if (!graph.has(dependent) || this.#isLeaving[dependent] === 1) continue
+      if (isInside && !graph.isInNamespace(dependent))
+        this.#stay(dependent, { line, action: 'keep', because: 'owner-unknown' })
+      else if (isOrphaning) this.#stay(dependent, { line, action: 'orphan', because: 'orphaned' })
+      else this.#follow(dependent, line)
     }
   }
 
@@ -144,30 +147,29 @@ class Walk {
       if (!cascades) continue
       for (const uid of dependents) {
         const dependent = this.#graph.find(uid)
-        if (dependent === undefined || !this.#graph.object(dependent)) continue
+        if (dependent === undefined || !this.#graph.has(dependent)) continue
         if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'requirement-gone')
         else this.#spare(dependent, line)
       }
     }
   }
 
-  #follow(dependent: number, object: StoredObject, line: number): void {
-    const keeper = this.#keeperOf(dependent, object)
-    if (keeper === 'unknown') this.#stay(dependent, { object, line, action: 'keep', because: 'owner-unknown' })
-    else if (keeper === 'solid')
-      this.#stay(dependent, { object, line, action: 'drop-reference', because: 'owner-remains' })
+  #follow(dependent: number, line: number): void {
+    const keeper = this.#keeperOf(dependent)
+    if (keeper === 'unknown') this.#stay(dependent, { line, action: 'keep', because: 'owner-unknown' })
+    else if (keeper === 'solid') this.#stay(dependent, { line, action: 'drop-reference', because: 'owner-remains' })
     else if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'owners-gone')
     else this.#spare(dependent, line)
   }
 
   /** The strongest word an owner that does not leave has for a dependent. */
-  #keeperOf(dependent: number, object: StoredObject): 'solid' | 'unknown' | undefined {
+  #keeperOf(dependent: number): 'solid' | 'unknown' | undefined {
     const graph = this.#graph
     let found: 'unknown' | undefined
     for (let edge = graph.firstOwnerEdge(dependent); edge >= 0; edge = graph.nextOwnerEdge(edge)) {
       const owner = graph.ownerOf(edge)
       if (this.#isLeaving[owner] === 1 && !this.#isKeeping(owner)) continue
-      const state = this.#stateOf(object, owner)
+      const state = this.#stateOf(dependent, owner)
       if (state === 'solid') return state
       found ??= state
     }
@@ -179,10 +181,11 @@ class Walk {
     return this.#held.has(node) && this.#options.policy !== 'Foreground'
   }
 
-  #stateOf(object: StoredObject, owner: number): 'solid' | 'unknown' | undefined {
+  #stateOf(dependent: number, owner: number): 'solid' | 'unknown' | undefined {
     const uid = this.#graph.uidOf(owner)
-    const reference = object.metadata.ownerReferences?.find((candidate) => candidate.uid === uid)
-    if (!reference) return undefined
+    const object = this.#graph.object(dependent)
+    const reference = object?.metadata.ownerReferences?.find((candidate) => candidate.uid === uid)
+    if (!object || !reference) return undefined
     const present = this.#graph.object(owner)
     const standing = present ? standingOf(object, reference, present) : 'elsewhere'
     if (standing === 'solid' || standing === 'unknown') return standing
@@ -190,16 +193,15 @@ class Walk {
   }
 
   #condemn(node: number, through: number, because: Reason): void {
-    const object = this.#graph.object(node)
-    if (!object || this.#isLeaving[node] === 1) return
+    if (!this.#graph.has(node) || this.#isLeaving[node] === 1) return
     this.#isLeaving[node] = 1
-    this.#next.push(node)
-    this.#write(node, { object, line: through, action: 'delete', because })
+    this.#leaving[this.#found++] = node
+    this.#write(node, { line: through, action: 'delete', because })
   }
 
   #spare(node: number, line: number): void {
-    const object = this.#graph.object(node)
-    if (object && this.#isLeaving[node] === 0) this.#stay(node, { object, line, action: 'keep', because: 'protected' })
+    if (this.#graph.has(node) && this.#isLeaving[node] === 0)
+      this.#stay(node, { line, action: 'keep', because: 'protected' })
   }
 
   #stay(node: number, fate: Fate): void {
@@ -207,10 +209,10 @@ class Walk {
     else this.nodes.judge((this.#lines[node] ?? 0) - 1, fate.action, fate.because)
   }
 
-  #write(node: number, { object, line, action, because }: Fate): void {
+  #write(node: number, { line, action, because }: Fate): void {
     const known = (this.#lines[node] ?? 0) - 1
     if (known < 0) {
-      this.#lines[node] = this.nodes.add({ object, action, because, through: line, depth: this.#depth }) + 1
+      this.#lines[node] = this.nodes.add({ node, action, because, through: line, depth: this.#depth }) + 1
       return
     }
     this.nodes.judge(known, action, because)
@@ -219,7 +221,6 @@ class Walk {
 }
 
 interface Fate {
-  readonly object: StoredObject
   /** The line it is reached through. */
   readonly line: number
   readonly action: 'delete' | 'orphan' | 'drop-reference' | 'keep'

@@ -15,7 +15,7 @@ export class Roots {
   /** An owner went by itself: it is a root, unless it went with another. */
   remember(object: StoredObject): void {
     const { uid } = object.metadata
-    if (!this.#roots.has(uid)) this.inherit(uid, rootOf(object))
+    if (!this.#roots.has(uid)) this.inherit(uid, rootOf(object, { isGone: true }))
   }
 
   /** An owner goes with a root. */
@@ -39,7 +39,7 @@ export class Roots {
       const above = owners
         .map((owner) => this.#leaving(owner))
         .find((owner) => owner !== undefined && !seen.has(owner.metadata.uid))
-      if (!above) return at === object ? this.#named(object) : rootOf(at)
+      if (!above) return at === object ? this.#named(object) : rootOf(at, { isGone: false })
       seen.add(above.metadata.uid)
       at = above
     }
@@ -58,13 +58,14 @@ export class Roots {
     const isInside = this.#world.typeOf(reference)?.namespaced ?? true
     const place = isInside && metadata.namespace ? { namespace: metadata.namespace } : {}
     const object = { apiVersion, kind, metadata: { name, uid, ...place, resourceVersion: '', creationTimestamp: '' } }
-    return { ...rootOf(object), mayHaveFollowed: true }
+    return { ...rootOf(object, { isGone: true }), mayHaveFollowed: true }
   }
 }
 
 /** An object that somebody deleted; one with owners may have followed them, with another collector or before a restart. */
-function rootOf(object: StoredObject): CascadeRoot {
-  return { object, by: { system: 'user' }, mayHaveFollowed: (object.metadata.ownerReferences ?? []).length > 0 }
+function rootOf(object: StoredObject, { isGone }: { readonly isGone: boolean }): CascadeRoot {
+  const mayHaveFollowed = (object.metadata.ownerReferences ?? []).length > 0
+  return { object, by: { system: 'user' }, isGone, mayHaveFollowed }
 }
 
 const mostRoots = 100_000
