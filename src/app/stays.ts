@@ -26,9 +26,9 @@ export async function readStays(
   client: Client,
   { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
 ): Promise<readonly Stay[]> {
-  const list = async <T>(type: ResourceType) => {
+  const list = async <T>(type: ResourceType, options: { readonly labelSelector?: string } = {}) => {
     const found = await client
-      .list<T>(type, namespace && type.namespaced ? { namespace } : {})
+      .list<T>(type, { ...options, ...(namespace && type.namespaced ? { namespace } : {}) })
       .catch(ignoring('NotFound', 'Forbidden'))
     return found?.items ?? []
   }
@@ -38,7 +38,7 @@ export async function readStays(
     list<CleanupCandidate>(cleanupCandidate.type),
     list<Pipeline & StoredObject>(pipeline.type),
     list<Bond>(bond.type),
-    list<Departure>(departure.type),
+    list<Departure>(departure.type, { labelSelector: '!sojourn.dev/page' }),
     list<StoredObject>(servicesType),
   ])
   const onDemand = services.filter(isOnDemand)
@@ -48,7 +48,7 @@ export async function readStays(
     ...candidates.filter(({ spec }) => !namespace || spec.resource.namespace === namespace).map(candidateStay),
     ...pipelines.map(pipelineStay),
     ...bonds.map(bondStay),
-    ...departures.filter(({ status, spec }) => status?.phase === 'Leaving' && !spec.page).map(leavingStay),
+    ...departures.filter(({ status }) => status?.phase === 'Leaving').map(leavingStay),
     ...(await Promise.all(onDemand.map((service) => serviceStay(client, service, now)))),
   ]
   return stays.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
@@ -124,7 +124,8 @@ function bondStay(object: Bond): Stay {
 
 function leavingStay({ spec, status }: Departure): Stay {
   const { apiVersion, kind, namespace, name } = spec.object
-  const waits = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'on its way out'
+  const finalizers = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'on its way out'
+  const waits = status?.message ?? finalizers
   return {
     object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
     system: spec.by.system === 'user' ? 'collector' : spec.by.system,

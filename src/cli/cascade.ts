@@ -23,6 +23,9 @@ Examples:
   },
   words: { least: 1, most: 1 },
   async run(call) {
+    const format = textFlag(call.flags, 'output') ?? 'table'
+    if (!(format in formats) && format !== 'yaml')
+      throw new UsageError(`--output is "${format}": it must be table, json, yaml, dot or mermaid`)
     using connection = connect(call)
     const policy = policyOf(textFlag(call.flags, 'policy'))
     const { object } = await findObject(connection.client, call.words[0] ?? '', connection.namespace)
@@ -36,7 +39,6 @@ Examples:
       onProgress: (done) => call.io.now() - startedAt > 500 && bar.show('reading', done),
     })
     bar.end()
-    const format = textFlag(call.flags, 'output') ?? 'table'
     const write = formats[format]
     if (write) return stream(write(found), call.io)
     print(call, { ...found, nodes: [...found.nodes] }, () => '')

@@ -5,7 +5,7 @@ import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ownersLabel, ownersOn, pageOf, recordOfPage } from './pages.ts'
-import { departureRecord, type By } from './record.ts'
+import { departureRecord, recordName, recordNamespace, type By } from './record.ts'
 
 /** The object whose leaving takes others along. */
 export interface CascadeRoot {
@@ -61,6 +61,18 @@ export class CascadeRecorder {
       this.#written.delete(uid)
       throw error
     }
+  }
+
+  /** Says on the record of a root that is still there what it waits for. What went along with another has none. */
+  async tell(root: StoredObject, message: string): Promise<void> {
+    await this.#client
+      .patch(
+        departure.type,
+        { namespace: recordNamespace('', root), name: recordName('', root) },
+        { type: 'merge', body: { status: { message } } },
+        { subresource: 'status' },
+      )
+      .catch(ignoring('NotFound'))
   }
 
   async #add(record: WrittenRecord, companions: readonly Companion[]): Promise<WrittenRecord> {

@@ -135,6 +135,11 @@ export class Act {
     if (companions.length > 0) await this.#recorder.write(root, companions)
   }
 
+  /** Says on the record of an object that is still there what it waits for. */
+  tell(root: StoredObject, message: string): Promise<void> {
+    return this.#recorder.tell(root, message)
+  }
+
   /** A root with everything in it, where that can be had. */
   async #whole({ object, isGone }: CascadeRoot): Promise<StoredObject | undefined> {
     if (isGone && !this.#hand) return undefined

@@ -59,8 +59,8 @@ export function decideBond(observed: BondObserved): BondDecision {
   }
   const pin = pinnedUid === undefined ? { pin: dependency.uid } : {}
   if (!dependency.isMarked) return { ...standing(observed, dependency, objects.length), ...pin }
-  const all = objects.filter(({ metadata }) => !metadata.deletionTimestamp || !observed.ring.has(metadata.uid)).length
-  return { ...leaving(spec, dependency, { living, all }), ...pin }
+  const inTheWay = objects.filter(({ metadata }) => !metadata.deletionTimestamp || !observed.ring.has(metadata.uid))
+  return { ...leaving(spec, dependency, { living, inTheWay }), ...pin }
 }
 
 type Present = Extract<DependencyFact, { is: 'present' }>
@@ -127,9 +127,9 @@ function gone({ onDelete }: BondSpec, living: number, all: number): BondDecision
 function leaving(
   { onDelete }: BondSpec,
   dependency: Present,
-  { living, all }: { readonly living: number; readonly all: number },
+  { living, inTheWay }: { readonly living: number; readonly inTheWay: readonly StoredObject[] },
 ): BondDecision {
-  if (all === 0 || onDelete === 'Orphan')
+  if (inTheWay.length === 0 || onDelete === 'Orphan')
     return release(
       dependency,
       say('Released', onDelete === 'Orphan' ? 'Orphaned' : 'DependentsGone', 'nothing holds what it needed any more'),
@@ -140,8 +140,19 @@ function leaving(
       effect: 'remove-dependents',
     }
   const reason = onDelete === 'Cascade' ? 'DependentsLeaving' : 'Holding'
-  return say('Active', reason, `${all} must go before what they need can`)
+  return say('Active', reason, `${inTheWay.length} must go before what they need can: ${named(inTheWay)}`)
 }
+
+/** The first few of many, with the finalizers that keep them. */
+function named(objects: readonly StoredObject[]): string {
+  const names = objects.slice(0, mostNames).map(({ kind, metadata: { name, deletionTimestamp, finalizers = [] } }) => {
+    const waits = deletionTimestamp && finalizers.length > 0 ? ` (waits for ${finalizers.join(', ')})` : ''
+    return `${kind} ${name}${waits}`
+  })
+  return [...names, ...(objects.length > mostNames ? ['…'] : [])].join(', ')
+}
+
+const mostNames = 3
 
 function release(dependency: DependencyFact, decision: BondDecision): BondDecision {
   return dependency.is === 'present' && (dependency.holdsFinalizer || dependency.isGuarded)

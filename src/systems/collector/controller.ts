@@ -256,10 +256,11 @@ export class Collector {
   }
 
   /** A foreground deletion that takes long says what it waits for. */
-  #waitFor(object: StoredObject, node: number): Outcome {
+  async #waitFor(object: StoredObject, node: number): Promise<Outcome> {
     const since = parseTime(object.metadata.deletionTimestamp) ?? this.#now()
     if (this.#now() < since + patienceMs) return wakeAt(since + patienceMs)
-    this.#reports.waiting(object, node)
+    const message = this.#reports.waiting(object, node)
+    if (message !== undefined) await this.#act.tell(object, message)
     return wakeAt(this.#now() + remindMs)
   }
 

@@ -20,16 +20,14 @@ export class Reports {
     })
   }
 
-  /** Names what an object that should long be gone waits for. */
-  waiting(object: StoredObject, node: number): void {
+  /** Names what an object that should long be gone waits for, and answers that; undefined when nothing is in its way. */
+  waiting(object: StoredObject, node: number): string | undefined {
     const { events, graph, ties } = this.#ports
     const obstacles = obstaclesOf(graph, ties, node)
-    if (obstacles.length === 0) return
-    events.record(object, {
-      type: 'Warning',
-      reason: 'CascadeWaiting',
-      message: `it cannot go before ${obstacles.map(describeObstacle).join('; ')}`,
-    })
+    if (obstacles.length === 0) return undefined
+    const message = `it cannot go before ${obstacles.map(describeObstacle).join('; ')}`
+    events.record(object, { type: 'Warning', reason: 'CascadeWaiting', message })
+    return message
   }
 
   unanchored(object: StoredObject, members: readonly number[]): void {
