@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { residentMb, startOurs, type Target } from '../apiserver/target.ts'
-import { bystander, chainOf, collected, fanOut, makeNamespace } from './cluster.ts'
+import { bystander, chainOf, collected, emptied, fanOut, makeNamespace } from './cluster.ts'
 
 /** One owner and all that goes with it, on the embedded server with the collector beside it, as `sojourn up` runs them. */
 export async function measureFanOut(dependents: number): Promise<Readonly<Record<string, number>>> {
@@ -35,6 +35,43 @@ export async function measureChain(levels: number): Promise<Readonly<Record<stri
   const cpu = cpuSeconds(target)
   const { seconds } = await collected(target, 'link', levels)
   return { levels, seconds: round(seconds), 'CPU s': round(cpuSeconds(target) - cpu) }
+}
+
+/** The same cascade, and the same namespace, with everything in it recorded and with nothing: what a restore costs beforehand. */
+export async function measureRecords(dependents: number): Promise<Readonly<Record<string, number>>> {
+  const cascade = (isRecorded: boolean) =>
+    measured('api,collector', { dependents, isRecorded }, async (target) => {
+      await collected(target, 'root', dependents + 1)
+    })
+  const namespace = (isRecorded: boolean) =>
+    measured('api', { dependents, isRecorded }, async (target) => void (await emptied(target)))
+  const [plain, recorded] = [await cascade(false), await cascade(true)]
+  const [plainSpace, recordedSpace] = [await namespace(false), await namespace(true)]
+  return {
+    dependents,
+    'cascade CPU s': plain.cpu,
+    'recorded CPU s': recorded.cpu,
+    'recorded s': recorded.seconds,
+    'µs more per object': Math.round(((recorded.cpu - plain.cpu) / dependents) * 1e6),
+    'namespace CPU s': plainSpace.cpu,
+    'namespace recorded CPU s': recordedSpace.cpu,
+    'namespace recorded s': recordedSpace.seconds,
+    'µs more per object in it': Math.round(((recordedSpace.cpu - plainSpace.cpu) / dependents) * 1e6),
+  }
+}
+
+async function measured(
+  roles: string,
+  { dependents, isRecorded }: { readonly dependents: number; readonly isRecorded: boolean },
+  work: (target: Target) => Promise<void>,
+): Promise<{ readonly cpu: number; readonly seconds: number }> {
+  await using target = await startOurs(roles)
+  await makeNamespace(target)
+  await fanOut(target, 'root', dependents, { isRecorded })
+  const cpu = cpuSeconds(target)
+  const at = performance.now()
+  await work(target)
+  return { cpu: round(cpuSeconds(target) - cpu), seconds: round((performance.now() - at) / 1000) }
 }
 
 /** The most memory a target takes from now on. */

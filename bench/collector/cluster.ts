@@ -19,7 +19,7 @@ export async function makeNamespace(target: Target): Promise<void> {
 export async function create(
   connection: Connection,
   name: string,
-  owner?: { readonly name: string; readonly uid: string },
+  owner?: { readonly name: string; readonly uid: string; readonly controller?: boolean },
 ): Promise<Created['metadata']> {
   const ownerReferences = owner ? [{ apiVersion: 'v1', kind: 'ConfigMap', ...owner }] : []
   const body = {
@@ -33,14 +33,20 @@ export async function create(
   return (JSON.parse(answer) as Created).metadata
 }
 
-/** One owner and so many dependents, made by 32 clients. */
-export async function fanOut(target: Target, root: string, dependents: number): Promise<void> {
+/** One owner and so many dependents, made by 32 clients. What a controller of the cluster would make anew is not recorded when it goes. */
+export async function fanOut(
+  target: Target,
+  root: string,
+  dependents: number,
+  { isRecorded = true }: { readonly isRecorded?: boolean } = {},
+): Promise<void> {
   const connections = await Promise.all(Array.from({ length: 32 }, () => Connection.open(target)))
   const { uid } = await create(connections[0] as Connection, root)
   let made = 0
   await Promise.all(
     connections.map(async (connection) => {
-      while (made < dependents) await create(connection, `${root}-${made++}`, { name: root, uid })
+      while (made < dependents)
+        await create(connection, `${root}-${made++}`, { name: root, uid, controller: !isRecorded })
       connection[Symbol.dispose]()
     }),
   )
@@ -54,6 +60,18 @@ export async function chainOf(target: Target, root: string, levels: number): Pro
     const name = `${root}-${level}`
     owner = { name, uid: (await create(connection, name, owner)).uid }
   }
+}
+
+/** Deletes the namespace with all that is in it; how long that took. */
+export async function emptied(target: Target): Promise<number> {
+  using connection = await Connection.open(target)
+  const at = performance.now()
+  await connection.send('DELETE', `/api/v1/namespaces/${namespace}`)
+  for (let status = 200; status !== 404;) {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    status = (await connection.send('GET', `/api/v1/namespaces/${namespace}`)).status
+  }
+  return (performance.now() - at) / 1000
 }
 
 /** Deletes the root in the background; how long an independent watcher took to see so many objects go, or how many when the time was up. */

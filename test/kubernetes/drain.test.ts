@@ -132,5 +132,5 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
     await kubectl('delete crd bonds.sojourn.dev --timeout=30s')
     await kubectl('patch configmap app -n team --type=merge -p {"metadata":{"finalizers":null}}')
     await kubectl('delete namespace team --timeout=30s')
-  }, 60_000)
+  }, 240_000)
 })
