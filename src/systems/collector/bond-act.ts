@@ -71,7 +71,9 @@ export async function setBondFinalizer(client: Client, self: Bond, isHeld: boole
 export async function unblockOwners(client: Client, self: Bond): Promise<void> {
   const { ownerReferences = [] } = self.metadata
   if (!ownerReferences.some(({ blockOwnerDeletion }) => blockOwnerDeletion)) return
-  const freed = ownerReferences.map((owner) => ({ ...owner, blockOwnerDeletion: false }))
+  const freed = ownerReferences.map((owner) =>
+    owner.blockOwnerDeletion ? { ...owner, blockOwnerDeletion: false } : owner,
+  )
   await patch(client, bond.type, self, { ownerReferences: freed })
 }
 

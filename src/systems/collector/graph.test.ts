@@ -155,6 +155,19 @@ describe('componentOf', () => {
     expect(componentOf(graph, nodeOf(graph, 'top'), () => true).size).toBe(1)
   })
 
+  it('101: takes a thousand by a thousand owners for no ring, and lets each go once', () => {
+    const graph = new Graph()
+    graph.put(object('root', []))
+    const tops = Array.from({ length: 1000 }, (_, index) => `top${index}`)
+    for (const top of tops) graph.put(object(top, ['root']))
+    for (let index = 0; index < 1000; index++) graph.put(object(`leaf${index}`, tops))
+    expect(componentOf(graph, nodeOf(graph, 'root'), () => true).size).toBe(1)
+    const free = { policy: 'Background', spares: () => undefined } as const
+    const { nodes } = preview(graph, nodeOf(graph, 'root'), free)
+    expect([nodes.leaving, nodes.length]).toEqual([2001, 2001])
+    expect(preview(graph, nodeOf(graph, 'top0'), free).nodes.leaving).toBe(1)
+  })
+
   it('walks a chain that no call stack could hold', () => {
     const graph = new Graph()
     for (let index = 0; index < 20_000; index++) graph.put(object(`n${index}`, index === 0 ? [] : [`n${index - 1}`]))

@@ -185,7 +185,7 @@ describe('what a DELETE does to what is stored', () => {
     stop.abort()
     await watching
     const { items } = await client.list(configMaps, { namespace: 'default', labelSelector: 'go=yes' })
-    expect(items.map((item) => String(item.metadata.finalizers?.join(' '))).toSorted()).toEqual([
+    expect(items.map((item) => item.metadata.finalizers?.join(' ') ?? '').toSorted()).toEqual([
       'foregroundDeletion',
       'foregroundDeletion',
       'x.dev/held foregroundDeletion',
