@@ -3,6 +3,8 @@ import { fill, h, svg } from './dom.js'
 const day = 86_400_000
 const height = 150
 const slot = 30
+/** Fewer days than this would be drawn out of all proportion. */
+const fewestDays = 14
 const dates = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
 const daysOfMonth = new Intl.DateTimeFormat(undefined, { day: 'numeric' })
 
@@ -69,7 +71,7 @@ function stepOf(key, chosen, last) {
 
 /** @param {number} start @param {number} until @param {readonly Happening[]} events */
 function piles(start, until, events) {
-  const count = Math.min(400, Math.max(1, Math.ceil((until - start) / day)))
+  const count = Math.min(400, Math.max(fewestDays, Math.ceil((until - start) / day)))
   const days = Array.from({ length: count }, (_, index) => ({
     from: start + index * day,
     total: 0,
