@@ -18,10 +18,15 @@ export function listProblems({ cases, guards, testFolders }: GuardList): readonl
     ...(guards.some((guard) => guard.case === name) ? [] : [`${name}: no guard is listed`]),
     ...(filesOf(name).length > 0 ? [] : [`${name}: no test has it in its name`]),
   ])
-  return [...unguarded, ...guards.flatMap(misplaced)]
+  const untested = guards.filter((guard) => !cases.includes(guard.case) && filesOf(guard.case).length === 0)
+  return [
+    ...unguarded,
+    ...untested.map((guard) => `${guard.case}: no test has it in its name`),
+    ...guards.flatMap(misplaced),
+  ]
 }
 
-/** Finds the test files that have a case in the name of a test. */
+/** Finds the test files that have a case in the name of a test: its number, before the colon, or words of the name itself. */
 export function testFinder(folders: readonly string[]): (name: string) => readonly string[] {
   const tests = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -29,9 +34,22 @@ export function testFinder(folders: readonly string[]): (name: string) => readon
       .map((path) => ({ path: join(folder, path), text: readFileSync(join(root, folder, path), 'utf8') })),
   )
   return (name) => {
-    const pattern = new RegExp(`\\b${name}\\b[^'\`]*:`)
+    const pattern = isNumber(name) ? new RegExp(`\\b${name}\\b[^'\`]*:`) : new RegExp(escaped(name))
     return tests.filter(({ text }) => pattern.test(text)).map(({ path }) => path)
   }
+}
+
+/** Finds a case in the full name of a test. */
+export function namePattern(name: string): string {
+  return isNumber(name) ? `\\b${name}\\b` : escaped(name)
+}
+
+function isNumber(name: string): boolean {
+  return /^[A-Z]\d+$/.test(name)
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`)
 }
 
 function misplaced({ case: name, file, guard }: Guard): readonly string[] {

@@ -1,14 +1,14 @@
-// Takes every guard out once and expects a test that bears the name of its case to fail: `npm run test:guards [-- CASE …]`.
+// Takes every guard out once and expects a test that bears the name of its case to fail: `npm run test:guards [-- LIST|CASE|FILE …]`.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createVitest, type TestModule } from 'vitest/node'
-import { cases, guards, testFolders } from '../../test/janitor/guards.ts'
+import * as door from '../../test/door/guards.ts'
+import * as janitor from '../../test/janitor/guards.ts'
 import type { Guard } from './guard.ts'
-import { listProblems, root, testFinder } from './guard-list.ts'
+import { listProblems, namePattern, root, testFinder, type GuardList } from './guard-list.ts'
 
-const wanted = new Set(process.argv.slice(2))
-const chosen = guards.filter((guard) => wanted.size === 0 || wanted.has(guard.case))
-const filesOf = testFinder(testFolders)
+const lists: Readonly<Record<string, GuardList>> = { door, janitor }
+const wanted = process.argv.slice(2)
 // Processes are killed in one of the tests: twice is enough here.
 process.env['SOJOURN_KILLS'] ??= '2'
 let mutant: Guard | undefined
@@ -17,29 +17,44 @@ const vitest = await createVitest(
   {
     root,
     config: join(root, 'test/janitor/vitest.config.ts'),
-    include: testFolders.map((folder) => `${folder}/**/*.test.ts`),
+    include: Object.values(lists)
+      .flatMap(({ testFolders }) => testFolders)
+      .map((folder) => `${folder}/**/*.test.ts`),
     watch: false,
     reporters: [{}],
   },
   { plugins: [{ name: 'without-guard', enforce: 'pre', transform }] },
 )
 
-const problems = [...listProblems({ cases: wanted.size > 0 ? [] : cases, guards: chosen, testFolders })]
-if (problems.length === 0) problems.push(...(await healthy()))
-if (problems.length === 0) for (const guard of chosen) problems.push(...(await takenOut(guard)))
+const problems: string[] = []
+for (const [name, list] of Object.entries(lists)) problems.push(...(await tried(name, list)))
 for (const problem of problems) console.error(problem)
 await vitest.close()
 process.exit(problems.length === 0 ? 0 : 1)
 
+async function tried(name: string, { cases, guards, testFolders }: GuardList): Promise<readonly string[]> {
+  const isWanted = ({ case: itsCase, file }: Guard) =>
+    wanted.length === 0 || wanted.some((word) => word === name || word === itsCase || file.endsWith(word))
+  const chosen = guards.filter(isWanted)
+  if (chosen.length === 0) return []
+  const filesOf = testFinder(testFolders)
+  const found = [...listProblems({ cases: wanted.length > 0 ? [] : cases, guards: chosen, testFolders })]
+  if (found.length === 0) found.push(...(await healthy(chosen, filesOf)))
+  if (found.length === 0) for (const guard of chosen) found.push(...(await takenOut(guard, filesOf)))
+  return found
+}
+
+type TestFinder = ReturnType<typeof testFinder>
+
 /** Whether all tests pass while every guard is in its place. */
-async function healthy(): Promise<readonly string[]> {
+async function healthy(chosen: readonly Guard[], filesOf: TestFinder): Promise<readonly string[]> {
   const names = [...new Set(chosen.map((guard) => guard.case))]
   const { passed, failed } = await run([...new Set(names.flatMap(filesOf))], names)
   console.log(`${passed.length} tests of ${names.length} cases pass with their guards`)
   return failed.map((test) => `fails with every guard in its place: ${test}`)
 }
 
-async function takenOut(guard: Guard): Promise<readonly string[]> {
+async function takenOut(guard: Guard, filesOf: TestFinder): Promise<readonly string[]> {
   const file = join(root, guard.file)
   mutant = guard
   vitest.invalidateFile(file)
@@ -56,7 +71,7 @@ async function run(
   files: readonly string[],
   names: readonly string[],
 ): Promise<{ readonly passed: readonly string[]; readonly failed: readonly string[] }> {
-  vitest.setGlobalTestNamePattern(new RegExp(`\\b(${names.join('|')})\\b`))
+  vitest.setGlobalTestNamePattern(new RegExp(names.map(namePattern).join('|')))
   const { testModules } = await vitest.runTestSpecifications(await vitest.globTestSpecifications([...files]))
   // What earlier runs found out about other files is handed out again.
   const paths = new Set(files.map((file) => join(root, file)))

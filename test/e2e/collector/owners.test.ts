@@ -296,6 +296,22 @@ describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, 
     expect(await here.left()).toEqual(['child', 'other'])
   })
 
+  it('50: what is made anew under its name in that moment is another one, and stays', async () => {
+    await begin()
+    const owner = await here.configMap('owner')
+    const child = await here.configMap('child', { ownerReferences: [ownedBy(owner)] })
+    await here.rest()
+    let isNew = false
+    here.meddle = async ({ method, path }) => {
+      if (method !== 'DELETE' || !path.endsWith('/child') || isNew) return
+      isNew = true
+      await here.ask(child)
+      await here.configMap('child')
+    }
+    await here.remove(owner)
+    expect([await here.left(), isNew]).toEqual([['child'], true])
+  })
+
   it('51: whatever else is said of a uid, in whatever order, only what names its owner rightly is kept', async () => {
     await begin()
     const owner = await here.configMap('owner')

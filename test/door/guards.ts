@@ -1,0 +1,407 @@
+import type { Guard } from '../../scripts/guards/guard.ts'
+
+/** Where tests of the one door out and of the collector are. */
+export const testFolders = ['src/departures', 'src/systems/collector', 'src/apiserver/objects', 'test/e2e/collector']
+
+/** No specification numbers what the door holds to: each guard names the test that misses it. */
+export const cases: readonly string[] = []
+
+/** The test that misses it, what is taken out, and what is there instead. */
+type Entry = readonly [test: string, guard: string, without: string]
+
+const inFile = (file: string, entries: readonly Entry[]): readonly Guard[] =>
+  entries.map(([test, guard, without]) => ({ case: test, file, guard, without }))
+
+const door = inFile('src/departures/door.ts', [
+  // The object is read when it is to go, not when it was judged.
+  [
+    'keeps what was marked to be kept after it was judged',
+    'const object = await subject.read()',
+    'const object = { apiVersion: subject.ref.apiVersion, kind: subject.ref.kind, metadata: { ...subject.ref, uid: request.uid, resourceVersion: request.resourceVersion } } as KubeObject',
+  ],
+  ['stays while something in it is opted out', '(await this.#protectedCompany(request.subject)) ?? verdict', 'verdict'],
+  [
+    'stays while it cannot be known what is in it',
+    `      return {
+        result: 'held',
+        because: 'protections-unknown',
+        detail: error instanceof Error ? error.message : String(error),
+      }`,
+    '      return undefined',
+  ],
+  [
+    'opens the breaker when too much leaves',
+    '(await this.#inTurn(() => this.#book(subject, object))) ?? this.#let(request, object)',
+    'this.#let(request, object)',
+  ],
+  [
+    'lets no more go than the budget has, however many ask at once',
+    'const turn = this.#turn.then(work)',
+    'const turn = work()',
+  ],
+  [
+    'opens the breaker when too much leaves',
+    'const switches = await writeDoorState(client, openBreaker(because, now))',
+    'const switches = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "x", namespace: "team" } } as never',
+  ],
+  [
+    'comes to the same end from every step, deleting once and never without a record',
+    'const record = await this.#writeRecord(request, object)',
+    'const record = { metadata: { name: "" } } as Departure',
+  ],
+  [
+    'spares an object that changes in the very moment of its deletion',
+    "      await this.#writePhase(record, {\n        phase: 'Abandoned',",
+    "      await this.#writePhase(record, {\n        phase: 'Gone',",
+  ],
+  [
+    'lets an object leave that was spared before',
+    "if (found.status?.phase !== 'Abandoned') return found",
+    'return found',
+  ],
+  ['writes nothing in a dry run', 'dryRun: this.#dryRun || dryRun', 'dryRun: this.#dryRun'],
+  ['lets nothing leave where it is configured to', 'dryRun: this.#dryRun || dryRun', 'dryRun'],
+  [
+    'holds while it cannot read what protects objects',
+    'if (!isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return undefined',
+    '',
+  ],
+  ['spares dependents while paused, in a dry run, or blind', "if (this.state.paused) return 'paused'", ''],
+  [
+    'spares dependents while paused, in a dry run, or blind',
+    "if (this.#dryRun || this.state.dryRun) return 'dry-run'",
+    '',
+  ],
+  [
+    'spares dependents while paused, in a dry run, or blind',
+    "if (protection?.because === 'protections-unknown' || !this.state) return 'protections-unknown'",
+    "if (protection?.because === 'protections-unknown') return 'protections-unknown'",
+  ],
+  [
+    'keeps every system of ours from deleting what it denies',
+    'return isHeld ? undefined : protection?.because',
+    'return undefined',
+  ],
+])
+
+const judge = inFile('src/departures/judge.ts', [
+  ['spares another object under the same name', "if (object.metadata.uid !== uid) return { result: 'stale' }", ''],
+  ['does not delete twice', "if (object.metadata.deletionTimestamp) return { result: 'leaving' }", ''],
+  [
+    'spares a version it has not judged',
+    'if (resourceVersion !== undefined && object.metadata.resourceVersion !== resourceVersion)',
+    'if (resourceVersion === "")',
+  ],
+  ['holds when its switches cannot be known', 'if (!protections || !state)', 'if (!protections)'],
+  ['keeps what is opted out', 'if (protection) return protection', ''],
+  ['holds in a dry run', 'if (dryRun || state.dryRun)', 'if (state.dryRun)'],
+  ['holds in a dry run by its switch', 'if (dryRun || state.dryRun)', 'if (dryRun)'],
+  ['holds while paused', "if (state.paused) return { result: 'held', because: 'paused' }", ''],
+  [
+    'holds when a schedule is missing',
+    "if (!schedule) return { result: 'held', because: 'no-such-schedule' }",
+    'if (!schedule) continue',
+  ],
+  ['holds outside the window', 'if (!window.open)', 'if (window.open === undefined)'],
+  ['holds while the breaker is open', "if (state.breaker === 'open')", 'if (state.breaker === undefined)'],
+])
+
+const protection = inFile('src/departures/protection.ts', [
+  ['keeps what a label keeps', 'annotations[keepMark] ?? labels[keepMark]', 'annotations[keepMark]'],
+  ['keeps what an annotation keeps', 'annotations[keepMark] ?? labels[keepMark]', 'labels[keepMark]'],
+  ['keeps what never expires', "return expirationMarks.some(says) ? 'never-expires' : undefined", 'return undefined'],
+  ['keeps its own records', 'carriedMark(object) ?? machineryOf(object)', 'carriedMark(object)'],
+  ['keeps what is in kube-system', "if (systemNamespaces.has(namespace)) return 'system-namespace'", ''],
+  ['keeps the default namespace', "(systemNamespaces.has(name) || name === 'default')", 'systemNamespaces.has(name)'],
+  [
+    'keeps its own definitions',
+    "return kind === 'CustomResourceDefinition' && ownGroups",
+    "return kind === '' && ownGroups",
+  ],
+  [
+    'keeps what is opted out',
+    "if (optOut) return { result: 'refused'",
+    "if (!cluster && optOut && now < 0) return { result: 'refused'",
+  ],
+  [
+    'keeps when the end of an opt-out is unreadable',
+    '(parseTime(spec.expiresAt) ?? Infinity) > now',
+    '(parseTime(spec.expiresAt) ?? 0) > now',
+  ],
+  [
+    'keeps what a Bond denies',
+    "if (denying) return { result: 'refused'",
+    "if (denying && now < 0) return { result: 'refused'",
+  ],
+  ['waits for what a Bond holds', "return holding ? { result: 'held'", "return holding && now < 0 ? { result: 'held'"],
+])
+
+const others: readonly Guard[] = [
+  ...inFile('src/departures/door-state.ts', [
+    [
+      'reads a switch nobody understands as its careful side',
+      "data.breaker === undefined || data.breaker === 'closed' ? 'closed' : 'open'",
+      "data.breaker === 'open' ? 'open' : 'closed'",
+    ],
+    [
+      'reads a switch nobody understands as its careful side',
+      "data.paused !== undefined && data.paused !== 'false'",
+      "data.paused === 'true'",
+    ],
+    [
+      'reads a switch nobody understands as its careful side',
+      "data.dryRun !== undefined && data.dryRun !== 'false'",
+      "data.dryRun === 'true'",
+    ],
+  ]),
+  ...inFile('src/departures/budget.ts', [
+    ['stops at the most per minute', 'if (lastMinute >= maxPerMinute)', 'if (lastMinute < 0)'],
+    ['stops at the most of a kind per hour', 'if (lastHour >= maxPerHourOfKind)', 'if (lastHour < 0)'],
+    ['stops at a share of a kind', '((lastHour + 1) / before) * 100 > maxPercentOfKind', 'before < 0'],
+    [
+      'counts a record once',
+      'if (at < this.#since || this.#counted.has(record)) return',
+      'if (at < this.#since) return',
+    ],
+  ]),
+  ...inFile('src/departures/subject.ts', [
+    [
+      'spares an object that changes in the very moment of its deletion',
+      '          uid,\n          resourceVersion,\n',
+      '          uid,\n',
+    ],
+    [
+      'spares an object made anew in the very moment of its deletion',
+      '          uid,\n          resourceVersion,\n',
+      '',
+    ],
+    [
+      'spares an object that changes in the very moment of its deletion',
+      "if (isStatusError(error, 'Conflict')) return 'changed'",
+      "if (isStatusError(error, 'Conflict')) return 'gone'",
+    ],
+    [
+      'stays while something in it is opted out',
+      "type.group === '' && type.plural === 'namespaces'",
+      "type.group === 'none'",
+    ],
+  ]),
+  ...inFile('src/departures/company.ts', [
+    [
+      'stays while it cannot be known what is in it',
+      'await client.discovery.complete()',
+      'await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets"))',
+    ],
+  ]),
+  ...inFile('src/departures/follow.ts', [
+    [
+      '50: what is given another owner in that moment',
+      "if (!deepEqual(now.metadata.ownerReferences ?? [], judged.metadata.ownerReferences ?? [])) return 'changed'",
+      '',
+    ],
+    [
+      '50: what is given another owner in that moment',
+      '{ uid, resourceVersion, propagationPolicy }',
+      '{ uid, propagationPolicy }',
+    ],
+    [
+      '50: what is made anew under its name in that moment',
+      '{ uid, resourceVersion, propagationPolicy }',
+      '{ propagationPolicy }',
+    ],
+    [
+      '50: what is made anew under its name in that moment',
+      "if (!now || now.metadata.uid !== uid) return 'gone'",
+      "if (!now) return 'gone'\n    ;(judged.metadata as { uid: string }).uid = now.metadata.uid\n    return follow(client, type, { ...judged, metadata: now.metadata }, propagationPolicy)",
+    ],
+  ]),
+  ...inFile('src/departures/own-machinery.ts', [
+    [
+      'refuses to remove what is not our own',
+      'if (!isOwn(type, labels)) throw',
+      'if (!isOwn(type, labels) && name === "") throw',
+    ],
+    ['leaves what was made anew under the name of our own', '{ uid, resourceVersion }', '{}'],
+  ]),
+  ...inFile('src/departures/record.ts', [
+    ['never holds the data of a Secret', 'if (!isSecret(object)) return manifest', 'return manifest'],
+    [
+      'never holds the data of a Secret',
+      'if (!annotations || !isSecret(object)) return annotations',
+      'return annotations',
+    ],
+  ]),
+  ...inFile('src/departures/restore.ts', [
+    [
+      'changes nothing when a part of it exists again',
+      'if (problems.length > 0) throw',
+      'if (problems.length < 0) throw',
+    ],
+    ['changes nothing when its namespace is gone', 'if (problems.length > 0) throw', 'if (problems.length < 0) throw'],
+    [
+      'refuses what was brought back for another object of that name',
+      'annotations?.[restoredFrom]?.endsWith(`/${line.uid}`)',
+      'annotations?.[restoredFrom] !== undefined',
+    ],
+    ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
+    [
+      'brings back a whole cascade, owners first',
+      'return uid === undefined ? [] : [{ ...owner, uid }]',
+      'return [owner]',
+    ],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (page) throw',
+      'if (page && now < 0) throw',
+    ],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (object.cluster) throw',
+      'if (object.cluster === "") throw',
+    ],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (!manifest && !record.spec.pages) throw',
+      'if (!manifest && record.spec.pages === -1) throw',
+    ],
+  ]),
+  ...inFile('src/departures/settle-controller.ts', [
+    ['prunes records when their time is up', 'return now >= recordedAt + keepMs ?', 'return now >= recordedAt ?'],
+    ['keeps a record that is still open, however old', 'if (isOpen) return', 'if (isOpen && now < 0) return'],
+    ['leaves the records of other systems to them', '!systems || systems.includes(record.spec.by.system)', 'true'],
+  ]),
+]
+
+const collector: readonly Guard[] = [
+  ...inFile('src/systems/collector/decide.ts', [
+    ['keeps what another owner keeps', "if (those('solid').length > 0) {", "if (those('solid').length > 99) {"],
+    [
+      'whose owner is missing, the one that names a served version goes',
+      "if (those('unknown').length > 0) return { do: 'keep', because: 'owner-unknown' }",
+      '',
+    ],
+    [
+      'spares a dependent that is marked to be kept',
+      "if (isProtected) return { do: 'keep', because: 'protected' }",
+      '',
+    ],
+    ['66: a stuck dependent that blocks', 'return blockingDependents === 0\n', 'return blockingDependents >= 0\n'],
+    [
+      'frees dependents of an owner that is deleted with Orphan',
+      "if (finalizers.includes('orphan')) return { do: 'orphan' }",
+      '',
+    ],
+  ]),
+  ...inFile('src/systems/collector/standing.ts', [
+    [
+      'what has no namespace and names an owner in one is kept',
+      "dependent.metadata.namespace ? 'dangling' : 'unknown'",
+      "'dangling'",
+    ],
+    ['51: whatever else is said', "if (!isMeant) return 'elsewhere'", ''],
+    [
+      '64: a foreground owner',
+      "deletionTimestamp && finalizers.includes('foregroundDeletion') ? 'waiting' : 'solid'",
+      "deletionTimestamp ? 'dangling' : 'solid'",
+    ],
+    [
+      '105: dependents stay',
+      "deletionTimestamp && finalizers.includes('foregroundDeletion') ? 'waiting' : 'solid'",
+      "deletionTimestamp ? 'dangling' : 'solid'",
+    ],
+  ]),
+  ...inFile('src/systems/collector/observe.ts', [
+    [
+      'what has no namespace and names an owner in one is kept',
+      "if (type?.namespaced && !namespace) return 'unknown'",
+      '',
+    ],
+    [
+      'whose owner is missing, the one that names a served version goes',
+      "if (!type) return 'unknown'",
+      "if (!type) return 'dangling'",
+    ],
+    [
+      '34: an owner without a namespace',
+      "return found.metadata.uid === uid ? 'solid' : this.#noteAbsent(coordinates)",
+      'return this.#noteAbsent(coordinates)',
+    ],
+    ['97: a watch that breaks', "      return 'unknown'\n    }", "      return 'dangling'\n    }"],
+    [
+      '80★: a ring of three',
+      'return blocking.filter((dependent) => !component.has(dependent)).length',
+      'return blocking.length',
+    ],
+    [
+      '51: whatever else is said',
+      "const coordinates = `${uid} ${apiVersion} ${kind} ${name} ${dependent.metadata.namespace ?? ''}`",
+      'const coordinates = uid',
+    ],
+  ]),
+  ...inFile('src/systems/collector/world-watch.ts', [
+    ['33: stay watched while they cannot be read', 'if (isUnread(type) || collectable', 'if (collectable'],
+    [
+      '32: are none while they cannot be asked for',
+      'while (!this.#unread && !signal?.aborted) {',
+      'while (!this.#unread && signal === null) {',
+    ],
+    [
+      '70: with a definition',
+      "if (type === 'deleted') this.#ended.add(object.metadata.name)",
+      "if (type === 'added') this.#ended.delete(object.metadata.name)",
+    ],
+  ]),
+  ...inFile('src/systems/collector/act.ts', [
+    ['102: is followed', '      await this.record(followers, root)\n', ''],
+    [
+      '31: an orphan that changes',
+      '{ resourceVersion, ownerReferences: kept.length > 0 ? kept : null }',
+      '{ ownerReferences: kept.length > 0 ? kept : null }',
+    ],
+  ]),
+  ...inFile('src/systems/collector/sweep.ts', [
+    ['60, 79★: of pods', '!this.#areGone(dependent, gone) || ', ''],
+    ['spares a dependent that is marked to be kept', ' || spares(object) !== undefined', ''],
+  ]),
+  ...inFile('src/apiserver/objects/collect-object.ts', [
+    [
+      '50: what is given another owner in that moment',
+      'if (owners.some((owner) => isKept(view, owner, request)))',
+      'if (owners.length < 0)',
+    ],
+  ]),
+  ...inFile('src/systems/collector/bond-decide.ts', [
+    [
+      '112: a kind that must not be read',
+      "if (dependents.are === 'unknown') return unknown(pinnedUid, dependents)",
+      "if (dependents.are === 'unknown') return gone(spec, 0, 0)",
+    ],
+    [
+      '109, 110: another cluster',
+      "if (dependency.is === 'unknown') return unknown(pinnedUid, dependency)",
+      "if (dependency.is === 'unknown') return gone(spec, 1, 1)",
+    ],
+    [
+      'holds nothing up without leave',
+      'return isGranted ? hold(active, dependency) : notGranted',
+      'return hold(active, dependency)',
+    ],
+    [
+      'waits for what has never been seen',
+      "if (pinnedUid === undefined) return say('Pending', 'DependencyNotFound', 'what it needs has not been seen yet')",
+      '',
+    ],
+  ]),
+  ...inFile('src/systems/collector/bond-observe.ts', [
+    ['109, 110: another cluster', 'if (now - since >= confirmMs) return undefined', 'return undefined'],
+    [
+      'speaks for nothing cluster-scoped',
+      'if (!type.namespaced && metadata.namespace !== sojournNamespace)',
+      'if (!type.namespaced && metadata.namespace === "")',
+    ],
+    ['gains no power over another namespace', 'if (there === metadata.namespace) return true', 'return true'],
+  ]),
+]
+
+/** Every guard of the door, and those of the collector that keep something from being deleted or released. */
+export const guards: readonly Guard[] = [...door, ...judge, ...protection, ...others, ...collector]
