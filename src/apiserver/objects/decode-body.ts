@@ -1,4 +1,5 @@
-import { apiVersionOf, parseApiVersion, type KubeObject } from '../../kube/object.ts'
+import { apiVersionOf, parseApiVersion, type KubeObject, type OwnerReference } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import { strictError, strictFindings } from '../schema/decode.ts'
 import { invalid, invalidValue } from '../schema/field-error.ts'
@@ -18,11 +19,27 @@ export function decodeBody(
   { body, duplicates = [] }: { readonly body: unknown; readonly duplicates?: readonly string[] },
   { fieldValidation }: Pick<Manner, 'fieldValidation'>,
 ): DecodedBody {
-  const { object, unknown } = type.decode(withType(type, body))
+  const { object: decoded, unknown } = type.decode(withType(type, body))
   const findings = strictFindings({ unknown, duplicates })
-  if (findings.length === 0 || fieldValidation === 'Ignore') return { object, warnings: [] }
+  const { object, warnings } = withoutRepeatedOwners(decoded)
+  if (findings.length === 0 || fieldValidation === 'Ignore') return { object, warnings }
   if (fieldValidation === 'Strict') throw strictError(type, findings)
-  return { object, warnings: findings }
+  return { object, warnings: [...findings, ...warnings] }
+}
+
+/** An owner that is named twice in the same words counts once, and is warned of in Kubernetes' words. */
+function withoutRepeatedOwners(object: KubeObject): DecodedBody {
+  const { ownerReferences = [] } = object.metadata
+  const isRepeated = (owner: OwnerReference, index: number) =>
+    ownerReferences.findIndex((other) => deepEqual(other, owner)) < index
+  const repeated = ownerReferences.filter(isRepeated)
+  if (repeated.length === 0) return { object, warnings: [] }
+  const uids = [...new Set(repeated.map(({ uid }) => uid))].join(', ')
+  const kept = ownerReferences.filter((owner, index) => !isRepeated(owner, index))
+  const warning =
+    '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, ' +
+    `and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}`
+  return { object: { ...object, metadata: { ...object.metadata, ownerReferences: kept } }, warnings: [warning] }
 }
 
 /** The body with the apiVersion and kind of its URL, if it leaves them out; refuses others. */

@@ -19,6 +19,7 @@ export function* metadataFaults({ metadata }: KubeObject, nameCheck: NameCheck):
   yield* annotationsFaults('metadata.annotations', annotations)
   yield* ownersFaults(ownerReferences)
   for (const [index, finalizer] of finalizers.entries()) yield* finalizerFaults(finalizer, index)
+  yield* mannerFaults(finalizers)
 }
 
 /** Faults of what happens to the metadata of an object. */
@@ -37,6 +38,7 @@ export function* metadataChangeFaults(object: KubeObject, old: KubeObject): Gene
   for (const [index, finalizer] of finalizers.entries()) {
     if (!known.has(finalizer)) yield* finalizerFaults(finalizer, index)
   }
+  yield* mannerFaults(finalizers)
 }
 
 export function* labelsFaults(path: string, labels: unknown): Generator<FieldError> {
@@ -66,6 +68,12 @@ function* finalizerFaults(finalizer: string, index: number): Generator<FieldErro
   }
 }
 
+/** Dependents cannot both be waited for and be left behind. */
+function* mannerFaults(finalizers: readonly string[]): Generator<FieldError> {
+  if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion'))
+    yield invalidValue('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set')
+}
+
 const standardFinalizers = new Set(['kubernetes', 'orphan', 'foregroundDeletion'])
 
 function* ownersFaults(owners: readonly OwnerReference[]): Generator<FieldError> {
@@ -73,7 +81,8 @@ function* ownersFaults(owners: readonly OwnerReference[]): Generator<FieldError>
   let controller: OwnerReference | undefined
   for (const owner of owners) {
     const { version, group } = parseApiVersion(owner.apiVersion)
-    if (!version) yield invalidValue(`${path}.apiVersion`, owner.apiVersion, 'version must not be empty')
+    if (!version || version.includes('/'))
+      yield invalidValue(`${path}.apiVersion`, owner.apiVersion, 'version must not be empty')
     for (const field of ['kind', 'name', 'uid'] as const) {
       if (!owner[field]) yield invalidValue(`${path}.${field}`, '', 'must not be empty')
     }
