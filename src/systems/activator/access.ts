@@ -33,6 +33,8 @@ export const companionRules: readonly PolicyRule[] = [
 /** What it needs more to take Services over that ask for it, beside what their companions need. */
 export const takeoverRules: readonly PolicyRule[] = [
   ...companionRules,
+  // Who put a selector back is told by fields that caches leave out.
+  { apiGroups: [''], resources: ['services'], verbs: ['get'] },
   // What Kubernetes leaves in them when a selector goes would be mirrored for ever.
   { apiGroups: [''], resources: ['endpoints'], verbs: ['get', 'patch'] },
 ]

@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { ownLabel, removeOwn } from '../../departures/own-machinery.ts'
 import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { Condition } from '../../runtime/conditions.ts'
@@ -123,8 +124,8 @@ export class Actions {
     const slice = sliceOf(service, proxy)
     if (!existing.slice) await this.#client.create(endpointSlices, slice).catch(ignoring('AlreadyExists'))
     else if (
-      JSON.stringify([existing.slice['endpoints'], existing.slice['ports']]) !==
-      JSON.stringify([slice['endpoints'], slice['ports']])
+      !deepEqual(existing.slice['endpoints'], slice['endpoints']) ||
+      !deepEqual(existing.slice['ports'], slice['ports'])
     ) {
       const body = { endpoints: slice['endpoints'], ports: slice['ports'] }
       await this.#client.patch(endpointSlices, placeOfObject(existing.slice), { type: 'merge', body })

@@ -233,6 +233,10 @@ describe('endpoints', () => {
     expect(backendsOf(slices, port).addresses).toEqual([{ host: '10.0.0.1', port: 8080 }])
   })
 
+  it('are none where Kubernetes lists none, which it writes as null (C40)', () => {
+    expect(backendsOf([{ ...slice([]), endpoints: null, ports: null }], port).addresses).toEqual([])
+  })
+
   it('come with the port of the same name (C38, C41)', () => {
     const both = slice(
       [{ addresses: ['10.0.0.1'] }],

@@ -60,9 +60,9 @@ export class TakeoverActions {
     await this.#client.patch(services, placeOf(service), { type: 'merge', body })
   }
 
-  /** Who owns the selector, by the fields that the server keeps. */
+  /** Who owns the selector, by the fields that the server keeps; undefined when it does not tell. */
   async whoSetSelector(service: StoredObject): Promise<string | undefined> {
-    const found = await this.#client.get(services, placeOf(service)).catch(ignoring('NotFound'))
+    const found = await this.#client.get(services, placeOf(service)).catch(ignoring('NotFound', 'Forbidden'))
     const { managedFields = [] } = (found?.metadata ?? {}) as {
       readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: { 'f:spec'?: object } }[]
     }

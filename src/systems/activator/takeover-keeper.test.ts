@@ -277,7 +277,9 @@ describe('a warm Service whose callers may go straight to its pods', () => {
     await addShop(wish)
     await start()
     await until(isTaken)
+    said.open = '1'
     await untilBypassed()
+    said.open = '0'
     await until(leadsToProxy)
     said.open = '2'
     await passes(60_000)

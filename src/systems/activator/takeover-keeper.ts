@@ -269,7 +269,7 @@ export class TakeoverKeeper {
     }
   }
 
-  async #act({ service, wanted }: TakeoverObserved, step: TakeoverStep): Promise<void> {
+  async #act({ service }: TakeoverObserved, step: TakeoverStep): Promise<void> {
     const { actions, events, log, now } = this.#parts
     const { namespace = '', name } = service.metadata
     const id = `${namespace}/${name}`
@@ -285,14 +285,14 @@ export class TakeoverKeeper {
         if (contest) contest.movedAt = now()
         await actions.moveSelector(service, step.selector)
         const message = `Its selector is now in ${annotation.selector}; its callers come through the proxy.`
-        return void events.record(service, { type: 'Normal', reason: 'TakenOver', message })
+        return events.record(service, { type: 'Normal', reason: 'TakenOver', message })
       }
       case 'empty-leftovers':
         return actions.emptyLeftovers(service, step.slices)
       case 'put-selector-back': {
         await actions.putSelectorBack(service, step.selector)
-        const message = `Its selector is back in its spec${wanted ? '' : '; its callers go straight to its pods'}.`
-        return void events.record(service, { type: 'Normal', reason: 'GivenBack', message })
+        const message = 'Its selector is back in its spec; its callers go straight to its pods.'
+        return events.record(service, { type: 'Normal', reason: 'GivenBack', message })
       }
       case 'remove-slices':
         return actions.removeSlices(step.slices)

@@ -153,6 +153,11 @@ describe('giving a Service back', () => {
     expect(decideTakeover(observed({ ...taken, pods: [] }), now)).toEqual({ do: 'put-selector-back', selector: app })
   })
 
+  it('takes the note of a selector away that someone else put back', () => {
+    const contested = { wanted: false, ours: inFront(), kept: app }
+    expect(decideTakeover(observed(contested), now)).toEqual({ do: 'put-selector-back', selector: app })
+  })
+
   it('keeps its own slices until Kubernetes lists the pods again', () => {
     const back = { wanted: false, ours: written(observed(taken)), strangers: [aSlice(kube, [])] }
     expect(decideTakeover(observed(back), now)).toEqual({ do: 'wait', because: 'not-listed-again' })

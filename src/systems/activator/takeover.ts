@@ -1,5 +1,6 @@
 import { ownLabel } from '../../departures/own-machinery.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
 import type { EndpointSlice, ServicePort } from './endpoints.ts'
 
 /** Labels by which a Service finds its pods. */
@@ -100,6 +101,8 @@ function giveBack(observed: TakeoverObserved): TakeoverStep {
   }
   if (ours.length === 0 && podsService === 'absent') return { do: 'rest', because: 'not-wanted' }
   if (!selector) return wait('no-selector')
+  // Someone else put it back: the note of it goes, too.
+  if (kept) return { do: 'put-selector-back', selector }
   // Else there would be a moment in which nobody lists the pods.
   if (!covers(strangers, pods)) return wait('not-listed-again')
   return ours.length > 0 ? { do: 'remove-slices', slices: ours } : { do: 'forget-pods' }
@@ -297,10 +300,14 @@ function difference(
   ours: readonly EndpointSlice[],
   wanted: readonly KubeObject[],
 ): { readonly write: readonly KubeObject[]; readonly remove: readonly EndpointSlice[] } | undefined {
-  const text = (slice: KubeObject) =>
-    JSON.stringify([slice['endpoints'] ?? [], slice['ports'] ?? [], slice.metadata.ownerReferences])
-  const known = new Map(ours.map((slice) => [slice.metadata.name, text(slice)]))
-  const write = wanted.filter((slice) => known.get(slice.metadata.name ?? '') !== text(slice))
+  // A server may write fields in another order.
+  const content = (slice: KubeObject) => [
+    slice['endpoints'] ?? [],
+    slice['ports'] ?? [],
+    slice.metadata.ownerReferences,
+  ]
+  const known = new Map(ours.map((slice) => [slice.metadata.name, content(slice)]))
+  const write = wanted.filter((slice) => !deepEqual(known.get(slice.metadata.name ?? ''), content(slice)))
   const names = new Set(wanted.map(({ metadata }) => metadata.name))
   const remove = ours.filter(({ metadata }) => !names.has(metadata.name))
   return write.length === 0 && remove.length === 0 ? undefined : { write, remove }
