@@ -21,7 +21,13 @@ interface CronJob extends StoredObject {
     readonly failedJobsHistoryLimit?: number
     readonly jobTemplate: { readonly metadata?: Record<string, unknown>; readonly spec: unknown }
   }
-  readonly status?: { readonly lastScheduleTime?: string; readonly [field: string]: unknown }
+  readonly status?: Partial<CronStatus>
+}
+
+interface CronStatus {
+  readonly lastScheduleTime?: string
+  readonly lastSuccessfulTime?: string
+  readonly active: readonly { readonly uid: string }[]
 }
 
 /** Starts Jobs by the clock; however many times were missed, one Job makes up for them. */
@@ -39,35 +45,62 @@ export function cronJobController({ client, informers, ports, events }: Workload
     const mine = started.byIndex('controller', cron.metadata.uid)
     await prune(cron, mine)
     const active = mine.filter((job) => outcomeOf(job) === undefined && !job.metadata.deletionTimestamp)
-    if (cron.spec.suspend) return settled
+    if (cron.spec.suspend) {
+      await report(key, cron, mine)
+      return settled
+    }
     const now = ports.clock.now()
     const since = parseTime(cron.status?.lastScheduleTime) ?? parseTime(cron.metadata.creationTimestamp) ?? now
     const due = latestDue(cron, since, now)
-    if (due !== undefined) await start(key, cron, active, due)
+    const begun = due === undefined ? [] : await start(cron, active, due)
+    await report(key, cron, [...mine, ...begun], due)
     const next = nextCronTime(cron.spec.schedule, now, cron.spec.timeZone ?? 'UTC')
     return next === undefined ? settled : wakeAt(next)
   }
 
-  async function start(key: Key, cron: CronJob, active: readonly Job[], due: number): Promise<void> {
+  /** Starts the Job that is due, if it may; answers it. */
+  async function start(cron: CronJob, active: readonly Job[], due: number): Promise<readonly Job[]> {
     const { concurrencyPolicy = 'Allow', jobTemplate } = cron.spec
     const isBlocked = concurrencyPolicy === 'Forbid' && active.length > 0
     if (concurrencyPolicy === 'Replace') for (const job of active) await removeOwned(client, jobs, job)
-    if (!isBlocked) {
-      const job = await createNew(client, jobs, {
+    if (isBlocked) return []
+    const job = await createNew(client, jobs, {
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: {
+        ...jobTemplate.metadata,
+        name: `${cron.metadata.name}-${Math.floor(due / 60_000)}`,
+        namespace: cron.metadata.namespace ?? '',
+        ownerReferences: [controllerRef(cronJobs, cron)],
+      },
+      spec: jobTemplate.spec,
+    })
+    if (!job) return []
+    events.record(cron, { type: 'Normal', reason: 'SuccessfulCreate', message: `Created job ${job.metadata.name}` })
+    return [job as Job]
+  }
+
+  /** What runs, when it was last due, and when one last went well. */
+  async function report(key: Key, cron: CronJob, mine: readonly Job[], due?: number): Promise<void> {
+    const running = mine.filter((job) => outcomeOf(job) === undefined && !job.metadata.deletionTimestamp)
+    const done = mine.flatMap((job) => (outcomeOf(job) === 'Complete' ? (job.status?.completionTime ?? []) : []))
+    const lastSuccessfulTime = [...done, cron.status?.lastSuccessfulTime ?? []].flat().toSorted().at(-1)
+    const status = {
+      ...cron.status,
+      ...(due === undefined ? {} : { lastScheduleTime: formatTime(due) }),
+      ...(lastSuccessfulTime === undefined ? {} : { lastSuccessfulTime }),
+      active: running.map(({ metadata: { name, namespace = '', uid, resourceVersion } }) => ({
         apiVersion: 'batch/v1',
         kind: 'Job',
-        metadata: {
-          ...jobTemplate.metadata,
-          name: `${cron.metadata.name}-${Math.floor(due / 60_000)}`,
-          namespace: cron.metadata.namespace ?? '',
-          ownerReferences: [controllerRef(cronJobs, cron)],
-        },
-        spec: jobTemplate.spec,
-      })
-      if (job)
-        events.record(cron, { type: 'Normal', reason: 'SuccessfulCreate', message: `Created job ${job.metadata.name}` })
+        name,
+        namespace,
+        uid,
+        resourceVersion,
+      })),
     }
-    const written = await writeStatus(client, cronJobs, cron, { ...cron.status, lastScheduleTime: formatTime(due) })
+    const before = { ...cron.status, active: cron.status?.active ?? [] }
+    if (sameBut(before, status)) return
+    const written = await writeStatus(client, cronJobs, cron, status)
     if (written) controller.expect(key, written.metadata.resourceVersion)
   }
 
@@ -83,6 +116,16 @@ export function cronJobController({ client, informers, ports, events }: Workload
       for (const job of finished.slice(limit)) await removeOwned(client, jobs, job)
     }
   }
+}
+
+/** Whether two statuses differ in nothing but the versions of the Jobs that run. */
+function sameBut(left: CronStatus, right: CronStatus): boolean {
+  const uids = ({ active }: CronStatus) => active.map(({ uid }) => uid).join()
+  return (
+    left.lastScheduleTime === right.lastScheduleTime &&
+    left.lastSuccessfulTime === right.lastSuccessfulTime &&
+    uids(left) === uids(right)
+  )
 }
 
 function outcomeOf({ status }: Job): string | undefined {
