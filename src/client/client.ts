@@ -73,14 +73,16 @@ export class Client {
   }
 
   /** One page of a list. */
-  list<T = StoredObject>(type: ResourceType, options: ListOptions = {}): Promise<KubeList<T>> {
-    return this.#json({
+  async list<T = StoredObject>(type: ResourceType, options: ListOptions = {}): Promise<KubeList<T>> {
+    const found = await this.#json<Omit<KubeList<T>, 'items'> & { readonly items: KubeList<T>['items'] | null }>({
       method: 'GET',
       path: resourcePath(type, options),
       query: listQuery(options),
       headers: acceptOf(options, 'List'),
       ...withSignal(options.signal),
     })
+    // kube-apiserver writes an empty list of metadata as null.
+    return { ...found, items: found.items ?? [] }
   }
 
   /** Every page of a list, all of one revision. Throws Expired when that revision is gone before the end. */
