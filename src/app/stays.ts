@@ -99,7 +99,7 @@ function candidateStay({ spec, status }: CleanupCandidate): Stay {
 function pipelineStay(object: Pipeline & StoredObject): Stay {
   const { reason, message } = readyOf(object.status)
   const environments = Object.entries(object.status?.environments ?? {})
-  const waiting = environments.find(([, { waitingApproval }]) => waitingApproval)
+  const waiting = environments.find(([, { waitingApproval }]) => waitingApproval?.promotionId)
   const times = environments.flatMap(([name, { gates = [] }]) =>
     gates.flatMap(({ state, nextCheckAt }) => {
       const at = state === 'Open' ? undefined : parseTime(nextCheckAt)
@@ -111,7 +111,7 @@ function pipelineStay(object: Pipeline & StoredObject): Stay {
   return {
     object: refFor(object, pipeline),
     system: 'promoter',
-    state: reason,
+    state: waiting ? 'AwaitingApproval' : (object.status?.run?.phase ?? reason),
     ...(next ? { next } : {}),
     why: message,
   }

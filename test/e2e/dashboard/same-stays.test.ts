@@ -42,6 +42,6 @@ async function mirrorOf(kinds: Kinds, { client }: DashboardWorld): Promise<objec
   }
 }
 
-function essence({ object, system, next, why }: Stay): string {
-  return [object.kind, object.namespace, object.name, system, next?.at, why.replace(/[(,].*$/, '')].join(' ')
+function essence({ object, system, state, next, why }: Stay): string {
+  return [object.kind, object.namespace, object.name, system, state, next?.at, why.replace(/[(,].*$/, '')].join(' ')
 }
