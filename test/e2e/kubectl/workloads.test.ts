@@ -126,8 +126,9 @@ await describeWith(['kubectl'], 'workloads, by kubectl', () => {
       spec: { containers: [crash] },
     })
     await until(async () => (await run('get pod crash')).includes('CrashLoopBackOff'))
-    expect(await run('logs crash')).toBe('boom\n')
-    expect(await run('logs crash --previous')).toBe('boom\n')
+    // A run that has just begun has said nothing yet.
+    await until(async () => (await run('logs crash')) === 'boom\n')
+    await until(async () => (await run('logs crash --previous')) === 'boom\n')
     const counting = { name: 'c', image: 'none', command: ['sh', '-c', 'for i in 1 2 3; do echo $i; sleep 0.2; done'] }
     const spec = { restartPolicy: 'Never', containers: [counting] }
     await run('create -f -', { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'counts' }, spec })
