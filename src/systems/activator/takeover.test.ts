@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { seededRandom } from '../../runtime/random.ts'
 import type { EndpointSlice } from './endpoints.ts'
+import { observeBackends } from './observe.ts'
+import type { OnDemandService } from './route-book.ts'
 import {
   decideLead,
   decideTakeover,
@@ -394,6 +396,13 @@ it.each([
   [{ name: 'web', port: 1, appProtocol: 'http' }, true],
   [{ name: 'grpc', port: 1, appProtocol: 'kubernetes.io/h2c' }, true],
 ])('understands what %j speaks: HTTP %s', (port, expected) => expect(speaksHttp(port)).toBe(expected))
+
+it('never takes a proxy for a pod: slices of ours would lead it round in circles', () => {
+  const all = [aSlice('sojourn', ['10.9.0.1'], 'shop-sojourn', 20_000), aSlice(kube, ['10.0.0.1'])]
+  const slices = { byIndex: () => all } as unknown as Parameters<typeof observeBackends>[1]
+  const shop = { namespace: 'team', wishes: { backend: 'shop' }, port: { name: 'http', port: 80 } } as OnDemandService
+  expect(observeBackends(shop, slices).addresses).toEqual([{ host: '10.0.0.1', port: 8080 }])
+})
 
 it('writes selectors so that they come back, and takes nothing else for one', () => {
   const selector = { 'app.kubernetes.io/name': 'shop', tier: '' }
