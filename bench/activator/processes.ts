@@ -19,8 +19,10 @@ export async function start(
   let errors = ''
   child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()))
   for (let attempt = 0; !(await answers(port)); attempt++) {
-    if (attempt === 400 || child.exitCode !== null)
+    if (attempt === 400 || child.exitCode !== null) {
+      child.kill()
       throw new Error(`${command.join(' ')} does not listen on ${port}: ${errors}`)
+    }
     await pause(50)
   }
   return { pid: child.pid!, stop: () => stop(child) }
