@@ -26,7 +26,8 @@ export function staysOf(mirror, now) {
     ...mirror.all('bonds').map(bondStay),
     ...mirror
       .all('departures')
-      .filter(({ status, spec }) => status?.phase === 'Leaving' && !spec.page)
+      // A Cleaner that leaves says itself what it waits for.
+      .filter(({ status, spec }) => status?.phase === 'Leaving' && !spec.page && !isCleaner(spec.object))
       .map(leavingStay),
     ...mirror
       .all('services')
@@ -87,17 +88,19 @@ const ttlStay = once((/** @type {ConditionalTtl} */ object) => expiringStay(obje
  */
 function expiringStay(object, type) {
   const { reason, message } = readyOf(object)
+  const known = { object: refFor(object, type), system: 'cleaner', since: createdAt(object), why: message }
+  if (object.metadata.deletionTimestamp)
+    return { ...known, state: 'Leaving', next: { what: 'leaving now', isEnd: true } }
   const { nextScheduledEvaluation } = /** @type {{ nextScheduledEvaluation?: string }} */ (object.status ?? {})
   const at = parseTime(nextScheduledEvaluation)
   const isEnd = reason === 'NotExpired'
-  return {
-    object: refFor(object, type),
-    system: 'cleaner',
-    state: object.metadata.deletionTimestamp ? 'Leaving' : reason,
-    since: createdAt(object),
-    next: at === undefined ? undefined : { what: isEnd ? 'its time is up' : 'looked at again', at, isEnd },
-    why: message,
-  }
+  const next = at === undefined ? undefined : { what: isEnd ? 'its time is up' : 'looked at again', at, isEnd }
+  return { ...known, state: reason, next }
+}
+
+/** @param {{ apiVersion: string, kind: string }} object */
+function isCleaner({ apiVersion, kind }) {
+  return [kinds.cleaners, kinds.ttls].some((own) => own.apiVersion === apiVersion && own.kind === kind)
 }
 
 const candidateStay = once((/** @type {CleanupCandidate} */ { spec, status, metadata }) => {

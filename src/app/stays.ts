@@ -48,7 +48,10 @@ export async function readStays(
     ...candidates.filter(({ spec }) => !namespace || spec.resource.namespace === namespace).map(candidateStay),
     ...pipelines.map(pipelineStay),
     ...bonds.map(bondStay),
-    ...departures.filter(({ status }) => status?.phase === 'Leaving').map(leavingStay),
+    ...departures
+      // A Cleaner that leaves says itself what it waits for.
+      .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
+      .map(leavingStay),
     ...(await Promise.all(onDemand.map((service) => serviceStay(client, service, now)))),
   ]
   return stays.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
@@ -72,14 +75,20 @@ function readyOf(status: unknown): { readonly reason: string; readonly message: 
 
 function cleanerStay(object: Cleaner, kind: { readonly apiVersion: string; readonly kind: string }): Stay {
   const { reason, message } = readyOf(object.status)
+  if (object.metadata.deletionTimestamp)
+    return { object: refFor(object, kind), system: 'cleaner', state: 'Leaving', next: { what: 'gone' }, why: message }
   const at = parseTime(object.status?.nextScheduledEvaluation)
   return {
     object: refFor(object, kind),
     system: 'cleaner',
-    state: object.metadata.deletionTimestamp ? 'Leaving' : reason,
+    state: reason,
     next: { what: reason === 'NotExpired' ? 'its time is up' : 'looked at again', ...(at === undefined ? {} : { at }) },
     why: message,
   }
+}
+
+function isCleaner({ apiVersion, kind }: ObjectRef): boolean {
+  return [cleaner, conditionalTtl].some((own) => own.apiVersion === apiVersion && own.kind === kind)
 }
 
 function candidateStay({ spec, status }: CleanupCandidate): Stay {

@@ -12,7 +12,7 @@ import { Announcements } from './announcements.ts'
 import type { sendEvent } from './cloud-event.ts'
 import type { RecordedDecision } from './decision-record.ts'
 import type { Model } from './model.ts'
-import { removeTargets, stillThere, targetsIn } from './remove-targets.ts'
+import { removeTargets, stillThere, targetsIn, type Wait } from './remove-targets.ts'
 import { readyCondition, type CleanerStatus } from './status.ts'
 import { uninstallReleases } from './uninstall-releases.ts'
 
@@ -84,14 +84,14 @@ export class Act {
 
   /** Says that everything is decided but may not happen now. */
   async reportHeld(self: StoredObject, message: string, until: number | undefined): Promise<Outcome> {
-    const now = this.#ports.clock.now()
-    const conditions = readyCondition(
-      self,
-      { ready: 'True', reason: 'Held', message: `all conditions are true, but ${message}` },
-      now,
-    )
+    await this.#writeHeld(self, message)
+    return wakeAt(until ?? this.#ports.clock.now() + 60_000)
+  }
+
+  async #writeHeld(self: StoredObject, because: string): Promise<void> {
+    const message = `all conditions are true, but ${because}`
+    const conditions = readyCondition(self, { ready: 'True', reason: 'Held', message }, this.#ports.clock.now())
     await this.writeStatus(self, { ...(self.status as CleanerStatus), conditions })
-    return wakeAt(until ?? now + 60_000)
   }
 
   /** Does the work of the first finalizer that is left, then takes it off. Nothing is touched unless it was decided, and this leaves by our own hand. */
@@ -104,8 +104,9 @@ export class Act {
       await this.#setFinalizers(self, without(self, own))
       return settled
     }
-    const waits = await this.#stage(first, { self, decision })
-    if (waits) return waits
+    const wait = await this.#stage(first, { self, decision })
+    if (wait && wait.held.length > 0) await this.#writeHeld(self, wait.held.join('; '))
+    if (wait) return wait.until
     await this.#setFinalizers(self, without(self, [first, ...this.#idleAfter(first, decision)]))
     return settled
   }
@@ -120,18 +121,18 @@ export class Act {
     return busy < 0 ? following : following.slice(0, busy)
   }
 
-  async #stage(finalizer: string, work: Work): Promise<Outcome | undefined> {
+  async #stage(finalizer: string, work: Work): Promise<Wait | undefined> {
     const [targets, release] = this.finalizers
-    if (finalizer === release) return uninstallReleases(this.#ports, work)
+    if (finalizer === release) return unheld(await uninstallReleases(this.#ports, work))
     if (finalizer !== targets) return this.#announce(work)
     const objects = targetsIn(work.decision, 'objects')
     return (await removeTargets(this.#ports, work.self, objects)) ?? stillThere(this.#ports, work, objects)
   }
 
   /** Tells the sink, then lets the Cleaner's own namespace leave if that is a target: it would take everything else with it. */
-  async #announce(work: Work): Promise<Outcome | undefined> {
-    const waits = this.#announcements.deliver(work)
-    return waits ?? removeTargets(this.#ports, work.self, targetsIn(work.decision, 'namespace'))
+  async #announce(work: Work): Promise<Wait | undefined> {
+    const wait = unheld(await this.#announcements.deliver(work))
+    return wait ?? removeTargets(this.#ports, work.self, targetsIn(work.decision, 'namespace'))
   }
 
   async #setFinalizers(self: StoredObject, finalizers: readonly string[]): Promise<StoredObject> {
@@ -147,6 +148,10 @@ export class Act {
       throw error
     }
   }
+}
+
+function unheld(until: Outcome | undefined): Wait | undefined {
+  return until && { until, held: [] }
 }
 
 const stages = ['target', 'release', 'cloud-event'] as const

@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { startWorld, type World } from '../../../test/world.ts'
+import { readStays } from '../../app/stays.ts'
+import { bond } from '../../apis/bond.ts'
 import { cleaner, type Cleaner } from '../../apis/cleaner.ts'
 import { conditionalTtl, type ConditionalTtl } from '../../apis/conditional-ttl.ts'
 import { departure } from '../../apis/departure.ts'
@@ -157,6 +159,24 @@ describe('a Cleaner', () => {
     await world.pass(5 * minute)
     // The one with a foreign finalizer is on its way, not gone; nothing of ours forces it.
     expect(await left()).toEqual(['a'])
+  })
+
+  it('says what holds a target while it waits for it, and is one line of status', async () => {
+    const { metadata } = await world.create(configMap('a'))
+    const { apiVersion, kind } = bond
+    const needy = { apiVersion: 'v1', kind: 'ConfigMap', name: 'needy' }
+    const spec = { onDelete: 'Hold', dependent: needy, dependency: { ...needy, name: 'a' } }
+    const created = await world.create({ apiVersion, kind, metadata: { name: 'needs', namespace: 'team' }, spec })
+    const status = { phase: 'Active', dependents: 1, dependencyUid: metadata.uid }
+    await world.client.update(bond.type, { ...created, status }, { subresource: 'status' })
+    await world.create(cleanerOf({ ttl: '1m', targets: [target('a')] }))
+    await world.pass(5 * minute)
+    expect(await left()).toEqual(['a'])
+    const stays = await readStays(world.client, { namespace: 'team', now: world.clock.now() })
+    const [stay, ...more] = stays.filter(({ object }) => object.kind === 'Cleaner')
+    expect(more).toEqual([])
+    expect(stay).toMatchObject({ state: 'Leaving', next: { what: 'gone' } })
+    expect(stay?.why).toMatch(/^all conditions are true, but ConfigMap .* waits: .*Bond team\/needs/)
   })
 
   it.each([

@@ -28,17 +28,24 @@ export function targetsIn({ targets }: RecordedDecision, which: 'objects' | 'nam
     )
 }
 
-/** Lets each recorded target leave; one that may not does not keep the others. The result is when to look again, if anything is left to do. */
+/** When to look again at targets that are left, and what holds them. */
+export interface Wait {
+  readonly until: Outcome
+  readonly held: readonly string[]
+}
+
+/** Lets each recorded target leave; one that may not does not keep the others. The result is about those that are left, if any are. */
 export async function removeTargets(
   ports: Ports,
   self: StoredObject,
   targets: readonly ObjectToLeave[],
-): Promise<Outcome | undefined> {
-  let wait: Outcome | undefined
+): Promise<Wait | undefined> {
+  let wait: Wait | undefined
   const failures: unknown[] = []
   for (const target of targets) {
     try {
-      wait = (await removeTarget(ports, self, target)) ?? wait
+      const next = await removeTarget(ports, self, target)
+      if (next) wait = { until: next.until, held: [...(wait?.held ?? []), ...next.held] }
     } catch (error) {
       failures.push(error)
       const message = `${describeRef(target.ref)}: ${(error as Error).message}`
@@ -58,7 +65,7 @@ export async function stillThere(
   { client, clock, events }: Ports,
   { self, decision }: Work,
   targets: readonly ObjectToLeave[],
-): Promise<Outcome | undefined> {
+): Promise<Wait | undefined> {
   const deadline = parseTime(decision.waitUntil)
   if (deadline === undefined) return undefined
   const left: string[] = []
@@ -69,7 +76,7 @@ export async function stillThere(
   }
   if (left.length === 0) return undefined
   const now = clock.now()
-  if (now < deadline) return wakeAt(Math.min(deadline, now + lookAgainMs))
+  if (now < deadline) return { until: wakeAt(Math.min(deadline, now + lookAgainMs)), held: [] }
   const message = `went on without waiting any longer for ${left.slice(0, 5).join(', ')}`
   events.record(self, { type: 'Warning', reason: 'TargetPending', message })
   return undefined
@@ -77,7 +84,7 @@ export async function stillThere(
 
 const lookAgainMs = 2000
 
-async function removeTarget(ports: Ports, self: StoredObject, target: ObjectToLeave): Promise<Outcome | undefined> {
+async function removeTarget(ports: Ports, self: StoredObject, target: ObjectToLeave): Promise<Wait | undefined> {
   const { client, door } = ports
   const { ref, uid, propagation } = target
   const type = await client.discovery.typeOf(ref)
@@ -97,16 +104,16 @@ async function removeTarget(ports: Ports, self: StoredObject, target: ObjectToLe
   if (answer.result !== 'stale') return tell(ports, self, { ref, answer })
   // Changed by somebody while we looked, but the same: look again.
   const current = await subject.read()
-  if (current?.metadata.uid === uid) return wakeAt(ports.clock.now() + 100)
+  if (current?.metadata.uid === uid) return { until: wakeAt(ports.clock.now() + 100), held: [] }
   return tell(ports, self, { ref, answer })
 }
 
-/** Says what became of a target. The result is when to look at it again, if it is to be. */
+/** Says what became of a target, and when to look at it again, if it is to be. */
 function tell(
   { clock, events }: Ports,
   self: StoredObject,
   { ref, answer }: { ref: ObjectRef; answer: DepartResult },
-): Outcome | undefined {
+): Wait | undefined {
   const note = (type: 'Normal' | 'Warning', reason: string, message: string) =>
     events.record(self, { type, reason, message, related: ref })
   const name = describeRef(ref)
@@ -125,6 +132,9 @@ function tell(
       return undefined
     case 'held':
       note('Normal', 'TargetHeld', `${name} waits: ${sentenceOf(answer)}`)
-      return wakeAt(answer.until ?? clock.now() + 60_000)
+      return {
+        until: wakeAt(answer.until ?? clock.now() + 60_000),
+        held: [`${name} waits: ${sentenceOf(answer)}`],
+      }
   }
 }
