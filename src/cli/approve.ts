@@ -21,7 +21,7 @@ Examples:
     reject: { type: 'boolean', help: 'Reject it instead' },
     comment: { type: 'string', value: 'TEXT', help: 'Why' },
   },
-  words: { least: 3, most: 3 },
+  words: { least: 3, most: 3, completes: ['pipelines'] },
   async run(call) {
     using connection = connect(call)
     const { client, namespace = 'default' } = connection

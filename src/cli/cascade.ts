@@ -18,10 +18,14 @@ Examples:
   sojourn cascade cleaner/preview -o mermaid`,
   flags: {
     ...readFlags,
-    output: { ...readFlags.output, help: 'table, json, yaml, dot or mermaid (default: table)' },
+    output: {
+      ...readFlags.output,
+      help: 'table, json, yaml, dot or mermaid (default: table)',
+      completes: ['table', 'json', 'yaml', 'dot', 'mermaid'],
+    },
     policy: { type: 'string', value: 'POLICY', help: 'Background, Foreground or Orphan (default: Background)' },
   },
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, completes: ['objects'] },
   async run(call) {
     const format = textFlag(call.flags, 'output') ?? 'table'
     if (!(format in formats) && format !== 'yaml')

@@ -22,7 +22,11 @@ export interface Flag {
   /** What stands for the value in the help. */
   readonly value?: string
   readonly multiple?: boolean
+  readonly completes?: Completes
 }
+
+/** What a shell may offer for a word or a value: these words, files, or names of what is in the cluster. */
+export type Completes = readonly string[] | 'files' | 'namespaces' | 'objects' | 'departures' | 'pipelines'
 
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 
@@ -37,7 +41,7 @@ export interface Command {
   readonly help?: string
   readonly flags: Readonly<Record<string, Flag>>
   /** How many words it takes beside flags. */
-  readonly words?: { readonly least: number; readonly most: number }
+  readonly words?: { readonly least: number; readonly most: number; readonly completes?: readonly Completes[] }
   run(call: Call): Promise<number | void>
 }
 
@@ -55,13 +59,26 @@ export class UsageError extends Error {
 
 /** The flags every command has that reads from a cluster. */
 export const readFlags = {
-  output: { type: 'string', short: 'o', value: 'FORMAT', help: 'table, json or yaml (default: table)' },
-  namespace: { type: 'string', short: 'n', value: 'NAME', help: 'Only this namespace (default: the context’s)' },
+  output: {
+    type: 'string',
+    short: 'o',
+    value: 'FORMAT',
+    help: 'table, json or yaml (default: table)',
+    completes: ['table', 'json', 'yaml'],
+  },
+  namespace: {
+    type: 'string',
+    short: 'n',
+    value: 'NAME',
+    help: 'Only this namespace (default: the context’s)',
+    completes: 'namespaces',
+  },
   'all-namespaces': { type: 'boolean', short: 'A', help: 'All namespaces' },
   kubeconfig: {
     type: 'string',
     value: 'FILE',
     help: 'Kubeconfig to use (default: KUBECONFIG, a running `sojourn up`, in-cluster)',
+    completes: 'files',
   },
   context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig' },
 } as const satisfies Record<string, Flag>

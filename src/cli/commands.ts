@@ -32,5 +32,5 @@ export const commands: readonly Command[] = [
   optOut,
   optIn,
   importCommand,
-  completion(() => commands),
+  completion,
 ]

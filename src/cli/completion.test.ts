@@ -1,43 +1,131 @@
-import { execFileSync, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile, spawnSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { readConfig } from '../app/config.ts'
+import { startUp, type Up } from '../app/up.ts'
+import { Client } from '../client/client.ts'
+import { loadKubeconfig } from '../client/kubeconfig.ts'
+import { networkTransport } from '../client/network-transport.ts'
+import { silentLogger } from '../runtime/log.ts'
 import { main } from './program.ts'
 
+const program = join(import.meta.dirname, 'main.ts')
 let directory: string
+let up: Up
+let env: Record<string, string>
 
-beforeAll(() => {
+beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'completion-'))
+  const flags = { data: join(directory, 'data'), port: '0', only: 'api', durable: false }
+  up = await startUp(readConfig({ flags, env: {} }), silentLogger)
+  const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+  const client = new Client(network.transport)
+  const type = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+  for (const name of ['settings', 'secrets-of-the-shop'])
+    await client.create(type, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } })
+  const roles = { ...type, group: 'rbac.authorization.k8s.io', kind: 'Role', plural: 'roles' }
+  const evil = { name: '$(touch evil)', namespace: 'default' }
+  await client.create(roles, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: evil, rules: [] })
+  network.close()
+  writeFileSync(join(directory, 'sojourn'), `#!/bin/sh\nexec '${process.execPath}' --no-warnings '${program}' "$@"\n`)
+  chmodSync(join(directory, 'sojourn'), 0o755)
+  env = { PATH: `${directory}:${process.env.PATH}`, HOME: directory, KUBECONFIG: up.kubeconfig, TERM: 'xterm' }
+  for (const shell of ['bash', 'zsh', 'fish'])
+    writeFileSync(join(directory, `complete.${shell}`), await said('completion', shell))
 })
-afterAll(() => rmSync(directory, { recursive: true }))
+afterAll(async () => {
+  await up?.stop()
+  rmSync(directory, { recursive: true })
+})
 
-/** Where the script for a shell is. */
-async function script(shell: string): Promise<string> {
+/** Never in step: the server they all ask is in this process. */
+async function run(command: string, words: readonly string[]): Promise<string> {
+  return (await promisify(execFile)(command, words, { env, timeout: 50_000 })).stdout
+}
+const said = (...words: readonly string[]) => run(join(directory, 'sojourn'), words)
+
+/** What the program prints when a shell asks it. */
+async function offered(words: readonly string[], kubeconfig = up.kubeconfig): Promise<readonly string[]> {
   let text = ''
   const out = (part: string) => void (text += part)
   const quiet = { isTerminal: false, isErrTerminal: false, colours: false, width: 80 }
   const { signal } = new AbortController()
-  expect(await main(['completion', shell], { out, err: out, env: {}, now: () => 0, signal, ...quiet })).toBe(0)
-  const path = join(directory, `complete.${shell}`)
-  writeFileSync(path, text)
-  return path
+  const io = { out, err: out, env: { KUBECONFIG: kubeconfig }, now: () => Date.now(), signal, ...quiet }
+  expect(await main(['__complete', ...words], io)).toBe(0)
+  return text.split('\n').flatMap((line) => line.split('\t')[0] || [])
 }
 
 const has = (shell: string) => spawnSync(shell, ['--version']).status === 0
+for (const shell of ['bash', 'zsh', 'fish'])
+  if (!has(shell)) console.warn(`SKIPPED: completion was NOT tried in ${shell}: apt-get install -y ${shell}`)
+
+describe('what is offered', () => {
+  it.each([
+    [['fo'], ['forecast']],
+    [
+      ['help', 'opt'],
+      ['opt-out', 'opt-in'],
+    ],
+    [['status', '--all'], ['--all-namespaces']],
+    [
+      ['status', '-o', ''],
+      ['table', 'json', 'yaml'],
+    ],
+    [['forecast', '--output=i'], ['--output=ical']],
+    [['forecast', '--output', '=', 'i'], ['ical']],
+    [
+      ['departures', '--system', 'c'],
+      ['cleaner', 'collector'],
+    ],
+    [['status', '-n', 'sojourn'], ['sojourn-system']],
+    [['explain', 'configma'], ['configmap/']],
+    [
+      ['explain', 'cm/se'],
+      ['cm/secrets-of-the-shop', 'cm/settings'],
+    ],
+    [['explain', '-n', 'sojourn-system', 'cm/se'], []],
+    [['explain', 'namespace/def'], ['namespace/default']],
+    [['status', '--kubeconfig', '/'], [':files']],
+    [['import', 'swabbie', ''], [':files']],
+    [['restore', ''], []],
+    [['xylophone', ''], []],
+  ])('after %j', async (words, expected) => expect(await offered(words)).toEqual(expected))
+
+  it('is never more than a name to a shell', async () => expect(await offered(['explain', 'role/'])).toEqual([]))
+
+  it('is nothing when there is no cluster', async () =>
+    expect(await offered(['status', '-n', ''], '/no/such')).toEqual([]))
+})
 
 describe('completion in the real shell', () => {
   it.runIf(has('bash'))('bash', async () => {
     const complete = (words: string, at: number) =>
       `COMP_WORDS=(${words}); COMP_CWORD=${at}; _sojourn; echo "\${COMPREPLY[@]}"`
-    const program = [`source ${await script('bash')}`, complete('sojourn fo', 1), complete('sojourn forecast --as', 2)]
-    expect(execFileSync('bash', ['-c', program.join('; ')], { encoding: 'utf8' })).toBe('forecast\n--assume\n')
+    const lines = [
+      `source ${join(directory, 'complete.bash')}`,
+      complete('sojourn fo', 1),
+      complete('sojourn forecast --as', 2),
+      complete('sojourn status -o ""', 3),
+      complete('sojourn explain configmap/set', 2),
+    ]
+    expect(await run('bash', ['-c', lines.join('; ')])).toBe(
+      'forecast\n--assume\ntable json yaml\nconfigmap/settings\n',
+    )
   })
 
   it.runIf(has('fish'))('fish', async () => {
-    const program = `source ${await script('fish')}; complete -C 'sojourn fo'; complete -C 'sojourn forecast --as'`
-    const lines = execFileSync('fish', ['-c', program], { encoding: 'utf8' }).trim().split('\n')
-    expect(lines.map((line) => line.split('\t')[0])).toEqual(['forecast', '--assume'])
+    const typed = ['sojourn fo', 'sojourn forecast --as', 'sojourn status -o ', 'sojourn explain configmap/set']
+    const lines = [`source ${join(directory, 'complete.fish')}`, ...typed.map((words) => `complete -C '${words}'`)]
+    const answer = await run('fish', ['-c', lines.join('; ')])
+    expect(
+      answer
+        .trim()
+        .split('\n')
+        .map((line) => line.split('\t')[0]),
+    ).toEqual(['forecast', '--assume', 'json', 'table', 'yaml', 'configmap/settings'])
   })
 
   it.runIf(has('zsh'))(
@@ -45,15 +133,16 @@ describe('completion in the real shell', () => {
     async () => {
       const pty = [
         'zmodload zsh/zpty; zpty z zsh -f -i',
-        `zpty -w z 'PS1="READY>"; autoload -Uz compinit; compinit -u -D; source ${await script('zsh')}; echo LOADED'`,
+        `zpty -w z 'unsetopt beep; PS1="READY>"; autoload -Uz compinit; compinit -u -D; source ${join(directory, 'complete.zsh')}; echo LOADED'`,
         "zpty -r -m z out '*LOADED*READY>*'",
         String.raw`zpty -w -n z $'sojourn forec\t'; zpty -r -m z out '*forecast*'`,
         String.raw`zpty -w -n z $' --assu\t'; zpty -r -m z out '*--assume*'`,
+        String.raw`zpty -w -n z $'\x15sojourn explain configma\t'; zpty -r -m z out '*configmap/*'`,
+        String.raw`zpty -w -n z $'sett\t'; zpty -r -m z out '*settings*'`,
         'print DONE; zpty -d z',
       ].join('\n')
-      const { stdout } = spawnSync('zsh', ['-f', '-c', pty], { encoding: 'utf8', timeout: 20_000 })
-      expect(stdout).toContain('DONE')
+      expect(await run('zsh', ['-f', '-c', pty])).toContain('DONE')
     },
-    30_000,
+    60_000,
   )
 })

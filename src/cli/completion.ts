@@ -1,83 +1,73 @@
 import { UsageError, type Command } from './command.ts'
 
-/** Prints what a shell needs to complete our words. The list of commands comes late: it includes this one. */
-export function completion(commands: () => readonly Command[]): Command {
-  return {
-    name: 'completion',
-    summary: 'Print completion for bash, zsh or fish',
-    usage: 'bash|zsh|fish',
-    help: `
+/** Prints what a shell needs to complete our words: it asks us each time, so that it always knows this version and this cluster. */
+export const completion: Command = {
+  name: 'completion',
+  summary: 'Print completion for bash, zsh or fish',
+  usage: 'bash|zsh|fish',
+  help: `
+Completes commands, flags, their values, and names of what is in the cluster.
+
 Examples:
   source <(sojourn completion bash)
+  sojourn completion zsh > "\${fpath[1]}/_sojourn"
   sojourn completion fish > ~/.config/fish/completions/sojourn.fish`,
-    flags: {},
-    words: { least: 1, most: 1 },
-    run({ words, io }) {
-      const scripts: Readonly<Record<string, (all: readonly Command[]) => string>> = { bash, zsh, fish }
-      const script = scripts[words[0] ?? '']
-      if (!script) throw new UsageError(`"${words[0]}" is not a shell we know: bash, zsh or fish`)
-      io.out(script(commands()))
-      return Promise.resolve()
-    },
-  }
+  flags: {},
+  words: { least: 1, most: 1, completes: [['bash', 'zsh', 'fish']] },
+  run({ words, io }) {
+    const script = scripts[words[0] ?? '']
+    if (!script) throw new UsageError(`"${words[0]}" is not a shell we know: bash, zsh or fish`)
+    io.out(script)
+    return Promise.resolve()
+  },
 }
 
-function bash(all: readonly Command[]): string {
-  const cases = all.map(
-    ({ name, flags }) =>
-      `    ${name}) words="${Object.keys(flags)
-        .map((flag) => `--${flag}`)
-        .join(' ')}" ;;`,
-  )
-  return `_sojourn() {
-  local words="${all.map(({ name }) => name).join(' ')} help version"
-  if [ "$COMP_CWORD" -gt 1 ]; then
-    words=""
-    case "\${COMP_WORDS[1]}" in
-${cases.join('\n')}
-    esac
-  fi
-  COMPREPLY=( $(compgen -W "$words" -- "\${COMP_WORDS[COMP_CWORD]}") )
-}
-complete -o default -F _sojourn sojourn
-`
-}
-
-function zsh(all: readonly Command[]): string {
-  const quote = (text: string) => text.replaceAll("'", "'\\''").replaceAll(':', '\\:')
-  const named = all.map(({ name, summary }) => `    '${name}:${quote(summary)}'`)
-  const cases = all.map(
-    ({ name, flags }) =>
-      `    ${name}) compadd -- ${Object.keys(flags)
-        .map((flag) => `--${flag}`)
-        .join(' ')} ;;`,
-  )
-  return `#compdef sojourn
-_sojourn() {
-  local -a commands
-  commands=(
-${named.join('\n')}
-  )
-  if (( CURRENT == 2 )); then
-    _describe command commands
-    return
-  fi
-  case "$words[2]" in
-${cases.join('\n')}
+// A kind with its slash goes on with a name: no blank after it.
+const scripts: Readonly<Record<string, string>> = {
+  bash: `_sojourn() {
+  local line
+  COMPREPLY=()
+  while IFS= read -r line; do
+    if [ "$line" = ":files" ]; then
+      COMPREPLY=( $(compgen -f -- "\${COMP_WORDS[COMP_CWORD]}") )
+      return
+    fi
+    COMPREPLY+=( "\${line%%$'\\t'*}" )
+  done < <("\${COMP_WORDS[0]}" __complete "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  case "\${COMPREPLY[0]}" in
+    */) compopt -o nospace 2>/dev/null ;;
   esac
 }
-compdef _sojourn sojourn
-`
+complete -F _sojourn sojourn
+`,
+  zsh: `#compdef sojourn
+_sojourn() {
+  local -a lines described plain kinds
+  local line
+  lines=("\${(@f)$("\${words[1]}" __complete "\${(@)words[2,CURRENT]}" 2>/dev/null)}")
+  for line in $lines; do
+    case "$line" in
+      :files) _files; return ;;
+      *$'\\t'*) described+=("\${\${line%%$'\\t'*}//:/\\\\:}:\${line#*$'\\t'}") ;;
+      */) kinds+=("$line") ;;
+      *) plain+=("$line") ;;
+    esac
+  done
+  (( $#described )) && _describe sojourn described
+  (( $#kinds )) && compadd -S '' -- $kinds
+  (( $#plain )) && compadd -- $plain
 }
-
-function fish(all: readonly Command[]): string {
-  const quote = (text: string) => text.replaceAll("'", "\\'")
-  const lines = all.flatMap(({ name, summary, flags }) => [
-    `complete -c sojourn -f -n __fish_use_subcommand -a ${name} -d '${quote(summary)}'`,
-    ...Object.entries(flags).map(
-      ([flag, { short, help }]) =>
-        `complete -c sojourn -n '__fish_seen_subcommand_from ${name}' -l ${flag}${short ? ` -s ${short}` : ''} -d '${quote(help)}'`,
-    ),
-  ])
-  return `${lines.join('\n')}\n`
+compdef _sojourn sojourn
+`,
+  fish: `function __sojourn_complete
+  set -l words (commandline -opc) (commandline -ct)
+  set -l lines ($words[1] __complete $words[2..-1] 2>/dev/null)
+  if test "$lines[1]" = ':files'
+    __fish_complete_path (commandline -ct)
+  else
+    printf '%s\\n' $lines
+  end
+end
+complete -c sojourn -f -a '(__sojourn_complete)'
+`,
 }

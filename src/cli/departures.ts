@@ -23,6 +23,7 @@ Examples:
       type: 'string',
       value: 'NAME',
       help: 'Only what this system let go: cleaner, collector, janitor, promoter, activator',
+      completes: ['cleaner', 'collector', 'janitor', 'promoter', 'activator'],
     },
     'close-breaker': { type: 'boolean', help: 'Let things leave again after the breaker opened' },
     pause: { type: 'boolean', help: 'Let nothing leave until --resume' },

@@ -19,7 +19,7 @@ Examples:
   sojourn explain pipeline/shop -n team
   sojourn explain configmap/settings -n team -o json`,
   flags: readFlags,
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, completes: ['objects'] },
   async run(call) {
     using connection = connect(call)
     await checkVersions(connection, call.io)

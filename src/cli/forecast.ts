@@ -30,7 +30,11 @@ What can be assumed:
 ${assumptionHelp}`,
   flags: {
     ...readFlags,
-    output: { ...readFlags.output, help: 'table, json, yaml or ical (default: table)' },
+    output: {
+      ...readFlags.output,
+      help: 'table, json, yaml or ical (default: table)',
+      completes: ['table', 'json', 'yaml', 'ical'],
+    },
     for: { type: 'string', value: 'DURATION', help: 'How far to look ahead (default: 30d)' },
     assume: {
       type: 'string',

@@ -12,7 +12,7 @@ Prints manifests; what is different here, and what was left out, is said on the 
 Examples:
   sojourn import swabbie swabbie.yml | kubectl apply -f -`,
   flags: {},
-  words: { least: 2, most: 2 },
+  words: { least: 2, most: 2, completes: [['swabbie'], 'files'] },
   async run({ words, io }) {
     const [what = '', file = ''] = words
     if (what !== 'swabbie') throw new UsageError(`"${what}" cannot be imported; "swabbie" can`)

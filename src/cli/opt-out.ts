@@ -22,7 +22,7 @@ Examples:
     reason: { type: 'string', value: 'TEXT', help: 'Why, for those who find it later' },
     until: { type: 'string', value: 'TIME', help: 'When it ends by itself (RFC 3339; default: never)' },
   },
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, completes: ['objects'] },
   async run(call) {
     using connection = connect(call)
     const { client, namespace } = connection
@@ -48,8 +48,11 @@ export const optIn: Command = {
   name: 'opt-in',
   summary: 'End the opt-out of an object',
   usage: 'KIND/NAME [flags]',
+  help: `
+Examples:
+  sojourn opt-in deployment/shop -n team`,
   flags,
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, completes: ['objects'] },
   async run(call) {
     using connection = connect(call)
     const { client, namespace } = connection

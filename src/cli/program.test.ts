@@ -94,6 +94,16 @@ describe('words', () => {
     },
   )
 
+  it.each(commands.map(({ name }) => name))(
+    '%s has examples, each of which begins with a command of ours',
+    async (name) => {
+      const { out } = await sojourn(['help', name])
+      const [, examples = ''] = out.split('Examples:\n')
+      const lines = examples.split('\n\n')[0]?.trim().split('\n') ?? []
+      expect(lines.some((line) => line.includes(`sojourn ${name}`))).toBe(true)
+    },
+  )
+
   it('of help name the exit codes', async () =>
     expect((await sojourn([])).out).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage'))
 })
@@ -156,6 +166,19 @@ describe('what is wrong with the cluster is said with what to do', () => {
     await new Promise((resolve) => server.close(resolve))
     expect(err).toContain(advice)
     expect(code).toBe(1)
+  })
+
+  it.each([
+    ['has expired', -3 * 365, 'its client certificate expired on 20', 2],
+    ['is no longer taken', 0, 'is not, or no longer, valid there. Get a new one', 1],
+  ])('when our own certificate %s', async (_, days, advice, expected) => {
+    const { server: mine } = loadCredentials({ hosts: ['me'], now: Date.now() + days * 86_400_000 })
+    const base64 = (text: string) => Buffer.from(text).toString('base64')
+    const own = `client-certificate-data: ${base64(mine.certificate)}\n      client-key-data: ${base64(mine.key)}`
+    const text = readFileSync(up.kubeconfig, 'utf8').replace(/token: .*/, own)
+    const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('mine', text)])
+    expect(err).toContain(advice)
+    expect(code).toBe(expected)
   })
 
   it('when the certificate is somebody else’s', async () => {

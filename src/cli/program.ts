@@ -11,6 +11,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv
   if (name === '--version' || name === 'version') return (await import('./version.ts')).printVersion(io)
   if (['help', '--help', '-h'].includes(name)) return help(rest[0], io)
+  if (name === '__complete') return (await import('./complete.ts')).printCandidates(rest, io)
   const command = await commandNamed(name)
   if (!command) return unknownCommand(name, io)
   if (rest.includes('--help') || rest.includes('-h')) return help(name, io)
@@ -25,6 +26,7 @@ export async function main(argv: readonly string[], io: Io): Promise<number> {
 async function help(name: string | undefined, io: Io): Promise<number> {
   const { commands } = await import('./commands.ts')
   const { commandHelp, overview } = await import('./help.ts')
+  if (name === 'version') return (await import('./version.ts')).printVersion(io)
   const command = commands.find((candidate) => candidate.name === name)
   if (name !== undefined && !command) return unknownCommand(name, io)
   io.out(command ? commandHelp(command) : overview(commands))

@@ -20,7 +20,7 @@ NAME is a record's, as "sojourn departures" shows it. Everything is tried first:
 Examples:
   sojourn restore configmap-settings-3f2a9c81d04b -n team`,
   flags,
-  words: { least: 1, most: 1 },
+  words: { least: 1, most: 1, completes: ['departures'] },
   async run(call) {
     using connection = connect(call)
     const { client } = connection

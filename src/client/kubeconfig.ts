@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { ConfigError, type ClusterConfig, type Credentials } from './cluster-config.ts'
@@ -130,17 +131,20 @@ function clusterConfig(config: Kubeconfig, options: KubeconfigOptions, origin: s
     ...(ca ? { ca } : {}),
     ...(cluster['insecure-skip-tls-verify'] ? { insecureSkipTlsVerify: true } : {}),
     ...(cluster['tls-server-name'] ? { tlsServerName: cluster['tls-server-name'] } : {}),
-    ...credentialsOf(user, options),
+    ...credentialsOf(user, options, `${origin}: user "${context.user}"`),
   }
 }
 
 function credentialsOf(
   user: KubeconfigUser,
   { now, env }: KubeconfigOptions,
+  whose: string,
 ): Pick<ClusterConfig, 'credentials' | 'refresh'> {
   if (user.exec) return execCredentials(user.exec, { now, env })
   const certificate = pem(user['client-certificate-data'], user['client-certificate'])
   const key = pem(user['client-key-data'], user['client-key'])
+  const isAllThereIs = !user.token && !user.tokenFile && user.username === undefined
+  if (certificate && isAllThereIs) checkValidity(certificate, now(), whose)
   const fixed: Credentials = {
     ...(user.token ? { token: user.token } : {}),
     ...(user.username === undefined ? {} : { username: user.username, password: user.password ?? '' }),
@@ -149,6 +153,22 @@ function credentialsOf(
   if (!user.tokenFile || user.token) return { credentials: () => Promise.resolve(fixed) }
   const file = fileToken(user.tokenFile, now)
   return { credentials: async () => ({ ...fixed, token: await file.read() }), refresh: () => file.forget() }
+}
+
+/** Servers say of an expired certificate no more than of none at all. */
+function checkValidity(certificate: string, now: number, whose: string): void {
+  let endsAt: Date
+  try {
+    endsAt = new X509Certificate(certificate).validToDate
+  } catch (error) {
+    throw new ConfigError(`${whose}: its client certificate cannot be read: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+  if (endsAt.getTime() <= now)
+    throw new ConfigError(
+      `${whose}: its client certificate expired on ${endsAt.toISOString()}: get a new kubeconfig from whoever runs the cluster`,
+    )
 }
 
 function checkServer(server: string | undefined, origin: string): string {

@@ -176,7 +176,7 @@ describe('a Cleaner', () => {
     const [stay, ...more] = stays.filter(({ object }) => object.kind === 'Cleaner')
     expect(more).toEqual([])
     expect(stay).toMatchObject({ state: 'Leaving', next: { what: 'gone' } })
-    expect(stay?.why).toMatch(/^all conditions are true, but ConfigMap .* waits: .*Bond team\/needs/)
+    expect(stay?.why).toMatch(/^all conditions are true, but ConfigMap.team.a waits: .*Bond team.needs/)
   })
 
   it.each([

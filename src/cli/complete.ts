@@ -1,0 +1,132 @@
+import { departure } from '../apis/departure.ts'
+import { pipeline } from '../apis/pipeline.ts'
+import type { Client } from '../client/client.ts'
+import type { ResourceType } from '../kube/object.ts'
+import { textFlag, type Call, type Command, type Completes, type Flag, type FlagValues, type Io } from './command.ts'
+import { connect } from './connect.ts'
+
+/** Something that can stand where the user is typing. */
+interface Candidate {
+  readonly text: string
+  readonly about?: string
+}
+
+/** Prints what may come next, a line each; `:files` leaves it to the shell. What cannot be found out is not worth a word. */
+export async function printCandidates(typed: readonly string[], io: Io): Promise<number> {
+  const { commands } = await import('./commands.ts')
+  const found = await complete(typed, commands, io).catch(() => [])
+  if (found === 'files') io.out(':files\n')
+  // Names are other people's, and end up in a command line: only what no shell reads as more than a name.
+  else
+    for (const { text, about } of found)
+      if (/^[\w./:@=-]+$/.test(text)) io.out(about === undefined ? `${text}\n` : `${text}\t${about}\n`)
+  return 0
+}
+
+/** What may be typed next. The last word is what has been typed of it, and may be empty. */
+async function complete(
+  typed: readonly string[],
+  commands: readonly Command[],
+  io: Io,
+): Promise<readonly Candidate[] | 'files'> {
+  const [name = '', ...rest] = typed
+  const all = commands.map((each) => ({ text: each.name, about: each.summary }))
+  const last = rest.at(-1)
+  if (last === undefined) return matching([...all, { text: 'help' }, { text: 'version' }], name)
+  if (name === 'help') return matching(all, last)
+  const command = commands.find((each) => each.name === name)
+  if (!command) return []
+  // Bash takes `--flag=value` for three words.
+  const [word, inline] = last === '=' ? ['', ''] : (/^(--[^=]+=)(.*)$/.exec(last)?.slice(1).toReversed() ?? [last, ''])
+  const { words, flags, open } = read(command, [...rest.slice(0, -1), ...(inline ? [inline.slice(0, -1)] : [])])
+  if (open) {
+    const values = await valuesOf(open.completes, word ?? '', { words, flags, io })
+    return values === 'files' ? values : values.map(({ text }) => ({ text: `${inline}${text}` }))
+  }
+  if (word?.startsWith('-')) return matching(flagsOf(command), word)
+  return valuesOf(command.words?.completes?.[words.length], word ?? '', { words, flags, io })
+}
+
+/** What was typed so far: words, flags with their values, and the flag that still lacks one. */
+function read(command: Command, typed: readonly string[]) {
+  const words: string[] = []
+  const flags: Record<string, string | boolean> = {}
+  let open: (Flag & { readonly name: string }) | undefined
+  for (const word of typed) {
+    if (word === '=') continue
+    if (open) {
+      flags[open.name] = word
+      open = undefined
+    } else if (word.startsWith('-')) {
+      const [, given = '', value] = /^--?([^=]+)(?:=(.*))?$/.exec(word) ?? []
+      const name = Object.entries(command.flags).find(([, { short }]) => short === given)?.[0] ?? given
+      const flag = command.flags[name]
+      if (flag?.type === 'string' && value === undefined) open = { ...flag, name }
+      else flags[name] = value ?? true
+    } else words.push(word)
+  }
+  return { words, flags: flags as FlagValues, open }
+}
+
+function flagsOf({ flags }: Command): readonly Candidate[] {
+  return Object.entries(flags).map(([flag, { help }]) => ({ text: `--${flag}`, about: help }))
+}
+
+async function valuesOf(
+  completes: Completes | undefined,
+  word: string,
+  call: Call,
+): Promise<readonly Candidate[] | 'files'> {
+  if (completes === 'files') return 'files'
+  if (completes === undefined) return []
+  if (typeof completes !== 'string') return matching(named(completes), word)
+  using connection = connect(call)
+  const { client } = connection
+  const place = call.flags['all-namespaces'] ? undefined : (textFlag(call.flags, 'namespace') ?? connection.namespace)
+  switch (completes) {
+    case 'namespaces':
+      return matching(named(await namesOf(client, namespaces)), word)
+    case 'departures':
+      return matching(named(await namesOf(client, departure.type, place)), word)
+    case 'pipelines':
+      return matching(named(await namesOf(client, pipeline.type, place)), word)
+    case 'objects':
+      return matching(named(await objectsLike(client, word, place)), word)
+  }
+}
+
+/** Kinds first, then the names of one kind. */
+async function objectsLike(client: Client, word: string, namespace: string | undefined): Promise<readonly string[]> {
+  const [kind = '', name] = word.split('/')
+  if (name === undefined) {
+    const types = (await client.discovery.all()).filter(({ verbs }) => verbs.includes('list'))
+    return [...new Set(types.map((type) => `${type.kind.toLowerCase()}/`))].toSorted()
+  }
+  const type = await client.discovery.find(kind)
+  const names = type ? await namesOf(client, type, namespace ?? 'default') : []
+  return names.map((each) => `${kind}/${each}`)
+}
+
+const most = 500
+
+async function namesOf(client: Client, type: ResourceType, namespace?: string): Promise<readonly string[]> {
+  const place = namespace && type.namespaced ? { namespace } : {}
+  const { items } = await client.list(type, { ...place, limit: most, metadataOnly: true })
+  return items.map(({ metadata }) => metadata.name ?? '')
+}
+
+function named(texts: readonly string[]): readonly Candidate[] {
+  return texts.map((text) => ({ text }))
+}
+
+function matching(all: readonly Candidate[], word: string): readonly Candidate[] {
+  return all.filter(({ text }) => text.startsWith(word))
+}
+
+const namespaces: ResourceType = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+}
