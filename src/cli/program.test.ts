@@ -37,15 +37,24 @@ interface Said {
   readonly err: string
 }
 
+interface Given {
+  readonly env?: Record<string, string>
+  readonly isTerminal?: boolean
+  readonly colours?: boolean
+  readonly signal?: AbortSignal
+  /** Called with all that was said so far. */
+  readonly heard?: (out: string) => void
+}
+
 /** Runs the program as a shell would, with no terminal unless told otherwise. */
-async function sojourn(
-  words: readonly string[],
-  given: { env?: Record<string, string>; isTerminal?: boolean; colours?: boolean; signal?: AbortSignal } = {},
-): Promise<Said> {
+async function sojourn(words: readonly string[], given: Given = {}): Promise<Said> {
   let [out, err] = ['', '']
   const { isTerminal = false, colours = false, signal = new AbortController().signal } = given
   const code = await main(words, {
-    out: (text) => void (out += text),
+    out: (text) => {
+      out += text
+      given.heard?.(out)
+    },
     err: (text) => void (err += text),
     env: { SOJOURN_DATA: join(directory, 'data'), ...given.env },
     now: () => Date.now(),
@@ -260,6 +269,20 @@ describe('output', () => {
     const { out, err } = await sojourn(['forecast', '--for', '2d'])
     expect(out + err).not.toContain('\u001B')
     expect(err).toBe('reading …\nlooking ahead …\n')
+  }, 30_000)
+
+  it('of status is renewed while it is watched, on a screen that is wiped only where there is one', async () => {
+    for (const isTerminal of [true, false]) {
+      const stop = new AbortController()
+      const isTwice = (out: string) => out.split('cleaner/tomorrow').length > 2
+      const { code, out } = await sojourn(['status', '-n', 'default', '-w'], {
+        isTerminal,
+        signal: stop.signal,
+        heard: (said) => void (isTwice(said) && stop.abort(new Error('enough'))),
+      })
+      expect(code).toBe(0)
+      expect(out.includes('\u001B[H\u001B[2J')).toBe(isTerminal)
+    }
   }, 30_000)
 
   it('shows a bar on a terminal, and takes it away again', async () => {
