@@ -131,7 +131,7 @@ export class Act {
 
   /** Tells the sink, then lets the Cleaner's own namespace leave if that is a target: it would take everything else with it. */
   async #announce(work: Work): Promise<Wait | undefined> {
-    const wait = unheld(await this.#announcements.deliver(work))
+    const wait = unheld(this.#announcements.deliver(work))
     return wait ?? removeTargets(this.#ports, work.self, targetsIn(work.decision, 'namespace'))
   }
 
