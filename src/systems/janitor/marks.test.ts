@@ -212,11 +212,11 @@ describe('deleting', () => {
       ),
     })
     await world.policy({ retention: { duration: '1h' } })
-    await world.pass(hour + 30_000)
+    await world.pass(hour + 45_000)
     const [candidate] = await world.candidates()
     expect(candidate?.status).toMatchObject({ phase: 'Failed', because: 'refused', attempts: 3 })
     expect(await world.exists('one')).toBe(true)
-    await world.pass(30_000)
+    await world.pass(minute)
     expect(await world.phases()).toEqual({ one: 'Deleted' })
   })
 

@@ -1,4 +1,4 @@
-const firstMs = 5000
+const firstMs = 10_000
 
 /** How long to wait after so many failures in a row: seconds after a slip, hours where it is hopeless. */
 export function retryDelay(attempts: number, longestMs: number): number {
