@@ -12,6 +12,17 @@ describe('the stay board', () => {
   beforeAll(async () => {
     world = await startDashboardWorld({ only: 'api' })
     for (const object of dashboardObjects()) await world.create(object)
+    const given = dashboardObjects().find(({ kind }) => kind === 'Pipeline')!
+    const startedAt = '2026-11-01T00:00:00Z'
+    const condition = { type: 'Ready', status: 'True', reason: 'ReconciliationSucceeded', message: 'run 1 is Complete' }
+    await world.create({
+      ...given,
+      metadata: { ...given.metadata, name: 'arrived' },
+      status: {
+        conditions: [{ ...condition, lastTransitionTime: startedAt }],
+        run: { sequence: 1, revision: '1.1.0', direction: 'Forward', phase: 'Complete', startedAt, restarts: 0 },
+      },
+    })
   })
   afterAll(() => world?.[Symbol.asyncDispose]())
 
@@ -22,6 +33,7 @@ describe('the stay board', () => {
     const mirror = await mirrorOf(kinds, world)
     const told = await readStays(world.client, { namespace: undefined, now })
     expect(told.length).toBeGreaterThan(4)
+    expect(told.find(({ object }) => object.name === 'arrived')?.state).toBe('Complete')
     expect(staysOf(mirror, now).map(essence).toSorted()).toEqual(told.map(essence).toSorted())
   })
 })
