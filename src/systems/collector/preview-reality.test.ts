@@ -89,11 +89,7 @@ async function grow(prefix: string, { shapes, root }: Plan): Promise<StoredObjec
   const name = (at: number) => `${prefix}-${at}`
   const made: StoredObject[] = []
   for (const [at, { isHeld }] of shapes.entries())
-    made.push(
-      await here.create(name(at), [], {
-        ...(isHeld ? { finalizers: ['x.dev/held'] } : {}),
-      }),
-    )
+    made.push(await here.create(name(at), [], isHeld ? { finalizers: ['x.dev/held'] } : {}))
   // Owners come last: only so there can be circles.
   for (const [at, { owners }] of shapes.entries()) {
     const ownerReferences = owners
