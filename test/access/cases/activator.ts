@@ -47,6 +47,18 @@ export const activatorCase: Case = {
       async act(world, { proxy = '', unused }) {
         for (let times = 0; times < 20 && unused().some((right) => right.includes('/scale ')); times++)
           await Promise.all(kinds.map((kind) => callAmidChanges(world, proxy, kind)))
+        const taken = service('ReplicaSet')
+        const addresses = [{ ip: '10.1.2.3' }]
+        const endpoints = {
+          apiVersion: 'v1',
+          kind: 'Endpoints',
+          metadata: { name: taken.metadata.name ?? '', namespace: home },
+        }
+        await world.create({ ...endpoints, subsets: [{ addresses, ports: [{ port: 80 }] }] })
+        await world.change(taken, { metadata: { annotations: { 'sojourn.dev/takeover': 'true' } } })
+        const selector = async () => ((await world.find(taken))?.spec as { selector?: object } | undefined)?.selector
+        await world.until(async () => (await selector()) === undefined)
+        await world.change(taken, { spec: { selector: { app: 'replicaset' } } })
         const companion = { ...service('Deployment'), metadata: { name: 'deployment-proxless', namespace: home } }
         const ports = async () => ((await world.find(companion))?.spec as { ports?: object[] } | undefined)?.ports
         await world.until(async () => (await ports())?.length === 1)
