@@ -182,6 +182,7 @@ export class Activator implements PeerService {
       dryRun,
       isBypassed: (asked) => this.#takeover.isBypassed(asked),
       ask,
+      onPresence: (routes) => this.#enqueueServices(routes.map(({ id }) => id)),
       expect: (key, version, informer) => this.#workloadController.expect(key, version, informer),
       onDecision: (id, decision) => {
         this.#decisions.set(id, decision)
@@ -192,6 +193,7 @@ export class Activator implements PeerService {
       ...common,
       services: this.#caches.services,
       slices: this.#caches.slices,
+      workloads: this.#workloads,
       publisher: this.#publisher,
       defaults,
       namespaced: namespace !== undefined,

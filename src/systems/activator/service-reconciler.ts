@@ -19,11 +19,13 @@ import { podsServiceName, whyNotTakeover } from './takeover.ts'
 import type { TakeoverKeeper } from './takeover-keeper.ts'
 import { filesOf, type WaitingFiles } from './static-answers.ts'
 import type { UsageTracker } from './usage.ts'
+import type { WorkloadCaches } from './workload-caches.ts'
 import type { ObjectRef } from '../../kube/object.ts'
 
 export interface ServiceReconcilerParts {
   readonly services: Informer
   readonly slices: Informer<EndpointSlice>
+  readonly workloads: Pick<WorkloadCaches, 'find'>
   readonly book: RouteBook
   readonly usage: UsageTracker
   readonly publisher: Publisher
@@ -45,6 +47,8 @@ export interface ServiceReconcilerParts {
 }
 
 const filesEveryMs = 60_000
+/** Who applies a Service before its workload is not told so at once. */
+const absenceMs = 5000
 
 /** Makes of each annotated Service a route, and of each that is no longer annotated none. */
 export class ServiceReconciler {
@@ -52,6 +56,8 @@ export class ServiceReconciler {
   readonly #claims = new ClaimBook()
   /** What ConfigMaps last held for those who wait, by the Service that names them. */
   readonly #files = new Map<string, WaitingFiles>()
+  /** Since when Services miss a workload that they name. */
+  readonly #missedSince = new Map<string, number>()
 
   constructor(parts: ServiceReconcilerParts) {
     this.#parts = parts
@@ -73,8 +79,12 @@ export class ServiceReconciler {
     await this.#accompany(object, service)
     const isTakeable = !faults.some((fault) => fault.annotation === annotation.takeover)
     const { claim, until } = await this.#parts.takeover.keep(object, isTakeable ? service : undefined)
-    await this.#report(object, [...faults, ...missing, ...this.#lost(id)], service.wishes.takeover ? claim : 'none')
-    return lookAt(Math.min(filesAt, until ?? Infinity))
+    const { absent, isOpen } = this.#look(object, service)
+    const all = [...faults, ...absent, ...missing, ...this.#lost(id)]
+    // That it can be woken is not claimed before that is known of its workloads.
+    await this.#report(object, isOpen && all.length === 0 ? undefined : all, service.wishes.takeover ? claim : 'none')
+    const lookAgainAt = isOpen ? this.#parts.now() + absenceMs : Infinity
+    return lookAt(Math.min(filesAt, until ?? Infinity, lookAgainAt))
   }
 
   /** While callers are still led to the proxies, their way on stays open. */
@@ -187,10 +197,31 @@ export class ServiceReconciler {
     enqueueServices(this.#claims.remove(id))
     publisher.removeRoute(id)
     this.#files.delete(id)
+    this.#missedSince.delete(id)
     this.#parts.listeners.drop(id)
     this.#parts.takeover.forget(id)
     enqueueWorkloads(book.remove(id))
     usage.forget(id)
+  }
+
+  /** Which of a Service's workloads are not there; open while that cannot be told, or they may be about to come. */
+  #look(
+    { metadata: { annotations = {} } }: StoredObject,
+    { id, wishes }: OnDemandService,
+  ): { readonly absent: readonly Fault[]; readonly isOpen: boolean } {
+    const now = this.#parts.now()
+    const found = wishes.workloads.map((workload) => this.#parts.workloads.find(workload))
+    const main = annotation.deployment in annotations ? annotation.deployment : annotation.target
+    const absent = wishes.workloads.flatMap(({ kind, name }, index): Fault[] => {
+      if (found[index] !== 'absent') return []
+      const key = index === 0 ? main : annotation.wakeWith
+      return [{ annotation: key, message: `there is no ${kind} "${name}"` }]
+    })
+    const since = absent.length === 0 ? now : (this.#missedSince.get(id) ?? now)
+    if (absent.length === 0) this.#missedSince.delete(id)
+    else this.#missedSince.set(id, since)
+    const isFresh = absent.length > 0 && now - since < absenceMs
+    return { absent: isFresh ? [] : absent, isOpen: isFresh || found.includes('unknown') }
   }
 
   /** Domains that someone else has; names inside the cluster are not the user's doing, so they are no fault. */
@@ -237,31 +268,22 @@ export class ServiceReconciler {
     }
   }
 
+  /** Undefined faults leave what was said of them as it is. */
   async #report(
     object: StoredObject,
-    faults: readonly Fault[],
+    faults: readonly Fault[] | undefined,
     takeover: ConditionClaim | 'none' | undefined,
   ): Promise<void> {
     const { actions, events, now } = this.#parts
-    const [first] = faults
-    const message = first
-      ? faults.map(({ annotation: key, message: text }) => `${key}: ${text}`).join('; ')
-      : 'Requests wake its workload.'
     const before = conditionsOf(object)
-    const claim = {
-      type: onDemandCondition,
-      status: first ? 'False' : 'True',
-      reason: first ? 'InvalidAnnotation' : 'Routed',
-      message,
-    } as const
-    const routed = setCondition(before, claim, now())
+    const routed = faults ? setCondition(before, onDemandClaim(faults), now()) : before
     const isNews = routed !== before
     const after =
       takeover === 'none' ? withoutTakenOver(routed) : takeover ? setCondition(routed, takeover, now()) : routed
     if (after === before) return
     await actions.report(object, after)
     if (!isNews) return
-    for (const fault of faults) {
+    for (const fault of faults ?? []) {
       events.record(object, {
         type: 'Warning',
         reason: 'InvalidAnnotation',
@@ -269,6 +291,13 @@ export class ServiceReconciler {
       })
     }
   }
+}
+
+function onDemandClaim(faults: readonly Fault[]): ConditionClaim {
+  const type = onDemandCondition
+  if (faults.length === 0) return { type, status: 'True', reason: 'Routed', message: 'Requests wake its workload.' }
+  const message = faults.map((fault) => `${fault.annotation}: ${fault.message}`).join('; ')
+  return { type, status: 'False', reason: 'InvalidAnnotation', message }
 }
 
 function withoutTakenOver(conditions: readonly Condition[]): readonly Condition[] {

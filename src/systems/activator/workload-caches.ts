@@ -21,6 +21,8 @@ export class WorkloadCaches {
   readonly #namespace: string | undefined
   readonly #byKind = new Map<string, Informer>()
   readonly #looking = new Set<string>()
+  /** Kinds that the server did not have when first asked. */
+  readonly #unserved = new Set<string>()
   readonly #scales: Scales
 
   constructor(ports: WorkloadCachesPorts, namespace: string | undefined) {
@@ -37,7 +39,8 @@ export class WorkloadCaches {
   /** The object; `unknown` while it cannot be told whether there is one. */
   find(workload: ObjectRef): StoredObject | 'unknown' | 'absent' {
     const informer = this.#cacheOf(workload)
-    if (!informer || !informer.synced || informer.trouble) return 'unknown'
+    if (!informer) return this.#unserved.has(kindOf(workload)) ? 'absent' : 'unknown'
+    if (!informer.synced || informer.trouble) return 'unknown'
     return informer.get(workload.namespace ?? '', workload.name) ?? 'absent'
   }
 
@@ -78,11 +81,11 @@ export class WorkloadCaches {
   }
 
   #typeOf({ apiVersion, kind }: StoredObject): ResourceType | undefined {
-    return this.#byKind.get(kindKey({ ...parseApiVersion(apiVersion), kind }))?.type
+    return this.#byKind.get(kindOf({ apiVersion, kind }))?.type
   }
 
   #cacheOf({ apiVersion, kind }: ObjectRef): Informer | undefined {
-    const key = kindKey({ ...parseApiVersion(apiVersion), kind })
+    const key = kindOf({ apiVersion, kind })
     const known = this.#byKind.get(key)
     if (known) return known
     if (apiVersion === 'apps/v1' && kind === 'ReplicaSet') return this.#open(replicaSets)
@@ -97,7 +100,14 @@ export class WorkloadCaches {
     void client.discovery
       .typeOf({ apiVersion, kind })
       .then(
-        (type) => type && this.#open(type),
+        (type) => {
+          if (type) this.#open(type)
+          else {
+            this.#unserved.add(key)
+            // It may come at any time, beside others of its group.
+            client.discovery.forget()
+          }
+        },
         () => {},
       )
       .finally(() => this.#looking.delete(key))
@@ -111,4 +121,8 @@ export class WorkloadCaches {
     onOpen(informer)
     return informer
   }
+}
+
+function kindOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {
+  return kindKey({ ...parseApiVersion(apiVersion), kind })
 }

@@ -39,6 +39,8 @@ export interface WorkloadReconcilerParts {
   readonly isBypassed: (service: OnDemandService) => boolean
   /** What a Service's pods say of themselves. */
   readonly ask: (service: OnDemandService) => Promise<Activity>
+  /** A workload that Services name is not there, or has come. */
+  readonly onPresence: (routes: readonly OnDemandService[]) => void
   /** Our own write: the cache must show it before we look again. */
   readonly expect: (key: Key, resourceVersion: string, informer: Informer) => void
   readonly onDecision: (workload: string, decision: Decision) => void
@@ -61,6 +63,8 @@ export class WorkloadReconciler {
   readonly #seen = new Map<string, number>()
   /** Routes whose persisted last use has been taken into account. */
   readonly #recalled = new Set<string>()
+  /** Workloads that are named and were not there when last looked at. */
+  readonly #absent = new Set<string>()
 
   constructor(parts: WorkloadReconcilerParts) {
     this.#parts = parts
@@ -74,6 +78,7 @@ export class WorkloadReconciler {
     const ref = refOfWorkload(routes, id) ?? refFromKey(key, workloads.of(key)?.type.version ?? 'v1')
     const object = workloads.find(ref)
     const informer = workloads.of(key)
+    this.#noticeAbsence(id, object, routes)
     if (!informer) return routes.length > 0 ? wakeAt(now() + lookAgainMs) : settled
     if (routes.length === 0) return this.#leave(id, object, { type: informer.type, ref })
     const replicas = typeof object === 'string' ? undefined : workloads.replicas(object)
@@ -88,6 +93,16 @@ export class WorkloadReconciler {
     // Nobody who waits has to wait for a label.
     if (decision.do !== 'wake') await this.#keepMarks(subject)
     return this.#carryOut(subject, decision)
+  }
+
+  /** Tells when a workload is missed for the first time, and when it has come. */
+  #noticeAbsence(id: string, object: StoredObject | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
+    const { publisher, onPresence } = this.#parts
+    if (object === 'unknown' || this.#absent.has(id) === (object === 'absent')) return
+    if (object === 'absent') this.#absent.add(id)
+    else this.#absent.delete(id)
+    for (const route of routes) publisher.publish(route.id)
+    onPresence(routes)
   }
 
   #observe(object: StoredObject | 'unknown' | 'absent', replicas: number | undefined): Workload | 'unknown' | 'absent' {
@@ -310,6 +325,7 @@ export class WorkloadReconciler {
     if (!caches.services.synced) return settled
     memories.forget(id)
     this.#seen.delete(id)
+    this.#absent.delete(id)
     if (typeof object === 'string' || !peers.leading) return settled
     if (object.metadata.labels?.[onDemandLabel.key] === onDemandLabel.value) await actions.label(placed, false)
     return settled
