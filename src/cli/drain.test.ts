@@ -13,6 +13,15 @@ import { silentLogger } from '../runtime/log.ts'
 import { main } from './program.ts'
 
 const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+const services = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
+const slices = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  kind: 'EndpointSlice',
+  plural: 'endpointslices',
+  namespaced: true,
+}
+const leases = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', namespaced: true }
 const wait = { timeout: 10_000, interval: 20 }
 
 let directory: string
@@ -104,6 +113,70 @@ async function cascadeInFlight(): Promise<void> {
   expect(new Set(await finalizers())).toEqual(new Set(['x.dev/busy', holdFinalizer, seedFinalizer, bondFinalizer]))
 }
 
+/** A Service as a takeover leaves it when all proxies are killed, with or without a pod behind it. */
+async function takenOver(name: string, pod?: string): Promise<void> {
+  const selector = { app: name }
+  const { metadata } = await client.create<StoredObject>(services, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name,
+      namespace: 'default',
+      annotations: { 'sojourn.dev/takeover': 'true', 'sojourn.dev/selector': `app=${name}` },
+    },
+    spec: { ports: [{ name: 'http', port: 80 }] },
+  })
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'Service', name, uid: metadata.uid }]
+  const labels = { 'app.kubernetes.io/part-of': 'sojourn' }
+  await client.create(services, {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: `${name}-sojourn-pods`, namespace: 'default', labels, ownerReferences },
+    spec: { clusterIP: 'None', selector, ports: [{ name: 'http', port: 80 }] },
+  })
+  await writeSlice(`${name}-sojourn`, name, { manager: 'sojourn', address: '10.9.0.1', labels, ownerReferences })
+  if (pod) await writeSlice(`${name}-sojourn-pods-x`, `${name}-sojourn-pods`, { manager: kube, address: pod })
+  const type = 'sojourn.dev/TakenOver'
+  const status = { conditions: [{ type, status: 'True', reason: 'InFront', message: 'Its callers come through.' }] }
+  await client.patch(
+    services,
+    { namespace: 'default', name },
+    { type: 'merge', body: { status } },
+    { subresource: 'status' },
+  )
+}
+
+const kube = 'endpointslice-controller.k8s.io'
+
+async function writeSlice(
+  name: string,
+  service: string,
+  { manager, address, labels, ...metadata }: KubeObject['metadata'] & { manager: string; address: string },
+): Promise<void> {
+  const own = { 'kubernetes.io/service-name': service, 'endpointslice.kubernetes.io/managed-by': manager }
+  await client.create(slices, {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name, namespace: 'default', labels: { ...labels, ...own }, ...metadata },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: [address], conditions: { ready: true } }],
+    ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+  })
+}
+
+/** Every Service and EndpointSlice, in the version it has. */
+async function network(): Promise<readonly string[]> {
+  const lists = await Promise.all([services, slices].map((type) => client.list(type, { namespace: 'default' })))
+  return lists.flatMap(({ items }) =>
+    items
+      .filter(({ metadata }) => metadata.name !== 'kubernetes')
+      .map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`),
+  )
+}
+const conditionTypes = (status: unknown) =>
+  ((status as { conditions?: { type: string }[] }).conditions ?? []).map(({ type }) => type)
+const networkNames = async () => (await network()).map((each) => each.split(' ')[0])
+
 describe('sojourn drain', () => {
   it('123: leaves no finalizer of ours, with cascades in flight, and touches nobody else’s', async () => {
     await cascadeInFlight()
@@ -147,5 +220,63 @@ describe('sojourn drain', () => {
       code: 1,
       err: expect.stringContaining('something of Sojourn still runs, stop it and drain again'),
     })
+  })
+
+  it('gives back Services that were taken over, when told to and not before', async () => {
+    await takenOver('asleep')
+    await takenOver('shop', '10.1.2.3')
+    const { status: atFirst } = await client.get(services, { namespace: 'default', name: 'shop' })
+    expect(conditionTypes(atFirst)).toEqual(['sojourn.dev/TakenOver'])
+    const before = await network()
+    const looked = await sojourn('drain', '--dry-run')
+    expect(looked.code).toBe(0)
+    expect(looked.out).toMatch(/Service\/default\/asleep +takeover +is given back/)
+    expect(looked.out).toMatch(/Service\/default\/shop +takeover +is given back/)
+    expect(looked.out).toContain('Services taken over: 2.')
+    expect(await sojourn('drain')).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') })
+    const data = JSON.parse((await sojourn('drain', '--dry-run', '-o', 'json')).out) as { takenOver: unknown[] }
+    expect(data.takenOver).toContainEqual({ kind: 'Service', namespace: 'default', name: 'shop' })
+    expect(await network()).toEqual(before)
+
+    const drained = sojourn('drain', '--yes')
+    const shop = { namespace: 'default', name: 'shop' }
+    await vi.waitFor(
+      async () => expect((await client.get(services, shop)).spec).toMatchObject({ selector: { app: 'shop' } }),
+      wait,
+    )
+    // Until Kubernetes lists its pods again, callers are led to them all the same.
+    expect(await networkNames()).toContain('shop-sojourn-to-x')
+    expect(await networkNames()).not.toContain('shop-sojourn')
+    await writeSlice('shop-kube', 'shop', { manager: kube, address: '10.1.2.3' })
+    expect(await drained).toMatchObject({ code: 0, out: expect.stringMatching(/default\/shop +takeover +given back/) })
+    // The slice of the Service that listed the pods is for Kubernetes to remove.
+    expect(await networkNames()).toEqual(['asleep', 'shop', 'shop-kube', 'shop-sojourn-pods-x'])
+    for (const name of ['asleep', 'shop']) {
+      const { metadata, spec, status } = await client.get<StoredObject>(services, { namespace: 'default', name })
+      expect(spec).toMatchObject({ selector: { app: name } })
+      expect(metadata.annotations).toEqual({ 'sojourn.dev/takeover': 'true' })
+      expect(conditionTypes(status)).toEqual([])
+    }
+    expect(await sojourn('drain', '--yes')).toMatchObject({ code: 0, out: 'Sojourn holds nothing.\n' })
+  }, 30_000)
+
+  it('gives nothing back while a Lease says that a proxy runs', async () => {
+    await takenOver('shop', '10.1.2.3')
+    await client.create(leases, {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: { name: 'sojourn-activator-1', namespace: 'sojourn-system' },
+      spec: {
+        holderIdentity: 'proxy-1',
+        leaseDurationSeconds: 60,
+        renewTime: new Date().toISOString().replace('Z', '000Z'),
+      },
+    })
+    const before = await network()
+    expect(await sojourn('drain', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('it still runs there: sojourn-activator-1 (proxy-1)'),
+    })
+    expect(await network()).toEqual(before)
   })
 })

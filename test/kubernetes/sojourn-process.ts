@@ -25,10 +25,19 @@ export class SojournProcess {
     return this.#output
   }
 
-  async stop(): Promise<void> {
-    if (this.#child.exitCode !== null) return
+  stop(): Promise<void> {
+    return this.#end('SIGTERM')
+  }
+
+  /** As a node that loses its power. */
+  kill(): Promise<void> {
+    return this.#end('SIGKILL')
+  }
+
+  async #end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return
     const ended = new Promise((resolve) => this.#child.once('close', resolve))
-    this.#child.kill('SIGTERM')
+    this.#child.kill(signal)
     await ended
   }
 

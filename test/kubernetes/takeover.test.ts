@@ -6,9 +6,11 @@ import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { installManifests } from '../../src/app/install.ts'
 import { startRun, type Run } from '../../src/app/run.ts'
+import { main } from '../../src/cli/program.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { silentLogger } from '../../src/runtime/log.ts'
 import { attempt, run as runTool } from './kubectl.ts'
+import { SojournProcess } from './sojourn-process.ts'
 
 const missing = await whyUnavailable('kube-controller-manager', 'kube-apiserver', 'etcd', 'kubectl')
 if (missing) console.warn(`SKIPPED: taking Services over on a real cluster: ${missing}`)
@@ -33,6 +35,7 @@ interface Listed {
 describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => {
   let cluster: ReferenceCluster
   let run: Run
+  let flags: Readonly<Record<string, string>>
 
   const kubectl = (...args: string[]) => runTool('kubectl', args, { kubeconfig: cluster.kubeconfig })
   const apply = (...manifests: readonly object[]) =>
@@ -46,6 +49,7 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
     metadata: { name: 'shop', namespace: 'default', annotations: { 'proxless/deployment': 'shop' } },
     spec: { selector: { app: 'shop' }, ports: [{ name: 'http', port: 80, targetPort: 'web' }] },
   }
+  const asking = { ...service.metadata.annotations, 'sojourn.dev/takeover': 'true' }
   const slices = async (name = 'shop') => {
     const text = await kubectl('get', 'endpointslices', '-l', `kubernetes.io/service-name=${name}`, '-o', 'json')
     return (JSON.parse(text) as { items: Listed[] }).items
@@ -61,6 +65,22 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
   const field = (path: string) => kubectl('get', 'service', 'shop', '-o', `jsonpath={${path}}`)
   const condition = (what: string) => field(`.status.conditions[?(@.type=="sojourn.dev/TakenOver")].${what}`)
   const taken = { 'endpointslice-controller.k8s.io': [], sojourn: [expect.stringMatching(/^10\.9\.0\.1:2300\d$/)] }
+
+  async function sojourn(...words: readonly string[]) {
+    let [out, err] = ['', '']
+    const code = await main([...words, '--kubeconfig', cluster.kubeconfig], {
+      out: (text) => void (out += text),
+      err: (text) => void (err += text),
+      env: {},
+      now: () => Date.now(),
+      isTerminal: false,
+      isErrTerminal: false,
+      colours: false,
+      width: 100,
+      signal: new AbortController().signal,
+    })
+    return { code, out, err }
+  }
 
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
@@ -84,8 +104,15 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
         users: [{ name: 'u', user: { token } }],
       }),
     )
-    const flags = { only: 'activator', port: '0', 'proxy-port': '0', 'proxy-address': proxy!, kubeconfig }
-    const config = readConfig({ flags: { ...flags, 'takeover-ports': '23000-23009' }, env: {} })
+    flags = {
+      only: 'activator',
+      port: '0',
+      'proxy-port': '0',
+      'proxy-address': proxy!,
+      'takeover-ports': '23000-23009',
+      kubeconfig,
+    }
+    const config = readConfig({ flags, env: {} })
     run = await startRun(config, loadKubeconfig([kubeconfig], { now: () => Date.now(), env: {} }), silentLogger)
     const container = { name: 'a', image: 'none', ports: [{ name: 'web', containerPort: 8080 }] }
     await apply(service, {
@@ -182,4 +209,38 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
         .stdout
     await expect.poll(left, poll).not.toMatch(/shop/)
   })
+
+  it('is given back by a drain after all proxies were killed', async () => {
+    await run.stop()
+    const killed = await SojournProcess.start(Object.entries(flags).map(([name, value]) => `--${name}=${value}`))
+    try {
+      await apply({ ...service, metadata: { ...service.metadata, annotations: asking } })
+      await expect.poll(() => led(), poll).toEqual(taken)
+      await expect.poll(() => condition('status'), poll).toBe('True')
+    } finally {
+      await killed.kill()
+    }
+    const versions = () =>
+      kubectl('get', 'services,endpointslices', '-o', 'jsonpath={.items[*].metadata.resourceVersion}')
+    const before = await versions()
+    const { code, out } = await sojourn('drain', '--dry-run')
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: expect.stringMatching(/Service\/default\/shop +takeover +is given back/),
+    })
+    // Its Lease still says that it runs.
+    expect(await sojourn('drain', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('still runs there') })
+    expect(await versions()).toBe(before)
+
+    await expect.poll(async () => (await sojourn('drain', '--dry-run')).err, poll).not.toContain('still runs there')
+    expect(await sojourn('drain', '--yes')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/shop +takeover +given/),
+    })
+    expect(await led()).toEqual({ 'endpointslice-controller.k8s.io': [`${pod}:8080`] })
+    expect(JSON.parse(await field('.spec.selector'))).toEqual({ app: 'shop' })
+    expect(await condition('status')).toBe('')
+    expect(await kubectl('get', 'service', '-o', 'name')).not.toContain('sojourn-pods')
+    expect(await sojourn('drain', '--dry-run')).toMatchObject({ out: 'Sojourn holds nothing.\n' })
+  }, 120_000)
 })

@@ -34,3 +34,9 @@ export function afterWaking(
   const after = setCondition(before, { type: wakeableCondition, ...claim }, now)
   return after === before ? undefined : after
 }
+
+/** Conditions without what is said of those that ask to be taken over. */
+export function withoutTakenOver(conditions: readonly Condition[]): readonly Condition[] {
+  const has = conditions.some(({ type }) => type === takenOverCondition)
+  return has ? conditions.filter(({ type }) => type !== takenOverCondition) : conditions
+}

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../kube/object.ts'
 import type { Key } from '../../kube/key.ts'
-import { setCondition, type Condition, type ConditionClaim } from '../../runtime/conditions.ts'
+import { setCondition, type ConditionClaim } from '../../runtime/conditions.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
@@ -13,7 +13,7 @@ import type { Peers } from './peers.ts'
 import type { Address } from './proxy/route.ts'
 import { routeConfig, type Publisher } from './publisher.ts'
 import type { OnDemandService, RouteBook } from './route-book.ts'
-import { conditionsOf, isOurs, onDemandCondition, takenOverCondition } from './service-conditions.ts'
+import { conditionsOf, isOurs, onDemandCondition, withoutTakenOver } from './service-conditions.ts'
 import type { PortListeners } from './port-listeners.ts'
 import { podsServiceName, whyNotTakeover } from './takeover.ts'
 import type { TakeoverKeeper } from './takeover-keeper.ts'
@@ -298,11 +298,6 @@ function onDemandClaim(faults: readonly Fault[]): ConditionClaim {
   if (faults.length === 0) return { type, status: 'True', reason: 'Routed', message: 'Requests wake its workload.' }
   const message = faults.map((fault) => `${fault.annotation}: ${fault.message}`).join('; ')
   return { type, status: 'False', reason: 'InvalidAnnotation', message }
-}
-
-function withoutTakenOver(conditions: readonly Condition[]): readonly Condition[] {
-  const has = conditions.some(({ type }) => type === takenOverCondition)
-  return has ? conditions.filter(({ type }) => type !== takenOverCondition) : conditions
 }
 
 function lookAt(at: number): Outcome {

@@ -5,7 +5,7 @@ import { ignoring } from '../../kube/status-error.ts'
 import { annotation } from './annotations.ts'
 import type { EndpointSlice, ServicePort } from './endpoints.ts'
 import { endpoints, endpointSlices, services } from './resource-types.ts'
-import { formatSelector, isMirrored, podsServiceName, type Selector } from './takeover.ts'
+import { formatSelector, isMirrored, podsServiceName, type PlainTakeoverStep, type Selector } from './takeover.ts'
 
 /** Everything that taking a Service over writes. Each is safe to do twice. */
 export class TakeoverActions {
@@ -13,6 +13,27 @@ export class TakeoverActions {
 
   constructor(client: Client) {
     this.#client = client
+  }
+
+  /** Does what a step says. `pods` is the Service that lists the pods, if there is one. */
+  async carryOut(step: PlainTakeoverStep, service: StoredObject, pods: StoredObject | undefined): Promise<void> {
+    switch (step.do) {
+      case 'lead':
+        return this.#lead(step.write, step.remove)
+      case 'move-selector':
+        return this.#moveSelector(service, step.selector)
+      case 'empty-leftovers':
+        return this.#emptyLeftovers(service, step.slices)
+      case 'put-selector-back':
+        return this.#putSelectorBack(service, step.selector)
+      case 'remove-slices':
+        return this.#removeSlices(step.slices)
+      case 'forget-pods':
+        return pods && this.#forgetPods(pods)
+      case 'wait':
+      case 'rest':
+        return
+    }
   }
 
   /** Has Kubernetes list the pods of a selector under a name of ours, and notes where the proxies listen. */
@@ -32,29 +53,29 @@ export class TakeoverActions {
     await this.#client.patch(services, placeOf(existing), { type: 'merge', body })
   }
 
-  async forgetPods(existing: StoredObject): Promise<void> {
+  async #forgetPods(existing: StoredObject): Promise<void> {
     await removeOwn(this.#client, services, existing)
   }
 
   /** Writes first, removes after: there is always somewhere to go. */
-  async lead(write: readonly KubeObject[], remove: readonly EndpointSlice[]): Promise<void> {
+  async #lead(write: readonly KubeObject[], remove: readonly EndpointSlice[]): Promise<void> {
     for (const slice of write) await this.#writeSlice(slice)
-    await this.removeSlices(remove)
+    await this.#removeSlices(remove)
   }
 
-  async removeSlices(slices: readonly EndpointSlice[]): Promise<void> {
+  async #removeSlices(slices: readonly EndpointSlice[]): Promise<void> {
     for (const slice of slices) await removeOwn(this.#client, endpointSlices, slice)
   }
 
   /** Out of the spec, into an annotation, in one write on exactly the version that was judged. */
-  async moveSelector(service: StoredObject, selector: Selector): Promise<void> {
+  async #moveSelector(service: StoredObject, selector: Selector): Promise<void> {
     const { resourceVersion } = service.metadata
     const annotations = { [annotation.selector]: formatSelector(selector) }
     const body = { metadata: { resourceVersion, annotations }, spec: { selector: null } }
     await this.#client.patch(services, placeOf(service), { type: 'merge', body })
   }
 
-  async putSelectorBack(service: StoredObject, selector: Selector): Promise<void> {
+  async #putSelectorBack(service: StoredObject, selector: Selector): Promise<void> {
     const { resourceVersion } = service.metadata
     const body = { metadata: { resourceVersion, annotations: { [annotation.selector]: null } }, spec: { selector } }
     await this.#client.patch(services, placeOf(service), { type: 'merge', body })
@@ -70,7 +91,7 @@ export class TakeoverActions {
   }
 
   /** Empties what Kubernetes listed and no longer looks after. It is filled again once there is a selector again. */
-  async emptyLeftovers(service: StoredObject, slices: readonly EndpointSlice[]): Promise<void> {
+  async #emptyLeftovers(service: StoredObject, slices: readonly EndpointSlice[]): Promise<void> {
     for (const slice of slices) {
       if (isMirrored(slice)) continue
       const body = { metadata: { resourceVersion: slice.metadata.resourceVersion }, endpoints: [] }

@@ -19,15 +19,13 @@ import {
   decideTakeover,
   isBypassed,
   isInFront,
-  isOurSlice,
-  parseSelector,
-  podsServiceName,
   type Lead,
   type Selector,
   type TakeoverDelay,
   type TakeoverObserved,
   type TakeoverStep,
 } from './takeover.ts'
+import { isTraced, podsServiceOf, selectorOf, slicesOf, tracesOf, type TakeoverWorld } from './takeover-traces.ts'
 import type { UsageTracker } from './usage.ts'
 
 /** Ports that may be given out, both ends included. */
@@ -87,8 +85,14 @@ export class TakeoverKeeper {
   #nextPort = 0
   #isLeaving = false
 
+  readonly #world: TakeoverWorld
+
   constructor(parts: TakeoverKeeperParts) {
     this.#parts = parts
+    this.#world = {
+      service: (namespace, name) => parts.services.get(namespace, name),
+      slices: (namespace, name) => parts.slices.byIndex('service', `${namespace}/${name}`),
+    }
   }
 
   /** Takes the next step for a Service. `service` is how it is understood, where it is on demand and can be taken over. */
@@ -120,17 +124,12 @@ export class TakeoverKeeper {
 
   /** Whether anything of a takeover is left of a Service, or it has been begun. */
   isTraced(object: StoredObject): boolean {
-    const { namespace = '', name, annotations = {} } = object.metadata
-    // Companions have slices of ours, too, and nothing to be given back.
-    if (isOurs(object)) return false
-    if (this.#podsService(namespace, name) || this.#slicesOf(object).ours.length > 0) return true
-    return annotation.selector in annotations && !selectorOf(object)
+    return isTraced(this.#world, object)
   }
 
   /** The ports of a Service for which the proxies listen, as all replicas can tell. */
   takenPorts(object: StoredObject): readonly TakenPort[] {
-    const { namespace = '', name } = object.metadata
-    const pods = this.#podsService(namespace, name)
+    const pods = podsServiceOf(this.#world, object)
     const given = pods ? proxyPortsOf(pods) : new Map<string, number>()
     return portsOf(object).flatMap((port) => {
       const listen = given.get(port.name ?? '')
@@ -141,8 +140,8 @@ export class TakeoverKeeper {
   /** The Service that lists the pods of this one, once it does. */
   podsOf(namespace: string, name: string): string | undefined {
     const object = this.#parts.services.get(namespace, name)
-    const pods = this.#podsService(namespace, name)
-    if (!object || !pods) return undefined
+    const pods = object && podsServiceOf(this.#world, object)
+    if (!pods) return undefined
     const isListed = this.#parts.slices.byIndex('service', `${namespace}/${pods.metadata.name}`).length > 0
     return isListed || !selectorOf(object) ? pods.metadata.name : undefined
   }
@@ -153,7 +152,7 @@ export class TakeoverKeeper {
     const { services, usage, now } = this.#parts
     const object = services.get(namespace, name)
     const since = this.#inFrontSince.get(id)
-    if (!object || !isInFront({ selector: selectorOf(object), ...this.#slicesOf(object) })) {
+    if (!object || !isInFront({ selector: selectorOf(object), ...slicesOf(this.#world, object) })) {
       this.#inFrontSince.set(id, 'not-yet')
       return true
     }
@@ -181,7 +180,7 @@ export class TakeoverKeeper {
   ): Promise<{ readonly to: Lead; readonly until: number | undefined }> {
     const { usage, now, isWarm } = this.#parts
     const { id, wishes } = service
-    const current = isBypassed(this.#slicesOf(object)) ? 'pods' : 'proxies'
+    const current = isBypassed(slicesOf(this.#world, object)) ? 'pods' : 'proxies'
     if (!isWarm(service)) this.#warmSince.delete(id)
     else if (!this.#warmSince.has(id)) this.#warmSince.set(id, now())
     const activity = current === 'pods' && this.#warmSince.has(id) ? await this.#activityOf(object, service) : undefined
@@ -210,28 +209,17 @@ export class TakeoverKeeper {
   }
 
   async #observe(object: StoredObject, service: OnDemandService | undefined, lead: Lead): Promise<TakeoverObserved> {
-    const { slices, now } = this.#parts
-    const { namespace = '', name, annotations = {} } = object.metadata
-    const selector = selectorOf(object)
-    const pods = this.#podsService(namespace, name)
-    const noted = parseSelector(annotations[annotation.selector])
-    const kept = noted ?? (selector ? undefined : pods && selectorOf(pods))
+    const traces = tracesOf(this.#world, object)
+    const pods = podsServiceOf(this.#world, object)
+    const common = { ...traces, lead, proxyPorts: pods ? proxyPortsOf(pods) : new Map<string, number>() }
+    if (!service) return { ...common, wanted: false, proxies: [], restUntil: 0 }
+    const { selector, kept } = traces
     return {
-      service: object,
-      wanted: service !== undefined,
-      selector,
-      kept,
-      podsService: !pods
-        ? 'absent'
-        : service && this.#isOutdated(object, pods, selector ?? kept)
-          ? 'outdated'
-          : 'current',
-      proxyPorts: pods ? proxyPortsOf(pods) : new Map<string, number>(),
-      lead,
-      proxies: service ? await this.#proxies(service, object) : [],
-      ...this.#slicesOf(object),
-      pods: slices.byIndex('service', `${namespace}/${podsServiceName(name)}`),
-      restUntil: service && selector && noted ? await this.#restUntil(service.id, object, now()) : 0,
+      ...common,
+      wanted: true,
+      podsService: pods && this.#isOutdated(object, pods, selector ?? kept) ? 'outdated' : traces.podsService,
+      proxies: await this.#proxies(service, object),
+      restUntil: selector && kept ? await this.#restUntil(service.id, object, this.#parts.now()) : 0,
     }
   }
 
@@ -271,37 +259,16 @@ export class TakeoverKeeper {
 
   async #act({ service }: TakeoverObserved, step: TakeoverStep): Promise<void> {
     const { actions, events, log, now } = this.#parts
-    const { namespace = '', name } = service.metadata
-    const id = `${namespace}/${name}`
-    const pods = this.#podsService(namespace, name)
-    switch (step.do) {
-      case 'list-pods':
-        return actions.listPods(service, { selector: step.selector, proxyPorts: this.#givePorts(service, pods) }, pods)
-      case 'lead':
-        log.info('leads callers', { service: id, to: step.to })
-        return actions.lead(step.write, step.remove)
-      case 'move-selector': {
-        const contest = this.#contests.get(id)
-        if (contest) contest.movedAt = now()
-        await actions.moveSelector(service, step.selector)
-        const message = `Its selector is now in ${annotation.selector}; its callers come through the proxy.`
-        return events.record(service, { type: 'Normal', reason: 'TakenOver', message })
-      }
-      case 'empty-leftovers':
-        return actions.emptyLeftovers(service, step.slices)
-      case 'put-selector-back': {
-        await actions.putSelectorBack(service, step.selector)
-        const message = 'Its selector is back in its spec; its callers go straight to its pods.'
-        return events.record(service, { type: 'Normal', reason: 'GivenBack', message })
-      }
-      case 'remove-slices':
-        return actions.removeSlices(step.slices)
-      case 'forget-pods':
-        return pods && actions.forgetPods(pods)
-      case 'wait':
-      case 'rest':
-        return
-    }
+    const id = `${service.metadata.namespace ?? ''}/${service.metadata.name}`
+    const pods = podsServiceOf(this.#world, service)
+    if (step.do === 'list-pods')
+      return actions.listPods(service, { selector: step.selector, proxyPorts: this.#givePorts(service, pods) }, pods)
+    if (step.do === 'lead') log.info('leads callers', { service: id, to: step.to })
+    const contest = this.#contests.get(id)
+    if (step.do === 'move-selector' && contest) contest.movedAt = now()
+    await actions.carryOut(step, service, pods)
+    const news = newsOf(step)
+    if (news) events.record(service, { type: 'Normal', ...news })
   }
 
   /** A port of the proxies for each port of a Service: the one it has, else one that nobody has. */
@@ -348,19 +315,17 @@ export class TakeoverKeeper {
       (selector !== undefined && !deepEqual(selectorOf(pods), selector))
     )
   }
+}
 
-  #podsService(namespace: string, name: string): StoredObject | undefined {
-    const found = this.#parts.services.get(namespace, podsServiceName(name))
-    return found && isOurs(found) ? found : undefined
+/** What the people of a Service are told once a step is done. */
+function newsOf(step: TakeoverStep): { readonly reason: string; readonly message: string } | undefined {
+  if (step.do === 'move-selector') {
+    const message = `Its selector is now in ${annotation.selector}; its callers come through the proxy.`
+    return { reason: 'TakenOver', message }
   }
-
-  #slicesOf({ metadata: { namespace = '', name } }: StoredObject): {
-    readonly ours: readonly EndpointSlice[]
-    readonly strangers: readonly EndpointSlice[]
-  } {
-    const all = this.#parts.slices.byIndex('service', `${namespace}/${name}`)
-    return { ours: all.filter(isOurSlice), strangers: all.filter((slice) => !isOurSlice(slice)) }
-  }
+  if (step.do === 'put-selector-back')
+    return { reason: 'GivenBack', message: 'Its selector is back in its spec; its callers go straight to its pods.' }
+  return undefined
 }
 
 const takenOver: ConditionClaim = {
@@ -414,11 +379,6 @@ function proxyPortsOf({ metadata: { annotations = {} } }: StoredObject): Readonl
   } catch {
     return new Map()
   }
-}
-
-function selectorOf({ spec }: StoredObject): Selector | undefined {
-  const { selector } = (spec ?? {}) as { readonly selector?: Selector }
-  return selector && Object.keys(selector).length > 0 ? selector : undefined
 }
 
 function portsOf({ spec }: StoredObject): readonly ServicePort[] {

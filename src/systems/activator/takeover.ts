@@ -9,34 +9,40 @@ export type Selector = Readonly<Record<string, string>>
 /** Where the slices of a Service lead its callers. */
 export type Lead = 'proxies' | 'pods'
 
-/** A Service that asks to be taken over, or once was, and all that belongs to it. */
-export interface TakeoverObserved {
+/** What there is of the takeover of a Service: all that it takes to give it back. */
+export interface TakeoverTraces {
   readonly service: StoredObject
-  /** It asks for it, it is possible, and we are here to stay. */
-  readonly wanted: boolean
   /** What its spec says, if anything. */
   readonly selector: Selector | undefined
   /** What its spec said before we moved it. */
   readonly kept: Selector | undefined
   /** Of the Service that lists its pods. */
   readonly podsService: 'absent' | 'outdated' | 'current'
-  /** The listen port at the proxies of each of its ports, by name. */
-  readonly proxyPorts: ReadonlyMap<string, number>
-  readonly lead: Lead
-  /** Addresses of proxies that take connections for all its ports. */
-  readonly proxies: readonly string[]
   /** Its slices that we made. */
   readonly ours: readonly EndpointSlice[]
   /** Its slices that someone else made. */
   readonly strangers: readonly EndpointSlice[]
   /** The slices of the Service that lists its pods. */
   readonly pods: readonly EndpointSlice[]
+}
+
+/** A Service that asks to be taken over, or once was, and all that belongs to it. */
+export interface TakeoverObserved extends TakeoverTraces {
+  /** It asks for it, it is possible, and we are here to stay. */
+  readonly wanted: boolean
+  /** The listen port at the proxies of each of its ports, by name. */
+  readonly proxyPorts: ReadonlyMap<string, number>
+  readonly lead: Lead
+  /** Addresses of proxies that take connections for all its ports. */
+  readonly proxies: readonly string[]
   /** Someone has put the selector back: it is left alone until then. */
   readonly restUntil: number
 }
 
-export type TakeoverStep =
-  | { readonly do: 'list-pods'; readonly selector: Selector }
+export type TakeoverStep = { readonly do: 'list-pods'; readonly selector: Selector } | PlainTakeoverStep
+
+/** A step that carries all it takes to do it. */
+export type PlainTakeoverStep =
   | {
       readonly do: 'lead'
       readonly to: Lead
@@ -64,7 +70,7 @@ export type TakeoverDelay =
  * callers somewhere is taken away, something else that can serve them is there.
  */
 export function decideTakeover(observed: TakeoverObserved, now: number): TakeoverStep {
-  return observed.wanted ? take(observed, now) : giveBack(observed)
+  return observed.wanted ? take(observed, now) : decideGivingBack(observed)
 }
 
 function take(observed: TakeoverObserved, now: number): TakeoverStep {
@@ -92,7 +98,8 @@ function take(observed: TakeoverObserved, now: number): TakeoverStep {
   return { do: 'rest', because: to === 'proxies' ? 'in-front' : 'bypassed' }
 }
 
-function giveBack(observed: TakeoverObserved): TakeoverStep {
+/** The next step towards a Service given back. */
+export function decideGivingBack(observed: TakeoverTraces): PlainTakeoverStep {
   const { selector, kept, ours, strangers, pods, podsService } = observed
   if (!selector && kept) {
     const wanted = podSlices(observed)
@@ -113,13 +120,13 @@ export function isInFront({
   selector,
   ours,
   strangers,
-}: Pick<TakeoverObserved, 'selector' | 'ours' | 'strangers'>): boolean {
+}: Pick<TakeoverTraces, 'selector' | 'ours' | 'strangers'>): boolean {
   const leading = ours.filter(hasEndpoints)
   return !selector && leading.length > 0 && leading.every(leadsToProxies) && !strangers.some(hasEndpoints)
 }
 
 /** Whether callers of a Service are led to pods, by slices of ours. */
-export function isBypassed({ ours }: Pick<TakeoverObserved, 'ours'>): boolean {
+export function isBypassed({ ours }: Pick<TakeoverTraces, 'ours'>): boolean {
   return ours.some((slice) => hasEndpoints(slice) && !leadsToProxies(slice))
 }
 
@@ -172,6 +179,10 @@ export function podsServiceBase(name: string): string | undefined {
 /** Who looks after slices of ours. */
 export const sliceManager = 'sojourn'
 const managerLabel = 'endpointslice.kubernetes.io/managed-by'
+/** Selects slices of ours. */
+export const ourSlices = `${managerLabel}=${sliceManager}`
+/** Names the Service of a slice. */
+export const sliceOwnerLabel = 'kubernetes.io/service-name'
 
 /** Those who list what a selector selects, and leave what they wrote when it is gone. */
 const kubernetesManagers: ReadonlySet<string> = new Set([
@@ -263,7 +274,7 @@ function proxiesSlice({ service, proxies, proxyPorts }: TakeoverObserved): KubeO
 }
 
 /** The pods' own slices, word for word, for another Service. */
-function podSlices({ service, pods }: TakeoverObserved): KubeObject[] {
+function podSlices({ service, pods }: TakeoverTraces): KubeObject[] {
   const { name } = service.metadata
   const prefix = `${podsServiceName(name)}-`
   return pods.filter(hasEndpoints).map(({ metadata, addressType = 'IPv4', endpoints, ports }) => {
@@ -277,7 +288,7 @@ function proxiesSliceName(name: string): string {
 }
 
 function leadsToProxies({ metadata: { name, labels = {} } }: EndpointSlice): boolean {
-  const own = proxiesSliceName(labels['kubernetes.io/service-name'] ?? '')
+  const own = proxiesSliceName(labels[sliceOwnerLabel] ?? '')
   return name === own || name === `${own}-ipv6`
 }
 
@@ -289,7 +300,7 @@ function ownSlice({ metadata }: StoredObject, name: string): KubeObject {
     metadata: {
       name,
       ...(namespace ? { namespace } : {}),
-      labels: { ...ownLabel, 'kubernetes.io/service-name': owner, [managerLabel]: sliceManager },
+      labels: { ...ownLabel, [sliceOwnerLabel]: owner, [managerLabel]: sliceManager },
       ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: owner, uid }],
     },
   }
@@ -338,6 +349,6 @@ function readyIn(slices: readonly EndpointSlice[]): Set<string> {
   return found
 }
 
-function wait(because: TakeoverDelay, until?: number): TakeoverStep {
+function wait(because: TakeoverDelay, until?: number): PlainTakeoverStep {
   return { do: 'wait', because, ...(until === undefined ? {} : { until }) }
 }

@@ -1,0 +1,128 @@
+import type { Client } from '../../client/client.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { sleep, type Clock } from '../../runtime/clock.ts'
+import { Actions } from './act.ts'
+import type { EndpointSlice } from './endpoints.ts'
+import { endpointSlices, services } from './resource-types.ts'
+import { conditionsOf, withoutTakenOver } from './service-conditions.ts'
+import { TakeoverActions } from './takeover-actions.ts'
+import { isTraced, podsServiceOf, tracesOf, type TakeoverWorld } from './takeover-traces.ts'
+import { decideGivingBack, ourSlices, podsServiceName, sliceOwnerLabel, type TakeoverDelay } from './takeover.ts'
+
+/** Every Service in the cluster that is taken over, or partly so. Changes nothing. */
+export async function surveyTakenOver(client: Client): Promise<readonly StoredObject[]> {
+  const all: StoredObject[] = []
+  for await (const { items } of client.listAll(services)) all.push(...items)
+  const ours: EndpointSlice[] = []
+  for await (const { items } of client.listAll<EndpointSlice>(endpointSlices, { labelSelector: ourSlices }))
+    ours.push(...items)
+  const world = worldOf(all, ours)
+  return all.filter((service) => isTraced(world, service))
+}
+
+export interface GivingBackOptions {
+  readonly clock: Clock
+  readonly signal?: AbortSignal
+  /** Told how far it is: `done` is from 0 to 1. */
+  readonly onProgress?: (done: number) => void
+}
+
+/** Gives Services back without any proxy, as the last replica would; answers what could not be, and why. */
+export async function giveBackAll(
+  client: Client,
+  taken: readonly StoredObject[],
+  { clock, signal, onProgress }: GivingBackOptions,
+): Promise<readonly string[]> {
+  const failed: string[] = []
+  let left: readonly (readonly [service: StoredObject, waitsFor: string])[] = taken.map((service) => [service, ''])
+  for (let movedAt = clock.now(); ;) {
+    const waiting: (readonly [StoredObject, string])[] = []
+    for (const [service] of left) {
+      onProgress?.(1 - (left.length - waiting.length) / taken.length)
+      try {
+        const waitsFor = await giveBack(client, service)
+        if (waitsFor !== undefined) waiting.push([service, waitsFor])
+      } catch (error) {
+        failed.push(describe(service, error instanceof Error ? error.message : String(error)))
+      }
+    }
+    if (waiting.length < left.length) movedAt = clock.now()
+    left = waiting
+    if (left.length === 0 || clock.now() - movedAt >= patienceMs) break
+    await sleep(clock, againMs, signal)
+  }
+  return [...failed, ...left.map(([service, waitsFor]) => describe(service, waitsFor))]
+}
+
+/** How long nothing may get any further before what is left is given up. Kubernetes lists pods within seconds. */
+const patienceMs = 15_000
+const againMs = 250
+/** More than it takes from beginning to end. */
+const mostSteps = 10
+
+/** Goes as far as it gets at once; answers what it waits for, undefined when all is done. */
+async function giveBack(client: Client, { metadata }: StoredObject): Promise<string | undefined> {
+  const { name, namespace = '' } = metadata
+  const actions = new TakeoverActions(client)
+  for (let steps = 0; steps < mostSteps; steps++) {
+    const { service, world } = await look(client, namespace, name)
+    // Gone, and everything of ours goes with its owner.
+    if (!service) return undefined
+    const step = decideGivingBack(tracesOf(world, service))
+    if (step.do === 'wait') return delays[step.because] ?? step.because
+    if (step.do === 'rest') return tellGivenBack(client, service)
+    try {
+      await actions.carryOut(step, service, podsServiceOf(world, service))
+    } catch (error) {
+      // Changed since we looked: look again.
+      if (!isStatusError(error, 'Conflict', 'AlreadyExists', 'NotFound')) throw error
+    }
+  }
+  return 'someone keeps changing it'
+}
+
+const delays: Partial<Record<TakeoverDelay, string>> = {
+  'no-selector':
+    'nobody knows its pods any more: set its spec.selector, then drain again, which takes our EndpointSlices off it',
+  'not-listed-again':
+    'its selector is back and its callers are led to its pods by our EndpointSlices, but Kubernetes does not list its pods; drain again once it does',
+}
+
+/** Without us nobody would take the word back that its callers come through the proxy. */
+async function tellGivenBack(client: Client, service: StoredObject): Promise<undefined> {
+  const before = conditionsOf(service)
+  const after = withoutTakenOver(before)
+  if (after !== before) await new Actions(client).report(service, after)
+}
+
+/** One Service and what is around it, as the server has it now. */
+async function look(
+  client: Client,
+  namespace: string,
+  name: string,
+): Promise<{ readonly service: StoredObject | undefined; readonly world: TakeoverWorld }> {
+  const names = [name, podsServiceName(name)]
+  const [service, pods] = await Promise.all(
+    names.map((each) => client.get<StoredObject>(services, { namespace, name: each }).catch(ignoring('NotFound'))),
+  )
+  const labelSelector = `${sliceOwnerLabel} in (${names.join(',')})`
+  const { items } = await client.list<EndpointSlice>(endpointSlices, { namespace, labelSelector })
+  return { service, world: worldOf(pods ? [pods] : [], items) }
+}
+
+function worldOf(known: readonly StoredObject[], slices: readonly EndpointSlice[]): TakeoverWorld {
+  const keyOf = (namespace = '', name = '') => `${namespace}/${name}`
+  const byName = new Map(known.map((each) => [keyOf(each.metadata.namespace, each.metadata.name), each]))
+  const byOwner = Map.groupBy(slices, ({ metadata: { namespace, labels = {} } }) =>
+    keyOf(namespace, labels[sliceOwnerLabel]),
+  )
+  return {
+    service: (namespace, name) => byName.get(keyOf(namespace, name)),
+    slices: (namespace, name) => byOwner.get(keyOf(namespace, name)) ?? [],
+  }
+}
+
+function describe({ metadata: { namespace, name } }: StoredObject, why: string): string {
+  return `Service/${namespace}/${name}: ${why}`
+}
