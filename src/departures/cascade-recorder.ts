@@ -5,7 +5,7 @@ import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ownersLabel, ownersOn, pageOf, recordOfPage } from './pages.ts'
-import { departureRecord, recordName, recordNamespace, type By } from './record.ts'
+import { departureRecord, hasNoPlace, recordName, recordNamespace, type By } from './record.ts'
 
 /** The object whose leaving takes others along. */
 export interface CascadeRoot {
@@ -89,8 +89,7 @@ export class CascadeRecorder {
         await this.#client.create(departure.type, await pageOf(record, number, { objects, owners }))
         return number
       } catch (error) {
-        // Its namespace is going too: what goes with a namespace is on the record of that.
-        if (isStatusError(error, 'NotFound', 'Forbidden')) return number
+        if (hasNoPlace(error)) return number
         if (!isStatusError(error, 'AlreadyExists')) throw error
       }
     }
@@ -141,7 +140,7 @@ export class CascadeRecorder {
       )
     } catch (error) {
       if (isStatusError(error, 'AlreadyExists')) return this.#client.get<Departure>(departure.type, { namespace, name })
-      if (!isStatusError(error, 'Forbidden', 'NotFound')) throw error
+      if (!hasNoPlace(error)) throw error
       return record
     }
   }

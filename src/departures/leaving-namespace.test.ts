@@ -65,8 +65,11 @@ async function records(): Promise<readonly Departure[]> {
   return (await world.client.list<Departure>(departure.type, where)).items
 }
 
-const isRecord = ({ method, path, body }: ApiRequest) =>
-  method === 'POST' && path.endsWith('/departures') && (body as Departure).spec.page === undefined
+const isRecord = ({ method, path, body, query }: ApiRequest) =>
+  method === 'POST' &&
+  path.endsWith('/departures') &&
+  query?.['dryRun'] === undefined &&
+  (body as Departure).spec.page === undefined
 
 describe('a Namespace that somebody deletes by hand', () => {
   it('is recorded with all that is in it before anything goes, and comes back whole', async () => {
@@ -103,6 +106,52 @@ describe('a Namespace that somebody deletes by hand', () => {
     obstruct = () => {}
     await untilGone()
     expect(await records()).toHaveLength(1)
+  })
+
+  it.each([
+    ['NotFound', 'the server could not find the requested resource'],
+    ['Forbidden', 'secrets may not be listed'],
+  ] as const)('keeps everything while it cannot be known what is in it: %s', async (reason, message) => {
+    await create('settings')
+    obstruct = ({ path }) => {
+      if (path.endsWith('/secrets')) throw new StatusError(reason, message)
+    }
+    await deleteByHand()
+    await until(async () =>
+      expect(await guest()).toMatchObject({
+        status: { conditions: [{ message: `nothing in it is deleted yet: ${message}` }] },
+      }),
+    )
+    expect(await find('ConfigMap', 'settings')).toBeDefined()
+    obstruct = () => {}
+    await untilGone()
+    expect((await records()).map(({ spec }) => spec.takes)).toEqual([1])
+  })
+
+  it('keeps everything while its record is forbidden', async () => {
+    await create('settings')
+    obstruct = ({ method, path }) => {
+      if (method === 'POST' && path.endsWith('/departures')) throw new StatusError('Forbidden', 'exceeded quota')
+    }
+    await deleteByHand()
+    await until(async () =>
+      expect(await guest()).toMatchObject({
+        status: { conditions: [{ message: 'nothing in it is deleted yet: exceeded quota' }] },
+      }),
+    )
+    expect(await find('ConfigMap', 'settings')).toBeDefined()
+  })
+
+  it('that was spared before is recorded as it is now', async () => {
+    const { metadata } = (await guest()) as StoredObject
+    const subject = kubeSubject(world.client, namespaces, { apiVersion: 'v1', kind: 'Namespace', name: 'guest' })
+    const touched = { ...subject, remove: () => Promise.resolve('changed' as const) }
+    await world.door.depart({ subject: touched, uid: metadata.uid, because: 'expired', by: { system: 'cleaner' } })
+    expect((await records()).map(({ status }) => status?.phase)).toEqual(['Abandoned'])
+    await create('settings')
+    await deleteByHand()
+    await untilGone()
+    expect((await records()).map(({ spec }) => [spec.by.system, spec.takes])).toEqual([['user', 1]])
   })
 
   it('is recorded as it was when it was emptied, however often that was begun', async () => {

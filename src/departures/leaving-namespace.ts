@@ -1,11 +1,11 @@
 import { departure, type Departure } from '../apis/departure.ts'
 import type { Client } from '../client/client.ts'
-import type { StoredObject } from '../kube/object.ts'
+import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { contentsOf, keepsakes } from './company.ts'
 import { writePages } from './pages.ts'
-import { departureRecord } from './record.ts'
+import { departureRecord, hasNoPlace } from './record.ts'
 
 /**
  * Records a namespace that a user deletes, with all that is in it, before it is emptied. One that leaves by the door has its record already. Without a
@@ -20,18 +20,25 @@ export async function recordLeavingNamespace(client: Client, clock: Clock, names
     now: clock.now(),
   })
   const { namespace: home = '', name = '' } = wanted.metadata
-  if (home === namespace.metadata.name) return
   const place = { namespace: home, name }
   const found = await client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
   if (found && found.status?.phase !== 'Abandoned') return
+  if (!(await canBeWritten(client, wanted))) return
+  const contents = contentsOf(client, namespace.metadata.name, { metadataOnly: false })
+  const spec = { ...wanted.spec, ...(await writePages(client, wanted, keepsakes(contents))) }
+  if (found) await client.update(departure.type, { ...found, spec })
+  else await client.create(departure.type, { ...wanted, spec })
+  const status = { phase: 'Leaving', message: null }
+  await client.patch(departure.type, place, { type: 'merge', body: { status } }, { subresource: 'status' })
+}
+
+/** Asked before anything in the namespace is read: a kind that is gone while it is read must not pass for a missing place. */
+async function canBeWritten(client: Client, record: KubeObject): Promise<boolean> {
   try {
-    const contents = contentsOf(client, namespace.metadata.name, { metadataOnly: false })
-    const spec = { ...wanted.spec, ...(await writePages(client, wanted, keepsakes(contents))) }
-    if (found) await client.update(departure.type, { ...found, spec })
-    else await client.create(departure.type, { ...wanted, spec })
-    const status = { phase: 'Leaving', message: null }
-    await client.patch(departure.type, place, { type: 'merge', body: { status } }, { subresource: 'status' })
+    await client.create(departure.type, record, { dryRun: true })
   } catch (error) {
-    if (!isStatusError(error, 'NotFound', 'Forbidden')) throw error
+    if (hasNoPlace(error)) return false
+    if (!isStatusError(error, 'AlreadyExists')) throw error
   }
+  return true
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { departure, type DepartureSpec } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import { parseApiVersion, type KubeObject, type ObjectRef } from '../kube/object.ts'
+import { isNamespaceTerminating, isStatusError } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
 
 /** Who decided that something leaves. */
@@ -35,6 +36,11 @@ export function recordName(cluster: string, object: KubeObject): string {
 /** Beside the object it is about, or in our own namespace for what has none here. */
 export function recordNamespace(cluster: string, { metadata }: KubeObject): string {
   return cluster === '' && metadata.namespace ? metadata.namespace : sojournNamespace
+}
+
+/** Whether a record cannot be written because its namespace goes too or nobody keeps records: not because something is amiss. */
+export function hasNoPlace(error: unknown): boolean {
+  return isStatusError(error, 'NotFound') || isNamespaceTerminating(error)
 }
 
 /** The record of an object that is about to leave. */

@@ -109,6 +109,14 @@ export function isStatusError(error: unknown, ...reasons: readonly StatusReason[
   return error instanceof StatusError && (reasons.length === 0 || reasons.includes(error.reason))
 }
 
+/** Whether nothing can be created in a namespace because it is on its way out. */
+export function isNamespaceTerminating(error: unknown): boolean {
+  return (
+    isStatusError(error, 'Forbidden') &&
+    (error.details?.causes ?? []).some(({ reason }) => reason === 'NamespaceTerminating')
+  )
+}
+
 /** A failure of a named object, worded as the API words it. */
 export function notFound(resource: { readonly group: string; readonly plural: string }, name: string): StatusError {
   const { group, plural } = resource

@@ -1,7 +1,7 @@
 import type { Client } from '../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
 import { deepEqual } from '../kube/patch.ts'
-import { ignoring, isStatusError } from '../kube/status-error.ts'
+import { ignoring, isNamespaceTerminating } from '../kube/status-error.ts'
 import type { ControllerPorts } from '../runtime/controller.ts'
 import type { EventRecorder } from '../runtime/event-recorder.ts'
 import type { Informers } from '../runtime/informers.ts'
@@ -28,11 +28,7 @@ export async function writeStatus(
 /** Creates what does not exist; undefined when it does, or when its namespace is on its way out and takes nothing in any more. */
 export function createNew(client: Client, type: ResourceType, object: KubeObject): Promise<StoredObject | undefined> {
   return client.create<StoredObject>(type, object).catch((error: unknown) => {
-    if (
-      isStatusError(error, 'Forbidden') &&
-      error.details?.causes?.some(({ reason }) => reason === 'NamespaceTerminating')
-    )
-      return undefined
+    if (isNamespaceTerminating(error)) return undefined
     return ignoring('AlreadyExists', 'NotFound')(error)
   })
 }
