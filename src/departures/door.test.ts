@@ -323,6 +323,13 @@ describe('restore', () => {
     expect(await exists('root')).toBe(false)
   })
 
+  it('changes nothing when a page of it is missing', async () => {
+    const record = await departWith([await create('child')], await create('root'))
+    await world.client.deleteObject(departure.type, { namespace: 'team', name: `${record.metadata.name}-p1` })
+    await expect(restore(world.client, record, { now: 0 })).rejects.toThrow(`"${record.metadata.name}-p1" not found`)
+    expect(await exists('root')).toBe(false)
+  })
+
   it('changes nothing when its namespace is gone', async () => {
     const record = await departWith([], await create('root'))
     const elsewhere = {

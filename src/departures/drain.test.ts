@@ -99,6 +99,19 @@ describe('a drain', () => {
     ).toEqual(['configmaps/a: not yours'])
   })
 
+  it('tells what goes the moment it is let go', async () => {
+    await create('ours', { finalizers: [holdFinalizer] })
+    await create('shared', { finalizers: [holdFinalizer, 'x.dev/one'] })
+    await create('stays', { finalizers: [holdFinalizer] })
+    for (const name of ['ours', 'shared']) await world.client.deleteObject(configMaps, { namespace: 'team', name })
+    const { held } = await surveyHeld(world.client)
+    expect(held.map(({ object, goes }) => [object.metadata.name, goes])).toEqual([
+      ['ours', true],
+      ['shared', false],
+      ['stays', false],
+    ])
+  })
+
   it('knows who of us runs by the Leases they hold', async () => {
     const lease = (name: string, holderIdentity: string, ageMs: number) => ({
       apiVersion: 'coordination.k8s.io/v1',

@@ -66,16 +66,16 @@ const door = inFile('src/departures/door.ts', [
     'if (!isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return undefined',
     '',
   ],
-  ['spares dependents while paused, in a dry run, or blind', "if (this.state.paused) return 'paused'", ''],
+  ['spares dependents while paused, in a dry run, or blind', "if (state.paused) return () => 'paused'", ''],
   [
     'spares dependents while paused, in a dry run, or blind',
-    "if (this.#dryRun || this.state.dryRun) return 'dry-run'",
+    "if (this.#dryRun || state.dryRun) return () => 'dry-run'",
     '',
   ],
   [
     'spares dependents while paused, in a dry run, or blind',
-    "if (protection?.because === 'protections-unknown' || !this.state) return 'protections-unknown'",
-    "if (protection?.because === 'protections-unknown') return 'protections-unknown'",
+    "if (!state || !isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return () => 'protections-unknown'",
+    'if (!state) return () => undefined',
   ],
   [
     'keeps every system of ours from deleting what it denies',
@@ -107,8 +107,8 @@ const judge = inFile('src/departures/judge.ts', [
 ])
 
 const protection = inFile('src/departures/protection.ts', [
-  ['keeps what a label keeps', 'annotations[keepMark] ?? labels[keepMark]', 'annotations[keepMark]'],
-  ['keeps what an annotation keeps', 'annotations[keepMark] ?? labels[keepMark]', 'labels[keepMark]'],
+  ['keeps what a label keeps', ' ?? metadata.labels?.[keepMark]', ''],
+  ['keeps what an annotation keeps', 'metadata.annotations?.[keepMark] ?? ', ''],
   ['keeps what never expires', "return expirationMarks.some(says) ? 'never-expires' : undefined", 'return undefined'],
   ['keeps its own records', 'carriedMark(object) ?? machineryOf(object)', 'carriedMark(object)'],
   ['keeps what is in kube-system', "if (systemNamespaces.has(namespace)) return 'system-namespace'", ''],
@@ -265,6 +265,77 @@ const others: readonly Guard[] = [
       'if (!manifest && record.spec.pages === -1) throw',
     ],
   ]),
+  ...inFile('src/departures/leaving-namespace.ts', [
+    ['has the one record of the system that let it go', "if (found && found.status?.phase !== 'Abandoned') return", ''],
+    [
+      'that was spared before is recorded as it is now',
+      "if (found && found.status?.phase !== 'Abandoned') return",
+      'if (found) return',
+    ],
+    [
+      'that was spared before is recorded as it is now',
+      "if (!isStatusError(error, 'AlreadyExists')) throw error",
+      'return false',
+    ],
+    ['keeps everything while its record is forbidden', 'if (hasNoPlace(error)) return false', 'return false'],
+    [
+      'keeps everything while it cannot be known what is in it',
+      'keepsakes(contents))) }',
+      'keepsakes(contents)).catch(() => undefined)) }',
+    ],
+  ]),
+  ...inFile('src/departures/record.ts', [
+    [
+      'keeps everything while its record is forbidden',
+      "isStatusError(error, 'NotFound') || isNamespaceTerminating(error)",
+      "isStatusError(error, 'NotFound', 'Forbidden')",
+    ],
+  ]),
+  ...inFile('src/departures/cascade-recorder.ts', [
+    [
+      'holds what two recorders write at once',
+      "if (!isStatusError(error, 'AlreadyExists')) throw error",
+      'return number',
+    ],
+    [
+      'is begun once by two recorders that both find none',
+      "if (isStatusError(error, 'AlreadyExists')) return this",
+      "if (isStatusError(error, 'Gone')) return this",
+    ],
+    ['holds what two recorders write at once', '{ metadata: { resourceVersion }, spec }', '{ spec }'],
+    ['lets nothing go on while', 'if (hasNoPlace(error)) return number', 'return number'],
+    ['lets nothing go on while', 'if (!hasNoPlace(error)) throw error', ''],
+    ['lets nothing go on while', '      this.#written.delete(uid)\n', ''],
+  ]),
+  ...inFile('src/departures/pages.ts', [
+    ['is recorded as it was when it was emptied', 'await client.update(departure.type, { ...page, metadata })', ''],
+    [
+      'changes nothing when a page of it is missing',
+      "if (isSpokenOf || !isStatusError(error, 'NotFound')) throw error",
+      "if (!isStatusError(error, 'NotFound')) throw error",
+    ],
+    ['without the values of its Secrets', 'manifest: manifestOf(object)', 'manifest: object'],
+  ]),
+  ...inFile('src/departures/drain.ts', [
+    ['takes off what is ours and nothing', 'metadata: { resourceVersion, finalizers:', 'metadata: { finalizers:'],
+    ['leaves alone what was made anew under the same name', ' || now.metadata.uid !== uid', ''],
+    [
+      'x.dev/sojourn.dev',
+      "ourDomains.has(name.split('/')[0] ?? '')",
+      '[...ourDomains].some((each) => name.includes(each))',
+    ],
+    [
+      'says what it could not look at',
+      "if (!isStatusError(error, 'NotFound')) unread.push",
+      'if (held.length < 0) unread.push',
+    ],
+    ['knows who of us runs', '+ leaseDurationSeconds * 1000 > now', '> now'],
+    [
+      'tells what goes the moment it is let go',
+      'ours.length > 0 && ours.length === finalizers.length',
+      'ours.length > 0',
+    ],
+  ]),
   ...inFile('src/departures/settle-controller.ts', [
     ['prunes records when their time is up', 'return now >= recordedAt + keepMs ?', 'return now >= recordedAt ?'],
     ['keeps a record that is still open, however old', 'if (isOpen) return', 'if (isOpen && now < 0) return'],
@@ -302,10 +373,10 @@ const collector: readonly Guard[] = [
     [
       '64: a foreground owner',
       "deletionTimestamp && finalizers.includes('foregroundDeletion') ? 'waiting' : 'solid'",
-      "deletionTimestamp ? 'dangling' : 'solid'",
+      "'solid'",
     ],
     [
-      '105: dependents stay',
+      'that waits for a finalizer of others keeps them',
       "deletionTimestamp && finalizers.includes('foregroundDeletion') ? 'waiting' : 'solid'",
       "deletionTimestamp ? 'dangling' : 'solid'",
     ],
@@ -326,14 +397,18 @@ const collector: readonly Guard[] = [
       "return found.metadata.uid === uid ? 'solid' : this.#noteAbsent(coordinates)",
       'return this.#noteAbsent(coordinates)',
     ],
-    ['97: a watch that breaks', "      return 'unknown'\n    }", "      return 'dangling'\n    }"],
+    [
+      '97: an owner that can be neither watched nor asked for',
+      "      return 'unknown'\n    }",
+      "      return 'dangling'\n    }",
+    ],
     [
       '80★: a ring of three',
       'return blocking.filter((dependent) => !component.has(dependent)).length',
       'return blocking.length',
     ],
     [
-      '51: whatever else is said',
+      '51: a wrong name for an owner that is seen late',
       "const coordinates = `${uid} ${apiVersion} ${kind} ${name} ${dependent.metadata.namespace ?? ''}`",
       'const coordinates = uid',
     ],
@@ -360,12 +435,12 @@ const collector: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/systems/collector/sweep.ts', [
-    ['60, 79★: of pods', '!this.#areGone(dependent, gone) || ', ''],
+    ['writes down as gone only what goes', '!this.#areGone(dependent, gone) || ', ''],
     ['spares a dependent that is marked to be kept', ' || spares(object) !== undefined', ''],
   ]),
   ...inFile('src/apiserver/objects/collect-object.ts', [
     [
-      '50: what is given another owner in that moment',
+      '50: what lives by one that is given another owner',
       'if (owners.some((owner) => isKept(view, owner, request)))',
       'if (owners.length < 0)',
     ],

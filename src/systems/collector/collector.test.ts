@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { sweeper } from '../../app/sweeper.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
+import { readPages } from '../../departures/pages.ts'
 import { restore } from '../../departures/restore.ts'
 import type { KubeObject, ObjectMeta, OwnerReference, StoredObject } from '../../kube/object.ts'
 import { Collector } from './controller.ts'
@@ -105,6 +106,17 @@ describe.each([
       name: 'child',
     })
     expect(child?.metadata.ownerReferences?.map(({ name }) => name)).toEqual(['b'])
+  })
+
+  it('writes down as gone only what goes, not what another owner keeps', async () => {
+    const a = await create('a')
+    const b = await create('b')
+    await create('kept', [ownedBy(a), ownedBy(b)])
+    await create('goes', [ownedBy(a)])
+    await remove('a')
+    const [record] = (await world.client.list<Departure>(departure.type, { namespace: 'team' })).items
+    const lines = await Array.fromAsync(readPages(world.client, record as Departure))
+    expect(lines.map(({ manifest }) => manifest.metadata.name)).toEqual(['goes'])
   })
 
   it('frees dependents of an owner that is deleted with Orphan', async () => {

@@ -1,9 +1,10 @@
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Cascades, configMaps, ownedBy } from '../../../test/cascades.ts'
 import { Client } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
+import { sleep } from '../../runtime/clock.ts'
 import { Informers } from '../../runtime/informers.ts'
 import { Collector } from './controller.ts'
 
@@ -16,13 +17,21 @@ afterEach(async () => {
 
 /** Whether a request does not get through. */
 let isCut: (request: ApiRequest) => boolean
+/** Whether it takes its time. */
+let isSlow: (request: ApiRequest) => boolean
+beforeEach(() => {
+  isSlow = () => false
+})
 
 /** A collector in a process of its own, whose way to the server can be cut. */
 async function start(): Promise<Collector> {
   here = await Cascades.start({ isRunning: false })
-  const transport: Transport = (request) =>
-    isCut(request) ? Promise.reject(new TransportError('cut')) : here.world.server.transport(request)
   const { clock, ports } = here.world
+  const transport: Transport = async (request) => {
+    if (isCut(request)) throw new TransportError('cut')
+    if (isSlow(request)) await sleep(clock, 10_000)
+    return here.world.server.transport(request)
+  }
   informers = new Informers({ clock, log: ports.log })
   const collector = new Collector({ ...here.world, informers, client: new Client(transport), ownsReferences: true })
   here.world.run(collector as never)
@@ -73,7 +82,9 @@ describe('the kinds that are watched', () => {
     isCut = ({ path }) => path === '/apis'
     const collector = await start()
     const owner = await here.create('owner')
-    await lease('blocking', owner)
+    const child = await lease('blocking', owner)
+    const held = { metadata: { finalizers: ['x.dev/held'] } }
+    await here.world.client.patch(leases, child.metadata, { type: 'merge', body: held })
     await here.world.client.deleteObject(
       configMaps,
       { namespace: 'team', name: 'owner' },
@@ -82,8 +93,24 @@ describe('the kinds that are watched', () => {
     await here.world.pass(60_000)
     expect([...collector.world.types]).toEqual([])
     isCut = () => false
+    isSlow = ({ path }) => path.endsWith('/leases')
+    await here.world.pass(60_000)
+    expect((await here.get('owner'))?.metadata.finalizers).toEqual(['foregroundDeletion'])
+    await here.world.client.patch(leases, child.metadata, { type: 'merge', body: { metadata: { finalizers: null } } })
     await here.world.pass(60_000)
     expect([await here.left(), await here.world.names(leases)]).toEqual([[], []])
+  })
+
+  it('97: an owner that can be neither watched nor asked for is not taken for gone', async () => {
+    isCut = ({ path }) => path.includes('/leases')
+    await start()
+    const owner = await lease('owner', await here.create('top'))
+    await here.create('child', [ownedBy(owner)])
+    await here.world.pass(60_000)
+    expect(await here.left()).toEqual(['child', 'top'])
+    isCut = () => false
+    await here.world.pass(60_000)
+    expect(await here.left()).toEqual(['child', 'top'])
   })
 
   it('33: stay watched while they cannot be read: their objects still hold an owner up', async () => {

@@ -296,6 +296,21 @@ describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, 
     expect(await here.left()).toEqual(['child', 'other'])
   })
 
+  it('50: what lives by one that is given another owner in that moment stays with it', async () => {
+    await begin()
+    const owner = await here.configMap('owner')
+    const other = await here.configMap('other')
+    const child = await here.configMap('child', { ownerReferences: [ownedBy(owner)] })
+    await here.configMap('grandchild', { ownerReferences: [ownedBy(child)] })
+    await here.rest()
+    here.meddle = async ({ method, path }) => {
+      if (method === 'DELETE' && path.endsWith('/child'))
+        await here.change(child, { ownerReferences: [ownedBy(other)] })
+    }
+    await here.remove(owner)
+    expect(await here.left()).toEqual(['child', 'grandchild', 'other'])
+  })
+
   it('50: what is made anew under its name in that moment is another one, and stays', async () => {
     await begin()
     const owner = await here.configMap('owner')
@@ -310,6 +325,21 @@ describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, 
     }
     await here.remove(owner)
     expect([await here.left(), isNew]).toEqual([['child'], true])
+  })
+
+  it('51: a wrong name for an owner that is seen late does not condemn those who name it rightly', async () => {
+    await begin()
+    const hear = here.hush('secrets')
+    const owner = await here.make('v1', 'Secret', 'owner')
+    const wrong = { ownerReferences: [ownedBy(owner, { kind: 'ConfigMap' })] }
+    await here.configMap('wrong', wrong)
+    await expect.poll(() => here.left()).toEqual([])
+    await here.configMap('right', { ownerReferences: [ownedBy(owner)] })
+    await here.configMap('wrong-again', wrong)
+    await expect.poll(() => here.left()).not.toContain('wrong-again')
+    hear()
+    await here.rest()
+    expect(await here.left()).toEqual(['right'])
   })
 
   it('51: whatever else is said of a uid, in whatever order, only what names its owner rightly is kept', async () => {
