@@ -12,12 +12,14 @@ export function tiesOf(graph: Graph, bonds: readonly Bond[]): Ties {
     const { spec, status, metadata } = bond
     const dependency = status?.dependencyUid
     if (!dependency || status.phase === 'Released' || spec.dependency.cluster || spec.onDelete === 'Orphan') continue
+    const isInForce = isGuarding(bond) && isGranted(graph, bond, dependency)
     ties.bind({
       bond: `${metadata.namespace}/${metadata.name}`,
       dependency,
       dependents: dependentsIn(graph, bond),
       cascades: spec.onDelete === 'Cascade',
-      holds: isGuarding(bond) && spec.onDelete !== 'Deny' && isGranted(graph, bond, dependency),
+      holds: isInForce && spec.onDelete !== 'Deny',
+      denies: isInForce && spec.onDelete === 'Deny',
     })
   }
   return ties

@@ -196,6 +196,7 @@ export function bondController(options: BondOptions): Controller {
       dependents: dependents.objects.map(({ metadata }) => metadata.uid),
       cascades: spec.onDelete === 'Cascade',
       holds: isGranted && spec.onDelete !== 'Deny',
+      denies: isGranted && spec.onDelete === 'Deny',
     })
   }
 

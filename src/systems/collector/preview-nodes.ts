@@ -35,7 +35,7 @@ export interface PreviewNode {
   /** All its owners, where it has several: one of them may keep it. */
   readonly owners?: readonly Pick<OwnerReference, 'uid' | 'kind' | 'name'>[]
   readonly depth: number
-  /** Finalizers of others and Bonds that would keep it waiting. */
+  /** Finalizers of others, Bonds and dependents that would keep it waiting. */
   readonly waitsFor: readonly string[]
 }
 
@@ -59,8 +59,8 @@ export class PreviewNodes implements Iterable<PreviewNode> {
   readonly #reasons: Uint8Array
   readonly #through: Int32Array
   readonly #depths: Int32Array
-  /** Bonds that hold a line's object. */
-  readonly #bonds = new Map<number, readonly string[]>()
+  /** Bonds and objects that hold a line's object. */
+  readonly #obstacles = new Map<number, readonly string[]>()
   #length = 0
 
   constructor(objects: readonly (StoredObject | undefined)[]) {
@@ -88,10 +88,10 @@ export class PreviewNodes implements Iterable<PreviewNode> {
   }
 
   /** Changes the fate of a line. */
-  judge(line: number, action: Action, because: Reason, bonds?: readonly string[]): void {
+  judge(line: number, action: Action, because: Reason, obstacles?: readonly string[]): void {
     this.#actions[line] = codes[action]
     this.#reasons[line] = reasonCodes[because]
-    if (bonds) this.#bonds.set(line, bonds)
+    if (obstacles) this.#obstacles.set(line, obstacles)
   }
 
   /** A dependent that was reached before is now reached through another line. */
@@ -103,6 +103,10 @@ export class PreviewNodes implements Iterable<PreviewNode> {
   /** The line through which a line was reached; -1 for the root. */
   throughOf(line: number): number {
     return this.#through[line] ?? -1
+  }
+
+  depthOf(line: number): number {
+    return this.#depths[line] ?? 0
   }
 
   at(line: number): PreviewNode {
@@ -118,8 +122,8 @@ export class PreviewNodes implements Iterable<PreviewNode> {
       because: reasons[this.#reasons[line] ?? 0] ?? 'root',
       ...(through ? { through: through.metadata.uid } : {}),
       ...(owners.length > 1 ? { owners: owners.map(({ uid, kind, name }) => ({ uid, kind, name })) } : {}),
-      depth: this.#depths[line] ?? 0,
-      waitsFor: [...foreignFinalizers(object), ...(this.#bonds.get(line) ?? [])],
+      depth: this.depthOf(line),
+      waitsFor: [...foreignFinalizers(object), ...(this.#obstacles.get(line) ?? [])],
     }
   }
 

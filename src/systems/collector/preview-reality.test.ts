@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import { Cascades, configMaps, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
 
 let here: Cascades
@@ -9,8 +10,10 @@ afterEach(() => here[Symbol.asyncDispose]())
 /** One object of a random graph; it owns and is needed by others of the same graph, by their places in it. */
 interface Shape {
   readonly owners: readonly { readonly at: number; readonly blocks: boolean }[]
-  readonly needs: readonly { readonly at: number; readonly onDelete: 'Cascade' | 'Orphan' }[]
+  readonly needs: readonly { readonly at: number; readonly onDelete: 'Cascade' | 'Orphan' | 'Hold' | 'Deny' }[]
+  /** Whether somebody else's finalizer is on it. */
   readonly isHeld: boolean
+  readonly isKept: boolean
 }
 
 interface Plan {
@@ -29,11 +32,12 @@ const shape = fc.record<Shape>({
   needs: fc.uniqueArray(
     fc.record({
       at: fc.nat(places),
-      onDelete: fc.constantFrom('Cascade' as const, 'Orphan'),
+      onDelete: fc.constantFrom('Cascade' as const, 'Orphan', 'Hold', 'Deny'),
     }),
     { maxLength: 1, selector: ({ at }) => at },
   ),
   isHeld: seldom,
+  isKept: seldom,
 })
 const plan = fc.record<Plan>({
   shapes: fc.array(shape, { minLength: 3, maxLength: places + 1 }),
@@ -47,7 +51,68 @@ describe.each<[string, CascadeOptions]>([
   ['in the server', { isInServer: true }],
   ['over the API', { isInServer: false }],
 ])('119, 125: what a preview says is what happens, %s', (_, options) => {
-  it('on random graphs of owners, circles, Bonds and finalizers, in every manner', async () => {
+  const fates = async (root: string, policy: Plan['policy']) => {
+    await here.world.pass(20_000)
+    const { uid } = (await here.get(root))?.metadata ?? { uid: '' }
+    const nodes = [...(here.collector.preview(uid, policy)?.nodes ?? [])]
+    const before = await here.left()
+    await here.remove(root, policy)
+    await here.world.pass(120_000)
+    const after = await here.left()
+    const said = nodes.filter(({ action }) => action === 'delete').map(({ ref }) => ref.name)
+    expect(said.toSorted()).toEqual(before.filter((name) => !after.includes(name)))
+    return Object.fromEntries(nodes.map(({ ref, action, waitsFor }) => [ref.name, [action, ...waitsFor].join(' ')]))
+  }
+  const kept = { annotations: { 'sojourn.dev/keep': 'true' } }
+
+  it('an owner that goes in the foreground waits for a dependent that is kept and blocks it', async () => {
+    here = await Cascades.start(options)
+    const root = await here.create('root')
+    const middle = await here.create('middle', [ownedBy(root, { blockOwnerDeletion: true })])
+    await here.create('kept', [ownedBy(middle, { blockOwnerDeletion: true })], kept)
+    await here.create('free', [ownedBy(root, { blockOwnerDeletion: true })])
+    expect(await fates('root', 'Foreground')).toEqual({
+      root: 'hold ConfigMap/team/middle',
+      middle: 'hold ConfigMap/team/kept',
+      kept: 'keep',
+      free: 'delete',
+    })
+  })
+
+  it('an owner that goes in the foreground does not wait for one that is kept and does not block it', async () => {
+    here = await Cascades.start(options)
+    const root = await here.create('root')
+    await here.create('kept', [ownedBy(root)], kept)
+    expect(await fates('root', 'Foreground')).toEqual({ root: 'delete', kept: 'keep' })
+  })
+
+  it('what is held for something that it owns waits for ever, but not in the foreground', async () => {
+    here = await Cascades.start(options)
+    for (const name of ['back', 'fore']) {
+      const root = await here.create(name)
+      await here.create(`${name}-child`, [ownedBy(root, { blockOwnerDeletion: true })])
+      await here.bind(`${name}-child`, name, 'Hold')
+    }
+    expect(await fates('back', 'Background')).toEqual({ back: 'hold Bond team/back-child-back' })
+    expect(await fates('fore', 'Foreground')).toEqual({ fore: 'delete', 'fore-child': 'delete' })
+  })
+
+  it('115: what a Bond denies goes when all who need it have left in the same cascade, and only then', async () => {
+    here = await Cascades.start(options)
+    const root = await here.create('root')
+    for (const name of ['used', 'user', 'needed']) await here.create(name, [ownedBy(root)])
+    await here.create('outsider')
+    await here.bind('user', 'used', 'Deny')
+    await here.bind('outsider', 'needed', 'Deny')
+    expect(await fates('root', 'Background')).toEqual({
+      root: 'delete',
+      used: 'delete',
+      user: 'delete',
+      needed: 'keep',
+    })
+  })
+
+  it('on random graphs of owners, circles, Bonds, marks and finalizers, in every manner', async () => {
     here = await Cascades.start(options)
     let count = 0
     await fc.assert(
@@ -64,11 +129,10 @@ describe.each<[string, CascadeOptions]>([
         expect(await here.left()).toEqual(before)
         for (const { prefix, policy } of graphs) {
           const { name } = roots.get(prefix)?.metadata ?? {}
-          await here.world.client.deleteObject(
-            configMaps,
-            { namespace: 'team', name: name ?? '' },
-            { propagationPolicy: policy },
-          )
+          // What a Bond denies nobody may delete.
+          await here.world.client
+            .deleteObject(configMaps, { namespace: 'team', name: name ?? '' }, { propagationPolicy: policy })
+            .catch(ignoring('Conflict'))
         }
         await settle()
         const after = new Set(await here.left())
@@ -88,8 +152,13 @@ describe.each<[string, CascadeOptions]>([
 async function grow(prefix: string, { shapes, root }: Plan): Promise<StoredObject> {
   const name = (at: number) => `${prefix}-${at}`
   const made: StoredObject[] = []
-  for (const [at, { isHeld }] of shapes.entries())
-    made.push(await here.create(name(at), [], isHeld ? { finalizers: ['x.dev/held'] } : {}))
+  for (const [at, { isHeld, isKept }] of shapes.entries())
+    made.push(
+      await here.create(name(at), [], {
+        ...(isHeld ? { finalizers: ['x.dev/held'] } : {}),
+        ...(isKept ? { annotations: { 'sojourn.dev/keep': 'true' } } : {}),
+      }),
+    )
   // Owners come last: only so there can be circles.
   for (const [at, { owners }] of shapes.entries()) {
     const ownerReferences = owners
@@ -99,7 +168,8 @@ async function grow(prefix: string, { shapes, root }: Plan): Promise<StoredObjec
   }
   for (const [at, { needs }] of shapes.entries())
     for (const need of needs.filter((other) => other.at < shapes.length && other.at !== at))
-      await here.bind(name(at), name(need.at), need.onDelete)
+      // Two that deny each other are refused.
+      await here.bind(name(at), name(need.at), need.onDelete).catch(ignoring('Invalid', 'Forbidden', 'Conflict'))
   return made[root] as StoredObject
 }
 

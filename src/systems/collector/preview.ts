@@ -1,6 +1,7 @@
 import type { OwnerReference } from '../../kube/object.ts'
 import type { Graph } from './graph.ts'
 import { PreviewNodes, type Reason } from './preview-nodes.ts'
+import { Rehearsal } from './rehearsal.ts'
 import { standingOf } from './standing.ts'
 import { Ties } from './ties.ts'
 
@@ -30,36 +31,34 @@ export interface PreviewOptions {
 
 /** What would happen if an object were deleted now. Pure, and by the collector's own rules. */
 export function preview(graph: Graph, root: number, options: PreviewOptions): Preview {
+  if (!graph.has(root)) throw new Error('a preview needs an object')
   const { policy, unknownKinds = [] } = options
-  const held = new Set<number>()
-  let walk = new Walk(graph, root, { options, held })
-  // What is held keeps its own dependents: seen only when all who leave are known, so the walk is made again.
-  while (walk.findHeld()) walk = new Walk(graph, root, { options, held })
-  walk.judgeHeld()
-  return { policy, nodes: walk.nodes, complete: unknownKinds.length === 0, unknownKinds }
+  const walk = new Walk(graph, root, options)
+  // Who waits for whom cannot be seen in one way through the graph.
+  const { nodes } = walk.mayWait ? new Rehearsal(graph, root, options) : walk
+  return { policy, nodes, complete: unknownKinds.length === 0, unknownKinds }
 }
 
-/** One way through the graph, breadth first: a dependent goes when the last owner that kept it goes, or the first thing it requires. */
+/** One way through the graph, breadth first: a dependent goes when the last owner that kept it goes. */
 class Walk {
   readonly nodes: PreviewNodes
+  /** Whether something was met that others may wait for; then the walk ended there. */
+  mayWait = false
   readonly #graph: Graph
   readonly #options: PreviewOptions
   readonly #ties: Ties
   readonly #isLeaving: Uint8Array
   /** Line + 1 of each node that was reached. */
   readonly #lines: Int32Array
-  /** Nodes that Bonds hold; grows from walk to walk. */
-  readonly #held: Set<number>
   /** Those that leave, in the order in which they were found. */
   readonly #leaving: Int32Array
   #found = 0
   #depth = 1
 
-  constructor(graph: Graph, root: number, { options, held }: { options: PreviewOptions; held: Set<number> }) {
+  constructor(graph: Graph, root: number, options: PreviewOptions) {
     this.#graph = graph
     this.#options = options
     this.#ties = options.ties ?? new Ties()
-    this.#held = held
     this.nodes = new PreviewNodes(graph.snapshot())
     this.#leaving = new Int32Array(graph.capacity)
     this.#isLeaving = new Uint8Array(graph.capacity)
@@ -67,28 +66,7 @@ class Walk {
     this.#begin(root)
   }
 
-  /** Notes what is held by Bonds whose dependents stay; true when that was not known before. */
-  findHeld(): boolean {
-    if (this.#ties.size === 0) return false
-    const before = this.#held.size
-    for (let grew = true; grew;) {
-      const size = this.#held.size
-      for (const node of this.#leavers())
-        if (!this.#held.has(node) && this.#holders(node).length > 0) this.#held.add(node)
-      grew = this.#held.size > size
-    }
-    return this.#held.size > before
-  }
-
-  judgeHeld(): void {
-    for (const node of this.#held) {
-      const line = (this.#lines[node] ?? 0) - 1
-      if (line >= 0) this.nodes.judge(line, 'hold', 'held', this.#holders(node))
-    }
-  }
-
   #begin(root: number): void {
-    if (!this.#graph.has(root)) throw new Error('a preview needs an object')
     const { refuses, policy } = this.#options
     const refusal = refuses?.(root)
     const line = this.nodes.add({ node: root, action: 'delete', because: 'root', through: -1, depth: 0 })
@@ -96,40 +74,20 @@ class Walk {
     if (refusal !== undefined) return this.nodes.judge(line, 'refuse', 'denied', [refusal])
     this.#isLeaving[root] = 1
     this.#pass(root, line, policy === 'Orphan')
-    for (let at = 0, layerEnd = this.#found; at < this.#found; layerEnd = this.#found) {
+    for (let at = 0, layerEnd = this.#found; at < this.#found && !this.mayWait; layerEnd = this.#found) {
       this.#depth++
-      for (; at < layerEnd; at++) {
+      for (; at < layerEnd && !this.mayWait; at++) {
         const node = this.#leaving[at] ?? 0
         this.#pass(node, (this.#lines[node] ?? 0) - 1, false)
       }
     }
   }
 
-  *#leavers(): Generator<number, void, undefined> {
-    for (let node = 0; node < this.#isLeaving.length; node++) if (this.#isLeaving[node] === 1) yield node
-  }
-
-  /** The Bonds that hold a node because something that needs it stays. */
-  #holders(node: number): readonly string[] {
-    const bonds: string[] = []
-    for (const { holds, dependents, bond } of this.#ties.on(this.#graph.uidOf(node))) {
-      const stays = (uid: string) => {
-        const dependent = this.#graph.find(uid)
-        if (dependent === undefined || !this.#graph.has(dependent)) return false
-        return this.#isLeaving[dependent] !== 1 || this.#held.has(dependent)
-      }
-      if (holds && dependents.some(stays)) bonds.push(`Bond ${bond}`)
-    }
-    return bonds
-  }
-
   /** What the leaving of a node means for those that belong to it. */
   #pass(node: number, line: number, isOrphaning: boolean): void {
     const { contents } = this.#options
     if (contents) for (const member of contents(node)) this.#condemn(member, line, 'container-gone')
-    if (this.#ties.size > 0) this.#passTies(node, line)
-    // One that only waits still keeps its dependents, unless it goes in the foreground.
-    if (this.#isKeeping(node)) return
+    if (this.#ties.size > 0 && this.#ties.has(this.#graph.uidOf(node))) this.mayWait = true
     const graph = this.#graph
     const isInside = graph.isInNamespace(node)
     for (let edge = graph.firstEdge(node); edge >= 0; edge = graph.nextEdge(edge)) {
@@ -142,24 +100,12 @@ class Walk {
     }
   }
 
-  #passTies(node: number, line: number): void {
-    for (const { cascades, dependents } of this.#ties.on(this.#graph.uidOf(node))) {
-      if (!cascades) continue
-      for (const uid of dependents) {
-        const dependent = this.#graph.find(uid)
-        if (dependent === undefined || !this.#graph.has(dependent)) continue
-        if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'requirement-gone')
-        else this.#spare(dependent, line)
-      }
-    }
-  }
-
   #follow(dependent: number, line: number): void {
     const keeper = this.#keeperOf(dependent)
     if (keeper === 'unknown') this.#stay(dependent, { line, action: 'keep', because: 'owner-unknown' })
     else if (keeper === 'solid') this.#stay(dependent, { line, action: 'drop-reference', because: 'owner-remains' })
     else if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'owners-gone')
-    else this.#spare(dependent, line)
+    else this.#stay(dependent, { line, action: 'keep', because: 'protected' })
   }
 
   /** The strongest word an owner that does not leave has for a dependent. */
@@ -168,17 +114,12 @@ class Walk {
     let found: 'unknown' | undefined
     for (let edge = graph.firstOwnerEdge(dependent); edge >= 0; edge = graph.nextOwnerEdge(edge)) {
       const owner = graph.ownerOf(edge)
-      if (this.#isLeaving[owner] === 1 && !this.#isKeeping(owner)) continue
+      if (this.#isLeaving[owner] === 1) continue
       const state = this.#stateOf(dependent, owner)
       if (state === 'solid') return state
       found ??= state
     }
     return found
-  }
-
-  /** Whether a node that was told to go still keeps its dependents. */
-  #isKeeping(node: number): boolean {
-    return this.#held.has(node) && this.#options.policy !== 'Foreground'
   }
 
   #stateOf(dependent: number, owner: number): 'solid' | 'unknown' | undefined {
@@ -199,12 +140,9 @@ class Walk {
     this.#write(node, { line: through, action: 'delete', because })
   }
 
-  #spare(node: number, line: number): void {
-    if (this.#graph.has(node) && this.#isLeaving[node] === 0)
-      this.#stay(node, { line, action: 'keep', because: 'protected' })
-  }
-
   #stay(node: number, fate: Fate): void {
+    // What is kept blocks an owner that goes in the foreground; what a Bond keeps may go when that Bond's cause does.
+    if (fate.action === 'keep' && (this.#options.policy === 'Foreground' || this.#ties.size > 0)) this.mayWait = true
     if ((this.#lines[node] ?? 0) === 0) this.#write(node, fate)
     else this.nodes.judge((this.#lines[node] ?? 0) - 1, fate.action, fate.because)
   }

@@ -8,6 +8,8 @@ export interface Tie {
   readonly cascades: boolean
   /** Whether the dependency waits for the dependents. */
   readonly holds: boolean
+  /** Whether the dependency must not be deleted while a dependent is there. */
+  readonly denies: boolean
 }
 
 /** All Bonds as edges, found by what they need. There are few of them next to owner references, so they are kept apart. */
@@ -35,6 +37,11 @@ export class Ties {
     const others = this.#byDependency.get(tie.dependency)
     others?.delete(tie)
     if (others?.size === 0) this.#byDependency.delete(tie.dependency)
+  }
+
+  /** Whether a Bond needs this uid. */
+  has(dependency: string): boolean {
+    return this.#byDependency.has(dependency)
   }
 
   /** The Bonds that need this uid. */
