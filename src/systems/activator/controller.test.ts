@@ -256,7 +256,7 @@ describe('the activator', () => {
     expect((await cluster.service('own-proxless')).spec).toMatchObject({ ports: [{ port: 1 }] })
   })
 
-  it('makes a companion again that someone deleted, and takes away one whose Service went while nobody looked', async () => {
+  it('makes a companion again that someone deleted, and takes it and the label away when the Service went while nobody looked', async () => {
     await using it = await startReplica(server.transport, { clock, companionPort: 7080 })
     await cluster.addApp('web')
     await until(() => exists('web-proxless'))
@@ -269,6 +269,7 @@ describe('the activator', () => {
     await cluster.client.deleteObject(services, { namespace, name: 'web' })
     await using _next = await startReplica(server.transport, { clock, companionPort: 7080 })
     await until(async () => !(await exists('web-proxless')))
+    await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === undefined)
   })
 
   it('gives a domain to the older Service, says so to the other, and hands it over (C10, C69)', async () => {

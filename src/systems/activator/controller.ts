@@ -182,6 +182,7 @@ export class Activator implements PeerService {
       dryRun,
       isBypassed: (asked) => this.#takeover.isBypassed(asked),
       ask,
+      areServicesKnown: () => this.#caches.services.synced && this.#serviceController.idle,
       onPresence: (routes) => this.#enqueueServices(routes.map(({ id }) => id)),
       expect: (key, version, informer) => this.#workloadController.expect(key, version, informer),
       onDecision: (id, decision) => {

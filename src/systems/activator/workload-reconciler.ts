@@ -39,6 +39,8 @@ export interface WorkloadReconcilerParts {
   readonly isBypassed: (service: OnDemandService) => boolean
   /** What a Service's pods say of themselves. */
   readonly ask: (service: OnDemandService) => Promise<Activity>
+  /** Whether every Service there is has been read and understood. */
+  readonly areServicesKnown: () => boolean
   /** A workload that Services name is not there, or has come. */
   readonly onPresence: (routes: readonly OnDemandService[]) => void
   /** Our own write: the cache must show it before we look again. */
@@ -80,7 +82,7 @@ export class WorkloadReconciler {
     const informer = workloads.of(key)
     this.#noticeAbsence(id, object, routes)
     if (!informer) return routes.length > 0 ? wakeAt(now() + lookAgainMs) : settled
-    if (routes.length === 0) return this.#leave(id, object, { type: informer.type, ref })
+    if (routes.length === 0) return this.#leave(id, { type: informer.type, ref })
     const replicas = typeof object === 'string' ? undefined : workloads.replicas(object)
     if (typeof object !== 'string' && replicas !== undefined) this.#learn(id, { object, replicas }, routes)
     const workload = this.#observe(object, replicas)
@@ -320,14 +322,17 @@ export class WorkloadReconciler {
   }
 
   /** No Service speaks for it any more: take our mark away, once all Services are known. */
-  async #leave(id: string, object: StoredObject | 'unknown' | 'absent', placed: Placed): Promise<Outcome> {
-    const { caches, memories, peers, actions } = this.#parts
-    if (!caches.services.synced) return settled
+  async #leave(id: string, placed: Placed): Promise<Outcome> {
+    const { areServicesKnown, workloads, memories, peers, actions, now, dryRun } = this.#parts
+    const { labels = {} } = workloads.recall(placed.ref)?.metadata ?? {}
+    const isMarked = labels[onDemandLabel.key] === onDemandLabel.value
+    if (!areServicesKnown()) return isMarked ? wakeAt(now() + soonMs) : settled
     memories.forget(id)
     this.#seen.delete(id)
     this.#absent.delete(id)
-    if (typeof object === 'string' || !peers.leading) return settled
-    if (object.metadata.labels?.[onDemandLabel.key] === onDemandLabel.value) await actions.label(placed, false)
+    if (!isMarked || dryRun) return settled
+    if (!peers.leading) return wakeAt(now() + lookAgainMs)
+    await actions.label(placed, false)
     return settled
   }
 }

@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, expect, it } from 'vitest'
+import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
+import type { ApiRequest, Transport } from '../../kube/transport.ts'
+import { eventually, roundTrip } from './proxy/testing.ts'
+import { deployments } from './resource-types.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
+
+const place = { namespace: 'default', name: 'web' }
+let server: TestServer
+let clock: ReturnType<typeof fastClock>
+let cluster: FakeCluster
+
+beforeEach(async () => {
+  clock = fastClock(40)
+  server = await startTestServer({ clock: clock as never })
+  cluster = await startFakeCluster(server.transport)
+})
+afterEach(async () => {
+  await cluster[Symbol.asyncDispose]()
+  await server.close()
+})
+
+const ask = (port: number) => roundTrip(port, 'GET / HTTP/1.1\r\nHost: web.test\r\nConnection: close\r\n\r\n')
+const until = async (condition: () => Promise<boolean>) => {
+  while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
+}
+const replicas = async () => ((await cluster.deployment('web')).spec as { replicas: number }).replicas
+const lastUsed = (body: unknown) =>
+  parseTime(
+    (body as { metadata?: { annotations?: Record<string, string> } }).metadata?.annotations?.['proxless/last-used'],
+  )
+
+it('is written down once in a while, however many come, and nothing else is written for them', async () => {
+  const writes: ApiRequest[] = []
+  const recording: Transport = (request) => {
+    if (request.method !== 'GET') writes.push(request)
+    return server.transport(request)
+  }
+  await using it = await startReplica(recording, { clock })
+  await cluster.addApp('web', { 'proxless/ttl-seconds': '100' })
+  await until(async () => (await ask(it.port)).includes('200 OK'))
+  await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === 'true')
+  await until(async () => (await cluster.service('web')).status !== undefined)
+  const [before, end] = [writes.length, clock.now() + 150_000]
+  let served = 0
+  while (clock.now() < end) if ((await ask(it.port)).includes('200 OK')) served++
+  const times = writes.slice(before).map(({ body }) => lastUsed(body))
+  expect(times).not.toContain(undefined)
+  expect(times.length).toBeGreaterThan(1)
+  expect(served).toBeGreaterThan(10 * times.length)
+  const steps = times.slice(1).map((time, index) => time! - times[index]!)
+  // Written in whole seconds.
+  expect(Math.min(...steps)).toBeGreaterThanOrEqual(29_000)
+})
+
+it('keeps awake what another replica writes it of, and no longer', async () => {
+  await using it = await startReplica(server.transport, { clock })
+  await cluster.addApp('web', { 'proxless/ttl-seconds': '60' }, 1)
+  await eventually(() => it.activator.rows().length === 1)
+  const end = clock.now() + 150_000
+  while (clock.now() < end) {
+    const annotations = { 'proxless/last-used': formatTime(clock.now()) }
+    await cluster.client.patch(deployments, place, { type: 'merge', body: { metadata: { annotations } } })
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  expect(cluster.history.get('web')).toEqual([1])
+  await until(async () => (await replicas()) === 0)
+})
