@@ -9,7 +9,7 @@ import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
 import { isOnDemand, readWishes } from '../systems/activator/annotations.ts'
-import { standingOf } from '../systems/activator/standing.ts'
+import { callersOf, standingOf } from '../systems/activator/standing.ts'
 
 /** One object in our care: how it stands, what happens to it next, when and why. */
 export interface Stay {
@@ -17,7 +17,7 @@ export interface Stay {
   readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator'
   readonly state: string
   readonly next?: { readonly what: string; readonly at?: number }
-  /** One sentence or less. */
+  /** In few words: sentences, or less. */
   readonly why: string
 }
 
@@ -148,12 +148,13 @@ async function serviceStay(client: Client, service: StoredObject, now: number): 
   const [named] = readWishes(service).workloads
   const workload = named && (await findWorkload(client, named))
   const { state, next, why } = standingOf(service, workload, now)
+  const callers = callersOf(service)
   return {
     object: refFor(service, { apiVersion: 'v1', kind: 'Service' }),
     system: 'activator',
     state: state === 'awake' ? 'Awake' : state === 'asleep' ? 'Asleep' : 'Unknown',
     ...(next ? { next: { what: next.what === 'sleep' ? 'falls asleep' : 'wakes', at: next.at } } : {}),
-    why,
+    why: callers === undefined ? why : `${callers} ${why}`,
   }
 }
 

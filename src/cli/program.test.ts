@@ -243,6 +243,16 @@ describe('output', () => {
         spec: { ports: [{ port: 80 }] },
       },
     )
+    const asking = { 'proxless/deployment': 'shop', 'sojourn.dev/takeover': 'true' }
+    await client.create(
+      { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true },
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'asking', namespace: 'default', annotations: asking },
+        spec: { ports: [{ port: 80 }] },
+      },
+    )
     network.close()
   })
 
@@ -251,6 +261,12 @@ describe('output', () => {
     expect(out).toContain('The activator says Unknown: Deployment shop does not exist.\n')
     expect(out).not.toContain('..')
   })
+
+  it.each([['status'], ['explain', 'service/asking']])(
+    'of %s says how callers reach a Service that is to be taken over',
+    async (...words) =>
+      expect((await sojourn([...words, '-n', 'default'])).out).toContain('No proxy has taken it over yet. Deployment'),
+  )
 
   it.each(['table', 'json', 'yaml'])(
     'as %s',

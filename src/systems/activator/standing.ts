@@ -1,8 +1,10 @@
 import type { StoredObject } from '../../kube/object.ts'
 import { windowState } from '../../apis/work-window.ts'
-import { readWishes, wishDefaults, type WishDefaults } from './annotations.ts'
+import { findCondition } from '../../runtime/conditions.ts'
+import { annotation, readWishes, wishDefaults, type WishDefaults } from './annotations.ts'
 import { persistedLastUsed } from './observe.ts'
 import { replicasOf } from './scales.ts'
+import { conditionsOf, onDemandCondition, takenOverCondition } from './service-conditions.ts'
 
 /** How an on-demand Service stands, told from its objects alone: for tables and for explanations. */
 export interface Standing {
@@ -13,6 +15,15 @@ export interface Standing {
   readonly next: { readonly what: 'sleep' | 'wake'; readonly at: number } | undefined
   /** One sentence. */
   readonly why: string
+}
+
+/** How its callers reach a Service that asks to be taken over, or what that waits for: a sentence. */
+export function callersOf(service: StoredObject): string | undefined {
+  if (!readWishes(service, wishDefaults).takeover) return undefined
+  const conditions = conditionsOf(service)
+  const refused = findCondition(conditions, onDemandCondition)
+  if (refused?.status === 'False' && refused.message.includes(annotation.takeover)) return `${refused.message}.`
+  return findCondition(conditions, takenOverCondition)?.message ?? 'No proxy has taken it over yet.'
 }
 
 /** How a Service stands at a time. `workload` is what it names, if that exists. The last use may be a little newer than is written. */

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
 import { proxlessEnvironment } from './environment.ts'
 import { History } from './history.ts'
-import { standingOf } from './standing.ts'
+import { callersOf, standingOf } from './standing.ts'
 
 describe('the environment of proxless', () => {
   it('is read in our words (C28)', () => {
@@ -87,6 +87,40 @@ describe('standing', () => {
     ],
     ['without a workload', service(), undefined, { state: 'unknown', next: undefined }],
   ])('is %s', (_, given, workload, expected) => expect(standingOf(given, workload, now)).toMatchObject(expected))
+})
+
+describe('callers', () => {
+  const service = (takeover: string | undefined, ...conditions: readonly object[]): StoredObject => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: 'web',
+      namespace: 'shop',
+      uid: 'u',
+      resourceVersion: '1',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+      annotations: { 'proxless/deployment': 'web', ...(takeover ? { 'sojourn.dev/takeover': takeover } : {}) },
+    },
+    status: { conditions },
+  })
+  const taken = (message: string) => ({ type: 'sojourn.dev/TakenOver', status: 'False', reason: 'NoProxy', message })
+  const refusal = {
+    type: 'sojourn.dev/OnDemand',
+    status: 'False',
+    reason: 'InvalidAnnotation',
+    message: 'sojourn.dev/takeover: the Service has no port',
+  }
+
+  it.each([
+    ['nothing of one that does not ask', service(undefined, taken('Of former times.')), undefined],
+    ['that it waits to be seen', service('true'), 'No proxy has taken it over yet.'],
+    ['what the takeover waits for', service('true', taken('No proxy takes it.')), 'No proxy takes it.'],
+    [
+      'why it cannot be, whatever was before',
+      service('true', taken('Of former times.'), refusal),
+      'sojourn.dev/takeover: the Service has no port.',
+    ],
+  ])('says %s', (_, given, expected) => expect(callersOf(given)).toBe(expected))
 })
 
 describe('history', () => {

@@ -117,7 +117,7 @@ export class TakeoverKeeper {
       return { claim: claimOf('endpoints-of-others', undefined), until: now() + settleMs }
     const until = isDone ? lead.until : now() + 100
     return {
-      ...(step.do === 'rest' && wanted ? { claim: takenOver } : {}),
+      ...(step.do === 'rest' && wanted ? { claim: step.because === 'bypassed' ? bypassed : inFront } : {}),
       ...(until === undefined ? {} : { until }),
     }
   }
@@ -328,11 +328,18 @@ function newsOf(step: TakeoverStep): { readonly reason: string; readonly message
   return undefined
 }
 
-const takenOver: ConditionClaim = {
+const inFront: ConditionClaim = {
   type: takenOverCondition,
   status: 'True',
   reason: 'InFront',
   message: 'Its callers come through the proxy.',
+}
+
+const bypassed: ConditionClaim = {
+  type: takenOverCondition,
+  status: 'True',
+  reason: 'Bypassed',
+  message: 'Its callers go straight to its pods.',
 }
 
 function claimOf(because: TakeoverDelay, who: string | undefined): ConditionClaim {
