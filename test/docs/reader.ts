@@ -86,7 +86,7 @@ export class Reader implements AsyncDisposable {
 /** The shell blocks of a page, in order, each with the words before it. */
 export function shellBlocks(page: string): readonly (readonly [string, string])[] {
   const text = readFileSync(join(root, page), 'utf8')
-  return [...text.matchAll(/([^\n]*)\n+```sh\n(.*?)^```$/gms)].map(([, before = '', block = '']) => [
+  return [...text.matchAll(/([^\n]*)\n+ *```sh\n(.*?)^ *```$/gms)].map(([, before = '', block = '']) => [
     before.replaceAll(/[*`]/g, '').slice(0, 60),
     block,
   ])

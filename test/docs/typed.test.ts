@@ -26,21 +26,27 @@ describe.skipIf(missing).each(['README.md', 'docs/guide/first-hour.md'])('what %
 const awaitsApproval = (environment: string) =>
   `kubectl -n team wait pipeline/shop --timeout=120s --for=jsonpath={.status.environments.${environment}.promotion.phase}=AwaitingApproval`
 
-/** Pages that take a little world for granted (`granted/`), and what has to be so before one can go on. */
+const applied = (granted: string) => `kubectl apply -f "${join(import.meta.dirname, 'granted', granted)}"`
+
+/** Pages that take a little world for granted, and how it comes to be. */
 const guides = [
-  { page: 'docs/guide/activator.md', granted: 'activator.yaml', until: 'true' },
-  { page: 'docs/guide/promoter.md', granted: 'promoter.yaml', until: awaitsApproval('prod') },
-  { page: 'docs/guide/forecast.md', granted: 'forecast.yaml', until: awaitsApproval('production') },
+  { page: 'docs/guide/activator.md', world: applied('activator.yaml') },
+  { page: 'docs/guide/promoter.md', world: `${applied('promoter.yaml')}\n${awaitsApproval('prod')}` },
+  { page: 'docs/guide/forecast.md', world: `${applied('forecast.yaml')}\n${awaitsApproval('production')}` },
+  // Manifests as those who come from there have them: that they are taken is half of what these pages promise.
+  { page: 'docs/migrate/cleaner-controller.md', world: applied('cleaner-controller.yaml') },
+  { page: 'docs/migrate/krake.md', world: applied('krake.yaml') },
+  { page: 'docs/migrate/swabbie.md', world: `cp "${join(import.meta.dirname, 'granted/swabbie.yml')}" .` },
+  { page: 'docs/migrate/pipeline-controller.md', world: applied('pipeline-controller.yaml') },
+  { page: 'docs/migrate/proxless.md', world: applied('proxless.yaml') },
 ] as const
 
-describe.skipIf(missing).each(guides)('what $page says of what there is', ({ page, granted, until }) => {
+describe.skipIf(missing).each(guides)('what $page says of what there is', ({ page, world }) => {
   let reader: Reader
   beforeAll(async () => {
     reader = await Reader.begin()
     reader.has('policy.yaml', policy)
-    const { code, output } = await reader.types(
-      `kubectl apply -f "${join(import.meta.dirname, 'granted', granted)}"\n${until}`,
-    )
+    const { code, output } = await reader.types(world)
     expect([code, output]).toEqual([0, output])
   }, 240_000)
   afterAll(() => reader?.[Symbol.asyncDispose]())
@@ -72,7 +78,7 @@ describe.skipIf(missing)('what the documentation shows', () => {
 describe.skipIf(missing)('a word that comes too late', () => {
   it('is told what became of the promotion, and what says more', async () => {
     await using reader = await Reader.begin()
-    const begin = `kubectl apply -f "${join(import.meta.dirname, 'granted/promoter.yaml')}"\n${awaitsApproval('prod')}`
+    const begin = `${applied('promoter.yaml')}\n${awaitsApproval('prod')}`
     await reader.types(`${begin}\nsojourn approve shop prod 1.4.3 -n team\n${rollsOut}`)
     const { code, output } = await reader.types('sojourn approve shop prod 1.4.3 -n team --reject')
     expect([code, output]).toEqual([

@@ -14,7 +14,12 @@ export interface ProxlessEnvironment {
   readonly unneeded: readonly string[]
 }
 
-const unneeded = ['REDIS_URL', 'SCALE_DOWN_CHECK_INTERVAL_SECONDS', 'SERVICES_INFORMER_RESYNC_INTERVAL_SECONDS']
+const unneeded = [
+  'PROXLESS_SERVICE',
+  'REDIS_URL',
+  'SCALE_DOWN_CHECK_INTERVAL_SECONDS',
+  'SERVICES_INFORMER_RESYNC_INTERVAL_SECONDS',
+]
 
 /** Reads the environment of a proxless installation. A number that is none is refused by the name of its variable. */
 export function proxlessEnvironment(env: Readonly<Record<string, string | undefined>>): ProxlessEnvironment {

@@ -15,6 +15,7 @@ describe('the environment of proxless', () => {
       PORT: '80',
       LOG_LEVEL: 'VERBOSE',
       KUBE_CONFIG_PATH: '/etc/kube',
+      PROXLESS_SERVICE: 'proxless',
       REDIS_URL: 'redis:6379',
     })
     expect(read).toEqual({
@@ -23,7 +24,7 @@ describe('the environment of proxless', () => {
       proxyPort: 80,
       kubeconfig: '/etc/kube',
       logLevel: 'debug',
-      unneeded: ['REDIS_URL'],
+      unneeded: ['PROXLESS_SERVICE', 'REDIS_URL'],
     })
   })
 
