@@ -56,7 +56,7 @@ function fileSource(certificate: string, key: string): CertificateSource {
   return { current: () => Promise.resolve().then(() => ({ certificate: read(certificate), key: read(key) })) }
 }
 
-/** Looks for a new certificate every minute, and has it used without a restart. What cannot be read leaves the one in use. */
+/** Looks for a new certificate every minute, and has it used without a restart. What cannot be read, or is half renewed, leaves the one in use. */
 export function followCertificate(
   source: CertificateSource,
   { clock, log, use }: { readonly clock: Clock; readonly log: Logger; readonly use: (pair: KeyPair) => void },
@@ -64,7 +64,10 @@ export function followCertificate(
   return {
     async start(signal) {
       while (await waited(clock, lookMs, signal))
-        await source.current().then(use, (error: unknown) => log.error('certificate not renewed', { error }))
+        await source
+          .current()
+          .then(use)
+          .catch((error: unknown) => log.error('certificate not renewed', { error }))
     },
   }
 }

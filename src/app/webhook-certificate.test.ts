@@ -1,12 +1,15 @@
 import { X509Certificate } from 'node:crypto'
-import { afterEach, beforeEach, expect, it } from 'vitest'
+import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { sojournNamespace } from '../apis/group.ts'
+import type { KeyPair } from '../apiserver/auth/certificate.ts'
 import { startTestServer, type TestServer } from '../apiserver/testing.ts'
 import { Client } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 import type { Transport } from '../kube/transport.ts'
+import { silentLogger } from '../runtime/log.ts'
 import { VirtualClock } from '../runtime/virtual-clock.ts'
 import { quietClock } from '../runtime/quiet-clock.ts'
+import { followCertificate } from './certificate-source.ts'
 import { WebhookCertificate } from './webhook-certificate.ts'
 import { certificateSecret, webhookManifests, webhookName } from './webhook-configuration.ts'
 
@@ -85,6 +88,27 @@ it('renews the certificate a month before its end, under the authority that is t
   expect(second?.certificate).not.toBe(first?.certificate)
   expect(trusted()).toBe(authority)
   expect(new X509Certificate(second?.certificate ?? '').verify(new X509Certificate(authority).publicKey)).toBe(true)
+})
+
+it('has every replica use the renewed one, without a restart', async () => {
+  await install()
+  const used: string[] = []
+  const stopping = new AbortController()
+  const current = async () => (await replica().current()) ?? expect.fail('there is no webhook')
+  const old = await current()
+  await clock.runFor(340 * day)
+  const use = ({ certificate }: KeyPair) => void used.push(certificate)
+  const following = [1, 2].map(() =>
+    followCertificate({ current }, { clock, log: silentLogger, use }).start(stopping.signal),
+  )
+  await clock.runFor(60_000)
+  await vi.waitFor(() => expect(used).toHaveLength(2))
+  stopping.abort()
+  await Promise.all(following)
+  const { data } = (await secret()) as unknown as { readonly data: Readonly<Record<string, string>> }
+  const renewed = Buffer.from(data['tls.crt'] ?? '', 'base64').toString()
+  expect(renewed).not.toBe(old.certificate)
+  expect(used).toEqual([renewed, renewed])
 })
 
 it.each([
