@@ -15,27 +15,23 @@ export async function removeOwned(client: Client, type: ResourceType, { metadata
 /** What a kubelet does when a terminating Pod's processes have ended: takes it off the list. */
 export async function confirmGone(client: Client, type: ResourceType, pod: StoredObject): Promise<void> {
   if (!pod.metadata.deletionTimestamp) throw new Error(`Pod ${pod.metadata.name} is not terminating`)
-  await remove(client, type, pod, 0)
+  await remove(client, type, pod, { gracePeriodSeconds: 0 })
 }
 
-/** The user's own wish, in the object's spec: `ttlSecondsAfterFinished`. */
+/** The user's own wish, in the object's spec: `ttlSecondsAfterFinished`. Whoever wishes otherwise in that moment is heard. */
 export async function removeFinishedJob(client: Client, type: ResourceType, job: StoredObject): Promise<void> {
   const { ttlSecondsAfterFinished } = job.spec as { ttlSecondsAfterFinished?: number }
   if (ttlSecondsAfterFinished === undefined) throw new Error(`Job ${job.metadata.name} asks to be kept`)
-  await remove(client, type, job)
+  await remove(client, type, job, { resourceVersion: job.metadata.resourceVersion })
 }
 
 async function remove(
   client: Client,
   type: ResourceType,
   { metadata }: Pick<StoredObject, 'metadata'>,
-  gracePeriodSeconds?: number,
+  more: { readonly gracePeriodSeconds?: number; readonly resourceVersion?: string } = {},
 ): Promise<void> {
   const { name, namespace = '', uid } = metadata
-  const options = {
-    uid,
-    propagationPolicy: 'Background',
-    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
-  } as const
+  const options = { uid, propagationPolicy: 'Background', ...more } as const
   await client.deleteObject(type, { namespace, name }, options).catch(ignoring('NotFound', 'Conflict'))
 }
