@@ -9,3 +9,10 @@ export interface Guard {
   /** What is there when the guard is taken out. */
   readonly without: string
 }
+
+/** The test that misses it, what is taken out, and what is there instead. */
+export type Entry = readonly [test: string, guard: string, without: string]
+
+export function inFile(file: string, entries: readonly Entry[]): readonly Guard[] {
+  return entries.map(([test, guard, without]) => ({ case: test, file, guard, without }))
+}

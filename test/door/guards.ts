@@ -1,16 +1,10 @@
-import type { Guard } from '../../scripts/guards/guard.ts'
+import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Where tests of the one door out and of the collector are. */
 export const testFolders = ['src/departures', 'src/systems/collector', 'src/apiserver/objects', 'test/e2e/collector']
 
 /** No specification numbers what the door holds to: each guard names the test that misses it. */
 export const cases: readonly string[] = []
-
-/** The test that misses it, what is taken out, and what is there instead. */
-type Entry = readonly [test: string, guard: string, without: string]
-
-const inFile = (file: string, entries: readonly Entry[]): readonly Guard[] =>
-  entries.map(([test, guard, without]) => ({ case: test, file, guard, without }))
 
 const door = inFile('src/departures/door.ts', [
   // The object is read when it is to go, not when it was judged.

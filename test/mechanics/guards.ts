@@ -1,0 +1,83 @@
+import { inFile, type Guard } from '../../scripts/guards/guard.ts'
+
+/** Where tests are of what goes without the door: Pods and Jobs by their controllers, and what a takeover made for itself. */
+export const testFolders = ['src/workloads', 'src/systems/activator', 'test/e2e']
+
+/** No specification numbers them: each guard names the test that misses it. */
+export const cases: readonly string[] = []
+
+export const guards: readonly Guard[] = [
+  ...inFile('src/workloads/remove.ts', [
+    [
+      'never take away what no controller owns',
+      'if (!metadata.ownerReferences?.some(({ controller }) => controller))',
+      'if (metadata.name === "")',
+    ],
+    ['leave what was made anew under the name', '{ uid, propagationPolicy', '{ propagationPolicy'],
+    [
+      'confirm the end of no Pod that was not told to end',
+      'if (!pod.metadata.deletionTimestamp) throw',
+      'if (pod.metadata.name === "") throw',
+    ],
+    [
+      'keep a Job that does not ask to go',
+      'if (ttlSecondsAfterFinished === undefined) throw',
+      'if (job.metadata.name === "") throw',
+    ],
+    ['keep a Job that asks for more time in that moment', '{ resourceVersion: job.metadata.resourceVersion }', '{}'],
+  ]),
+  ...inFile('src/workloads/jobs.ts', [
+    [
+      'that is suspended ends what runs, keeps what has finished',
+      'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await removeOwned',
+      'if (!pod.metadata.deletionTimestamp) await removeOwned',
+    ],
+    [
+      'that is complete keeps the Pods that tell of it',
+      'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await removeOwned',
+      'if (!pod.metadata.deletionTimestamp) await removeOwned',
+    ],
+    [
+      'goes when its time after finishing is over, and not before',
+      'if (ports.clock.now() < leavesAt) return wakeAt(leavesAt)',
+      '',
+    ],
+  ]),
+  ...inFile('src/workloads/cron-jobs.ts', [
+    ['keeps as many finished Jobs as it may', 'finished.slice(limit)', 'finished'],
+    [
+      'keeps as many finished Jobs as it may',
+      'left.metadata.creationTimestamp < right.metadata.creationTimestamp ? 1 : -1',
+      'left.metadata.creationTimestamp < right.metadata.creationTimestamp ? -1 : 1',
+    ],
+    [
+      'keeps as many finished Jobs as it may',
+      '.filter((job) => outcomeOf(job) === outcome && ',
+      '.filter((job) => outcomeOf(job) !== undefined && ',
+    ],
+    [
+      'whose Jobs take long follows its policy',
+      "if (concurrencyPolicy === 'Replace') for",
+      "if (concurrencyPolicy !== 'Forbid') for",
+    ],
+  ]),
+  ...inFile('src/systems/activator/takeover-actions.ts', [
+    [
+      'writes the new way before it takes the old one away',
+      `    for (const slice of write) await this.#writeSlice(slice)
+    await this.#removeSlices(remove)`,
+      `    await this.#removeSlices(remove)
+    for (const slice of write) await this.#writeSlice(slice)`,
+    ],
+    [
+      'keeps the old way when the new one cannot be written',
+      'await this.#writeSlice(slice)',
+      'await this.#writeSlice(slice).catch(() => {})',
+    ],
+    [
+      'moves no selector that was changed since it was judged',
+      'metadata: { resourceVersion, annotations }, spec: { selector: null }',
+      'metadata: { annotations }, spec: { selector: null }',
+    ],
+  ]),
+]
