@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import { caseNumbersIn } from '../../case-numbers.ts'
-import { seedRows, unproved } from '../../seed-page.ts'
 
 const folders = ['src/systems/activator', 'test/e2e/activator']
 
@@ -21,10 +20,4 @@ it('every case has a test that bears its number, or a reason why not', () => {
   expect(cases.filter((id) => !named.has(id) && !(id in without))).toEqual([])
   expect(Object.keys(without).filter((id) => named.has(id))).toEqual([])
   expect([...named].filter((id) => !cases.includes(id))).toEqual([])
-})
-
-it('every sentence of the founding document is proved where it is said to be', () => {
-  const page = 'docs/spec/seed-activator.md'
-  expect(seedRows(page).length).toBeGreaterThan(30)
-  expect(unproved(page, 'src/systems/activator')).toEqual([])
 })
