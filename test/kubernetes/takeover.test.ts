@@ -85,7 +85,7 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
     const manifests = installManifests({ roles: ['activator'], image: 'none', replicas: 1, dryRun: false })
-    await apply(...manifests.filter(({ kind }) => kind !== 'Deployment' && kind !== 'CustomResourceDefinition'))
+    await apply(...manifests.filter(({ kind }) => kind !== 'Deployment'))
     const token = await kubectl('create', 'token', 'sojourn-activator', '-n', 'sojourn-system')
     const kubeconfig = join(dirname(cluster.kubeconfig), 'activator.json')
     writeFileSync(
@@ -158,6 +158,11 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
     expect(await field('.spec.clusterIP')).toBe(address)
     expect(await led('shop-sojourn-pods')).toEqual({ 'endpointslice-controller.k8s.io': [`${pod}:8080`] })
     expect(await kubectl('get', 'endpoints', 'shop', '-o', 'jsonpath={.subsets}')).toBe('')
+    for (const words of [['status'], ['explain', 'service/shop']])
+      // The server is still setting up the storage of our kinds.
+      await expect
+        .poll(async () => (await sojourn(...words, '-n', 'default')).out, poll)
+        .toContain('Its callers come through the proxy.')
   })
 
   it('is left alone by the controllers of Kubernetes, which go on listing its pods', async () => {
