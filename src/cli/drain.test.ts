@@ -4,11 +4,13 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { bond, bondFinalizer, holdFinalizer, seedFinalizer } from '../apis/bond.ts'
 import { readConfig } from '../app/config.ts'
+import { drain as drainCluster } from '../app/drain.ts'
 import { startUp, type Up } from '../app/up.ts'
 import { Client } from '../client/client.ts'
 import { loadKubeconfig } from '../client/kubeconfig.ts'
 import { networkTransport } from '../client/network-transport.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
+import { systemClock, type Clock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/log.ts'
 import { main } from './program.ts'
 
@@ -278,5 +280,21 @@ describe('sojourn drain', () => {
       err: expect.stringContaining('it still runs there: sojourn-activator-1 (proxy-1)'),
     })
     expect(await network()).toEqual(before)
+  })
+
+  it('says so when a proxy that holds no Lease takes a Service over again', async () => {
+    await takenOver('asleep')
+    const labels = { 'app.kubernetes.io/part-of': 'sojourn' }
+    const takeAgain = () => writeSlice('asleep-sojourn', 'asleep', { manager: 'sojourn', address: '10.9.0.1', labels })
+    // All is done by the time it waits to look once more.
+    const clock: Clock = {
+      ...systemClock,
+      after: (_, callback) => {
+        void takeAgain().then(callback)
+        return () => {}
+      },
+    }
+    const { problems } = await drainCluster(client, { dryRun: false, clock })
+    expect(problems).toEqual([expect.stringMatching(/^taken over again: 1 Services; something of Sojourn still runs/)])
   })
 })
