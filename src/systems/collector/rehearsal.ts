@@ -316,6 +316,8 @@ export class Rehearsal {
 
   /** Writes what becomes of a node, as far as is known by now. */
   #note(node: number, through: number, action: 'delete' | 'orphan' | 'drop-reference' | 'keep', because: Reason): void {
+    // One that owns itself is its own orphan, and goes all the same.
+    if (action !== 'delete' && this.#told.has(node)) return
     const above = through < 0 ? -1 : this.#lineOf(through)
     const depth = above < 0 ? 0 : this.nodes.depthOf(above) + 1
     const known = this.#lineOf(node)
