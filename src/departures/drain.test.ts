@@ -128,4 +128,12 @@ describe('a drain', () => {
     await world.create(lease('sojourn-janitor', '', 1000))
     expect(await runningSystems(world.client, world.clock.now())).toEqual(['sojourn-collector (pod-1)'])
   })
+
+  it('does not take Leases that it may not read for nobody', async () => {
+    const client = new Client(async (request) => {
+      if (request.path.endsWith('/leases')) throw new StatusError('Forbidden', 'not yours')
+      return world.server.transport(request)
+    })
+    await expect(runningSystems(client, world.clock.now())).rejects.toThrow('not yours')
+  })
 })

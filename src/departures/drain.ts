@@ -70,9 +70,7 @@ export async function letGo(
 
 /** Who of us still runs there, by the Leases they hold: they would take hold of everything again. */
 export async function runningSystems(client: Client, now: number): Promise<readonly string[]> {
-  const list = await client
-    .list<LeaseObject>(leases, { namespace: sojournNamespace })
-    .catch(ignoring('NotFound', 'Forbidden'))
+  const list = await client.list<LeaseObject>(leases, { namespace: sojournNamespace }).catch(ignoring('NotFound'))
   return (list?.items ?? [])
     .filter(({ spec }) => {
       const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = spec ?? {}
