@@ -188,7 +188,10 @@ export function bondController(options: BondOptions): Controller {
     { decision, dependents, isGranted }: Pick<Case, 'decision' | 'dependents' | 'isGranted'>,
   ): void {
     const dependency = decision.pin ?? spec.dependency.uid ?? status?.dependencyUid
-    const isIdle = dependency === undefined || dependents.are === 'unknown' || decision.phase === 'Released'
+    if (dependents.are === 'unknown') return ties?.unbind(nameOf(key))
+    // Those in a circle let each other go because of this edge: without it the circle would be none, and all would wait again.
+    const isInCircle = decision.reason === 'DependentsGone' && dependents.objects.length > 0
+    const isIdle = dependency === undefined || (decision.phase === 'Released' && !isInCircle)
     if (isIdle || spec.dependency.cluster || spec.onDelete === 'Orphan') return ties?.unbind(nameOf(key))
     ties?.bind({
       bond: nameOf(key),
