@@ -306,7 +306,7 @@ export class Activator implements PeerService {
         : !this.#caches.slices.list().some((slice) => isOurSlice(slice) && lists(slice, this.#address))
     for (;;) {
       // Those who leave at the same time hear of each other only by and by.
-      isLast ||= peers.addresses.every((address) => address === this.#address)
+      isLast ||= peers.isLast
       if (isLast) this.#takeover.leave()
       look()
       if (isDone() || clock.now() >= until) return

@@ -80,6 +80,11 @@ export class HttpPeers implements Peers {
     return [...new Set(staying.map((member) => addressOf(member).host))]
   }
 
+  /** Counts those, too, that have only just said they are there: the membership is told of them later. */
+  get isLast(): boolean {
+    return this.#others().every((peer) => this.#retiring.has(peer))
+  }
+
   get address(): string | undefined {
     const { identity } = this.#options
     return this.#retiring.has(identity) ? undefined : addressOf(identity).host

@@ -22,6 +22,8 @@ export interface Peers {
   readonly seat: Seat
   /** Addresses at which all replicas take requests, this one included. */
   readonly addresses: readonly string[]
+  /** Whether nobody would stay behind if this replica went. */
+  readonly isLast: boolean
   /** Where this replica takes requests; undefined when it is not known, and once it is about to leave. */
   readonly address: string | undefined
   /** Addresses of the other replicas that take connections at the ports of a Service; one that cannot be asked is left out. */
@@ -46,6 +48,7 @@ export function alone(addresses: readonly string[] = []): Peers {
     drain: () => Promise.resolve([]),
     release: () => {},
     addresses,
+    isLast: true,
     seat: { index: 0, count: 1 },
     address: addresses[0],
     listening: () => Promise.resolve([]),
