@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { pods, type Pod } from '../../src/workloads/types.ts'
+import { pods, type Container, type Pod } from '../../src/workloads/types.ts'
 import { isAlive, isReady, pidOf, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
 
 let world: NodeWorld
@@ -24,8 +24,13 @@ const whenReady = (name: string) =>
     return pod && isReady(pod) && pod
   })
 const isGone = (name: string) => until(async () => (await world.pod(name)) === undefined)
+/** A container that does this when it is asked to end, and is ready once it can. */
+const ending = (goodbye: string): Partial<Container> => ({
+  command: ['sh', '-c', `trap '${goodbye}' TERM; touch ${file('prepared')}; while true; do sleep 0.05; done`],
+  readinessProbe: { exec: { command: ['test', '-e', file('prepared')] }, periodSeconds: 1 },
+})
 /** Takes no notice of being asked to end. */
-const stubborn = ['sh', '-c', "trap '' TERM; while true; do sleep 0.05; done"]
+const stubborn = () => ending('')
 
 async function said(pod: Pod, container = 'c', previous = false): Promise<string> {
   let all = ''
@@ -36,8 +41,7 @@ async function said(pod: Pod, container = 'c', previous = false): Promise<string
 
 describe('the end of a Pod', () => {
   it('is asked for first, and forced only when the grace is over', async () => {
-    const goodbye = `trap 'echo bye > ${file('bye')}; exit 0' TERM; while true; do sleep 0.05; done`
-    await world.start('p', { command: ['sh', '-c', goodbye] })
+    await world.start('p', ending(`echo bye > ${file('bye')}; exit 0`))
     await whenReady('p')
     await remove('p')
     await isGone('p')
@@ -45,7 +49,7 @@ describe('the end of a Pod', () => {
   })
 
   it('comes as soon as the deletion says, whatever the Pod had in mind', async () => {
-    await world.start('p', { command: stubborn }, { terminationGracePeriodSeconds: 600 })
+    await world.start('p', stubborn(), { terminationGracePeriodSeconds: 600 })
     const pid = pidOf(await whenReady('p'))
     await remove('p', 1)
     await isGone('p')
@@ -53,7 +57,7 @@ describe('the end of a Pod', () => {
   })
 
   it('can be hastened by a second deletion', async () => {
-    await world.start('p', { command: stubborn }, { terminationGracePeriodSeconds: 600 })
+    await world.start('p', stubborn(), { terminationGracePeriodSeconds: 600 })
     const pid = pidOf(await whenReady('p'))
     await remove('p')
     await until(async () => (await world.pod('p'))?.metadata.deletionTimestamp)
@@ -63,7 +67,7 @@ describe('the end of a Pod', () => {
   })
 
   it('is not hastened by a change to the Pod', async () => {
-    await world.start('p', { command: stubborn }, { terminationGracePeriodSeconds: 600 })
+    await world.start('p', stubborn(), { terminationGracePeriodSeconds: 600 })
     const pid = pidOf(await whenReady('p'))
     await remove('p')
     await world.client.patch(
@@ -78,7 +82,7 @@ describe('the end of a Pod', () => {
   })
 
   it('is not put off by changes to the Pod either', async () => {
-    await world.start('p', { command: stubborn }, { terminationGracePeriodSeconds: 1 })
+    await world.start('p', stubborn(), { terminationGracePeriodSeconds: 1 })
     const pid = pidOf(await whenReady('p'))
     await remove('p')
     await until(async () => {
@@ -93,9 +97,9 @@ describe('the end of a Pod', () => {
 
   it('begins with preStop', async () => {
     const preStop = { exec: { command: ['sh', '-c', `echo "$NAME" > ${file('stopping')}; sleep 0.2`] } }
-    const order = `trap 'cat ${file('stopping')} > ${file('last')}; exit 0' TERM; while true; do sleep 0.05; done`
+    const order = ending(`cat ${file('stopping')} > ${file('last')}; exit 0`)
     const env = [{ name: 'NAME', value: 'of its container' }]
-    await world.start('p', { command: ['sh', '-c', order], env, lifecycle: { preStop } })
+    await world.start('p', { ...order, env, lifecycle: { preStop } })
     await whenReady('p')
     await remove('p')
     await isGone('p')
@@ -209,9 +213,12 @@ describe('probes', () => {
   })
 
   it('end what is not alive any more as gently as a deletion would', async () => {
-    const goodbye = `trap 'echo bye; exit 0' TERM; while true; do sleep 0.05; done`
-    const livenessProbe = { tcpSocket: { port: 1 }, periodSeconds: 1, failureThreshold: 1 }
-    await world.start('p', { command: ['sh', '-c', goodbye], livenessProbe })
+    const livenessProbe = {
+      exec: { command: ['test', '!', '-e', file('prepared')] },
+      periodSeconds: 1,
+      failureThreshold: 1,
+    }
+    await world.start('p', { ...ending('echo bye; exit 0'), livenessProbe })
     const pod = await until(async () => {
       const found = await world.pod('p')
       return found?.status?.containerStatuses?.[0]?.lastState?.terminated && found

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
@@ -64,9 +64,9 @@ const jobHas = (condition: string, value = 'True') =>
 
 describe('a Deployment', () => {
   it('that is recreated has no new Pod before the last old one is gone', async () => {
-    const one = `echo start >> ${file('runs')}; trap 'sleep 0.5; echo end >> ${file('runs')}; exit 0' TERM; while true; do sleep 0.05; done`
+    const one = `trap 'sleep 0.5; echo end >> ${file('runs')}; exit 0' TERM; echo start >> ${file('runs')}; while true; do sleep 0.05; done`
     await world.create(workload('Deployment', one, { strategy: { type: 'Recreate' } }))
-    await areReady(1)
+    await until(() => existsSync(file('runs')))
     await setScript(deployments, `${one} # again`)
     await until(() => readFileSync(file('runs'), 'utf8').split('\n').length > 3)
     expect(readFileSync(file('runs'), 'utf8')).toBe('start\nend\nstart\n')
