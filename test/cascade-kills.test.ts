@@ -47,6 +47,22 @@ describe('a server that is killed in the middle of a cascade', () => {
     return (await client.list<Departure>(departure.type, { ...place, labelSelector: '!sojourn.dev/page' })).items
   }
 
+  async function restore(record: Departure | undefined): Promise<{ code: number; errors: string }> {
+    let errors = ''
+    const code = await main(['restore', record?.metadata.name ?? '', '--kubeconfig', server.kubeconfig], {
+      out: () => {},
+      err: (text) => void (errors += text),
+      env: {},
+      now: () => Date.now(),
+      isTerminal: false,
+      isErrTerminal: false,
+      colours: false,
+      width: 100,
+      signal: new AbortController().signal,
+    })
+    return { code, errors }
+  }
+
   it('writes on in the one record, and one restore brings all of it back, each to its owner', async () => {
     const root = await create('root')
     await Promise.all(
@@ -76,19 +92,7 @@ describe('a server that is killed in the middle of a cascade', () => {
 
     const [record, ...others] = await records()
     expect(others).toEqual([])
-    const errors: string[] = []
-    const code = await main(['restore', record?.metadata.name ?? '', '--kubeconfig', server.kubeconfig], {
-      out: () => {},
-      err: (text) => void errors.push(text),
-      env: {},
-      now: () => Date.now(),
-      isTerminal: false,
-      isErrTerminal: false,
-      colours: false,
-      width: 100,
-      signal: new AbortController().signal,
-    })
-    expect({ code, errors }).toEqual({ code: 0, errors: [] })
+    expect(await restore(record)).toEqual({ code: 0, errors: '' })
     const back = await objects()
     expect(back.length).toBe(all)
     const nameOf = new Map(back.map(({ metadata }) => [metadata.uid, metadata.name]))
@@ -98,5 +102,12 @@ describe('a server that is killed in the middle of a cascade', () => {
       const expected = metadata.name === 'root' ? undefined : leaf === undefined ? 'root' : branch
       expect(owner && nameOf.get(owner.uid), metadata.name).toBe(expected)
     }
+
+    const { code, errors } = await restore(record)
+    expect(code).toBe(1)
+    const uid = back.find(({ metadata }) => metadata.name === 'root')?.metadata.uid
+    expect(errors).toContain('was restored before')
+    expect(errors).toContain(`ConfigMap/${place.namespace}/root (uid ${uid})`)
+    expect((await objects()).length).toBe(all)
   }, 120_000)
 })

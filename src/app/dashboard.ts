@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import type { Client } from '../client/client.ts'
-import { describeRef, refOf } from '../kube/object.ts'
+import { describeRef, refOf, type StoredObject } from '../kube/object.ts'
 import type { Clock } from '../runtime/clock.ts'
 import type { Route, RouteUser } from '../runtime/route.ts'
 import { restoreDeparture } from './restore.ts'
@@ -56,8 +56,13 @@ function restoreRoute({ clientAs, clock }: DashboardPorts): Route {
     path: '/sojourn/v1alpha1/departures/:namespace/:name/restore',
     async handle({ params: { namespace = '', name = '' }, user }) {
       if (!user) return { status: 401, body: { message: 'sign in first' } }
-      const { objects, notes } = await restoreDeparture(clientAs(user), { namespace, name }, { now: clock.now() })
-      return { status: 200, body: { restored: objects.map((object) => describeRef(refOf(object))), notes } }
+      const { objects, already, notes } = await restoreDeparture(
+        clientAs(user),
+        { namespace, name },
+        { now: clock.now() },
+      )
+      const refs = (those: readonly StoredObject[]) => those.map((object) => describeRef(refOf(object)))
+      return { status: 200, body: { restored: refs(objects), already: refs(already), notes } }
     },
   }
 }

@@ -16,6 +16,7 @@ export const restore: Command = {
   usage: 'NAME [flags]',
   help: `
 NAME is a record's, as "sojourn departures" shows it. Everything is tried first: a restore that cannot be whole changes nothing.
+What was restored before and is still there is not restored again: the command says as what it is back, and fails.
 
 Examples:
   sojourn restore configmap-settings-3f2a9c81d04b -n team`,
@@ -28,9 +29,11 @@ Examples:
     const namespace = textFlag(call.flags, 'namespace') ?? (await namespaceOf(client, name))
     using bar = progress(call.io)
     const options = { now: call.io.now(), ...(call.io.isErrTerminal ? { onProgress: bar.show } : {}) }
-    const { objects, notes } = await restoreDeparture(client, { namespace, name }, options)
+    const { objects, already, notes } = await restoreDeparture(client, { namespace, name }, options)
     bar.end()
     for (const object of objects) call.io.out(`restored ${describeRef(refOf(object))}\n`)
+    for (const object of already)
+      call.io.out(`${describeRef(refOf(object))} was back already (uid ${object.metadata.uid})\n`)
     for (const note of notes) call.io.err(`note: ${note}\n`)
   },
 }

@@ -4,6 +4,7 @@ import { cleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { Client } from '../client/client.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../kube/transport.ts'
 import { EventRecorder } from '../runtime/event-recorder.ts'
 import { Informers } from '../runtime/informers.ts'
@@ -292,8 +293,17 @@ describe('restore', () => {
           () => false,
         )
         const again = await world.client.get<Departure>(departure.type, { namespace: 'team', ...record.metadata })
-        const { objects } = await restore(new Client(seen), again, { now })
-        expect(objects.map(({ metadata }) => metadata.name)).toEqual([name, `${name}-1`, `${name}-2`])
+        const isDone = again.status?.phase === 'Restored'
+        const rest = await restore(new Client(seen), again, { now }).catch(ignoring('AlreadyExists'))
+        expect(rest === undefined).toBe(isDone)
+        const names = [name, `${name}-1`, `${name}-2`]
+        const objects = await Promise.all(
+          names.map((each) => world.client.get<StoredObject>(configMaps, { namespace: 'team', name: each })),
+        )
+        if (rest) {
+          const told = [...rest.already, ...rest.objects].map(({ metadata }) => metadata.name)
+          expect(told.toSorted()).toEqual(names)
+        }
         expect(made).toEqual([name, `${name}-1`, `${name}-2`])
         const [root, ...children] = objects
         for (const { metadata } of children)
@@ -303,6 +313,42 @@ describe('restore', () => {
         await world.pass(120_000)
       }
     }
+  })
+
+  it('says what was restored before, and as what, and brings back what has gone again', async () => {
+    const record = await departWith([await create('child')], await create('root'))
+    const { objects, already } = await restore(world.client, record, { now: world.clock.now() })
+    expect([objects.length, already.length]).toEqual([2, 0])
+    const [root, child] = objects
+    const again = () => world.client.get<Departure>(departure.type, { namespace: 'team', ...record.metadata })
+    const attempt = restore(world.client, await again(), { now: world.clock.now() })
+    await expect(attempt).rejects.toMatchObject({ reason: 'AlreadyExists', code: 409 })
+    await expect(attempt).rejects.toThrow(
+      `was restored before at ${(await again()).status?.restoredAt}, and what it holds is still there: ` +
+        `ConfigMap/team/root (uid ${root?.metadata.uid}); ConfigMap/team/child (uid ${child?.metadata.uid})`,
+    )
+    await world.client.deleteObject(configMaps, { namespace: 'team', name: 'child' })
+    const rest = await restore(world.client, await again(), { now: world.clock.now() })
+    expect(rest.objects.map(({ metadata }) => metadata.name)).toEqual(['child'])
+    expect(rest.already.map(({ metadata }) => metadata.uid)).toEqual([root?.metadata.uid])
+  })
+
+  it('comes out whole when two ask for it at once', async () => {
+    const children = await Promise.all(['a', 'b', 'c'].map((name) => create(name)))
+    const record = await departWith(children, await create('root'))
+    const results = await Promise.all([1, 2].map(() => restore(world.client, record, { now: world.clock.now() })))
+    for (const { objects } of results)
+      expect(objects.map(({ metadata }) => metadata.name).toSorted()).toEqual(['a', 'b', 'c', 'root'])
+    const uids = results.map(({ objects }) => objects.map(({ metadata }) => metadata.uid).toSorted())
+    expect(uids[0]).toEqual(uids[1])
+  })
+
+  it('says what still waits to leave', async () => {
+    const root = await create('root', { metadata: { name: 'root', namespace: 'team', finalizers: ['x.dev/hold'] } })
+    const record = await departWith([], root)
+    await expect(restore(world.client, record, { now: 0 })).rejects.toThrow(
+      `nothing was restored: ConfigMap/team/root is still leaving (uid ${root.metadata.uid}, held by x.dev/hold)`,
+    )
   })
 
   it('refuses what was brought back for another object of that name', async () => {

@@ -23,7 +23,10 @@ export interface RestoreOptions {
 
 /** What is back, and what a person still has to do. */
 export interface Restored {
+  /** Made now, owners first. */
   readonly objects: readonly StoredObject[]
+  /** What an earlier restore that was cut off, or whose work somebody deleted in part, had brought back. */
+  readonly already: readonly StoredObject[]
   readonly notes: readonly string[]
 }
 
@@ -33,7 +36,7 @@ const restoredFrom = 'sojourn.dev/restored-from'
 /**
  * Brings back what a record holds, owners first, with new uids. Everything is tried as a dry run before anything is created:
  * a restore that cannot be whole changes nothing and throws Invalid, saying why for each object. One that was cut off goes
- * on where it was when it is asked for again.
+ * on where it was when it is asked for again; one that was not, and of which everything is still there, throws AlreadyExists.
  */
 export async function restore(
   client: Client,
@@ -45,14 +48,17 @@ export async function restore(
   const { there, problems } = await rehearse(client, record, lines, { types, onProgress })
   if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${listed(problems)}`)
 
+  if (record.status?.phase === 'Restored' && lines.every(({ uid }) => there.has(uid)))
+    throw restoredBefore(record, there)
+
   const newUids = new Map<string, string>()
-  const objects: StoredObject[] = []
+  const made = new Map<string, StoredObject>()
   await inWaves(lines, async (line) => {
     const { uid, manifest } = line
-    const object =
-      there.get(uid) ?? (await bringBack(client, record, { line, type: typeFor(types, manifest), newUids }))
+    const found = there.get(uid)
+    const object = found ?? (await bringBack(client, record, { line, type: typeFor(types, manifest), newUids }))
+    if (!found) made.set(uid, object)
     newUids.set(uid, object.metadata.uid)
-    if (object.metadata.uid !== uid) objects.push(object)
     onProgress?.('restoring', newUids.size / lines.length)
   })
   const { namespace = '', name } = record.metadata
@@ -63,7 +69,21 @@ export async function restore(
     { type: 'merge', body: { status } },
     { subresource: 'status' },
   )
-  return { objects, notes: [...notesOf(lines), ...deciderNote(record)] }
+  const notes = [...notesOf(lines.filter(({ uid }) => made.has(uid))), ...deciderNote(record)]
+  return { objects: [...made.values()], already: broughtBack(there), notes }
+}
+
+/** Those of a record's objects that are there with another uid than they had. */
+function broughtBack(there: Rehearsal['there']): readonly StoredObject[] {
+  return [...there].filter(([uid, { metadata }]) => metadata.uid !== uid).map(([, object]) => object)
+}
+
+function restoredBefore({ metadata, status }: Departure, there: Rehearsal['there']): StatusError {
+  const back = broughtBack(there).map((object) => `${describeRef(refOf(object))} (uid ${object.metadata.uid})`)
+  const when = status?.restoredAt ? ` at ${status.restoredAt}` : ''
+  const { name } = metadata
+  const message = `nothing was restored: ${name} was restored before${when}, and what it holds is still there: ${listed(back)}`
+  return new StatusError('AlreadyExists', message, { details: { name, kind: departure.plural } })
 }
 
 /** Does something for every line, owners before what they own, several at once. */
@@ -82,7 +102,7 @@ function listed(problems: readonly string[]): string {
 
 const mostProblems = 20
 
-/** Creates one object again, or finds what a controller has made anew for its owner, which is back already. */
+/** Creates one object again, or finds what another restore, or a controller for its owner, which is back already, was quicker to make. */
 async function bringBack(
   client: Client,
   record: Departure,
@@ -95,9 +115,14 @@ async function bringBack(
     const { name = '', namespace } = manifest.metadata
     if (!isStatusError(error, 'AlreadyExists')) throw error
     const found = await client.get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
-    if (!isRemadeFor(found, new Set(newUids.values()))) throw error
+    if (!isBroughtBack(found, line) && !isRemadeFor(found, new Set(newUids.values()))) throw error
     return found
   }
+}
+
+/** Whether something is what a restore has made of a line. */
+function isBroughtBack({ metadata }: StoredObject, line: PageLine): boolean {
+  return metadata.annotations?.[restoredFrom]?.endsWith(`/${line.uid}`) ?? false
 }
 
 /** Whether something is the work of a controller for an owner that is back. */
@@ -170,9 +195,21 @@ async function rehearse(
     if (found) there.set(uid, found)
     else if (isNamespace(manifest)) coming.add(manifest.metadata.name)
     if (!problem || found || (isTaken && isHomeless)) return
-    problems.push(isTaken ? `${describeRef(refOf(manifest))} exists` : problem.message)
+    problems.push(isTaken ? await taken(client, typeFor(types, manifest), manifest) : problem.message)
   })
   return { there, problems }
+}
+
+/** Who has an object's name. */
+async function taken(client: Client, type: ResourceType, manifest: KubeObject): Promise<string> {
+  const { name = '', namespace } = manifest.metadata
+  const place = { name, ...(namespace ? { namespace } : {}) }
+  const ref = describeRef(refOf(manifest))
+  const found = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
+  if (!found) return `${ref} exists`
+  const { uid, deletionTimestamp, finalizers = [] } = found.metadata
+  if (!deletionTimestamp) return `${ref} exists (uid ${uid})`
+  return `${ref} is still leaving (uid ${uid}${finalizers.length > 0 ? `, held by ${finalizers.join(', ')}` : ''})`
 }
 
 /** What the server says against creating an object. */
@@ -199,10 +236,9 @@ async function theSame(
   const place = { name, ...(namespace ? { namespace } : {}) }
   const found = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
   if (!found || found.metadata.deletionTimestamp) return undefined
-  const { annotations, uid } = found.metadata
-  const isMade = annotations?.[restoredFrom]?.endsWith(`/${line.uid}`)
+  const { uid } = found.metadata
   const neverLeft = uid === line.uid && uid !== record.spec.object.uid
-  if (isMade || neverLeft) return found
+  if (isBroughtBack(found, line) || neverLeft) return found
   const back = new Set([...there.values()].map(({ metadata }) => metadata.uid))
   return isRemadeFor(found, back) ? found : undefined
 }

@@ -234,8 +234,18 @@ const others: readonly Guard[] = [
     ['changes nothing when its namespace is gone', 'if (problems.length > 0) throw', 'if (problems.length < 0) throw'],
     [
       'refuses what was brought back for another object of that name',
-      'annotations?.[restoredFrom]?.endsWith(`/${line.uid}`)',
-      'annotations?.[restoredFrom] !== undefined',
+      'metadata.annotations?.[restoredFrom]?.endsWith(`/${line.uid}`) ?? false',
+      'metadata.annotations?.[restoredFrom] !== undefined',
+    ],
+    [
+      'says what was restored before, and as what',
+      "if (record.status?.phase === 'Restored' && lines.every(({ uid }) => there.has(uid))) throw",
+      'if (record.status?.phase === undefined) throw',
+    ],
+    [
+      'comes out whole when two ask for it at once',
+      'if (!isBroughtBack(found, line) && !isRemadeFor(found, new Set(newUids.values()))) throw error',
+      'if (!isRemadeFor(found, new Set(newUids.values()))) throw error',
     ],
     ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
     [

@@ -75,8 +75,10 @@ function confirmRestore({ metadata, spec }) {
     async run() {
       const place = [metadata.namespace ?? '', metadata.name].map(encodeURIComponent).join('/')
       const path = `/sojourn/v1alpha1/departures/${place}/restore`
-      const { restored, notes } = await ask(path, { method: 'POST', body: {} })
-      return [`${restored.length === 1 ? restored[0] : `${restored.length} objects`} back`, ...notes].join('. ')
+      const { restored, already, notes } = await ask(path, { method: 'POST', body: {} })
+      const back = `${restored.length === 1 ? restored[0] : `${restored.length} objects`} back`
+      const before = already.length > 0 ? [`${already.length} were back already`] : []
+      return [back, ...before, ...notes].join('. ')
     },
   })
 }

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { cleanupOptOut, type CleanupOptOut } from '../../../src/apis/cleanup-opt-out.ts'
+import { departure, type Departure } from '../../../src/apis/departure.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../src/apis/pipeline.ts'
 import { configMaps, doorStateOf } from '../../../src/departures/door-state.ts'
 import type { StoredObject } from '../../../src/kube/object.ts'
@@ -146,6 +147,17 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
       expect(await read()).toEqual(after)
     },
   )
+
+  it('says that something is back already to one who restores it a second time', async () => {
+    const { items } = await world.client.list<Departure>(departure.type, { namespace: 'team' })
+    const { name } = items.find(({ spec }) => spec.object.name === 'scratch')!.metadata
+    const path = `/sojourn/v1alpha1/departures/team/${name}/restore`
+    const again = world.client.request({ method: 'POST', path, body: {} })
+    await expect(again).rejects.toMatchObject({
+      code: 409,
+      message: expect.stringMatching(/was restored before at .*ConfigMap\/team\/scratch \(uid [0-9a-f-]+\)/),
+    })
+  })
 
   it('rejects a promotion in the name of the one who says no', async () => {
     const shop = dashboardObjects().find(({ kind }) => kind === 'Pipeline')!
