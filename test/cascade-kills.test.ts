@@ -3,10 +3,10 @@ import { Client } from '../src/client/client.ts'
 import { loadKubeconfig } from '../src/client/kubeconfig.ts'
 import { networkTransport } from '../src/client/network-transport.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
-import { main } from '../src/cli/program.ts'
 import type { StoredObject } from '../src/kube/object.ts'
 import { KillableServer } from './kills/killable-server.ts'
 import { configMaps, ownedBy } from './cascades.ts'
+import { runCommand } from './command.ts'
 
 const branches = 40
 const leaves = 20
@@ -47,21 +47,8 @@ describe('a server that is killed in the middle of a cascade', () => {
     return (await client.list<Departure>(departure.type, { ...place, labelSelector: '!sojourn.dev/page' })).items
   }
 
-  async function restore(record: Departure | undefined): Promise<{ code: number; errors: string }> {
-    let errors = ''
-    const code = await main(['restore', record?.metadata.name ?? '', '--kubeconfig', server.kubeconfig], {
-      out: () => {},
-      err: (text) => void (errors += text),
-      env: {},
-      now: () => Date.now(),
-      isTerminal: false,
-      isErrTerminal: false,
-      colours: false,
-      width: 100,
-      signal: new AbortController().signal,
-    })
-    return { code, errors }
-  }
+  const restore = (record: Departure | undefined) =>
+    runCommand(server.kubeconfig, 'restore', record?.metadata.name ?? '')
 
   it('writes on in the one record, and one restore brings all of it back, each to its owner', async () => {
     const root = await create('root')
@@ -92,7 +79,7 @@ describe('a server that is killed in the middle of a cascade', () => {
 
     const [record, ...others] = await records()
     expect(others).toEqual([])
-    expect(await restore(record)).toEqual({ code: 0, errors: '' })
+    expect(await restore(record)).toMatchObject({ code: 0, err: '' })
     const back = await objects()
     expect(back.length).toBe(all)
     const nameOf = new Map(back.map(({ metadata }) => [metadata.uid, metadata.name]))
@@ -103,11 +90,11 @@ describe('a server that is killed in the middle of a cascade', () => {
       expect(owner && nameOf.get(owner.uid), metadata.name).toBe(expected)
     }
 
-    const { code, errors } = await restore(record)
+    const { code, err } = await restore(record)
     expect(code).toBe(1)
     const uid = back.find(({ metadata }) => metadata.name === 'root')?.metadata.uid
-    expect(errors).toContain('was restored before')
-    expect(errors).toContain(`ConfigMap/${place.namespace}/root (uid ${uid})`)
+    expect(err).toContain('was restored before')
+    expect(err).toContain(`ConfigMap/${place.namespace}/root (uid ${uid})`)
     expect((await objects()).length).toBe(all)
   }, 120_000)
 })

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCommand } from '../../test/command.ts'
 import { readConfig } from '../app/config.ts'
 import { startUp, type Up } from '../app/up.ts'
 import { Client } from '../client/client.ts'
@@ -9,7 +10,6 @@ import { loadKubeconfig } from '../client/kubeconfig.ts'
 import { networkTransport } from '../client/network-transport.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { silentLogger } from '../runtime/log.ts'
-import { main } from './program.ts'
 
 const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
@@ -31,21 +31,7 @@ afterAll(async () => {
   rmSync(directory, { recursive: true })
 })
 
-async function cascade(...words: readonly string[]) {
-  let [out, err] = ['', '']
-  const code = await main(['cascade', ...words, '--kubeconfig', up.kubeconfig], {
-    out: (text) => void (out += text),
-    err: (text) => void (err += text),
-    env: {},
-    now: () => Date.now(),
-    isTerminal: false,
-    isErrTerminal: false,
-    colours: false,
-    width: 100,
-    signal: new AbortController().signal,
-  })
-  return { code, out, err }
-}
+const cascade = (...words: readonly string[]) => runCommand(up.kubeconfig, 'cascade', ...words)
 
 async function create(name: string, owner?: StoredObject, annotations: Record<string, string> = {}) {
   const reference = owner && { apiVersion: 'v1', kind: 'ConfigMap', name: owner.metadata.name, uid: owner.metadata.uid }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { runCommand } from '../../test/command.ts'
 import { bond, bondFinalizer, holdFinalizer, seedFinalizer } from '../apis/bond.ts'
 import { readConfig } from '../app/config.ts'
 import { drain as drainCluster } from '../app/drain.ts'
@@ -12,7 +13,6 @@ import { networkTransport } from '../client/network-transport.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { systemClock, type Clock } from '../runtime/clock.ts'
 import { silentLogger } from '../runtime/log.ts'
-import { main } from './program.ts'
 
 const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const services = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
@@ -53,21 +53,7 @@ async function stop(): Promise<void> {
   await up.stop()
 }
 
-async function sojourn(...words: readonly string[]) {
-  let [out, err] = ['', '']
-  const code = await main([...words, '--kubeconfig', up.kubeconfig], {
-    out: (text) => void (out += text),
-    err: (text) => void (err += text),
-    env: {},
-    now: () => Date.now(),
-    isTerminal: false,
-    isErrTerminal: false,
-    colours: false,
-    width: 100,
-    signal: new AbortController().signal,
-  })
-  return { code, out, err }
-}
+const sojourn = (...words: readonly string[]) => runCommand(up.kubeconfig, ...words)
 
 function create(name: string, metadata: KubeObject['metadata'] = {}): Promise<StoredObject> {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default', ...metadata } }

@@ -9,10 +9,10 @@ import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tool
 import { readConfig } from '../../src/app/config.ts'
 import { installManifests } from '../../src/app/install.ts'
 import { startRun, type Run } from '../../src/app/run.ts'
-import { main } from '../../src/cli/program.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import type { StoredObject } from '../../src/kube/object.ts'
 import { silentLogger } from '../../src/runtime/log.ts'
+import { runCommand } from '../command.ts'
 
 const missing = await whyUnavailable('kube-controller-manager', 'kube-apiserver', 'etcd', 'kubectl')
 if (missing) console.warn(`SKIPPED: draining a real cluster: ${missing}`)
@@ -51,21 +51,7 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
     return stdout.trim()
   }
 
-  async function sojourn(...words: readonly string[]) {
-    let [out, err] = ['', '']
-    const code = await main([...words, '--kubeconfig', cluster.kubeconfig], {
-      out: (text) => void (out += text),
-      err: (text) => void (err += text),
-      env: {},
-      now: () => Date.now(),
-      isTerminal: false,
-      isErrTerminal: false,
-      colours: false,
-      width: 100,
-      signal: new AbortController().signal,
-    })
-    return { code, out, err }
-  }
+  const sojourn = (...words: readonly string[]) => runCommand(cluster.kubeconfig, ...words)
 
   const configMap = (name: string, metadata: object = {}) => ({
     apiVersion: 'v1',

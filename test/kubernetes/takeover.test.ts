@@ -6,9 +6,9 @@ import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { installManifests } from '../../src/app/install.ts'
 import { startRun, type Run } from '../../src/app/run.ts'
-import { main } from '../../src/cli/program.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { silentLogger } from '../../src/runtime/log.ts'
+import { runCommand } from '../command.ts'
 import { attempt, run as runTool } from './kubectl.ts'
 import { SojournProcess } from './sojourn-process.ts'
 
@@ -66,21 +66,7 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
   const condition = (what: string) => field(`.status.conditions[?(@.type=="sojourn.dev/TakenOver")].${what}`)
   const taken = { 'endpointslice-controller.k8s.io': [], sojourn: [expect.stringMatching(/^10\.9\.0\.1:2300\d$/)] }
 
-  async function sojourn(...words: readonly string[]) {
-    let [out, err] = ['', '']
-    const code = await main([...words, '--kubeconfig', cluster.kubeconfig], {
-      out: (text) => void (out += text),
-      err: (text) => void (err += text),
-      env: {},
-      now: () => Date.now(),
-      isTerminal: false,
-      isErrTerminal: false,
-      colours: false,
-      width: 100,
-      signal: new AbortController().signal,
-    })
-    return { code, out, err }
-  }
+  const sojourn = (...words: readonly string[]) => runCommand(cluster.kubeconfig, ...words)
 
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
