@@ -23,6 +23,8 @@ const slices = {
   plural: 'endpointslices',
   namespaced: true,
 }
+const eventsType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+const deployments = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true }
 const leases = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', namespaced: true }
 const wait = { timeout: 10_000, interval: 20 }
 
@@ -163,6 +165,14 @@ async function network(): Promise<readonly string[]> {
 }
 const conditionTypes = (status: unknown) =>
   ((status as { conditions?: { type: string }[] }).conditions ?? []).map(({ type }) => type)
+const eventsOf = async (name: string) =>
+  (
+    (await client.list(eventsType, { namespace: 'default' })).items as unknown as {
+      involvedObject: { name: string }
+      reason: string
+      message: string
+    }[]
+  ).filter(({ involvedObject }) => involvedObject.name === name)
 const networkNames = async () => (await network()).map((each) => each.split(' ')[0])
 
 describe('sojourn drain', () => {
@@ -170,7 +180,7 @@ describe('sojourn drain', () => {
     await cascadeInFlight()
     await stop()
     await start('api')
-    expect(await sojourn('drain', '--yes')).toMatchObject({ code: 0, out: expect.stringContaining('were held') })
+    expect(await sojourn('drain', '--yes')).toMatchObject({ code: 0, out: expect.stringContaining('Held: 4') })
     expect(await finalizers()).toEqual(['x.dev/busy'])
     // What was told to leave and waited for us has left; what waits for others still does.
     expect(await names()).toEqual(['app', 'idle', 'quiet'])
@@ -195,7 +205,8 @@ describe('sojourn drain', () => {
       namespace: 'default',
       name: 'database',
       heldBy: [holdFinalizer, seedFinalizer],
-      goes: true,
+      becomes: 'goes',
+      outcome: 'planned',
     })
   })
 
@@ -220,10 +231,11 @@ describe('sojourn drain', () => {
     expect(looked.code).toBe(0)
     expect(looked.out).toMatch(/Service\/default\/asleep +takeover +is given back/)
     expect(looked.out).toMatch(/Service\/default\/shop +takeover +is given back/)
-    expect(looked.out).toContain('Services taken over: 2.')
+    expect(looked.out).toContain('to be given back: 2')
     expect(await sojourn('drain')).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') })
-    const data = JSON.parse((await sojourn('drain', '--dry-run', '-o', 'json')).out) as { takenOver: unknown[] }
-    expect(data.takenOver).toContainEqual({ kind: 'Service', namespace: 'default', name: 'shop' })
+    const data = JSON.parse((await sojourn('drain', '--dry-run', '-o', 'json')).out) as { items: unknown[] }
+    const given = { heldBy: ['takeover'], becomes: 'given-back', outcome: 'planned' }
+    expect(data.items).toContainEqual({ kind: 'Service', namespace: 'default', name: 'shop', ...given })
     expect(await network()).toEqual(before)
 
     const drained = sojourn('drain', '--yes')
@@ -245,6 +257,7 @@ describe('sojourn drain', () => {
       expect(metadata.annotations).toEqual({ 'sojourn.dev/takeover': 'true' })
       expect(conditionTypes(status)).toEqual([])
     }
+    expect((await eventsOf('shop')).map(({ reason }) => reason)).toEqual(['GivenBack'])
     expect(await sojourn('drain', '--yes')).toMatchObject({ code: 0, out: 'Sojourn holds nothing.\n' })
   }, 30_000)
 
@@ -263,6 +276,8 @@ describe('sojourn drain', () => {
     const before = await network()
     expect(await sojourn('drain', '--yes')).toMatchObject({
       code: 1,
+      // It says what would be, not what was not done.
+      out: expect.stringMatching(/default\/shop +takeover +is given back/),
       err: expect.stringContaining('it still runs there: sojourn-activator-1 (proxy-1)'),
     })
     expect(await network()).toEqual(before)
@@ -281,6 +296,8 @@ describe('sojourn drain', () => {
       },
     }
     const { problems } = await drainCluster(client, { dryRun: false, clock })
-    expect(problems).toEqual([expect.stringMatching(/^taken over again: 1 Services; something of Sojourn still runs/)])
+    expect(problems).toEqual([
+      expect.stringMatching(/^held again: Service\/default\/asleep; something of Sojourn still runs/),
+    ])
   })
 })

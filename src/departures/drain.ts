@@ -4,7 +4,7 @@ import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { sojournGroup, sojournNamespace } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
-import { groupResource, type ResourceType, type StoredObject } from '../kube/object.ts'
+import { apiVersionOf, groupResource, type ResourceType, type StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
 
@@ -40,7 +40,11 @@ export async function surveyHeld(client: Client, onProgress?: OnProgress): Promi
     onProgress?.(index / types.length)
     try {
       for await (const { items } of client.listAll(type, { metadataOnly: true }))
-        held.push(...items.flatMap((object) => heldOf(type, object) ?? []))
+        held.push(
+          ...items.flatMap(
+            (object) => heldOf(type, { ...object, apiVersion: apiVersionOf(type), kind: type.kind }) ?? [],
+          ),
+        )
     } catch (error) {
       // Gone with its definition since we asked what there is.
       if (!isStatusError(error, 'NotFound')) unread.push(`${groupResource(type)}: ${messageOf(error)}`)
@@ -54,15 +58,14 @@ export async function letGo(
   client: Client,
   held: readonly Held[],
   onProgress?: OnProgress,
-): Promise<readonly string[]> {
-  const failed: string[] = []
+): Promise<ReadonlyMap<StoredObject, string>> {
+  const failed = new Map<StoredObject, string>()
   for (let at = 0; at < held.length; at += atOnce) {
     onProgress?.(at / held.length)
     const results = await Promise.allSettled(held.slice(at, at + atOnce).map((each) => release(client, each)))
     for (const [index, result] of results.entries()) {
-      const { type, object } = held[at + index] ?? {}
-      if (result.status === 'rejected')
-        failed.push(`${type?.plural}/${object?.metadata.name}: ${messageOf(result.reason)}`)
+      const { object } = held[at + index]!
+      if (result.status === 'rejected') failed.set(object, messageOf(result.reason))
     }
   }
   return failed

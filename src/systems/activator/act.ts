@@ -95,6 +95,20 @@ export class Actions {
     await this.#client.patch(type, placeOf(ref), { type: 'merge', body }).catch(ignoring('NotFound'))
   }
 
+  /** Puts replicas back, where some are named, and takes off everything we noted. Throws Conflict when it has changed. */
+  async giveUp({ type, ref }: Placed, replicas: number | undefined, seenVersion: string): Promise<void> {
+    const isPlain = type.group === 'apps' || replicas === undefined
+    // Scaled first: cut off after that, its notes still tell that it was ours.
+    const scale = isPlain ? undefined : await this.#scale({ type, ref }, replicas, seenVersion)
+    const metadata = {
+      resourceVersion: scale?.metadata.resourceVersion ?? seenVersion,
+      labels: { [onDemandLabel.key]: null },
+      annotations: { [annotation.formerReplicas]: null, [annotation.lastUsed]: null },
+    }
+    const body = { metadata, ...(isPlain && replicas !== undefined ? { spec: { replicas } } : {}) }
+    await this.#client.patch(type, placeOf(ref), { type: 'merge', body })
+  }
+
   /** Says in a Service's status how it stands. */
   async report(service: StoredObject, conditions: readonly Condition[]): Promise<void> {
     const { resourceVersion } = service.metadata

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { giveUpWorkload, surveyRemains } from './remains.ts'
 import { fastClock, startReplica } from './testing.ts'
 import { roundTrip, startEcho, type Backend } from './proxy/testing.ts'
 import { endpointSlices, services, statefulSets } from './resource-types.ts'
@@ -117,6 +118,15 @@ it('wakes and puts to sleep a custom kind, wherever it keeps its replicas', asyn
   const engine = await client.get(engines, { namespace, name: 'web' })
   expect(engine.spec).toEqual({ fleet: { size: 0 }, replicas: 7 })
   expect(engine.metadata.labels).toMatchObject({ proxless: 'true' })
+
+  // With nobody there to wake it, it gets back what it had.
+  await replica.stop()
+  const { workloads } = await surveyRemains(client)
+  expect(workloads).toEqual([expect.objectContaining({ replicas: 0, wakesTo: 3 })])
+  for (const workload of workloads) await giveUpWorkload(client, workload, { record: () => {} })
+  const given = await client.get(engines, { namespace, name: 'web' })
+  expect(given.spec).toEqual({ fleet: { size: 3 }, replicas: 7 })
+  expect([given.metadata.labels, given.metadata.annotations]).toEqual([undefined, undefined])
 })
 
 it('wakes and puts to sleep a StatefulSet', async () => {

@@ -2,8 +2,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import type { EventNote, EventSubject } from '../../runtime/event-recorder.ts'
 import type { EndpointSlice } from './endpoints.ts'
-import { giveBackAll, surveyTakenOver } from './giving-back.ts'
+import { giveBackAll } from './giving-back.ts'
+import { surveyRemains } from './remains.ts'
 import { endpointSlices, services } from './resource-types.ts'
 import { fastClock } from './testing.ts'
 
@@ -15,6 +17,7 @@ let server: TestServer
 let client: Client
 
 beforeEach(async () => {
+  told.length = 0
   server = await startTestServer({ clock: clock as never })
   client = new Client(server.transport)
 })
@@ -44,8 +47,16 @@ const addSlice = (name: string, service: string, manager: string) =>
     endpoints: [{ addresses: [manager === 'sojourn' ? '10.9.0.1' : '10.1.2.3'], conditions: { ready: true } }],
     ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
   })
-const taken = async () => (await surveyTakenOver(client)).map(({ metadata }) => metadata.name)
-const giveBack = async () => giveBackAll(client, await surveyTakenOver(client), { clock })
+const told: string[] = []
+const events = {
+  record: (about: EventSubject, { reason }: EventNote) =>
+    void told.push(`${reason} ${'metadata' in about ? about.metadata.name : about.name}`),
+}
+const taken = async () => (await surveyRemains(client)).taken.map(({ metadata }) => metadata.name)
+const giveBack = async () => {
+  const failed = await giveBackAll(client, (await surveyRemains(client)).taken, { clock, events })
+  return [...failed].map(([{ metadata }, why]) => `${metadata.name}: ${why}`)
+}
 const selectorOf = async (name: string) =>
   ((await client.get(services, { namespace, name })).spec as { selector?: object }).selector
 
@@ -71,6 +82,8 @@ describe('giving Services back without a proxy', () => {
     expect(await taken()).toEqual(['led', 'listed', 'moved'])
     expect(await giveBack()).toEqual([])
     expect(await taken()).toEqual([])
+    // Of the others the selector was never away.
+    expect(told).toEqual(['GivenBack moved'])
     for (const name of ['listed', 'led', 'moved']) expect(await selectorOf(name)).toEqual({ app: name })
   })
 
@@ -81,7 +94,7 @@ describe('giving Services back without a proxy', () => {
     await addSlice('shop-sojourn', 'shop', 'sojourn')
     await addService('idle', { annotations: { 'sojourn.dev/selector': 'app=idle' } })
     expect(await giveBack()).toEqual([
-      expect.stringMatching(/^Service\/default\/shop: its selector is back .* Kubernetes does not list its pods/),
+      expect.stringMatching(/^shop: its selector is back .* Kubernetes does not list its pods/),
     ])
     expect(await selectorOf('shop')).toEqual({ app: 'shop' })
     const labelSelector = 'kubernetes.io/service-name=shop'
@@ -94,6 +107,6 @@ describe('giving Services back without a proxy', () => {
   it('names a Service of which nobody knows the pods, and what to do', async () => {
     await addService('shop')
     await addSlice('shop-sojourn', 'shop', 'sojourn')
-    expect(await giveBack()).toEqual([expect.stringMatching(/^Service\/default\/shop: .*set its spec.selector/)])
+    expect(await giveBack()).toEqual([expect.stringMatching(/^shop: .*set its spec.selector/)])
   })
 })

@@ -2,27 +2,16 @@ import type { Client } from '../../client/client.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { sleep, type Clock } from '../../runtime/clock.ts'
-import { Actions } from './act.ts'
+import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { EndpointSlice } from './endpoints.ts'
 import { endpointSlices, services } from './resource-types.ts'
-import { conditionsOf, withoutTakenOver } from './service-conditions.ts'
-import { TakeoverActions } from './takeover-actions.ts'
-import { isTraced, podsServiceOf, tracesOf, type TakeoverWorld } from './takeover-traces.ts'
-import { decideGivingBack, ourSlices, podsServiceName, sliceOwnerLabel, type TakeoverDelay } from './takeover.ts'
-
-/** Every Service in the cluster that is taken over, or partly so. Changes nothing. */
-export async function surveyTakenOver(client: Client): Promise<readonly StoredObject[]> {
-  const all: StoredObject[] = []
-  for await (const { items } of client.listAll(services)) all.push(...items)
-  const ours: EndpointSlice[] = []
-  for await (const { items } of client.listAll<EndpointSlice>(endpointSlices, { labelSelector: ourSlices }))
-    ours.push(...items)
-  const world = worldOf(all, ours)
-  return all.filter((service) => isTraced(world, service))
-}
+import { newsOf, TakeoverActions } from './takeover-actions.ts'
+import { podsServiceOf, tracesOf, type TakeoverWorld } from './takeover-traces.ts'
+import { decideGivingBack, podsServiceName, sliceOwnerLabel, type TakeoverDelay } from './takeover.ts'
 
 export interface GivingBackOptions {
   readonly clock: Clock
+  readonly events: Pick<EventRecorder, 'record'>
   readonly signal?: AbortSignal
   /** Told how far it is: `done` is from 0 to 1. */
   readonly onProgress?: (done: number) => void
@@ -32,19 +21,19 @@ export interface GivingBackOptions {
 export async function giveBackAll(
   client: Client,
   taken: readonly StoredObject[],
-  { clock, signal, onProgress }: GivingBackOptions,
-): Promise<readonly string[]> {
-  const failed: string[] = []
+  { clock, events, signal, onProgress }: GivingBackOptions,
+): Promise<ReadonlyMap<StoredObject, string>> {
+  const failed = new Map<StoredObject, string>()
   let left: readonly (readonly [service: StoredObject, waitsFor: string])[] = taken.map((service) => [service, ''])
   for (let movedAt = clock.now(); ;) {
     const waiting: (readonly [StoredObject, string])[] = []
     for (const [service] of left) {
       onProgress?.(1 - (left.length - waiting.length) / taken.length)
       try {
-        const waitsFor = await giveBack(client, service)
+        const waitsFor = await giveBack(client, service, events)
         if (waitsFor !== undefined) waiting.push([service, waitsFor])
       } catch (error) {
-        failed.push(describe(service, error instanceof Error ? error.message : String(error)))
+        failed.set(service, error instanceof Error ? error.message : String(error))
       }
     }
     if (waiting.length < left.length) movedAt = clock.now()
@@ -52,7 +41,7 @@ export async function giveBackAll(
     if (left.length === 0 || clock.now() - movedAt >= patienceMs) break
     await sleep(clock, againMs, signal)
   }
-  return [...failed, ...left.map(([service, waitsFor]) => describe(service, waitsFor))]
+  return new Map([...failed, ...left])
 }
 
 /** How long nothing may get any further before what is left is given up. Kubernetes lists pods within seconds. */
@@ -62,7 +51,11 @@ const againMs = 250
 const mostSteps = 10
 
 /** Goes as far as it gets at once; answers what it waits for, undefined when all is done. */
-async function giveBack(client: Client, { metadata }: StoredObject): Promise<string | undefined> {
+async function giveBack(
+  client: Client,
+  { metadata }: StoredObject,
+  events: GivingBackOptions['events'],
+): Promise<string | undefined> {
   const { name, namespace = '' } = metadata
   const actions = new TakeoverActions(client)
   for (let steps = 0; steps < mostSteps; steps++) {
@@ -71,9 +64,11 @@ async function giveBack(client: Client, { metadata }: StoredObject): Promise<str
     if (!service) return undefined
     const step = decideGivingBack(tracesOf(world, service))
     if (step.do === 'wait') return delays[step.because] ?? step.because
-    if (step.do === 'rest') return tellGivenBack(client, service)
+    if (step.do === 'rest') return undefined
     try {
       await actions.carryOut(step, service, podsServiceOf(world, service))
+      const news = newsOf(step)
+      if (news) events.record(service, news)
     } catch (error) {
       // Changed since we looked: look again.
       if (!isStatusError(error, 'Conflict', 'AlreadyExists', 'NotFound')) throw error
@@ -87,13 +82,6 @@ const delays: Partial<Record<TakeoverDelay, string>> = {
     'nobody knows its pods any more: set its spec.selector, then drain again, which takes our EndpointSlices off it',
   'not-listed-again':
     'its selector is back and its callers are led to its pods by our EndpointSlices, but Kubernetes does not list its pods; drain again once it does',
-}
-
-/** Without us nobody would take the word back that its callers come through the proxy. */
-async function tellGivenBack(client: Client, service: StoredObject): Promise<undefined> {
-  const before = conditionsOf(service)
-  const after = withoutTakenOver(before)
-  if (after !== before) await new Actions(client).report(service, after)
 }
 
 /** One Service and what is around it, as the server has it now. */
@@ -111,7 +99,7 @@ async function look(
   return { service, world: worldOf(pods ? [pods] : [], items) }
 }
 
-function worldOf(known: readonly StoredObject[], slices: readonly EndpointSlice[]): TakeoverWorld {
+export function worldOf(known: readonly StoredObject[], slices: readonly EndpointSlice[]): TakeoverWorld {
   const keyOf = (namespace = '', name = '') => `${namespace}/${name}`
   const byName = new Map(known.map((each) => [keyOf(each.metadata.namespace, each.metadata.name), each]))
   const byOwner = Map.groupBy(slices, ({ metadata: { namespace, labels = {} } }) =>
@@ -121,8 +109,4 @@ function worldOf(known: readonly StoredObject[], slices: readonly EndpointSlice[
     service: (namespace, name) => byName.get(keyOf(namespace, name)),
     slices: (namespace, name) => byOwner.get(keyOf(namespace, name)) ?? [],
   }
-}
-
-function describe({ metadata: { namespace, name } }: StoredObject, why: string): string {
-  return `Service/${namespace}/${name}: ${why}`
 }

@@ -32,12 +32,11 @@ export function autoscalerTarget({ metadata: { namespace = '' }, spec }: StoredO
 
 /** A workload as the cache shows it. */
 export function observeWorkload(object: StoredObject, replicas: number, autoscalers: Informer): Workload {
-  const { namespace = '', name, annotations = {}, resourceVersion, deletionTimestamp } = object.metadata
+  const { namespace = '', name, resourceVersion, deletionTimestamp } = object.metadata
   const [autoscaler] = autoscalers.byIndex('target', `${namespace}/${object.kind}/${name}`)
-  const former = Number(annotations[annotation.formerReplicas])
   return {
     replicas,
-    formerReplicas: Number.isInteger(former) && former > 0 ? former : undefined,
+    formerReplicas: notedReplicas(object),
     autoscalerMin: autoscaler && ((autoscaler.spec as { readonly minReplicas?: number }).minReplicas ?? 1),
     resourceVersion,
     deleting: deletionTimestamp !== undefined,
@@ -70,8 +69,13 @@ export function ruleOf({ wishes }: OnDemandService, isBypassed: boolean): Rule {
   return { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil, isBypassed }
 }
 
+/** How many replicas a workload had before it was last put to sleep, if that was noted. */
+export function notedReplicas({ metadata: { annotations = {} } }: StoredObject): number | undefined {
+  const noted = Number(annotations[annotation.formerReplicas])
+  return Number.isInteger(noted) && noted > 0 ? noted : undefined
+}
+
 /** How many replicas there would be if it were awake. */
 export function formerReplicas(object: StoredObject, replicas: number): number {
-  const noted = Number(object.metadata.annotations?.[annotation.formerReplicas])
-  return Number.isInteger(noted) && noted > 0 ? noted : Math.max(1, replicas)
+  return notedReplicas(object) ?? Math.max(1, replicas)
 }

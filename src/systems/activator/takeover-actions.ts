@@ -2,6 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { ownLabel, removeOwn } from '../../departures/own-machinery.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
+import type { EventNote } from '../../runtime/event-recorder.ts'
 import { annotation } from './annotations.ts'
 import type { EndpointSlice, ServicePort } from './endpoints.ts'
 import { endpoints, endpointSlices, services } from './resource-types.ts'
@@ -119,6 +120,19 @@ export class TakeoverActions {
       .catch(ignoring('NotFound'))
     if (!patched) await this.#client.create(endpointSlices, slice)
   }
+}
+
+/** What the people of a Service are told once a step is done. */
+export function newsOf(step: PlainTakeoverStep): EventNote | undefined {
+  if (step.do === 'move-selector') {
+    const message = `Its selector is now in ${annotation.selector}; its callers come through the proxy.`
+    return { type: 'Normal', reason: 'TakenOver', message }
+  }
+  if (step.do === 'put-selector-back') {
+    const message = 'Its selector is back in its spec; its callers go straight to its pods.'
+    return { type: 'Normal', reason: 'GivenBack', message }
+  }
+  return undefined
 }
 
 /** Written by the controller that lists what a selector selects, not by someone who knows better. */

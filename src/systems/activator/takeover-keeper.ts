@@ -13,7 +13,7 @@ import type { Peers } from './peers.ts'
 import type { PortListeners } from './port-listeners.ts'
 import type { OnDemandService, TakenPort } from './route-book.ts'
 import { takenOverCondition } from './service-conditions.ts'
-import type { TakeoverActions } from './takeover-actions.ts'
+import { newsOf, type TakeoverActions } from './takeover-actions.ts'
 import {
   decideLead,
   decideTakeover,
@@ -268,7 +268,7 @@ export class TakeoverKeeper {
     if (step.do === 'move-selector' && contest) contest.movedAt = now()
     await actions.carryOut(step, service, pods)
     const news = newsOf(step)
-    if (news) events.record(service, { type: 'Normal', ...news })
+    if (news) events.record(service, news)
   }
 
   /** A port of the proxies for each port of a Service: the one it has, else one that nobody has. */
@@ -315,17 +315,6 @@ export class TakeoverKeeper {
       (selector !== undefined && !deepEqual(selectorOf(pods), selector))
     )
   }
-}
-
-/** What the people of a Service are told once a step is done. */
-function newsOf(step: TakeoverStep): { readonly reason: string; readonly message: string } | undefined {
-  if (step.do === 'move-selector') {
-    const message = `Its selector is now in ${annotation.selector}; its callers come through the proxy.`
-    return { reason: 'TakenOver', message }
-  }
-  if (step.do === 'put-selector-back')
-    return { reason: 'GivenBack', message: 'Its selector is back in its spec; its callers go straight to its pods.' }
-  return undefined
 }
 
 const inFront: ConditionClaim = {
