@@ -6,8 +6,10 @@ import { ConfigError } from '../client/cluster-config.ts'
 import { sleep, type Clock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
 import type { Config } from './config.ts'
-import { WebhookCertificate, type WebhookCertificatePorts } from './webhook-certificate.ts'
-import { webhookService } from './webhook-configuration.ts'
+import { keptCertificate, type KeptCertificatePorts } from './kept-certificate.ts'
+import { nameOf, type ClusterRole } from './rbac.ts'
+import { webhookCertificate } from './webhook-certificate.ts'
+import { promoterSecret } from './webhook-configuration.ts'
 
 /** Where the certificate of a server comes from. */
 export interface CertificateSource {
@@ -17,32 +19,42 @@ export interface CertificateSource {
   readonly own?: KeyPair
 }
 
-type SourcePorts = Omit<WebhookCertificatePorts, 'hosts'>
+type SourcePorts = Omit<KeptCertificatePorts, 'hosts'>
 
-/** The files that are named, or else the certificate that the cluster trusts for its webhook, or else one of our own. */
+/** The files that are named, or else the certificate that callers from the cluster were told to trust, or else one of our own. */
 export function certificateSource(config: Config, ports: SourcePorts): CertificateSource {
-  const { tlsCert, tlsKey } = config
+  const { tlsCert, tlsKey, only } = config
   if (tlsCert !== undefined && tlsKey !== undefined) return fileSource(tlsCert, tlsKey)
   if (tlsCert !== undefined || tlsKey !== undefined) throw new ConfigError('--tls-cert and --tls-key go together')
+  const called = calledRoles.filter((role) => only.includes(role))
+  const hosts = ['localhost', '127.0.0.1', ...called.flatMap(namesOf)]
   const { server: own } = loadCredentials({ hosts: [config.host, ...hosts], now: ports.clock.now() })
-  if (!config.only.includes('cleaner')) return { current: () => Promise.resolve(own) }
-  const webhook = new WebhookCertificate({ ...ports, hosts })
-  return { current: async () => (await webhook.current()) ?? own, own }
+  const shared = async () => {
+    const webhook = called.includes('cleaner') ? await webhookCertificate({ ...ports, hosts }) : undefined
+    if (webhook || !called.includes('promoter')) return webhook
+    return (await keptCertificate(promoterSecret, { ...ports, hosts }))?.server
+  }
+  return { current: async () => (await shared()) ?? own, own }
 }
 
-/** The certificate to begin with. A cluster that keeps its webhook from us loses the webhook, and nothing else. */
+/** Roles that programs of the cluster call by name: its API server asks the webhook, Flux and pipelines of builds tell the promoter. */
+const calledRoles = ['cleaner', 'promoter'] as const satisfies readonly ClusterRole[]
+
+function namesOf(role: ClusterRole): readonly string[] {
+  const name = `${nameOf(role)}.${sojournNamespace}.svc`
+  return [name, `${name}.cluster.local`]
+}
+
+/** The certificate to begin with. A cluster that keeps its Secret from us loses who calls us by name, and nothing else. */
 export async function firstCertificate({ current, own }: CertificateSource, log: Logger): Promise<KeyPair> {
   try {
     return await current()
   } catch (error) {
     if (!own) throw error
-    log.error('webhook not available', { error })
+    log.error('certificate not available: callers will not trust us', { error })
     return own
   }
 }
-
-/** What every replica is called, wherever it listens. */
-const hosts = ['localhost', '127.0.0.1', `${webhookService}.${sojournNamespace}.svc`]
 
 /** A certificate that somebody else renews: read again each time. */
 function fileSource(certificate: string, key: string): CertificateSource {

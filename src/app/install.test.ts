@@ -68,7 +68,7 @@ it.each(clusterRoles)('lets the %s do all of its own work with its own account',
 it('applies in order: namespace, kinds, accounts, workloads, webhook', () => {
   const kinds = [...new Set(installManifests(options).map(({ kind }) => kind))]
   expect(kinds.slice(0, 3)).toEqual(['Namespace', 'CustomResourceDefinition', 'ServiceAccount'])
-  expect(kinds.slice(-4)).toEqual(['Deployment', 'Service', 'Secret', 'ValidatingWebhookConfiguration'])
+  expect(kinds.slice(-4)).toEqual(['Secret', 'Deployment', 'Service', 'ValidatingWebhookConfiguration'])
   expect(installManifests(options).filter(({ kind }) => kind === 'CustomResourceDefinition')).toHaveLength(
     allKinds.length,
   )

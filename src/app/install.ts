@@ -5,7 +5,7 @@ import { bondPolicies, keepPolicies } from './admission-policies.ts'
 import { approvalManifests } from './approval-policy.ts'
 import type { Role } from './config.ts'
 import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
-import { webhookManifests } from './webhook-configuration.ts'
+import { emptySecret, promoterSecret, webhookManifests } from './webhook-configuration.ts'
 
 export interface InstallOptions {
   readonly roles: readonly Role[]
@@ -31,7 +31,7 @@ export function installManifests(options: InstallOptions): readonly KubeObject[]
     }),
     ...keepPolicies(),
     ...(roles.includes('collector') ? bondPolicies() : []),
-    ...(roles.includes('promoter') ? approvalManifests : []),
+    ...(roles.includes('promoter') ? [...approvalManifests, emptySecret(promoterSecret)] : []),
     ...roles.map((role) => deployment(role, options)),
     ...roles.map((role) => service(role, { name: nameOf(role), port: 443, targetPort: 'https' })),
     ...(roles.includes('activator')
@@ -68,7 +68,14 @@ function deployment(role: ClusterRole, options: InstallOptions): KubeObject {
         metadata: { labels: labelsOf(role) },
         spec: {
           serviceAccountName: name,
-          securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
+          // Variables named after our own Services would be taken for settings: SOJOURN_PROXY_PORT.
+          enableServiceLinks: false,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 65532,
+            runAsGroup: 65532,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
           ...(isProxy ? { terminationGracePeriodSeconds: 60 } : {}),
           containers: [
             {

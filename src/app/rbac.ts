@@ -11,7 +11,7 @@ import {
 import { isRecord } from '../systems/janitor/kubernetes/custom-references.ts'
 import { wellKnown } from '../systems/janitor/kubernetes/well-known.ts'
 import type { Role } from './config.ts'
-import { certificateSecret, webhookName } from './webhook-configuration.ts'
+import { certificateSecret, promoterSecret, webhookName } from './webhook-configuration.ts'
 
 /** A rule of RBAC. */
 export interface Rule {
@@ -100,7 +100,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
         verbs: ['get', 'update'],
       },
     ],
-    own: [{ ...core(['secrets'], ['get', 'update']), resourceNames: [certificateSecret] }],
+    own: [kept(certificateSecret)],
   },
   collector: {
     cluster: [
@@ -142,8 +142,12 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       core(['namespaces'], ['get']),
       clusters,
     ],
-    // Whether all promotions are frozen.
-    own: [core(['configmaps'], follow), turns],
+    own: [
+      // Whether all promotions are frozen.
+      core(['configmaps'], follow),
+      turns,
+      kept(promoterSecret),
+    ],
     credentials: [core(['secrets'], read)],
     removes: false,
   },
@@ -238,6 +242,11 @@ function bound(role: ClusterRole, name: string, content: Readonly<Record<string,
       subjects: [{ kind: 'ServiceAccount', name: nameOf(role), namespace: sojournNamespace }],
     },
   ]
+}
+
+/** The Secret in which a certificate is kept. */
+function kept(name: string): Rule {
+  return { ...core(['secrets'], ['get', 'update']), resourceNames: [name] }
 }
 
 function ours(resources: readonly string[], verbs: readonly string[]): Rule {

@@ -9,9 +9,16 @@ import type { Transport } from '../kube/transport.ts'
 import { silentLogger } from '../runtime/log.ts'
 import { VirtualClock } from '../runtime/virtual-clock.ts'
 import { quietClock } from '../runtime/quiet-clock.ts'
-import { followCertificate } from './certificate-source.ts'
-import { WebhookCertificate } from './webhook-certificate.ts'
-import { certificateSecret, webhookManifests, webhookName } from './webhook-configuration.ts'
+import { certificateSource, followCertificate } from './certificate-source.ts'
+import { readConfig } from './config.ts'
+import { webhookCertificate } from './webhook-certificate.ts'
+import {
+  certificateSecret,
+  emptySecret,
+  promoterSecret,
+  webhookManifests,
+  webhookName,
+} from './webhook-configuration.ts'
 
 const day = 86_400_000
 const hosts = ['127.0.0.1', 'sojourn-cleaner.sojourn-system.svc']
@@ -58,12 +65,12 @@ const trusted = () => {
   const [webhook] = (configuration?.['webhooks'] ?? []) as { clientConfig: { caBundle?: string } }[]
   return Buffer.from(webhook?.clientConfig.caBundle ?? '', 'base64').toString()
 }
-const replica = () => new WebhookCertificate({ client, clock, hosts })
+const current = () => webhookCertificate({ client, clock, hosts })
 
 it('makes a certificate that the cluster then trusts, the same for every replica', async () => {
   await install()
-  const [first, second] = await Promise.all([replica().current(), replica().current()])
-  const third = await replica().current()
+  const [first, second] = await Promise.all([current(), current()])
+  const third = await current()
   expect(third).toBeDefined()
   expect([first, second]).toContainEqual(third)
   const certificate = new X509Certificate(third?.certificate ?? '')
@@ -73,18 +80,18 @@ it('makes a certificate that the cluster then trusts, the same for every replica
 
 it('writes nothing while all is well', async () => {
   await install()
-  await replica().current()
+  await current()
   const before = [(await secret()).metadata.resourceVersion, configuration]
-  await replica().current()
+  await current()
   expect([(await secret()).metadata.resourceVersion, configuration]).toEqual(before)
 })
 
 it('renews the certificate a month before its end, under the authority that is trusted', async () => {
   await install()
-  const first = await replica().current()
+  const first = await current()
   const authority = trusted()
   await clock.runFor(340 * day)
-  const second = await replica().current()
+  const second = await current()
   expect(second?.certificate).not.toBe(first?.certificate)
   expect(trusted()).toBe(authority)
   expect(new X509Certificate(second?.certificate ?? '').verify(new X509Certificate(authority).publicKey)).toBe(true)
@@ -94,12 +101,12 @@ it('has every replica use the renewed one, without a restart', async () => {
   await install()
   const used: string[] = []
   const stopping = new AbortController()
-  const current = async () => (await replica().current()) ?? expect.fail('there is no webhook')
-  const old = await current()
+  const source = { current: async () => (await current()) ?? expect.fail('there is no webhook') }
+  const old = await source.current()
   await clock.runFor(340 * day)
   const use = ({ certificate }: KeyPair) => void used.push(certificate)
   const following = [1, 2].map(() =>
-    followCertificate({ current }, { clock, log: silentLogger, use }).start(stopping.signal),
+    followCertificate(source, { clock, log: silentLogger, use }).start(stopping.signal),
   )
   await clock.runFor(60_000)
   await vi.waitFor(() => expect(used).toHaveLength(2))
@@ -118,15 +125,42 @@ it.each([
   await install()
   const encoded = Object.fromEntries(Object.entries(data).map(([key, value]) => [key, btoa(value)]))
   await client.update(secrets, { ...(await secret()), data: encoded })
-  expect((await replica().current())?.certificate).toContain('BEGIN CERTIFICATE')
+  expect((await current())?.certificate).toContain('BEGIN CERTIFICATE')
   expect(trusted()).toContain('BEGIN CERTIFICATE')
 })
 
 it('leaves a cluster alone that has no webhook of ours, or where cert-manager cares for its trust', async () => {
-  expect(await replica().current()).toBeUndefined()
+  expect(await current()).toBeUndefined()
   const annotations = { 'cert-manager.io/inject-ca-from': 'sojourn-system/sojourn-webhook' }
   const written = manifest('ValidatingWebhookConfiguration')
   configuration = { ...written, metadata: { ...written.metadata, annotations } }
-  expect(await replica().current()).toBeUndefined()
+  expect(await current()).toBeUndefined()
   expect(trusted()).toBe('')
+})
+
+it('has every replica of the promoter meet its callers under one certificate, whose authority they can be given', async () => {
+  await client.create(secrets, emptySecret(promoterSecret))
+  const served = () =>
+    certificateSource(readConfig({ flags: { only: 'promoter' }, env: {} }), { client, clock }).current()
+  const first = await served()
+  expect(await served()).toEqual(first)
+  const { data } = (await client.get(secrets, { namespace: sojournNamespace, name: promoterSecret })) as unknown as {
+    readonly data: Readonly<Record<string, string>>
+  }
+  const certificate = new X509Certificate(first.certificate)
+  expect(certificate.verify(new X509Certificate(atob(data['ca.crt'] ?? '')).publicKey)).toBe(true)
+  for (const name of ['sojourn-promoter.sojourn-system.svc', 'sojourn-promoter.sojourn-system.svc.cluster.local'])
+    expect(certificate.checkHost(name)).toBe(name)
+  expect(configuration).toBeUndefined()
+})
+
+it.each(['promoter', 'janitor'])('makes no Secret for the %s that nobody installed', async (only) => {
+  const { current: served } = certificateSource(readConfig({ flags: { only }, env: {} }), { client, clock })
+  expect((await served()).certificate).toContain('BEGIN CERTIFICATE')
+  expect((await client.list(secrets)).items.map(({ metadata }) => metadata.name)).toEqual([])
+})
+
+it('says what to do when the Secret of the webhook was taken away', async () => {
+  configuration = manifest('ValidatingWebhookConfiguration')
+  await expect(current()).rejects.toThrow('there is no Secret sojourn-webhook')
 })

@@ -8,8 +8,11 @@ import { validatePath } from './webhook.ts'
 export const webhookName = 'sojourn'
 export const certificateSecret = 'sojourn-webhook'
 
+/** The Secret with the certificate of the promoter, and the authority that Flux and builds are given to trust. */
+export const promoterSecret = 'sojourn-promoter'
+
 /** The Service through which a cluster reaches the webhook. */
-export const webhookService = 'sojourn-cleaner'
+const webhookService = 'sojourn-cleaner'
 
 /** Which requests a cluster has to ask about: objects of ours whose schema cannot say all, when they are new or their spec changes. */
 export const webhookScope = {
@@ -30,14 +33,8 @@ export const webhookScope = {
  * what they find anyway. `caBundle` is filled in by the running program.
  */
 export function webhookManifests(): readonly KubeObject[] {
-  const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
   return [
-    {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: certificateSecret, namespace: sojournNamespace, labels },
-      type: 'Opaque',
-    },
+    emptySecret(certificateSecret),
     {
       apiVersion: 'admissionregistration.k8s.io/v1',
       kind: 'ValidatingWebhookConfiguration',
@@ -64,6 +61,13 @@ export function webhookManifests(): readonly KubeObject[] {
     },
   ]
 }
+
+/** Where a certificate is kept; filled by the running program, and left as it is when it is applied again. */
+export function emptySecret(name: string): KubeObject {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: sojournNamespace, labels }, type: 'Opaque' }
+}
+
+const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
 
 function checkedKinds() {
   return allKinds.filter(({ kind, group }) => `${kind}.${group}` in checks)

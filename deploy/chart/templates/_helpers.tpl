@@ -5,6 +5,17 @@
 {{- if and .Values.webhook.certManager.enabled (not .Values.webhook.certManager.issuerRef.name) -}}
 {{- fail "webhook.certManager.issuerRef must name an issuer" -}}
 {{- end -}}
+{{- if and .Values.promoter.certManager.enabled (not .Values.promoter.certManager.issuerRef.name) -}}
+{{- fail "promoter.certManager.issuerRef must name an issuer" -}}
+{{- end -}}
+{{- if and .Values.proxy.takeover.enabled (gt (int .Values.proxy.takeover.fromPort) (int .Values.proxy.takeover.toPort)) -}}
+{{- fail "proxy.takeover.fromPort must not be above proxy.takeover.toPort" -}}
+{{- end -}}
+{{- $enabled := false -}}
+{{- range .Values.roles }}{{ if .enabled }}{{ $enabled = true }}{{ end }}{{ end -}}
+{{- if not $enabled -}}
+{{- fail "no role is enabled: set roles.ROLE.enabled for one of cleaner, collector, janitor, promoter, activator" -}}
+{{- end -}}
 {{- if and .Values.webhook.tlsSecret (not .Values.webhook.caBundle) -}}
 {{- fail "webhook.tlsSecret needs webhook.caBundle: whom the cluster shall trust" -}}
 {{- end -}}
@@ -24,10 +35,43 @@ app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end -}}
 
-{{- define "sojourn.webhookSecret" -}}
-{{- if .Values.webhook.certManager.enabled -}}
-sojourn-webhook-tls
+{{/* The Secret with a role's certificate, if somebody else than the program makes it. */}}
+{{- define "sojourn.certificate" -}}
+{{- $values := dict -}}
+{{- if and (eq .role "cleaner") .root.Values.webhook.enabled }}{{ $values = .root.Values.webhook }}{{ end -}}
+{{- if eq .role "promoter" }}{{ $values = .root.Values.promoter }}{{ end -}}
+{{- if dig "certManager" "enabled" false $values -}}
+{{ ternary "sojourn-webhook-tls" "sojourn-promoter-tls" (eq .role "cleaner") }}
 {{- else -}}
-{{ .Values.webhook.tlsSecret }}
+{{ dig "tlsSecret" "" $values }}
 {{- end -}}
 {{- end -}}
+
+{{/* What cert-manager is asked for. */}}
+{{- define "sojourn.certManager" }}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "sojourn.labels" . | nindent 4 }}
+spec:
+  secretName: {{ include "sojourn.certificate" . }}
+  dnsNames:
+    - sojourn-{{ .role }}.{{ .root.Release.Namespace }}.svc
+    - sojourn-{{ .role }}.{{ .root.Release.Namespace }}.svc.cluster.local
+  issuerRef: {{- toYaml .issuerRef | nindent 4 }}
+{{- end }}
+
+{{/* Where the program keeps a certificate of its own. Filled by it, and left as it is by upgrades. */}}
+{{- define "sojourn.keptCertificate" }}
+---
+apiVersion: v1
+kind: Secret
+metadata:
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace }}
+  labels: {{- include "sojourn.labels" . | nindent 4 }}
+type: Opaque
+{{- end }}

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { parse, parseAllDocuments } from 'yaml'
+import { parse } from 'yaml'
 import { installManifests } from '../../../src/app/install.ts'
 import { clusterRoles } from '../../../src/app/rbac.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
 import { describeWith, Session } from '../kubectl/session.ts'
-
-const chart = join(import.meta.dirname, '../../../deploy/chart')
-const here = '-n sojourn-system'
+import { chart, here, names, render as renderWith } from './rendered.ts'
 
 await describeWith(['helm'], 'the chart', () => {
   let session: Session
@@ -21,12 +19,7 @@ await describeWith(['helm'], 'the chart', () => {
     const { status, body } = await session.server.transport({ method: 'GET', path })
     return status === 200 ? (body as KubeObject & { readonly items?: readonly KubeObject[] }) : undefined
   }
-  const render = async (flags = '') =>
-    parseAllDocuments(await session.run(`template sojourn ${chart} ${here} ${flags}`)).flatMap(
-      (document) => (document.toJS() as KubeObject | null) ?? [],
-    )
-  const names = (objects: readonly KubeObject[], wanted: string) =>
-    objects.filter(({ kind }) => kind === wanted).map(({ metadata }) => metadata.name)
+  const render = (flags?: string) => renderWith(session, flags)
 
   it('grants what "sojourn install" grants, rule for rule', async () => {
     const options = { roles: clusterRoles, image: 'sojourn', replicas: 2, dryRun: false }
@@ -47,35 +40,12 @@ await describeWith(['helm'], 'the chart', () => {
     const webhooksOf = (objects: readonly KubeObject[]) =>
       objects.find(({ kind }) => kind === 'ValidatingWebhookConfiguration')?.['webhooks']
     expect(webhooksOf(await render())).toEqual(webhooksOf(installManifests(options)))
-    expect(names(await render(), 'Secret')).toEqual(['sojourn-webhook'])
+    const secrets = (objects: readonly KubeObject[]) => names(objects, 'Secret').toSorted()
+    expect(secrets(await render())).toEqual(secrets(installManifests(options)))
     for (const without of ['webhook.enabled=false', 'roles.cleaner.enabled=false']) {
       const objects = await render(`--set ${without}`)
-      expect([webhooksOf(objects), names(objects, 'Secret')]).toEqual([undefined, []])
+      expect([webhooksOf(objects), secrets(objects)]).toEqual([undefined, ['sojourn-promoter']])
     }
-  })
-
-  it.each([
-    [
-      'cert-manager',
-      '--set webhook.certManager.enabled=true,webhook.certManager.issuerRef.name=internal',
-      'sojourn-webhook-tls',
-    ],
-    ['a Secret of yours', '--set webhook.tlsSecret=mine,webhook.caBundle=Q0E=', 'mine'],
-  ])('serves the webhook with a certificate from %s', async (_, flags, secretName) => {
-    const objects = await render(flags)
-    const cleaner = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'sojourn-cleaner')
-    expect(cleaner?.['spec']).toMatchObject({
-      template: {
-        spec: {
-          volumes: [{ secret: { secretName } }],
-          containers: [{ args: expect.arrayContaining(['--tls-cert=/etc/sojourn/tls/tls.crt']) }],
-        },
-      },
-    })
-    expect(names(objects, 'Secret')).toEqual([])
-    expect(JSON.stringify(objects.filter(({ metadata }) => metadata.name !== 'sojourn-cleaner'))).not.toContain(
-      '--tls-cert',
-    )
   })
 
   it('leaves out all that a role needs when the role is not wanted', async () => {
@@ -154,6 +124,17 @@ await describeWith(['helm'], 'the chart', () => {
     ['another namespace', 'template sojourn CHART -n default', 'install it there'],
     ['half a certificate', `template sojourn CHART ${here} --set webhook.tlsSecret=mine`, 'webhook.caBundle'],
     ['no issuer', `template sojourn CHART ${here} --set webhook.certManager.enabled=true`, 'issuerRef must name'],
+    [
+      'none for callers',
+      `template sojourn CHART ${here} --set promoter.certManager.enabled=true`,
+      'promoter.certManager',
+    ],
+    ['a range from nowhere', `template sojourn CHART ${here} --set proxy.takeover.toPort=1`, 'must not be above'],
+    [
+      'nothing to run',
+      `template sojourn CHART ${here} ${clusterRoles.map((role) => `--set roles.${role}.enabled=false`).join(' ')}`,
+      'no role is enabled',
+    ],
   ])('refuses %s and says what to do', async (_, command, message) => {
     const { code, stderr } = await session.attempt(command.replace('CHART', chart))
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)])
@@ -167,6 +148,9 @@ await describeWith(['helm'], 'the chart', () => {
     ['limits.maxDeparturesPercent=200', "at '/limits/maxDeparturesPercent': maximum: got 200, want 100"],
     ['webhook.failurePolicy=Maybe', "at '/webhook/failurePolicy': value must be one of 'Ignore', 'Fail'"],
     ['proxy.drian=3s', "at '/proxy': additional properties 'drian' not allowed"],
+    ['image.digest=latest', "at '/image/digest': 'latest' does not match pattern"],
+    ['env[0].value=x', "at '/env/0': missing property 'name'"],
+    ['topologySpreadConstraints[0].maxSkew=1', "at '/topologySpreadConstraints/0': missing properties"],
     ['credentials.namespaces={Team}', "at '/credentials/namespaces/0': 'Team' does not match pattern"],
   ])('refuses %s and names the field', async (value, message) => {
     const { code, stderr } = await session.attempt(`template sojourn ${chart} ${here} --set '${value}'`)
@@ -188,7 +172,9 @@ await describeWith(['helm'], 'the chart', () => {
     const switches = switchesOf(parse(readFileSync(join(chart, 'values.yaml'), 'utf8')) as Values)
     expect(switches.length).toBeGreaterThan(15)
     for (const [path, isOn] of switches) {
-      const issuer = path.startsWith('webhook.certManager') ? ',webhook.certManager.issuerRef.name=internal' : ''
+      const issuer = path.endsWith('certManager.enabled')
+        ? `,${path.replace('enabled', 'issuerRef.name')}=internal`
+        : ''
       expect((await render(`--set ${path}=${!isOn}${issuer}`)).length).toBeGreaterThan(20)
     }
   }, 120_000)
