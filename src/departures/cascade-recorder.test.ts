@@ -6,7 +6,9 @@ import type { StoredObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { ApiRequest } from '../kube/transport.ts'
 import { CascadeRecorder, type CascadeRoot } from './cascade-recorder.ts'
+import { configMaps } from './door-state.ts'
 import { readPages } from './pages.ts'
+import { restore } from './restore.ts'
 
 let world: World
 let root: CascadeRoot
@@ -99,5 +101,18 @@ describe('the record of a cascade', () => {
     await world.client.deleteObject(namespaces, { name: 'team' })
     await recorder().write(root, [child])
     expect(await recorded()).toEqual([])
+  })
+
+  it('says where its root was never known, and brings back the rest, with a note', async () => {
+    const blind = new CascadeRecorder(world.client, world.clock, { wholeOf: () => Promise.resolve(undefined) })
+    root = { ...root, isGone: true }
+    await write(blind, 'a')
+    for (const name of ['root', 'a']) await world.client.deleteObject(configMaps, { namespace: 'team', name })
+    const { items } = await world.client.list<Departure>(departure.type, { labelSelector: '!sojourn.dev/page' })
+    const [record] = items
+    expect(record?.status?.message).toContain('its own manifest is not recorded')
+    const { objects, notes } = await restore(world.client, record as Departure, { now: world.clock.now() })
+    expect(objects.map(({ metadata }) => metadata.name)).toEqual(['a'])
+    expect(notes).toEqual([expect.stringContaining('ConfigMap/team/root itself is not back')])
   })
 })

@@ -130,12 +130,13 @@ export class CascadeRecorder {
     const whole = await this.#wholeOf(root)
     const { manifest: _, ...spec } = bare.spec
     const record = whole ? departureRecord({ ...facts, object: whole }) : { ...bare, spec }
+    const status = { phase: root.isGone ? 'Gone' : 'Leaving', ...(whole ? {} : { message: rootIsUnknown }) }
     try {
       await this.#client.create(departure.type, record)
       return await this.#client.patch<Departure>(
         departure.type,
         { namespace, name },
-        { type: 'merge', body: { status: { phase: root.isGone ? 'Gone' : 'Leaving' } } },
+        { type: 'merge', body: { status } },
         { subresource: 'status' },
       )
     } catch (error) {
@@ -159,6 +160,9 @@ export class CascadeRecorder {
     return undefined
   }
 }
+
+const rootIsUnknown =
+  'its own manifest is not recorded: it was gone before the collector could read it, and the server no longer remembers it'
 
 const mostOpen = 1000
 const attempts = 20

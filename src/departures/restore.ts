@@ -69,7 +69,7 @@ export async function restore(
     { type: 'merge', body: { status } },
     { subresource: 'status' },
   )
-  const notes = [...notesOf(lines.filter(({ uid }) => made.has(uid))), ...deciderNote(record)]
+  const notes = [...rootNote(record), ...notesOf(lines.filter(({ uid }) => made.has(uid))), ...deciderNote(record)]
   return { objects: [...made.values()], already: broughtBack(there), notes }
 }
 
@@ -287,6 +287,13 @@ function notesOf(lines: readonly PageLine[]): readonly string[] {
     ({ manifest }) =>
       `${describeRef(refOf(manifest))} is back without its data, which records do not keep: fill it in again`,
   )
+}
+
+function rootNote({ spec }: Departure): readonly string[] {
+  if (spec.manifest) return []
+  return [
+    `${describeRef(spec.object)} itself is not back, its manifest was never known: what it owned is back without it as an owner`,
+  ]
 }
 
 function deciderNote({ spec }: Departure): readonly string[] {

@@ -2,6 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { CascadeRecorder, type CascadeRoot } from '../../departures/cascade-recorder.ts'
 import { isRemade } from '../../departures/company.ts'
 import { follow, type FollowResult } from '../../departures/follow.ts'
+import { recall } from '../../departures/recall.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -100,8 +101,8 @@ export class Act {
       // Others that are decided in this turn join in.
       await this.#clock.breathe()
       const batch = this.#waiting.splice(0, this.#batchSize)
-      const byRoot = Map.groupBy(batch, ({ root }) => root)
-      await Promise.all([...byRoot].map(([root, followers]) => this.#removeGroup(followers, root)))
+      const byRoot = Map.groupBy(batch, ({ root }) => root?.object.metadata.uid)
+      await Promise.all(byRoot.values().map((followers) => this.#removeGroup(followers, followers[0]?.root)))
     }
     this.#isFlushing = false
   }
@@ -142,11 +143,14 @@ export class Act {
 
   /** A root with everything in it, where that can be had. */
   async #whole({ object, isGone }: CascadeRoot): Promise<StoredObject | undefined> {
-    if (isGone && !this.#hand) return undefined
     const type = await this.#client.discovery.typeOf(object)
     if (!type) return undefined
-    const found = await (isGone ? this.#hand?.recall(type, object) : this.#read(type, object))
+    const found = await (isGone ? this.#recall(type, object) : this.#read(type, object))
     return found?.metadata.uid === object.metadata.uid ? found : undefined
+  }
+
+  #recall(type: ResourceType, deleted: StoredObject): Promise<StoredObject | undefined> {
+    return this.#hand ? this.#hand.recall(type, deleted) : recall(this.#client, type, deleted)
   }
 
   async #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> {

@@ -290,11 +290,12 @@ export class Collector {
     this.#reports.foreignOwners(object)
     const root = this.#roots.of(object)
     if (root && propagation === 'Background') this.#roots.inherit(object.metadata.uid, root)
-    if (this.#sweep && propagation === 'Background') {
+    const isOwner = this.world.graph.hasDependents(node)
+    // What owns nothing goes in the company of others that do not, on one page.
+    if (this.#sweep && isOwner && propagation === 'Background') {
       await this.#sweep.from(node, root)
       return settled
     }
-    const isOwner = this.world.graph.hasDependents(node)
     const result = await this.#act.remove({ type, object, propagation, root, isOwner })
     // Changed since: the watch brings the new state. Should it not, look again.
     return result === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
