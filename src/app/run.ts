@@ -1,9 +1,7 @@
 import { Client } from '../client/client.ts'
 import type { ClusterConfig } from '../client/cluster-config.ts'
-import { ConfigError } from '../client/cluster-config.ts'
 import { networkTransport } from '../client/network-transport.ts'
 import { pacedTransport } from '../client/paced-transport.ts'
-import { departure } from '../apis/departure.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
 import { systemRandom } from '../runtime/random.ts'
@@ -11,8 +9,10 @@ import { certificateSource, firstCertificate, followCertificate } from './certif
 import { roles, type Config } from './config.ts'
 import { createCore, needsDoor } from './core.ts'
 import { Leadership } from './leadership.ts'
+import { reachCluster } from './reach-cluster.ts'
+import { RouteTable } from './route-table.ts'
 import { startSideServer } from './side-server.ts'
-import { startSystems, whenReady, type Started } from './systems.ts'
+import { startSystems, whenReady } from './systems.ts'
 import { validateRoute } from './webhook.ts'
 
 /** A running `sojourn run`. */
@@ -30,54 +30,75 @@ export interface Run {
   stop(): Promise<void>
 }
 
-/** Starts the systems against a cluster that is somebody else's. Its kinds must be installed: they are not ours to bring. */
-export async function startRun(config: Config, cluster: ClusterConfig, log: Logger): Promise<Run> {
+export interface RunPorts {
+  readonly log: Logger
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Starts the systems against a cluster that is somebody else's, once it is there. Its kinds must be installed: they are not ours to bring. Until it runs,
+ * the signal ends it; afterwards `stop` does.
+ */
+export async function startRun(config: Config, cluster: ClusterConfig, ports: RunPorts): Promise<Run> {
+  const { log, signal = new AbortController().signal } = ports
   const clock = systemClock
+  const { server } = cluster
+  await using opened = new AsyncDisposableStack()
   const network = networkTransport(cluster, { userAgent: 'sojourn' })
+  opened.defer(() => network.close())
   const transport = pacedTransport(network.transport, {
-    sleep: (ms, signal) => sleep(clock, ms, signal),
+    sleep: (ms, until) => sleep(clock, ms, until),
     random: systemRandom,
   })
   const client = new Client(transport)
-  // The proxy needs none of our kinds, has a fleet of its own, and must go on serving when the API, and with it every lease, is lost.
-  const isProxyAlone = config.only.every((role) => role === 'activator')
-  if (!isProxyAlone && !(await client.discovery.typeOf(departure))) {
-    network.close()
-    throw new ConfigError(
-      `${cluster.server} does not know our kinds yet: run "sojourn install | kubectl apply --server-side -f -" first`,
-    )
-  }
-  const leadership = new Leadership({ client, clock, log }, rolesName(config))
-  const core = createCore({ config, client, clock, log, turn: (signal) => leadership.won(signal), url: () => side.url })
+  const routes = new RouteTable()
   const source = certificateSource(config, { client, clock })
-  let started: Started | undefined
+  let isReady = () => false
   const side = await startSideServer({
     host: config.host,
     port: config.port,
-    routes: core.routes,
+    routes,
     client,
-    certificate: await firstCertificate(source, log),
-    isReady: () =>
-      (started?.isReady?.() ?? started !== undefined) && (!needsDoor(config.only) || core.door.state !== undefined),
+    certificate: source.own ?? (await source.current()),
+    isReady: () => isReady(),
   })
+  opened.defer(() => side.close())
+  // The proxy needs none of our kinds, has a fleet of its own, and must go on serving when the API, and with it every lease, is lost.
+  const isProxyAlone = config.only.every((role) => role === 'activator')
+  if (!isProxyAlone) await reachCluster({ client, server, clock, log, random: systemRandom, signal })
+  side.use(await firstCertificate(source, log))
+  const leadership = new Leadership({ client, clock, log }, rolesName(config))
+  const turn = (until: AbortSignal) => leadership.won(until)
+  const core = createCore({ config, client, clock, log, routes, turn, url: () => side.url })
+  opened.defer(() => core.stop())
   if (config.only.includes('cleaner')) core.routes.add(validateRoute)
   core.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
   if (!isProxyAlone) core.runEverywhere(leadership)
-  started = await startSystems(core, config.only)
-  await whenReady(started, core)
+  const started = await unlessAborted(startSystems(core, config.only), signal)
+  isReady = () => (started.isReady?.() ?? true) && (!needsDoor(config.only) || core.door.state !== undefined)
+  await unlessAborted(whenReady(started, core), signal)
+  const stack = opened.move()
   return {
-    server: cluster.server,
+    server,
     url: side.url,
     replaced: leadership.lost,
     ...(started.proxyPort === undefined ? {} : { proxy: `http://${config.host}:${started.proxyPort}` }),
     ...(started.checkPort === undefined ? {} : { check: `http://${config.host}:${started.checkPort}` }),
     ...(started.proxyTlsPort === undefined ? {} : { tls: `https://${config.host}:${started.proxyTlsPort}` }),
-    async stop() {
-      await core.stop()
-      await side.close()
-      network.close()
-    },
+    stop: () => stack.disposeAsync(),
   }
+}
+
+/** What comes of it, unless somebody wants to stop before. */
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return Promise.race([
+    work,
+    new Promise<never>((_, reject) => {
+      const stop = () => reject(signal.reason as Error)
+      if (signal.aborted) stop()
+      else signal.addEventListener('abort', stop, { once: true })
+    }),
+  ])
 }
 
 /** Replicas with the same roles share one leadership; others do not get in each other's way. */

@@ -5,7 +5,9 @@ import { ConfigError, type ClusterConfig } from '../client/cluster-config.ts'
 import { inClusterConfig, isInCluster } from '../client/in-cluster.ts'
 import { loadKubeconfig } from '../client/kubeconfig.ts'
 import { networkTransport } from '../client/network-transport.ts'
+import { pacedTransport } from '../client/paced-transport.ts'
 import { textFlag, type Call } from './command.ts'
+import { pause } from './pause.ts'
 
 /** A cluster a command talks to, and the namespace it means when it names none. */
 export interface Connection extends Disposable {
@@ -20,8 +22,10 @@ export interface Connection extends Disposable {
 export function connect({ flags, io }: Call): Connection {
   const config = findConfig({ flags, io })
   const network = networkTransport(config, { userAgent: 'sojourn-cli' })
+  // A server that has just started, or is busy, says so and when to ask again: that takes seconds, and nobody should have to type it twice.
+  const transport = pacedTransport(network.transport, { sleep: (ms) => pause(ms, io.signal), random: () => 0 })
   return {
-    client: new Client(network.transport, { fieldManager: 'sojourn-cli' }),
+    client: new Client(transport, { fieldManager: 'sojourn-cli' }),
     config,
     namespace: flags['all-namespaces'] ? undefined : (textFlag(flags, 'namespace') ?? config.namespace),
     close: () => network.close(),

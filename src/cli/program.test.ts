@@ -190,6 +190,27 @@ describe('what is wrong with the cluster is said with what to do', () => {
     expect(code).toBe(expected)
   })
 
+  it('not when it only begins to know what it has: it is asked again', async () => {
+    const { server: pair, authority } = loadCredentials({ hosts: ['127.0.0.1'], now: Date.now() })
+    let asked = 0
+    const busy = {
+      message: 'storage is (re)initializing',
+      reason: 'TooManyRequests',
+      details: { retryAfterSeconds: 0.01 },
+    }
+    const server = createServer({ cert: pair.certificate, key: pair.key }, (_request, response) => {
+      response.writeHead(++asked < 3 ? 429 : 404, { 'content-type': 'application/json' })
+      response.end(JSON.stringify({ kind: 'Status', ...(asked < 3 ? busy : {}) }))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const text = kubeconfigText({ server: `https://127.0.0.1:${port}`, authority, user: 'me', token: 'x' })
+    const { err } = await sojourn(['status', '--kubeconfig', kubeconfig('busy', text)])
+    await new Promise((resolve) => server.close(resolve))
+    expect(err).toContain('does not know our kinds')
+    expect(asked).toBe(3)
+  })
+
   it('when the certificate is somebody else’s', async () => {
     const { authority } = loadCredentials({ hosts: [], now: Date.now() })
     const text = kubeconfigText({ server: up.api, authority, user: 'me', token: 'x' })

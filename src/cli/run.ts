@@ -11,6 +11,7 @@ export const run: Command = {
   usage: '[flags]',
   help: `
 The kinds must be there: sojourn install | kubectl apply --server-side -f -
+A cluster that does not answer yet is waited for, and /readyz says no; one that refuses the credentials is not.
 
 Examples:
   sojourn run --kubeconfig ~/.kube/config --dry-run
@@ -23,11 +24,16 @@ Examples:
     if (embedded.length > 0 && config.only.length < roles.length)
       throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
     const { startRun } = await import('../app/run.ts')
-    const running = await startRun(config, findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH), createLog(config, io))
+    const { signal } = io
+    const cluster = findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH)
+    const running = await startRun(config, cluster, { log: createLog(config, io), signal }).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
+    if (!running) return 0
     const { server, url, proxy, tls, check } = running
     const facts = Object.entries({ server, url, proxy, tls, check }).filter(([, value]) => value !== undefined)
     io.out(`sojourn running ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
-    const isReplaced = await Promise.race([stopped(io.signal).then(() => false), running.replaced.then(() => true)])
+    const isReplaced = await Promise.race([stopped(signal).then(() => false), running.replaced.then(() => true)])
     await running.stop()
     if (!isReplaced) return 0
     io.err('sojourn run: another replica has taken over\n')

@@ -4,6 +4,7 @@ import { readFlags, type Call, type Command } from './command.ts'
 import { connect, type Connection } from './connect.ts'
 import { checkVersions } from './same-version.ts'
 import { print, table } from './output.ts'
+import { pause } from './pause.ts'
 
 /** One table: what is here, in what state, what happens to it next. */
 export const status: Command = {
@@ -64,14 +65,4 @@ function staysTable(stays: readonly Stay[], { io }: Call, all: boolean): string 
 
 function shorten(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }

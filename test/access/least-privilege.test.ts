@@ -88,7 +88,7 @@ describe.skipIf(missing)('on a real kube-apiserver, with all that the chart can 
   ): Promise<void> {
     await stage.given?.(world)
     const flags = { port: '0', 'proxy-port': '0', only: role, ...stage.flags }
-    const running = await startRun(readConfig({ flags, env: stage.env ?? {} }), reach(token), silentLogger)
+    const running = await startRun(readConfig({ flags, env: stage.env ?? {} }), reach(token), { log: silentLogger })
     try {
       await world.until(() => world.ask(running.url, 'GET', '/metrics'))
       await stage.act?.(world, { ...running, unused })

@@ -42,7 +42,11 @@ describe('sojourn run with the account of one role', () => {
     const { token } = (body as { status: { token: string } }).status
     const config = readConfig({ flags: { port: '0', 'proxy-port': '0', only: role }, env: {} })
     const cluster = { server: url, ca: server.credentials.authority, namespace: 'default' }
-    const running = await startRun(config, { ...cluster, credentials: () => Promise.resolve({ token }) }, silentLogger)
+    const running = await startRun(
+      config,
+      { ...cluster, credentials: () => Promise.resolve({ token }) },
+      { log: silentLogger },
+    )
     const administratorsToken = server.credentials.tokens.tokenOf('system:admin')
     await expect.poll(() => statusOf(`${running.url}/readyz`), { timeout: 30_000 }).toBe(200)
     expect(await statusOf(`${running.url}/metrics`, administratorsToken)).toBe(200)

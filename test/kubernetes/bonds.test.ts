@@ -30,7 +30,7 @@ describe.skipIf(missing)('Bonds on a real kube-apiserver', () => {
     const config = readConfig({ flags: { only: 'collector', port: '0', kubeconfig: cluster.kubeconfig }, env: {} })
     const access = loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} })
     await vi.waitFor(() => kubectl('get', 'bonds', '-A'), wait)
-    run = await startRun(config, access, silentLogger)
+    run = await startRun(config, access, { log: silentLogger })
   }, 900_000)
   afterAll(async () => {
     await run?.stop()

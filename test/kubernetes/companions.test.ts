@@ -72,7 +72,9 @@ describe.skipIf(missing)('a companion Service on a real kube-apiserver', () => {
     await apply(...manifests.filter(({ kind }) => kind === 'Namespace'))
     const flags = { only: 'activator', port: '0', 'proxy-port': '0', 'proxy-address': proxy }
     const config = readConfig({ flags: { ...flags, kubeconfig: cluster.kubeconfig }, env: {} })
-    run = await startRun(config, loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} }), silentLogger)
+    run = await startRun(config, loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} }), {
+      log: silentLogger,
+    })
     await apply(service('shop', { 'proxless/deployment': 'shop', 'proxless/domains': 'shop.example.io' }))
   }, 900_000)
   afterAll(async () => {

@@ -31,7 +31,9 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
     await kubectl('apply', ...manifests.filter(({ kind }) => kind !== 'Deployment'))
     await vi.waitFor(() => kubectl('get bonds -A'), wait)
     const config = readConfig({ flags: { only: 'collector', port: '0', kubeconfig: cluster.kubeconfig }, env: {} })
-    run = await startRun(config, loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} }), silentLogger)
+    run = await startRun(config, loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} }), {
+      log: silentLogger,
+    })
   }, 900_000)
   afterAll(async () => {
     await run?.stop()

@@ -99,7 +99,9 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
       kubeconfig,
     }
     const config = readConfig({ flags, env: {} })
-    run = await startRun(config, loadKubeconfig([kubeconfig], { now: () => Date.now(), env: {} }), silentLogger)
+    run = await startRun(config, loadKubeconfig([kubeconfig], { now: () => Date.now(), env: {} }), {
+      log: silentLogger,
+    })
     const container = { name: 'a', image: 'none', ports: [{ name: 'web', containerPort: 8080 }] }
     await apply(service, {
       apiVersion: 'apps/v1',
