@@ -21,6 +21,8 @@ export interface ApiServerOptions {
   readonly admission?: readonly AdmissionHook[]
   /** Whether deleting an object has to wait for what depends on it; default never. */
   readonly cascades?: NonNullable<ObjectsOptions['cascades']>
+  /** Whether new objects say who set which field; default true. */
+  readonly tracksFields?: boolean
   /** Pages of the application on the API's port; default none. */
   readonly extraRoutes?: ExtraRoutes
   /** Subresources that somebody else serves, by `VERB RESOURCE/SUBRESOURCE`: `get pods/log`; default none. */

@@ -16,7 +16,18 @@ export function formatMicroTime(atMs: number): string {
 
 /** Epoch milliseconds of an RFC 3339 time; undefined for anything else, also for days that do not exist. */
 export function parseTime(text: string | undefined): number | undefined {
-  const match = text === undefined ? null : rfc3339.exec(text)
+  if (text === undefined) return undefined
+  if (text === lastParsed.text) return lastParsed.at
+  const at = parseRfc3339(text)
+  lastParsed = { text, at }
+  return at
+}
+
+/** Like `lastFormatted`: the objects of one moment all say the same. */
+let lastParsed: { readonly text: string; readonly at: number | undefined } = { text: '', at: undefined }
+
+function parseRfc3339(text: string): number | undefined {
+  const match = rfc3339.exec(text)
   if (!match) return undefined
   const [, year = '', month = '', day = '', hour = '', minute = '', second = '', fraction = '', zone = 'Z'] = match
   const midnight = Date.UTC(Number(year), Number(month) - 1, Number(day))

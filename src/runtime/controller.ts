@@ -42,7 +42,7 @@ export class Controller {
   readonly #parked = new Set<number>()
   readonly #sources = new Set<Source>()
   /** What is under way: aborted when a stop has waited long enough. */
-  readonly #underWay = new Set<AbortController>()
+  readonly #underWay = new Set<UnderWay>()
   #workers = 0
   #running = false
   /** Called when the controller comes to rest. */
@@ -196,13 +196,13 @@ export class Controller {
   /** A reconcile that does not heed its signal keeps its key, and no worker. */
   async #reconcileInTime(handle: number, key: Key): Promise<void> {
     const startedAt = this.#clock.monotonic()
-    const work = new AbortController()
+    const work = new UnderWay()
     this.#underWay.add(work)
     const keepTime = this.#clock.after(this.#timeoutMs, () => {
       work.abort(new Error(`the reconcile took longer than ${formatDuration(this.#timeoutMs)}`))
     })
     const run = tracked(this.#clock, async () => this.#reconcile(key, work.signal))
-    const result = await Promise.race([run, rejectedBy(work.signal)]).then(
+    const result = await Promise.race([run, work.aborted]).then(
       (outcome) => this.#succeeded(handle, outcome),
       (error: unknown) => this.#failed(handle, key, error),
     )
@@ -275,8 +275,22 @@ export class Controller {
 const sliceMs = 5
 const leastWaitMs = 10
 
-function rejectedBy(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
-  })
+/** One reconcile under way, and what ends it early. */
+class UnderWay {
+  readonly #control = new AbortController()
+  readonly #early = Promise.withResolvers<never>()
+
+  get signal(): AbortSignal {
+    return this.#control.signal
+  }
+
+  /** Rejects when it is aborted. */
+  get aborted(): Promise<never> {
+    return this.#early.promise
+  }
+
+  abort(reason: Error): void {
+    this.#control.abort(reason)
+    this.#early.reject(reason)
+  }
 }

@@ -27,11 +27,14 @@ export function parseAccept(header: string | undefined): readonly MediaRange[] {
 /** How an object or list is to be shown. */
 export type ObjectForm = { readonly as: 'Object' | 'Table' | 'PartialObjectMetadata'; readonly version: string }
 
+const plainObject: ObjectForm = { as: 'Object', version: 'v1' }
+
 /** What the client wants of a resource answered in JSON; undefined when nothing it accepts can be had. */
 export function negotiateForm(accept: string | undefined): ObjectForm | undefined {
+  if (accept === undefined || accept === 'application/json') return plainObject
   for (const { type, params } of parseAccept(accept)) {
     if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue
-    if (params['as'] === undefined) return { as: 'Object', version: 'v1' }
+    if (params['as'] === undefined) return plainObject
     if (params['g'] !== 'meta.k8s.io' || (params['v'] !== 'v1' && params['v'] !== 'v1beta1')) continue
     const version = params['v']
     if (params['as'] === 'Table') return { as: 'Table', version }

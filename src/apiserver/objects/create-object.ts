@@ -75,7 +75,7 @@ function prepare(
   const shaped = rules.hasStatus ? withoutStatus(type, withMetadata) : withMetadata
   const defaulted = type.default(shaped, { isApplied: creation.isApplied === true })
   // Fields belong to whoever sent them, not to what the server makes of them afterwards.
-  const tracked = track(creation, defaulted, now)
+  const tracked = ports.tracksFields ? track(creation, defaulted, now) : defaulted
   const review: Review & { object: KubeObject } = {
     operation: 'CREATE',
     type,

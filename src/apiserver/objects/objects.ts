@@ -52,6 +52,8 @@ export interface ObjectsOptions {
   readonly admission?: readonly AdmissionHook[]
   /** Whether deleting an object has to wait for what depends on it. Defaults to never. */
   readonly cascades?: (object: KubeObject, view: View) => boolean
+  /** Whether new objects say who set which field. Defaults to true. */
+  readonly tracksFields?: boolean
 }
 
 /** Everything that can be done to objects, as kube-apiserver does it. `kinds` must follow the same store already. */
@@ -60,10 +62,11 @@ export class Objects implements Disposable {
   readonly #hub: WatchHub
   readonly #stop: readonly (() => void)[]
 
-  constructor({ store, kinds, clock, random, uid, admission = [], cascades = () => false }: ObjectsOptions) {
+  constructor(options: ObjectsOptions) {
+    const { store, kinds, clock, random, uid, admission = [], cascades = () => false, tracksFields = true } = options
     const addresses = new ServiceAddresses(store)
     const hooks = [namespaceLifecycle, serviceAccountDefault, addresses, ...admission]
-    this.#ports = { store, kinds, clock, random, uid, hooks, cascades }
+    this.#ports = { store, kinds, clock, random, uid, hooks, cascades, tracksFields }
     this.#hub = new WatchHub({ store, clock, random })
     const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
     this.#stop = [unsubscribe, () => addresses.close(), () => this.#hub.close()]

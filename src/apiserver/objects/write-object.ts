@@ -22,6 +22,8 @@ export interface WritePorts {
   readonly hooks: readonly AdmissionHook[]
   /** Whether deleting this object has to wait until what depends on it is gone: Krake's `cascade_deletion`. */
   readonly cascades: (object: KubeObject, view: View) => boolean
+  /** Whether new objects say who set which field; those that do not are never followed. */
+  readonly tracksFields: boolean
 }
 
 /** Kubernetes' limit, which is etcd's. */

@@ -26,6 +26,8 @@ export async function startCopy(world: World, clock: Clock, cluster = ''): Promi
     random: seededRandom(1),
     uid: () => randomUUID(),
     admission: [ownKindsAdmission, bonds.hook],
+    // Nobody decides by it, and following it takes as long as the writes themselves.
+    tracksFields: false,
     cascades: (object) => bonds.cascades(object.metadata.uid),
   })
   const client = new Client(server.transportAs(administrator), { cluster })

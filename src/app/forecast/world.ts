@@ -57,7 +57,7 @@ function storedTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] 
 const leftOut = new Set(['events', 'events.events.k8s.io', 'leases.coordination.k8s.io'])
 
 function changeOf(type: DiscoveredType, item: StoredObject): Change {
-  // Who owns which field is of no use here: nobody decides by it, and following it takes as long as the writes themselves.
+  // The copy does not follow who owns which field.
   const { managedFields: _, ...metadata } = item.metadata
   const object = { ...item, apiVersion: apiVersionOf(type), kind: type.kind, metadata }
   const { namespace = '', name, uid, resourceVersion, ownerReferences = [] } = metadata

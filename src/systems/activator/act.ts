@@ -83,16 +83,22 @@ export class Actions {
     return scale.metadata.resourceVersion
   }
 
-  /** Shares when a workload was last used. No precondition: the newest wins, and a lost race is put right by the next. */
-  async persistLastUsed({ type, ref }: Placed, lastUsedAt: number): Promise<void> {
-    const body = { metadata: { annotations: { [annotation.lastUsed]: formatTime(lastUsedAt) } } }
-    await this.#client.patch(type, placeOf(ref), { type: 'merge', body }).catch(ignoring('NotFound'))
-  }
-
-  /** Marks a workload as on demand, or takes the mark away. */
-  async label({ type, ref }: Placed, on: boolean): Promise<void> {
-    const body = { metadata: { labels: { [onDemandLabel.key]: on ? onDemandLabel.value : null } } }
-    await this.#client.patch(type, placeOf(ref), { type: 'merge', body }).catch(ignoring('NotFound'))
+  /**
+   * Marks a workload as on demand or takes the mark away, and shares when it was last used. No precondition: the newest
+   * wins, and a lost race is put right by the next. Answers the version written.
+   */
+  async mark(
+    { type, ref }: Placed,
+    { onDemand, lastUsedAt }: { readonly onDemand?: boolean; readonly lastUsedAt?: number },
+  ): Promise<string | undefined> {
+    const metadata = {
+      ...(onDemand === undefined ? {} : { labels: { [onDemandLabel.key]: onDemand ? onDemandLabel.value : null } }),
+      ...(lastUsedAt === undefined ? {} : { annotations: { [annotation.lastUsed]: formatTime(lastUsedAt) } }),
+    }
+    const written = await this.#client
+      .patch(type, placeOf(ref), { type: 'merge', body: { metadata } })
+      .catch(ignoring('NotFound'))
+    return written?.metadata.resourceVersion
   }
 
   /** Puts replicas back, where some are named, and takes off everything we noted. Throws Conflict when it has changed. */

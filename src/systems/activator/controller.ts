@@ -440,7 +440,7 @@ export class Activator implements PeerService {
         const object = this.#workloads.recall(ref)
         const type = this.#workloads.of(keyOf(ref))?.type
         if (!object || !type || lastUsedAt - (persistedLastUsed(object) ?? 0) < 1000) return
-        await this.#actions.persistLastUsed({ type, ref }, lastUsedAt)
+        await this.#actions.mark({ type, ref }, { lastUsedAt })
       }),
     )
     const results = await Promise.allSettled(writes)

@@ -93,7 +93,9 @@ export class WorkloadReconciler {
       return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + lookAgainMs) : settled
     const subject = { key, id, object, placed: { type: informer.type, ref }, routes, informer }
     // Nobody who waits has to wait for a label.
-    if (decision.do !== 'wake') await this.#keepMarks(subject)
+    const isChanged = decision.do !== 'wake' && (await this.#keepMarks(subject))
+    // Only what was judged may sleep, and that has just changed.
+    if (isChanged && decision.do === 'sleep') return wakeAt(now())
     return this.#carryOut(subject, decision)
   }
 
@@ -305,20 +307,25 @@ export class WorkloadReconciler {
     return memories.began(id, now()) + patienceOf(routes)
   }
 
-  /** The label, and now and then the last use: what other replicas and people go by. */
-  async #keepMarks({ id, object, placed, routes }: Subject): Promise<void> {
-    const { usage, actions, peers, now, dryRun } = this.#parts
-    if (dryRun) return
-    if (peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value)
-      await actions.label(placed, true)
+  /** The label, and now and then the last use: what other replicas and people go by. Answers whether it wrote. */
+  async #keepMarks({ key, id, object, placed, routes, informer }: Subject): Promise<boolean> {
+    const { usage, actions, peers, now, dryRun, expect } = this.#parts
+    if (dryRun) return false
+    const isUnmarked = peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value
     const { lastUsedAt } = usage.of(
       routes.map((route) => route.id),
       now(),
     )
     const ttlMs = Math.max(...routes.map(({ wishes }) => wishes.ttlMs))
     const persisted = persistedLastUsed(object) ?? 0
-    if (lastUsedAt - persisted >= persistEveryMs(ttlMs) && this.#seen.get(id) !== 0)
-      await actions.persistLastUsed(placed, lastUsedAt)
+    const isNews = lastUsedAt - persisted >= persistEveryMs(ttlMs) && this.#seen.get(id) !== 0
+    if (!isUnmarked && !isNews) return false
+    const version = await actions.mark(placed, {
+      ...(isUnmarked ? { onDemand: true } : {}),
+      ...(isNews ? { lastUsedAt } : {}),
+    })
+    if (version !== undefined) expect(key, version, informer)
+    return version !== undefined
   }
 
   /** No Service speaks for it any more: take our mark away, once all Services are known. */
@@ -332,7 +339,7 @@ export class WorkloadReconciler {
     this.#absent.delete(id)
     if (!isMarked || dryRun) return settled
     if (!peers.leading) return wakeAt(now() + lookAgainMs)
-    await actions.label(placed, false)
+    await actions.mark(placed, { onDemand: false })
     return settled
   }
 }

@@ -126,7 +126,8 @@ export function cleanerController(options: CleanerOptions): Controller {
     tellOfSkew(self, now)
     await write(key, self, statusFor(self, decision, { now, resolved }))
     if (decision.do !== 'wait') return settled
-    // A hint can only cost lateness: nobody sleeps longer than a day without a look, which costs no request.
+    // When its time is up is certain. A hint is not, and can only cost lateness: nobody relies on one for longer than a day.
+    if (decision.because === 'not-expired' && decision.until !== undefined) return wakeAt(decision.until)
     return wakeAt(Math.min(decision.until ?? Infinity, now + longestSleepMs))
   }
 

@@ -1,6 +1,6 @@
 import { cleanupPolicy, type CleanupPolicy, type LocationStatus } from '../../apis/cleanup-policy.ts'
 import { deepEqual } from '../../kube/patch.ts'
-import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { ignoring, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { setCondition, type Condition, type ConditionClaim } from '../../runtime/conditions.ts'
 import type { Problem } from './rules/rule-tree.ts'
@@ -17,22 +17,26 @@ export interface StatusChange {
 
 /** Brings a policy's status up to date, whoever else writes to it. */
 export async function writePolicyStatus(
-  { client, clock }: Pick<WorkPorts, 'client' | 'clock'>,
+  { client, clock, desk }: Pick<WorkPorts, 'client' | 'clock' | 'desk'>,
   name: string,
   change: StatusChange,
 ): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    const policy = await client.get<CleanupPolicy>(cleanupPolicy.type, { name }).catch(ignoring('NotFound'))
-    if (!policy) return
+  const write = async (policy: CleanupPolicy): Promise<'written' | 'nothing new' | 'outdated'> => {
     const status = statusAfter(policy, change, clock.now())
-    if (deepEqual(policy.status ?? {}, status)) return
-    try {
-      await client.update(cleanupPolicy.type, { ...policy, status }, { subresource: 'status' })
-      return
-    } catch (error) {
-      if (!isStatusError(error, 'Conflict') || tries === 5) throw error
-    }
+    if (deepEqual(policy.status ?? {}, status)) return 'nothing new'
+    const written = await client
+      .update(cleanupPolicy.type, { ...policy, status }, { subresource: 'status' })
+      .catch(ignoring('Conflict', 'NotFound'))
+    return written ? 'written' : 'outdated'
   }
+  // The cache nearly always has the newest version, and a write upon another fails. That there is nothing new, only the cluster can say.
+  const known = desk.policies.get('', name)
+  if (known && (await write(known)) === 'written') return
+  for (let tries = 1; tries <= 5; tries++) {
+    const policy = await client.get<CleanupPolicy>(cleanupPolicy.type, { name }).catch(ignoring('NotFound'))
+    if (!policy || (await write(policy)) !== 'outdated') return
+  }
+  throw new StatusError('Conflict', `the status of CleanupPolicy ${name} is being written by others all the time`)
 }
 
 /** The conditions of a policy that has problems: it does nothing, and says where the trouble is. */
