@@ -51,7 +51,8 @@ export class Aside {
     const until = new Float64Array(objects.length)
     const resources: Resource[] = []
     let aside = 0
-    for (const [index, object] of objects.entries()) {
+    for (let index = 0; index < objects.length; index++) {
+      const object = objects[index] as StoredObject
       const known = recall(object)
       const resource = known === notMeant || (known !== undefined && known > now) ? undefined : meant(object)
       const time = known ?? (resource ? this.#sparedUntil(resource) : notMeant)
@@ -93,6 +94,7 @@ function recallOf(remembered: Remembered | undefined): (object: StoredObject) =>
   let at = 0
   let places: Map<StoredObject, number> | undefined
   return (object) => {
+    if (objects[at] === object) return until[at++]
     for (let place = at; place < at + placesOn && place < objects.length; place++) {
       if (objects[place] !== object) continue
       at = place + 1

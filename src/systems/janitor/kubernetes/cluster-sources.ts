@@ -3,11 +3,13 @@ import { groupResource } from '../../../kube/object.ts'
 import type { ClusterHandle } from '../../../runtime/clusters.ts'
 import type { Informer } from '../../../runtime/informer.ts'
 import { InventoryError } from '../resource.ts'
+import { called } from './detector.ts'
+import { textsOf, type Mentioner } from './mentions.ts'
 
 /** The caches of one cluster that policies need, opened when first asked for. */
 export class ClusterSources {
   readonly handle: ClusterHandle
-  /** By type and namespace; open until the sources are closed. */
+  /** By type, namespace and indexes; open until the sources are closed. */
   readonly #informers = new Map<string, Informer>()
 
   constructor(handle: ClusterHandle) {
@@ -27,17 +29,30 @@ export class ClusterSources {
     return informers.length === 1 && first ? first.list() : informers.flatMap((informer) => informer.list())
   }
 
+  /** Who mentions a text, among everything of a type. Follows each change; throws as `list` does. */
+  async mentions(type: ResourceType, signal: AbortSignal): Promise<Mentioner> {
+    const informer = this.#open(type, undefined, { texts: textsOf })
+    await current(informer, signal)
+    return (text) => {
+      const [by] = informer.byIndex('texts', text)
+      return by && called(by)
+    }
+  }
+
   close(): void {
     for (const informer of this.#informers.values()) informer.close()
     this.#informers.clear()
     this.handle.close()
   }
 
-  #open(type: ResourceType, namespace: string | undefined): Informer {
-    const key = `${groupResource(type)}/${type.version}/${namespace ?? ''}`
+  #open(type: ResourceType, namespace: string | undefined, indexes?: Record<string, typeof textsOf>): Informer {
+    const key = `${groupResource(type)}/${type.version}/${namespace ?? ''}/${Object.keys(indexes ?? {}).join()}`
     const existing = this.#informers.get(key)
     if (existing) return existing
-    const informer = this.handle.open(type, namespace === undefined ? {} : { namespace })
+    const informer = this.handle.open(type, {
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(indexes ? { indexes } : {}),
+    })
     this.#informers.set(key, informer)
     return informer
   }

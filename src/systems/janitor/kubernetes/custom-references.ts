@@ -3,7 +3,7 @@ import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
 import type { Use } from '../resource.ts'
 import { unknownUse, unused, used } from './detector.ts'
-import { mentionedIn, mentionsIn } from './mentions.ts'
+import { mentionedIn, type Mentioner } from './mentions.ts'
 
 const ownGroups = new Set([
   sojournGroup.group,
@@ -21,20 +21,19 @@ export function isRecord(kind: string): boolean {
 
 export interface CustomReferencePorts {
   readonly definitions: readonly StoredObject[]
-  /** Every object of a custom kind; throws when they cannot be listed. */
-  readonly list: (type: ResourceType) => Promise<readonly StoredObject[]>
+  /** Who mentions a text among the objects of a custom kind; throws when they cannot be listed. */
+  readonly mentions: (type: ResourceType) => Promise<Mentioner>
 }
 
 /** How custom resources may refer to an object by name: our own are always looked through, others as the policy says. */
 export async function customReferences(
   mode: NonNullable<KubernetesTarget['customReferences']>,
-  { definitions, list }: CustomReferencePorts,
+  { definitions, mentions: mentionsOf }: CustomReferencePorts,
 ): Promise<(name: string) => Use> {
   const types = definitions.flatMap(typeOf)
   const own = types.filter(({ group, kind }) => ownGroups.has(group) && !isRecord(kind))
   const others = types.filter(({ group }) => !ownGroups.has(group))
-  const lists = await Promise.all((mode === 'Scan' ? [...own, ...others] : own).map(list))
-  const mentions = lists.map(mentionsIn)
+  const mentions = await Promise.all((mode === 'Scan' ? [...own, ...others] : own).map(mentionsOf))
   const rest =
     mode === 'Unknown' && others.length > 0
       ? unknownUse('custom resources of this cluster may refer to it')

@@ -4,6 +4,7 @@ import type { Use } from '../resource.ts'
 import { customReferences } from './custom-references.ts'
 import { unused } from './detector.ts'
 import { detectorFor } from './detectors.ts'
+import { mentionsIn } from './mentions.ts'
 import type { WellKnown } from './well-known.ts'
 
 type Given = Partial<Record<WellKnown, readonly StoredObject[]>>
@@ -120,15 +121,15 @@ describe('custom references', () => {
         versions: [{ name: 'v1', served: true }],
       },
     })
-  const list = async () => [object('Thing', 'x', { spec: { configRef: 'it' } })]
+  const mentions = async () => mentionsIn([object('Thing', 'x', { spec: { configRef: 'it' } })])
   it('look through our own kinds always, through others as told', async () => {
     const foreign = [definition('example.org', 'Thing')]
     const own = [definition('pipelines.weave.works', 'Pipeline')]
-    expect((await customReferences('Unknown', { definitions: foreign, list }))('it').state).toBe('unknown')
-    expect((await customReferences('Scan', { definitions: foreign, list }))('it').state).toBe('used')
-    expect((await customReferences('Scan', { definitions: foreign, list }))('other').state).toBe('unused')
-    expect((await customReferences('Ignore', { definitions: foreign, list }))('it').state).toBe('unused')
-    expect((await customReferences('Ignore', { definitions: own, list }))('it').state).toBe('used')
+    expect((await customReferences('Unknown', { definitions: foreign, mentions }))('it').state).toBe('unknown')
+    expect((await customReferences('Scan', { definitions: foreign, mentions }))('it').state).toBe('used')
+    expect((await customReferences('Scan', { definitions: foreign, mentions }))('other').state).toBe('unused')
+    expect((await customReferences('Ignore', { definitions: foreign, mentions }))('it').state).toBe('unused')
+    expect((await customReferences('Ignore', { definitions: own, mentions }))('it').state).toBe('used')
   })
 })
 

@@ -164,7 +164,7 @@ async function worldFor({ needs }: Detector, { client, sources, target, signal }
   await Promise.all([...new Set<WellKnown>([...needs, 'customresourcedefinitions'])].map(read))
   const custom = await customReferences(target.customReferences ?? 'Unknown', {
     definitions: lists.get('customresourcedefinitions') ?? [],
-    list: (type) => sources.list(type, undefined, signal),
+    mentions: (type) => sources.mentions(type, signal),
   })
   return {
     list: (kind) => {

@@ -14,10 +14,13 @@ const rareReferrers = [
   'apiservices',
 ] as const satisfies readonly WellKnown[]
 
+/** Kinds that refer to them in fields of their own. */
+const referrers = [...podSourceKinds, 'serviceaccounts'] as const
+
 /** ConfigMaps and Secrets: in use when a pod, a template or anything else that may refer to them names them. */
 export const configurationDetector: Detector = {
   kinds: ['ConfigMap', 'Secret'],
-  needs: [...podSourceKinds, 'serviceaccounts', ...rareReferrers],
+  needs: [...referrers, ...rareReferrers],
   prepare(world) {
     const references = referencesIn(world)
     const mentions = rareReferrers.map((kind) => mentionsIn(world.list(kind)))
@@ -32,7 +35,24 @@ export const configurationDetector: Detector = {
   },
 }
 
+/** References to ConfigMaps and Secrets. Lists stay the same until they change, and are looked through once. */
 function referencesIn(world: World): ReadonlyMap<string, string> {
+  const lists = referrers.map((kind) => world.list(kind))
+  const [first = []] = lists
+  const known = referencesByPods.get(first)
+  if (known?.lists.every((list, index) => list === lists[index])) return known.references
+  const references = readReferences(world)
+  referencesByPods.set(first, { lists, references })
+  return references
+}
+
+/** By the first of the lists: each cluster has its own. */
+const referencesByPods = new WeakMap<
+  readonly StoredObject[],
+  { readonly lists: readonly (readonly StoredObject[])[]; readonly references: ReadonlyMap<string, string> }
+>()
+
+function readReferences(world: World): ReadonlyMap<string, string> {
   const references = new Map<string, string>()
   const add = (kind: string, namespace: string | undefined, name: string, by: string) => {
     references.set(`${kind}:${placeKey(namespace, name)}`, by)

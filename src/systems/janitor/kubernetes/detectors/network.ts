@@ -3,7 +3,7 @@ import { matches, requirementsOf, type LabelSelector } from '../../../../kube/se
 import type { Use } from '../../resource.ts'
 import { called, placeKey, unknownUse, unused, used, type Detector, type World } from '../detector.ts'
 import { podSourceKinds, podSources } from '../pod-specs.ts'
-import { Mentions } from '../mentions.ts'
+import { mentionedIn, mentionsIn } from '../mentions.ts'
 
 /** Services: unused without endpoints, unless a workload that is asleep or an admission webhook stands behind them. */
 export const serviceDetector: Detector = {
@@ -11,9 +11,9 @@ export const serviceDetector: Detector = {
   needs: [...podSourceKinds, 'endpoints', 'endpointslices', 'validatingwebhooks', 'mutatingwebhooks', 'apiservices'],
   prepare(world) {
     const served = servedIn(world)
-    const mentions = new Mentions()
-    for (const kind of ['validatingwebhooks', 'mutatingwebhooks', 'apiservices'] as const)
-      for (const object of world.list(kind)) mentions.add(object)
+    const mentions = (['validatingwebhooks', 'mutatingwebhooks', 'apiservices'] as const).map((kind) =>
+      mentionsIn(world.list(kind)),
+    )
     const pods = podsByNamespace(world)
     return (object) => {
       const { name, namespace = '', annotations = {} } = object.metadata
@@ -21,7 +21,7 @@ export const serviceDetector: Detector = {
       if (type === 'ExternalName') return used('a name outside the cluster')
       if (namespace === 'default' && name === 'kubernetes') return used('the cluster itself')
       if (Object.keys(annotations).some((key) => key.startsWith('proxless/'))) return used('callers that wake it')
-      const by = served.get(placeKey(namespace, name)) ?? mentions.of(name)
+      const by = served.get(placeKey(namespace, name)) ?? mentionedIn(mentions, name)
       if (by) return used(by)
       const behind =
         selector &&
