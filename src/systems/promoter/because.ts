@@ -1,5 +1,5 @@
 /** Every reason the promoter gives, one vocabulary for conditions, gates, events, metrics and sentences. */
-const sentences = {
+export const sentences = {
   ReconciliationSucceeded: 'all targets could be read',
   Updated: 'the pipeline is in order again',
   TargetNotReadable: 'a target cannot be read',

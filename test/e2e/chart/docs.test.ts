@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { parseAllDocuments } from 'yaml'
+import { pageOf } from '../../../scripts/kind-page.ts'
 import { allKinds } from '../../../src/apis/all-kinds.ts'
 import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
 import { ownKindsAdmission } from '../../../src/app/admission.ts'
@@ -10,10 +11,11 @@ import { commands } from '../../../src/cli/commands.ts'
 import { Client } from '../../../src/client/client.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
 import { systemClock } from '../../../src/runtime/clock.ts'
+import { reasons } from '../../../src/systems/cleaner/decide.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const docs = join(root, 'docs')
-const pages = ['guide', 'migrate', '.'].flatMap((folder) =>
+const pages = ['guide', 'migrate', 'spec', '.'].flatMap((folder) =>
   readdirSync(join(docs, folder))
     .filter((name) => name.endsWith('.md'))
     .map((name) => join(docs, folder, name)),
@@ -78,9 +80,43 @@ function headings(page: string): readonly string[] {
   )
 }
 
-it('has a page for every kind', () => {
-  const index = textOf(join(docs, 'spec/README.md'))
-  for (const { kind } of allKinds) expect(index).toContain(`[${kind}](reference/${kind.toLowerCase()}.md)`)
+it.each(allKinds)('has a page for $kind: what it is for, one that can be applied, what it says, all fields', (kind) => {
+  const page = pageOf(kind)
+  expect(textOf(join(docs, 'spec/README.md'))).toContain(`[${kind.kind}](${page})`)
+  const shown = manifests.filter(([from]) => from === `spec/${page}`).map(([, manifest]) => manifest)
+  expect(shown.map(({ apiVersion, kind: name }) => `${apiVersion} ${name}`)).toContain(
+    `${kind.apiVersion} ${kind.kind}`,
+  )
+  const text = textOf(join(docs, 'spec', page))
+  for (const part of [/^## (Conditions|State) and reasons|^## Phases/m, /^## Events/m, /^## Metrics/m, /^### spec/m])
+    expect(text).toMatch(part)
+})
+
+/** Where a word that the code says in conditions, statuses and Events has to be explained. */
+const spoken = [
+  ['src/systems/cleaner', ['cleaner']],
+  ['src/systems/collector', ['bond']],
+  ['src/systems/janitor', ['cleanup-policy', 'cleanup-candidate', 'notification-channel']],
+  ['src/systems/promoter', ['pipeline', 'approval']],
+  ['src/systems/activator', ['activator']],
+  ['src/departures', ['departure']],
+] as const
+
+it.each(spoken)('explains every reason that the code of %s gives', (folder, explaining) => {
+  const code = readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !/test/.test(name))
+    .map((name) => textOf(join(root, folder, name)))
+    .join('\n')
+  const words = [
+    ...code.matchAll(/reason: (?:.* \? )?'([A-Z][A-Za-z]+)'(?: : '([A-Z][A-Za-z]+)')?/g),
+    ...code.matchAll(
+      /(?:const reason = .*|say\('\w+', (?:.* \? )?|note\('\w+', )'([A-Z][A-Za-z]+)'(?: : '([A-Z][A-Za-z]+)')?/g,
+    ),
+  ].flatMap(([, ...found]) => found.filter((word) => word !== undefined))
+  const text = explaining.map((page) => textOf(join(docs, 'spec', `${page}.md`))).join('\n')
+  if (folder.endsWith('cleaner')) words.push(...Object.values(reasons))
+  expect(words.length).toBeGreaterThan(0)
+  expect([...new Set(words)].filter((word) => !text.includes(word))).toEqual([])
 })
 
 it('names only commands and flags that there are', () => {
