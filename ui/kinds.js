@@ -26,6 +26,7 @@ export const kinds = {
   },
   services: { path: '/api/v1/services', apiVersion: 'v1', kind: 'Service' },
   deployments: { path: '/apis/apps/v1/deployments', apiVersion: 'apps/v1', kind: 'Deployment' },
+  statefulsets: { path: '/apis/apps/v1/statefulsets', apiVersion: 'apps/v1', kind: 'StatefulSet' },
   door: {
     path: '/api/v1/namespaces/sojourn-system/configmaps',
     query: 'fieldSelector=metadata.name%3Dsojourn-door',

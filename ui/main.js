@@ -90,13 +90,14 @@ function runDashboard(user) {
     drawing = setTimeout(keepDrawing, Math.max(drawMs, (performance.now() - startedAt) * restPerDraw))
   }
   const go = () => {
-    const wanted = location.hash.slice(1)
+    const [wanted = '', ...place] = location.hash.slice(1).split('/')
     const name = Object.hasOwn(views, wanted) ? wanted : 'board'
     const [label, make] = views[name] ?? ['Stays', boardView]
     view?.close()
     main.scrollTop = 0
-    view = make({ mirror })
-    document.title = `${label} · Sojourn`
+    const of = place.join('/')
+    view = make({ mirror, of })
+    document.title = `${of || label} · Sojourn`
     for (const [each, anchor] of links) anchor.ariaCurrent = each === name ? 'page' : null
     fill(main, view.element)
     links.get(name)?.scrollIntoView({ block: 'nearest', inline: 'center' })

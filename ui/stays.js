@@ -8,7 +8,7 @@
 /** @import { Mirror } from './mirror.js' */
 /** @import { Ref, Service, Stay } from './types.d.ts' */
 import { kinds } from './kinds.js'
-import { deploymentNameOf, isOnDemand, standingOf } from './standing.js'
+import { isOnDemand, remarksOf, standingOf, workloadOf } from './standing.js'
 import { parseTime } from './time.js'
 
 /**
@@ -162,14 +162,13 @@ const leavingStay = once((/** @type {Departure} */ { spec, status }) => {
  * @returns {Stay}
  */
 function serviceStay(mirror, service, now) {
-  const workload = mirror.find('deployments', service.metadata.namespace, deploymentNameOf(service) ?? '')
-  const { state, next, why } = standingOf(service, workload, now)
+  const { state, next, why } = standingOf(service, workloadOf(mirror, service), now)
   return {
     object: refFor(service, kinds.services),
     system: 'activator',
     state,
     since: createdAt(service),
     next: next && { ...next, isEnd: false },
-    why,
+    why: [...remarksOf(service), why].join(' '),
   }
 }

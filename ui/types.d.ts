@@ -9,7 +9,7 @@ import type { StoredObject } from '../src/kube/object.ts'
 import type { Mirror } from './mirror.js'
 
 type Service = StoredObject
-type Deployment = StoredObject & { readonly spec?: { readonly replicas?: number } }
+type Workload = StoredObject & { readonly spec?: { readonly replicas?: number } }
 type Switches = StoredObject & { readonly data?: Readonly<Record<string, string>> }
 
 /** What each list of the mirror holds: the very types the server's schemas give. */
@@ -22,7 +22,8 @@ export interface Listed {
   departures: Departure
   pipelines: Pipeline
   services: Service
-  deployments: Deployment
+  deployments: Workload
+  statefulsets: Workload
   door: Switches
 }
 
@@ -38,7 +39,8 @@ export interface View {
   close(): void
 }
 
-export type MakeView = (parts: { readonly mirror: Mirror }) => View
+/** `of` is what the address names beside the view: `#services/team/shop`. */
+export type MakeView = (parts: { readonly mirror: Mirror; readonly of: string }) => View
 
 /** What names an object. */
 export interface Ref {

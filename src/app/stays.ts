@@ -8,8 +8,8 @@ import type { Client } from '../client/client.ts'
 import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
-import { isOnDemand, readWishes } from '../systems/activator/annotations.ts'
-import { callersOf, standingOf } from '../systems/activator/standing.ts'
+import { isOnDemand, missingTarget, readWishes } from '../systems/activator/annotations.ts'
+import { remarksOf, standingOf } from '../systems/activator/standing.ts'
 
 /** One object in our care: how it stands, what happens to it next, when and why. */
 export interface Stay {
@@ -41,7 +41,7 @@ export async function readStays(
     list<Departure>(departure.type, { labelSelector: '!sojourn.dev/page' }),
     list<StoredObject>(servicesType),
   ])
-  const onDemand = services.filter(isOnDemand)
+  const onDemand = services.filter((service) => isOnDemand(service) || missingTarget(service))
   const stays = [
     ...cleaners.map((object) => cleanerStay(object, cleaner)),
     ...ttls.map((object) => cleanerStay(object, conditionalTtl)),
@@ -148,13 +148,12 @@ async function serviceStay(client: Client, service: StoredObject, now: number): 
   const [named] = readWishes(service).workloads
   const workload = named && (await findWorkload(client, named))
   const { state, next, why } = standingOf(service, workload, now)
-  const callers = callersOf(service)
   return {
     object: refFor(service, { apiVersion: 'v1', kind: 'Service' }),
     system: 'activator',
     state: state === 'awake' ? 'Awake' : state === 'asleep' ? 'Asleep' : 'Unknown',
     ...(next ? { next: { what: next.what === 'sleep' ? 'falls asleep' : 'wakes', at: next.at } } : {}),
-    why: callers === undefined ? why : `${callers} ${why}`,
+    why: [...remarksOf(service), why].join(' '),
   }
 }
 

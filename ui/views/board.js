@@ -20,7 +20,17 @@ const ticks = [
   ['90 d', 90 * day],
 ]
 /** @type {Set<ListName>} */
-const lists = new Set(['cleaners', 'ttls', 'candidates', 'pipelines', 'bonds', 'departures', 'services', 'deployments'])
+const lists = new Set([
+  'cleaners',
+  'ttls',
+  'candidates',
+  'pipelines',
+  'bonds',
+  'departures',
+  'services',
+  'deployments',
+  'statefulsets',
+])
 
 /** The stay board: every object on a timeline of what happens to it next and when it ends. @param {{ mirror: Mirror }} parts @returns {View} */
 export function boardView({ mirror }) {

@@ -72,9 +72,11 @@ export function emptyNote(text, help = '') {
  * @param {Pick<Ref, 'name'>} object
  * @param {string} where
  * @param {[string, string]} state word and tone
+ * @param {string} [href] where there is more of it
  */
-export function cardHead({ name }, where, [word, tone]) {
-  return h('header', {}, h('div.who', {}, h('strong', {}, name), h('small', {}, where)), pill(word, tone))
+export function cardHead({ name }, where, [word, tone], href) {
+  const title = h('strong', {}, href === undefined ? name : h('a', { href }, name))
+  return h('header', {}, h('div.who', {}, title, h('small', {}, where)), pill(word, tone))
 }
 
 /** `Deployment · team` @param {Pick<Ref, 'kind' | 'namespace'>} object */

@@ -4,14 +4,15 @@
 import { ask } from '../api.js'
 import { dayChart } from '../day-chart.js'
 import { factList, h } from '../dom.js'
-import { deploymentNameOf, isOnDemand, standingOf } from '../standing.js'
-import { formatDistance, formatMoment } from '../time.js'
+import { isOnDemand, standingOf, workloadOf } from '../standing.js'
 import { cardHead, cardsView } from './cards.js'
+import { factsOf, faultNote, idOf, serviceView, toneOf, whatNext } from './service.js'
 
 const askEveryMs = 5000
 
-/** On-demand services: awake or asleep, since when, and their last day of requests and cold starts. @param {{ mirror: Mirror }} parts @returns {View} */
-export function servicesView({ mirror }) {
+/** On-demand services: awake or asleep, since when, and their last day of requests and cold starts. @param {{ mirror: Mirror, of: string }} parts @returns {View} */
+export function servicesView({ mirror, of }) {
+  if (of) return serviceView({ mirror, of })
   /** @type {Map<string, Step[]>} */
   const days = new Map()
   const view = cardsView({
@@ -21,7 +22,7 @@ export function servicesView({ mirror }) {
       'No Service is on demand.',
       'Annotate one with proxless/deployment, and its Deployment sleeps when nobody calls it through the proxy.',
     ],
-    lists: ['services', 'deployments'],
+    lists: ['services', 'deployments', 'statefulsets'],
     mirror,
     items: () => mirror.all('services').filter(isOnDemand),
     card: (service) => serviceCard(service, mirror, days.get(idOf(service))),
@@ -47,34 +48,20 @@ export function servicesView({ mirror }) {
   }
 }
 
-/** @param {Service} service */
-function idOf({ metadata }) {
-  return `${metadata.namespace}/${metadata.name}`
-}
-
 /** @param {Service} service @param {Mirror} mirror @param {Step[] | undefined} day */
 function serviceCard(service, mirror, day) {
-  const { namespace, name, annotations = {} } = service.metadata
+  const { namespace, name } = service.metadata
   const now = Date.now()
-  const workload = mirror.find('deployments', namespace, deploymentNameOf(service) ?? '')
-  const { state, replicas, lastUsedAt, next, why } = standingOf(service, workload, now)
-  const tone = state === 'Awake' ? 'good' : state === 'Asleep' ? 'calm' : 'warn'
-  const calm = state === 'Asleep' ? 'wakes with a request' : 'stays as it is'
+  const standing = standingOf(service, workloadOf(mirror, service), now)
+  const { state, why } = standing
   return h(
     `article.card.service.${state.toLowerCase()}`,
     { 'aria-label': `Service ${name}`, 'data-service': idOf(service) },
-    cardHead({ name }, namespace ?? '', [state, tone]),
-    h(
-      'p.big',
-      { title: next ? formatMoment(next.at) : '' },
-      next ? `${next.what} ${formatDistance(next.at, now)}` : calm,
-    ),
+    cardHead({ name }, namespace ?? '', [state, toneOf(state)], `#services/${idOf(service)}`),
+    whatNext(standing, now),
     day && dayChart(day, now),
-    factList([
-      ['Domains', annotations['proxless/domains'] ?? 'its own name'],
-      ['Replicas', String(replicas)],
-      ['Last used', lastUsedAt === undefined ? 'not yet' : formatDistance(lastUsedAt, now)],
-    ]),
+    factList(factsOf(service, standing, now)),
+    faultNote(service),
     h('p.why', {}, why),
   )
 }

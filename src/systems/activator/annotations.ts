@@ -116,6 +116,18 @@ export function isOnDemand({ metadata: { annotations = {} } }: StoredObject): bo
   return annotation.deployment in annotations || annotation.target in annotations
 }
 
+/** Annotations that say nothing without a workload. */
+const needy = [annotation.domains, annotation.service, annotation.ttl, annotation.readiness, annotation.takeover]
+
+/** What a Service lacks that means to be on demand and names no workload. */
+export function missingTarget(service: StoredObject): Fault | undefined {
+  const { annotations = {} } = service.metadata
+  const given = isOnDemand(service) ? undefined : needy.find((key) => key in annotations)
+  if (given === undefined) return undefined
+  const message = `is missing: beside ${given} it has to name the Deployment to wake (or ${annotation.target} another workload)`
+  return { annotation: annotation.deployment, message }
+}
+
 /** Reads what a Service asks for. What is wrong becomes a fault that names its annotation, and its default. */
 export function readWishes(service: StoredObject, defaults: WishDefaults = wishDefaults): Wishes {
   const { annotations = {}, namespace = 'default', name } = service.metadata

@@ -102,3 +102,33 @@ describe('a domain', () => {
     expect([cluster.history.get('zebra'), (await said('ant'))?.message]).toEqual([[0, 1], refusal])
   })
 })
+
+describe('a Service that means to be on demand and names no workload', () => {
+  it.each(['proxless/domains', 'proxless/ttl-seconds', 'sojourn.dev/takeover'])(
+    'is told what is missing beside %s, until it is there',
+    async (key) => {
+      await cluster.addApp('other')
+      await cluster.client.create(services, {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'web', namespace, annotations: { [key]: key.endsWith('domains') ? 'other.test' : '5' } },
+        spec: { selector: { app: 'web' }, ports: [{ port: 80 }] },
+      })
+      await isSaid('web', 'False')
+      const message = `proxless/deployment: is missing: beside ${key} it has to name the Deployment to wake (or sojourn.dev/target another workload)`
+      expect(await said('web')).toMatchObject({ reason: 'InvalidAnnotation', message })
+      await eventually(() => warnings('web').length > 0)
+      expect(warnings('web')).toEqual([message])
+      // It has no route, so it takes no domain from anybody.
+      expect(await ask('other.test')).toContain('200 OK')
+      expect([(await said('other'))?.status, warnings('other')]).toEqual(['True', []])
+      const annotations = { [key]: null }
+      await cluster.client.patch(
+        services,
+        { namespace, name: 'web' },
+        { type: 'merge', body: { metadata: { annotations } } },
+      )
+      await until(async () => (await said('web')) === undefined)
+    },
+  )
+})

@@ -5,7 +5,7 @@ import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { isOurs as isOurMade, type Actions } from './act.ts'
-import { annotation, isOnDemand, readWishes, type Fault, type WishDefaults } from './annotations.ts'
+import { annotation, isOnDemand, missingTarget, readWishes, type Fault, type WishDefaults } from './annotations.ts'
 import { ClaimBook, companionName, innerHosts } from './claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
 import { podSlicesOf } from './observe.ts'
@@ -248,6 +248,8 @@ export class ServiceReconciler {
     const { peers, actions } = this.#parts
     if (!peers.leading) return
     await actions.removeCompanion(this.#companionOf(namespace, name))
+    const missing = object && missingTarget(object)
+    if (object && missing) return this.#report(object, [missing], 'none')
     const conditions = object && conditionsOf(object)
     if (object && conditions?.some(isOurs)) {
       await actions.report(

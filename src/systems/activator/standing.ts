@@ -17,13 +17,14 @@ export interface Standing {
   readonly why: string
 }
 
-/** How its callers reach a Service that asks to be taken over, or what that waits for: a sentence. */
-export function callersOf(service: StoredObject): string | undefined {
-  if (!readWishes(service, wishDefaults).takeover) return undefined
+/** What else there is to say of a Service: what is wrong with it and, where it asks to be taken over, how its callers reach it. */
+export function remarksOf(service: StoredObject): readonly string[] {
   const conditions = conditionsOf(service)
-  const refused = findCondition(conditions, onDemandCondition)
-  if (refused?.status === 'False' && refused.message.includes(annotation.takeover)) return `${refused.message}.`
-  return findCondition(conditions, takenOverCondition)?.message ?? 'No proxy has taken it over yet.'
+  const onDemand = findCondition(conditions, onDemandCondition)
+  const fault = onDemand?.status === 'False' ? `${onDemand.message}.` : undefined
+  const remarks = fault === undefined ? [] : [fault]
+  if (!readWishes(service, wishDefaults).takeover || fault?.includes(annotation.takeover)) return remarks
+  return [...remarks, findCondition(conditions, takenOverCondition)?.message ?? 'No proxy has taken it over yet.']
 }
 
 /** How a Service stands at a time. `workload` is what it names, if that exists. The last use may be a little newer than is written. */

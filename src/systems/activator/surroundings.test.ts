@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
 import { proxlessEnvironment } from './environment.ts'
 import { History } from './history.ts'
-import { callersOf, standingOf } from './standing.ts'
+import { remarksOf, standingOf } from './standing.ts'
 
 describe('the environment of proxless', () => {
   it('is read in our words (C28)', () => {
@@ -90,7 +90,7 @@ describe('standing', () => {
   ])('is %s', (_, given, workload, expected) => expect(standingOf(given, workload, now)).toMatchObject(expected))
 })
 
-describe('callers', () => {
+describe('remarks', () => {
   const service = (takeover: string | undefined, ...conditions: readonly object[]): StoredObject => ({
     apiVersion: 'v1',
     kind: 'Service',
@@ -113,15 +113,23 @@ describe('callers', () => {
   }
 
   it.each([
-    ['nothing of one that does not ask', service(undefined, taken('Of former times.')), undefined],
-    ['that it waits to be seen', service('true'), 'No proxy has taken it over yet.'],
-    ['what the takeover waits for', service('true', taken('No proxy takes it.')), 'No proxy takes it.'],
+    ['nothing of one that does not ask', service(undefined, taken('Of former times.')), []],
+    ['that it waits to be seen', service('true'), ['No proxy has taken it over yet.']],
+    ['what the takeover waits for', service('true', taken('No proxy takes it.')), ['No proxy takes it.']],
     [
       'why it cannot be, whatever was before',
       service('true', taken('Of former times.'), refusal),
-      'sojourn.dev/takeover: the Service has no port.',
+      ['sojourn.dev/takeover: the Service has no port.'],
     ],
-  ])('says %s', (_, given, expected) => expect(callersOf(given)).toBe(expected))
+    [
+      'what is wrong beside it',
+      service('true', taken('No proxy takes it.'), {
+        ...refusal,
+        message: 'proxless/domains: "a_b" is not a host name',
+      }),
+      ['proxless/domains: "a_b" is not a host name.', 'No proxy takes it.'],
+    ],
+  ])('say %s', (_, given, expected) => expect(remarksOf(given)).toEqual(expected))
 })
 
 describe('history', () => {

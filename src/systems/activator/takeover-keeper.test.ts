@@ -8,7 +8,7 @@ import type { EndpointSlice } from './endpoints.ts'
 import { alone } from './peers.ts'
 import { roundTrip } from './proxy/testing.ts'
 import { deployments, endpoints, endpointSlices, services } from './resource-types.ts'
-import { callersOf } from './standing.ts'
+import { remarksOf } from './standing.ts'
 import { fastClock, startReplica, type Replica } from './testing.ts'
 
 const namespace = 'default'
@@ -262,7 +262,7 @@ describe('a warm Service whose callers may go straight to its pods', () => {
     said.open = '1'
     await untilBypassed()
     await until(async () => (await condition('TakenOver'))?.reason === 'Bypassed')
-    expect(callersOf(await shop())).toBe('Its callers go straight to its pods.')
+    expect(remarksOf(await shop())).toEqual(['Its callers go straight to its pods.'])
     const inFlight = replica!.activator.rows()[0]!.lastUsedAt
     // Busy beyond its time to live, by the pod's own word alone.
     await passes(60_000)
@@ -273,7 +273,7 @@ describe('a warm Service whose callers may go straight to its pods', () => {
     await until(leadsToProxy)
     expect(await replicas()).toBe(1)
     await until(async () => (await replicas()) === 0)
-    expect(callersOf(await shop())).toBe('Its callers come through the proxy.')
+    expect(remarksOf(await shop())).toEqual(['Its callers come through the proxy.'])
     expect(await leadsToProxy()).toBe(true)
   })
 

@@ -84,6 +84,56 @@ export function dashboardObjects(): readonly KubeObject[] {
   ]
 }
 
+/** Services as activators leave them: taken over, led past the proxy, in front of a StatefulSet, and with something to mend. */
+export function servicesOfAllSorts(): readonly KubeObject[] {
+  const labels = { app: 'ledger' }
+  const said = (type: string, status: string, reason: string, message: string) => ({
+    type: `sojourn.dev/${type}`,
+    status,
+    reason,
+    message,
+    lastTransitionTime: inHours(-1),
+  })
+  const like = (name: string, annotations: Record<string, string>, conditions: readonly object[]): KubeObject => {
+    const { metadata, ...rest } = service(name, `${name}.example.test`)
+    return {
+      ...rest,
+      metadata: { ...metadata, annotations: { ...metadata.annotations, ...annotations } },
+      status: { conditions },
+    }
+  }
+  const taken = { 'proxless/deployment': 'shop', 'sojourn.dev/takeover': 'true' }
+  const missing = like('mute', {}, [
+    said(
+      'OnDemand',
+      'False',
+      'InvalidAnnotation',
+      'proxless/deployment: is missing: beside proxless/domains it has to name one',
+    ),
+  ])
+  delete (missing.metadata.annotations as Record<string, string>)['proxless/deployment']
+  const ledger = like('ledger', { 'sojourn.dev/target': 'StatefulSet/ledger' }, [])
+  delete (ledger.metadata.annotations as Record<string, string>)['proxless/deployment']
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: meta('ledger'),
+      spec: {
+        replicas: 0,
+        serviceName: 'ledger',
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'none' }] } },
+      },
+    },
+    like('till', taken, [said('TakenOver', 'True', 'InFront', 'Its callers come through the proxy.')]),
+    like('fast', taken, [said('TakenOver', 'True', 'Bypassed', 'Its callers go straight to its pods.')]),
+    like('fresh', taken, []),
+    ledger,
+    missing,
+  ]
+}
+
 /** Three generations of ConfigMaps: of the grandchildren one is protected and one has another owner. */
 export async function createFamily({ create }: Pick<DashboardWorld, 'create'>): Promise<void> {
   const ownedBy = (...owners: readonly StoredObject[]) => ({

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readStays, type Stay } from '../../../src/app/stays.ts'
-import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+import { dashboardObjects, servicesOfAllSorts, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 
 type Kinds = Readonly<Record<string, { readonly path: string; readonly query?: string }>>
 type StaysOf = (mirror: object, now: number) => readonly Stay[]
@@ -11,7 +11,7 @@ describe('the stay board', () => {
   let world: DashboardWorld
   beforeAll(async () => {
     world = await startDashboardWorld({ only: 'api' })
-    for (const object of dashboardObjects()) await world.create(object)
+    for (const object of [...dashboardObjects(), ...servicesOfAllSorts()]) await world.create(object)
     const given = dashboardObjects().find(({ kind }) => kind === 'Pipeline')!
     const startedAt = '2026-11-01T00:00:00Z'
     const condition = { type: 'Ready', status: 'True', reason: 'ReconciliationSucceeded', message: 'run 1 is Complete' }
@@ -34,6 +34,9 @@ describe('the stay board', () => {
     const told = await readStays(world.client, { namespace: undefined, now })
     expect(told.length).toBeGreaterThan(4)
     expect(told.find(({ object }) => object.name === 'arrived')?.state).toBe('Complete')
+    const why = (name: string) => told.find(({ object }) => object.name === name)?.why
+    expect(why('fast')).toMatch(/^Its callers go straight to its pods\. /)
+    expect(why('mute')).toMatch(/^proxless\/deployment: is missing/)
     expect(staysOf(mirror, now).map(essence).toSorted()).toEqual(told.map(essence).toSorted())
   })
 })

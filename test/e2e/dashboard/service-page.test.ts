@@ -1,0 +1,65 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { chromiumPath } from './chromium.ts'
+import { Visitor } from './dashboard-page.ts'
+import { dashboardObjects, servicesOfAllSorts, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+
+describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_000 }, () => {
+  let world: DashboardWorld
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    world = await startDashboardWorld({ only: 'api,cleaner' })
+    for (const object of [...dashboardObjects(), ...servicesOfAllSorts()]) await world.create(object)
+    visitor = await Visitor.arrive(world)
+  })
+  afterEach(() => {
+    // Where no activator runs, nobody knows of days.
+    visitor.forgive('404')
+    expect(visitor.complaints).toEqual([])
+  })
+  afterAll(async () => {
+    await visitor?.[Symbol.asyncDispose]()
+    await world?.[Symbol.asyncDispose]()
+  })
+
+  it('say how their callers come, what they wait for and what is wrong with them', async () => {
+    await visitor.asAdministrator()
+    await visitor.see('Services')
+    const card = (name: string) => visitor.page.getByRole('article', { name: `Service ${name}` })
+    await card('till').getByText('through the proxy', { exact: true }).waitFor()
+    await card('fast').getByText('straight to its pods', { exact: true }).waitFor()
+    await card('fresh').getByText('not taken over', { exact: true }).waitFor()
+    await card('ledger').getByText('Asleep', { exact: true }).waitFor()
+    await card('mute')
+      .getByText(/^proxless\/deployment: is missing/)
+      .waitFor()
+    expect(await card('shop').getByText('Callers').count()).toBe(0)
+  })
+
+  it('have a page each, which has an address of its own and what was said of them', async () => {
+    await visitor.asAdministrator()
+    const { page } = visitor
+    const { metadata } = await world.client.get(servicesType, { namespace: 'team', name: 'fast' })
+    await world.create({
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { namespace: 'team', name: 'fast.1' },
+      involvedObject: { apiVersion: 'v1', kind: 'Service', namespace: 'team', name: 'fast', uid: metadata.uid },
+      type: 'Normal',
+      reason: 'TakenOver',
+      message: 'Its selector moved.',
+    })
+    await visitor.see('Services')
+    await page.getByRole('article', { name: 'Service fast' }).getByRole('link', { name: 'fast' }).click()
+    await page.getByRole('heading', { level: 1, name: 'fast' }).waitFor()
+    await page.getByText('Its callers go straight to its pods.').waitFor()
+    await page.getByText('Its selector moved.').waitFor()
+    expect(new URL(page.url()).hash).toBe('#services/team/fast')
+    await page.reload()
+    await page.getByRole('heading', { level: 1, name: 'fast' }).waitFor()
+    await page.goto(`${world.url}/#services/team/nobody`)
+    await page.getByText('There is no Service nobody in team.').waitFor()
+  })
+})
+
+const servicesType = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }

@@ -1,0 +1,162 @@
+/** @import { Step } from '../day-chart.js' */
+/** @import { Mirror } from '../mirror.js' */
+/** @import { Service, View } from '../types.d.ts' */
+import { ApiError, ask, messageIn } from '../api.js'
+import { dayChart } from '../day-chart.js'
+import { factList, fill, h, pill } from '../dom.js'
+import { callersOf, faultOf, standingOf, workloadOf } from '../standing.js'
+import { formatDistance, formatMoment, parseTime } from '../time.js'
+import { emptyNote } from './cards.js'
+
+const askEveryMs = 5000
+const mostEvents = 20
+
+/** @typedef {{ inFlight: number, waiting: number, history: Step[] }} Now how it stands in the replica that was asked */
+/** @typedef {{ type: string, reason: string, message: string, lastTimestamp?: string, involvedObject: { kind: string, name: string } }} Event */
+
+/** One on-demand service: how it stands, how its callers come to it, its last day and what was said of it. @param {{ mirror: Mirror, of: string }} parts @returns {View} */
+export function serviceView({ mirror, of }) {
+  const [namespace = '', name = ''] = of.split('/')
+  const body = h('div')
+  /** @type {Now | undefined} */
+  let seen
+  /** @type {Event[]} */
+  let events = []
+  const find = () => mirror.find('services', namespace, name)
+  const show = () => {
+    const service = find()
+    if (service) return fill(body, ...portrait(service, mirror, { seen, events }))
+    fill(body, mirror.isComplete ? emptyNote(`There is no Service ${name} in ${namespace}.`) : emptyNote('Reading…'))
+  }
+  const read = async () => {
+    try {
+      const service = find()
+      events = service ? await eventsOf(service, mirror) : []
+      seen = await ask(`/sojourn/v1alpha1/on-demand/${namespace}/${name}`)
+      show()
+    } catch (error) {
+      // Where no activator runs nobody knows its day.
+      seen = undefined
+      if (!(error instanceof ApiError) || error.status !== 404) fill(body, h('p.problem', {}, messageIn(error)))
+      else show()
+    }
+  }
+  const timer = setInterval(() => void read(), askEveryMs)
+  setTimeout(() => void read())
+  return {
+    element: h(
+      'section.page',
+      { 'aria-label': `Service ${name}` },
+      h('p', {}, h('a', { href: '#services' }, '← On-demand services')),
+      h('div.heading', {}, h('h1', {}, name, ' ', h('small', {}, namespace))),
+      body,
+    ),
+    show,
+    concerns: (list) => ['services', 'deployments', 'statefulsets'].includes(list),
+    close: () => clearInterval(timer),
+  }
+}
+
+/**
+ * @param {Service} service
+ * @param {Mirror} mirror
+ * @param {{ seen: Now | undefined, events: readonly Event[] }} read
+ */
+function portrait(service, mirror, { seen, events }) {
+  const now = Date.now()
+  const standing = standingOf(service, workloadOf(mirror, service), now)
+  const callers = callersOf(service)
+  return [
+    h(
+      'article.card.wide.service',
+      { 'aria-label': 'How it stands' },
+      h('header', {}, whatNext(standing, now), pill(standing.state, toneOf(standing.state))),
+      seen && dayChart(seen.history, now),
+      factList([
+        ...factsOf(service, standing, now),
+        ...(seen
+          ? /** @type {[string, string][]} */ ([
+              ['In flight', `${seen.inFlight}`],
+              ['Waiting', `${seen.waiting}`],
+            ])
+          : []),
+      ]),
+      faultNote(service),
+      callers && h('p.why', {}, callers.message),
+      h('p.why', {}, standing.why),
+    ),
+    h('h2', {}, 'What was said of it'),
+    events.length === 0
+      ? emptyNote('No Event in the last hour.')
+      : h('ul.events', {}, ...events.map((event) => eventLine(event, now))),
+  ]
+}
+
+/** @param {Event} event @param {number} now */
+function eventLine({ type, reason, message, lastTimestamp, involvedObject: { kind, name } }, now) {
+  const at = parseTime(lastTimestamp)
+  return h(
+    'li',
+    {},
+    pill(reason, type === 'Warning' ? 'warn' : 'plain'),
+    ` ${message} `,
+    h('small', { title: formatMoment(at) }, `${kind} ${name}${at === undefined ? '' : `, ${formatDistance(at, now)}`}`),
+  )
+}
+
+/** What was said of a Service and its workload, the newest first. @param {Service} service @param {Mirror} mirror @returns {Promise<Event[]>} */
+async function eventsOf(service, mirror) {
+  const { namespace } = service.metadata
+  const about = [service, workloadOf(mirror, service)].flatMap((object) => object?.metadata.uid ?? [])
+  const lists = await Promise.all(
+    about.map((uid) => {
+      const query = new URLSearchParams({ fieldSelector: `involvedObject.uid=${uid}` })
+      return ask(`/api/v1/namespaces/${namespace}/events?${query}`)
+    }),
+  )
+  const all = /** @type {Event[]} */ (lists.flatMap(({ items }) => items))
+  const timeOf = (/** @type {Event} */ { lastTimestamp }) => parseTime(lastTimestamp) ?? 0
+  return all.sort((left, right) => timeOf(right) - timeOf(left)).slice(0, mostEvents)
+}
+
+/** @param {Service} service */
+export function idOf({ metadata }) {
+  return `${metadata.namespace}/${metadata.name}`
+}
+
+/** @param {string} state */
+export function toneOf(state) {
+  return state === 'Awake' ? 'good' : state === 'Asleep' ? 'calm' : 'warn'
+}
+
+/** What happens to it if nobody calls. @param {ReturnType<typeof standingOf>} standing @param {number} now */
+export function whatNext({ state, next }, now) {
+  const calm = state === 'Asleep' ? 'wakes with a request' : 'stays as it is'
+  return h(
+    'p.big',
+    { title: next ? formatMoment(next.at) : '' },
+    next ? `${next.what} ${formatDistance(next.at, now)}` : calm,
+  )
+}
+
+/**
+ * @param {Service} service
+ * @param {ReturnType<typeof standingOf>} standing
+ * @param {number} now
+ * @returns {[string, string][]}
+ */
+export function factsOf(service, { replicas, lastUsedAt }, now) {
+  const callers = callersOf(service)
+  return [
+    ['Domains', service.metadata.annotations?.['proxless/domains'] ?? 'its own name'],
+    ...(callers ? /** @type {[string, string][]} */ ([['Callers', callers.word]]) : []),
+    ['Replicas', String(replicas)],
+    ['Last used', lastUsedAt === undefined ? 'not yet' : formatDistance(lastUsedAt, now)],
+  ]
+}
+
+/** What its people have to mend. @param {Service} service */
+export function faultNote(service) {
+  const fault = faultOf(service)
+  return fault !== undefined && h('p.problem', {}, fault)
+}
