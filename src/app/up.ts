@@ -12,6 +12,7 @@ import { ownKindsAdmission } from './admission.ts'
 import { approvalAdmission } from './approval-policy.ts'
 import { BondAdmission } from './bond-admission.ts'
 import { authorizer } from './bond-authorizer.ts'
+import { collectorNotice } from './collector-notice.ts'
 import type { Config } from './config.ts'
 import { createCore } from './core.ts'
 import { dashboardRoutes } from './dashboard.ts'
@@ -42,6 +43,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   const workloads = new EmbeddedWorkloads()
   const routes = new RouteTable()
   const bonds = new BondAdmission()
+  const notices = config.only.includes('collector') ? [] : [collectorNotice(store, clock)]
   const home = Promise.withResolvers<Client>()
   const server = await createApiServer({
     store,
@@ -49,7 +51,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     random: systemRandom,
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
-    admission: [ownKindsAdmission, approvalAdmission, bonds.hook],
+    admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
     cascades: (object) => bonds.cascades(object.metadata.uid),
     beforeEmptying: async (namespace) => recordLeavingNamespace(await home.promise, clock, namespace),
     nodeName,

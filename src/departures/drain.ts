@@ -75,14 +75,17 @@ export async function letGo(
 export async function runningSystems(client: Client, now: number): Promise<readonly string[]> {
   const list = await client.list<LeaseObject>(leases, { namespace: sojournNamespace }).catch(ignoring('NotFound'))
   return (list?.items ?? [])
-    .filter(({ spec }) => {
-      const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = spec ?? {}
-      return Boolean(holderIdentity) && (parseTime(renewTime) ?? 0) + leaseDurationSeconds * 1000 > now
-    })
+    .filter((lease) => isLeaseHeld(lease, now))
     .map(({ metadata, spec }) => `${metadata.name} (${spec?.holderIdentity})`)
 }
 
-interface LeaseObject extends StoredObject {
+/** Whether somebody holds a Lease, as far as its last renewal tells. */
+export function isLeaseHeld({ spec }: LeaseObject, now: number): boolean {
+  const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = spec ?? {}
+  return Boolean(holderIdentity) && (parseTime(renewTime) ?? 0) + leaseDurationSeconds * 1000 > now
+}
+
+export interface LeaseObject extends StoredObject {
   readonly spec?: {
     readonly holderIdentity?: string
     readonly renewTime?: string

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import type { View } from '../store/store.ts'
+import type { Propagation } from './delete-options.ts'
 import type { User } from './request.ts'
 
 /** A write that is about to happen. */
@@ -18,6 +19,8 @@ export interface Review {
   readonly object: KubeObject | undefined
   /** As it is stored; undefined for CREATE. */
   readonly old: KubeObject | undefined
+  /** How dependents are to go; only for a DELETE that says so. */
+  readonly propagation?: Propagation | undefined
   /** The store as it is at this very moment. */
   readonly view: View
 }

@@ -50,6 +50,7 @@ export function decideDelete(ports: WritePorts, view: View, { request, manner }:
     isDryRun: manner.isDryRun,
     object: undefined,
     old,
+    propagation: manner.propagation,
     view,
   })
   const marked = mark(ports, view, { type, old, manner })
