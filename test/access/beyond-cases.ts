@@ -2,14 +2,8 @@ import type { ClusterRole } from '../../src/app/rbac.ts'
 
 /** Rights that only accidents need which no case can bring about at will, each with what needs it. Keep this list short. */
 export const beyondCases: Readonly<Partial<Record<ClusterRole, Readonly<Record<string, string>>>>> = {
-  activator: {
-    '/endpoints get':
-      'Endpoints that a real endpoints controller leaves behind at a takeover: src/systems/activator/takeover-keeper.test.ts',
-    '/endpoints patch': 'the same',
-  },
   promoter: { 'sojourn.dev/approvals delete': 'a month after an approval was given: test/promoter/approval.test.ts' },
   janitor: {
-    '/events patch': 'the same Event again within ten minutes: one recorder for all, and the other roles show it',
     'sojourn.dev/cleanupcandidates get':
       'two replicas mark the same thing at once: src/systems/janitor/restart.test.ts',
   },

@@ -21,14 +21,13 @@ export interface Comparison {
 /** What is refused here is kept, whatever it is: it never leads to anything. */
 const reading = new Set(['get', 'list', 'watch'])
 
-/** Groups that hold our own kinds and machinery: what is changed in them must be in a role's own rules. */
+/** Groups that hold our own kinds and machinery, wherever: what is changed in them must be in a role's own rules. Leases are ours in our namespace only. */
 const machinery = new Set([
   'sojourn.dev',
   'cleaner.vtex.dev',
   'cleaner.vtex.io',
   'pipelines.weave.works',
   'gitops.weave.works',
-  'coordination.k8s.io',
   'apiextensions.k8s.io',
   'admissionregistration.k8s.io',
   'authentication.k8s.io',
@@ -42,8 +41,8 @@ export function compare(role: ClusterRole, all: readonly Asked[]): Comparison {
   const here = own.flatMap(parts)
   const asked = all.filter((one) => one.role === role || (one.role === 'door' && removes))
   const covers = (one: Asked) => everywhere.includes(nameOf(one)) || (one.isOwn && here.includes(nameOf(one)))
-  const isMachinery = ({ group, resource, verb }: Asked) =>
-    (machinery.has(group) || resource === 'events') && !reading.has(verb)
+  const isMachinery = ({ group, resource, verb, isOwn }: Asked) =>
+    (machinery.has(group) || resource === 'events' || (resource === 'leases' && isOwn)) && !reading.has(verb)
   const missing = asked.filter((one) => !covers(one))
   return {
     refused: unique(missing.filter(isMachinery).map(nameOf)).filter((line) => !(line in optional)),

@@ -1,5 +1,7 @@
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { compare, type Asked } from './compare.ts'
 import { refusedOf, unusedOf, type Request } from './rights.ts'
+import { roleOf } from './who-asked.ts'
 
 const asked = (what: string, namespace?: string): Request => ({ what, namespace, isAllowed: true })
 const home = 'sojourn-system'
@@ -21,4 +23,35 @@ it('what was refused was not used, and is missing', () => {
   const refused = { ...asked('/pods delete', 'team'), isAllowed: false }
   expect(unusedOf([{ what: '/pods delete' }], [refused], home)).toEqual(['/pods delete'])
   expect(refusedOf([refused, refused, asked('/pods get')])).toEqual(['/pods delete in team'])
+})
+
+describe('what the code of a role was seen to ask for', () => {
+  const wish = (given: Partial<Asked>): Asked => ({
+    role: 'collector',
+    verb: 'delete',
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    subresource: '',
+    isOwn: false,
+    ...given,
+  })
+
+  it('is refused when no rule has it, and is its users to grant where it is theirs', () => {
+    expect(compare('collector', [wish({})])).toEqual({ refused: [], onTargets: ['delete'] })
+    expect(compare('collector', [wish({ isOwn: true })]).refused).toEqual(['coordination.k8s.io/leases delete'])
+    expect(compare('cleaner', [wish({ role: 'door', group: 'sojourn.dev', resource: 'bonds' })]).refused).toEqual([
+      'sojourn.dev/bonds delete',
+    ])
+  })
+
+  it('is told by whose code is nearest', () => {
+    const stack = (...files: readonly string[]) => files.map((file) => `at x (/a/${file}:1:1)`).join('\n')
+    const client = 'src/client/client.ts'
+    const door = 'src/departures/door.ts'
+    const test = { testPath: '/a/src/departures/door.test.ts' }
+    expect(roleOf(stack(client, door, 'src/departures/door.test.ts'), test)).toBe('door')
+    expect(roleOf(stack(client, 'src/departures/cascade-recorder.ts'), test)).toBe('collector')
+    expect(roleOf(stack(client, door, 'src/systems/janitor/work.ts'), test)).toBe('janitor')
+    expect(roleOf(stack(client, 'src/departures/door.test.ts'), test)).toBeUndefined()
+  })
 })

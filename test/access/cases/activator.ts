@@ -37,6 +37,25 @@ async function callAmidChanges(world: World, proxy: string, kind: string): Promi
   await Promise.all([changes(), call(), call()])
 }
 
+/** How Kubernetes marks Endpoints that it fills itself. */
+const ofItsOwn = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' }
+
+/** What Kubernetes makes of the Endpoints that are left when a Service has lost its selector. */
+function mirrored({ metadata: { name = '' } }: KubeObject): KubeObject {
+  const labels = {
+    'kubernetes.io/service-name': name,
+    'endpointslice.kubernetes.io/managed-by': 'endpointslicemirroring-controller.k8s.io',
+  }
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `${name}-mirrored`, namespace: home, labels },
+    addressType: 'IPv4',
+    endpoints: [{ addresses: ['10.1.2.3'] }],
+    ports: [{ port: 80 }],
+  }
+}
+
 export const activatorCase: Case = {
   stages: [
     {
@@ -52,12 +71,14 @@ export const activatorCase: Case = {
         const endpoints = {
           apiVersion: 'v1',
           kind: 'Endpoints',
-          metadata: { name: taken.metadata.name ?? '', namespace: home },
+          metadata: { name: taken.metadata.name ?? '', namespace: home, labels: ofItsOwn },
         }
         await world.create({ ...endpoints, subsets: [{ addresses, ports: [{ port: 80 }] }] })
         await world.change(taken, { metadata: { annotations: { 'sojourn.dev/takeover': 'true' } } })
         const selector = async () => ((await world.find(taken))?.spec as { selector?: object } | undefined)?.selector
         await world.until(async () => (await selector()) === undefined)
+        await world.create(mirrored(taken))
+        await world.until(() => Promise.resolve(!unused().some((right) => right.includes('/endpoints '))))
         await world.change(taken, { spec: { selector: { app: 'replicaset' } } })
         const companion = { ...service('Deployment'), metadata: { name: 'deployment-proxless', namespace: home } }
         const ports = async () => ((await world.find(companion))?.spec as { ports?: object[] } | undefined)?.ports

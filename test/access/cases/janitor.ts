@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
+import { cleanupCandidate, type CleanupCandidate } from '../../../src/apis/cleanup-candidate.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
-import { configMap, namespace, type Case } from './case.ts'
+import { configMap, namespace, type Case, type World } from './case.ts'
 
 const home = 'access-janitor'
 const labels = { access: 'janitor' }
@@ -77,6 +78,12 @@ function staleShard(): KubeObject {
   }
 }
 
+/** How far what a policy marked has come. */
+async function phaseOf({ client }: World, { metadata }: KubeObject): Promise<string | undefined> {
+  const { items } = await client.list<CleanupCandidate>(cleanupCandidate.type)
+  return items.find(({ spec }) => spec.policy === metadata.name)?.status?.phase
+}
+
 export const janitorCase: Case = {
   targets: [
     { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch', 'patch', 'delete'] },
@@ -102,6 +109,8 @@ export const janitorCase: Case = {
         await world.ask(running.url, 'POST', '/janitor/pause')
         await world.create(everything, slow)
         await world.ask(running.url, 'POST', '/janitor/resume')
+        // Marked now, spared, and marked again: the same Event twice.
+        await world.until(async () => (await phaseOf(world, slow)) === 'Notified')
         await world.until(() => world.ask(running.url, 'PUT', path))
         await world.until(() =>
           world.ask(running.url, 'POST', `/janitor/policies/${unused.metadata.name}/close-circuit`),
@@ -114,6 +123,7 @@ export const janitorCase: Case = {
           async () => (await world.find(spared))?.metadata.annotations?.['sojourn.dev/expiration-time'] === undefined,
         )
         await world.until(async () => (await world.find(forgotten)) === undefined)
+        await world.until(async () => (await phaseOf(world, slow)) === 'Notified')
         await world.remove(everything)
       },
     },
