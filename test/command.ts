@@ -18,6 +18,7 @@ export async function runCommand(kubeconfig: string, ...words: readonly string[]
     isErrTerminal: false,
     colours: false,
     width: 100,
+    height: 50,
     signal: new AbortController().signal,
   })
   return { code, out, err }

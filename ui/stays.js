@@ -126,11 +126,23 @@ const pipelineStay = once((/** @type {Pipeline} */ object) => {
   return {
     object: refFor(object, kinds.pipelines),
     system: 'promoter',
-    state: isWaiting ? 'AwaitingApproval' : (object.status?.run?.phase ?? reason),
     since: createdAt(object),
-    why: message,
+    ...pipelineState(object, { isWaiting, reason, message }),
   }
 })
+
+/**
+ * That all targets could be read is no news of a pipeline that has nothing to carry yet.
+ * @param {Pipeline} object
+ * @param {{ isWaiting: boolean, reason: string, message: string }} known
+ */
+function pipelineState({ spec, status }, { isWaiting, reason, message }) {
+  if (isWaiting) return { state: 'AwaitingApproval', why: message }
+  if (status?.run) return { state: status.run.phase, why: message }
+  const [first] = spec.environments
+  if (reason !== 'ReconciliationSucceeded') return { state: reason, why: message }
+  return { state: 'NoRevision', why: `no revision is ready in ${first?.name ?? 'its first environment'} yet` }
+}
 
 const bondStay = once((/** @type {Bond} */ object) => {
   const { reason, message } = readyOf(object)

@@ -51,10 +51,28 @@ export interface Config {
   readonly activator: ActivatorConfig
 }
 
+interface ConfigFlag {
+  readonly type: 'string' | 'boolean'
+  readonly help: string
+  readonly value?: string
+  /** What a shell may offer: these words, one or several of them, files, or contexts of the kubeconfig. */
+  readonly completes?: readonly string[] | { readonly listOf: readonly string[] } | 'files' | 'contexts'
+}
+
 /** The flags of `sojourn up` and `sojourn run`; env and file use the same names (`SOJOURN_PROXY_PORT`, `proxyPort`). */
 export const configFlags = {
-  config: { type: 'string', help: 'A configuration file (default: sojourn.yaml, if it exists)', value: 'FILE' },
-  data: { type: 'string', help: 'Where the embedded server keeps everything (default: .sojourn)', value: 'DIR' },
+  config: {
+    type: 'string',
+    help: 'A configuration file (default: sojourn.yaml, if it exists)',
+    value: 'FILE',
+    completes: 'files',
+  },
+  data: {
+    type: 'string',
+    help: 'Where the embedded server keeps everything (default: .sojourn)',
+    value: 'DIR',
+    completes: 'files',
+  },
   host: { type: 'string', help: 'Address to listen on (default: 127.0.0.1)', value: 'ADDRESS' },
   port: { type: 'string', help: 'HTTPS port of API and dashboard; 0 picks a free one (default: 7443)', value: 'PORT' },
   'proxy-port': {
@@ -62,17 +80,32 @@ export const configFlags = {
     help: 'HTTP port of the activator; 0 picks a free one (default: 7080)',
     value: 'PORT',
   },
-  only: { type: 'string', help: `Run only these roles: ${roles.join(', ')}`, value: 'ROLE,…' },
+  only: {
+    type: 'string',
+    help: `Run only these roles: ${roles.join(', ')}`,
+    value: 'ROLE,…',
+    completes: { listOf: roles },
+  },
   'dry-run': { type: 'boolean', help: 'Decide everything; delete nothing, promote nothing' },
-  'log-level': { type: 'string', help: 'debug, info or error (default: info)', value: 'LEVEL' },
-  kubeconfig: { type: 'string', help: 'Kubeconfig of the cluster', value: 'FILE' },
-  context: { type: 'string', help: 'Context of the kubeconfig', value: 'NAME' },
+  'log-level': {
+    type: 'string',
+    help: 'debug, info or error (default: info)',
+    value: 'LEVEL',
+    completes: ['debug', 'info', 'error'],
+  },
+  kubeconfig: { type: 'string', help: 'Kubeconfig of the cluster', value: 'FILE', completes: 'files' },
+  context: { type: 'string', help: 'Context of the kubeconfig', value: 'NAME', completes: 'contexts' },
   'events-address': {
     type: 'string',
     help: "Where Flux's notification controller takes events of promotions (default: nowhere)",
     value: 'URL',
   },
-  'swabbie-config': { type: 'string', help: 'A swabbie.yml whose policies the janitor runs', value: 'FILE' },
+  'swabbie-config': {
+    type: 'string',
+    help: 'A swabbie.yml whose policies the janitor runs',
+    value: 'FILE',
+    completes: 'files',
+  },
   'max-departures-per-minute': { type: 'string', help: 'Beyond it the breaker opens (default: 1000)', value: 'N' },
   'max-departures-per-hour': {
     type: 'string',
@@ -94,7 +127,7 @@ export const configFlags = {
   },
   'public-url': { type: 'string', help: 'Where people reach this server, for links in notices', value: 'URL' },
   ...activatorFlags,
-} as const satisfies Record<string, { type: 'string' | 'boolean'; help: string; value?: string }>
+} as const satisfies Record<string, ConfigFlag>
 
 export interface ConfigSources {
   /** By flag name, as given on the command line. */

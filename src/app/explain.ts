@@ -1,4 +1,5 @@
 import { cleaner, type Cleaner } from '../apis/cleaner.ts'
+import { cleanupPolicy, type CleanupPolicy } from '../apis/cleanup-policy.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
@@ -6,6 +7,7 @@ import type { DiscoveredType } from '../client/discovery.ts'
 import type { ResourceType, StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { formatAge, formatTime, parseTime } from '../kube/time.ts'
+import { describeResource } from '../systems/janitor/resource.ts'
 import { obstacles } from './cascade.ts'
 import { explainPipeline } from './explain-pipeline.ts'
 import { protectionsOf } from './protections.ts'
@@ -33,6 +35,7 @@ export async function explainObject(
       ? explainPipeline(object as Pipeline & StoredObject)
       : []),
     ...(await cleanersOf(client, { type, object }, now)),
+    ...(await policiesOf(client, { type, object })),
     ...owners(object),
     ...(await protectionsOf(client, { ...object, kind: type.kind }, now)).map(
       (sentence) => `No system of ours deletes it: ${sentence}`,
@@ -102,6 +105,39 @@ async function cleanersOf(
         return `${kinds[index]?.kind} ${metadata.name} takes it along: ${ready?.message ?? 'nobody has looked at it yet'}${next}`
       }),
   )
+}
+
+/** What policies would do that only say so; and, of a policy, what it says. */
+async function policiesOf(
+  client: Client,
+  { type, object }: { readonly type: DiscoveredType; readonly object: StoredObject },
+): Promise<readonly string[]> {
+  if (type.group === cleanupPolicy.group && type.kind === cleanupPolicy.kind)
+    return explainPolicy(object as CleanupPolicy)
+  const policies = await client.list<CleanupPolicy>(cleanupPolicy.type).catch(ignoring('NotFound', 'Forbidden'))
+  const { namespace, name } = object.metadata
+  const wanted = describeResource({ kind: type.kind, namespace, name })
+  return (policies?.items ?? [])
+    .filter(({ status }) => (status?.locations?.['kubernetes']?.wouldMark ?? []).includes(wanted))
+    .map(({ metadata }) => `CleanupPolicy ${metadata.name} would mark it now; it does not, because it is a dry run`)
+}
+
+function explainPolicy({ status }: CleanupPolicy): readonly string[] {
+  return Object.entries(status?.locations ?? {}).flatMap(([location, found]) => {
+    const { visited = 0, excluded = 0, violating = 0, markedAt = 'never', trouble, circuit, wouldMark } = found
+    return [
+      `At ${location} it last looked at ${markedAt}: ${visited} seen, ${excluded} excluded, ${violating} that nobody needs`,
+      ...(trouble === undefined ? [] : [`At ${location} it could not look: ${trouble}`]),
+      ...(circuit === undefined ? [] : [`At ${location} it marks nothing until somebody has looked: ${circuit}`]),
+      ...(wouldMark === undefined ? [] : [`This is a dry run; at ${location} it would mark ${listed(wouldMark)}`]),
+    ]
+  })
+}
+
+function listed(names: readonly string[]): string {
+  const most = 10
+  if (names.length === 0) return 'nothing'
+  return names.length <= most ? names.join(', ') : `${names.slice(0, most).join(', ')} and ${names.length - most} more`
 }
 
 type Target = NonNullable<Cleaner['spec']['targets']>[number]

@@ -120,10 +120,21 @@ function pipelineStay(object: Pipeline & StoredObject): Stay {
   return {
     object: refFor(object, pipeline),
     system: 'promoter',
-    state: waiting ? 'AwaitingApproval' : (object.status?.run?.phase ?? reason),
+    ...pipelineState(object, { isWaiting: waiting !== undefined, reason, message }),
     ...(next ? { next } : {}),
-    why: message,
   }
+}
+
+/** That all targets could be read is no news of a pipeline that has nothing to carry yet. */
+function pipelineState(
+  { spec, status }: Pipeline,
+  { isWaiting, reason, message }: { readonly isWaiting: boolean; readonly reason: string; readonly message: string },
+): Pick<Stay, 'state' | 'why'> {
+  if (isWaiting) return { state: 'AwaitingApproval', why: message }
+  if (status?.run) return { state: status.run.phase, why: message }
+  const [first] = spec.environments
+  if (reason !== 'ReconciliationSucceeded') return { state: reason, why: message }
+  return { state: 'NoRevision', why: `no revision is ready in ${first?.name ?? 'its first environment'} yet` }
 }
 
 function bondStay(object: Bond): Stay {

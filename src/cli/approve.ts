@@ -21,7 +21,7 @@ Examples:
     reject: { type: 'boolean', help: 'Reject it instead' },
     comment: { type: 'string', value: 'TEXT', help: 'Why' },
   },
-  words: { least: 3, most: 3, completes: ['pipelines'] },
+  words: { least: 3, most: 3, completes: ['pipelines', 'environments', 'revisions'] },
   async run(call) {
     using connection = connect(call)
     const { client, namespace = 'default' } = connection

@@ -11,6 +11,8 @@ export interface Io {
   /** Whether `out` may be coloured: only on a terminal, and never when NO_COLOR is set. */
   readonly colours: boolean
   readonly width: number
+  /** How many lines `out` shows at once. */
+  readonly height: number
   /** Aborts when the user has had enough. */
   readonly signal: AbortSignal
 }
@@ -25,8 +27,18 @@ export interface Flag {
   readonly completes?: Completes
 }
 
-/** What a shell may offer for a word or a value: these words, files, or names of what is in the cluster. */
-export type Completes = readonly string[] | 'files' | 'namespaces' | 'objects' | 'departures' | 'pipelines'
+/** What a shell may offer for a word or a value: these words, one or several of them with commas between, files, or names of what is in the cluster. */
+export type Completes =
+  | readonly string[]
+  | { readonly listOf: readonly string[] }
+  | 'files'
+  | 'namespaces'
+  | 'contexts'
+  | 'objects'
+  | 'departures'
+  | 'pipelines'
+  | 'environments'
+  | 'revisions'
 
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 
@@ -80,7 +92,7 @@ export const readFlags = {
     help: 'Kubeconfig to use (default: KUBECONFIG, a running `sojourn up`, in-cluster)',
     completes: 'files',
   },
-  context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig' },
+  context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig', completes: 'contexts' },
 } as const satisfies Record<string, Flag>
 
 /** All the texts of a flag that may be given again. */

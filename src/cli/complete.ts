@@ -1,9 +1,9 @@
 import { departure } from '../apis/departure.ts'
-import { pipeline } from '../apis/pipeline.ts'
+import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
 import type { ResourceType } from '../kube/object.ts'
 import { textFlag, type Call, type Command, type Completes, type Flag, type FlagValues, type Io } from './command.ts'
-import { connect } from './connect.ts'
+import { connect, contextsFor } from './connect.ts'
 
 /** Something that can stand where the user is typing. */
 interface Candidate {
@@ -19,7 +19,7 @@ export async function printCandidates(typed: readonly string[], io: Io): Promise
   // Names are other people's, and end up in a command line: only what no shell reads as more than a name.
   else
     for (const { text, about } of found)
-      if (/^[\w./:@=-]+$/.test(text)) io.out(about === undefined ? `${text}\n` : `${text}\t${about}\n`)
+      if (/^[\w.,/:@=-]+$/.test(text)) io.out(about === undefined ? `${text}\n` : `${text}\t${about}\n`)
   return 0
 }
 
@@ -79,7 +79,9 @@ async function valuesOf(
 ): Promise<readonly Candidate[] | 'files'> {
   if (completes === 'files') return 'files'
   if (completes === undefined) return []
+  if (typeof completes === 'object' && 'listOf' in completes) return moreOf(completes.listOf, word)
   if (typeof completes !== 'string') return matching(named(completes), word)
+  if (completes === 'contexts') return matching(named(contextsFor(call)), word)
   using connection = connect(call)
   const { client } = connection
   const place = call.flags['all-namespaces'] ? undefined : (textFlag(call.flags, 'namespace') ?? connection.namespace)
@@ -90,9 +92,40 @@ async function valuesOf(
       return matching(named(await namesOf(client, departure.type, place)), word)
     case 'pipelines':
       return matching(named(await namesOf(client, pipeline.type, place)), word)
+    case 'environments':
+      return matching(await environmentsOf(client, call, place), word)
+    case 'revisions':
+      return matching(await revisionsOf(client, call, place), word)
     case 'objects':
       return matching(named(await objectsLike(client, word, place)), word)
   }
+}
+
+/** The last of several words with commas between, those that stand there already left out. */
+function moreOf(all: readonly string[], word: string): readonly Candidate[] {
+  const given = word.split(',').slice(0, -1)
+  const left = all.filter((each) => !given.includes(each))
+  return matching(named(left.map((each) => [...given, each].join(','))), word)
+}
+
+async function findPipeline(client: Client, { words }: Call, namespace = 'default'): Promise<Pipeline> {
+  return client.get<Pipeline>(pipeline.type, { name: words[0] ?? '', namespace })
+}
+
+/** Those that wait for an answer first. */
+async function environmentsOf(client: Client, call: Call, namespace?: string): Promise<readonly Candidate[]> {
+  const { spec, status } = await findPipeline(client, call, namespace)
+  const all = spec.environments.map(({ name }) => {
+    const waiting = status?.environments?.[name]?.waitingApproval
+    return { text: name, ...(waiting ? { about: `${waiting.revision} waits for approval` } : {}) }
+  })
+  return all.toSorted((left, right) => Number('about' in right) - Number('about' in left))
+}
+
+async function revisionsOf(client: Client, call: Call, namespace?: string): Promise<readonly Candidate[]> {
+  const { status } = await findPipeline(client, call, namespace)
+  const { waitingApproval, promotion } = status?.environments?.[call.words[1] ?? ''] ?? {}
+  return named([...new Set([waitingApproval?.revision, promotion?.revision].filter((each) => each !== undefined))])
 }
 
 /** Kinds first, then the names of one kind. */

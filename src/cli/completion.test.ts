@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { pipeline } from '../apis/pipeline.ts'
 import { readConfig } from '../app/config.ts'
 import { startUp, type Up } from '../app/up.ts'
 import { Client } from '../client/client.ts'
@@ -27,6 +28,16 @@ beforeAll(async () => {
   for (const name of ['settings', 'secrets-of-the-shop'])
     await client.create(type, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } })
   const roles = { ...type, group: 'rbac.authorization.k8s.io', kind: 'Role', plural: 'roles' }
+  const waiting = { promotionId: 'p1', revision: '1.2.0', since: '2026-11-01T00:00:00Z' }
+  const environments = ['staging', 'prod'].map((name) => ({ name, targets: [{ namespace: 'default' }] }))
+  const shop = await client.create(pipeline.type, {
+    apiVersion: pipeline.apiVersion,
+    kind: pipeline.kind,
+    metadata: { name: 'shop', namespace: 'default' },
+    spec: { appRef: { apiVersion: 'v1', kind: 'ConfigMap', name: 'settings' }, environments },
+  })
+  const status = { environments: { prod: { waitingApproval: waiting } } }
+  await client.update(pipeline.type, { ...shop, status }, { subresource: 'status' })
   const evil = { name: '$(touch evil)', namespace: 'default' }
   await client.create(roles, { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: evil, rules: [] })
   network.close()
@@ -51,7 +62,7 @@ const said = (...words: readonly string[]) => run(join(directory, 'sojourn'), wo
 async function offered(words: readonly string[], kubeconfig = up.kubeconfig): Promise<readonly string[]> {
   let text = ''
   const out = (part: string) => void (text += part)
-  const quiet = { isTerminal: false, isErrTerminal: false, colours: false, width: 80 }
+  const quiet = { isTerminal: false, isErrTerminal: false, colours: false, width: 80, height: 50 }
   const { signal } = new AbortController()
   const io = { out, err: out, env: { KUBECONFIG: kubeconfig }, now: () => Date.now(), signal, ...quiet }
   expect(await main(['__complete', ...words], io)).toBe(0)
@@ -91,6 +102,21 @@ describe('what is offered', () => {
     [['status', '--kubeconfig', '/'], [':files']],
     [['import', 'swabbie', ''], [':files']],
     [['restore', ''], []],
+    [['status', '--context', ''], ['sojourn']],
+    [
+      ['up', '--only', 'api,c'],
+      ['api,cleaner', 'api,collector'],
+    ],
+    [['up', '--only', 'cleaner,collector,c'], []],
+    [['up', '--log-level', 'd'], ['debug']],
+    [['approve', 's'], ['shop']],
+    [
+      ['approve', 'shop', ''],
+      ['prod', 'staging'],
+    ],
+    [['approve', 'shop', 'prod', ''], ['1.2.0']],
+    [['approve', 'shop', 'staging', ''], []],
+    [['approve', 'unheard-of', ''], []],
     [['xylophone', ''], []],
   ])('after %j', async (words, expected) => expect(await offered(words)).toEqual(expected))
 

@@ -17,6 +17,7 @@ Examples:
   sojourn explain cleaner/preview -n team
   sojourn explain service/shop -n team
   sojourn explain pipeline/shop -n team
+  sojourn explain cleanuppolicy/unused
   sojourn explain configmap/settings -n team -o json`,
   flags: readFlags,
   words: { least: 1, most: 1, completes: ['objects'] },

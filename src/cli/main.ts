@@ -34,6 +34,7 @@ const code = await main(process.argv.slice(2), {
   isErrTerminal: process.stderr.isTTY,
   colours: process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
   width: process.stdout.columns ?? 120,
+  height: process.stdout.rows ?? 50,
   signal: stop.signal,
 })
 

@@ -1,17 +1,28 @@
 import { textFlag, UsageError, type Call } from './command.ts'
 import { yaml } from '../kube/yaml.ts'
 
+/** How a cell is shown once its width is settled: colours take no room. */
+export type Paint = (text: string, cell: { readonly heading: string; readonly isHeading: boolean }) => string
+
 /** A table for people: columns as wide as they need, a heading in capitals, two spaces between. */
-export function table(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  paint: Paint = (text) => text,
+): string {
   const all = [headings, ...rows].map((row) => row.map(clean))
   const widths = headings.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)))
   return all
-    .map((row) =>
-      row
-        .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(widths[column] ?? 0)))
+    .map((row, index) => {
+      const last = row.findLastIndex((cell) => cell !== '')
+      return row
+        .slice(0, last + 1)
+        .map((cell, column) => {
+          const padding = column === last ? '' : ' '.repeat((widths[column] ?? 0) - cell.length)
+          return `${paint(cell, { heading: headings[column] ?? '', isHeading: index === 0 })}${padding}`
+        })
         .join('  ')
-        .trimEnd(),
-    )
+    })
     .join('\n')
 }
 

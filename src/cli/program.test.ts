@@ -62,6 +62,7 @@ async function sojourn(words: readonly string[], given: Given = {}): Promise<Sai
     isErrTerminal: isTerminal,
     colours,
     width: 100,
+    height: 50,
     signal,
   })
   return { code, out, err }

@@ -33,6 +33,7 @@ function run(kubeconfig: string, ...flags: readonly string[]): Running {
     isErrTerminal: false,
     colours: false,
     width: 100,
+    height: 50,
     signal: stop.signal,
   })
   return { said, code, end: () => (stop.abort(new Error('SIGTERM')), code) }

@@ -20,6 +20,11 @@ export function loadKubeconfig(paths: readonly string[], options: KubeconfigOpti
   return clusterConfig(merge(paths.map(readKubeconfig)), options, paths.join(', '))
 }
 
+/** The names of all contexts in these files. */
+export function kubeconfigContexts(paths: readonly string[]): readonly string[] {
+  return (merge(paths.map(readKubeconfig)).contexts ?? []).map(({ name }) => name)
+}
+
 /** A kubeconfig that is not in a file, such as a Secret's. Relative paths and exec plugins in it are refused: it is other people's. */
 export function parseKubeconfig(text: string, options: KubeconfigOptions & { readonly origin: string }): ClusterConfig {
   const { origin } = options

@@ -23,6 +23,11 @@ describe('the stay board', () => {
         run: { sequence: 1, revision: '1.1.0', direction: 'Forward', phase: 'Complete', startedAt, restarts: 0 },
       },
     })
+    await world.create({
+      ...given,
+      metadata: { ...given.metadata, name: 'nothing-yet' },
+      status: { conditions: [{ ...condition, message: 'nothing to do', lastTransitionTime: startedAt }] },
+    })
   })
   afterAll(() => world?.[Symbol.asyncDispose]())
 
@@ -37,6 +42,7 @@ describe('the stay board', () => {
     const why = (name: string) => told.find(({ object }) => object.name === name)?.why
     expect(why('fast')).toMatch(/^Its callers go straight to its pods\. /)
     expect(why('mute')).toMatch(/^proxless\/deployment: is missing/)
+    expect(told.find(({ object }) => object.name === 'nothing-yet')?.state).toBe('NoRevision')
     expect(staysOf(mirror, now).map(essence).toSorted()).toEqual(told.map(essence).toSorted())
   })
 })
