@@ -6,11 +6,9 @@ import { stringify } from 'yaml'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
-import { readConfig } from '../../src/app/config.ts'
 import { installManifests } from '../../src/app/install.ts'
-import { startRun, type Run } from '../../src/app/run.ts'
-import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
+import type { Run } from '../../src/app/run.ts'
+import { startAs, targets } from './account.ts'
 
 const missing = await whyUnavailable('kube-controller-manager', 'kube-apiserver', 'etcd', 'kubectl')
 if (missing) console.warn(`SKIPPED: Bonds on a real cluster: ${missing}`)
@@ -27,10 +25,9 @@ describe.skipIf(missing)('Bonds on a real kube-apiserver', () => {
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
     const manifests = installManifests({ roles: ['collector'], image: 'none', replicas: 1, dryRun: false })
     await apply(...manifests.filter(({ kind }) => kind !== 'Deployment'))
-    const config = readConfig({ flags: { only: 'collector', port: '0', kubeconfig: cluster.kubeconfig }, env: {} })
-    const access = loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} })
+    await apply(targets(['', 'configmaps', 'get list watch patch delete']))
     await vi.waitFor(() => kubectl('get', 'bonds', '-A'), wait)
-    run = await startRun(config, access, { log: silentLogger })
+    run = await startAs(cluster, 'collector')
   }, 900_000)
   afterAll(async () => {
     await run?.stop()

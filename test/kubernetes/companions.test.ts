@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
-import { readConfig } from '../../src/app/config.ts'
 import { installManifests } from '../../src/app/install.ts'
-import { startRun, type Run } from '../../src/app/run.ts'
-import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
+import type { Run } from '../../src/app/run.ts'
+import { startAs } from './account.ts'
 import { run as runTool } from './kubectl.ts'
 
 const missing = await whyUnavailable('kube-controller-manager', 'kube-apiserver', 'etcd', 'kubectl')
@@ -69,12 +67,8 @@ describe.skipIf(missing)('a companion Service on a real kube-apiserver', () => {
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
     const manifests = installManifests({ roles: ['activator'], image: 'none', replicas: 1, dryRun: false })
-    await apply(...manifests.filter(({ kind }) => kind === 'Namespace'))
-    const flags = { only: 'activator', port: '0', 'proxy-port': '0', 'proxy-address': proxy }
-    const config = readConfig({ flags: { ...flags, kubeconfig: cluster.kubeconfig }, env: {} })
-    run = await startRun(config, loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} }), {
-      log: silentLogger,
-    })
+    await apply(...manifests.filter(({ kind }) => kind !== 'Deployment'))
+    run = await startAs(cluster, 'activator', { 'proxy-address': proxy })
     await apply(service('shop', { 'proxless/deployment': 'shop', 'proxless/domains': 'shop.example.io' }))
   }, 900_000)
   afterAll(async () => {

@@ -6,12 +6,10 @@ import { stringify } from 'yaml'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
-import { readConfig } from '../../src/app/config.ts'
 import { installManifests } from '../../src/app/install.ts'
-import { startRun, type Run } from '../../src/app/run.ts'
-import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
+import type { Run } from '../../src/app/run.ts'
+import { startAs, targets } from './account.ts'
 import type { StoredObject } from '../../src/kube/object.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
 import { runCommand } from '../command.ts'
 
 const missing = await whyUnavailable('kube-controller-manager', 'kube-apiserver', 'etcd', 'kubectl')
@@ -30,10 +28,8 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
     manifests = installManifests({ roles: ['collector'], image: 'none', replicas: 1, dryRun: false })
     await kubectl('apply', ...manifests.filter(({ kind }) => kind !== 'Deployment'))
     await vi.waitFor(() => kubectl('get bonds -A'), wait)
-    const config = readConfig({ flags: { only: 'collector', port: '0', kubeconfig: cluster.kubeconfig }, env: {} })
-    run = await startRun(config, loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} }), {
-      log: silentLogger,
-    })
+    await kubectl('apply', targets(['', 'configmaps', 'get list watch patch delete']))
+    run = await startAs(cluster, 'collector')
   }, 900_000)
   afterAll(async () => {
     await run?.stop()

@@ -3,11 +3,9 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
-import { readConfig } from '../../src/app/config.ts'
 import { installManifests } from '../../src/app/install.ts'
-import { startRun, type Run } from '../../src/app/run.ts'
-import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
+import type { Run } from '../../src/app/run.ts'
+import { accountOf, flagsAs, startAs } from './account.ts'
 import { runCommand } from '../command.ts'
 import { attempt, run as runTool } from './kubectl.ts'
 import { SojournProcess } from './sojourn-process.ts'
@@ -35,7 +33,7 @@ interface Listed {
 describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => {
   let cluster: ReferenceCluster
   let run: Run
-  let flags: Readonly<Record<string, string>>
+  const flags = { 'proxy-address': proxy!, 'takeover-ports': '23000-23009' }
 
   const kubectl = (...args: string[]) => runTool('kubectl', args, { kubeconfig: cluster.kubeconfig })
   const apply = (...manifests: readonly object[]) =>
@@ -72,36 +70,7 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
     cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
     const manifests = installManifests({ roles: ['activator'], image: 'none', replicas: 1, dryRun: false })
     await apply(...manifests.filter(({ kind }) => kind !== 'Deployment'))
-    const token = await kubectl('create', 'token', 'sojourn-activator', '-n', 'sojourn-system')
-    const kubeconfig = join(dirname(cluster.kubeconfig), 'activator.json')
-    writeFileSync(
-      kubeconfig,
-      JSON.stringify({
-        apiVersion: 'v1',
-        kind: 'Config',
-        'current-context': 'c',
-        contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-        clusters: [
-          {
-            name: 'c',
-            cluster: { server: cluster.url, 'certificate-authority-data': Buffer.from(cluster.ca).toString('base64') },
-          },
-        ],
-        users: [{ name: 'u', user: { token } }],
-      }),
-    )
-    flags = {
-      only: 'activator',
-      port: '0',
-      'proxy-port': '0',
-      'proxy-address': proxy!,
-      'takeover-ports': '23000-23009',
-      kubeconfig,
-    }
-    const config = readConfig({ flags, env: {} })
-    run = await startRun(config, loadKubeconfig([kubeconfig], { now: () => Date.now(), env: {} }), {
-      log: silentLogger,
-    })
+    run = await startAs(cluster, 'activator', flags)
     const container = { name: 'a', image: 'none', ports: [{ name: 'web', containerPort: 8080 }] }
     await apply(service, {
       apiVersion: 'apps/v1',
@@ -205,7 +174,8 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
 
   it('is given back by a drain after all proxies were killed', async () => {
     await run.stop()
-    const killed = await SojournProcess.start(Object.entries(flags).map(([name, value]) => `--${name}=${value}`))
+    const all = { ...flagsAs('activator', await accountOf(cluster, 'activator')), ...flags }
+    const killed = await SojournProcess.start(Object.entries(all).map(([name, value]) => `--${name}=${value}`))
     try {
       await apply({ ...service, metadata: { ...service.metadata, annotations: asking } })
       await expect.poll(() => led(), poll).toEqual(taken)

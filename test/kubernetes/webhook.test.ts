@@ -1,8 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { parse } from 'yaml'
 import { freePorts } from '../../scripts/reference-cluster/loopback.ts'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
@@ -10,6 +6,7 @@ import { installManifests } from '../../src/app/install.ts'
 import { validatePath } from '../../src/app/webhook.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { pipelineManifest, refusedByProgram } from '../pipeline-refusals.ts'
+import { accountOf } from './account.ts'
 import { attempt, run } from './kubectl.ts'
 import { SojournProcess } from './sojourn-process.ts'
 
@@ -19,25 +16,18 @@ if (missing) console.warn(`SKIPPED: the webhook in a real cluster: ${missing}`)
 describe.skipIf(missing)('the webhook in a real cluster', () => {
   let cluster: ReferenceCluster
   let sojourn: SojournProcess
-  let directory: string
   let port: number
   const kubectl = (...args: readonly string[]) => run('kubectl', args, cluster)
   const apply = (input: unknown) => attempt('kubectl', ['apply', '-f', '-'], { ...cluster, input })
 
   /** As the account that `sojourn install` makes, with its rights and no others. */
   async function start(): Promise<SojournProcess> {
-    const token = await kubectl('create', 'token', 'sojourn-cleaner', '-n', 'sojourn-system')
-    const config = parse(readFileSync(cluster.kubeconfig, 'utf8')) as { users: { user: { token: string } }[] }
-    const kubeconfig = join(directory, 'kubeconfig')
-    writeFileSync(kubeconfig, JSON.stringify({ ...config, users: [{ name: 'admin', user: { token } }] }), {
-      mode: 0o600,
-    })
+    const kubeconfig = await accountOf(cluster, 'cleaner')
     return SojournProcess.start([`--kubeconfig=${kubeconfig}`, '--only=cleaner', `--port=${port}`])
   }
 
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false })
-    directory = mkdtempSync(join(tmpdir(), 'sojourn-webhook-'))
     ;[port = 0] = await freePorts(1)
     const manifests = installManifests({ roles: ['cleaner'], image: 'sojourn', replicas: 1, dryRun: false })
     const isKind = ({ kind }: KubeObject) => kind === 'Namespace' || kind === 'CustomResourceDefinition'
@@ -62,7 +52,6 @@ describe.skipIf(missing)('the webhook in a real cluster', () => {
   afterAll(async () => {
     await sojourn?.stop()
     await cluster?.stop()
-    if (directory) rmSync(directory, { recursive: true, force: true })
   })
 
   function cleaner(name: string, conditions: readonly string[], ttl = '0s'): KubeObject {
