@@ -72,6 +72,51 @@ describe('sojourn cascade', () => {
     )
   })
 
+  it('draws what is in a namespace below its owners, also where they stand in a circle', async () => {
+    await client.create(
+      { ...configMaps, kind: 'Namespace', plural: 'namespaces', namespaced: false },
+      {
+        apiVersion: 'v1',
+        kind: 'Namespace',
+        metadata: { name: 'inside' },
+      },
+    )
+    const inside = async (name: string, ...owners: readonly StoredObject[]) => {
+      const ownerReferences = owners.map(({ metadata: { uid, name: its } }) => ({
+        apiVersion: 'v1',
+        kind: 'ConfigMap',
+        name: its,
+        uid,
+      }))
+      const metadata = { name, namespace: 'inside', ownerReferences }
+      return client.create<StoredObject>(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata })
+    }
+    // Their names are in the order in which they are listed: dependents first.
+    const owner = await inside('c-owner')
+    await inside('a-leaf', await inside('b-branch', owner))
+    const ring = await inside('d-ring')
+    const other = await inside('e-ring', ring)
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'e-ring', uid: other.metadata.uid }]
+    await client.patch(
+      configMaps,
+      { namespace: 'inside', name: 'd-ring' },
+      { type: 'merge', body: { metadata: { ownerReferences } } },
+    )
+    const { out } = await cascade('namespace/inside')
+    const lines = out.split('\n').filter((line) => /^Namespace|-(leaf|branch|owner|ring)/.test(line))
+    expect(lines).toEqual([
+      'Namespace/inside  leaves',
+      '├─ ConfigMap/inside/c-owner  leaves',
+      '│  └─ ConfigMap/inside/b-branch  leaves',
+      '│     └─ ConfigMap/inside/a-leaf  leaves',
+      '├─ ConfigMap/inside/d-ring  leaves',
+      '│  └─ ConfigMap/inside/e-ring  leaves',
+    ])
+    const { out: mermaid } = await cascade('namespace/inside', '-o', 'mermaid')
+    const number = (name: string) => new RegExp(`n(\\d+)\\["ConfigMap/inside/${name}`).exec(mermaid)?.[1]
+    expect(mermaid).toContain(`  n${number('b-branch')} --> n${number('a-leaf')}\n`)
+  })
+
   it('says the level of what is too deep to be drawn', async () => {
     let owner = await create('level-0')
     for (let level = 1; level <= 60; level++) owner = await create(`level-${level}`, owner)

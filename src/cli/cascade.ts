@@ -4,6 +4,7 @@ import { readFlags, textFlag, UsageError, type Command, type Io } from './comman
 import { connect } from './connect.ts'
 import { findObject } from './object-word.ts'
 import { print } from './output.ts'
+import { linesAbove } from './owner-tree.ts'
 import { progress } from './progress.ts'
 
 /** What would leave with an object. */
@@ -127,10 +128,11 @@ function* tree({ nodes, complete, unknownKinds, obstacles }: Found): Generator<s
 function childrenOf(nodes: Preview['nodes']): { readonly first: Int32Array; readonly next: Int32Array } {
   const first = new Int32Array(nodes.length).fill(-1)
   const next = new Int32Array(nodes.length).fill(-1)
+  const above = linesAbove(nodes)
   for (let line = nodes.length - 1; line > 0; line--) {
-    const above = nodes.throughOf(line)
-    next[line] = first[above] ?? -1
-    first[above] = line
+    const owner = above[line] ?? 0
+    next[line] = first[owner] ?? -1
+    first[owner] = line
   }
   return { first, next }
 }
@@ -157,9 +159,11 @@ const colours: Readonly<Record<PreviewNode['action'], string>> = {
 function* dot({ nodes }: Found): Generator<string, void, undefined> {
   const quote = (text: string) => `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
   yield 'digraph cascade {\n'
-  for (const { uid, ref, action, through } of nodes) {
+  const above = linesAbove(nodes)
+  for (let line = 0; line < nodes.length; line++) {
+    const { uid, ref, action } = nodes.at(line)
     yield `  ${quote(uid)} [label=${quote(describeRef(ref))}, color=${colours[action]}];\n`
-    if (through) yield `  ${quote(through)} -> ${quote(uid)};\n`
+    if (line > 0) yield `  ${quote(nodes.uidOf(above[line] ?? 0))} -> ${quote(uid)};\n`
   }
   yield '}\n'
 }
@@ -167,9 +171,10 @@ function* dot({ nodes }: Found): Generator<string, void, undefined> {
 function* mermaid({ nodes }: Found): Generator<string, void, undefined> {
   const label = (text: string) => `["${text.replaceAll('"', '#quot;')}"]`
   yield 'flowchart TD\n'
+  const above = linesAbove(nodes)
   for (let line = 0; line < nodes.length; line++) {
     const node = nodes.at(line)
     yield `  n${line}${label(`${describeRef(node.ref)}: ${fateOf(node)}`)}\n`
-    if (line > 0) yield `  n${nodes.throughOf(line)} --> n${line}\n`
+    if (line > 0) yield `  n${above[line]} --> n${line}\n`
   }
 }

@@ -8,6 +8,7 @@ import { Informers } from '../runtime/informers.ts'
 import { configMaps, doorStateOf, writeDoorState } from './door-state.ts'
 import { Door, type DepartRequest } from './door.ts'
 import { removeOwn } from './own-machinery.ts'
+import { recordsOnly } from './record.ts'
 import { restore } from './restore.ts'
 import { nextStep } from './settle-controller.ts'
 import { kubeSubject } from './subject.ts'
@@ -140,6 +141,23 @@ describe('records', () => {
     const now = Date.parse('2027-01-01T00:00:00Z')
     expect(nextStep({ spec, status: { phase: 'Leaving' } }, { now, keepMs: 1000 })).toEqual({ do: 'look' })
     expect(nextStep({ spec, status: { phase: 'Gone' } }, { now, keepMs: 1000 })).toEqual({ do: 'prune' })
+  })
+
+  it('are kept in memory without their manifests and pages, once for all who look at them', async () => {
+    const request = wish(await create('a', { data: { much: 'text' } }))
+    const companion = await create('b')
+    const subject = { ...request.subject, company: () => ReadableStream.from([companion]) }
+    await world.door.depart({ ...request, subject })
+    using watched = world.informers.open<Departure>(world.client, departure.type, recordsOnly)
+    await world.clock.settle()
+    expect(watched.list().map(({ spec, status }) => [spec.object.name, spec.manifest, status?.phase])).toEqual([
+      ['a', undefined, 'Gone'],
+    ])
+    using again = world.informers.open<Departure>(world.client, departure.type, recordsOnly)
+    expect(again.list()[0]).toBe(watched.list()[0])
+    using whole = world.informers.open<Departure>(world.client, departure.type)
+    await whole.whenSynced()
+    expect(whole.list().filter(({ spec }) => spec.manifest ?? spec.page)).toHaveLength(2)
   })
 
   it.each([

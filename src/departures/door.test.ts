@@ -177,6 +177,32 @@ describe('Door', () => {
     await world.pass(1_200_000)
     expect(await records()).toHaveLength(0)
   })
+
+  it('prunes pages after their record, and keeps those of one that is still open', async () => {
+    world.run(settleController({ ...world, keepMs: 3_600_000 }))
+    const departing = async (name: string, finalizers: readonly string[]) => {
+      const request = wish(await create(name, { metadata: { name, namespace: 'team', finalizers: [...finalizers] } }))
+      const companion = await create(`${name}-companion`)
+      await world.door.depart({
+        ...request,
+        subject: { ...request.subject, company: () => ReadableStream.from([companion]) },
+      })
+    }
+    await departing('gone', [])
+    await departing('stuck', ['x.dev/hold'])
+    const left = async () =>
+      (await records()).map(({ spec }) => `${spec.object.name}${spec.page ? ' page' : ''}`).toSorted()
+    expect(await left()).toEqual(['gone', 'gone page', 'stuck', 'stuck page'])
+    await world.pass(12 * 3_600_000)
+    expect(await left()).toEqual(['stuck', 'stuck page'])
+    await world.client.patch(
+      configMaps,
+      { namespace: 'team', name: 'stuck' },
+      { type: 'merge', body: { metadata: { finalizers: null } } },
+    )
+    await world.pass(12 * 3_600_000)
+    expect(await left()).toEqual([])
+  })
 })
 
 /** A door of a process of its own, whose requests go another way. */

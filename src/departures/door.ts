@@ -22,7 +22,7 @@ import { configMaps, doorStateName, doorStateOf, openBreaker, writeDoorState, ty
 import { judge } from './judge.ts'
 import { protectionOf, type Protection } from './protection.ts'
 import { writePages } from './pages.ts'
-import { departureRecord, recordName, recordNamespace, type By } from './record.ts'
+import { departureRecord, recordName, recordNamespace, recordsOnly, type By } from './record.ts'
 import { subjectKind, type Removal, type Subject } from './subject.ts'
 
 /** A wish that something leaves. */
@@ -82,7 +82,7 @@ export class Door {
     this.#optOuts = informers.open<CleanupOptOut>(client, cleanupOptOut.type, { indexes: { kind: optOutKinds } })
     this.#bonds = informers.open<Bond>(client, bond.type, { indexes: { dependency: bondDependency } })
     this.#schedules = informers.open<WorkSchedule>(client, workSchedule.type)
-    this.#records = informers.open<Departure>(client, departure.type)
+    this.#records = informers.open<Departure>(client, departure.type, recordsOnly)
     this.#switches = informers.open(client, configMaps, {
       namespace: sojournNamespace,
       fieldSelector: `metadata.name=${doorStateName}`,
@@ -384,7 +384,7 @@ export class Door {
 
   /** What people delete by hand is theirs to answer for. */
   #count({ metadata, spec }: Departure): void {
-    if (spec.page || spec.by.system === 'user') return
+    if (spec.by.system === 'user') return
     const { cluster = '', apiVersion, kind, name } = spec.object
     this.#budget.count(
       metadata.name,

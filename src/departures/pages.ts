@@ -4,7 +4,7 @@ import { departure, type Departure, type DepartureSpec } from '../apis/departure
 import type { Client } from '../client/client.ts'
 import type { KubeObject } from '../kube/object.ts'
 import { isStatusError } from '../kube/status-error.ts'
-import { manifestOf } from './record.ts'
+import { manifestOf, pageLabel } from './record.ts'
 
 /** One dependent on a page: the uid it had, and what it was. */
 export interface PageLine {
@@ -103,7 +103,7 @@ export async function pageOf(
       ...(namespace ? { namespace } : {}),
       labels: {
         ...labels,
-        'sojourn.dev/page': String(number),
+        [pageLabel]: String(number),
         ...(owners.length > 0 ? { [ownersLabel]: 'true' } : {}),
       },
       ...(owners.length > 0 ? { annotations: { [ownersLabel]: owners.join(',') } } : {}),

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto'
-import { departure, type DepartureSpec } from '../apis/departure.ts'
+import { departure, type Departure, type DepartureSpec } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
-import { parseApiVersion, type KubeObject, type ObjectRef } from '../kube/object.ts'
+import { parseApiVersion, type KubeObject, type ObjectRef, type StoredObject } from '../kube/object.ts'
 import { isNamespaceTerminating, isStatusError } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
+
+/** On the pages of a record: their number. */
+export const pageLabel = 'sojourn.dev/page'
 
 /** Who decided that something leaves. */
 export interface By {
@@ -36,6 +39,14 @@ export function recordName(cluster: string, object: KubeObject): string {
 /** Beside the object it is about, or in our own namespace for what has none here. */
 export function recordNamespace(cluster: string, { metadata }: KubeObject): string {
   return cluster === '' && metadata.namespace ? metadata.namespace : sojournNamespace
+}
+
+/** How records are kept in memory: no pages, and without what only a restore needs. For all who look at them. */
+export const recordsOnly = { labelSelector: `!${pageLabel}`, trim: withoutManifest } as const
+
+function withoutManifest(record: StoredObject): StoredObject {
+  const { manifest: _, ...spec } = (record as unknown as Departure).spec
+  return { ...record, spec }
 }
 
 /** Whether a record cannot be written because its namespace goes too or nobody keeps records: not because something is amiss. */

@@ -8,6 +8,8 @@ import { Controller, type ControllerPorts } from '../runtime/controller.ts'
 import type { Informers } from '../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../runtime/outcome.ts'
 import { removeOwn } from './own-machinery.ts'
+import { recordOfPage } from './pages.ts'
+import { pageLabel, recordsOnly } from './record.ts'
 
 export interface SettleOptions {
   readonly client: Client
@@ -24,15 +26,19 @@ export interface SettleOptions {
 /** Closes records that a crash or a finalizer left open, and prunes those whose time is up. */
 export function settleController(options: SettleOptions): Controller {
   const { client, informers, ports, clusterClient, systems, keepMs = 30 * 86_400_000 } = options
-  const records = informers.open<Departure>(client, departure.type)
+  const records = informers.open<Departure>(client, departure.type, recordsOnly)
+  const pages = informers.open(client, departure.type, { labelSelector: pageLabel, metadataOnly: true })
   const controller = new Controller({ name: 'departures', reconcile, ports, concurrency: 2 })
   controller.watch(records)
+  controller.watch(pages)
   return controller
 
   async function reconcile({ namespace, name }: Key): Promise<Outcome> {
+    const now = ports.clock.now()
+    const page = pages.get(namespace, name)
+    if (page) return lookAtPage(page, now)
     const record = records.get(namespace, name)
     if (!record || record.metadata.deletionTimestamp) return settled
-    const now = ports.clock.now()
     const step = nextStep(record, { now, keepMs })
     switch (step.do) {
       case 'wait':
@@ -43,6 +49,17 @@ export function settleController(options: SettleOptions): Controller {
       case 'look':
         return !systems || systems.includes(record.spec.by.system) ? look(record, now) : settled
     }
+  }
+
+  /** A page goes after its record, which may be kept for longer than its time while it is open. */
+  async function lookAtPage(page: StoredObject, now: number): Promise<Outcome> {
+    const { namespace = '', name, creationTimestamp, deletionTimestamp } = page.metadata
+    if (deletionTimestamp) return settled
+    const until = (parseTime(creationTimestamp) ?? now) + keepMs
+    if (now < until) return wakeAt(until)
+    if (records.get(namespace, recordOfPage(name))) return wakeAt(now + pagePatienceMs)
+    await removeOwn(client, departure.type, page)
+    return settled
   }
 
   async function look(record: Departure, now: number): Promise<Outcome> {
@@ -87,6 +104,8 @@ const patienceMs = 60_000
 /** How long after its delete an object that only waits on finalizers is looked at for the first time. */
 const leavingPatienceMs = 2000
 const lookAgainMs = 60_000
+/** How soon a page whose time is up is looked at again while its record is there. */
+const pagePatienceMs = 3_600_000
 
 /** What a record needs next. */
 export function nextStep(
@@ -94,8 +113,7 @@ export function nextStep(
   { now, keepMs }: { readonly now: number; readonly keepMs: number },
 ): { readonly do: 'prune' | 'look' } | { readonly do: 'wait'; readonly until: number } {
   const recordedAt = parseTime(spec.recordedAt) ?? now
-  const isOpen =
-    !spec.page && (status?.phase === undefined || status.phase === 'Recorded' || status.phase === 'Leaving')
+  const isOpen = status?.phase === undefined || status.phase === 'Recorded' || status.phase === 'Leaving'
   const lookAt = recordedAt + (status?.phase === 'Leaving' ? leavingPatienceMs : patienceMs)
   if (isOpen) return now < lookAt ? { do: 'wait', until: lookAt } : { do: 'look' }
   return now >= recordedAt + keepMs ? { do: 'prune' } : { do: 'wait', until: recordedAt + keepMs }

@@ -13,6 +13,9 @@ export interface Change<T extends StoredObject = StoredObject> {
   readonly initial: boolean
 }
 
+/** Leaves out what nobody who shares a cache needs; its metadata stays. */
+export type Trim = (object: StoredObject) => StoredObject
+
 /** Which objects of a type are of interest, and how they are to be found. */
 export interface InformerOptions<T extends StoredObject = StoredObject> {
   /** Defaults to all namespaces. */
@@ -21,6 +24,8 @@ export interface InformerOptions<T extends StoredObject = StoredObject> {
   readonly fieldSelector?: string
   /** Keep metadata only. Defaults to false. */
   readonly metadataOnly?: boolean
+  /** Defaults to keeping everything. Caches with the same function are shared. */
+  readonly trim?: Trim
   readonly indexes?: Readonly<Record<string, IndexFunction<T>>>
 }
 

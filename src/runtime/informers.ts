@@ -3,7 +3,7 @@ import { kindKey } from '../kube/key.ts'
 import type { ResourceType, StoredObject } from '../kube/object.ts'
 import { cacheMetrics } from './cache-metrics.ts'
 import type { Clock } from './clock.ts'
-import { Informer, type InformerOptions } from './informer.ts'
+import { Informer, type InformerOptions, type Trim } from './informer.ts'
 import { silentLogger, type Logger } from './log.ts'
 import { Metrics } from './metrics.ts'
 import type { IndexFunction } from './object-cache.ts'
@@ -48,8 +48,9 @@ export class Informers {
   readonly #freeze: boolean
   readonly #lingerMs: number
   readonly #streams: boolean
-  /** By reader, then by what is selected. Each is in use, or was until less than a linger ago. */
+  /** By reader, then by what is selected and kept of it. Each is in use, or was until less than a linger ago. */
   readonly #shared = new Map<ApiReader, Map<string, Shared>>()
+  readonly #trims: Trim[] = []
   /** Follow clusters outside the asynchronous context of whoever asked first. */
   readonly #run: (reflector: Reflector, signal: AbortSignal) => void
 
@@ -68,10 +69,9 @@ export class Informers {
   open<T extends StoredObject = StoredObject>(
     client: ApiReader,
     type: ResourceType,
-    { indexes = {}, ...where }: InformerOptions<T> = {},
+    { indexes = {}, trim, ...where }: InformerOptions<T> = {},
   ): Informer<T> {
-    const selection: Selection = { ...where, type }
-    const shared = this.#sharedFor(client, selection)
+    const shared = this.#sharedFor(client, { ...where, type }, trim)
     shared.uses++
     shared.stopLingering()
     return new Informer<T>({
@@ -107,21 +107,31 @@ export class Informers {
     else shared.stopLingering = this.#clock.after(this.#lingerMs, () => shared.close())
   }
 
-  #sharedFor(reader: ApiReader, selection: Selection): Shared {
+  #sharedFor(reader: ApiReader, selection: Selection, trim: Trim | undefined): Shared {
     let caches = this.#shared.get(reader)
     if (!caches) this.#shared.set(reader, (caches = new Map()))
-    const name = nameOf(selection)
+    const name = `${nameOf(selection)}${trim ? this.#numberOf(trim) : ''}`
     const existing = caches.get(name)
     if (existing) return existing
-    const shared = this.#start(reader, selection, () => {
+    const forget = () => {
       caches.delete(name)
       if (caches.size === 0) this.#shared.delete(reader)
-    })
+    }
+    const shared = this.#start(reader, selection, { trim, forget })
     caches.set(name, shared)
     return shared
   }
 
-  #start(reader: ApiReader, selection: Selection, forget: () => void): Shared {
+  #numberOf(trim: Trim): number {
+    if (!this.#trims.includes(trim)) this.#trims.push(trim)
+    return this.#trims.indexOf(trim)
+  }
+
+  #start(
+    reader: ApiReader,
+    selection: Selection,
+    { trim, forget }: { readonly trim: Trim | undefined; readonly forget: () => void },
+  ): Shared {
     const { cluster } = reader
     const { type } = selection
     const control = new AbortController()
@@ -130,7 +140,7 @@ export class Informers {
       trouble: cache.currentTrouble !== undefined,
     }))
     const log = this.#log.with({ kind: kindKey(type), ...(cluster ? { cluster } : {}) })
-    const cache = new SharedCache({ type, freeze: this.#freeze, log, metrics })
+    const cache = new SharedCache({ type, freeze: this.#freeze, trim, log, metrics })
     const reflector = new Reflector(selection, cache, {
       reader,
       clock: this.#clock,

@@ -1,7 +1,7 @@
 import { withoutManagedFields } from '../kube/creator.ts'
 import type { ResourceType, StoredObject } from '../kube/object.ts'
 import type { CacheMetrics } from './cache-metrics.ts'
-import type { Change } from './informer.ts'
+import type { Change, Trim } from './informer.ts'
 import type { LogFields, Logger } from './log.ts'
 import { ObjectCache } from './object-cache.ts'
 import type { Sink, Trouble } from './reflector.ts'
@@ -10,6 +10,8 @@ import { isAtLeast } from './resource-version.ts'
 export interface SharedCacheOptions {
   readonly type: ResourceType
   readonly freeze: boolean
+  /** What is kept of each object. */
+  readonly trim?: Trim | undefined
   readonly log: Logger
   readonly metrics: CacheMetrics
 }
@@ -150,7 +152,8 @@ export class SharedCache implements Sink {
   #kept(received: StoredObject): StoredObject {
     const { kind } = this.#options.type
     const metadata = withoutManagedFields(received.metadata)
-    const object = { ...received, apiVersion: this.#apiVersion, kind, metadata }
+    const whole = { ...received, apiVersion: this.#apiVersion, kind, metadata }
+    const object = this.#options.trim?.(whole) ?? whole
     return this.#options.freeze ? deepFreeze(object) : object
   }
 

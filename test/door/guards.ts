@@ -343,6 +343,11 @@ const others: readonly Guard[] = [
   ...inFile('src/departures/settle-controller.ts', [
     ['prunes records when their time is up', 'return now >= recordedAt + keepMs ?', 'return now >= recordedAt ?'],
     ['keeps a record that is still open, however old', 'if (isOpen) return', 'if (isOpen && now < 0) return'],
+    [
+      'prunes pages after their record, and keeps those of one that is still open',
+      'if (records.get(namespace, recordOfPage(name))) return wakeAt(now + pagePatienceMs)',
+      '',
+    ],
     ['leaves the records of other systems to them', '!systems || systems.includes(record.spec.by.system)', 'true'],
   ]),
 ]

@@ -109,9 +109,22 @@ export class PreviewNodes implements Iterable<PreviewNode> {
     return this.#depths[line] ?? 0
   }
 
+  uidOf(line: number): string {
+    return this.#objectAt(line).metadata.uid
+  }
+
+  /** The uids of its owners. */
+  ownersOf(line: number): readonly string[] {
+    return this.#objectAt(line).metadata.ownerReferences?.map(({ uid }) => uid) ?? none
+  }
+
+  /** Whether it goes because it is inside what goes. */
+  isInside(line: number): boolean {
+    return this.#reasons[line] === reasonCodes['container-gone']
+  }
+
   at(line: number): PreviewNode {
-    const object = line < this.length ? this.#objects[this.#nodes[line] ?? -1] : undefined
-    if (!object) throw new RangeError(`a preview of ${this.length} lines has no line ${line}`)
+    const object = this.#objectAt(line)
     const above = this.throughOf(line)
     const through = above < 0 ? undefined : this.#objects[this.#nodes[above] ?? -1]
     const owners = object.metadata.ownerReferences ?? []
@@ -136,6 +149,12 @@ export class PreviewNodes implements Iterable<PreviewNode> {
     let sum = 0
     for (let line = 0; line < this.length; line++) if (this.#actions[line] === 0) sum++
     return sum
+  }
+
+  #objectAt(line: number): StoredObject {
+    const object = line < this.length ? this.#objects[this.#nodes[line] ?? -1] : undefined
+    if (!object) throw new RangeError(`a preview of ${this.length} lines has no line ${line}`)
+    return object
   }
 
   toJSON(): readonly PreviewNode[] {
