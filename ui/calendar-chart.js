@@ -3,10 +3,15 @@ import { fill, h, svg } from './dom.js'
 const day = 86_400_000
 const height = 150
 const slot = 30
+/** Narrower than this, in pixels, nobody could read the dates: the chart scrolls instead. */
+const narrowestSlot = 26
 /** Fewer days than this would be drawn out of all proportion. */
 const fewestDays = 14
 const dates = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' })
 const daysOfMonth = new Intl.DateTimeFormat(undefined, { day: 'numeric' })
+const months = new Intl.DateTimeFormat(undefined, { month: 'short' })
+
+const everyDay = 'All days are shown; choose one to see only its own.'
 
 /** @typedef {{ at: number, system: string }} Happening */
 
@@ -22,7 +27,8 @@ export function calendarChart({ from, until, events, onSelect }) {
   let chosen
   const width = days.length * slot
   const columns = days.map((pile, index) => column(pile, index, most))
-  const picture = svg('svg', { viewBox: `0 0 ${width} ${height + 26}`, 'aria-hidden': 'true' }, ...columns)
+  const picture = svg('svg', { viewBox: `0 0 ${width} ${height + 40}`, 'aria-hidden': 'true' }, ...columns)
+  picture.style.minWidth = `${days.length * narrowestSlot}px`
   const told = h('output', {})
   const element = h(
     'div.calendar',
@@ -40,12 +46,12 @@ export function calendarChart({ from, until, events, onSelect }) {
       : 'all days'
     element.setAttribute('aria-valuenow', String(chosen ?? 0))
     element.setAttribute('aria-valuetext', text)
-    fill(told, text)
-    onSelect(pile && { from: pile.from, until: pile.from + day })
+    fill(told, pile ? text : everyDay)
+    onSelect(pile && { from: pile.from, until: nextDay(pile.from) })
   }
   element.setAttribute('aria-valuenow', '0')
   element.setAttribute('aria-valuetext', 'all days')
-  fill(told, 'all days')
+  fill(told, everyDay)
   for (const [index, drawn] of columns.entries()) drawn.addEventListener('click', () => choose(index))
   element.addEventListener('keydown', (event) => {
     const next = stepOf(event.key, chosen, days.length - 1)
@@ -72,19 +78,33 @@ function stepOf(key, chosen, last) {
 /** @param {number} start @param {number} until @param {readonly Happening[]} events */
 function piles(start, until, events) {
   const count = Math.min(400, Math.max(fewestDays, Math.ceil((until - start) / day)))
-  const days = Array.from({ length: count }, (_, index) => ({
-    from: start + index * day,
+  // Not every day has 24 hours.
+  let from = start
+  const midnights = Array.from({ length: count }, () => {
+    const midnight = from
+    from = nextDay(from)
+    return midnight
+  })
+  const days = midnights.map((midnight) => ({
+    from: midnight,
     total: 0,
     /** @type {Map<string, number>} */
     groups: new Map(),
   }))
   for (const { at, system } of events) {
-    const pile = days[Math.floor((at - start) / day)]
+    if (at >= from) continue
+    const pile = days.findLast((each) => each.from <= at)
     if (!pile) continue
     pile.total++
     pile.groups.set(system, (pile.groups.get(system) ?? 0) + 1)
   }
   return days
+}
+
+/** The midnight after this one. @param {number} midnight */
+function nextDay(midnight) {
+  const date = new Date(midnight)
+  return date.setDate(date.getDate() + 1)
 }
 
 /** @param {ReturnType<typeof piles>[number]} pile @param {number} index @param {number} most */
@@ -109,5 +129,7 @@ function column({ from, total, groups }, index, most) {
     total > 0 &&
       svg('text', { class: 'total', x: x + slot / 2, y: y - 5 }, total > 999 ? `${Math.round(total / 1000)}k` : total),
     svg('text', { class: 'date', x: x + slot / 2, y: height + 17 }, daysOfMonth.format(from)),
+    (index === 0 || new Date(from).getDate() === 1) &&
+      svg('text', { class: 'month', x: x + slot / 2, y: height + 33 }, months.format(from)),
   )
 }

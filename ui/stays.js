@@ -120,10 +120,18 @@ const candidateStay = once((/** @type {CleanupCandidate} */ { spec, status, meta
 
 const pipelineStay = once((/** @type {Pipeline} */ object) => {
   const { reason, message } = readyOf(object)
-  const isWaiting = Object.values(object.status?.environments ?? {}).some(
-    ({ waitingApproval }) => waitingApproval?.promotionId,
+  const environments = Object.entries(object.status?.environments ?? {})
+  const waiting = environments.find(([, { waitingApproval }]) => waitingApproval?.promotionId)
+  const isWaiting = waiting !== undefined
+  const gates = environments.flatMap(([name, { gates = [] }]) =>
+    gates.flatMap(({ state, nextCheckAt }) => {
+      const at = state === 'Open' ? undefined : parseTime(nextCheckAt)
+      return at === undefined ? [] : [{ what: `${name} may go on`, at, isEnd: false }]
+    }),
   )
+  const [soonest] = gates.sort((left, right) => left.at - right.at)
   return {
+    next: waiting ? { what: `waits for approval in ${waiting[0]}`, isEnd: false } : soonest,
     object: refFor(object, kinds.pipelines),
     system: 'promoter',
     since: createdAt(object),
@@ -136,7 +144,7 @@ const pipelineStay = once((/** @type {Pipeline} */ object) => {
  * @param {Pipeline} object
  * @param {{ isWaiting: boolean, reason: string, message: string }} known
  */
-function pipelineState({ spec, status }, { isWaiting, reason, message }) {
+export function pipelineState({ spec, status }, { isWaiting, reason, message }) {
   if (isWaiting) return { state: 'AwaitingApproval', why: message }
   if (status?.run) return { state: status.run.phase, why: message }
   const [first] = spec.environments

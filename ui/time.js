@@ -24,6 +24,11 @@ export function formatDistance(at, now) {
   return distance > 0 ? `in ${formatSpan(distance)}` : `${formatSpan(-distance)} ago`
 }
 
+/** The same for something that is still to come, however late it is. @param {number} at @param {number} now */
+export function formatAhead(at, now) {
+  return formatDistance(Math.max(at, now), now)
+}
+
 const moments = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 
 /** Date and time as the reader writes them. @param {number | undefined} at */

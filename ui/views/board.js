@@ -3,7 +3,7 @@
 import { factList, fill, h, pill } from '../dom.js'
 import { openPanel } from '../dialogs.js'
 import { staysOf } from '../stays.js'
-import { formatDistance, formatMoment, formatSpan, withReadableTimes } from '../time.js'
+import { formatAhead, formatMoment, formatSpan, withReadableTimes } from '../time.js'
 import { VirtualList } from '../virtual-list.js'
 import { actionButton, kindAndPlace, nothingFound } from './cards.js'
 import { openCascade } from './cascade.js'
@@ -87,8 +87,9 @@ const nothingYet = [
 function summaryOf(shown, of) {
   const soon = Date.now() + day
   const leaving = shown.filter(({ next }) => next?.isEnd && next.at !== undefined && next.at < soon).length
-  const count = shown.length === of ? of : `${shown.length} of ${of}`
-  return `${count} in our care${leaving > 0 ? ` · ${leaving} ${leaving === 1 ? 'ends' : 'end'} within a day` : ''}`
+  const [some, all, ending] = [shown.length, of, leaving].map((count) => count.toLocaleString())
+  const count = shown.length === of ? all : `${some} of ${all}`
+  return `${count} in our care${leaving > 0 ? ` · ${ending} ${leaving === 1 ? 'ends' : 'end'} within a day` : ''}`
 }
 
 function legend() {
@@ -147,7 +148,7 @@ function stayRow(stay) {
   const { object, state, next } = stay
   const now = Date.now()
   const why = withReadableTimes(stay.why)
-  const when = next?.at === undefined ? (next?.what ?? 'stays') : `${next.what} ${formatDistance(next.at, now)}`
+  const when = next?.at === undefined ? (next?.what ?? 'stays') : `${next.what} ${formatAhead(next.at, now)}`
   return h(
     'div.stay',
     { 'aria-label': `${object.kind} ${object.name}, ${state}, ${when}. ${why}` },
@@ -178,8 +179,8 @@ function timeline({ next, system }, now) {
 const tones = {
   good: ['Awake', 'Active', 'Succeeded', 'Ready', 'OptedOut', 'Complete', 'Restored'],
   bad: ['Leaving', 'Deleting', 'Failed', 'Broken', 'Due', 'InvalidSpec'],
-  warn: ['Marked', 'Notified', 'AwaitingApproval', 'Pending', 'Unknown', 'ConditionsNotMet'],
-  calm: ['Asleep', 'NotExpired', 'New'],
+  warn: ['Held', 'Marked', 'Notified', 'AwaitingApproval', 'Pending', 'Unknown', 'ConditionsNotMet'],
+  calm: ['Superseded', 'Asleep', 'NotExpired', 'New', 'NoRevision'],
 }
 
 /** The colour a state is shown in. @param {string | undefined} state */
@@ -190,8 +191,7 @@ export function toneOf(state = '') {
 /** @param {Stay} stay */
 function openStay({ object, system, state, since, next, why }) {
   const now = Date.now()
-  const when =
-    next?.at === undefined ? 'no time is known' : `${formatDistance(next.at, now)} (${formatMoment(next.at)})`
+  const when = next?.at === undefined ? 'no time is known' : `${formatAhead(next.at, now)} (${formatMoment(next.at)})`
   openPanel(
     object.name,
     factList([

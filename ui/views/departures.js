@@ -39,6 +39,17 @@ function leftAt(record) {
   return at
 }
 
+/** Why things leave, in words. @type {Record<string, string>} */
+const reasons = {
+  target: 'the time of its Cleaner is up and its conditions hold',
+  'conditions-met': 'its time is up and its conditions hold',
+  release: 'its Helm release is uninstalled',
+  'requirement-gone': 'what it needed has left',
+  'owners-gone': 'its owners have left',
+  violates: 'nobody needs it any more',
+  deleted: 'somebody deleted it',
+}
+
 /** @param {Departure} record */
 function departureCard(record) {
   const { spec, status = {} } = record
@@ -46,7 +57,7 @@ function departureCard(record) {
   const at = leftAt(record)
   /** @type {[string, string][]} */
   const facts = [
-    ['Because', spec.because],
+    ['Because', reasons[spec.because] ?? spec.because],
     ['By', by.object ? `${by.object.kind} ${by.object.name}` : by.system],
     ['With it', spec.takes ? `${spec.takes} dependents` : 'nothing else'],
   ]

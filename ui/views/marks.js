@@ -5,7 +5,7 @@
 import { ask, patch, unlessThere } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { factList, h } from '../dom.js'
-import { formatDistance, formatMoment, nowText, parseTime } from '../time.js'
+import { formatAhead, formatMoment, nowText, parseTime } from '../time.js'
 import { toneOf } from './board.js'
 import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
 import { openCascade } from './cascade.js'
@@ -70,7 +70,7 @@ function markCard({ spec, status = {} }, mirror) {
     h(
       'p.big',
       { title: formatMoment(at) },
-      spared ? 'stays' : at === undefined ? 'no date yet' : `leaves ${formatDistance(at, Date.now())}`,
+      spared ? 'stays' : at === undefined ? 'no date yet' : `leaves ${formatAhead(at, Date.now())}`,
     ),
     factList(facts),
     h(

@@ -4,8 +4,9 @@
 import { ask } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { h, link, pill } from '../dom.js'
-import { readyOf } from '../stays.js'
+import { pipelineState, readyOf } from '../stays.js'
 import { formatDistance, parseTime, withReadableTimes } from '../time.js'
+import { toneOf } from './board.js'
 import { actionButton, cardHead, cardsView } from './cards.js'
 
 /** Pipelines as the environments a revision passes through, with the gates between them. @param {{ mirror: Mirror }} parts */
@@ -27,15 +28,14 @@ export function pipelinesView({ mirror }) {
 
 /** @param {Pipeline} pipeline */
 function pipelineCard(pipeline) {
-  const { metadata, spec, status = {} } = pipeline
-  const { reason, message } = readyOf(pipeline)
+  const { metadata, spec } = pipeline
+  const { state, why } = pipelineState(pipeline, { isWaiting: false, ...readyOf(pipeline) })
   const about = `${metadata.namespace} · ${spec.appRef.kind} ${spec.appRef.name}${spec.suspend ? ' · suspended' : ''}`
-  const phase = status.run?.phase
   return h(
     'article.card.wide',
     { 'aria-label': `Pipeline ${metadata.name}` },
-    cardHead(metadata, about, [phase ?? reason, phase === 'Failed' ? 'bad' : 'plain']),
-    h('p.why', {}, withReadableTimes(message)),
+    cardHead(metadata, about, [state, toneOf(state)]),
+    h('p.why', {}, withReadableTimes(why)),
     h('ol.environments', {}, ...spec.environments.map((environment) => environmentBox(pipeline, environment.name))),
   )
 }

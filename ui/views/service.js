@@ -5,7 +5,7 @@ import { ApiError, ask, messageIn } from '../api.js'
 import { dayChart } from '../day-chart.js'
 import { factList, fill, h, pill } from '../dom.js'
 import { callersOf, faultOf, standingOf, workloadOf } from '../standing.js'
-import { formatDistance, formatMoment, parseTime } from '../time.js'
+import { formatAhead, formatDistance, formatMoment, parseTime } from '../time.js'
 import { emptyNote } from './cards.js'
 
 const askEveryMs = 5000
@@ -135,7 +135,7 @@ export function whatNext({ state, next }, now) {
   return h(
     'p.big',
     { title: next ? formatMoment(next.at) : '' },
-    next ? `${next.what} ${formatDistance(next.at, now)}` : calm,
+    next ? `${next.what} ${formatAhead(next.at, now)}` : calm,
   )
 }
 

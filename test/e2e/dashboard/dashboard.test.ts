@@ -136,7 +136,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await page.route(/cleanupcandidates\?limit/, (route) => route.fulfill({ contentType, body }))
     await page.route(/cleanupcandidates\?watch/, (route) => route.fulfill({ contentType, body: '' }))
     await visitor.signIn()
-    await page.getByText(/1000\d in our care/).waitFor()
+    await page.getByText(/10,00\d in our care/).waitFor()
     await page.getByRole('listbox', { name: 'Stays' }).focus()
     await page.keyboard.press('End')
     await page.getByRole('option', { selected: true }).waitFor()

@@ -64,5 +64,8 @@ async function mirrorOf(kinds: Kinds, { client }: DashboardWorld): Promise<objec
 }
 
 function essence({ object, system, state, next, why }: Stay): string {
-  return [object.kind, object.namespace, object.name, system, state, next?.at, why.replace(/[(,].*$/, '')].join(' ')
+  const step = system === 'promoter' ? next?.what : ''
+  return [object.kind, object.namespace, object.name, system, state, step, next?.at, why.replace(/[(,].*$/, '')].join(
+    ' ',
+  )
 }
