@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import { Actions } from './act.ts'
 import { deployments } from './resource-types.ts'
@@ -95,5 +96,41 @@ describe('putting to sleep', () => {
     await client.patch(deployments, placed.ref, scaled(5))
     await expect(sleep(seen)).rejects.toMatchObject({ reason: 'Conflict' })
     expect(await replicasNow()).toBe(5)
+  })
+})
+
+describe('writing down the last use', () => {
+  const read = () => client.get<StoredObject>(deployments, { namespace, name: 'web' })
+  const lastUsed = async () => (await read()).metadata.annotations?.['proxless/last-used']
+  const used = (seconds: number, seen: StoredObject) => actions.mark(placed, { lastUsed: { at: seconds * 1000, seen } })
+
+  it('lets the newest of two writers win, whichever of them comes last', async () => {
+    await deploy(1)
+    const seen = await read()
+    expect(await used(90, seen)).toBeDefined()
+    // It read before the other wrote.
+    expect(await used(30, seen)).toBeUndefined()
+    expect(await lastUsed()).toBe('1970-01-01T00:01:30Z')
+    await used(120, seen)
+    expect(await lastUsed()).toBe('1970-01-01T00:02:00Z')
+  })
+
+  it('lets the newest of many at once win, and none keeps the mark off', async () => {
+    await deploy(1)
+    const seen = await read()
+    const write = (seconds: number) => actions.mark(placed, { onDemand: true, lastUsed: { at: seconds * 1000, seen } })
+    await Promise.all([3, 4, 1, 2].map(write))
+    expect(await lastUsed()).toBe('1970-01-01T00:00:04Z')
+    expect((await read()).metadata.labels).toEqual({ proxless: 'true' })
+  })
+
+  it('says nothing of what was made anew under the same name', async () => {
+    await deploy(1)
+    const seen = await read()
+    await client.deleteObject(deployments, { namespace, name: 'web' })
+    expect(await used(30, seen)).toBeUndefined()
+    await deploy(1)
+    expect(await used(30, seen)).toBeUndefined()
+    expect(await lastUsed()).toBeUndefined()
   })
 })

@@ -9,6 +9,7 @@ import { annotation, onDemandLabel } from './annotations.ts'
 import { companionName } from './claims.ts'
 import type { ServicePort } from './endpoints.ts'
 import { configMaps, endpointSlices, services } from './resource-types.ts'
+import { persistedLastUsed } from './observe.ts'
 import type { Scale } from './scales.ts'
 
 const attempts = 5
@@ -17,6 +18,12 @@ const attempts = 5
 export interface Placed {
   readonly type: ResourceType
   readonly ref: ObjectRef
+}
+
+/** A use of a workload that is worth a write, as far as what was seen of the workload tells. */
+export interface LastUse {
+  readonly at: number
+  readonly seen: StoredObject
 }
 
 /** Everything the activator writes. Each write carries the version it rests on. */
@@ -84,21 +91,35 @@ export class Actions {
   }
 
   /**
-   * Marks a workload as on demand or takes the mark away, and shares when it was last used. No precondition: the newest
-   * wins, and a lost race is put right by the next. Answers the version written.
+   * Marks a workload as on demand or takes the mark away, and shares when it was last used. Of last uses the newest wins, whoever
+   * writes last: one is written over an older one that was read, or not at all. Answers the version written, if any was.
    */
   async mark(
     { type, ref }: Placed,
-    { onDemand, lastUsedAt }: { readonly onDemand?: boolean; readonly lastUsedAt?: number },
+    { onDemand, lastUsed }: { readonly onDemand?: boolean; readonly lastUsed?: LastUse },
   ): Promise<string | undefined> {
-    const metadata = {
-      ...(onDemand === undefined ? {} : { labels: { [onDemandLabel.key]: onDemand ? onDemandLabel.value : null } }),
-      ...(lastUsedAt === undefined ? {} : { annotations: { [annotation.lastUsed]: formatTime(lastUsedAt) } }),
+    const labels = onDemand === undefined ? {} : { [onDemandLabel.key]: onDemand ? onDemandLabel.value : null }
+    for (let attempt = 1, now = lastUsed?.seen; ; attempt++) {
+      const isNews = lastUsed !== undefined && isNewer(lastUsed, now)
+      if (onDemand === undefined && !isNews) return undefined
+      const { resourceVersion } = now?.metadata ?? {}
+      const annotations = { [annotation.lastUsed]: formatTime(lastUsed?.at ?? 0) }
+      const body = { metadata: { labels, ...(isNews ? { resourceVersion, annotations } : {}) } }
+      try {
+        return (await this.#client.patch(type, placeOf(ref), { type: 'merge', body })).metadata.resourceVersion
+      } catch (error) {
+        if (isStatusError(error, 'NotFound')) return undefined
+        if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
+      }
+      now = await this.#readAgain({ type, ref })
     }
-    const written = await this.#client
-      .patch(type, placeOf(ref), { type: 'merge', body: { metadata } })
-      .catch(ignoring('NotFound'))
-    return written?.metadata.resourceVersion
+  }
+
+  /** As the one item of a list: that takes no right but the one that caches need. */
+  async #readAgain({ type, ref: { namespace, name } }: Placed): Promise<StoredObject | undefined> {
+    const where = namespace ? { namespace } : {}
+    const { items } = await this.#client.list(type, { ...where, fieldSelector: `metadata.name=${name}` })
+    return items[0]
   }
 
   /** Puts replicas back, where some are named, and takes off everything we noted. Throws Conflict when it has changed. */
@@ -165,6 +186,11 @@ export class Actions {
     const body = { metadata: { resourceVersion }, spec: { replicas } }
     return this.#client.patch<Scale>(type, placeOf(ref), { type: 'merge', body }, { subresource: 'scale' })
   }
+}
+
+/** Whether a workload is still the one that was seen, and says of no later use. It is written in whole seconds. */
+function isNewer({ at, seen }: LastUse, now: StoredObject | undefined): boolean {
+  return now?.metadata.uid === seen.metadata.uid && (persistedLastUsed(now) ?? 0) <= at - 1000
 }
 
 /** Whether we made it: by our label. */

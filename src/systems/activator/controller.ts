@@ -97,6 +97,7 @@ export class Activator implements PeerService {
   readonly #certificates: CertificateKeeper | undefined
   readonly #secrets: Informer | undefined
   readonly #scanMs: number
+  readonly #dryRun: boolean
   /** Where the cluster reaches this replica, if that is known. */
   readonly #address: string | undefined
   #cancelScan: () => void = () => {}
@@ -105,6 +106,7 @@ export class Activator implements PeerService {
     const { client, informers, clock, log, peers, events, openPlane, metrics } = ports
     const { namespace, defaults = wishDefaults, companionPort, dryRun = false, tls = false, takeover } = options
     this.#scanMs = options.scanMs ?? defaultScanMs
+    this.#dryRun = dryRun
     const where = namespace === undefined ? {} : { namespace }
     const now = () => clock.now()
     this.#ports = ports
@@ -198,7 +200,8 @@ export class Activator implements PeerService {
       publisher: this.#publisher,
       defaults,
       namespaced: namespace !== undefined,
-      companionPort: dryRun ? undefined : companionPort,
+      companionPort,
+      dryRun,
       takeover: this.#takeover,
       listeners: this.#listeners,
       takesOver: takeover === undefined || takeover.ports !== undefined,
@@ -238,7 +241,7 @@ export class Activator implements PeerService {
     await Promise.all([this.#serviceController.start(signal), this.#workloadController.start(signal)])
     this.#cancelScan()
     endPeers()
-    await this.#flush()
+    if (!this.#dryRun) await this.#flush()
     this.#workloads.close()
     this.#secrets?.close()
     for (const informer of Object.values(this.#caches)) (informer as { close(): void }).close()
@@ -440,7 +443,7 @@ export class Activator implements PeerService {
         const object = this.#workloads.recall(ref)
         const type = this.#workloads.of(keyOf(ref))?.type
         if (!object || !type || lastUsedAt - (persistedLastUsed(object) ?? 0) < 1000) return
-        await this.#actions.mark({ type, ref }, { lastUsedAt })
+        await this.#actions.mark({ type, ref }, { lastUsed: { at: lastUsedAt, seen: object } })
       }),
     )
     const results = await Promise.allSettled(writes)

@@ -38,6 +38,8 @@ export interface ServiceReconcilerParts {
   readonly namespaced: boolean
   /** The port the proxies take requests from the cluster at; undefined makes no companions. */
   readonly companionPort: number | undefined
+  /** Companions are neither made nor removed. */
+  readonly dryRun: boolean
   readonly takeover: TakeoverKeeper
   readonly listeners: PortListeners
   /** Whether anything may be taken over here. */
@@ -237,17 +239,17 @@ export class ServiceReconciler {
   }
 
   async #accompany(object: StoredObject, service: OnDemandService): Promise<void> {
-    const { companionPort, peers, actions } = this.#parts
+    const { companionPort, peers, actions, dryRun } = this.#parts
     // A Service that stands before the proxy by itself needs no other.
-    if (companionPort === undefined || service.wishes.backend !== service.name) return
+    if (dryRun || companionPort === undefined || service.wishes.backend !== service.name) return
     const existing = this.#companionOf(service.namespace, service.name)
     await actions.ensureCompanion(object, existing, { addresses: peers.addresses, port: companionPort })
   }
 
   async #dismiss(namespace: string, name: string, object: StoredObject | undefined): Promise<void> {
-    const { peers, actions } = this.#parts
+    const { peers, actions, dryRun } = this.#parts
     if (!peers.leading) return
-    await actions.removeCompanion(this.#companionOf(namespace, name))
+    if (!dryRun) await actions.removeCompanion(this.#companionOf(namespace, name))
     const missing = object && missingTarget(object)
     if (object && missing) return this.#report(object, [missing], 'none')
     const conditions = object && conditionsOf(object)

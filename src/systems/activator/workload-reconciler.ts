@@ -322,7 +322,7 @@ export class WorkloadReconciler {
     if (!isUnmarked && !isNews) return false
     const version = await actions.mark(placed, {
       ...(isUnmarked ? { onDemand: true } : {}),
-      ...(isNews ? { lastUsedAt } : {}),
+      ...(isNews ? { lastUsed: { at: lastUsedAt, seen: object } } : {}),
     })
     if (version !== undefined) expect(key, version, informer)
     return version !== undefined
