@@ -13,6 +13,8 @@ export interface ActivatorConfig {
   readonly proxyProtocol: boolean
   /** Where replicas talk to each other; 0 picks a free one. Defaults to 0. */
   readonly peerPort: number
+  /** For how long a replica that was killed is taken for alive. Defaults to 15 s. */
+  readonly peerLeaseMs: number
   /** Where the cluster reaches this replica. Defaults to POD_IP, then to the address it listens on. */
   readonly address?: string
   /** What this replica is called. Defaults to POD_NAME, then to host and process. */
@@ -65,6 +67,11 @@ export const activatorFlags = {
     help: 'Where replicas of the activator talk to each other; 0 picks a free one (default: 0)',
     value: 'PORT',
   },
+  'peer-lease': {
+    type: 'string',
+    help: 'For how long a replica of the activator that was killed is taken for alive, the same for all (default: 15s)',
+    value: 'DURATION',
+  },
   companions: {
     type: 'boolean',
     help: 'Make a Service NAME-proxless for callers inside the cluster (default: where the cluster reaches the proxy)',
@@ -110,6 +117,7 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     tlsTerms: tlsTermsOf(settings),
     proxyProtocol: settings.boolean('proxy-protocol', false),
     peerPort: settings.port('peer-port') ?? 0,
+    peerLeaseMs: peerLeaseOf(settings),
     companions: settings.boolean('companions', address !== undefined && !isLoopback(address)),
     drainMs: settings.duration('drain', 3000),
     drainDelayMs: settings.duration('drain-delay', 0),
@@ -121,6 +129,14 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
     ...(address === undefined ? {} : { address }),
     ...(env.POD_NAME ? { name: env.POD_NAME } : {}),
   }
+}
+
+/** Leases last whole seconds, and their holders need a few tries to renew them. */
+function peerLeaseOf(settings: Settings): number {
+  const leaseMs = settings.duration('peer-lease', 15_000)
+  if (leaseMs >= 3000 && leaseMs % 1000 === 0) return leaseMs
+  const { text, where } = settings.text('peer-lease') ?? { text: '', where: '' }
+  throw new ConfigError(`${where} is ${JSON.stringify(text)}: it must be at least 3s, in whole seconds`)
 }
 
 function tlsTermsOf(settings: Settings): TlsTerms {

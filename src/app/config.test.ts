@@ -31,6 +31,7 @@ describe('readConfig', () => {
         proxyProtocol: false,
         tlsTerms: {},
         peerPort: 0,
+        peerLeaseMs: 15_000,
         companions: false,
         takeoverPorts: { from: 20_000, to: 29_999 },
         drainMs: 3000,
@@ -73,6 +74,9 @@ describe('readConfig', () => {
   it('takes the ports for Services that are taken over as a range, and nothing else', () => {
     const read = (text: string) => readConfig({ flags: { 'takeover-ports': text }, env: {} }).activator.takeoverPorts
     expect(read('20000-20009')).toEqual({ from: 20_000, to: 20_009 })
+    const lease = (text: string) => readConfig({ flags: { 'peer-lease': text }, env: {} }).activator.peerLeaseMs
+    expect(lease('5s')).toBe(5000)
+    for (const text of ['2s', '3500ms', '-5s', 'soon']) expect(() => lease(text)).toThrow('--peer-lease')
     for (const text of ['20000', '9-1', '0-5', '1-70000', 'a-b']) expect(() => read(text)).toThrow('--takeover-ports')
   })
 

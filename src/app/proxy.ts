@@ -74,8 +74,8 @@ function takeoverOf(core: Core): Pick<StartOptions, 'takeover'> {
 
 function fleetOptions(core: Core) {
   const { host } = core.config
-  const { name = `${hostname()}-${process.pid}`, peerPort } = core.config.activator
-  return { name, host, port: peerPort, address: addressOf(core) }
+  const { name = `${hostname()}-${process.pid}`, peerPort, peerLeaseMs: leaseMs } = core.config.activator
+  return { name, host, port: peerPort, address: addressOf(core), leaseMs }
 }
 
 function addressOf({ config: { host, activator } }: Core): string {

@@ -1,6 +1,6 @@
 import { sojournNamespace } from '../../apis/group.ts'
 import { ownLabel } from '../../departures/own-machinery.ts'
-import type { LeasePorts } from '../../runtime/lease.ts'
+import type { LeasePorts, LeaseTimes } from '../../runtime/lease.ts'
 import { sharedSecret } from '../../runtime/shared-secret.ts'
 import { Shards } from '../../runtime/shards.ts'
 import { HttpPeers, peerIdentity } from './http-peers.ts'
@@ -16,6 +16,8 @@ export interface FleetOptions {
   readonly port: number
   /** Where the others reach it. */
   readonly address: string
+  /** For how long one that was killed is taken for alive. Defaults to 15 s. */
+  readonly leaseMs?: number
 }
 
 /** The replicas of the proxy in one cluster: they find each other by Leases and trust each other by a shared Secret. */
@@ -39,7 +41,10 @@ const tokenPlace = {
 }
 
 /** Prepares to take part; nobody hears of it before `start`. */
-export async function openFleet(ports: LeasePorts, { name, host, port, address }: FleetOptions): Promise<Fleet> {
+export async function openFleet(
+  ports: LeasePorts,
+  { name, host, port, address, leaseMs = 15_000 }: FleetOptions,
+): Promise<Fleet> {
   const token = await sharedSecret(ports.client, tokenPlace)
   let service: PeerService = {
     drain: () => Promise.reject(new Error('not started')),
@@ -58,7 +63,7 @@ export async function openFleet(ports: LeasePorts, { name, host, port, address }
     { token, host, port },
   )
   const identity = peerIdentity({ name, host: address, port: desk.port })
-  const membership = new Shards({ namespace: sojournNamespace, group, identity, slots: 1 }, ports)
+  const membership = new Shards({ namespace: sojournNamespace, group, identity, slots: 1, ...timesOf(leaseMs) }, ports)
   const peers = new HttpPeers({ identity, token, membership, clock: ports.clock })
   const control = new AbortController()
   let taking = Promise.resolve()
@@ -77,4 +82,9 @@ export async function openFleet(ports: LeasePorts, { name, host, port, address }
       await desk[Symbol.asyncDispose]()
     },
   }
+}
+
+/** In the proportions that Kubernetes' own controllers keep: its holder stops in good time, after some tries. */
+function timesOf(durationMs: number): Required<LeaseTimes> {
+  return { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: (durationMs * 2) / 15 }
 }

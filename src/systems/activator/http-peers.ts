@@ -50,6 +50,8 @@ export class HttpPeers implements Peers {
   readonly #left = new Set<string>()
   /** Replicas that are about to leave, ourselves perhaps: still asked, no longer led to. */
   readonly #retiring = new Set<string>()
+  /** Replicas that still have a seat, and at whose address nobody listens: not led to, though still asked before a sleep. */
+  #silent: ReadonlySet<string> = new Set()
   #known: readonly string[] = []
   #wasLeading = false
   #joined = false
@@ -76,7 +78,8 @@ export class HttpPeers implements Peers {
   }
 
   get addresses(): readonly string[] {
-    const staying = this.#options.membership.members.filter((member) => !this.#retiring.has(member))
+    const { members } = this.#options.membership
+    const staying = members.filter((member) => !this.#retiring.has(member) && !this.#silent.has(member))
     return [...new Set(staying.map((member) => addressOf(member).host))]
   }
 
@@ -166,7 +169,21 @@ export class HttpPeers implements Peers {
       if (peer !== this.#options.identity && !membership.members.includes(peer)) this.#retiring.delete(peer)
     for (const peer of this.#left) if (!membership.members.includes(peer)) this.#left.delete(peer)
     this.#compare(now)
+    if (this.leading) await this.#noticeSilent()
     if (!this.#closed) this.#cancelLook = clock.after(lookMs, () => void this.#look())
+  }
+
+  /** One that was killed keeps its seat until its lease is over; callers are not led there for so long. */
+  async #noticeSilent(): Promise<void> {
+    const silent = new Set<string>()
+    const look = (peer: string) =>
+      this.#ask(peer, 'listens', '').catch((error: unknown) => {
+        if (isRefused(error)) silent.add(peer)
+      })
+    await Promise.all(this.#others().map(look))
+    const isNews = silent.size !== this.#silent.size || [...silent].some((peer) => !this.#silent.has(peer))
+    this.#silent = silent
+    if (isNews) this.#tell({ lost: false })
   }
 
   /** Tells all who were there before us. Whoever comes after us sees our seat, and tells us. */
@@ -203,8 +220,7 @@ export class HttpPeers implements Peers {
       return parseReport(await this.#ask(peer, 'drain', route))
     } catch (error) {
       const since = this.#missing.get(peer) ?? -Infinity
-      const isRefused = (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
-      if (!isRefused && this.#options.clock.monotonic() - since < graceMs) throw error
+      if (!isRefused(error) && this.#options.clock.monotonic() - since < graceMs) throw error
       this.#missing.delete(peer)
       return undefined
     }
@@ -235,6 +251,11 @@ export class HttpPeers implements Peers {
       request.end(body)
     })
   }
+}
+
+/** The address is there, and nobody listens: the process is gone. */
+function isRefused(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
 }
 
 function addressOf(identity: string): { readonly host: string; readonly port: number } {

@@ -12,6 +12,8 @@ import { startServiceRouter, type ServiceRouter } from './service-router.ts'
 import { startCluster, startSojourn, type ClusterProcess, type SojournProcess } from './sojourn-process.ts'
 
 const run = promisify(execFile)
+/** Tests kill often, and the next proxies wait until those before are known to be gone. */
+const lease = ['--peer-lease', '4s']
 const namespace = 'default'
 const random = seededRandom(7)
 
@@ -33,7 +35,7 @@ async function startProxies(count: number, ...flags: string[]): Promise<void> {
     Array.from({ length: count }, () => {
       const host = `127.0.0.${nextHost++}`
       const where = ['--host', host, '--proxy-address', host, '--takeover', '--takeover-ports', '21000-21999']
-      const args = ['run', '--only', 'activator', '--port', '0', '--proxy-port', '0', '--drain-delay', '1s']
+      const args = ['run', '--only', 'activator', '--port', '0', '--proxy-port', '0', '--drain-delay', '1s', ...lease]
       return startSojourn([...args, '--kubeconfig', cluster.kubeconfig, ...where, ...flags])
     }),
   )
@@ -209,6 +211,40 @@ describe('a Service taken over by three proxies', () => {
       await callAll(router)
     }
   }, 240_000)
+
+  it('is called past the proxy while it is warm, for as long as its pods say, and then sleeps and wakes', async () => {
+    await startProxies(2)
+    const annotations = {
+      'sojourn.dev/takeover': 'true',
+      'sojourn.dev/bypass-after-seconds': '1',
+      'sojourn.dev/activity-probe': 'http/open',
+      'proxless/ttl-seconds': '1',
+    }
+    await addShop(cluster.client, 'fast', { annotations, replicas: 1 })
+    await using router = await startServiceRouter(cluster.client, { namespace, name: 'fast', ports: shopPorts })
+    const isPast = () => {
+      const endpoints = router.endpointsOf('http')
+      return endpoints.length > 0 && endpoints.every((endpoint) => !endpoint.includes(':21'))
+    }
+    await until(() => isTaken('fast'))
+    const load = startCallers(router, 200)
+    await until(async () => (await conditionOf('fast'))?.reason === 'Bypassed' && isPast())
+    using held = rawClient(router.portOf('echo'))
+    held.send('hi\n')
+    await held.until((said) => said.includes('\n'))
+    await load.stop()
+    // Nobody but the pod knows of this one connection, and it is older than the time to live by now.
+    await pause(4000)
+    expect([await replicasOf('fast'), isPast()]).toEqual([1, true])
+    held.send('still there\n')
+    await held.until((said) => said.includes('still there'))
+    held.socket.destroy()
+    await until(async () => (await replicasOf('fast')) === 0)
+    expect(router.endpointsOf('http').every((endpoint) => endpoint.includes(':21'))).toBe(true)
+    await callAll(router)
+    expect(load.failures).toEqual([])
+    expect(load.calls).toBeGreaterThan(5)
+  }, 120_000)
 
   it('says so when someone puts the selector back, stays awake, and takes it again later', async () => {
     const annotations = { 'sojourn.dev/takeover': 'true', 'proxless/ttl-seconds': '1', 'sojourn.dev/sleep': 'true' }
