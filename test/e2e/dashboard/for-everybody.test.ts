@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { chromiumPath } from './chromium.ts'
 import { Visitor, viewNames } from './dashboard-page.ts'
-import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+import { createFamily, dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 import { faintTexts } from './faint-texts.ts'
 
 const phone = { viewport: { width: 390, height: 780 }, hasTouch: true, isMobile: true }
@@ -27,10 +27,26 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await visitor.signIn()
     for (const view of viewNames) {
       await visitor.see(view)
-      const wide = await visitor.page.evaluate('document.documentElement.scrollWidth - innerWidth')
-      expect([view, wide]).toEqual([view, 0])
+      expect([view, await visitor.page.evaluate(tooWide)]).toEqual([view, [0, 0]])
       expect([view, await visitor.page.evaluate(cutRows)]).toEqual([view, []])
     }
+  })
+
+  it('fits a phone with a cascade drawn on it', async () => {
+    await createFamily(world)
+    await visitor.open(phone)
+    await visitor.signIn()
+    await visitor.see('Cascade')
+    const { page } = visitor
+    for (const [label, value] of [
+      ['Kind', 'ConfigMap'],
+      ['Namespace', 'team'],
+      ['Name', 'family'],
+    ] as const)
+      await page.getByLabel(label, { exact: true }).fill(value)
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByText('25 objects leave').waitFor()
+    expect(await page.evaluate(tooWide)).toEqual([0, 0])
   })
 
   it('draws few days of a forecast no larger than many', async () => {
@@ -128,6 +144,9 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     return visitor.page.evaluate('document.activeElement.textContent.trim()')
   }
 })
+
+/** By how much the page, and what scrolls in it, are wider than the screen. */
+const tooWide = `[document.documentElement, document.querySelector('main')].map((each) => each.scrollWidth - each.clientWidth)`
 
 /** Rows of lists that do not hold all they show. */
 const cutRows = `[...document.querySelectorAll('[role=option]')].filter((row) => {
