@@ -1,9 +1,11 @@
-import { execFile } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
-import { ensureTool, toolNames, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { toolNames, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { certificateSource } from '../../src/app/certificate-source.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { createCore } from '../../src/app/core.ts'
 import { clusterRoles, nameOf, type ClusterRole } from '../../src/app/rbac.ts'
@@ -15,6 +17,7 @@ import type { Transport } from '../../src/kube/transport.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { silentLogger } from '../../src/runtime/log.ts'
 import { proofOfWork, work } from '../role-work.ts'
+import { attempt, run as runTool } from './kubectl.ts'
 
 const missing = await whyUnavailable(...toolNames)
 /** A cluster without nodes has no pods to lead requests to: what shows there is that the workload is put to sleep. */
@@ -43,13 +46,7 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
     closing.push(() => network.close())
     return network.transport
   }
-  const run = async (tool: 'kubectl' | 'helm', ...args: readonly string[]) => {
-    const { stdout } = await promisify(execFile)(await ensureTool(tool), [
-      ...args,
-      `--kubeconfig=${cluster.kubeconfig}`,
-    ])
-    return stdout.trim()
-  }
+  const run = (tool: 'kubectl' | 'helm', ...args: readonly string[]) => runTool(tool, args, cluster)
   const helm = (command: string, ...flags: readonly string[]) =>
     run('helm', command, 'sojourn', chart, '-n', 'sojourn-system', ...flags)
   const create = async (manifest: KubeObject) => {
@@ -83,9 +80,69 @@ describe.skipIf(missing)('the chart on a real kube-apiserver', { timeout: 180_00
     },
   )
 
-  it('leaves no workload behind', async () => {
+  it('makes pods that a namespace takes which takes only the most restricted', async () => {
+    const { items } = JSON.parse(await run('kubectl', '-n', 'sojourn-system', 'get', 'deployments', '-o', 'json')) as {
+      readonly items: readonly (KubeObject & { readonly spec: { readonly template: KubeObject } })[]
+    }
+    expect(items).toHaveLength(clusterRoles.length)
+    await run('kubectl', 'label', 'namespace', 'sojourn-system', 'pod-security.kubernetes.io/enforce=restricted')
+    const pod = (template: object, name = 'p') => ({ apiVersion: 'v1', kind: 'Pod', ...template, metadata: { name } })
+    const dry = ['-n', 'sojourn-system', 'create', '--dry-run=server', '-f', '-']
+    const careless = { spec: { containers: [{ name: 'c', image: 'i' }], serviceAccountName: 'sojourn-cleaner' } }
+    const refused = await attempt('kubectl', dry, { ...cluster, input: pod(careless) })
+    expect(refused.stderr).toContain('violates PodSecurity "restricted')
+    for (const { metadata, spec } of items) {
+      const { code, stderr } = await attempt('kubectl', dry, { ...cluster, input: pod(spec.template) })
+      expect([metadata.name, code, stderr]).toEqual([metadata.name, 0, ''])
+    }
+  })
+
+  it('keeps the certificates that the running program made, whoever it calls and is called by', async () => {
+    const as = async (role: ClusterRole) =>
+      new Client(reach(await run('kubectl', '-n', 'sojourn-system', 'create', 'token', nameOf(role))))
+    const served = async (only: ClusterRole) => {
+      const config = readConfig({ flags: { only }, env: {} })
+      return certificateSource(config, { client: await as(only), clock: systemClock }).current()
+    }
+    const [cleaner, promoter] = [await served('cleaner'), await served('promoter')]
+    expect(await helm('upgrade', '--set', 'dryRun=false,logLevel=debug')).toContain('STATUS: deployed')
+    expect(await served('cleaner')).toEqual(cleaner)
+    expect(await served('promoter')).toEqual(promoter)
+    const authority = (path: string, ...what: readonly string[]) =>
+      run('kubectl', '-n', 'sojourn-system', 'get', ...what, '-o', `jsonpath={${path}}`)
+    const trusted = await authority('.webhooks[0].clientConfig.caBundle', 'validatingwebhookconfiguration', 'sojourn')
+    expect(trusted).toBe(await authority('.data.ca\\.crt', 'secret', 'sojourn-webhook'))
+    const given = await authority('.data.ca\\.crt', 'secret', 'sojourn-promoter')
+    expect(new X509Certificate(promoter.certificate).verify(new X509Certificate(atob(given)).publicKey)).toBe(true)
+  })
+
+  it('goes from release to release and back, with the values that were set', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sojourn-chart-'))
+    try {
+      await run('helm', 'package', chart, '--version', '0.99.0', '--app-version', '0.99.0', '-d', folder)
+      const next = join(folder, 'sojourn-0.99.0.tgz')
+      const release = ['sojourn', next, '-n', 'sojourn-system', '--reset-then-reuse-values']
+      expect(await run('helm', 'upgrade', ...release, '--set', 'keepRecords=7d')).toContain('STATUS: deployed')
+      const pod = (path: string) =>
+        run('kubectl', '-n', 'sojourn-system', 'get', 'deployment', 'sojourn-cleaner', '-o', `jsonpath={${path}}`)
+      const container = '.spec.template.spec.containers[0]'
+      expect(await pod(`${container}.image`)).toBe('sojourn:0.99.0')
+      const args = await pod(`${container}.args`)
+      expect([args.includes('--log-level=debug'), args.includes('--dry-run')]).toEqual([true, false])
+      await run('helm', 'rollback', 'sojourn', '-n', 'sojourn-system')
+      expect(await pod(`${container}.image`)).not.toContain('0.99.0')
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('leaves nothing behind but the kinds, and what the program made itself', async () => {
     await run('helm', 'uninstall', 'sojourn', '-n', 'sojourn-system')
-    expect(await run('kubectl', '-n', 'sojourn-system', 'get', 'deployments', '-o', 'name')).toBe('')
+    const resources = (await run('kubectl', 'api-resources', '--verbs=list', '-o', 'name')).split('\n').join(',')
+    const left = (label: string) => run('kubectl', 'get', resources, '-A', '-o', 'name', '-l', label)
+    expect(await left('app.kubernetes.io/managed-by=Helm')).toBe('')
+    const names = (await left('app.kubernetes.io/part-of=sojourn')).split('\n')
+    expect(names.filter((name) => !name.startsWith('lease.'))).toEqual(['secret/sojourn-janitor-links'])
     expect(await run('kubectl', 'get', 'crd', 'departures.sojourn.dev', '-o', 'name')).toContain('departures')
   })
 })

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'

@@ -18,6 +18,8 @@ const everyStatus = '--deployed --failed --pending --superseded --uninstalled --
 /** A cluster, and the real helm pointed at it. */
 export interface HelmCluster {
   readonly transport: Transport
+  /** Who the cleaner is there, once its kinds are. Defaults to the administrator. */
+  readonly cleaner?: () => Promise<Transport>
   readonly helm: (command: string, env?: Readonly<Record<string, string>>) => Promise<string>
 }
 
@@ -26,14 +28,14 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
   let client: Client
   let stop: () => Promise<void>
   beforeAll(async () => {
-    const { transport } = cluster()
+    const { transport, cleaner = () => Promise.resolve(transport) } = cluster()
     client = new Client(transport)
     const ending = new AbortController()
     const controllers = pretendControllers(transport, ending.signal)
     await registerKinds(client)
     await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'sojourn-system' } })
     const config = readConfig({ flags: { only: 'cleaner', 'max-departures-percent': '100' }, env: {} })
-    const core = createCore({ config, client, clock: systemClock, log: silentLogger })
+    const core = createCore({ config, client: new Client(await cleaner()), clock: systemClock, log: silentLogger })
     await startSystems(core, ['cleaner'])
     stop = async () => {
       await core.stop()
