@@ -24,7 +24,6 @@ const slices = {
   namespaced: true,
 }
 const eventsType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
-const deployments = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true }
 const leases = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', namespaced: true }
 const wait = { timeout: 10_000, interval: 20 }
 

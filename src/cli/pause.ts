@@ -1,6 +1,6 @@
-import { sleep, systemClock } from '../runtime/clock.ts'
+import { setTimeout } from 'node:timers/promises'
 
 /** Waits, unless somebody wants to stop before. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return sleep(systemClock, ms, signal).catch(() => {})
+  return setTimeout(ms, undefined, { signal }).catch(() => {})
 }
