@@ -2,49 +2,82 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { chmodSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { ensureTool } from '../../scripts/reference-cluster/tools.ts'
+import { ensureTool, type Tool } from '../../scripts/reference-cluster/tools.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** Somebody with a fresh checkout and two terminals: in the first runs `sojourn up`, in the second they type what a page says. */
+/** Somebody with a fresh checkout and two terminals: in the first runs `sojourn up`, unless they have a cluster; in the second they type what a page says. */
 export class Reader implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), 'sojourn-reader-'))
   readonly #bin = join(this.folder, 'bin')
-  readonly #up: ChildProcess
+  readonly #kubeconfig: string
+  readonly #up: ChildProcess | undefined
   #proxy = ''
 
-  private constructor() {
+  private constructor(kubeconfig: string | undefined) {
     mkdirSync(this.#bin)
     for (const name of ['examples', 'deploy']) symlinkSync(join(root, name), join(this.folder, name))
     const program = `"${process.execPath}" "${join(root, 'bin/sojourn.js')}"`
     this.#tool('sojourn', `exec ${program} "$@"`)
     // `npm run --silent sojourn --` is the same program, in the folder of the checkout.
     this.#tool('npm', `shift 4\nexec ${program} "$@"`)
+    this.#kubeconfig = kubeconfig ?? join(this.folder, '.sojourn/kubeconfig')
+    if (kubeconfig !== undefined) {
+      mkdirSync(join(this.folder, '.kube'))
+      symlinkSync(kubeconfig, join(this.folder, '.kube/config'))
+      return
+    }
     const flags = ['up', '--port=0', '--proxy-port=0']
     this.#up = spawn(process.execPath, [join(root, 'bin/sojourn.js'), ...flags], { cwd: this.folder })
   }
 
   static async begin(): Promise<Reader> {
-    const kubectl = await ensureTool('kubectl')
-    const reader = new Reader()
-    symlinkSync(kubectl, join(reader.#bin, 'kubectl'))
+    const reader = new Reader(undefined)
+    await reader.#takes('kubectl')
     reader.#proxy = await reader.#ready()
+    return reader
+  }
+
+  /** With a cluster of their own. */
+  static async at(kubeconfig: string): Promise<Reader> {
+    const reader = new Reader(kubeconfig)
+    await reader.#takes('kubectl', 'helm')
     return reader
   }
 
   /** Types a block into a shell that stops at the first line that fails. Gives what was printed. */
   types(block: string): Promise<{ readonly code: number | null; readonly output: string }> {
+    return this.#listen(this.#shell(block))
+  }
+
+  /** Types what goes on until it is stopped, waits for these words, and stops it. */
+  async starts(block: string, words: string): Promise<{ readonly code: number | null; readonly output: string }> {
+    const shell = this.#shell(`exec ${block.trim()}`)
+    const ended = this.#listen(shell)
+    const said = new Promise<void>((resolve) => {
+      let output = ''
+      shell.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()).includes(words) && resolve())
+    })
+    await Promise.race([said, ended])
+    shell.kill('SIGTERM')
+    return ended
+  }
+
+  #shell(block: string): ChildProcess {
     const script = block.replaceAll('http://127.0.0.1:7080', this.#proxy)
     const env = {
       PATH: [this.#bin, process.env['PATH']].join(delimiter),
       HOME: this.folder,
-      KUBECONFIG: join(this.folder, '.sojourn/kubeconfig'),
+      KUBECONFIG: this.#kubeconfig,
     }
-    const shell = spawn('sh', ['-e', '-c', script], { cwd: this.folder, env })
+    return spawn('sh', ['-e', '-c', script], { cwd: this.folder, env })
+  }
+
+  #listen(shell: ChildProcess): Promise<{ readonly code: number | null; readonly output: string }> {
     return new Promise((resolve, reject) => {
       let output = ''
-      shell.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-      shell.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
+      shell.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+      shell.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
       shell.on('error', reject)
       shell.on('close', (code) => resolve({ code, output }))
     })
@@ -56,10 +89,16 @@ export class Reader implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const ended = new Promise((resolve) => this.#up.once('close', resolve))
-    this.#up.kill('SIGTERM')
-    await ended
+    if (this.#up) {
+      const ended = new Promise((resolve) => this.#up?.once('close', resolve))
+      this.#up.kill('SIGTERM')
+      await ended
+    }
     rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  async #takes(...tools: readonly Tool[]): Promise<void> {
+    for (const tool of tools) symlinkSync(await ensureTool(tool), join(this.#bin, tool))
   }
 
   #tool(name: string, script: string): void {
@@ -76,9 +115,9 @@ export class Reader implements AsyncDisposable {
         const proxy = /sojourn ready .*proxy=(\S+)/.exec(said)?.[1]
         if (proxy) resolve(proxy)
       }
-      this.#up.stdout?.on('data', listen)
-      this.#up.stderr?.on('data', listen)
-      this.#up.once('close', (code) => reject(new Error(`sojourn up ended with ${code}: ${said}`)))
+      this.#up?.stdout?.on('data', listen)
+      this.#up?.stderr?.on('data', listen)
+      this.#up?.once('close', (code) => reject(new Error(`sojourn up ended with ${code}: ${said}`)))
     })
   }
 }
