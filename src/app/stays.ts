@@ -82,7 +82,10 @@ function cleanerStay(object: Cleaner, kind: { readonly apiVersion: string; reado
     object: refFor(object, kind),
     system: 'cleaner',
     state: reason,
-    next: { what: reason === 'NotExpired' ? 'its time is up' : 'looked at again', ...(at === undefined ? {} : { at }) },
+    next:
+      at === undefined
+        ? { what: 'looked at on a change' }
+        : { what: reason === 'NotExpired' ? 'its time is up' : 'looked at again', at },
     why: message,
   }
 }

@@ -1,5 +1,6 @@
 import type { Client } from '../client/client.ts'
 import type { ResourceType } from '../kube/object.ts'
+import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { readFlags, textFlag, type Command } from './command.ts'
 import { connect } from './connect.ts'
 
@@ -33,7 +34,11 @@ Examples:
       client,
       { namespace, name },
       { environment, revision, decision, approver: await whoAmI(client), ...(comment ? { comment } : {}) },
-    )
+    ).catch((error: unknown) => {
+      if (!isStatusError(error, 'NotFound')) throw error
+      const message = `there is no Pipeline "${name}" in namespace ${namespace}; "sojourn status -A" lists all`
+      throw new StatusError('NotFound', message, { cause: error })
+    })
     if (answer.outcome === 'stale') {
       const there =
         answer.revision === undefined ? 'nothing is on its way there' : `${answer.revision} is on its way there`

@@ -1,6 +1,6 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { createServer as createPlainServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -150,6 +150,23 @@ describe('what is wrong with the cluster is said with what to do', () => {
     const text = readFileSync(up.kubeconfig, 'utf8').replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1')
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('closed', text)])
     expect(err).toContain('Nothing listens there: is "sojourn up" running')
+    expect(code).toBe(1)
+  })
+
+  it('when what listens there does not speak TLS', async () => {
+    const server = createPlainServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    const text = readFileSync(up.kubeconfig, 'utf8').replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${port}`)
+    const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('plain-http', text)])
+    await new Promise((resolve) => server.close(resolve))
+    expect(err).toContain('what listens there does not speak TLS: check "server" in the kubeconfig')
+    expect(code).toBe(1)
+  })
+
+  it('when there is no such pipeline', async () => {
+    const { code, err } = await sojourn(['approve', 'shop', 'prod', '1.0.0', '-n', 'default'])
+    expect(err).toContain('there is no Pipeline "shop" in namespace default; "sojourn status -A" lists all')
     expect(code).toBe(1)
   })
 

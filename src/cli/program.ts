@@ -75,7 +75,9 @@ function parse(command: Command, argv: readonly string[]): { words: readonly str
   const given = parsed.positionals.length
   if (given < least || given > most)
     throw new UsageError(
-      given < least ? `it needs ${command.usage ?? 'more words'}` : `it does not take "${parsed.positionals[most]}"`,
+      given < least
+        ? `it needs ${command.usage?.replace(' [flags]', '') ?? 'more words'}`
+        : `it does not take "${parsed.positionals[most]}"`,
     )
   return { words: parsed.positionals, flags: parsed.values }
 }
@@ -138,6 +140,14 @@ function advice(error: TransportError): string {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `${error.message}. There is no such host: check "server" in the kubeconfig.`
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `${error.message}. Nobody answers there: is the cluster up, and can this machine reach it?`
+    case 'EPROTO':
+    case 'ERR_SSL_WRONG_VERSION_NUMBER':
+    case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
+      return `${error.message.replace(/: write EPROTO.*/s, '')}: what listens there does not speak TLS: check "server" in the kubeconfig.`
     default:
       return error.message
   }
