@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
-import { createServer as createPlainServer, type AddressInfo } from 'node:net'
+import { createServer as createPlainServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -154,11 +155,12 @@ describe('what is wrong with the cluster is said with what to do', () => {
   })
 
   it('when what listens there does not speak TLS', async () => {
-    const server = createPlainServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))
+    const server = createPlainServer()
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const { port } = server.address() as AddressInfo
     const text = readFileSync(up.kubeconfig, 'utf8').replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${port}`)
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('plain-http', text)])
+    server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
     expect(err).toContain('what listens there does not speak TLS: check "server" in the kubeconfig')
     expect(code).toBe(1)
