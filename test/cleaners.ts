@@ -163,6 +163,16 @@ export async function startCleaner(
   }
 }
 
+/** What starts a cleaner whose requests are seen, before they are sent on. */
+export function seeing(seen: (request: ApiRequest) => void | Promise<void>): Parameters<typeof startCleaner>[1] {
+  return {
+    through: (transport) => async (request) => {
+      await seen(request)
+      return transport(request)
+    },
+  }
+}
+
 /** Whether a request changes something that counts; Events are news, not state. */
 export function isWrite({ method, path }: ApiRequest): boolean {
   return method !== 'GET' && !path.includes('/events')
