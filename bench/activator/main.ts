@@ -113,7 +113,7 @@ function judge(): void {
   if (held) say('KB of a held request', held.bytesEach / 1024, 6)
   if (endured) {
     say(`memory after ${endured.requests} requests / after a tenth of them`, endured.growth, 1.1)
-    say('processor time of the busier of two threads / of the other', endured.imbalance, 4)
+    say('processor time of the busier of two threads / of the other', endured.imbalance, 1.5)
     say('errors among them', endured.errors, 0)
   }
 }

@@ -21,7 +21,8 @@ export interface SocketOwner {
   closed(): void
 }
 
-interface OwnedSocket extends Socket {
+/** A socket that works for someone. */
+export interface OwnedSocket extends Socket {
   owner: SocketOwner
 }
 
@@ -106,12 +107,4 @@ function onError(this: Socket): void {
 
 function onClose(this: Socket): void {
   ;(this as OwnedSocket).owner.closed()
-}
-
-// Up to this size Node writes a string from its stack, which costs less than a Buffer and its garbage.
-const maxStringBytes = 16_384
-
-/** A copy of bytes that will be overwritten, in the form that is cheapest to write. */
-export function ownBytes(bytes: Buffer, start: number, end: number): string | Buffer {
-  return end - start <= maxStringBytes ? bytes.toString('latin1', start, end) : Buffer.from(bytes.subarray(start, end))
 }

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { adoptSocket, disownSocket, ownBytes, readBuffer, type SocketOwner } from './adopt-socket.ts'
+import { adoptSocket, disownSocket, readBuffer, type SocketOwner } from './adopt-socket.ts'
 import { answer, type Because } from './answers.ts'
 import { ChunkedBody } from './chunked-body.ts'
 import type { Core } from './core.ts'
@@ -8,6 +8,7 @@ import { Head, type Parsed } from './head.ts'
 import { ProxyPreamble } from './proxy-protocol.ts'
 import type { Purpose } from './purpose.ts'
 import { understand } from './request.ts'
+import { ownBytes, write, writeBytes } from './socket-writes.ts'
 
 const requestHead = new Head()
 const preface = 'PRI * HTTP/2.0\r\n\r\n'
@@ -71,7 +72,11 @@ export class ClientConnection implements ClientLink, SocketOwner {
 
   write(payload: string | Buffer): boolean {
     if (this.#halfOpen) this.#touchTunnel()
-    return this.#socket.write(payload as string, 'latin1')
+    return write(this.#socket, payload)
+  }
+
+  writeBytes(bytes: Buffer, start: number, end: number): boolean {
+    return writeBytes(this.#socket, bytes, start, end)
   }
 
   pauseReading(): void {

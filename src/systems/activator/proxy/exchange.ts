@@ -19,6 +19,8 @@ export interface ClientLink {
   readonly keepAlive: boolean
   /** False when the client cannot keep up. */
   write(payload: string | Buffer): boolean
+  /** The same for bytes that will be overwritten. */
+  writeBytes(bytes: Buffer, start: number, end: number): boolean
   pauseReading(): void
   resumeReading(): void
   /** The answer has gone out; the connection may carry another request if `keep`. */
@@ -113,7 +115,7 @@ export class Exchange implements Served, Waiter {
     if (isFixed) return this.#answerFixed(fixed)
     if (body.length > 0) this.#hold(body)
     if (request.isCheck && route.target.isReachable) return this.#pass()
-    const upstream = route.target.waiters.size === 0 ? route.target.take(this.#mayReuse) : undefined
+    const upstream = route.target.waiters.size === 0 ? route.target.take(this.#mayReuse()) : undefined
     if (upstream) this.#use(upstream)
     else this.#wait()
   }
@@ -124,7 +126,7 @@ export class Exchange implements Served, Waiter {
     if (this.#upstream?.open) {
       this.sent = last
       this.#whole = false
-      this.#impatientAt = this.#core.time.now + this.#patienceMs
+      this.#impatientAt = this.#core.time.now + this.#patienceMs()
       if (!this.#upstream.send(payload) && !last) this.#client.pauseReading()
       return
     }
@@ -175,7 +177,7 @@ export class Exchange implements Served, Waiter {
   }
 
   resume(): void {
-    const upstream = this.#place?.target?.take(this.#mayReuse)
+    const upstream = this.#place?.target?.take(this.#mayReuse())
     if (!upstream) return
     this.#place?.leave()
     this.#use(upstream)
@@ -228,13 +230,20 @@ export class Exchange implements Served, Waiter {
   }
 
   relay(payload: string | Buffer, last: boolean): void {
+    this.#relayed(payload.length === 0 || this.#client.write(payload), last)
+  }
+
+  relayBytes(bytes: Buffer, start: number, end: number, last: boolean): void {
+    this.#relayed(start === end || this.#client.writeBytes(bytes, start, end), last)
+  }
+
+  #relayed(flowing: boolean, last: boolean): void {
     const upstream = this.#upstream
-    const flowing = payload.length === 0 || this.#client.write(payload)
     if (last) {
       this.#end()
       this.#client.exchangeDone(this.#keep && this.#received)
     } else if (!flowing && upstream) {
-      this.#impatientAt = this.#core.time.now + this.#patienceMs
+      this.#impatientAt = this.#core.time.now + this.#patienceMs()
       upstream.socket.pause()
     }
   }
@@ -266,7 +275,7 @@ export class Exchange implements Served, Waiter {
   broke(because: Breakage): void {
     this.#upstream = undefined
     if (because === 'dial-failed') return this.#wait()
-    if (because === 'closed-unanswered' && this.#mayReplay) {
+    if (because === 'closed-unanswered' && this.#mayReplay()) {
       this.#replays++
       this.route.cells[cell.retries]!++
       const upstream = this.route.target.take(false)
@@ -277,18 +286,18 @@ export class Exchange implements Served, Waiter {
   }
 
   /** How long whoever serves it may take to begin its answer. */
-  get #patienceMs(): number {
+  #patienceMs(): number {
     const { fallbackTimeoutMs, responseTimeoutMs } = this.route.config
     return this.#fellBack ? fallbackTimeoutMs : responseTimeoutMs
   }
 
   /** A kept connection may be closing just now: only what can be sent twice is risked on one that was idle for long. */
-  get #mayReuse(): boolean {
+  #mayReuse(): boolean {
     return idempotent.has(this.#request.method)
   }
 
   /** Nothing came back, and all that was sent is still here to be sent again. */
-  get #mayReplay(): boolean {
+  #mayReplay(): boolean {
     return this.sent && this.#whole && idempotent.has(this.#request.method) && this.#replays < maxReplays
   }
 
@@ -312,11 +321,10 @@ export class Exchange implements Served, Waiter {
       upstream.giveBack()
       return this.#pass()
     }
-    this.#impatientAt = this.#core.time.now + this.#patienceMs
+    this.#impatientAt = this.#core.time.now + this.#patienceMs()
     this.sent = this.#received
     upstream.begin()
-    const [first = ''] = this.#held
-    if (typeof first === 'string' && this.#held.length < 2) upstream.send(this.#request.head + first)
+    if (this.#held.length === 0) upstream.send(this.#request.head)
     else this.#sendHeld(upstream)
     if (this.#received) return
     this.#whole = false
@@ -325,6 +333,8 @@ export class Exchange implements Served, Waiter {
   }
 
   #sendHeld(upstream: UpstreamConnection): void {
+    const [first] = this.#held
+    if (typeof first === 'string' && this.#held.length === 1) return void upstream.send(this.#request.head + first)
     upstream.socket.cork()
     upstream.send(this.#request.head)
     for (const piece of this.#held) upstream.send(piece)
@@ -368,7 +378,7 @@ export class Exchange implements Served, Waiter {
   /** Answers in the workload's place. */
   #answer(because: Because, retryAfterSeconds: number | undefined, close: boolean): void {
     noteStatus(this.route.cells, statusFor(because))
-    const keep = !close && this.#mayKeep
+    const keep = !close && this.#mayKeep()
     const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
     this.#reply(answer(because, { close: !keep, isHead: this.isHead, ...retry }), keep)
   }
@@ -376,7 +386,7 @@ export class Exchange implements Served, Waiter {
   /** Tells whoever asked that a pod will take the request. */
   #pass(): void {
     noteStatus(this.route.cells, 200)
-    const keep = this.#mayKeep
+    const keep = this.#mayKeep()
     const extra = this.cold ? this.#coldStart() : ''
     this.#reply(page(200, '', { type: 'text/plain', close: !keep, isHead: this.isHead, extra }), keep)
   }
@@ -384,13 +394,13 @@ export class Exchange implements Served, Waiter {
   #answerProbe(): void {
     const { probeStatus } = this.route.config
     noteStatus(this.route.cells, probeStatus)
-    const keep = this.#mayKeep
+    const keep = this.#mayKeep()
     this.#reply(probeAnswer(probeStatus, { close: !keep, isHead: this.isHead }), keep)
   }
 
   #answerFixed({ status, type, body }: StaticAnswer): void {
     noteStatus(this.route.cells, status)
-    const keep = this.#mayKeep
+    const keep = this.#mayKeep()
     this.#reply(page(status, body, { type, close: !keep, isHead: this.isHead, extra: fixedBecause }), keep)
   }
 
@@ -398,7 +408,7 @@ export class Exchange implements Served, Waiter {
     const waitedMs = now - this.#waitingSince
     this.#place?.leave()
     noteStatus(this.route.cells, 503)
-    const keep = this.#mayKeep
+    const keep = this.#mayKeep()
     const { ownPage } = this.route.config
     const { expectedWakeMs: expectedMs } = this.route.target
     const shown = ownPage ?? ourPage({ host: this.#request.host, waitedMs, expectedMs })
@@ -406,7 +416,7 @@ export class Exchange implements Served, Waiter {
   }
 
   /** The connection outlives an answer of ours only if the request was read whole. */
-  get #mayKeep(): boolean {
+  #mayKeep(): boolean {
     return this.#client.keepAlive && this.#received && !this.#core.closing
   }
 

@@ -1,10 +1,11 @@
 import type { Socket } from 'node:net'
-import { adoptSocket, ownBytes, readBuffer, type SocketOwner } from './adopt-socket.ts'
+import { adoptSocket, readBuffer, type SocketOwner } from './adopt-socket.ts'
 import type { Core, Sweepable } from './core.ts'
 import { cell, noteWait } from './counters.ts'
 import { Place } from './place.ts'
 import type { Waiter } from './ports.ts'
 import type { Route } from './route.ts'
+import { ownBytes } from './socket-writes.ts'
 import type { Breakage, Carried, UpstreamConnection } from './upstream-connection.ts'
 
 /** How long a connection may say nothing before it counts as use: long enough for a balancer that only knocks. */

@@ -8,6 +8,8 @@ import type { Route } from './route.ts'
 import { findStaticAnswer } from './static-answer.ts'
 import { isNavigation } from './waiting-page.ts'
 
+const methods = ['GET', 'POST', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+
 /** What understanding a request needs from its connection, and sets on it. */
 export interface RequestContext {
   readonly minor: number
@@ -21,10 +23,10 @@ export interface RequestContext {
 
 /** Finds a request's route and the head to forward it with, or why it cannot be forwarded. */
 export function understand(bytes: Buffer, head: Head, context: RequestContext, core: Core): Forwarded | Because {
-  const method = bytes.toString('latin1', head.start, head.methodEnd)
+  const method = methodOf(bytes, head)
   if (method === 'CONNECT') return 'unsupported-method'
   let target: string | undefined
-  let host = head.host < 0 ? '' : bytes.toString('latin1', head.valueStart(head.host), head.valueEnd(head.host))
+  let host = head.host < 0 ? '' : hostOf(bytes, head, context.addedFor)
   const form = bytes[head.targetStart]
   if (head.host < 0 && head.minor === 1) return 'bad-host'
   if (form !== 47) {
@@ -79,6 +81,24 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
       staticAnswers.length === 0 ? undefined : findStaticAnswer(staticAnswers, method, target ?? pathOf(bytes, head)),
     isNavigation: route.config.waitingPage && !warm && isNavigation(method, (name) => fieldValue(bytes, head, name)),
   }
+}
+
+/** The method; the usual ones as constants, since every comparison with a string made anew is a search for its equal. */
+function methodOf(bytes: Buffer, head: Head): string {
+  for (const method of methods) if (is(method, bytes, head.start, head.methodEnd)) return method
+  return bytes.toString('latin1', head.start, head.methodEnd)
+}
+
+/** The Host field. A connection mostly names the same one: then the very string it had before, whose hash is known. */
+function hostOf(bytes: Buffer, head: Head, former: string): string {
+  const [start, end] = [head.valueStart(head.host), head.valueEnd(head.host)]
+  return is(former, bytes, start, end) ? former : bytes.toString('latin1', start, end)
+}
+
+function is(text: string, bytes: Buffer, start: number, end: number): boolean {
+  if (end - start !== text.length) return false
+  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false
+  return true
 }
 
 function matchRoute(

@@ -1,9 +1,10 @@
 import type { Socket } from 'node:net'
-import { connectSocket, ownBytes, readBuffer, type SocketOwner } from './adopt-socket.ts'
+import { connectSocket, readBuffer, type SocketOwner } from './adopt-socket.ts'
 import { ChunkedBody } from './chunked-body.ts'
 import { Head } from './head.ts'
 import { word } from './bytes.ts'
 import { connectionOptions, saysOnly } from './rewrite.ts'
+import { ownBytes, write } from './socket-writes.ts'
 import type { Endpoint } from './target.ts'
 
 /** How the end of a response body is known. */
@@ -35,6 +36,8 @@ export interface Served extends Carried {
   /** The head of the final response; answers the text to send in its place, or undefined to send it unchanged. */
   respond(bytes: Buffer, head: Head, framing: Framing): string | undefined
   relay(payload: string | Buffer, last: boolean): void
+  /** The same for bytes that will be overwritten. */
+  relayBytes(bytes: Buffer, start: number, end: number, last: boolean): void
   /** The pod agreed to switch protocols; `rest` is what it sent behind its answer. */
   switched(bytes: Buffer, head: Head, rest: string | Buffer): void
 }
@@ -114,7 +117,7 @@ export class UpstreamConnection implements SocketOwner {
 
   /** False when the pod cannot keep up. */
   send(payload: string | Buffer): boolean {
-    return this.socket.write(payload as string, 'latin1')
+    return write(this.socket, payload)
   }
 
   destroy(): void {
@@ -217,14 +220,12 @@ export class UpstreamConnection implements SocketOwner {
       last = true
     }
     if (bodyEnd < end) this.#reusable = false
-    const payload =
-      served.unchunked && this.#framing === 'chunked'
-        ? join(typeof before === 'string' ? before : '', runsOf(bytes, this.#chunks!.runs))
-        : typeof before === 'string'
-          ? join(before, ownBytes(bytes, start, bodyEnd))
-          : ownBytes(bytes, before, bodyEnd)
+    const { unchunked } = served
+    const runs = unchunked && this.#framing === 'chunked' ? runsOf(bytes, this.#chunks!.runs) : undefined
     if (last) this.#finish()
-    served.relay(payload, last)
+    if (runs) served.relay(join(typeof before === 'string' ? before : '', runs), last)
+    else if (typeof before === 'string') served.relay(join(before, ownBytes(bytes, start, bodyEnd)), last)
+    else served.relayBytes(bytes, before, bodyEnd, last)
     if (last && this.endpoint.target.waiters.size > 0) this.endpoint.target.dispatch()
   }
 
