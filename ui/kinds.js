@@ -18,7 +18,8 @@ export const kinds = {
   candidates: ours('cleanupcandidates', 'CleanupCandidate'),
   optOuts: ours('cleanupoptouts', 'CleanupOptOut'),
   bonds: ours('bonds', 'Bond'),
-  departures: ours('departures', 'Departure'),
+  // Pages of manifests are for a restore alone.
+  departures: { ...ours('departures', 'Departure'), query: 'labelSelector=%21sojourn.dev%2Fpage' },
   pipelines: {
     path: '/apis/pipelines.weave.works/v1alpha1/pipelines',
     apiVersion: 'pipelines.weave.works/v1alpha1',

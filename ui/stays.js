@@ -27,7 +27,7 @@ export function staysOf(mirror, now) {
     ...mirror
       .all('departures')
       // A Cleaner that leaves says itself what it waits for.
-      .filter(({ status, spec }) => status?.phase === 'Leaving' && !spec.page && !isCleaner(spec.object))
+      .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
       .map(leavingStay),
     ...mirror
       .all('services')

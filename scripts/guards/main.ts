@@ -1,4 +1,5 @@
 // Takes every guard out once and expects a test that bears the name of its case to fail: `npm run test:guards [-- LIST|CASE|FILE …]`.
+// What has not ended after SOJOURN_GUARD_SECONDS (300), because nothing ends without that guard, is ended and reported.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createVitest, type TestModule } from 'vitest/node'
@@ -13,6 +14,7 @@ const wanted = process.argv.slice(2)
 // Processes are killed in one of the tests: twice is enough here.
 process.env['SOJOURN_KILLS'] ??= '2'
 let mutant: Guard | undefined
+const limitMs = Number(process.env['SOJOURN_GUARD_SECONDS'] ?? 300) * 1000
 const vitest = await createVitest(
   'test',
   {
@@ -50,7 +52,8 @@ type TestFinder = ReturnType<typeof testFinder>
 /** Whether all tests pass while every guard is in its place. */
 async function healthy(chosen: readonly Guard[], filesOf: TestFinder): Promise<readonly string[]> {
   const names = [...new Set(chosen.map((guard) => guard.case))]
-  const { passed, failed } = await run([...new Set(names.flatMap(filesOf))], names)
+  const files = [...new Set(names.flatMap(filesOf))]
+  const { passed, failed } = await run(files, names, limitMs * Math.max(1, files.length))
   console.log(`${passed.length} tests of ${names.length} cases pass with their guards`)
   return failed.map((test) => `fails with every guard in its place: ${test}`)
 }
@@ -59,24 +62,41 @@ async function takenOut(guard: Guard, filesOf: TestFinder): Promise<readonly str
   const file = join(root, guard.file)
   mutant = guard
   vitest.invalidateFile(file)
-  const { failed } = await run(filesOf(guard.case), [guard.case])
+  const { failed, isStuck } = await run(filesOf(guard.case), [guard.case], limitMs)
   mutant = undefined
   vitest.invalidateFile(file)
   const place = `${guard.file}:${lineOf(guard)}`
+  if (isStuck) return [`${guard.case}: without ${place} its test does not end within ${limitMs / 1000} s`]
   if (failed.length === 0) return [`${guard.case}: no test misses ${place}`]
   console.log(`${guard.case.padEnd(4)} ${place}  missed by "${failed[0]}"`)
   return []
 }
 
-async function run(
-  files: readonly string[],
-  names: readonly string[],
-): Promise<{ readonly passed: readonly string[]; readonly failed: readonly string[] }> {
+interface Results {
+  readonly passed: readonly string[]
+  readonly failed: readonly string[]
+  /** It was ended from outside. */
+  readonly isStuck?: boolean
+}
+
+async function run(files: readonly string[], names: readonly string[], withinMs: number): Promise<Results> {
   vitest.setGlobalTestNamePattern(new RegExp(names.map(namePattern).join('|')))
-  const { testModules } = await vitest.runTestSpecifications(await vitest.globTestSpecifications([...files]))
+  const specifications = await vitest.globTestSpecifications([...files])
+  const watchdog = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => watchdog.resolve(undefined), withinMs)
+  const running = vitest.runTestSpecifications(specifications)
+  const ended = await Promise.race([running, watchdog.promise])
+  clearTimeout(timer)
+  if (!ended) {
+    // Asked once, it waits for the test; asked twice, it ends its process, whatever that is busy with.
+    void vitest.cancelCurrentRun('keyboard-input')
+    void vitest.cancelCurrentRun('keyboard-input')
+    await running.catch(() => {})
+    return { passed: [], failed: [], isStuck: true }
+  }
   // What earlier runs found out about other files is handed out again.
   const paths = new Set(files.map((file) => join(root, file)))
-  return resultsOf(testModules.filter(({ moduleId }) => paths.has(moduleId)))
+  return resultsOf(ended.testModules.filter(({ moduleId }) => paths.has(moduleId)))
 }
 
 function transform(code: string, id: string): string | undefined {
@@ -84,7 +104,7 @@ function transform(code: string, id: string): string | undefined {
   return code.replace(mutant.guard, () => mutant?.without ?? '')
 }
 
-function resultsOf(modules: readonly TestModule[]): { readonly passed: string[]; readonly failed: string[] } {
+function resultsOf(modules: readonly TestModule[]): Results {
   const passed: string[] = []
   const failed: string[] = []
   for (const module of modules) {

@@ -111,6 +111,39 @@ describe('a careful door', () => {
     }
   })
 
+  it('knows when nothing spares but marks, which a preview then looks for alone', async () => {
+    const spares = async () => (await world.clock.settle(), world.door.sparesOnlyMarked)
+    expect(await spares()).toBe(true)
+    for (const name of ['paused', 'dryRun']) {
+      await writeDoorState(world.client, { [name]: 'true' })
+      expect(await spares()).toBe(false)
+      await writeDoorState(world.client, { [name]: null })
+    }
+    const { clock, events, metrics, ports } = world
+    for (const unread of ['/cleanupoptouts', '/bonds', '/configmaps', '']) {
+      const transport: Transport = (request) =>
+        unread && request.path.endsWith(unread) ? Promise.reject(new Error('no')) : world.server.transport(request)
+      using informers = new Informers({ clock, log: ports.log })
+      const door = new Door({ client: new Client(transport), informers, clock, events, metrics, log: ports.log })
+      await world.clock.settle()
+      expect(door.sparesOnlyMarked, unread).toBe(unread === '')
+    }
+    const end = { apiVersion: 'v1', kind: 'ConfigMap', name: 'a' }
+    const metadata = { name: 'x', namespace: 'team' }
+    const spec = { dependent: end, dependency: { ...end, name: 'b' }, onDelete: 'Deny' }
+    const others = [
+      { apiVersion: 'sojourn.dev/v1alpha1', kind: 'Bond', metadata, spec },
+      { apiVersion: 'sojourn.dev/v1alpha1', kind: 'CleanupOptOut', metadata: { name: 'x' }, spec: { resource: end } },
+    ]
+    for (const other of others) {
+      const made = await world.create<StoredObject>(other)
+      expect(await spares(), other.kind).toBe(false)
+      const type = await world.client.discovery.typeOf(other)
+      await world.client.deleteObject(type!, { name: 'x', ...(made.metadata.namespace ? { namespace: 'team' } : {}) })
+      expect(await spares(), other.kind).toBe(true)
+    }
+  })
+
   it('reads a switch nobody understands as its careful side', () => {
     const data = { breaker: 'ajar', paused: 'perhaps', dryRun: '' }
     const state = doorStateOf({ apiVersion: 'v1', kind: 'ConfigMap', metadata: {}, data })

@@ -72,6 +72,26 @@ const door = inFile('src/departures/door.ts', [
     'if (!state) return () => undefined',
   ],
   [
+    'knows when nothing spares but marks, which a preview then looks for alone',
+    'if (!isKnown || this.#dryRun || state.dryRun || state.paused) return false',
+    'if (!isKnown) return false',
+  ],
+  [
+    'knows when nothing spares but marks, which a preview then looks for alone',
+    'const isKnown = state && isCurrent(this.#optOuts) && isCurrent(this.#bonds)',
+    'const isKnown = state',
+  ],
+  [
+    'knows when nothing spares but marks, which a preview then looks for alone',
+    'return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0',
+    'return this.#bonds.list().length === 0',
+  ],
+  [
+    'knows when nothing spares but marks, which a preview then looks for alone',
+    'return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0',
+    'return this.#optOuts.list().length === 0',
+  ],
+  [
     'keeps every system of ours from deleting what it denies',
     'return isHeld ? undefined : protection?.because',
     'return undefined',
@@ -181,6 +201,34 @@ const others: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/departures/company.ts', [
+    ['is everything in it, each once whatever the versions of its kind', 'type.namespaced &&', ''],
+    [
+      'is everything in it, each once whatever the versions of its kind',
+      "['list', 'delete'].every((verb) => type.verbs.includes(verb)) &&",
+      '',
+    ],
+    [
+      'is everything in it, each once whatever the versions of its kind',
+      'return kept.filter((type, index) => kept.findIndex((other) => groupResource(other) === groupResource(type)) === index)',
+      'return kept',
+    ],
+    ['is nothing that only tells of the others', '!tellsOfOthers.has(groupResource(type)),', 'true,'],
+    [
+      'is nothing that the cluster makes anew by itself',
+      'return isMadeByCluster || furnishings.has(`${kind}/${name}`)',
+      'return furnishings.has(`${kind}/${name}`)',
+    ],
+    [
+      'is nothing that the cluster makes anew by itself',
+      'return isMadeByCluster || furnishings.has(`${kind}/${name}`)',
+      'return isMadeByCluster',
+    ],
+    ['is what somebody’s own controller made', '&& remaking.has(parseApiVersion(controller.apiVersion).group)', ''],
+    [
+      'is what somebody’s own controller made',
+      'ownerReferences.find((owner) => owner.controller)',
+      'ownerReferences[0]',
+    ],
     [
       'stays while it cannot be known what is in it',
       'await client.discovery.complete()',

@@ -79,5 +79,54 @@ export const guards: readonly Guard[] = [
       'metadata: { resourceVersion, annotations }, spec: { selector: null }',
       'metadata: { annotations }, spec: { selector: null }',
     ],
+    [
+      'puts back no selector on a Service that was changed since it was judged',
+      'metadata: { resourceVersion, annotations: { [annotation.selector]: null } }',
+      'metadata: { annotations: { [annotation.selector]: null } }',
+    ],
+    [
+      'empties what it judged, and no slice that was changed since',
+      '{ metadata: { resourceVersion: slice.metadata.resourceVersion }, endpoints: [] }',
+      '{ endpoints: [] }',
+    ],
+    ['empties of what is mirrored the Endpoints themselves', 'if (isMirrored(slice)) continue', ''],
+    [
+      'empties of what is mirrored the Endpoints themselves',
+      'if (!found || !isKubernetesOwn(found)) return',
+      'if (!found) return',
+    ],
+    ['keeps Endpoints that someone made', 'if (!found || !isKubernetesOwn(found)) return', 'if (!found) return'],
+    [
+      'empties no Endpoints that are written anew in that moment',
+      '{ metadata: { resourceVersion: found.metadata.resourceVersion }, subsets: null }',
+      '{ subsets: null }',
+    ],
+  ]),
+  ...inFile('src/workloads/deployments.ts', [
+    [
+      'keeps as many former ReplicaSets as it may, the newest',
+      'old.slice(deployment.spec.revisionHistoryLimit ?? 10)',
+      'old',
+    ],
+    [
+      'keeps as many former ReplicaSets as it may, the newest',
+      'revisionOf(right) - revisionOf(left))\n    for',
+      'revisionOf(left) - revisionOf(right))\n    for',
+    ],
+    [
+      'keeps a former ReplicaSet whose Pods still serve',
+      '(set.spec.replicas ?? 0) === 0 && Number(set.status?.replicas ?? 0) === 0',
+      'set.metadata.name !== ""',
+    ],
+    ['keeps as many former ReplicaSets as it may, the newest', 'set !== current && ', ''],
+  ]),
+  ...inFile('src/workloads/revisions.ts', [
+    ['keeps as many former revisions as it may, the newest', 'unused.slice(revisionHistoryLimit)', 'unused'],
+    [
+      'keeps as many former revisions as it may, the newest',
+      'right.revision - left.revision',
+      'left.revision - right.revision',
+    ],
+    ['keeps a former revision that a Pod is of', 'new Set([...inUse, name])', 'new Set([name])'],
   ]),
 ]

@@ -15,11 +15,7 @@ export function departuresView({ mirror }) {
     empty: ['Nothing has left.', 'Whatever leaves is recorded here first, and can be brought back for 30 days.'],
     lists: ['departures'],
     mirror,
-    items: () =>
-      mirror
-        .all('departures')
-        .filter(({ spec }) => !spec.page)
-        .sort((left, right) => leftAt(right) - leftAt(left)),
+    items: () => mirror.all('departures').sort((left, right) => leftAt(right) - leftAt(left)),
     card: departureCard,
     textOf: ({ spec, status }) =>
       `${spec.object.kind}/${spec.object.name} ${spec.object.namespace ?? ''} ${spec.because} ${spec.by.system} ${status?.phase ?? ''}`,

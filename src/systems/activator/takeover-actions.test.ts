@@ -6,7 +6,7 @@ import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest } from '../../kube/transport.ts'
 import { systemClock } from '../../runtime/clock.ts'
 import type { EndpointSlice } from './endpoints.ts'
-import { endpointSlices, services } from './resource-types.ts'
+import { endpoints, endpointSlices, services } from './resource-types.ts'
 import { TakeoverActions } from './takeover-actions.ts'
 
 const namespace = 'default'
@@ -74,5 +74,68 @@ describe('leading callers elsewhere', () => {
       actions.carryOut({ do: 'move-selector', selector: { app: 'shop' } }, judged, undefined),
     ).rejects.toMatchObject({ reason: 'Conflict' })
     expect((await client.get(services, at)).spec).toMatchObject({ selector: { app: 'other' } })
+  })
+})
+
+describe('giving a Service back', () => {
+  it('puts back no selector on a Service that was changed since it was judged', async () => {
+    const judged = await shop()
+    await client.patch(services, at, { type: 'merge', body: { spec: { selector: { app: 'other' } } } })
+    await expect(
+      actions.carryOut({ do: 'put-selector-back', selector: { app: 'shop' } }, judged, undefined),
+    ).rejects.toMatchObject({ reason: 'Conflict' })
+    expect((await client.get(services, at)).spec).toMatchObject({ selector: { app: 'other' } })
+  })
+})
+
+describe('emptying what is left behind', () => {
+  const addresses = async (name: string) =>
+    ((await client.get<EndpointSlice>(endpointSlices, { namespace, name }))['endpoints'] as
+      | readonly unknown[]
+      | null) ?? []
+  const empty = async (...left: readonly EndpointSlice[]) =>
+    actions.carryOut({ do: 'empty-leftovers', slices: left }, await shop(), undefined)
+  const mirrored = {
+    ...slice('mirrored'),
+    metadata: {
+      name: 'mirrored',
+      namespace,
+      labels: { 'endpointslice.kubernetes.io/managed-by': 'endpointslicemirroring-controller.k8s.io' },
+    },
+  }
+
+  it('empties what it judged, and no slice that was changed since', async () => {
+    const judged = await client.create<EndpointSlice>(endpointSlices, slice('judged'))
+    const changed = await client.create<EndpointSlice>(endpointSlices, slice('changed'))
+    const body = { endpoints: [{ addresses: ['10.0.0.2'] }] }
+    await client.patch(endpointSlices, { namespace, name: 'changed' }, { type: 'merge', body })
+    await empty(judged, changed)
+    expect(await addresses('judged')).toHaveLength(0)
+    expect(await addresses('changed')).toMatchObject([{ addresses: ['10.0.0.2'] }])
+  })
+
+  it.each([
+    ['that Kubernetes made', { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' }, undefined],
+    ['that someone made', {}, [{ addresses: [{ ip: '10.0.0.9' }] }]],
+  ])('empties of what is mirrored the Endpoints themselves, if they are of those %s', async (_, labels, subsets) => {
+    const found = await client.create<EndpointSlice>(endpointSlices, mirrored)
+    const made = { apiVersion: 'v1', kind: 'Endpoints', metadata: { ...at, labels } }
+    await client.create(endpoints, { ...made, subsets: [{ addresses: [{ ip: '10.0.0.9' }] }] })
+    await empty(found)
+    expect((await client.get(endpoints, at))['subsets'] ?? undefined).toEqual(subsets)
+    expect(await addresses('mirrored')).toHaveLength(1)
+  })
+
+  it('empties no Endpoints that are written anew in that moment', async () => {
+    const found = await client.create<EndpointSlice>(endpointSlices, mirrored)
+    const labels = { 'endpoints.kubernetes.io/managed-by': 'endpoint-controller' }
+    await client.create(endpoints, { apiVersion: 'v1', kind: 'Endpoints', metadata: { ...at, labels } })
+    const subsets = [{ addresses: [{ ip: '10.0.0.9' }] }]
+    meddle = async ({ method, path }) => {
+      if (method === 'PATCH' && path.includes('/endpoints/'))
+        await client.patch(endpoints, at, { type: 'merge', body: { subsets } })
+    }
+    await empty(found)
+    expect((await client.get(endpoints, at))['subsets']).toEqual(subsets)
   })
 })
