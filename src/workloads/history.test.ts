@@ -28,7 +28,7 @@ async function roll(type: typeof deployments, image: string): Promise<void> {
 }
 
 const imageIn = ({ spec }: { readonly spec?: unknown }) =>
-  (spec as { readonly template: { readonly spec: Pod['spec'] } }).template.spec.containers[0]?.image
+  (spec as { readonly template: { readonly spec: Pod['spec'] } }).template.spec.containers[0]?.image ?? ''
 /** The images of all former and present ReplicaSets. */
 const sets = async () =>
   (await world.client.list<StoredObject>(replicaSets, { namespace: 'team' })).items.map(imageIn).toSorted()
