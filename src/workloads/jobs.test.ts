@@ -16,10 +16,10 @@ function job(spec: Partial<Job['spec']> = {}): Job {
 }
 
 function pods(...phases: readonly ('Pending' | 'Running' | 'Succeeded' | 'Failed')[]): Pod[] {
-  return phases.map((phase) => ({
+  return phases.map((phase, index) => ({
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata,
+    metadata: { ...metadata, uid: `${index}`, finalizers: ['batch.kubernetes.io/job-tracking'] },
     spec: { containers: [] },
     status: { phase },
   }))
@@ -57,5 +57,43 @@ describe('planJob', () => {
     ],
     ['waits until that time', job({ activeDeadlineSeconds: 90 }), pods('Running'), { do: 'wait', until: now + 30_000 }],
     ['stops while suspended', job({ suspend: true }), pods('Running'), { do: 'suspend' }],
+  ])('%s', (_, given, owned, expected) => expect(planJob(given, owned, now)).toMatchObject(expected))
+})
+
+describe('a Job whose finished Pods are deleted', () => {
+  const uncounted = (succeeded: readonly string[], failed: readonly string[] = []) => ({
+    uncountedTerminatedPods: { succeeded, failed },
+  })
+  const after = (status: Job['status'], spec: Partial<Job['spec']> = {}): Job => ({
+    ...job(spec),
+    status: { ...status },
+  })
+
+  it.each<[string, Job, Pod[], object]>([
+    ['counts what was counted before', after({ succeeded: 2 }, { completions: 3 }), [], { do: 'start', count: 1 }],
+    [
+      'counts what was noted, and went before it was part of the sum',
+      after({ succeeded: 1, ...uncounted(['gone']) }, { completions: 3 }),
+      [],
+      { do: 'start', count: 1 },
+    ],
+    [
+      'counts a Pod once that was noted and is still there',
+      after({ succeeded: 1, ...uncounted(['0']) }, { completions: 3 }),
+      pods('Succeeded'),
+      { do: 'start', count: 1 },
+    ],
+    [
+      'forgets no failure',
+      after({ failed: 1, ...uncounted([], ['gone']) }, { backoffLimit: 1 }),
+      [],
+      { do: 'finish', as: 'Failed' },
+    ],
+    [
+      'starts no index again that was completed',
+      after({ completedIndexes: '0-1,3' }, { completions: 5, parallelism: 5, completionMode: 'Indexed' }),
+      [],
+      { do: 'start', count: 2, indexes: [2, 4] },
+    ],
   ])('%s', (_, given, owned, expected) => expect(planJob(given, owned, now)).toMatchObject(expected))
 })

@@ -1,7 +1,9 @@
-import type { Key } from '../kube/key.ts'
+import { keyOf, type Key } from '../kube/key.ts'
+import { ignoring } from '../kube/status-error.ts'
 import { formatTime, parseTime } from '../kube/time.ts'
 import { Controller } from '../runtime/controller.ts'
 import { settled, wakeAt, type Outcome } from '../runtime/outcome.ts'
+import { indexAnnotation, indexOf, isTracked, releasable, tallyOf, trackingFinalizer } from './job-tally.ts'
 import { createNew, writeStatus, type WorkloadPorts } from './ports.ts'
 import { removeFinishedJob, removeOwned } from './remove.ts'
 import { ownerKeys } from './replica-sets.ts'
@@ -35,6 +37,11 @@ export interface Job extends StoredObject {
     readonly startTime?: string
     readonly completionTime?: string
     readonly conditions?: readonly JobCondition[]
+    readonly succeeded?: number
+    readonly failed?: number
+    readonly completedIndexes?: string
+    /** By uid, Pods whose end is noted here and not part of the sums yet. */
+    readonly uncountedTerminatedPods?: { readonly succeeded?: readonly string[]; readonly failed?: readonly string[] }
   }
 }
 
@@ -59,10 +66,7 @@ export type JobStep =
 export function planJob(job: Job, owned: readonly Pod[], now: number): JobStep {
   const { completions, parallelism = 1, backoffLimit = 6, activeDeadlineSeconds, suspend } = job.spec
   const isIndexed = job.spec.completionMode === 'Indexed'
-  const succeeded = isIndexed
-    ? completedIndexes(owned).length
-    : owned.filter(({ status }) => status?.phase === 'Succeeded').length
-  const failed = owned.filter(({ status }) => status?.phase === 'Failed')
+  const { succeeded, failed, completedIndexes } = tallyOf(job, owned)
   const active = owned.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp).length
   const startedAt = parseTime(job.status?.startTime) ?? now
   if (succeeded >= (completions ?? 1) && (completions !== undefined || active === 0))
@@ -72,7 +76,7 @@ export function planJob(job: Job, owned: readonly Pod[], now: number): JobStep {
       reason: 'CompletionsReached',
       message: 'Reached expected number of succeeded pods',
     }
-  if (failed.length > backoffLimit || hasRestartedTooOften(job, owned, backoffLimit))
+  if (failed > backoffLimit || hasRestartedTooOften(job, owned, backoffLimit))
     return {
       do: 'finish',
       as: 'Failed',
@@ -91,8 +95,8 @@ export function planJob(job: Job, owned: readonly Pod[], now: number): JobStep {
   const remaining = completions === undefined ? (succeeded > 0 ? 0 : parallelism) : completions - succeeded
   const missing = Math.min(parallelism, remaining) - active
   if (missing <= 0) return { do: 'wait', ...(deadlineAt === undefined ? {} : { until: deadlineAt }) }
-  const indexes = isIndexed ? { indexes: openIndexes(completions ?? 1, owned).slice(0, missing) } : {}
-  return { do: 'start', count: missing, notBefore: backoffUntil(failed), ...indexes }
+  const indexes = isIndexed ? { indexes: openIndexes(completions ?? 1, completedIndexes, owned).slice(0, missing) } : {}
+  return { do: 'start', count: missing, notBefore: backoffUntil(failed, owned), ...indexes }
 }
 
 /** A Pod that restarts its containers itself does not fail; its restarts count instead. */
@@ -105,59 +109,80 @@ function hasRestartedTooOften(job: Job, owned: readonly Pod[], backoffLimit: num
   return backoffLimit === 0 ? restarts > 0 : restarts >= backoffLimit
 }
 
-const indexAnnotation = 'batch.kubernetes.io/job-completion-index'
-
-function indexOf({ metadata }: Pod): number {
-  return Number(metadata.annotations?.[indexAnnotation] ?? Number.NaN)
-}
-
-/** In their order, each once. */
-function completedIndexes(owned: readonly Pod[]): readonly number[] {
-  const completed = owned.filter(({ status }) => status?.phase === 'Succeeded').map(indexOf)
-  return [...new Set(completed)].filter(Number.isInteger).toSorted((left, right) => left - right)
-}
-
 /** Those that have neither succeeded nor a Pod that tries. */
-function openIndexes(completions: number, owned: readonly Pod[]): readonly number[] {
-  const taken = new Set(owned.filter((pod) => pod.status?.phase !== 'Failed').map(indexOf))
+function openIndexes(completions: number, completed: readonly number[], owned: readonly Pod[]): readonly number[] {
+  const trying = owned.filter((pod) => pod.status?.phase !== 'Failed').map(indexOf)
+  const taken = new Set([...completed, ...trying])
   return Array.from({ length: completions }, (_, index) => index).filter((index) => !taken.has(index))
 }
 
-/** `0-2,5`, as a Job's status has it. */
-function ranges(indexes: readonly number[]): string {
-  const runs: [number, number][] = []
-  for (const index of indexes) {
-    const last = runs.at(-1)
-    if (last && last[1] === index - 1) last[1] = index
-    else runs.push([index, index])
-  }
-  return runs.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(',')
+/** By the Job they name, Pods that only we let go. */
+function trackedBy(pod: Pod): readonly string[] {
+  const { namespace = '', labels = {} } = pod.metadata
+  return isTracked(pod) ? [`${namespace}/${labels[jobLabel] ?? ''}`] : []
 }
+
+function* jobKeys(pod: Pod): Generator<Key> {
+  yield* ownerKeys(pod, 'Job')
+  const name = pod.metadata.labels?.[jobLabel]
+  if (isTracked(pod) && name)
+    yield keyOf({ apiVersion: 'batch/v1', kind: 'Job', name, namespace: pod.metadata.namespace ?? '' })
+}
+
+const jobLabel = 'batch.kubernetes.io/job-name'
 
 /** Runs Jobs to their end. */
 export function jobController({ client, informers, ports, events }: WorkloadPorts): Controller {
   const all = informers.open<Job>(client, jobs)
-  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
+  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid, tracked: trackedBy } })
   const controller = new Controller({ name: 'jobs', reconcile, ports, concurrency: 2 })
   controller.watch(all)
-  controller.watch(owned, ({ object }) => ownerKeys(object, 'Job'))
+  controller.watch(owned, ({ object }) => jobKeys(object))
   return controller
 
   async function reconcile(key: Key): Promise<Outcome> {
+    if (!all.synced || !owned.synced) return settled
     const job = all.get(key.namespace, key.name)
-    if (!job || job.metadata.deletionTimestamp || !owned.synced) return settled
-    const finishedAt = finishTime(job)
-    if (finishedAt !== undefined) return afterFinish(job, finishedAt)
+    await releaseStrays(key, job)
+    if (!job) return settled
     const mine = owned.byIndex('controller', job.metadata.uid)
+    const finishedAt = finishTime(job)
+    if (job.metadata.deletionTimestamp || finishedAt !== undefined) await release(key, releasable(mine))
+    if (job.metadata.deletionTimestamp) return settled
+    if (finishedAt !== undefined) return afterFinish(job, finishedAt)
     const now = ports.clock.now()
-    const step = planJob(job, mine, now)
+    const planned = planJob(job, mine, now)
+    // Its end is told with all ends counted: that is so once its Pods have been let go.
+    const step: JobStep = planned.do === 'finish' && !tallyOf(job, mine).isSettled ? { do: 'wait' } : planned
     if (step.do === 'start' && now >= step.notBefore) await startPods(key, job, step)
     await report(key, job, mine, step)
+    await release(key, releasable(mine))
     if (step.do === 'finish' || step.do === 'suspend')
       for (const pod of mine)
         if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await removeOwned(client, pods, pod)
     if (step.do === 'start' && now < step.notBefore) return wakeAt(step.notBefore)
     return step.do === 'wait' && step.until !== undefined ? wakeAt(step.until) : settled
+  }
+
+  /** Pods that name a Job which is gone, or another one by now, are counted by nobody. */
+  async function releaseStrays(key: Key, job: Job | undefined): Promise<void> {
+    const named = owned.byIndex('tracked', `${key.namespace}/${key.name}`)
+    await release(
+      key,
+      named.filter((pod) => !job || !controllerUid(pod).includes(job.metadata.uid)),
+    )
+  }
+
+  async function release(key: Key, which: readonly Pod[]): Promise<void> {
+    for (const { metadata } of which) {
+      const { namespace = '', name, resourceVersion, finalizers = [], deletionTimestamp } = metadata
+      const rest = finalizers.filter((each) => each !== trackingFinalizer)
+      const body = { metadata: { resourceVersion, finalizers: rest } }
+      const place = { namespace, name }
+      const written = await client.patch(pods, place, { type: 'merge', body }).catch(ignoring('NotFound', 'Conflict'))
+      // One that was told to go is gone by this.
+      if (written && !deletionTimestamp) controller.expect(key, written.metadata.resourceVersion, owned as never)
+    }
   }
 
   async function startPods(key: Key, job: Job, step: Extract<JobStep, { do: 'start' }>): Promise<void> {
@@ -169,19 +194,15 @@ export function jobController({ client, informers, ports, events }: WorkloadPort
 
   async function report(key: Key, job: Job, mine: readonly Pod[], step: JobStep): Promise<void> {
     const now = ports.clock.now()
-    const count = (phase: string) => mine.filter(({ status }) => status?.phase === phase).length
     const active = mine.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp)
     const { startTime = formatTime(now), ...before } = job.status ?? {}
-    const isIndexed = job.spec.completionMode === 'Indexed'
     const status = {
       ...before,
       ...(step.do === 'suspend' ? {} : { startTime }),
       ...suspension(job, step, now),
       ...(step.do === 'finish' ? {} : { active: step.do === 'suspend' ? 0 : active.length }),
       ready: active.filter(isPodReady).length,
-      succeeded: count('Succeeded'),
-      failed: count('Failed'),
-      ...(isIndexed ? { completedIndexes: ranges(completedIndexes(mine)) } : {}),
+      ...tallyOf(job, mine).status,
       ...(step.do === 'finish' ? finishedStatus(job, step, now) : {}),
     }
     const written = await writeStatus(client, jobs, job, step.do === 'finish' ? { ...status, active: 0 } : status)
@@ -225,6 +246,7 @@ function podFor(job: Job, index: number | undefined) {
       },
       annotations: { ...template.metadata?.annotations, ...(isIndexed ? { [indexAnnotation]: String(index) } : {}) },
       ownerReferences: [controllerRef(jobs, job)],
+      finalizers: [trackingFinalizer],
     },
     spec: isIndexed ? { ...withIndex(template.spec), hostname: name } : template.spec,
   }
@@ -287,7 +309,8 @@ function finishTime({ status }: Job): number | undefined {
 }
 
 /** Ten seconds after the first failure, then twice as long each time, six minutes at most. */
-function backoffUntil(failed: readonly Pod[]): number {
+function backoffUntil(count: number, owned: readonly Pod[]): number {
+  const failed = owned.filter(({ status }) => status?.phase === 'Failed')
   if (failed.length === 0) return 0
   const last = Math.max(
     ...failed.map(({ status }) =>
@@ -297,5 +320,5 @@ function backoffUntil(failed: readonly Pod[]): number {
       ),
     ),
   )
-  return last + Math.min(360_000, 10_000 * 2 ** (failed.length - 1))
+  return last + Math.min(360_000, 10_000 * 2 ** (count - 1))
 }

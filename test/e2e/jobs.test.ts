@@ -82,4 +82,50 @@ describe('a Job', () => {
     await world.pass(20_000)
     expect(await world.names(jobs)).toEqual(['b'])
   })
+
+  it('counts every end once, though its Pods are deleted as soon as they have ended', async () => {
+    await begin('a', { completions: 3 })
+    for (let ended = 1; ended <= 3; ended++) {
+      const [pod = ''] = await podsOf('a')
+      await becomes(pod, 'Succeeded')
+      await world.client.deleteObject(pods, { namespace: 'team', name: pod })
+      await world.pass(1000)
+      expect(await podsOf('a')).not.toContain(pod)
+      const { status } = await world.client.get(jobs, { namespace: 'team', name: 'a' })
+      expect(status).toMatchObject({ succeeded: ended, uncountedTerminatedPods: {} })
+    }
+    await world.pass(60_000)
+    expect(await podsOf('a')).toEqual([])
+    const { status } = await world.client.get(jobs, { namespace: 'team', name: 'a' })
+    expect((status as { conditions: { type: string }[] }).conditions.at(-1)?.type).toBe('Complete')
+  })
+
+  it('counts an end that was deleted before it was seen', async () => {
+    await begin('a', { completions: 2 })
+    const [pod = ''] = await podsOf('a')
+    const place = { namespace: 'team', name: pod }
+    // It was told to go while it ran, and ended well all the same.
+    const body = { status: { phase: 'Succeeded' } }
+    await world.client.patch(pods, place, { type: 'merge', body }, { subresource: 'status' })
+    await world.client.deleteObject(pods, place)
+    await world.pass(1000)
+    const { status } = await world.client.get(jobs, { namespace: 'team', name: 'a' })
+    expect(status).toMatchObject({ succeeded: 1 })
+    expect(await podsOf('a')).not.toContain(pod)
+  })
+
+  it('lets Pods go when it is gone, and those that are its own no more', async () => {
+    await begin('a')
+    await begin('b')
+    const [orphan = ''] = await podsOf('b')
+    await world.client.deleteObject(jobs, { namespace: 'team', name: 'a' }, { propagationPolicy: 'Background' })
+    const body = { metadata: { ownerReferences: null } }
+    await world.client.patch(pods, { namespace: 'team', name: orphan }, { type: 'merge', body })
+    await world.pass(60_000)
+    const { items } = await world.client.list<StoredObject>(pods, { namespace: 'team' })
+    const held = items.filter(({ metadata }) => metadata.finalizers?.length).map(({ metadata }) => metadata.name)
+    // Another one has come in its place.
+    expect(held).toEqual((await podsOf('b')).filter((name) => name !== orphan))
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(expect.arrayContaining([orphan, ...(await podsOf('a'))]))
+  })
 })
