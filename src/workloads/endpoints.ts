@@ -41,7 +41,7 @@ interface Slice extends StoredObject {
 export function endpointsController({ client, informers, ports }: WorkloadPorts): Controller {
   const all = informers.open<Service>(client, services)
   const running = informers.open<Pod>(client, pods)
-  const slices = informers.open<Slice>(client, endpointSlices, { indexes: { controller: controllerUid } })
+  const slices = informers.open<Slice>(client, endpointSlices, { indexes: { service: serviceNamed } })
   const controller = new Controller({ name: 'endpoints', reconcile, ports, concurrency: 4 })
   controller.watch(all)
   controller.watch(slices, ({ object }) => serviceOf(object))
@@ -61,7 +61,8 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
       .list(key.namespace)
       .filter((pod) => selects(service, pod) && pod.status?.podIP && !isPodFinished(pod))
     const wanted = selected.map((pod) => sliceFor(service, pod))
-    const owned = slices.byIndex('controller', service.metadata.uid)
+    // By name, not by owner: those of a former Service of that name are in the way until someone collects them.
+    const owned = slices.byIndex('service', `${key.namespace}/${key.name}`)
     for (const slice of wanted)
       await writeSlice(
         key,
@@ -76,11 +77,12 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
   }
 
   async function writeSlice(key: Key, wanted: ReturnType<typeof sliceFor>, found: Slice | undefined): Promise<void> {
-    if (found && deepEqual(found.endpoints, wanted.endpoints) && deepEqual(found.ports ?? [], wanted.ports)) return
+    if (found && isAsWanted(found, wanted)) return
+    const { labels, ownerReferences } = wanted.metadata
     const written = found
       ? await client.update<StoredObject>(endpointSlices, {
           ...wanted,
-          metadata: { ...found.metadata, labels: wanted.metadata.labels },
+          metadata: { ...found.metadata, labels, ownerReferences },
         })
       : await client.create<StoredObject>(endpointSlices, wanted).catch(ignoring('AlreadyExists'))
     if (written) controller.expect(key, written.metadata.resourceVersion, slices as never)
@@ -113,6 +115,23 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
   }
 }
 
+function isAsWanted(found: Slice, wanted: ReturnType<typeof sliceFor>): boolean {
+  return (
+    deepEqual(found.endpoints, wanted.endpoints) &&
+    deepEqual(found.ports ?? [], wanted.ports) &&
+    deepEqual(controllerUid(found), controllerUid(wanted))
+  )
+}
+
+const serviceLabel = 'kubernetes.io/service-name'
+const ours = { 'endpointslice.kubernetes.io/managed-by': 'sojourn-workloads' } as const
+
+/** Slices of ours by the Service they name. */
+function serviceNamed({ metadata: { namespace = '', labels = {} } }: StoredObject): readonly string[] {
+  const isOurs = Object.entries(ours).every(([key, value]) => labels[key] === value)
+  return isOurs && labels[serviceLabel] ? [`${namespace}/${labels[serviceLabel]}`] : []
+}
+
 function selects({ spec, metadata }: Service, pod: Pod): boolean {
   if (!spec.selector || metadata.namespace !== pod.metadata.namespace) return false
   return matches(requirementsOf({ matchLabels: spec.selector }), pod.metadata.labels)
@@ -133,10 +152,7 @@ function sliceFor(service: Service, pod: Pod) {
     metadata: {
       name: `${service.metadata.name}-${pod.metadata.name}`.slice(0, 250),
       namespace: service.metadata.namespace ?? '',
-      labels: {
-        'kubernetes.io/service-name': service.metadata.name,
-        'endpointslice.kubernetes.io/managed-by': 'sojourn-workloads',
-      },
+      labels: { [serviceLabel]: service.metadata.name, ...ours },
       ownerReferences: [controllerRef(services, service)],
     },
     addressType: 'IPv4',
