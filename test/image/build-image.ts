@@ -39,8 +39,22 @@ export function whyNoImage(): string | undefined {
   return undefined
 }
 
-/** Builds deploy/Dockerfile as it is, and gives the folder of the image's files. Its two bases, which no package registry has, are made of the same Debian packages and the same Node. */
-export async function buildImage(directory: string): Promise<string> {
+/** What a container runtime is told about the image. */
+export interface ImageConfig {
+  readonly User: string
+  readonly Entrypoint: readonly string[]
+  readonly Cmd: readonly string[]
+  readonly WorkingDir: string
+}
+
+export interface BuiltImage {
+  /** The folder of its files. */
+  readonly files: string
+  readonly config: ImageConfig
+}
+
+/** Builds deploy/Dockerfile as it is. Its two bases, which no package registry has, are made of the same Debian packages and the same Node. */
+export async function buildImage(directory: string): Promise<BuiltImage> {
   const buildah = (...args: readonly string[]) =>
     execute('buildah', ['--root', join(directory, 'storage'), '--runroot', join(directory, 'run'), ...args], {
       env: { PATH: process.env['PATH'] ?? '', HOME: homedir(), BUILDAH_ISOLATION: 'chroot' },
@@ -60,18 +74,29 @@ export async function buildImage(directory: string): Promise<string> {
   await buildah(
     'build',
     ...trustOfThisMachine(directory).flatMap((volume) => ['--volume', volume]),
-    '--build-context',
-    'node:26-bookworm-slim=container-image://localhost/builder',
-    '--build-context',
-    'gcr.io/distroless/cc-debian12:nonroot=container-image://localhost/base',
+    ...bases().flatMap((base, index) => [
+      '--build-context',
+      `${base}=container-image://localhost/${index === 0 ? 'builder' : 'base'}`,
+    ]),
     '--file',
-    join(root, 'deploy/Dockerfile'),
+    dockerfile,
     '--tag',
     'localhost/sojourn',
     root,
   )
   const { stdout } = await buildah('from', 'localhost/sojourn')
-  return (await buildah('mount', stdout.trim())).stdout.trim()
+  const files = (await buildah('mount', stdout.trim())).stdout.trim()
+  const inspected = JSON.parse((await buildah('inspect', '--type', 'image', 'localhost/sojourn')).stdout) as {
+    readonly OCIv1: { readonly config: ImageConfig }
+  }
+  return { files, config: inspected.OCIv1.config }
+}
+
+const dockerfile = join(root, 'deploy/Dockerfile')
+
+/** The images that the Dockerfile begins its stages with. */
+export function bases(): readonly string[] {
+  return [...readFileSync(dockerfile, 'utf8').matchAll(/^FROM (\S+)/gm)].map(([, base = '']) => base)
 }
 
 /** How npm reaches its registry here: this machine's settings, and whom it trusts. */

