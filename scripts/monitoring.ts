@@ -30,7 +30,11 @@ interface Alert {
   /** What is asked of the metric; `METRIC` stands for its name. */
   readonly expression: string
   readonly for: string
+  /** Whether somebody has to get up for it. Defaults to not. */
+  readonly critical?: true
   readonly summary: string
+  /** What to do about it. */
+  readonly description: string
 }
 
 const alerts: readonly Alert[] = [
@@ -39,7 +43,10 @@ const alerts: readonly Alert[] = [
     metric: 'sojourn_departures_breaker_open',
     expression: 'max(METRIC) == 1',
     for: '0m',
+    critical: true,
     summary: 'Too much left too quickly; nothing leaves until a human closes the breaker.',
+    description:
+      'Read "sojourn departures -A", restore what should not have left, mend the rule, then "sojourn departures --close-breaker".',
   },
   {
     name: 'SojournCircuitOpen',
@@ -47,6 +54,8 @@ const alerts: readonly Alert[] = [
     expression: 'max by (policy, location) (METRIC) == 1',
     for: '0m',
     summary: 'A cleanup policy saw something that a human has to look at.',
+    description:
+      '"kubectl describe cleanuppolicy" says what was seen. After looking: POST /janitor/policies/NAME/close-circuit.',
   },
   {
     name: 'SojournCacheInTrouble',
@@ -54,6 +63,7 @@ const alerts: readonly Alert[] = [
     expression: 'max by (cluster, kind) (METRIC) == 1',
     for: '10m',
     summary: 'A kind cannot be followed; nothing is decided on it.',
+    description: 'The log says why: a right that is missing, or a cluster that cannot be reached.',
   },
   {
     name: 'SojournKeysFailing',
@@ -61,6 +71,7 @@ const alerts: readonly Alert[] = [
     expression: 'sum by (controller) (METRIC{state="failing"}) > 0',
     for: '30m',
     summary: 'Objects have been failing for half an hour.',
+    description: 'The log names the objects and the error; "sojourn explain KIND/NAME" says the last decision.',
   },
   {
     name: 'SojournWorkRefused',
@@ -68,6 +79,23 @@ const alerts: readonly Alert[] = [
     expression: 'sum by (policy, action) (increase(METRIC[1h])) > 0',
     for: '1h',
     summary: 'The janitor cannot do part of its work.',
+    description: 'The policy’s conditions and the marks’ messages say what was refused.',
+  },
+  {
+    name: 'SojournNoticesFailing',
+    metric: 'sojourn_janitor_notices_total',
+    expression: 'sum by (policy, channel) (increase(METRIC{result!="accepted"}[1h])) > 0',
+    for: '1h',
+    summary: 'Owners are not told; nothing of theirs is deleted meanwhile.',
+    description: 'status.notices of the marks has the errors; look at the NotificationChannel and its Secret.',
+  },
+  {
+    name: 'SojournPromotionsFailing',
+    metric: 'sojourn_promoter_effects_total',
+    expression: 'sum by (do) (increase(METRIC{result="failed"}[1h])) > 0',
+    for: '1h',
+    summary: 'Forges, repositories or webhooks refuse what promotions need.',
+    description: '"kubectl get pipelines -A" shows which are Stalled; "sojourn explain pipeline/NAME" says why.',
   },
   {
     name: 'SojournRequestsRefused',
@@ -75,6 +103,8 @@ const alerts: readonly Alert[] = [
     expression: 'sum by (route) (rate(METRIC[5m])) > 0',
     for: '10m',
     summary: 'The proxy refuses requests instead of holding them.',
+    description:
+      'The answers carry x-sojourn-because; "sojourn explain service/NAME" says what the workload waits for.',
   },
 ]
 
@@ -84,7 +114,7 @@ export function alertRules(metrics: readonly DeclaredMetric[]): Readonly<Record<
     groups: [
       {
         name: 'sojourn',
-        rules: alerts.map(({ name, metric, expression, for: lasting, summary }) => {
+        rules: alerts.map(({ name, metric, expression, for: lasting, critical, summary, description }) => {
           const declared = metrics.find((candidate) => candidate.name === metric)
           if (!declared) throw new Error(`alert ${name} asks for ${metric}, which nothing declares`)
           const asked = /by \(([^)]*)\)/.exec(expression)?.[1]?.split(', ') ?? []
@@ -94,8 +124,8 @@ export function alertRules(metrics: readonly DeclaredMetric[]): Readonly<Record<
             alert: name,
             expr: expression.replace('METRIC', metric),
             for: lasting,
-            labels: { severity: 'warning' },
-            annotations: { summary },
+            labels: { severity: critical ? 'critical' : 'warning' },
+            annotations: { summary, description },
           }
         }),
       },

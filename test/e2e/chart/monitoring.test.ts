@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
-import { stringify } from 'yaml'
+import { parse, stringify } from 'yaml'
 
 const files = join(import.meta.dirname, '../../../deploy/chart/files')
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0
@@ -15,6 +15,12 @@ if (!hasPromtool)
 interface Panel {
   readonly title: string
   readonly targets?: readonly { readonly expr: string }[]
+}
+
+interface Rule {
+  readonly alert: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
 }
 
 describe.skipIf(!hasPromtool)('what Prometheus is given', () => {
@@ -48,29 +54,40 @@ describe.skipIf(!hasPromtool)('what Prometheus is given', () => {
   })
 
   it.each([
-    ['SojournBreakerOpen', 'sojourn_departures_breaker_open', {}, '1m'],
-    ['SojournCacheInTrouble', 'sojourn_cache_trouble', { cluster: 'edge', kind: 'pods' }, '11m'],
-    ['SojournKeysFailing', 'sojourn_controller_keys', { controller: 'cleaner', state: 'failing' }, '31m'],
-  ])('ring %s when %s stands at 1 for long enough, and not before', (alertname, metric, labels, after) => {
+    ['SojournBreakerOpen', 'sojourn_departures_breaker_open', {}, '1m', '1x180'],
+    ['SojournCircuitOpen', 'sojourn_janitor_circuit_open', { policy: 'p', location: 'home' }, '1m', '1x180'],
+    ['SojournCacheInTrouble', 'sojourn_cache_trouble', { cluster: 'edge', kind: 'pods' }, '11m', '1x180'],
+    ['SojournKeysFailing', 'sojourn_controller_keys', { controller: 'cleaner', state: 'failing' }, '31m', '1x180'],
+    ['SojournWorkRefused', 'sojourn_janitor_troubles_total', { policy: 'p', action: 'Mark' }, '63m', '0+1x180'],
+    [
+      'SojournNoticesFailing',
+      'sojourn_janitor_notices_total',
+      { policy: 'p', channel: 'mail', result: 'rejected' },
+      '63m',
+      '0+1x180',
+    ],
+    ['SojournPromotionsFailing', 'sojourn_promoter_effects_total', { do: 'push', result: 'failed' }, '63m', '0+1x180'],
+    ['SojournRequestsRefused', 'sojourn_activator_refused_total', { route: 'team/shop' }, '13m', '0+1x180'],
+  ])('ring %s when %s says so for long enough, and not before', (alertname, metric, labels, after, values) => {
     const pairs = Object.entries(labels).map(([name, value]) => `${name}="${value}"`)
-    const { state: _, ...kept } = { state: undefined, ...labels } as Record<string, string | undefined>
-    const summary = /summary: (.*)/g
-    const rule =
-      readFileSync(join(files, 'alerts.yaml'), 'utf8')
-        .split('- alert: ')
-        .find((text) => text.startsWith(alertname)) ?? ''
-    const expected = {
-      exp_labels: { severity: 'warning', ...kept },
-      exp_annotations: { summary: summary.exec(rule)?.[1]?.replace(/^"|"$/g, '') },
+    const { state: _, result: __, ...kept } = labels as Record<string, string | undefined>
+    const { groups } = parse(readFileSync(join(files, 'alerts.yaml'), 'utf8')) as {
+      readonly groups: readonly { readonly rules: readonly Rule[] }[]
     }
-    const series = (value: number) => [{ series: `${metric}{${pairs.join(',')}}`, values: `${value}x60` }]
+    const rule = groups.flatMap(({ rules }) => rules).find(({ alert }) => alert === alertname)
+    const expected = { exp_labels: { ...rule?.labels, ...kept }, exp_annotations: rule?.annotations }
+    const series = (said: string) => [{ series: `${metric}{${pairs.join(',')}}`, values: said }]
     const tests = [
       {
         interval: '1m',
-        input_series: series(1),
+        input_series: series(values),
         alert_rule_test: [{ eval_time: after, alertname, exp_alerts: [expected] }],
       },
-      { interval: '1m', input_series: series(0), alert_rule_test: [{ eval_time: '1h', alertname, exp_alerts: [] }] },
+      {
+        interval: '1m',
+        input_series: series('0x180'),
+        alert_rule_test: [{ eval_time: '1h', alertname, exp_alerts: [] }],
+      },
     ]
     const { status, text } = promtool(
       'test',
