@@ -23,16 +23,15 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 export function deepEqual(left: unknown, right: unknown): boolean {
   if (left === right) return true
   if (Array.isArray(left)) {
-    return (
-      Array.isArray(right) && left.length === right.length && left.every((item, index) => deepEqual(item, right[index]))
-    )
+    if (!Array.isArray(right) || left.length !== right.length) return false
+    for (let index = 0; index < left.length; index++) if (!deepEqual(left[index], right[index])) return false
+    return true
   }
   if (!isRecord(left) || !isRecord(right)) return false
   const keys = Object.keys(left)
-  return (
-    keys.length === Object.keys(right).length &&
-    keys.every((key) => Object.hasOwn(right, key) && deepEqual(left[key], right[key]))
-  )
+  if (keys.length !== Object.keys(right).length) return false
+  for (const key of keys) if (!Object.hasOwn(right, key) || !deepEqual(left[key], right[key])) return false
+  return true
 }
 
 /** The merge patch that turns `from` into `to`; undefined when they are the same. */

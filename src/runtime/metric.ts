@@ -68,7 +68,9 @@ class Series<L extends string, S> {
   }
 
   #keyOf(labels: Partial<Labels<L>>): string {
-    return this.labels.map((label) => `${label}="${escapeValue(labels[label] ?? '')}"`).join(',')
+    let key = ''
+    for (const label of this.labels) key += `${key && ','}${label}="${escapeValue(labels[label] ?? '')}"`
+    return key
   }
 }
 

@@ -32,10 +32,14 @@ export class ObjectCache {
     const known = this.#snapshots.get(namespace)
     if (known) return known
     const objects =
-      namespace === undefined
-        ? [...this.#namespaces.values()].flatMap((each) => [...each.values()])
-        : [...(this.#namespaces.get(namespace)?.values() ?? [])]
+      namespace === undefined ? this.#everything() : [...(this.#namespaces.get(namespace)?.values() ?? [])]
     this.#snapshots.set(namespace, objects)
+    return objects
+  }
+
+  #everything(): readonly StoredObject[] {
+    const objects: StoredObject[] = []
+    for (const each of this.#namespaces.values()) for (const object of each.values()) objects.push(object)
     return objects
   }
 

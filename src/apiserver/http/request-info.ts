@@ -101,9 +101,7 @@ function verbOf(
 /** The path's segments, decoded first, as Go does; empty ones (doubled slashes) are dropped. */
 function segments(path: string): string[] {
   try {
-    return decodeURIComponent(path)
-      .split('/')
-      .filter((segment) => segment !== '')
+    return (path.includes('%') ? decodeURIComponent(path) : path).split('/').filter((segment) => segment !== '')
   } catch (error) {
     throw new StatusError('BadRequest', `invalid URL escape in ${JSON.stringify(path)}`, { cause: error })
   }

@@ -22,12 +22,14 @@ class Filler {
 
   #items(items: readonly unknown[], schema: StructuralSchema | undefined): unknown {
     if (!schema) return items
-    return items.map((item) =>
+    const filled = items.map((item) =>
       this.fill(
         item === null && !schema.nullable && schema.default !== undefined ? structuredClone(schema.default) : item,
         schema,
       ),
     )
+    // What stays the same stays the very same: whoever compares it with what is stored need not look inside.
+    return filled.some((item, index) => item !== items[index]) ? filled : items
   }
 
   /** Copies only when something changes: most objects are complete already. A null without room counts as absent. */

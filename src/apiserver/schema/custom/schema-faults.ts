@@ -14,20 +14,24 @@ export function schemaFaults(schema: StructuralSchema, value: unknown, old?: unk
   const typeFault = typeFaults(schema, value, path)
   if (value === null || value === undefined)
     return [...typeFault, ...(schema.nullable ? [] : enumFaults(schema, value, path))]
-  return [
-    ...typeFault,
-    ...junctorFaults(schema, value, old, path),
-    ...(typeof value === 'string' ? stringFaults(schema, value, path) : []),
-    ...(typeof value === 'number' ? numberFaults(schema, value, path) : []),
-    ...(Array.isArray(value) ? arrayFaults(schema, value, old, path) : []),
-    ...enumFaults(schema, value, path),
-    ...(isRecord(value) ? objectFaults(schema, value, old, path) : []),
-  ]
+  const errors = typeFault
+  if (hasJunctors(schema)) errors.push(...junctorFaults(schema, value, old, path))
+  if (typeof value === 'string') errors.push(...stringFaults(schema, value, path))
+  if (typeof value === 'number') errors.push(...numberFaults(schema, value, path))
+  if (Array.isArray(value)) errors.push(...arrayFaults(schema, value, old, path))
+  if (schema.enum) errors.push(...enumFaults(schema, value, path))
+  if (isRecord(value)) errors.push(...objectFaults(schema, value, old, path))
+  return errors
+}
+
+function hasJunctors({ anyOf, oneOf, allOf, not }: StructuralSchema): boolean {
+  return anyOf !== undefined || oneOf !== undefined || allOf !== undefined || not !== undefined
 }
 
 function typeFaults(schema: StructuralSchema, value: unknown, path: string): FieldError[] {
-  const wanted = schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : schema.type ? [schema.type] : []
   const actual = typeName(value)
+  if (actual === schema.type) return []
+  const wanted = schema['x-kubernetes-int-or-string'] ? ['integer', 'string'] : schema.type ? [schema.type] : []
   if (wanted.length === 0 || (actual === 'null' && schema.nullable)) return []
   if (wanted.includes(actual) || (actual === 'integer' && wanted.includes('number'))) return []
   return [
