@@ -34,8 +34,8 @@ Examples:
     const { client, namespace } = connection
     const { flags, io } = call
     if (flags['close-breaker']) {
-      await closeTheBreaker(client, io.now())
-      return io.out('the breaker is closed: things may leave again\n')
+      const wasOpen = await closeTheBreaker(client, io.now())
+      return io.out(wasOpen ? 'the breaker is closed: things may leave again\n' : 'the breaker was not open\n')
     }
     if (flags.pause || flags.resume) {
       await pauseDepartures(client, Boolean(flags.pause))

@@ -20,10 +20,10 @@ export const defaultLimits: BudgetLimits = {
 /** Counts what left in the last minute and hour, each record once however often it is told of. */
 export class Budget {
   readonly #limits: BudgetLimits
-  /** Records counted, by name; those older than an hour are dropped as their minute leaves. */
+  /** Records counted, by name; those older than an hour are dropped as their second leaves. */
   readonly #counted = new Map<string, number>()
-  /** Departures by minute, then kind. Minutes older than an hour are gone. */
-  readonly #minutes = new Map<number, Map<string, number>>()
+  /** Departures by second, then kind. Seconds older than an hour are gone. */
+  readonly #seconds = new Map<number, Map<string, number>>()
   /** How many of a kind there were, what left within the hour included: asked for again when it is old, or before it refuses. */
   readonly #known = new Map<string, { readonly before: number; readonly lastHour: number; readonly at: number }>()
   #since = 0
@@ -36,10 +36,10 @@ export class Budget {
   count(record: string, kind: string, at: number): void {
     if (at < this.#since || this.#counted.has(record)) return
     this.#counted.set(record, at)
-    const minute = Math.floor(at / 60_000)
-    const kinds = this.#minutes.get(minute) ?? new Map<string, number>()
+    const second = Math.floor(at / 1000)
+    const kinds = this.#seconds.get(second) ?? new Map<string, number>()
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-    this.#minutes.set(minute, kinds)
+    this.#seconds.set(second, kinds)
   }
 
   /** Forgets what left before this time: a human has looked at it. */
@@ -47,7 +47,7 @@ export class Budget {
     this.#since = Math.max(this.#since, before)
     this.#known.clear()
     for (const [record, at] of this.#counted) if (at < this.#since) this.#counted.delete(record)
-    for (const minute of this.#minutes.keys()) if ((minute + 1) * 60_000 <= this.#since) this.#minutes.delete(minute)
+    for (const second of this.#seconds.keys()) if ((second + 1) * 1000 <= this.#since) this.#seconds.delete(second)
   }
 
   /** Why one more of this kind would be too many; undefined when it would not. `ofKind` is how many there are, asked only when it matters. */
@@ -79,8 +79,8 @@ export class Budget {
 
   #leftSince(at: number): number {
     let sum = 0
-    for (const [minute, kinds] of this.#minutes) {
-      if (minute * 60_000 <= at) continue
+    for (const [second, kinds] of this.#seconds) {
+      if ((second + 1) * 1000 <= at) continue
       for (const count of kinds.values()) sum += count
     }
     return sum
@@ -88,14 +88,14 @@ export class Budget {
 
   #leftOfKind(kind: string): number {
     let sum = 0
-    for (const kinds of this.#minutes.values()) sum += kinds.get(kind) ?? 0
+    for (const kinds of this.#seconds.values()) sum += kinds.get(kind) ?? 0
     return sum
   }
 
   #dropBefore(at: number): void {
-    const oldest = Math.floor(at / 60_000)
+    const oldest = Math.floor(at / 1000)
     let dropped = false
-    for (const minute of this.#minutes.keys()) if (minute < oldest) dropped = this.#minutes.delete(minute) || dropped
+    for (const second of this.#seconds.keys()) if (second < oldest) dropped = this.#seconds.delete(second) || dropped
     if (dropped) for (const [record, countedAt] of this.#counted) if (countedAt < at) this.#counted.delete(record)
   }
 }

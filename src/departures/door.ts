@@ -111,6 +111,11 @@ export class Door {
     return doorStateOf(this.#switches.get(sojournNamespace, doorStateName))
   }
 
+  /** Calls when a switch was turned: who was held may ask again. */
+  onSwitched(listener: () => void): void {
+    this.#switches.subscribe(({ initial }) => !initial && listener())
+  }
+
   /** Whether `depart` would let it leave now, budget aside. Writes nothing. */
   async peek(request: DepartRequest): Promise<DepartResult | { readonly result: 'may-leave' }> {
     return this.#verdict(request, await request.subject.read())

@@ -173,6 +173,16 @@ const others: readonly Guard[] = [
     ['stops at the most of a kind per hour', 'if (lastHour >= maxPerHourOfKind)', 'if (lastHour < 0)'],
     ['stops at a share of a kind', '((lastHour + 1) / before) * 100 > maxPercentOfKind', 'before < 0'],
     [
+      'forgives what left just before a human has looked',
+      'if ((second + 1) * 1000 <= this.#since) this.#seconds.delete(second)',
+      'if ((second + 60) * 1000 <= this.#since) this.#seconds.delete(second)',
+    ],
+    [
+      'in any minute, whenever it began',
+      'if ((second + 1) * 1000 <= at) continue',
+      'if (Math.floor(second / 60) * 60_000 <= at) continue',
+    ],
+    [
       'counts a record once',
       'if (at < this.#since || this.#counted.has(record)) return',
       'if (at < this.#since) return',

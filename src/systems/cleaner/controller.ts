@@ -15,7 +15,7 @@ import { isAnyInstalled } from './helm/uninstall.ts'
 import type { Model, Target } from './model.ts'
 import { locate, resolveCached, resolveLive, type Located } from './observe.ts'
 import { readModel } from './read-model.ts'
-import { evaluatedTargets, resolvedNames, statusFor, type CleanerStatus } from './status.ts'
+import { evaluatedTargets, isHeld, resolvedNames, statusFor, type CleanerStatus } from './status.ts'
 import { TargetWatches } from './target-watches.ts'
 
 export interface CleanerOptions {
@@ -61,7 +61,13 @@ export function cleanerController(options: CleanerOptions): Controller {
   const kindless = new Map<string, Key>()
   controller.watch(cleaners, ({ object, initial }) => (initial ? [] : [keyOf(object, client.cluster)]))
   cleaners.whenSynced().then(begin, () => {})
+  door.onSwitched(retryHeld)
   return controller
+
+  /** Nobody who resumes departures, or closes the breaker, should have to wait for the next look. */
+  function retryHeld(): void {
+    for (const object of cleaners.list()) if (isHeld(object)) controller.enqueue(keyOf(object, client.cluster))
+  }
 
   /** After a start, or days without one: those whose time was up first come first. */
   function begin(): void {

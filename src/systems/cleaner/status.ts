@@ -36,6 +36,12 @@ export function statusFor(
   }
 }
 
+/** Whether everything is decided and the door has said: not now. */
+export function isHeld({ status }: StoredObject): boolean {
+  const { conditions = [] } = (status ?? {}) as { conditions?: readonly Condition[] }
+  return conditions.some(({ type, reason }) => type === 'Ready' && reason === 'Held')
+}
+
 /** The conditions with Ready set; what held a departure back is said here too. */
 export function readyCondition(
   self: StoredObject,
