@@ -4,7 +4,7 @@ import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
-import type { ResourceType, StoredObject } from '../kube/object.ts'
+import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { formatAge, formatTime, parseTime } from '../kube/time.ts'
 import { describeResource } from '../systems/janitor/resource.ts'
@@ -30,7 +30,7 @@ export async function explainObject(
   const stays = known.filter((stay) => isAbout(stay, type, object))
   const sentences = [
     ...leaving(object, now, metadata.deletionTimestamp ? await obstacles(client, object) : []),
-    ...stays.flatMap((stay) => ofStay(stay, now)),
+    ...stays.flatMap((stay) => ofStay(stay, type.kind, now)),
     ...(type.group === pipeline.group && type.kind === pipeline.kind
       ? explainPipeline(object as Pipeline & StoredObject)
       : []),
@@ -45,14 +45,15 @@ export async function explainObject(
   return { sentences: ['No system of ours has anything to do with it: it stays.'], stays }
 }
 
-/** A Deployment is behind the Service that puts it on demand; everything else is spoken of by name. */
-function isAbout({ object: about, system }: Stay, { kind }: DiscoveredType, { metadata }: StoredObject): boolean {
-  if (about.name === metadata.name && about.kind === kind) return true
-  return system === 'activator' && kind === 'Deployment' && about.name === metadata.name
+/** A workload is spoken of by the Services that put it on demand, everything else by its own name. */
+function isAbout({ object: about, behind = [] }: Stay, { kind }: DiscoveredType, { metadata }: StoredObject): boolean {
+  const isIt = ({ kind: of, name }: ObjectRef) => of === kind && name === metadata.name
+  return isIt(about) || behind.some(isIt)
 }
 
-function ofStay({ system, object, state, next, why }: Stay, now: number): readonly string[] {
-  const said = `The ${system} says ${state}: ${why}`
+function ofStay({ system, object, state, next, why }: Stay, asked: string, now: number): readonly string[] {
+  const whose = system === 'activator' && asked !== object.kind ? ` of service/${object.name}` : ''
+  const said = `The ${system} says${whose} ${state}: ${why}`
   const after = next?.at === undefined ? [] : [`Next, ${next.what} ${when(next.at, now)}`]
   const kept =
     system === 'janitor' && next

@@ -19,6 +19,8 @@ export interface Stay {
   readonly next?: { readonly what: string; readonly at?: number }
   /** In few words: sentences, or less. */
   readonly why: string
+  /** What it is about beside the object itself: the workloads behind a Service. */
+  readonly behind?: readonly ObjectRef[]
 }
 
 /** Everything in a stay, those with the nearest end first. */
@@ -159,7 +161,8 @@ function leavingStay({ spec, status }: Departure): Stay {
 }
 
 async function serviceStay(client: Client, service: StoredObject, now: number): Promise<Stay> {
-  const [named] = readWishes(service).workloads
+  const { workloads } = readWishes(service)
+  const [named] = workloads
   const workload = named && (await findWorkload(client, named))
   const { state, next, why } = standingOf(service, workload, now)
   return {
@@ -168,6 +171,7 @@ async function serviceStay(client: Client, service: StoredObject, now: number): 
     state: state === 'awake' ? 'Awake' : state === 'asleep' ? 'Asleep' : 'Unknown',
     ...(next ? { next: { what: next.what === 'sleep' ? 'falls asleep' : 'wakes', at: next.at } } : {}),
     why: [...remarksOf(service), why].join(' '),
+    ...(workloads.length > 0 ? { behind: workloads } : {}),
   }
 }
 

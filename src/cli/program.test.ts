@@ -303,6 +303,34 @@ describe('output', () => {
     expect(out).not.toContain('..')
   })
 
+  it('of explain tells a workload by the Service before it, whatever its name', async () => {
+    const labels = { app: 'till' }
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'none' }] } }
+    const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+    const client = new Client(network.transport)
+    await client.create(
+      { group: 'apps', version: 'v1', kind: 'StatefulSet', plural: 'statefulsets', namespaced: true },
+      {
+        apiVersion: 'apps/v1',
+        kind: 'StatefulSet',
+        metadata: { name: 'till', namespace: 'default' },
+        spec: { replicas: 0, serviceName: 'front', selector: { matchLabels: labels }, template },
+      },
+    )
+    await client.create(
+      { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true },
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        metadata: { name: 'front', namespace: 'default', annotations: { 'sojourn.dev/target': 'StatefulSet/till' } },
+        spec: { ports: [{ port: 80 }] },
+      },
+    )
+    network.close()
+    const { out } = await sojourn(['explain', 'statefulset/till', '-n', 'default'])
+    expect(out).toContain('The activator says of service/front Asleep: Nobody used it; the next request wakes it.\n')
+  })
+
   it.each([['status'], ['explain', 'service/asking']])(
     'of %s says how callers reach a Service that is to be taken over',
     async (...words) =>

@@ -184,7 +184,7 @@ class AnnotationReader {
   deployment(name: string, namespace: string): ObjectRef[] {
     if (namePattern.test(name)) return [{ apiVersion: 'apps/v1', kind: 'Deployment', namespace, name }]
     const hint = name.includes('/')
-      ? 'a workload must be in the namespace of its Service'
+      ? 'names another namespace, and a workload must be in that of its Service'
       : 'is not the name of a Deployment'
     return this.#wrong(annotation.deployment, `"${name}" ${hint}`, [])
   }

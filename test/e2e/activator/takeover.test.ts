@@ -13,7 +13,7 @@ import { startCluster, startSojourn, type ClusterProcess, type SojournProcess } 
 
 const run = promisify(execFile)
 /** Tests kill often, and the next proxies wait until those before are known to be gone. */
-const lease = ['--peer-lease', '4s']
+const lease = ['--peer-lease', '3s']
 const namespace = 'default'
 const random = seededRandom(7)
 
@@ -217,7 +217,10 @@ describe('Services taken over by the same three proxies', () => {
       expect(await callers[port](router)).toBeUndefined()
     }
     const load = startCallers(router, 3000)
-    await pause(20_000)
+    for (let naps = 0; naps < 3; naps++) {
+      await until(async () => (await replicasOf('nap')) > 0)
+      await until(async () => (await replicasOf('nap')) === 0)
+    }
     await load.stop()
     expect(load.failures).toEqual([])
     await until(async () => (await replicasOf('nap')) === 0)
