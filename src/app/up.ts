@@ -31,6 +31,9 @@ const nodeName = 'sojourn'
 export interface Up {
   readonly api: string
   readonly proxy: string
+  /** Where the proxy takes TLS, and where other proxies ask, if they were asked for. */
+  readonly tls?: string
+  readonly check?: string
   readonly kubeconfig: string
   stop(): Promise<void>
 }
@@ -84,12 +87,14 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   if (config.only.includes('workloads')) await workloads.start(core, { nodeName, directory: directory.file('pods') })
   const started = await startSystems(core, config.only)
   await whenReady(started, core)
-  const { proxyPort } = started
+  const { proxyPort, proxyTlsPort, checkPort } = started
   const proxy = proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`
   await publishEndpoints(client, { api: url, proxy })
   return {
     api: url,
     proxy,
+    ...(proxyTlsPort === undefined ? {} : { tls: `https://${config.host}:${proxyTlsPort}` }),
+    ...(checkPort === undefined ? {} : { check: `http://${config.host}:${checkPort}` }),
     kubeconfig,
     async stop() {
       await core.stop()

@@ -22,7 +22,9 @@ Examples:
     // Only this command needs the whole product in memory.
     const { startUp } = await import('../app/up.ts')
     const running = await startUp(config, createLog(config, io))
-    io.out(`sojourn ready api=${running.api} proxy=${running.proxy} kubeconfig=${running.kubeconfig}\n`)
+    const { api, proxy, kubeconfig, tls, check } = running
+    const facts = Object.entries({ api, proxy, kubeconfig, tls, check }).filter(([, value]) => value !== undefined)
+    io.out(`sojourn ready ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
     await stopped(io.signal)
     await running.stop()
   },

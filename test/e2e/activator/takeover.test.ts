@@ -13,7 +13,7 @@ import { startCluster, startSojourn, type ClusterProcess, type SojournProcess } 
 
 const run = promisify(execFile)
 /** Tests kill often, and the next proxies wait until those before are known to be gone. */
-const lease = ['--peer-lease', '3s']
+const lease = ['--peer-lease', '4s']
 const namespace = 'default'
 const random = seededRandom(7)
 
@@ -212,12 +212,12 @@ describe('Services taken over by the same three proxies', () => {
     await using router = await startServiceRouter(cluster.client, { namespace, name: 'nap', ports: shopPorts })
     await until(() => isTaken('nap'))
     await until(() => router.endpointsOf('http').length === 3)
-    for (const port of [...shopPorts, ...shopPorts]) {
+    for (const port of [...shopPorts, 'http'] as const) {
       await until(async () => (await replicasOf('nap')) === 0)
       expect(await callers[port](router)).toBeUndefined()
     }
-    const load = startCallers(router, 3000)
-    for (let naps = 0; naps < 3; naps++) {
+    const load = startCallers(router, 6000)
+    for (let naps = 0; naps < 2; naps++) {
       await until(async () => (await replicasOf('nap')) > 0)
       await until(async () => (await replicasOf('nap')) === 0)
     }

@@ -10,10 +10,11 @@ export const refreshSeconds = 2
 /** What a browser shows while its workload wakes: says so, and asks again by itself. */
 export function ourPage({ host, waitedMs, expectedMs }: WaitingPage): { readonly type: string; readonly body: string } {
   const name = escapeHtml(host)
+  const seconds = Math.max(1, Math.round((expectedMs ?? 0) / 1000))
   const soon =
     expectedMs === undefined
       ? 'It has not been timed yet.'
-      : `It usually takes about ${Math.max(1, Math.round(expectedMs / 1000))} seconds.`
+      : `It usually takes about ${seconds} second${seconds === 1 ? '' : 's'}.`
   const share = expectedMs === undefined ? 30 : Math.min(95, Math.round((waitedMs / Math.max(1, expectedMs)) * 100))
   const body = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="${refreshSeconds}">
