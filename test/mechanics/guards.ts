@@ -1,7 +1,7 @@
 import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Where tests are of what goes without the door: Pods and Jobs by their controllers, and what a takeover made for itself. */
-export const testFolders = ['src/workloads', 'src/systems/activator', 'test/e2e']
+export const testFolders = ['src/workloads', 'src/systems/activator', 'src/app', 'test/e2e']
 
 /** No specification numbers them: each guard names the test that misses it. */
 export const cases: readonly string[] = []
@@ -41,6 +41,33 @@ export const guards: readonly Guard[] = [
       'goes when its time after finishing is over, and not before',
       'if (ports.clock.now() < leavesAt) return wakeAt(leavesAt)',
       '',
+    ],
+    ['counts every end once, though its Pods are deleted', '      finalizers: [trackingFinalizer],\n', ''],
+    ['lets Pods go when it is gone', '    await releaseStrays(key, job)\n', ''],
+  ]),
+  ...inFile('src/systems/activator/remains.ts', [
+    ['leaves what only looks like ours', 'isOurMade(object) && companionBase(', 'companionBase('],
+    ['leaves what somebody scaled since', 'replicas <= least && replicas < former', 'replicas < former'],
+  ]),
+  ...inFile('src/systems/activator/workload-reconciler.ts', [
+    [
+      'takes neither label nor companion away',
+      'if (!isMarked || dryRun) return settled',
+      'if (!isMarked) return settled',
+    ],
+  ]),
+  ...inFile('src/systems/activator/service-reconciler.ts', [
+    [
+      'takes neither label nor companion away',
+      'if (!dryRun) await actions.removeCompanion(',
+      'await actions.removeCompanion(',
+    ],
+  ]),
+  ...inFile('src/systems/activator/act.ts', [
+    [
+      'lets the newest of two writers win, whichever of them comes last',
+      'isNews ? { resourceVersion, annotations }',
+      'isNews ? { annotations }',
     ],
   ]),
   ...inFile('src/workloads/cron-jobs.ts', [
