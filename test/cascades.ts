@@ -4,7 +4,9 @@ import { BondAdmission } from '../src/app/bond-admission.ts'
 import { authorizer } from '../src/app/bond-authorizer.ts'
 import { sweeper } from '../src/app/sweeper.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
+import { Client } from '../src/client/client.ts'
 import type { ObjectMeta, OwnerReference, ResourceType, StoredObject } from '../src/kube/object.ts'
+import type { Transport } from '../src/kube/transport.ts'
 import { bondController } from '../src/systems/collector/bonds.ts'
 import { Collector } from '../src/systems/collector/controller.ts'
 import { dependsOnController } from '../src/systems/collector/depends-on-controller.ts'
@@ -32,6 +34,8 @@ export interface CascadeOptions extends WorldOptions {
   readonly guards?: boolean
   /** Whether the collector runs from the start. Defaults to yes. */
   readonly isRunning?: boolean
+  /** What lies between the collector and the server. Defaults to nothing. */
+  readonly through?: (server: Transport) => Transport
 }
 
 /** A cluster with the collector at work in it, and short words for what cases do with it. */
@@ -60,9 +64,10 @@ export class Cascades implements AsyncDisposable {
 
   async startCollector(): Promise<Collector> {
     const { world } = this
-    const { isInServer = true, collectCycles = false, guards = false } = this.#options
+    const { isInServer = true, collectCycles = false, guards = false, through } = this.#options
     const collector = new Collector({
       ...world,
+      ...(through ? { client: new Client(through(world.server.transport)) } : {}),
       ownsReferences: true,
       collectCycles,
       exists: (uid) => world.server.store.owners.addressOf(uid) !== undefined,

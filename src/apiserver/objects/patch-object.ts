@@ -50,7 +50,7 @@ function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<Writ
   }
   const current = type.serve(existing.document)
   const proposal = request.patchType === 'apply' ? applied(patch, current, now) : patched(patch, current)
-  const { document, change, warnings } = revise(ports, view, {
+  const { document, changes, warnings } = revise(ports, view, {
     type,
     name,
     namespace,
@@ -64,7 +64,7 @@ function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<Writ
   })
   return {
     answer: { document, created: false, warnings: [...proposal.warnings, ...warnings] },
-    changes: change ? [change] : [],
+    changes,
   }
 }
 

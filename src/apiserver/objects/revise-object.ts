@@ -9,6 +9,7 @@ import type { Document } from '../store/document.ts'
 import type { Change, View } from '../store/store.ts'
 import { mutate, validate, type Review } from './admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from './failures.ts'
+import { endsOrphaning, freeDependents } from './free-dependents.ts'
 import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from './metadata.ts'
 import type { User } from './request.ts'
 import { checkNumber } from './resource-version.ts'
@@ -34,10 +35,10 @@ export interface Revision {
   readonly isApplied?: boolean
 }
 
-/** What comes of a revision; no change when everything is as it was. */
+/** What comes of a revision; no changes when everything is as it was. */
 export interface Revised {
   readonly document: Document
-  readonly change: Change | undefined
+  readonly changes: readonly Change[]
   readonly warnings: readonly string[]
 }
 
@@ -50,10 +51,13 @@ export function revise(ports: WritePorts, view: View, revision: Revision): Revis
   // Fields belong to whoever sent them, not to what the server makes of them afterwards.
   const tracked = revision.isApplied ? shaped : track(revision, shaped, formatTime(ports.clock.now()))
   const { object, warnings } = admit(ports, view, revision, tracked)
-  if (isLeaving(type, object)) return remove(view, revision, object, warnings)
-  if (changedOnlyInManagedTimes(old, object)) return { document: current, change: undefined, warnings }
-  if (manner.isDryRun) return { document: unstored(object), change: undefined, warnings }
-  return { ...changeTo(type, object, { kind: 'update', revision: view.nextRevision, old }), warnings }
+  if (changedOnlyInManagedTimes(old, object) && !isLeaving(type, object))
+    return { document: current, changes: [], warnings }
+  if (manner.isDryRun) return { document: unstored(object), changes: [], warnings }
+  const freed = endsOrphaning(old, object) ? freeDependents(ports, view, { type, owner: old }) : []
+  const kind = isLeaving(type, object) ? 'delete' : 'update'
+  const { document, change } = changeTo(type, object, { kind, revision: view.nextRevision + freed.length, old })
+  return { document, changes: [...freed, change], warnings }
 }
 
 /** Whether nothing holds a marked object any more. */
@@ -61,16 +65,6 @@ export function isLeaving({ rules }: ServedKind, object: KubeObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
   return !(rules.isHeld?.(object) ?? false)
-}
-
-function remove(
-  view: View,
-  { type, manner, current }: Revision,
-  object: KubeObject,
-  warnings: readonly string[],
-): Revised {
-  if (manner.isDryRun) return { document: unstored(object), change: undefined, warnings }
-  return { ...changeTo(type, object, { kind: 'delete', revision: view.nextRevision, old: current.value }), warnings }
 }
 
 function checkIdentity(revision: Revision): void {

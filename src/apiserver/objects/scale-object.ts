@@ -101,9 +101,9 @@ function rescale(
     isReplacement: false,
     isApplied,
   }
-  const { document, change, warnings } = revise(ports, view, revision)
+  const { document, changes, warnings } = revise(ports, view, revision)
   const answer = { document: unstored(scaleOf(type, document.value)), created: false, warnings }
-  return { answer, changes: change ? [change] : [] }
+  return { answer, changes }
 }
 
 function currentOf(view: View, { type, namespace = '', name }: UpdateRequest | PatchRequest): Document {

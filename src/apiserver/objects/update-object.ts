@@ -32,7 +32,7 @@ function decideUpdate(ports: WritePorts, view: View, { request, manner, body }: 
     const object = { ...body.object, metadata: { ...metadata, name } }
     return decideCreate(ports, view, { type, namespace, object, user, manner, warnings: body.warnings })
   }
-  const { document, change, warnings } = revise(ports, view, {
+  const { document, changes, warnings } = revise(ports, view, {
     type,
     name,
     namespace,
@@ -45,6 +45,6 @@ function decideUpdate(ports: WritePorts, view: View, { request, manner, body }: 
   })
   return {
     answer: { document, created: false, warnings: [...body.warnings, ...warnings] },
-    changes: change ? [change] : [],
+    changes,
   }
 }

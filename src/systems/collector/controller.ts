@@ -301,7 +301,7 @@ export class Collector {
     return result === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
   }
 
-  /** Frees every dependent, then lets the owner go; until all are free, it stays. */
+  /** Frees every dependent, then lets the owner go; until all are free, it stays. Those that come meanwhile the server frees as it lets the owner go. */
   async #orphan(type: ResourceType, object: StoredObject, node: number): Promise<Outcome> {
     const { graph } = this.world
     const dependents = graph.dependents(node).flatMap((dependent) => graph.object(dependent) ?? [])
@@ -312,8 +312,8 @@ export class Collector {
       }),
     )
     if (freed.some((result) => result === undefined)) return wakeAt(this.#now() + 100)
-    await this.#act.release(type, object, 'orphan')
-    return settled
+    const released = await this.#act.release(type, object, 'orphan')
+    return released ? settled : wakeAt(this.#now() + 100)
   }
 
   #enqueueNode(node: number): void {

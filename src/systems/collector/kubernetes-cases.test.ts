@@ -84,6 +84,25 @@ describe.each<[string, CascadeOptions]>([
     expect(await here.world.names(controllers)).toEqual([])
   })
 
+  it('27: a dependent that comes between the freeing of the others and the end of its owner is freed, too', async () => {
+    let isLate = false
+    here = await Cascades.start({
+      ...options,
+      through: (server) => async (request) => {
+        const isRelease = request.method === 'PATCH' && request.path.endsWith('/configmaps/owner') && !isLate
+        isLate ||= isRelease
+        if (isRelease) await here.create('late', [ownedBy(owner)])
+        return server(request)
+      },
+    })
+    const owner = await here.create('owner')
+    await here.create('early', [ownedBy(owner)])
+    await here.remove('owner', 'Orphan')
+    expect(isLate).toBe(true)
+    expect(await here.left()).toEqual(['early', 'late'])
+    expect((await here.get('late'))?.metadata.ownerReferences).toBeUndefined()
+  })
+
   it('64: a foreground owner is not held up by what another owner keeps', async () => {
     await start()
     const gone = await controller('gone')
