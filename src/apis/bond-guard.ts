@@ -1,5 +1,5 @@
 import type { KubeObject, StoredObject } from '../kube/object.ts'
-import { grantAnnotation, type Bond } from './bond.ts'
+import { bond, grantAnnotation, holdFinalizer, seedFinalizer, type Bond } from './bond.ts'
 
 /** Whether a Bond protects what it needs at the moment: pinned, and something that needs it is there. */
 export function isGuarding({ status }: Bond): boolean {
@@ -23,6 +23,16 @@ export function refusesDeletion(bond: Bond, { apiVersion, kind, metadata }: Kube
   return (
     spec.onDelete === 'Deny' && isGuarding(bond) && !spec.dependency.cluster && status?.dependencyUid === metadata.uid
   )
+}
+
+/** Whether an object has to wait for Bonds when it leaves. */
+export function isHeldByBond({ metadata }: KubeObject): boolean {
+  return metadata.finalizers?.some((finalizer) => finalizer === holdFinalizer || finalizer === seedFinalizer) ?? false
+}
+
+/** Whether an object is a Bond. */
+export function isBond({ apiVersion, kind }: KubeObject): boolean {
+  return kind === bond.kind && apiVersion.startsWith(`${bond.group}/`)
 }
 
 /** Bonds as the one who is refused should read them. */

@@ -41,7 +41,7 @@ export interface BondDecision {
   readonly message: string
   readonly pin?: string
   readonly effect?: 'hold-dependency' | 'guard-dependency' | 'release-dependency' | 'remove-dependents'
-  /** Look again soon: something could not be known. */
+  /** Look again soon: something could not be known, or may change without a word. */
   readonly retry: boolean
 }
 
@@ -140,7 +140,11 @@ function leaving(
       effect: 'remove-dependents',
     }
   const reason = onDelete === 'Cascade' ? 'DependentsLeaving' : 'Holding'
-  return say('Active', reason, `${inTheWay.length} must go before what they need can: ${named(inTheWay)}`)
+  // Where all are on their way they may be a circle, of which nobody tells when the last it waits for has gone.
+  return {
+    ...say('Active', reason, `${inTheWay.length} must go before what they need can: ${named(inTheWay)}`),
+    retry: living === 0,
+  }
 }
 
 /** The first few of many, with the finalizers that keep them. */

@@ -15,6 +15,7 @@ export function tiesOf(graph: Graph, bonds: readonly Bond[]): Ties {
     const isInForce = isGuarding(bond) && isGranted(graph, bond, dependency)
     ties.bind({
       bond: `${metadata.namespace}/${metadata.name}`,
+      uid: metadata.uid,
       dependency,
       dependents: dependentsIn(graph, bond),
       cascades: spec.onDelete === 'Cascade',

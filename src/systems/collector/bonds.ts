@@ -184,7 +184,7 @@ export function bondController(options: BondOptions): Controller {
   /** The Bond as an edge of the graph: with what it means now. */
   function tie(
     key: Key,
-    { spec, status }: Bond,
+    { metadata, spec, status }: Bond,
     { decision, dependents, isGranted }: Pick<Case, 'decision' | 'dependents' | 'isGranted'>,
   ): void {
     const dependency = decision.pin ?? spec.dependency.uid ?? status?.dependencyUid
@@ -195,6 +195,7 @@ export function bondController(options: BondOptions): Controller {
     if (isIdle || spec.dependency.cluster || spec.onDelete === 'Orphan') return ties?.unbind(nameOf(key))
     ties?.bind({
       bond: nameOf(key),
+      uid: metadata.uid,
       dependency,
       dependents: dependents.objects.map(({ metadata }) => metadata.uid),
       cascades: spec.onDelete === 'Cascade',

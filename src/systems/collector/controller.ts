@@ -139,8 +139,7 @@ export class Collector {
     const { graph } = this.world
     const node = graph.find(uid)
     if (node === undefined) return new Set()
-    const isLeaving = (candidate: number) => graph.object(candidate)?.metadata.deletionTimestamp !== undefined
-    const ring = componentOf(graph, node, isLeaving, this.ties)
+    const ring = componentOf(graph, node, this.ties)
     return new Set([...ring].map((member) => graph.uidOf(member)))
   }
 
@@ -165,6 +164,8 @@ export class Collector {
       return
     }
     this.#enqueue(object, initial ? 'initial' : 'change')
+    // An owner that goes in the foreground may have waited for it to be told.
+    if (object.metadata.deletionTimestamp) for (const { owner } of graph.owners(node)) this.#enqueueNode(owner)
     // An owner that waited for it need not any more when it is no longer its dependent.
     for (const { uid } of previous?.metadata.ownerReferences ?? [])
       if (!object.metadata.ownerReferences?.some((owner) => owner.uid === uid)) this.#enqueueNode(graph.find(uid) ?? -1)
@@ -245,6 +246,7 @@ export class Collector {
         this.#reports.spared(object, this.#options.door.spares(object) ?? 'protected')
         return wakeAt(this.#now() + remindMs)
       case 'dependents-remain':
+      case 'bond-holds':
         return this.#waitFor(object, node)
       case 'owner-solid':
         if (this.#suspects.delete(object.metadata.uid)) await this.#lookForCircle(object, node)

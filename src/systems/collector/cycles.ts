@@ -1,16 +1,20 @@
 import type { Graph } from './graph.ts'
+import { canBlock } from './standing.ts'
 import type { Ties } from './ties.ts'
 
-/** Which nodes are in one strongly connected component with a node, walking from owners to dependents among those that `isLeaving` accepts. */
-export function componentOf(
-  graph: Graph,
-  root: number,
-  isLeaving: (node: number) => boolean,
-  ties?: Ties,
-): ReadonlySet<number> {
-  const components = componentsOf([root], (node) => childrenOf(graph, node, ties).filter(isLeaving))
+/**
+ * Which nodes wait for each other in a circle with a node, and for nobody else: none of them need wait. Only who waits makes a circle: an owner that does not
+ * wait for its dependent goes by itself, and then those above it wait in a row. A circle that waits for somebody outside waits whole; else it would depend on
+ * who of it goes first.
+ */
+export function componentOf(graph: Graph, root: number, ties?: Ties): ReadonlySet<number> {
+  const components = componentsOf([root], (node) => awaitedBy(graph, node, ties))
   const own = components.get(root)
-  return new Set([...components.keys()].filter((node) => components.get(node) === own))
+  const members = [...components.keys()].filter((node) => components.get(node) === own)
+  const isClosed = members.every((member) =>
+    awaitedBy(graph, member, ties).every((node) => components.get(node) === own),
+  )
+  return new Set(isClosed ? members : [root])
 }
 
 /**
@@ -55,14 +59,17 @@ export function componentsOf(
   return components
 }
 
-/** Who waits to be let go before a node: those it owns and those who need it. */
-function childrenOf(graph: Graph, node: number, ties: Ties | undefined): readonly number[] {
-  if (!ties || ties.size === 0) return graph.dependents(node)
-  const children = [...graph.dependents(node)]
-  for (const { dependents } of ties.on(graph.uidOf(node)))
-    for (const uid of dependents) {
-      const dependent = graph.find(uid)
-      if (dependent !== undefined) children.push(dependent)
-    }
-  return children
+/** For whom a node has to wait if it leaves: dependents that block it in the foreground, and those for whom a Bond holds it. */
+function awaitedBy(graph: Graph, node: number, ties: Ties | undefined): readonly number[] {
+  const awaited: number[] = []
+  const { deletionTimestamp, finalizers } = graph.object(node)?.metadata ?? {}
+  if (!deletionTimestamp) return awaited
+  if (finalizers?.includes('foregroundDeletion'))
+    graph.eachDependent(node, (dependent, isBlocking) => {
+      if (isBlocking && canBlock(graph.object(dependent))) awaited.push(dependent)
+    })
+  if (!ties || ties.size === 0) return awaited
+  for (const { holds, dependents } of ties.on(graph.uidOf(node)))
+    if (holds) awaited.push(...dependents.map((uid) => graph.find(uid) ?? -1).filter((other) => graph.has(other)))
+  return awaited
 }

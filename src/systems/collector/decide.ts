@@ -1,3 +1,4 @@
+import { isHeldByBond } from '../../apis/bond-guard.ts'
 import type { OwnerReference, StoredObject } from '../../kube/object.ts'
 
 /** What is known of one owner that an object names. */
@@ -15,7 +16,7 @@ export interface Observed {
   readonly object: StoredObject
   readonly owners: readonly OwnerFact[]
   readonly hasDependents: boolean
-  /** Dependents that keep a foreground deletion waiting, those in its own cycle left out. */
+  /** Dependents that keep a foreground deletion waiting: those that block it, its own cycle left out, and those that have not been told yet. */
   readonly blockingDependents: number
   /** Whether something spares it: a keep mark, an opt-out, a Bond. */
   readonly isProtected: boolean
@@ -31,6 +32,7 @@ export type Decision =
         | 'protected'
         | 'being-deleted'
         | 'dependents-remain'
+        | 'bond-holds'
     }
   /** Some owner keeps it: forget those that are gone or going. */
   | { readonly do: 'drop-references'; readonly uids: readonly string[] }
@@ -43,8 +45,8 @@ export type Decision =
 
 /** What has to happen to one object of the graph, by Kubernetes' rules for owner references. */
 export function decide({ object, owners, hasDependents, blockingDependents, isProtected }: Observed): Decision {
-  const { deletionTimestamp, finalizers = [] } = object.metadata
-  if (deletionTimestamp) return decideLeaving(finalizers, blockingDependents)
+  const { deletionTimestamp } = object.metadata
+  if (deletionTimestamp) return decideLeaving(object, blockingDependents)
   if (owners.length === 0) return { do: 'keep', because: 'no-owners' }
   const those = (state: OwnerFact['state']) => owners.filter((owner) => owner.state === state)
   if (those('solid').length > 0) {
@@ -57,10 +59,12 @@ export function decide({ object, owners, hasDependents, blockingDependents, isPr
   return { do: 'delete', because: 'owners-gone', propagation: waits ? 'Foreground' : 'Background' }
 }
 
-function decideLeaving(finalizers: readonly string[], blockingDependents: number): Decision {
+function decideLeaving(object: StoredObject, blockingDependents: number): Decision {
+  const { finalizers = [] } = object.metadata
   if (finalizers.includes('orphan')) return { do: 'orphan' }
   if (!finalizers.includes('foregroundDeletion')) return { do: 'keep', because: 'being-deleted' }
-  return blockingDependents === 0
-    ? { do: 'release', finalizer: 'foregroundDeletion' }
-    : { do: 'keep', because: 'dependents-remain' }
+  if (blockingDependents > 0) return { do: 'keep', because: 'dependents-remain' }
+  // Without the finalizer it would keep its dependents from now on: whether they go must not hang on who is faster.
+  if (isHeldByBond(object)) return { do: 'keep', because: 'bond-holds' }
+  return { do: 'release', finalizer: 'foregroundDeletion' }
 }

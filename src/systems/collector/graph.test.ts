@@ -144,34 +144,72 @@ describe('Graph', () => {
 })
 
 describe('componentOf', () => {
+  const inForeground = { deletionTimestamp: 'now', finalizers: ['foregroundDeletion'] }
+  /** All of it leaves in the foreground. */
+  const leaving = (edges: Readonly<Record<string, readonly string[]>>) => {
+    const graph = new Graph()
+    for (const [name, owners] of Object.entries(edges)) graph.put(object(name, owners, inForeground))
+    return graph
+  }
+  const ringOf = (graph: Graph, name: string) =>
+    [...componentOf(graph, nodeOf(graph, name))].map((node) => graph.object(node)?.metadata.name ?? '').toSorted()
+
   it('finds a ring, and nothing but the ring', () => {
-    const graph = graphOf({ a: ['c'], b: ['a'], c: ['b'], outside: ['a'] })
-    const component = componentOf(graph, nodeOf(graph, 'a'), () => true)
-    expect([...component].map((node) => graph.object(node)?.metadata.name ?? '').toSorted()).toEqual(['a', 'b', 'c'])
+    const graph = leaving({ a: ['c', 'outside'], b: ['a'], c: ['b'], outside: [] })
+    expect([ringOf(graph, 'a'), ringOf(graph, 'outside')]).toEqual([['a', 'b', 'c'], ['outside']])
+  })
+
+  it('is no ring to its members while one of them waits for somebody outside', () => {
+    const graph = leaving({ a: ['c'], b: ['a'], c: ['b'], outside: ['b'] })
+    expect(ringOf(graph, 'a')).toEqual(['a'])
+    graph.remove(uidOf('outside'))
+    expect(ringOf(graph, 'a')).toEqual(['a', 'b', 'c'])
   })
 
   it('takes neither a diamond nor a triangle for a ring', () => {
-    const graph = graphOf({ top: [], left: ['top'], right: ['top'], bottom: ['left', 'right', 'top'] })
-    expect(componentOf(graph, nodeOf(graph, 'top'), () => true).size).toBe(1)
+    const graph = leaving({ top: [], left: ['top'], right: ['top'], bottom: ['left', 'right', 'top'] })
+    expect(ringOf(graph, 'top')).toEqual(['top'])
+  })
+
+  it('is no ring where one of it does not leave, or does not wait for the next', () => {
+    const graph = leaving({ a: ['c'], b: ['a'], c: ['b'] })
+    graph.put(object('b', ['a']))
+    expect(ringOf(graph, 'a')).toEqual(['a'])
+    graph.put(object('b', ['a'], { deletionTimestamp: 'now', finalizers: ['x.dev/held'] }))
+    expect(ringOf(graph, 'a')).toEqual(['a'])
+    graph.put(object('b', ['a'], inForeground))
+    expect(ringOf(graph, 'a')).toEqual(['a', 'b', 'c'])
   })
 
   it('101: takes a thousand by a thousand owners for no ring, and lets each go once', () => {
     const graph = new Graph()
-    graph.put(object('root', []))
+    graph.put(object('root', [], inForeground))
     const tops = Array.from({ length: 1000 }, (_, index) => `top${index}`)
-    for (const top of tops) graph.put(object(top, ['root']))
-    for (let index = 0; index < 1000; index++) graph.put(object(`leaf${index}`, tops))
-    expect(componentOf(graph, nodeOf(graph, 'root'), () => true).size).toBe(1)
+    for (const top of tops) graph.put(object(top, ['root'], inForeground))
+    const { ownerReferences = [] } = object('leaf', tops).metadata
+    for (let index = 0; index < 1000; index++)
+      graph.put(object(`leaf${index}`, [], { ...inForeground, ownerReferences }))
+    expect(ringOf(graph, 'root')).toEqual(['root'])
     const free = { policy: 'Background', spares: () => undefined } as const
     const { nodes } = preview(graph, nodeOf(graph, 'root'), free)
     expect([nodes.leaving, nodes.length]).toEqual([2001, 2001])
+  })
+
+  it('101: leaves what any of a thousand owners still keeps', () => {
+    const graph = new Graph()
+    const tops = Array.from({ length: 1000 }, (_, index) => `top${index}`)
+    for (const top of tops) graph.put(object(top))
+    const { ownerReferences = [] } = object('leaf', tops).metadata
+    for (let index = 0; index < 1000; index++) graph.put(object(`leaf${index}`, [], { ownerReferences }))
+    const free = { policy: 'Background', spares: () => undefined } as const
     expect(preview(graph, nodeOf(graph, 'top0'), free).nodes.leaving).toBe(1)
   })
 
   it('walks a chain that no call stack could hold', () => {
     const graph = new Graph()
-    for (let index = 0; index < 20_000; index++) graph.put(object(`n${index}`, index === 0 ? [] : [`n${index - 1}`]))
-    expect(componentOf(graph, nodeOf(graph, 'n0'), () => true).size).toBe(1)
+    for (let index = 0; index < 20_000; index++)
+      graph.put(object(`n${index}`, index === 0 ? [] : [`n${index - 1}`], inForeground))
+    expect(ringOf(graph, 'n0')).toEqual(['n0'])
   })
 })
 

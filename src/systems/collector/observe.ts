@@ -2,8 +2,8 @@ import type { Client } from '../../client/client.ts'
 import type { OwnerReference, StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { componentOf } from './cycles.ts'
-import type { Observed, OwnerFact } from './decide.ts'
-import { standingOf } from './standing.ts'
+import { decide, type Observed, type OwnerFact } from './decide.ts'
+import { canBlock, standingOf } from './standing.ts'
 import type { Ties } from './ties.ts'
 import type { WorldWatch } from './world-watch.ts'
 
@@ -40,7 +40,7 @@ export class Observer {
       object,
       owners,
       hasDependents: graph.hasDependents(node),
-      blockingDependents: object.metadata.deletionTimestamp ? this.#blocking(node) : 0,
+      blockingDependents: isWaiting(object) ? this.#blocking(node) || (await this.#untold(node)) : 0,
       isProtected: this.#ports.spares(object) !== undefined,
     }
   }
@@ -94,19 +94,36 @@ export class Observer {
     return 'dangling'
   }
 
+  /** Whether there is a dependent that is to go, or to forget this owner, and has not been told: 1 if so. An owner that went before would decide how it goes. */
+  async #untold(node: number): Promise<number> {
+    const { graph } = this.#ports.world
+    for (const dependent of graph.dependents(node)) {
+      const object = graph.object(dependent)
+      if (!object || object.metadata.deletionTimestamp) continue
+      const decision = decide(await this.observe(dependent, object))
+      if (decision.do !== 'keep') return 1
+    }
+    return 0
+  }
+
   /** How many dependents keep a foreground deletion waiting; its own cycle does not count, or none of it could ever go. */
   #blocking(node: number): number {
     const { graph } = this.#ports.world
     const blocking: number[] = []
     graph.eachDependent(node, (dependent, isBlocking) => {
-      if (isBlocking && graph.object(dependent)) blocking.push(dependent)
+      if (isBlocking && canBlock(graph.object(dependent))) blocking.push(dependent)
     })
     if (blocking.length === 0) return 0
     const isLeaving = (candidate: number) => graph.object(candidate)?.metadata.deletionTimestamp !== undefined
     if (!blocking.every(isLeaving)) return blocking.length
-    const component = componentOf(graph, node, isLeaving, this.#ports.ties)
+    const component = componentOf(graph, node, this.#ports.ties)
     return blocking.filter((dependent) => !component.has(dependent)).length
   }
+}
+
+/** Whether an object goes in the foreground. */
+function isWaiting({ metadata }: StoredObject): boolean {
+  return metadata.deletionTimestamp !== undefined && (metadata.finalizers?.includes('foregroundDeletion') ?? false)
 }
 
 const mostAbsent = 10_000

@@ -1,3 +1,4 @@
+import { bondFinalizer, holdFinalizer, seedFinalizer } from '../../apis/bond.ts'
 import type { ObjectRef, OwnerReference, StoredObject } from '../../kube/object.ts'
 import { refOfNode } from './graph.ts'
 
@@ -163,7 +164,7 @@ export class PreviewNodes implements Iterable<PreviewNode> {
 }
 
 const none: readonly string[] = []
-const own = new Set(['foregroundDeletion', 'orphan', 'cascade_deletion', 'sojourn.dev/cascade-deletion'])
+const own = new Set(['foregroundDeletion', 'orphan', seedFinalizer, holdFinalizer, bondFinalizer])
 
 /** Finalizers that are not the collector's own. */
 export function foreignFinalizers({ metadata }: StoredObject): readonly string[] {

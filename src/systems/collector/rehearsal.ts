@@ -1,11 +1,12 @@
-import { holdFinalizer, seedFinalizer } from '../../apis/bond.ts'
+import { bondFinalizer, holdFinalizer, seedFinalizer } from '../../apis/bond.ts'
+import { isBond } from '../../apis/bond-guard.ts'
 import { describeRef, type ObjectMeta, type OwnerReference, type StoredObject } from '../../kube/object.ts'
 import { componentsOf } from './cycles.ts'
-import { decide, type OwnerFact } from './decide.ts'
+import { decide, type Decision, type OwnerFact } from './decide.ts'
 import { refOfNode, type Graph } from './graph.ts'
 import type { PreviewOptions } from './preview.ts'
 import { foreignFinalizers, PreviewNodes, type Reason } from './preview-nodes.ts'
-import { standingOf } from './standing.ts'
+import { canBlock, standingOf } from './standing.ts'
 import { Ties, type Tie } from './ties.ts'
 
 /**
@@ -29,6 +30,8 @@ export class Rehearsal {
   readonly #told = new Set<number>()
   /** What a Bond wants gone, with what it needed. */
   readonly #wanted = new Map<number, number>()
+  /** Nodes whose Bonds have to be looked at: that is done when owners and dependents are at rest. */
+  readonly #tied = new Set<number>()
   /** Who has to be looked at when a node that needs it changes. */
   readonly #needed = new Map<number, Set<number>>()
   /** What is inside of those told to go. */
@@ -46,7 +49,7 @@ export class Rehearsal {
     this.#lines = new Int32Array(graph.capacity)
     this.#tell(root, { through: -1, because: 'root', propagation: options.policy })
     do this.#drain()
-    while (this.#openRings() || this.#finalize())
+    while (this.#lookAtTies() || this.#openRings() || this.#finalize())
     this.#judgeHeld()
   }
 
@@ -62,7 +65,15 @@ export class Rehearsal {
   #openRings(): boolean {
     const leaving = this.#leaving()
     const before = this.#queue.length
-    this.#rings = componentsOf(leaving, (node) => this.#childrenOf(node))
+    const rings = new Map(componentsOf(leaving, (node) => this.#awaitedBy(node)))
+    // A circle that waits for somebody outside waits whole.
+    const waiting = new Set(
+      leaving
+        .filter((node) => this.#awaitedBy(node).some((other) => rings.get(other) !== rings.get(node)))
+        .map((node) => rings.get(node)),
+    )
+    for (const [node, ring] of rings) if (waiting.has(ring)) rings.delete(node)
+    this.#rings = rings
     for (const node of leaving) this.#look(node)
     this.#rings = undefined
     return this.#queue.length > before
@@ -88,7 +99,7 @@ export class Rehearsal {
 
   #look(node: number): void {
     const object = this.#objects[node]
-    this.#lookAtTies(node, object)
+    if (this.#ties.size > 0 && this.#ties.has(this.#graph.uidOf(node))) this.#follow(node, object)
     if (!object) return
     if (this.#told.has(node)) return this.#lookAtLeaving(node, object)
     if (object.metadata.deletionTimestamp) return this.#join(node, object)
@@ -101,32 +112,34 @@ export class Rehearsal {
     this.#lookAtOwned(node, object)
   }
 
-  /** What needs something that goes, or is gone, is wanted gone, too; and whoever waits for others hears of them. */
-  #lookAtTies(node: number, object: StoredObject | undefined): void {
-    if (this.#ties.size === 0) return
-    for (const { cascades, dependents } of this.#ties.on(this.#graph.uidOf(node)))
-      for (const uid of dependents) {
-        const dependent = this.#graph.find(uid)
-        if (dependent === undefined) continue
-        const others = this.#needed.get(dependent) ?? new Set()
-        this.#needed.set(dependent, others.add(node))
-        if (!cascades || (object && !object.metadata.deletionTimestamp) || this.#wanted.has(dependent)) continue
-        this.#wanted.set(dependent, node)
-        this.#enqueue(dependent)
+  /** Whoever waits for others, or for the end of a Bond, hears of them; what needs it hears of it when all else is at rest. */
+  #follow(node: number, object: StoredObject | undefined): void {
+    for (const { uid, dependents } of this.#ties.on(this.#graph.uidOf(node)))
+      for (const other of [uid, ...dependents]) this.#hear(this.#graph.find(other), node)
+    if (!object || object.metadata.deletionTimestamp) this.#tied.add(node)
+  }
+
+  /** What needs something that goes, or is gone, is wanted gone, too. A Bond that is itself on its way out takes nobody along. */
+  #lookAtTies(): boolean {
+    const before = this.#queue.length
+    for (const node of this.#tied)
+      for (const { cascades, dependents, uid } of this.#ties.on(this.#graph.uidOf(node))) {
+        if (!cascades || this.#isLeaving(uid)) continue
+        for (const dependent of dependents.flatMap((each) => this.#graph.find(each) ?? [])) {
+          if (this.#wanted.has(dependent)) continue
+          this.#wanted.set(dependent, node)
+          this.#enqueue(dependent)
+        }
       }
+    this.#tied.clear()
+    return this.#queue.length > before
   }
 
   #lookAtOwned(node: number, object: StoredObject): void {
     const owners = this.#ownersOf(object)
     const through = this.#throughOf(owners)
     if (through === undefined) return
-    const decision = decide({
-      object,
-      owners,
-      hasDependents: this.#dependentsOf(node).length > 0,
-      blockingDependents: 0,
-      isProtected: this.#isProtected(node),
-    })
+    const decision = this.#decide(node, object)
     switch (decision.do) {
       case 'keep':
         if (decision.because === 'protected' || decision.because === 'owner-unknown')
@@ -142,6 +155,16 @@ export class Rehearsal {
     }
   }
 
+  #decide(node: number, object: StoredObject): Decision {
+    return decide({
+      object,
+      owners: this.#ownersOf(object),
+      hasDependents: this.#dependentsOf(node).length > 0,
+      blockingDependents: 0,
+      isProtected: this.#isProtected(node),
+    })
+  }
+
   /** What was on its way out before goes along. */
   #join(node: number, object: StoredObject): void {
     const through = this.#wanted.get(node) ?? this.#throughOf(this.#ownersOf(object))
@@ -153,13 +176,15 @@ export class Rehearsal {
       const inside = [...(this.#options.contents?.(node) ?? [])]
       this.#contents.set(node, inside)
       for (const member of inside) {
-        this.#needed.set(member, (this.#needed.get(member) ?? new Set()).add(node))
+        this.#hear(member, node)
         this.#tell(member, { through: node, because: 'container-gone', propagation: 'Background' })
       }
     }
     if (!this.#isFull(node)) this.#release(node, [full])
     if (this.#holds(node).length === 0) this.#release(node, [holdFinalizer, seedFinalizer])
-    const blockingDependents = this.#blockers(node).length
+    if (isBond(object)) this.#lookAtBond(node, object)
+    const isWaiting = object.metadata.finalizers?.includes('foregroundDeletion')
+    const blockingDependents = isWaiting ? this.#blockers(node).length || this.#untold(node) : 0
     const decision = decide({ object, owners: [], hasDependents: true, blockingDependents, isProtected: false })
     if (decision.do === 'release') this.#release(node, [decision.finalizer])
     if (decision.do !== 'orphan') return
@@ -170,6 +195,13 @@ export class Rehearsal {
       this.#dropReferences(dependent, orphan, [object.metadata.uid])
     }
     this.#release(node, ['orphan'])
+  }
+
+  /** A Bond goes once nobody it speaks for is on the way out. */
+  #lookAtBond(node: number, { metadata }: StoredObject): void {
+    const tie = this.#ties.of(`${metadata.namespace}/${metadata.name}`)
+    for (const dependent of tie?.dependents ?? []) this.#hear(this.#graph.find(dependent), node)
+    if (!tie || this.#isOver(tie)) this.#release(node, [bondFinalizer])
   }
 
   /** Marks an object to be deleted, as the server does. */
@@ -211,6 +243,11 @@ export class Rehearsal {
     }
     for (const other of this.#needed.get(node) ?? []) this.#enqueue(other)
     if (deletionTimestamp) for (const dependent of this.#dependentsOf(node)) this.#enqueue(dependent)
+  }
+
+  /** Has one looked at whenever the other changes. */
+  #hear(node: number | undefined, listener: number): void {
+    if (node !== undefined) this.#needed.set(node, (this.#needed.get(node) ?? new Set()).add(listener))
   }
 
   #enqueue(node: number): void {
@@ -258,17 +295,43 @@ export class Rehearsal {
   }
 
   /** Those who need a node and are there, but for those that leave in a circle with it. */
-  #inTheWay({ dependents }: Tie, node: number): readonly number[] {
-    return dependents
+  #inTheWay(tie: Tie, node: number): readonly number[] {
+    if (this.#isOver(tie)) return []
+    return tie.dependents
       .map((uid) => this.#graph.find(uid) ?? -1)
       .filter((dependent) => this.#objects[dependent] && !this.#isInRing(dependent, node))
+  }
+
+  /** A Bond that is on its way out is in force only for those it speaks for that are, too. */
+  #isOver({ uid, dependents }: Tie): boolean {
+    return (
+      this.#isLeaving(uid) &&
+      !dependents.some((dependent) => this.#objects[this.#graph.find(dependent) ?? -1]?.metadata.deletionTimestamp)
+    )
+  }
+
+  /** Whether something that was there is marked, or gone. */
+  #isLeaving(uid: string): boolean {
+    const node = this.#graph.find(uid) ?? -1
+    const object = this.#objects[node]
+    return object ? object.metadata.deletionTimestamp !== undefined : this.#graph.has(node)
+  }
+
+  /** 1 when a dependent is to go, or to forget a node, and has not been told. */
+  #untold(node: number): number {
+    for (const dependent of this.#dependentsOf(node)) {
+      const object = this.#objects[dependent]
+      if (object && !object.metadata.deletionTimestamp && this.#decide(dependent, object).do !== 'keep') return 1
+    }
+    return 0
   }
 
   /** The dependents for which a node that goes in the foreground waits. */
   #blockers(node: number): readonly number[] {
     const found: number[] = []
     this.#graph.eachDependent(node, (dependent, isBlocking) => {
-      if (isBlocking && this.#isDependent(dependent, node) && !this.#isInRing(dependent, node)) found.push(dependent)
+      if (!isBlocking || !canBlock(this.#objects[dependent]) || this.#isInRing(dependent, node)) return
+      if (this.#isDependent(dependent, node)) found.push(dependent)
     })
     return found
   }
@@ -292,12 +355,14 @@ export class Rehearsal {
     return references?.some(({ uid }) => this.#graph.find(uid) === owner) ?? false
   }
 
-  /** Who leaves before a node: those it owns and those who need it. */
-  #childrenOf(node: number): readonly number[] {
-    const needing = [...this.#ties.on(this.#graph.uidOf(node))].flatMap(({ dependents }) =>
-      dependents.map((uid) => this.#graph.find(uid) ?? -1),
-    )
-    return [...this.#dependentsOf(node), ...needing].filter((child) => this.#objects[child]?.metadata.deletionTimestamp)
+  /** For whom a node has to wait if it leaves. */
+  #awaitedBy(node: number): readonly number[] {
+    if (!this.#objects[node]?.metadata.deletionTimestamp) return []
+    const isWaiting = this.#objects[node]?.metadata.finalizers?.includes('foregroundDeletion')
+    const needing = [...this.#ties.on(this.#graph.uidOf(node))]
+      .filter((tie) => tie.holds && !this.#isOver(tie))
+      .flatMap(({ dependents }) => dependents.map((uid) => this.#graph.find(uid) ?? -1))
+    return [...(isWaiting ? this.#blockers(node) : []), ...needing].filter((other) => this.#objects[other])
   }
 
   #obstacles(node: number): readonly string[] {

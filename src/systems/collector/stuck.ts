@@ -1,6 +1,7 @@
 import type { ObjectRef } from '../../kube/object.ts'
 import { foreignFinalizers } from './preview-nodes.ts'
 import { refOfNode, type Graph } from './graph.ts'
+import { canBlock } from './standing.ts'
 import type { Ties } from './ties.ts'
 
 /** One thing that keeps an object from going: a finalizer of somebody else, or an object that was not told to go. */
@@ -24,7 +25,10 @@ export function obstaclesOf(graph: Graph, ties: Ties, root: number): readonly Ob
     }
     for (const finalizer of foreignFinalizers(object)) found.push({ ref, finalizer })
     if (object.metadata.finalizers?.includes('foregroundDeletion'))
-      graph.eachDependent(node, (dependent, isBlocking) => void (isBlocking && seen.add(dependent)))
+      graph.eachDependent(
+        node,
+        (dependent, isBlocking) => void (isBlocking && canBlock(graph.object(dependent)) && seen.add(dependent)),
+      )
     for (const { holds, dependents } of ties.on(object.metadata.uid))
       if (holds) for (const uid of dependents) seen.add(graph.find(uid) ?? node)
   }

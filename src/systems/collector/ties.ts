@@ -2,6 +2,8 @@
 export interface Tie {
   /** `namespace/name` of the Bond. */
   readonly bond: string
+  /** The uid of the Bond itself. */
+  readonly uid: string
   readonly dependency: string
   readonly dependents: readonly string[]
   /** Whether the dependents go when the dependency does. */
@@ -37,6 +39,11 @@ export class Ties {
     const others = this.#byDependency.get(tie.dependency)
     others?.delete(tie)
     if (others?.size === 0) this.#byDependency.delete(tie.dependency)
+  }
+
+  /** What is known of a Bond, by `namespace/name`. */
+  of(bond: string): Tie | undefined {
+    return this.#byBond.get(bond)
   }
 
   /** Whether a Bond needs this uid. */
