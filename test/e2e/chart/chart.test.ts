@@ -157,6 +157,12 @@ await describeWith(['helm'], 'the chart', () => {
     expect([code, stderr]).toEqual([1, expect.stringContaining(message)])
   })
 
+  it('is of the version that the program is of', () => {
+    const { version, appVersion } = parse(readFileSync(join(chart, 'Chart.yaml'), 'utf8')) as Record<string, string>
+    const program = JSON.parse(readFileSync(join(chart, '../../package.json'), 'utf8')) as { readonly version: string }
+    expect([version, appVersion]).toEqual([program.version, program.version])
+  })
+
   it('has a default for every value that it knows, and passes lint', async () => {
     expect(await session.run(`lint ${chart} ${here} --strict`)).toContain('0 chart(s) failed')
     const read = (file: string) => readFileSync(join(chart, file), 'utf8')
