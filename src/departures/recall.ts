@@ -3,8 +3,8 @@ import type { ResourceType, StoredObject } from '../kube/object.ts'
 import { isStatusError } from '../kube/status-error.ts'
 
 /**
- * The whole object as it was when it was deleted: a watch that begins before that moment is told of it. Undefined when the server no longer
- * remembers so far back, or does not let us look. `deleted` needs no version: then everything is gone through that the server remembers.
+ * The whole object as it was when it was deleted: a watch that begins at the version last seen of it is told. Undefined when none was ever seen, when
+ * the server no longer remembers so far back, or does not let us look.
  */
 export async function recall(
   client: Client,
@@ -12,26 +12,22 @@ export async function recall(
   { metadata }: StoredObject,
 ): Promise<StoredObject | undefined> {
   const { name, namespace, uid, resourceVersion } = metadata
-  const where = { ...(namespace ? { namespace } : {}), fieldSelector: `metadata.name=${name}`, timeoutSeconds }
-  let after = Math.max(1, Number(resourceVersion || 0) - 1)
-  for (;;) {
-    try {
-      for await (const event of client.watch<StoredObject>(type, { ...where, resourceVersion: String(after) }))
-        if (event.type === 'DELETED' && event.object.metadata.uid === uid) return event.object
-      return undefined
-    } catch (error) {
-      if (!isStatusError(error)) throw error
-      const oldest = oldestIn(error.message)
-      if (oldest <= after) return undefined
-      after = oldest
-    }
+  // Nobody saw it: there may never have been one, and to find out would cost each who names it a second.
+  if (!resourceVersion) return undefined
+  const options = {
+    ...(namespace ? { namespace } : {}),
+    fieldSelector: `metadata.name=${name}`,
+    resourceVersion: String(Math.max(1, Number(resourceVersion) - 1)),
+    timeoutSeconds,
   }
+  try {
+    for await (const event of client.watch<StoredObject>(type, options))
+      if (event.type === 'DELETED' && event.object.metadata.uid === uid) return event.object
+  } catch (error) {
+    if (!isStatusError(error)) throw error
+  }
+  return undefined
 }
 
 /** For how long a watch that does not tell of it is listened to. */
 const timeoutSeconds = 1
-
-/** What a server says it still remembers to one who asks for more: `too old resource version: 1 (4711)`. */
-function oldestIn(message: string): number {
-  return Number(/too old resource version: \d+ \((\d+)\)/.exec(message)?.[1] ?? 0)
-}

@@ -78,6 +78,11 @@ export class Informer<T extends StoredObject = StoredObject> {
     return this.#cache.objects.size
   }
 
+  /** Nobody follows the cluster for this use any more, and its indexes are gone. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
   async whenSynced(signal?: AbortSignal): Promise<void> {
     if (!signal) return this.#cache.whenSynced
     signal.throwIfAborted()
@@ -101,11 +106,10 @@ export class Informer<T extends StoredObject = StoredObject> {
     return this.#cache.objects.all(namespace) as T[]
   }
 
-  /** The objects under this value of a declared index. Throws once closed: indexes are gone then, and "nothing" would be a lie. */
+  /** The objects under this value of a declared index. */
   byIndex(index: string, value: string): readonly T[] {
     const valuesOf = this.#indexes[index]
     if (!valuesOf) throw new Error(`no index ${index} was declared for ${this.type.plural}`)
-    if (this.#closed) throw new Error(`the cache of ${this.type.plural} is closed`)
     return [...this.#cache.objects.byIndex(valuesOf, value)] as T[]
   }
 

@@ -130,6 +130,7 @@ describe('the beginning of a Pod', () => {
   it('waits for its init containers in their order, and for its sidecars to be up', async () => {
     const note = (word: string) => ['sh', '-c', `echo ${word} >> ${file('order')}`]
     const stay = ['sh', '-c', `echo sidecar >> ${file('order')}; exec sleep 1000`]
+    const startupProbe = { exec: { command: ['grep', 'sidecar', file('order')] }, periodSeconds: 1 }
     await world.start(
       'p',
       { command: note('main') },
@@ -137,7 +138,7 @@ describe('the beginning of a Pod', () => {
         restartPolicy: 'Never',
         initContainers: [
           { name: 'one', image: 'none', command: note('one') },
-          { name: 'beside', image: 'none', restartPolicy: 'Always', command: stay },
+          { name: 'beside', image: 'none', restartPolicy: 'Always', command: stay, startupProbe },
           { name: 'two', image: 'none', command: note('two') },
         ],
       },

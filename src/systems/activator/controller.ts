@@ -241,6 +241,7 @@ export class Activator implements PeerService {
     await Promise.all([this.#serviceController.start(signal), this.#workloadController.start(signal)])
     this.#cancelScan()
     endPeers()
+    for (const cancel of this.#heldForPeers.values()) cancel()
     if (!this.#dryRun) await this.#flush()
     this.#workloads.close()
     this.#secrets?.close()

@@ -34,6 +34,8 @@ export class ClusterSources {
     const informer = this.#open(type, undefined, { texts: textsOf })
     await current(informer, signal)
     return (text) => {
+      // "Nobody mentions it" would be a lie.
+      if (informer.closed) throw new InventoryError(`${groupResource(type)} are no longer followed`)
       const [by] = informer.byIndex('texts', text)
       return by && called(by)
     }

@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { startRealWorld } from '../../../../test/world.ts'
+import type { ClusterHandle } from '../../../runtime/clusters.ts'
+import { ClusterSources } from './cluster-sources.ts'
+
+const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+
+it('tells who mentions a name as objects come and go, and nothing once it is closed', async () => {
+  await using world = await startRealWorld()
+  const open: ClusterHandle['open'] = (type, options) => world.informers.open(world.client, type, options)
+  const sources = new ClusterSources({ open, close() {} } as ClusterHandle)
+  const mentions = await sources.mentions(configMaps, new AbortController().signal)
+  expect(mentions('wanted')).toBeUndefined()
+  const metadata = { name: 'who', namespace: 'team' }
+  await world.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { ref: 'wanted' } })
+  await expect.poll(() => mentions('wanted'), { timeout: 10_000 }).toContain('who')
+  sources.close()
+  expect(() => mentions('wanted')).toThrow('configmaps are no longer followed')
+})
