@@ -1,3 +1,5 @@
+import { formatTime } from '../kube/time.ts'
+
 /** Why something may not leave at all. */
 export const refusals = {
   'keep-mark': 'it is marked sojourn.dev/keep',
@@ -33,5 +35,6 @@ export type DepartResult =
 /** A held or refused result as a sentence. */
 export function sentenceOf(result: Extract<DepartResult, { because: string }>): string {
   const text = result.result === 'held' ? holds[result.because] : refusals[result.because]
-  return result.detail ? `${text} (${result.detail})` : text
+  const until = 'until' in result && result.until !== undefined ? `, until ${formatTime(result.until)}` : ''
+  return result.detail ? `${text}${until} (${result.detail})` : `${text}${until}`
 }

@@ -111,9 +111,10 @@ export class Door {
     return doorStateOf(this.#switches.get(sojournNamespace, doorStateName))
   }
 
-  /** Calls when a switch was turned: who was held may ask again. */
-  onSwitched(listener: () => void): void {
+  /** Calls when a switch was turned or a schedule changed: who was held may ask again. */
+  onChange(listener: () => void): void {
     this.#switches.subscribe(({ initial }) => !initial && listener())
+    this.#schedules.subscribe(({ initial }) => !initial && listener())
   }
 
   /** Whether `depart` would let it leave now, budget aside. Writes nothing. */

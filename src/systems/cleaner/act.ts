@@ -5,6 +5,7 @@ import { kubeSubject } from '../../departures/subject.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { isStatusError } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/clock.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
@@ -84,14 +85,16 @@ export class Act {
 
   /** Says that everything is decided but may not happen now. */
   async reportHeld(self: StoredObject, message: string, until: number | undefined): Promise<Outcome> {
-    await this.#writeHeld(self, message)
+    await this.#writeHeld(self, message, until)
     return wakeAt(until ?? this.#ports.clock.now() + 60_000)
   }
 
-  async #writeHeld(self: StoredObject, because: string): Promise<void> {
+  async #writeHeld(self: StoredObject, because: string, until?: number): Promise<void> {
+    const { nextScheduledEvaluation: _, ...status } = (self.status ?? {}) as CleanerStatus
+    const next = until === undefined ? {} : { nextScheduledEvaluation: formatTime(until) }
     const message = `all conditions are true, but ${because}`
     const conditions = readyCondition(self, { ready: 'True', reason: 'Held', message }, this.#ports.clock.now())
-    await this.writeStatus(self, { ...(self.status as CleanerStatus), conditions })
+    await this.writeStatus(self, { ...status, ...next, conditions })
   }
 
   /** Does the work of the first finalizer that is left, then takes it off. Nothing is touched unless it was decided, and this leaves by our own hand. */

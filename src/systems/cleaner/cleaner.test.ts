@@ -9,8 +9,9 @@ import { bond } from '../../apis/bond.ts'
 import { cleaner, type Cleaner } from '../../apis/cleaner.ts'
 import { conditionalTtl, type ConditionalTtl } from '../../apis/conditional-ttl.ts'
 import { departure } from '../../apis/departure.ts'
+import { workSchedule } from '../../apis/work-schedule.ts'
 import { writeDoorState } from '../../departures/door-state.ts'
-import type { KubeObject, ObjectMeta } from '../../kube/object.ts'
+import type { KubeObject, ObjectMeta, StoredObject } from '../../kube/object.ts'
 import { parseTime } from '../../kube/time.ts'
 import { cleanerController } from './controller.ts'
 
@@ -190,6 +191,28 @@ describe('a Cleaner', () => {
     await world.pass(5 * minute)
     expect(await left()).toEqual(['a'])
     expect(await world.get(self)).toBeUndefined()
+  })
+
+  it('keeps to its schedule, says until when, and goes as soon as somebody opens a window', async () => {
+    const office = (start: string, end: string) => ({ windows: [{ days: ['Tuesday'], start, end }] })
+    const made = await world.create<StoredObject>({
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'WorkSchedule',
+      metadata: { name: 'office' },
+      spec: office('02:00', '02:30'),
+    })
+    await world.create(configMap('a'))
+    await world.create(cleanerOf({ ttl: '1m', schedule: 'office', targets: [target('a')] }))
+    await world.pass(5 * minute)
+    const { status } = (await world.get<Cleaner>(self)) ?? {}
+    expect(status?.conditions?.find(({ type }) => type === 'Ready')?.message).toBe(
+      'all conditions are true, but it is outside the hours in which things may leave, until 2026-01-06T02:00:00Z',
+    )
+    expect(status?.nextScheduledEvaluation).toBe('2026-01-06T02:00:00Z')
+    const today = { windows: [{ days: ['Monday'] }] }
+    await world.client.update(workSchedule.type, { ...made, spec: today })
+    await world.pass(2000)
+    expect(await left()).toEqual([])
   })
 
   it('deletes nothing in a dry run, and says what it would do', async () => {

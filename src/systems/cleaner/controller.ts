@@ -61,10 +61,10 @@ export function cleanerController(options: CleanerOptions): Controller {
   const kindless = new Map<string, Key>()
   controller.watch(cleaners, ({ object, initial }) => (initial ? [] : [keyOf(object, client.cluster)]))
   cleaners.whenSynced().then(begin, () => {})
-  door.onSwitched(retryHeld)
+  door.onChange(retryHeld)
   return controller
 
-  /** Nobody who resumes departures, or closes the breaker, should have to wait for the next look. */
+  /** Nobody who resumes departures, closes the breaker or opens a window should have to wait for the next look. */
   function retryHeld(): void {
     for (const object of cleaners.list()) if (isHeld(object)) controller.enqueue(keyOf(object, client.cluster))
   }
