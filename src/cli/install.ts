@@ -3,6 +3,8 @@ import { readConfig, roles } from '../app/config.ts'
 import { installManifests } from '../app/install.ts'
 import { textFlag, UsageError, type Command } from './command.ts'
 
+const defaultImage = 'sojourn:latest'
+
 /** Prints what a cluster needs. */
 export const install: Command = {
   name: 'install',
@@ -15,7 +17,7 @@ Examples:
   sojourn install --crds-only`,
   flags: {
     only: { type: 'string', value: 'ROLE,…', help: 'Install only these roles (default: all that run in a cluster)' },
-    image: { type: 'string', value: 'IMAGE', help: 'The container image (default: sojourn:latest)' },
+    image: { type: 'string', value: 'IMAGE', help: `The container image (default: ${defaultImage})` },
     replicas: { type: 'string', value: 'N', help: 'How many pods (default: 2)' },
     'activator-namespace': {
       type: 'string',
@@ -36,11 +38,15 @@ Examples:
     const embedded = new Set<string>(['api', 'workloads'])
     const manifests = installManifests({
       roles: (only.length > 0 ? only : roles).filter((role) => !embedded.has(role)),
-      image: textFlag(flags, 'image') ?? 'sojourn:latest',
+      image: textFlag(flags, 'image') ?? defaultImage,
       replicas,
       dryRun,
       ...(activatorNamespace === undefined ? {} : { activatorNamespace }),
     })
+    if (textFlag(flags, 'image') === undefined && !flags['crds-only'])
+      io.err(
+        `sojourn install: pods will ask for the image ${defaultImage}: build it with deploy/Dockerfile, or name yours with --image\n`,
+      )
     const shown = flags['crds-only'] ? manifests.filter(({ kind }) => kind === 'CustomResourceDefinition') : manifests
     io.out(
       shown.map((manifest) => `---\n${stringify(manifest, { aliasDuplicateObjects: false, lineWidth: 0 })}`).join(''),
