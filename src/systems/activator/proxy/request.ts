@@ -64,8 +64,8 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
     line,
     host: target !== undefined || head.host < 0 ? host || (route.config.hosts[0] ?? 'localhost') : undefined,
     added:
-      addedFields(bytes, head, context, host) +
-      (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`),
+      (upgrade === undefined ? '' : `Connection: Upgrade\r\nUpgrade: ${upgrade}\r\n`) +
+      addedFields(bytes, head, context, host),
   })
   const warm = route.target.state.is === 'warm'
   const { staticAnswers } = route.config
@@ -91,7 +91,8 @@ function methodOf(bytes: Buffer, head: Head): string {
 
 /** The Host field. A connection mostly names the same one: then the very string it had before, whose hash is known. */
 function hostOf(bytes: Buffer, head: Head, former: string): string {
-  const [start, end] = [head.valueStart(head.host), head.valueEnd(head.host)]
+  const start = head.valueStart(head.host)
+  const end = head.valueEnd(head.host)
   return is(former, bytes, start, end) ? former : bytes.toString('latin1', start, end)
 }
 
@@ -134,7 +135,7 @@ function upgradeOf(bytes: Buffer, head: Head): string | undefined {
   return protocol === '' || /(?:^|,)\s*h2c?\s*(?:,|$)/i.test(protocol) ? undefined : protocol
 }
 
-/** The forwarding fields: what the client passed on is kept and extended. */
+/** The forwarding fields, which end a head: what the client passed on is kept and extended. */
 function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: string): string {
   if (!head.hasForwarded) {
     if (context.addedFor !== host || context.added === '') {
@@ -152,7 +153,7 @@ function addedFields(bytes: Buffer, head: Head, context: RequestContext, host: s
 }
 
 function forwarding(client: string, host: string, proto: string): string {
-  return `X-Forwarded-For: ${client}\r\n${host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`}X-Forwarded-Proto: ${proto}\r\n`
+  return `X-Forwarded-For: ${client}\r\n${host === '' ? '' : `X-Forwarded-Host: ${host}\r\n`}X-Forwarded-Proto: ${proto}\r\n\r\n`
 }
 
 /** A string of one piece: pieced together it would keep all its parts for as long as the connection lasts. */

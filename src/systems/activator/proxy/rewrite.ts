@@ -79,21 +79,20 @@ export interface RequestEdits {
   readonly line: string | undefined
   /** Replaces the Host field when set. */
   readonly host: string | undefined
-  /** The forwarding fields, and the connection's own; ends with a line break. */
+  /** The forwarding fields, and the connection's own; ends with the empty line that ends the head. */
   readonly added: string
 }
 
 /** Writes a request head anew from what was understood of it: this hop's and the forwarding fields gone. */
 export function rewriteRequest(bytes: Buffer, head: Head, { line, host, added }: RequestEdits): string {
   if (line === undefined && host === undefined && head.copyable) {
-    return `${text(bytes, head.start, head.end - 2)}${added}\r\n`
+    return text(bytes, head.start, head.end - 2) + added
   }
   const keep = (kind: number) => isEndToEnd(kind) && (host === undefined || kind !== fieldKind.host)
   const first = host === undefined ? '' : `Host: ${host}\r\n`
-  if (line === undefined && first === '' && head.clean)
-    return `${copyFields(bytes, head, head.start, keep)}${added}\r\n`
+  if (line === undefined && first === '' && head.clean) return copyFields(bytes, head, head.start, keep) + added
   const start = line ?? text(bytes, head.start, head.fieldsStart)
-  return `${start}${first}${copyFields(bytes, head, head.fieldsStart, keep)}${added}\r\n`
+  return `${start}${first}${copyFields(bytes, head, head.fieldsStart, keep)}${added}`
 }
 
 /** Writes a response head anew: this hop's fields gone, `added` lines behind the rest. */

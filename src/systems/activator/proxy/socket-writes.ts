@@ -48,11 +48,11 @@ export function ownBytes(bytes: Buffer, start: number, end: number): string | Bu
   return end - start <= smallBytes ? bytes.toString('latin1', start, end) : Buffer.from(bytes.subarray(start, end))
 }
 
-/** What a small payload can be written with past the stream, which has nothing to say when none of it has to wait. */
+/** What a small payload can be written with past the stream, which has nothing to say when nothing waits in it. */
 function handleFor(socket: Socket, length: number): Handle | undefined {
   if (!writesBare || length > smallBytes || length === 0) return undefined
   if (socket.writableLength > 0 || socket.writableCorked > 0 || socket.writableEnded) return undefined
-  if (socket.destroyed || socket.connecting || socket instanceof TLSSocket) return undefined
+  if (socket.connecting || socket instanceof TLSSocket) return undefined
   return (socket as unknown as { readonly _handle: Handle | null })._handle ?? undefined
 }
 
