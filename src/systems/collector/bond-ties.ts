@@ -1,5 +1,5 @@
 import type { Bond } from '../../apis/bond.ts'
-import { grants, isGuarding } from '../../apis/bond-guard.ts'
+import { grants } from '../../apis/bond-guard.ts'
 import { parseApiVersion, type StoredObject } from '../../kube/object.ts'
 import { matches, requirementsOf } from '../../kube/selector.ts'
 import type { Graph } from './graph.ts'
@@ -11,19 +11,33 @@ export function tiesOf(graph: Graph, bonds: readonly Bond[]): Ties {
   for (const bond of bonds) {
     const { spec, status, metadata } = bond
     const dependency = status?.dependencyUid
-    if (!dependency || status.phase === 'Released' || spec.dependency.cluster || spec.onDelete === 'Orphan') continue
-    const isInForce = isGuarding(bond) && isGranted(graph, bond, dependency)
+    if (!dependency || spec.dependency.cluster || spec.onDelete === 'Orphan') continue
+    const dependents = dependentsIn(graph, bond)
+    const reason = status.conditions?.find(({ type }) => type === 'Ready')?.reason
+    if (isIdle({ phase: status.phase, reason }, dependents.length)) continue
+    const isInForce = isGranted(graph, bond, dependency)
     ties.bind({
       bond: `${metadata.namespace}/${metadata.name}`,
       uid: metadata.uid,
       dependency,
-      dependents: dependentsIn(graph, bond),
+      dependents,
       cascades: spec.onDelete === 'Cascade',
       holds: isInForce && spec.onDelete !== 'Deny',
       denies: isInForce && spec.onDelete === 'Deny',
     })
   }
   return ties
+}
+
+/**
+ * Whether a Bond binds nothing any more. One that was released because those who need something go in a circle with it is still the edge that makes them a
+ * circle: without it they would wait again.
+ */
+export function isIdle(
+  { phase, reason }: { readonly phase?: string | undefined; readonly reason?: string | undefined },
+  dependents: number,
+): boolean {
+  return phase === 'Released' && !(reason === 'DependentsGone' && dependents > 0)
 }
 
 function dependentsIn(graph: Graph, { spec, metadata }: Bond): readonly string[] {

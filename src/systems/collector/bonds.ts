@@ -23,6 +23,7 @@ import {
   unblockOwners,
 } from './bond-act.ts'
 import { decideBond, type BondDecision, type DependentsFact } from './bond-decide.ts'
+import { isIdle } from './bond-ties.ts'
 import { BondObserver, namespaces, type FoundDependency } from './bond-observe.ts'
 import type { Ties } from './ties.ts'
 
@@ -115,7 +116,7 @@ export function bondController(options: BondOptions): Controller {
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released') await setBondFinalizer(client, self, false)
     if (decision.effect === 'remove-dependents' && dependents.are === 'known')
-      return removeDependents(self, dependents.objects)
+      return removeDependents(self, dependents.objects, object)
     if (decision.retry) return wakeAt(ports.clock.now() + 15_000)
     // Another cluster is not watched, but asked now and then.
     return self.spec.dependency.cluster ? wakeAt(ports.clock.now() + 30_000) : settled
@@ -158,7 +159,13 @@ export function bondController(options: BondOptions): Controller {
     }
   }
 
-  async function removeDependents(self: Bond, objects: readonly StoredObject[]): Promise<Outcome> {
+  /** Lets those go who need something, in the same manner as that: what it also owns must not depend on who tells it first. */
+  async function removeDependents(
+    self: Bond,
+    objects: readonly StoredObject[],
+    needed: StoredObject | undefined,
+  ): Promise<Outcome> {
+    const propagation = needed?.metadata.finalizers?.includes('foregroundDeletion') ? 'Foreground' : 'Background'
     let again: number | undefined
     for (const object of objects) {
       if (object.metadata.deletionTimestamp) continue
@@ -168,6 +175,7 @@ export function bondController(options: BondOptions): Controller {
         subject: kubeSubject(client, type, refOf(object)),
         uid: object.metadata.uid,
         because: 'requirement-gone',
+        propagation,
         by: { system: 'collector', object: refOf(self) },
       })
       if (answer.result === 'held') again = Math.min(again ?? Infinity, answer.until ?? ports.clock.now() + 60_000)
@@ -189,10 +197,8 @@ export function bondController(options: BondOptions): Controller {
   ): void {
     const dependency = decision.pin ?? spec.dependency.uid ?? status?.dependencyUid
     if (dependents.are === 'unknown') return ties?.unbind(nameOf(key))
-    // Those in a circle let each other go because of this edge: without it the circle would be none, and all would wait again.
-    const isInCircle = decision.reason === 'DependentsGone' && dependents.objects.length > 0
-    const isIdle = dependency === undefined || (decision.phase === 'Released' && !isInCircle)
-    if (isIdle || spec.dependency.cluster || spec.onDelete === 'Orphan') return ties?.unbind(nameOf(key))
+    if (dependency === undefined || isIdle(decision, dependents.objects.length)) return ties?.unbind(nameOf(key))
+    if (spec.dependency.cluster || spec.onDelete === 'Orphan') return ties?.unbind(nameOf(key))
     ties?.bind({
       bond: nameOf(key),
       uid: metadata.uid,

@@ -240,7 +240,7 @@ describe('owner references, nasty cases', () => {
             .toSorted(),
         )
       }),
-      { numRuns: 12 },
+      { numRuns: 12, seed: 119 },
     )
   }, 60_000)
 

@@ -106,7 +106,7 @@ export class Rehearsal {
     const needed = this.#wanted.get(node)
     if (needed !== undefined) {
       if (!this.#isProtected(node) && !this.#holds(node).some(({ cascades }) => !cascades))
-        return this.#tell(node, { through: needed, because: 'requirement-gone', propagation: 'Background' })
+        return this.#tell(node, { through: needed, because: 'requirement-gone', propagation: this.#mannerOf(needed) })
       this.#note(node, needed, 'keep', 'protected')
     }
     this.#lookAtOwned(node, object)
@@ -153,6 +153,11 @@ export class Rehearsal {
       case 'release':
       case 'orphan':
     }
+  }
+
+  /** Those who need something go in the same manner. */
+  #mannerOf(needed: number): 'Background' | 'Foreground' {
+    return this.#objects[needed]?.metadata.finalizers?.includes('foregroundDeletion') ? 'Foreground' : 'Background'
   }
 
   #decide(node: number, object: StoredObject): Decision {

@@ -40,7 +40,7 @@ const elsewhere: Readonly<Record<number, readonly (readonly [file: string, name:
     [`${runtime}/controller.test.ts`, 'finishes what is under way when it stops, and begins nothing new'],
   ],
   26: [['src/systems/collector/graph.test.ts', 'always agrees with a naive model']],
-  85: [['src/systems/collector/nasty-cases.test.ts', '115: what a Bond kept from following its owner']],
+  85: [['src/systems/collector/nasty-bonds.test.ts', '115: what a Bond kept from following its owner']],
   86: [
     [
       'test/kubernetes/bonds.test.ts',
@@ -49,7 +49,7 @@ const elsewhere: Readonly<Record<number, readonly (readonly [file: string, name:
   ],
   87: [
     [
-      'src/systems/collector/nasty-cases.test.ts',
+      'src/systems/collector/nasty-bonds.test.ts',
       'protects until the last user is really gone, though the Bond was deleted first',
     ],
   ],
