@@ -423,7 +423,11 @@ const collector: readonly Guard[] = [
       "if (isProtected) return { do: 'keep', because: 'protected' }",
       '',
     ],
-    ['66: a stuck dependent that blocks', 'return blockingDependents === 0\n', 'return blockingDependents >= 0\n'],
+    [
+      '66: a stuck dependent that blocks',
+      "if (blockingDependents > 0) return { do: 'keep', because: 'dependents-remain' }",
+      '',
+    ],
     [
       'frees dependents of an owner that is deleted with Orphan',
       "if (finalizers.includes('orphan')) return { do: 'orphan' }",
@@ -439,12 +443,12 @@ const collector: readonly Guard[] = [
     ['51: whatever else is said', "if (!isMeant) return 'elsewhere'", ''],
     [
       '64: a foreground owner',
-      "deletionTimestamp && finalizers.includes('foregroundDeletion') ? 'waiting' : 'solid'",
+      "deletionTimestamp && finalizers.includes('foregroundDeletion') && !isBond(dependent) ? 'waiting' : 'solid'",
       "'solid'",
     ],
     [
       'that waits for a finalizer of others keeps them',
-      "deletionTimestamp && finalizers.includes('foregroundDeletion') ? 'waiting' : 'solid'",
+      "deletionTimestamp && finalizers.includes('foregroundDeletion') && !isBond(dependent) ? 'waiting' : 'solid'",
       "deletionTimestamp ? 'dangling' : 'solid'",
     ],
   ]),
