@@ -108,12 +108,17 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
     expect((await traces()).toSorted()).toEqual(expected)
 
     await run.stop()
+    await kubectl('apply', ...asAnActivatorLeft('web'))
     const { code, err } = await sojourn('drain', '--yes')
     expect({ code, problems: err.split('\n').filter((line) => line.startsWith('sojourn')) }).toEqual({
       code: 0,
       problems: [],
     })
     expect(await traces()).toEqual([])
+    const web = JSON.parse(await kubectl('get deployment web -n team -o json')) as StoredObject
+    expect([web.spec, web.metadata.labels ?? {}]).toEqual([expect.objectContaining({ replicas: 2 }), {}])
+    expect(await kubectl('get services -n team -o jsonpath={.items[*].metadata.name}')).toBe('web')
+    expect(await kubectl('get events -n team -o jsonpath={.items[*].reason}')).toContain('Woken')
     const left = await kubectl('get configmap -n team -o jsonpath={.items[*].metadata.name}')
     expect(left.split(' ').filter((name) => name !== 'kube-root-ca.crt')).toEqual(['app', 'denied', 'held', 'user'])
     // With nothing of ours in the way, the kinds and all their objects go, and so does the namespace.
@@ -122,3 +127,27 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
     await kubectl('delete namespace team --timeout=30s')
   }, 240_000)
 })
+
+/** A workload that sleeps behind a Service with a companion, and no activator to wake it. */
+function asAnActivatorLeft(name: string): readonly object[] {
+  const labels = { app: name }
+  const ports = [{ port: 80 }]
+  const notes = { 'sojourn.dev/former-replicas': '2', 'proxless/last-used': '2026-11-01T00:00:00Z' }
+  const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'none' }] } }
+  const service = (named: string, metadata: object, spec: object) => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { namespace: 'team', name: named, ...metadata },
+    spec: { ports, ...spec },
+  })
+  return [
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { namespace: 'team', name, labels: { proxless: 'true' }, annotations: notes },
+      spec: { replicas: 0, selector: { matchLabels: labels }, template },
+    },
+    service(name, { annotations: { 'proxless/deployment': name } }, { selector: labels }),
+    service(`${name}-proxless`, { labels: { 'app.kubernetes.io/part-of': 'sojourn' } }, {}),
+  ]
+}
