@@ -34,7 +34,9 @@ afterAll(() => cluster[Symbol.asyncDispose]())
 
 async function startProxies(count: number, ...flags: string[]): Promise<void> {
   const args = ['run', '--only', 'activator', '--port', '0', '--proxy-port', '0', '--kubeconfig', cluster.kubeconfig]
-  proxies.push(...(await Promise.all(Array.from({ length: count }, () => startSojourn([...args, ...flags])))))
+  // Those of the test before were killed, and count as alive for so long.
+  const lease = ['--peer-lease', '4s']
+  proxies.push(...(await Promise.all(Array.from({ length: count }, () => startSojourn([...args, ...lease, ...flags])))))
 }
 
 async function addApp(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<void> {
