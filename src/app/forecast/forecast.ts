@@ -85,6 +85,8 @@ export async function forecastWorld(
   await starting
   for (let step = 1; step <= progressSteps && !isEnough() && problems.length === 0; step++) {
     await clock.run(now + Math.round((forMs * step) / progressSteps), isEnough)
+    // Everybody has seen what happened so far: what things were like before need not be remembered.
+    await store.compact({ olderThanMs: 0, keep: keptRevisions })
     onProgress?.('looking ahead', step / progressSteps)
   }
   const until = clock.now()
@@ -129,6 +131,7 @@ function isLast(assumption: Assumption, all: readonly Assumption[]): boolean {
 }
 
 const progressSteps = 60
+const keptRevisions = 100
 
 /** The systems that are run here or, where none is, all: then they run somewhere else. */
 function systemsOf({ only }: Config): Config['only'] {
