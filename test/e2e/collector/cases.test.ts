@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { caseNumbersIn } from '../../case-numbers.ts'
-import { seedRows } from '../../seed-page.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const folders = ['src/systems/collector', 'test/e2e/collector', 'test/kubernetes', 'src/cli']
@@ -79,16 +78,6 @@ it('every case has a test that bears its number or is named here, or a reason wh
 it.each(Object.entries(elsewhere))('case %s is proved where it is said to be', (_, proofs) => {
   const missing = proofs.filter(([file, name]) => !readFileSync(join(root, file), 'utf8').includes(name))
   expect(missing).toEqual([])
-})
-
-it('every sentence of the founding document is proved by cases that have a test', () => {
-  const rows = seedRows('docs/spec/seed-collector.md')
-  expect(rows.length).toBeGreaterThan(10)
-  for (const [demand, proof] of rows) {
-    const proofs = [...proof.matchAll(/\b\d+(?:–\d+)?\b/g)].flatMap(([words]) => eachOf(words))
-    expect([demand, proofs.length > 0]).toEqual([demand, true])
-    expect([demand, proofs.filter((number) => !cases.includes(number) || number in without)]).toEqual([demand, []])
-  }
 })
 
 /** `23:`, `60, 79★:`, `44–46:`, at the beginning of a test's name or of a line of its table. */
