@@ -4,7 +4,7 @@ import type { Use } from '../resource.ts'
 import { customReferences } from './custom-references.ts'
 import { unused } from './detector.ts'
 import { detectorFor } from './detectors.ts'
-import { mentionsIn } from './mentions.ts'
+import { mentionsIn, textsOf } from './mentions.ts'
 import type { WellKnown } from './well-known.ts'
 
 type Given = Partial<Record<WellKnown, readonly StoredObject[]>>
@@ -130,6 +130,12 @@ describe('custom references', () => {
     expect((await customReferences('Scan', { definitions: foreign, mentions }))('other').state).toBe('unused')
     expect((await customReferences('Ignore', { definitions: foreign, mentions }))('it').state).toBe('unused')
     expect((await customReferences('Ignore', { definitions: own, mentions }))('it').state).toBe('used')
+  })
+
+  it('find a name however deep it stands', () => {
+    let deep: unknown = 'it'
+    for (let level = 0; level < 50_000; level++) deep = { deep }
+    expect(textsOf(object('Thing', 'x', { spec: { deep } }))).toContain('it')
   })
 })
 
