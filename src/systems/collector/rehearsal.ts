@@ -63,18 +63,17 @@ export class Rehearsal {
 
   /** Those in a circle do not wait for each other. Seen only when nothing else moves: one search for all of them. */
   #openRings(): boolean {
-    const leaving = this.#leaving()
-    const before = this.#queue.length
-    const rings = new Map(componentsOf(leaving, (node) => this.#awaitedBy(node)))
+    const awaited = new Map(this.#leaving().map((node) => [node, this.#awaitedBy(node)] as const))
+    const rings = componentsOf(awaited.keys(), (node) => awaited.get(node) ?? this.#awaitedBy(node))
     // A circle that waits for somebody outside waits whole.
-    const waiting = new Set(
-      leaving
-        .filter((node) => this.#awaitedBy(node).some((other) => rings.get(other) !== rings.get(node)))
-        .map((node) => rings.get(node)),
-    )
-    for (const [node, ring] of rings) if (waiting.has(ring)) rings.delete(node)
-    this.#rings = rings
-    for (const node of leaving) this.#look(node)
+    const waiting = new Set<number | undefined>()
+    for (const [node, others] of awaited) {
+      const ring = rings.get(node)
+      if (others.length === 0 || others.some((other) => rings.get(other) !== ring)) waiting.add(ring)
+    }
+    this.#rings = new Map([...rings].filter(([, ring]) => !waiting.has(ring)))
+    const before = this.#queue.length
+    for (const node of this.#rings.keys()) this.#look(node)
     this.#rings = undefined
     return this.#queue.length > before
   }
