@@ -64,6 +64,16 @@ describe('the activator', () => {
     expect(cluster.history.get('web')).toEqual([3, 0, 3])
   })
 
+  it('restores the former count of what slept down to a minimum, too, once it is used', async () => {
+    await using it = await startReplica(server.transport, { clock })
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '2', 'sojourn.dev/min-replicas': '1' }, 3)
+    await until(async () => (await replicasOf('web')) === 1)
+    expect(await ask(it.port, 'web.test')).toContain('200 OK')
+    await until(async () => (await replicasOf('web')) === 3)
+    await until(async () => (await replicasOf('web')) === 1)
+    expect(cluster.history.get('web')).toEqual([3, 1, 3, 1])
+  })
+
   it('keeps awake what has a request in flight (C82)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster[Symbol.asyncDispose]()

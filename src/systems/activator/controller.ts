@@ -15,7 +15,14 @@ import { askActivity, type Activity } from './activity.ts'
 import { companionBase } from './claims.ts'
 import type { Decision } from './decide.ts'
 import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
-import { autoscalerTarget, persistedLastUsed, podSlicesOf, sliceService, type Caches } from './observe.ts'
+import {
+  autoscalerTarget,
+  notedReplicas,
+  persistedLastUsed,
+  podSlicesOf,
+  sliceService,
+  type Caches,
+} from './observe.ts'
 import { PortListeners } from './port-listeners.ts'
 import type { DrainReport, PeerService, Peers } from './peers.ts'
 import type { DataPlane } from './proxy/data-plane.ts'
@@ -424,11 +431,17 @@ export class Activator implements PeerService {
     this.#metrics.elapsed(this.#scanMs / 1000, (id, step) => this.#history.add(id, now, step))
     for (const id of this.#usage.scan(now)) {
       const service = this.#book.get(id)
-      const due = service?.wishes.workloads.filter((each) =>
-        this.#isStale(each, persistEveryMs(service.wishes.ttlMs), now),
+      const due = service?.wishes.workloads.filter(
+        (each) => this.#isReduced(each) || this.#isStale(each, persistEveryMs(service.wishes.ttlMs), now),
       )
       if (due) this.#enqueueWorkloads(due)
     }
+  }
+
+  /** It has fewer replicas than before it slept: it may be at its minimum, where nobody has to wait. */
+  #isReduced(workload: ObjectRef): boolean {
+    const object = this.#workloads.recall(workload)
+    return object !== undefined && (this.#workloads.replicas(object) ?? Infinity) < (notedReplicas(object) ?? 0)
   }
 
   #isStale(workload: ObjectRef, everyMs: number, now: number): boolean {

@@ -113,6 +113,49 @@ describe('decide', () => {
       { do: 'stay', because: 'minimum' },
     ],
     [
+      'stays at the minimum when used, if it never had more',
+      { workload: { replicas: 2 }, rule: { minReplicas: 2 }, usage: { inFlight: 1, lastUsedAt: now } },
+      { do: 'stay', because: 'minimum' },
+    ],
+    [
+      'stays at the minimum it slept down to while nobody uses it',
+      { workload: { replicas: 2, formerReplicas: 5 }, rule: { minReplicas: 2 } },
+      { do: 'stay', because: 'minimum' },
+    ],
+    [
+      'gives back all that it had above the minimum when it is used',
+      {
+        workload: { replicas: 2, formerReplicas: 5 },
+        rule: { minReplicas: 2 },
+        usage: { lastUsedAt: now - minute },
+      },
+      { do: 'wake', because: 'requested', replicas: 5 },
+    ],
+    [
+      'leaves what an autoscaler looks after to it',
+      {
+        workload: { replicas: 2, formerReplicas: 5, autoscalerMin: 2 },
+        rule: { minReplicas: 2 },
+        usage: { lastUsedAt: now - minute },
+      },
+      { do: 'stay', because: 'minimum' },
+    ],
+    [
+      'refuses nobody for whom there are pods at the minimum',
+      {
+        workload: { replicas: 2, formerReplicas: 5 },
+        rule: { minReplicas: 2 },
+        usage: { waiting: 1 },
+        wake: { retryAt: now + minute },
+      },
+      { do: 'stay', because: 'minimum' },
+    ],
+    [
+      'gives back all that it had above the minimum in office hours',
+      { workload: { replicas: 2, formerReplicas: 5 }, rule: { minReplicas: 2, awakeHours: office } },
+      { do: 'wake', because: 'office-hours', replicas: 5 },
+    ],
+    [
       'raises to the minimum',
       { workload: { replicas: 0 }, rule: { minReplicas: 2 } },
       { do: 'wake', because: 'minimum', replicas: 2 },

@@ -93,12 +93,20 @@ export function decide({ workload, rules, usage, wake }: Observed, now: number):
   if (wanted && workload.replicas < (wanted === 'minimum' ? least : 1))
     return rouse(workload, { rules, least, because: wanted, wake, waiting: usage.waiting }, now)
   if (workload.replicas === 0) return stay('asleep', hours.changesAt)
-  if (workload.replicas <= least) return stay('minimum', hours.changesAt)
+  const idleAt = usage.lastUsedAt + Math.max(...rules.map(({ ttlMs }) => ttlMs))
+  const isUsed = usage.inFlight > 0 || usage.waiting > 0 || now < idleAt
+  if (workload.replicas <= least) {
+    const because = isUsed ? 'requested' : hours.open ? 'office-hours' : undefined
+    // What is left at the minimum takes the first requests; whoever uses it gets all of it back.
+    const isAsleep = workload.replicas < (workload.formerReplicas ?? 0)
+    const roused = isAsleep && because && rouse(workload, { rules, least, because, wake, waiting: usage.waiting }, now)
+    const isMore = roused && roused.do === 'wake' && roused.replicas > workload.replicas
+    return isMore ? roused : stay('minimum', hours.changesAt)
+  }
   if (usage.inFlight > 0 || usage.waiting > 0) return stay('in-use')
   if (rules.some(({ maySleep }) => !maySleep)) return stay('kept-awake')
   if (rules.some(({ isBypassed }) => isBypassed)) return stay('bypassed')
   if (hours.open) return stay('office-hours', hours.changesAt)
-  const idleAt = usage.lastUsedAt + Math.max(...rules.map(({ ttlMs }) => ttlMs))
   if (now < idleAt) return stay('recently-used', idleAt)
   return {
     do: 'sleep',
