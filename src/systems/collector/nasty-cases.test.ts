@@ -87,6 +87,23 @@ describe('owner references, nasty cases', () => {
     expect(await here.left()).toEqual([])
   })
 
+  it('a foreground owner stays until a dependent that does not block it has been told', async () => {
+    let isOwnerThere: boolean | undefined
+    await start({
+      isInServer: false,
+      through: (server) => async (request) => {
+        if (request.method === 'DELETE' && request.path.endsWith('/child')) {
+          for (let turn = 0; turn < 200; turn++) await new Promise((resolve) => setImmediate(resolve))
+          isOwnerThere = (await here.get('root')) !== undefined
+        }
+        return server(request)
+      },
+    })
+    await here.create('child', [ownedBy(await here.create('root'))])
+    await here.remove('root', 'Foreground')
+    expect([isOwnerThere, await here.left()]).toEqual([true, []])
+  })
+
   it('97: a watch that breaks in the middle of a cascade deletes nothing wrong and forgets nothing', async () => {
     await start({ isRunning: false })
     let isBroken = false
