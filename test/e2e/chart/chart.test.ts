@@ -12,7 +12,7 @@ await describeWith(['helm'], 'the chart', () => {
   let session: Session
   beforeAll(async () => {
     session = await Session.start('helm')
-  }, 900_000)
+  })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
   const get = async (path: string) => {

@@ -9,7 +9,7 @@ await describeWith(['helm'], 'the pods of the chart', () => {
   let session: Session
   beforeAll(async () => {
     session = await Session.start('helm')
-  }, 900_000)
+  })
   afterAll(() => session?.[Symbol.asyncDispose]())
   const render = (flags?: string) => renderWith(session, flags)
   const deployments = clusterRoles.map((role) => `sojourn-${role}`).toSorted()

@@ -6,7 +6,7 @@ await describeWith(['helm'], 'a Cleaner on the embedded server', () => {
   let session: Session
   beforeAll(async () => {
     session = await Session.start('helm')
-  }, 900_000)
+  })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
   itUninstallsWhatHelmInstalled(() => ({

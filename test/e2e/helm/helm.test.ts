@@ -12,7 +12,7 @@ await describeWith(['helm'], 'helm', () => {
   beforeAll(async () => {
     session = await Session.start('helm')
     controllers = pretendControllers(session.server.transport, stop.signal)
-  }, 900_000)
+  })
   afterAll(async () => {
     stop.abort()
     await controllers

@@ -9,7 +9,7 @@ await describeWith(['kubectl'], 'kubectl apply', () => {
   beforeAll(async () => {
     session = await Session.start()
     await session.pipe('apply -f -', widgetDefinition)
-  }, 900_000)
+  })
   beforeEach(() => void (name = `app-${++count}`))
   afterAll(() => session?.[Symbol.asyncDispose]())
 

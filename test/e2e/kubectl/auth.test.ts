@@ -12,7 +12,7 @@ await describeWith(['kubectl'], 'kubectl auth', () => {
     await session.run('create sa robot -n team')
     await session.run('create rolebinding robot -n team --clusterrole=view --serviceaccount=team:robot')
     await session.run('wait --for=jsonpath={.rules[0].verbs} clusterrole/edit --timeout=20s')
-  }, 900_000)
+  })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
   it('knows who asks', async () => {

@@ -9,7 +9,7 @@ await describeWith(['kubectl'], 'kubectl', () => {
   beforeAll(async () => {
     session = await Session.start()
     await session.pipe('apply -f -', widgetDefinition)
-  }, 900_000)
+  })
   beforeEach(() => void (name = `thing-${++count}`))
   afterAll(() => session?.[Symbol.asyncDispose]())
 

@@ -6,7 +6,7 @@ await describeWith(['kubectl'], 'kubectl create', () => {
   let session: Session
   beforeAll(async () => {
     session = await Session.start()
-  }, 900_000)
+  })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
   it.each([

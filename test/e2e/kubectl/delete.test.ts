@@ -9,7 +9,7 @@ await describeWith(['kubectl'], 'kubectl delete and wait', () => {
   beforeAll(async () => {
     session = await Session.start()
     await session.pipe('apply -f -', widgetDefinition)
-  }, 900_000)
+  })
   beforeEach(() => void (name = `gone-${++count}`))
   afterAll(() => session?.[Symbol.asyncDispose]())
 

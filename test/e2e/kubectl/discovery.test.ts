@@ -8,7 +8,7 @@ await describeWith(['kubectl'], 'kubectl discovery', () => {
   beforeAll(async () => {
     session = await Session.start()
     await session.pipe('apply -f -', widgetDefinition)
-  }, 900_000)
+  })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
   it('lists kinds and versions', async () => {

@@ -20,7 +20,7 @@ await describeWith(['kubectl'], 'kubectl get', () => {
     })
     await session.pipe('apply -f -', widgetDefinition)
     await session.pipe('apply -n shop -f -', widget('w1', 7))
-  }, 900_000)
+  })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
   it('shows tables with the columns people know', async () => {

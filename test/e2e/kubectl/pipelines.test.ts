@@ -10,7 +10,7 @@ await describeWith(['kubectl'], 'kubectl apply of a Pipeline', () => {
     session = await Session.start('kubectl', [ownKindsAdmission])
     await session.pipe('apply -f -', pipeline.crd)
     await session.run('create namespace team')
-  }, 900_000)
+  })
   afterAll(() => session?.[Symbol.asyncDispose]())
 
   it.each([...refusedBySchema, ...refusedByProgram])(

@@ -86,10 +86,12 @@ export class Session implements AsyncDisposable {
   }
 }
 
-/** Describes tests that need these programs; where they cannot be had, says so and skips. */
+/** Describes tests that need these programs, built first if need be; where they cannot be had, says so and skips. */
 export async function describeWith(tools: readonly Tool[], name: string, tests: () => void): Promise<void> {
   const reason = await whyUnavailable(...tools)
   if (reason) console.warn(`SKIPPED: ${name}: ${reason}`)
+  // Here, where no time limit runs: compiling takes minutes on a new machine.
+  else for (const tool of tools) await ensureTool(tool)
   describe.skipIf(reason !== undefined)(reason ? `${name} (skipped: ${reason})` : name, tests)
 }
 
