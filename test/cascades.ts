@@ -53,10 +53,10 @@ export class Cascades implements AsyncDisposable {
     const admission = new BondAdmission()
     const server = {
       admission: [admission.hook],
-      cascades: (object: { readonly metadata: ObjectMeta }) => admission.cascades(object.metadata.uid),
+      cascades: admission.cascades,
     }
     const world = await startWorld({ ...options, server })
-    admission.follow(world.informers, world.client, authorizer(world.server))
+    await admission.follow(world.informers, world.client, authorizer(world.server))
     const cascades = new Cascades(world, options)
     if (options.isRunning ?? true) await cascades.startCollector()
     return cascades

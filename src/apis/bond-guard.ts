@@ -1,4 +1,4 @@
-import type { KubeObject, StoredObject } from '../kube/object.ts'
+import type { KubeObject } from '../kube/object.ts'
 import { bond, grantAnnotation, holdFinalizer, seedFinalizer, type Bond } from './bond.ts'
 
 /** Whether a Bond protects what it needs at the moment: pinned, and something that needs it is there. */
@@ -44,7 +44,7 @@ export function namesOf(bonds: readonly Bond[]): string {
 }
 
 /** Whether a namespace, or a cluster-scoped object, lets Bonds of this namespace hold up deletions in it. */
-export function grants(grantor: StoredObject | undefined, namespace = ''): boolean {
+export function grants(grantor: KubeObject | undefined, namespace = ''): boolean {
   const allowed = (grantor?.metadata.annotations?.[grantAnnotation] ?? '').split(',').map((name) => name.trim())
   return allowed.includes('*') || allowed.includes(namespace)
 }

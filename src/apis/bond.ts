@@ -25,7 +25,12 @@ const spec = object({
         string({ description: 'Only this very object; without it, the first one found is pinned in the status.' }),
       ),
     },
-    { description: 'What is needed.' },
+    {
+      description: 'What is needed. It cannot be changed: the uid that was pinned is of this one.',
+      'x-kubernetes-validations': [
+        { rule: 'self == oldSelf', message: 'cannot be changed: make another Bond, then delete this one' },
+      ],
+    },
   ),
   onDelete: oneOf(['Cascade', 'Orphan', 'Hold', 'Deny'], {
     default: 'Cascade',

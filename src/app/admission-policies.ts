@@ -118,7 +118,7 @@ const authority = {
     {
       name: 'isElsewhere',
       expression:
-        'has(object.spec.dependency.cluster) || (has(object.spec.dependency.namespace) && object.spec.dependency.namespace != object.metadata.namespace)',
+        "(has(object.spec.dependency.cluster) && object.spec.dependency.cluster != '') || (has(object.spec.dependency.namespace) && object.spec.dependency.namespace != object.metadata.namespace)",
     },
   ],
   validations: [

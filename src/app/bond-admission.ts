@@ -1,8 +1,9 @@
 import { bond, type Bond } from '../apis/bond.ts'
-import { guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
+import { grants, guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
 import type { AdmissionHook, Review } from '../apiserver/objects/admission.ts'
+import type { View } from '../apiserver/store/store.ts'
 import type { Client } from '../client/client.ts'
-import { groupResource } from '../kube/object.ts'
+import { groupResource, type KubeObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { Informer } from '../runtime/informer.ts'
 import type { Informers } from '../runtime/informers.ts'
@@ -14,16 +15,19 @@ export class BondAdmission {
   #bonds: Informer<Bond> | undefined
   #authorize: Authorize | undefined
 
-  /** Follows the Bonds; before this nothing is refused. */
-  follow(informers: Informers, client: Client, authorize?: Authorize): void {
+  /** Follows the Bonds; nothing is refused before it resolves. */
+  follow(informers: Informers, client: Client, authorize?: Authorize): Promise<void> {
     this.#bonds = informers.open<Bond>(client, bond.type, { indexes: { dependency: guarded } })
     this.#authorize = authorize
+    return this.#bonds.whenSynced()
   }
 
-  /** Whether the deletion of an object has to wait for those who need it. */
-  cascades(uid: string | undefined): boolean {
-    return this.#of(uid ?? '').some(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold')
-  }
+  /** Whether the deletion of an object has to wait for those who need it, and who have its namespace's leave for that. */
+  readonly cascades = (object: KubeObject, view: View): boolean =>
+    this.#of(object.metadata.uid ?? '').some(
+      ({ spec, metadata }) =>
+        (spec.onDelete === 'Cascade' || spec.onDelete === 'Hold') && mayHoldUp(metadata.namespace, object, view),
+    )
 
   readonly hook: AdmissionHook = {
     validate: (review) => {
@@ -59,6 +63,13 @@ export class BondAdmission {
   #of(key: string): readonly Bond[] {
     return key === '' ? [] : (this.#bonds?.byIndex('dependency', key) ?? [])
   }
+}
+
+function mayHoldUp(namespace: string | undefined, object: KubeObject, view: View): boolean {
+  const there = object.metadata.namespace
+  if (there !== undefined && there === namespace) return true
+  const grantor = there ? view.get({ resource: 'namespaces', namespace: '', name: there })?.document.value : object
+  return grants(grantor, namespace)
 }
 
 function guarded(found: Bond): readonly string[] {

@@ -4,7 +4,11 @@ import type { Authorize } from './bond-authority.ts'
 /** Answers from the embedded server's own roles. */
 export function authorizer({ kinds, authorize }: Pick<ApiServer, 'kinds' | 'authorize'>): Authorize {
   return (user, { verb, group, kind, subresource, namespace, name }) => {
-    const type = kinds.all().find((served) => served.group === group && served.kind === kind)
+    // As the collector finds it: however it is written.
+    const ofGroup = [...kinds.all()].filter((served) => served.group === group)
+    const type =
+      ofGroup.find((served) => served.kind === kind) ??
+      ofGroup.find((served) => served.kind.toLowerCase() === kind.toLowerCase())
     if (!type) return undefined
     const where = type.namespaced ? namespace : ''
     return authorize(user, { verb, group, resource: type.plural, subresource, namespace: where, name }).allowed

@@ -55,7 +55,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
     admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
-    cascades: (object) => bonds.cascades(object.metadata.uid),
+    cascades: bonds.cascades,
     beforeEmptying: async (namespace) => recordLeavingNamespace(await home.promise, clock, namespace),
     nodeName,
     handlers: workloads.handlers,
@@ -69,10 +69,6 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   home.resolve(client)
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
   routes.add(...dashboardRoutes({ clientAs, clock }), forecastRoute({ clientAs, clock, config }))
-  const { url } = await server.listen({ port: config.port, host: config.host })
-  const kubeconfig = directory.file('kubeconfig')
-  writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
-
   const core = createCore({
     config,
     client,
@@ -83,7 +79,11 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
     hand: sweeper(server),
   })
-  bonds.follow(core.informers, client, authorizer(server))
+  // Before anybody can ask for a deletion.
+  await bonds.follow(core.informers, client, authorizer(server))
+  const { url } = await server.listen({ port: config.port, host: config.host })
+  const kubeconfig = directory.file('kubeconfig')
+  writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
   if (config.only.includes('workloads')) await workloads.start(core, { nodeName, directory: directory.file('pods') })
   const started = await startSystems(core, config.only)
   await whenReady(started, core)

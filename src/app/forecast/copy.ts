@@ -28,7 +28,7 @@ export async function startCopy(world: World, clock: Clock, cluster = ''): Promi
     admission: [ownKindsAdmission, bonds.hook],
     // Nobody decides by it, and following it takes as long as the writes themselves.
     tracksFields: false,
-    cascades: (object) => bonds.cascades(object.metadata.uid),
+    cascades: bonds.cascades,
   })
   const client = new Client(server.transportAs(administrator), { cluster })
   await registerKinds(client)

@@ -73,7 +73,7 @@ export async function forecastWorld(
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
     hand: sweeper(server),
   })
-  copy.bonds.follow(core.informers, client)
+  void copy.bonds.follow(core.informers, client)
   const stopWatching = store.subscribe((changes) => {
     for (const change of changes) events.push(...eventsIn(change, clock.now()))
   })

@@ -21,6 +21,8 @@ export type DependentsFact =
 
 export interface BondObserved {
   readonly spec: BondSpec
+  /** How it stood when it was last looked at. */
+  readonly phase: BondPhase | undefined
   readonly isMarked: boolean
   /** The uid that was pinned when the dependency was first seen, or that the spec names. */
   readonly pinnedUid: string | undefined
@@ -34,22 +36,26 @@ export interface BondObserved {
   readonly ring: ReadonlySet<string>
 }
 
+type BondPhase = 'Pending' | 'Active' | 'Broken' | 'Released'
+
 /** What a Bond asks for now. At most one of the effects is set, next to how it stands. */
 export interface BondDecision {
-  readonly phase: 'Pending' | 'Active' | 'Broken' | 'Released'
+  readonly phase: BondPhase
   readonly reason: string
   readonly message: string
   readonly pin?: string
   readonly effect?: 'hold-dependency' | 'guard-dependency' | 'release-dependency' | 'remove-dependents'
+  /** Whether something it depends on could not be found out. */
+  readonly isUnknown?: true
   /** Look again soon: something could not be known, or may change without a word. */
   readonly retry: boolean
 }
 
 /** One rule for all bonds, from what is. Unknown deletes nothing and releases nothing. */
 export function decideBond(observed: BondObserved): BondDecision {
-  const { spec, isMarked, pinnedUid, dependency, dependents } = observed
-  if (dependents.are === 'unknown') return unknown(pinnedUid, dependents)
-  if (dependency.is === 'unknown') return unknown(pinnedUid, dependency)
+  const { spec, phase, isMarked, pinnedUid, dependency, dependents } = observed
+  if (dependents.are === 'unknown') return unknown(phase, dependents)
+  if (dependency.is === 'unknown') return unknown(phase, dependency)
   const { objects } = dependents
   const living = objects.filter(({ metadata }) => !metadata.deletionTimestamp).length
   if (isMarked) return going(spec, dependency, objects.length - living)
@@ -60,7 +66,7 @@ export function decideBond(observed: BondObserved): BondDecision {
   const pin = pinnedUid === undefined ? { pin: dependency.uid } : {}
   if (!dependency.isMarked) return { ...standing(observed, dependency, objects.length), ...pin }
   const inTheWay = objects.filter(({ metadata }) => !metadata.deletionTimestamp || !observed.ring.has(metadata.uid))
-  return { ...leaving(spec, dependency, { living, inTheWay }), ...pin }
+  return { ...leaving(observed, dependency, { living, inTheWay }), ...pin }
 }
 
 type Present = Extract<DependencyFact, { is: 'present' }>
@@ -69,11 +75,12 @@ function say(phase: BondDecision['phase'], reason: string, message: string): Bon
   return { phase, reason, message, retry: false }
 }
 
+/** What held before, holds; what did not is not made to by something that cannot be read. */
 function unknown(
-  pinnedUid: string | undefined,
-  { reason, message }: { reason: string; message: string },
+  phase: BondPhase = 'Pending',
+  { reason, message }: { readonly reason: string; readonly message: string },
 ): BondDecision {
-  return { ...say(pinnedUid ? 'Active' : 'Pending', reason, message), retry: true }
+  return { ...say(phase, reason, message), isUnknown: true, retry: true }
 }
 
 /** The Bond itself was deleted. While those it speaks for are on their way out too, it goes on protecting what they need. */
@@ -89,22 +96,26 @@ function standing({ spec, isGranted, guards }: BondObserved, dependency: Present
   const active = say('Active', 'Bound', `${all} bound`)
   switch (spec.onDelete) {
     case 'Orphan':
-      return active
+      return release(dependency, active)
     case 'Cascade':
-      return isGranted ? hold(active, dependency) : active
+      return isGranted ? hold(active, dependency) : release(dependency, active)
     case 'Hold':
-      return isGranted ? hold(active, dependency) : notGranted
+      return isGranted ? hold(active, dependency) : release(dependency, notGranted(spec))
     case 'Deny':
-      if (!isGranted) return notGranted
+      if (!isGranted) return release(dependency, notGranted(spec))
       return guards && !dependency.isGuarded ? { ...active, effect: 'guard-dependency' } : active
   }
 }
 
-const notGranted = say(
-  'Pending',
-  'NotGranted',
-  'its namespace does not let this one hold its deletions up: annotate it with sojourn.dev/allow-bonds-from',
-)
+function notGranted({ dependency }: BondSpec): BondDecision {
+  return say(
+    'Pending',
+    'NotGranted',
+    dependency.cluster
+      ? 'nothing in another cluster can be held up from here: use Cascade or Orphan'
+      : 'its namespace does not let this one hold its deletions up: annotate it with sojourn.dev/allow-bonds-from',
+  )
+}
 
 function hold(decision: BondDecision, { holdsFinalizer }: Present): BondDecision {
   return holdsFinalizer ? decision : { ...decision, effect: 'hold-dependency' }
@@ -125,20 +136,20 @@ function gone({ onDelete }: BondSpec, living: number, all: number): BondDecision
 
 /** What it needs is on its way out. */
 function leaving(
-  { onDelete }: BondSpec,
+  { spec: { onDelete }, isGranted }: BondObserved,
   dependency: Present,
   { living, inTheWay }: { readonly living: number; readonly inTheWay: readonly StoredObject[] },
 ): BondDecision {
-  if (inTheWay.length === 0 || onDelete === 'Orphan')
-    return release(
-      dependency,
-      say('Released', onDelete === 'Orphan' ? 'Orphaned' : 'DependentsGone', 'nothing holds what it needed any more'),
-    )
   if (onDelete === 'Cascade' && living > 0)
     return {
       ...say('Broken', 'RemovingDependents', `what it needs is going: ${living} go first`),
       effect: 'remove-dependents',
     }
+  if (inTheWay.length === 0 || onDelete === 'Orphan' || !isGranted)
+    return release(
+      dependency,
+      say('Released', onDelete === 'Orphan' ? 'Orphaned' : 'DependentsGone', 'nothing holds what it needed any more'),
+    )
   const reason = onDelete === 'Cascade' ? 'DependentsLeaving' : 'Holding'
   // Where all are on their way they may be a circle, of which nobody tells when the last it waits for has gone.
   return {

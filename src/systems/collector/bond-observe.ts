@@ -22,6 +22,8 @@ export interface FoundDependency {
   readonly object?: StoredObject
   readonly type?: ResourceType
   readonly home: Client
+  /** Whether its namespace lets this Bond hold its deletion up. */
+  readonly isGranted: boolean
 }
 
 /** Finds out what is true of both ends of a Bond. What cannot be read is unknown. */
@@ -64,10 +66,16 @@ export class BondObserver {
       return {
         fact: { is: 'unknown', reason: 'ClusterUnreachable', message: `cluster "${cluster}" cannot be reached` },
         home: client,
+        isGranted: false,
       }
     try {
       const type = await home.discovery.typeOf({ apiVersion, kind })
-      if (!type) return { fact: { is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) }, home }
+      if (!type)
+        return {
+          fact: { is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) },
+          home,
+          isGranted: false,
+        }
       if (home === client) onType(type)
       const namespace = type.namespaced ? (spec.dependency.namespace ?? metadata.namespace ?? '') : ''
       const found = await home
@@ -76,24 +84,23 @@ export class BondObserver {
       const pinned = spec.dependency.uid ?? status?.dependencyUid
       const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
       const doubt = this.#doubt(cluster, pinned, isThere)
-      if (doubt) return { fact: doubt, home }
-      return found
-        ? { fact: presentFact(found), object: { ...found, apiVersion, kind: type.kind }, type, home }
-        : { fact: { is: 'absent' }, home }
+      if (doubt) return { fact: doubt, home, isGranted: false }
+      if (!found) return { fact: { is: 'absent' }, home, isGranted: false }
+      const isGranted = cluster === '' && (await this.#isGranted(metadata, found))
+      return { fact: presentFact(found), object: { ...found, apiVersion, kind: type.kind }, type, home, isGranted }
     } catch (error) {
-      return { fact: { is: 'unknown', ...unknownBecause(error, 'spec.dependency') }, home }
+      return { fact: { is: 'unknown', ...unknownBecause(error, 'spec.dependency') }, home, isGranted: false }
     }
   }
 
-  /** In its own namespace a Bond needs no leave; elsewhere the namespace's owner must have given it. */
-  async isGranted({ spec, metadata }: Bond, object: StoredObject | undefined): Promise<boolean> {
-    if (!object || spec.dependency.cluster) return false
+  /** In its own namespace a Bond needs no leave; elsewhere the namespace's owner must have given it. Throws when that cannot be known. */
+  async #isGranted({ namespace }: Bond['metadata'], object: StoredObject): Promise<boolean> {
     const there = object.metadata.namespace
-    if (there === metadata.namespace) return true
+    if (there === namespace) return true
     const grantor = there
-      ? await this.#ports.client.get<StoredObject>(namespaces, { name: there }).catch(ignoring('NotFound', 'Forbidden'))
+      ? await this.#ports.client.get<StoredObject>(namespaces, { name: there }).catch(ignoring('NotFound'))
       : object
-    return grants(grantor, metadata.namespace)
+    return grants(grantor, namespace)
   }
 
   /** Another cluster's word that something is gone counts when it says so twice, some time apart: it may have been restored from a backup. */

@@ -21,6 +21,7 @@ import {
   releaseDependency,
   setBondFinalizer,
   unblockOwners,
+  type Dependency,
 } from './bond-act.ts'
 import { decideBond, type BondDecision, type DependentsFact } from './bond-decide.ts'
 import { isIdle } from './bond-ties.ts'
@@ -81,10 +82,11 @@ export function bondController(options: BondOptions): Controller {
     }
     const dependents = await observer.dependents(self)
     const found = await observer.dependency(self)
-    const isGranted = await observer.isGranted(self, found.object)
+    const { isGranted } = found
     const isLeaving = found.fact.is === 'present' && found.fact.isMarked
     const decision = decideBond({
       spec: self.spec,
+      phase: self.status?.phase,
       isMarked: self.metadata.deletionTimestamp !== undefined,
       pinnedUid: self.spec.dependency.uid ?? self.status?.dependencyUid,
       dependency: found.fact,
@@ -93,25 +95,27 @@ export function bondController(options: BondOptions): Controller {
       guards,
       ring: isLeaving ? ringOf(found.object?.metadata.uid ?? '') : new Set(),
     })
-    tie(key, self, { decision, dependents, isGranted })
+    tie(key, self, { decision, dependents, found })
     const current = await writeStatus(key, self, { decision, dependents, found })
-    return current ? carryOut(current, { decision, dependents, found, isGranted }) : settled
+    return current ? carryOut(current, { decision, dependents, found }) : settled
   }
 
   interface Case {
     readonly decision: BondDecision
     readonly dependents: DependentsFact
     readonly found: FoundDependency
-    readonly isGranted: boolean
   }
 
-  async function carryOut(self: Bond, { decision, dependents, found, isGranted }: Case): Promise<Outcome> {
+  async function carryOut(self: Bond, { decision, dependents, found }: Case): Promise<Outcome> {
     const isMarked = self.metadata.deletionTimestamp !== undefined
-    const { object, type, home } = found
+    const { object, type, home, isGranted } = found
     // First the Bond's own finalizer: what it marks elsewhere must not outlive it.
     if (decision.phase === 'Active' && isGranted && self.spec.onDelete !== 'Orphan' && !isMarked)
       await setBondFinalizer(client, self, true)
-    if (decision.effect && object && type) await carryOutOn({ home, type, object }, decision, self)
+    // What it has no leave to hold up does not wait for those who follow it.
+    const onDependency = decision.effect === 'remove-dependents' && !isGranted ? 'release-dependency' : decision.effect
+    // Another cluster's marks are those of the Bonds there.
+    if (object && type && home === client) await carryOutOn({ home, type, object }, onDependency, self)
     await markNamespaces(self)
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released') await setBondFinalizer(client, self, false)
@@ -122,11 +126,7 @@ export function bondController(options: BondOptions): Controller {
     return self.spec.dependency.cluster ? wakeAt(ports.clock.now() + 30_000) : settled
   }
 
-  async function carryOutOn(
-    dependency: { readonly home: Client; readonly type: ResourceType; readonly object: StoredObject },
-    { effect }: BondDecision,
-    self: Bond,
-  ): Promise<void> {
+  async function carryOutOn(dependency: Dependency, effect: BondDecision['effect'], self: Bond): Promise<void> {
     const { uid } = dependency.object.metadata
     const isOther = ({ metadata }: Bond) => metadata.uid !== self.metadata.uid
     const inForce = bonds.list().filter((other) => isOther(other) && isInForce(other))
@@ -190,11 +190,7 @@ export function bondController(options: BondOptions): Controller {
   }
 
   /** The Bond as an edge of the graph: with what it means now. */
-  function tie(
-    key: Key,
-    { metadata, spec, status }: Bond,
-    { decision, dependents, isGranted }: Pick<Case, 'decision' | 'dependents' | 'isGranted'>,
-  ): void {
+  function tie(key: Key, { metadata, spec, status }: Bond, { decision, dependents, found: { isGranted } }: Case): void {
     const dependency = decision.pin ?? spec.dependency.uid ?? status?.dependencyUid
     if (dependents.are === 'unknown') return ties?.unbind(nameOf(key))
     if (dependency === undefined || isIdle(decision, dependents.objects.length)) return ties?.unbind(nameOf(key))
@@ -211,11 +207,7 @@ export function bondController(options: BondOptions): Controller {
   }
 
   /** The Bond with its status as it is now; undefined when it is gone. */
-  async function writeStatus(
-    key: Key,
-    self: Bond,
-    facts: Pick<Case, 'decision' | 'dependents' | 'found'>,
-  ): Promise<Bond | undefined> {
+  async function writeStatus(key: Key, self: Bond, facts: Case): Promise<Bond | undefined> {
     const status = statusOf(self, { ...facts, now: ports.clock.now() })
     if (deepEqual(self.status ?? {}, status)) return self
     const written = await client
@@ -253,11 +245,12 @@ function statusOf(
   { status, spec, metadata }: Bond,
   { decision, dependents, found, now }: StatusFacts,
 ): NonNullable<Bond['status']> {
-  const { phase, reason, message, pin } = decision
+  const { phase, reason, message, pin, isUnknown } = decision
   const uid = pin ?? spec.dependency.uid
+  const isReady = phase === 'Active' || phase === 'Released'
   const condition = {
     type: 'Ready',
-    status: phase === 'Active' || phase === 'Released' ? ('True' as const) : ('False' as const),
+    status: isReady ? (isUnknown ? ('Unknown' as const) : ('True' as const)) : ('False' as const),
     reason,
     message,
     ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),

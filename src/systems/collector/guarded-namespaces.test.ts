@@ -61,30 +61,4 @@ describe('a namespace that Bonds keep', () => {
     await here.remove('user')
     expect(await marksOf('team')).toEqual([undefined, undefined])
   })
-
-  it('loses its mark when the Bond comes to need something elsewhere', async () => {
-    await start({ guards: true })
-    await here.world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'platform', annotations: grant } })
-    await here.create('a', [], { namespace: 'platform' })
-    await here.bind('user', 'a', 'Hold')
-    await here.world.pass(5000)
-    expect(await marksOf('team')).toEqual(['true', 'team/user-a'])
-    const status = { dependencyUid: null }
-    await here.world.client.patch(
-      bond.type,
-      { namespace: 'team', name: 'user-a' },
-      { type: 'merge', body: { status } },
-      { subresource: 'status' },
-    )
-    await here.world.client.patch(
-      bond.type,
-      { namespace: 'team', name: 'user-a' },
-      { type: 'merge', body: { spec: { dependency: { namespace: 'platform' } } } },
-    )
-    await here.world.pass(30_000)
-    expect([await marksOf('team'), await marksOf('platform')]).toEqual([
-      [undefined, undefined],
-      ['true', 'team/user-a'],
-    ])
-  })
 })

@@ -188,31 +188,34 @@ describe('Bonds, nasty cases', () => {
     expect(await here.left()).toHaveLength(3)
   })
 
-  it('gains no power through a Bond that its maker does not have', async () => {
-    await start()
-    await here.create('app')
-    await here.create('database')
-    const jo = new Client(here.world.server.transportAs({ name: 'jo', groups: ['system:authenticated'] }))
-    const rules = [{ apiGroups: [bond.group], resources: ['bonds'], verbs: ['create'] }]
-    const metadata = { name: 'bonds', namespace: 'team' }
-    await here.world.create({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules } as never)
-    await here.world.create({
-      apiVersion: 'rbac.authorization.k8s.io/v1',
-      kind: 'RoleBinding',
-      metadata,
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'bonds' },
-      subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'jo' }],
-    } as never)
-    await here.world.clock.settle()
-    const end = { apiVersion: 'v1', kind: 'ConfigMap' }
-    const attempt = jo.create(bond.type, {
-      apiVersion: bond.apiVersion,
-      kind: 'Bond',
-      metadata: { name: 'b', namespace: 'team' },
-      spec: { dependent: { ...end, name: 'app' }, dependency: { ...end, name: 'database' }, onDelete: 'Cascade' },
-    })
-    await expect(attempt).rejects.toThrow('in the name of "jo", who cannot delete ConfigMap "app" in namespace "team"')
-  })
+  it.each(['ConfigMap', 'configmap'])(
+    'gains no power through a Bond that its maker does not have: %s',
+    async (kind) => {
+      await start()
+      await here.create('app')
+      await here.create('database')
+      const jo = new Client(here.world.server.transportAs({ name: 'jo', groups: ['system:authenticated'] }))
+      const rules = [{ apiGroups: [bond.group], resources: ['bonds'], verbs: ['create'] }]
+      const metadata = { name: 'bonds', namespace: 'team' }
+      await here.world.create({ apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata, rules } as never)
+      await here.world.create({
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata,
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'bonds' },
+        subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'jo' }],
+      } as never)
+      await here.world.clock.settle()
+      const end = { apiVersion: 'v1', kind }
+      const attempt = jo.create(bond.type, {
+        apiVersion: bond.apiVersion,
+        kind: 'Bond',
+        metadata: { name: 'b', namespace: 'team' },
+        spec: { dependent: { ...end, name: 'app' }, dependency: { ...end, name: 'database' }, onDelete: 'Cascade' },
+      })
+      await expect(attempt).rejects.toThrow(`in the name of "jo", who cannot delete ${kind} "app" in namespace "team"`)
+    },
+  )
 
   it('speaks for nothing cluster-scoped from a namespace of users', async () => {
     await start()
@@ -246,5 +249,17 @@ describe('Bonds, nasty cases', () => {
     await here.world.pass(5000)
     expect((await here.bond('app-database'))?.status).toMatchObject({ phase: 'Pending' })
     await here.world.client.deleteObject(configMaps, { namespace: 'platform', name: 'database' })
+  })
+
+  it('cannot come to need something else: that would look as if what it needed were gone', async () => {
+    await start()
+    await Promise.all(['app', 'a', 'b'].map((name) => here.create(name)))
+    await here.bind('app', 'a')
+    await here.world.pass(5000)
+    const body = { spec: { dependency: { name: 'b' } } }
+    const attempt = here.world.client.patch(bond.type, { namespace: 'team', name: 'app-a' }, { type: 'merge', body })
+    await expect(attempt).rejects.toThrow('spec.dependency: Invalid value: cannot be changed: make another Bond')
+    await here.world.pass(20_000)
+    expect(await here.left()).toEqual(['a', 'app', 'b'])
   })
 })

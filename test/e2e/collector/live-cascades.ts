@@ -68,10 +68,10 @@ export class LiveCascades implements AsyncDisposable {
     const world = await startRealWorld({
       server: {
         admission: [admission.hook],
-        cascades: (object: { readonly metadata: ObjectMeta }) => admission.cascades(object.metadata.uid),
+        cascades: admission.cascades,
       },
     })
-    admission.follow(world.informers, world.client, authorizer(world.server))
+    await admission.follow(world.informers, world.client, authorizer(world.server))
     const { url } = await world.server.listen({ port: 0 })
     const { authority, tokens } = world.server.credentials
     const network = networkTransport({
