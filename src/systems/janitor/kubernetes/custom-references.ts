@@ -2,7 +2,7 @@ import { sojournGroup } from '../../../apis/group.ts'
 import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
 import type { Use } from '../resource.ts'
-import { unknownUse, unused, used } from './detector.ts'
+import { called, unknownUse, unused, used } from './detector.ts'
 import { mentionedIn, type Mentioner } from './mentions.ts'
 
 const ownGroups = new Set([
@@ -13,35 +13,68 @@ const ownGroups = new Set([
   'gitops.weave.works',
 ])
 const records = new Set(['Departure', 'CleanupCandidate', 'CleanupOptOut', 'UsageLedger'])
+/** Kinds of ours that work where they are; the others say what becomes of a place, or record it. */
+const residents = new Set(['Pipeline', 'GitopsCluster'])
 
 /** Bookkeeping of ours: its mentioning an object does not mean that it needs it. */
 export function isRecord(kind: string): boolean {
   return records.has(kind)
 }
 
-export interface CustomReferencePorts {
-  readonly definitions: readonly StoredObject[]
-  /** Who mentions a text among the objects of a custom kind; throws when they cannot be listed. */
-  readonly mentions: (type: ResourceType) => Promise<Mentioner>
-}
+type Mode = NonNullable<KubernetesTarget['customReferences']>
 
 /** How custom resources may refer to an object by name: our own are always looked through, others as the policy says. */
 export async function customReferences(
-  mode: NonNullable<KubernetesTarget['customReferences']>,
-  { definitions, mentions: mentionsOf }: CustomReferencePorts,
+  mode: Mode,
+  /** Who mentions a text among the objects of a custom kind; throws when they cannot be listed. */
+  { types, mentions: mentionsOf }: CustomTypes & { readonly mentions: (type: ResourceType) => Promise<Mentioner> },
 ): Promise<(name: string) => Use> {
-  const types = definitions.flatMap(typeOf)
-  const own = types.filter(({ group, kind }) => ownGroups.has(group) && !isRecord(kind))
-  const others = types.filter(({ group }) => !ownGroups.has(group))
-  const mentions = await Promise.all((mode === 'Scan' ? [...own, ...others] : own).map(mentionsOf))
-  const rest =
-    mode === 'Unknown' && others.length > 0
-      ? unknownUse('custom resources of this cluster may refer to it')
-      : unused('nothing refers to it')
+  const { own, others } = divided(types)
+  const working = own.filter(({ kind }) => !isRecord(kind))
+  const mentions = await Promise.all((mode === 'Scan' ? [...working, ...others] : working).map(mentionsOf))
+  const rest = restOf(mode, others, 'nothing refers to it')
   return (name) => {
     const by = mentionedIn(mentions, name)
     return by === undefined ? rest : used(by)
   }
+}
+
+/** Whether custom resources live in a namespace: they may stand for anything, a database in a cloud included. */
+export async function customResidents(
+  mode: Mode,
+  { types, list }: CustomTypes & { readonly list: (type: ResourceType) => Promise<readonly StoredObject[]> },
+): Promise<(namespace: string) => Use> {
+  const { own, others } = divided(types.filter(({ namespaced }) => namespaced))
+  const working = own.filter(({ kind }) => residents.has(kind))
+  const found = (await Promise.all((mode === 'Scan' ? [...working, ...others] : working).map(list))).flat()
+  const byNamespace = new Map(found.map((object) => [object.metadata.namespace ?? '', called(object)]))
+  const rest = restOf(mode, others, 'nothing runs in it')
+  return (namespace) => {
+    const by = byNamespace.get(namespace)
+    return by === undefined ? rest : used(by)
+  }
+}
+
+interface CustomTypes {
+  readonly types: readonly ResourceType[]
+}
+
+function divided(types: readonly ResourceType[]) {
+  return {
+    own: types.filter(({ group }) => ownGroups.has(group)),
+    others: types.filter(({ group }) => !ownGroups.has(group)),
+  }
+}
+
+function restOf(mode: Mode, others: readonly ResourceType[], because: string): Use {
+  return mode === 'Unknown' && others.length > 0
+    ? unknownUse('custom resources of this cluster may refer to it (customReferences: Scan looks through them)')
+    : unused(because)
+}
+
+/** The kinds that a cluster was taught. */
+export function definedTypes(definitions: readonly StoredObject[]): readonly ResourceType[] {
+  return definitions.flatMap(typeOf)
 }
 
 function typeOf({ spec }: StoredObject): readonly ResourceType[] {
@@ -53,4 +86,22 @@ function typeOf({ spec }: StoredObject): readonly ResourceType[] {
   }
   const version = versions.find(({ served }) => served)?.name
   return version ? [{ group, version, kind: names.kind, plural: names.plural, namespaced: scope === 'Namespaced' }] : []
+}
+
+/** Group versions that another server answers for, but for figures: what is in them is not in any definition. */
+export function aggregatedVersions(services: readonly StoredObject[]): ReadonlySet<string> {
+  return new Set(
+    services.flatMap(({ spec }) => {
+      const {
+        service,
+        group = '',
+        version = '',
+      } = (spec ?? {}) as {
+        service?: object | null
+        group?: string
+        version?: string
+      }
+      return service && !/(?:^|\.)metrics\.k8s\.io$/.test(group) ? [`${group}/${version}`] : []
+    }),
+  )
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
 import type { Use } from '../resource.ts'
-import { customReferences } from './custom-references.ts'
-import { unused } from './detector.ts'
+import { aggregatedVersions, customReferences, customResidents, definedTypes } from './custom-references.ts'
+import { unknownUse, unused, used } from './detector.ts'
 import { detectorFor } from './detectors.ts'
 import { mentionsIn, textsOf } from './mentions.ts'
 import type { WellKnown } from './well-known.ts'
@@ -32,7 +32,7 @@ function use(
   kind: string,
   subject: StoredObject,
   given: Given = {},
-  custom: Use = unused('nothing refers to it'),
+  custom: Use | ((name: string) => Use) = unused('nothing refers to it'),
 ): Use['state'] {
   const detector = detectorFor(kind)
   if (!detector) throw new Error(`no detector for ${kind}`)
@@ -40,7 +40,8 @@ function use(
     if (!detector.needs.includes(wanted)) throw new Error(`${kind} did not say that it needs ${wanted}`)
     return given[wanted] ?? []
   }
-  return detector.prepare({ list, customUse: () => custom })(subject).state
+  const customUse = typeof custom === 'function' ? custom : () => custom
+  return detector.prepare({ list, customUse, customUseIn: customUse })(subject).state
 }
 
 const pod = (spec: Record<string, unknown>) => object('Pod', 'user', { spec })
@@ -91,6 +92,58 @@ describe('ConfigMaps and Secrets', () => {
       { serviceaccounts: [object('ServiceAccount', 'sa', { imagePullSecrets: [{ name: 'it' }] })] },
     ],
     ['an Ingress’s certificate', { ingresses: [object('Ingress', 'i', { spec: { tls: [{ secretName: 'it' }] } })] }],
+    [
+      'named by an annotation of an Ingress',
+      {
+        ingresses: [
+          object('Ingress', 'i', { metadata: { annotations: { 'nginx.ingress.kubernetes.io/auth-secret': 'it' } } }),
+        ],
+      },
+    ],
+    [
+      'named with its namespace by an annotation of an Ingress elsewhere',
+      {
+        ingresses: [
+          object('Ingress', 'i', {
+            metadata: {
+              namespace: 'edge',
+              annotations: { 'nginx.ingress.kubernetes.io/auth-tls-secret': 'team/it' },
+            },
+          }),
+        ],
+      },
+    ],
+    [
+      'needed to delete a volume',
+      {
+        persistentvolumes: [
+          object('PersistentVolume', 'v', {
+            metadata: { annotations: { 'volume.kubernetes.io/provisioner-deletion-secret-name': 'it' } },
+          }),
+        ],
+      },
+    ],
+    [
+      'what a definition of kinds gets its certificate from',
+      {
+        customresourcedefinitions: [
+          object('CustomResourceDefinition', 'd', {
+            metadata: { annotations: { 'cert-manager.io/inject-ca-from-secret': 'team/it' } },
+          }),
+        ],
+      },
+    ],
+    [
+      'named in an argument by a pod elsewhere',
+      {
+        pods: [
+          {
+            ...pod({ containers: [{ args: ['--default-ssl-certificate=team/it'] }] }),
+            metadata: { ...pod({}).metadata, namespace: 'edge' },
+          },
+        ],
+      },
+    ],
     ['a volume driver', { pods: [pod({ volumes: [{ csi: { nodePublishSecretRef: { name: 'it' } } }] })] }],
     [
       'a storage class',
@@ -102,10 +155,93 @@ describe('ConfigMaps and Secrets', () => {
     ],
   ])('a Secret that is %s is used', (_, given) => expect(use('Secret', object('Secret', 'it'), given)).toBe('used'))
 
-  it('leaves alone what programs find by themselves', () => {
-    expect(use('Secret', object('Secret', 'x', { type: 'helm.sh/release.v1' }))).toBe('used')
-    expect(use('ConfigMap', object('ConfigMap', 'kube-root-ca.crt'))).toBe('used')
-  })
+  it.each<[string, Given]>([
+    [
+      'an argument',
+      { deployments: [template('Deployment', { containers: [{ args: ['--configmap=$(POD_NAMESPACE)/it'] }] })] },
+    ],
+    ['a command', { pods: [pod({ containers: [{ command: ['sh', '-c', 'kubectl get cm it -o yaml'] }] })] }],
+    ['the value of a variable', { pods: [pod({ initContainers: [{ env: [{ name: 'CONFIG_NAME', value: 'it' }] }] })] }],
+    [
+      'an annotation of a template',
+      {
+        deployments: [
+          object('Deployment', 'web', {
+            spec: {
+              template: { metadata: { annotations: { 'vault.hashicorp.com/agent-configmap': 'it' } }, spec: {} },
+            },
+          }),
+        ],
+      },
+    ],
+    [
+      'a role that gives access to it alone',
+      { roles: [object('Role', 'r', { rules: [{ resources: ['configmaps'], resourceNames: ['it'] }] })] },
+    ],
+    [
+      'a role for every namespace',
+      {
+        clusterroles: [
+          object('ClusterRole', 'r', {
+            metadata: { namespace: undefined },
+            rules: [{ resources: ['configmaps'], resourceNames: ['it'] }],
+          }),
+        ],
+      },
+    ],
+    [
+      'a class of Ingresses',
+      { ingressclasses: [object('IngressClass', 'c', { spec: { parameters: { kind: 'ConfigMap', name: 'it' } } })] },
+    ],
+    [
+      'an admission policy, by name',
+      { validatingbindings: [object('B', 'b', { spec: { paramRef: { name: 'it' } } })] },
+    ],
+    [
+      'an admission policy, by label',
+      {
+        mutatingbindings: [
+          object('B', 'b', { spec: { paramRef: { selector: { matchLabels: { its: 'parameter' } } } } }),
+        ],
+      },
+    ],
+  ])('a ConfigMap named by %s is used', (_, given) =>
+    expect(use('ConfigMap', object('ConfigMap', 'it', { metadata: { labels: { its: 'parameter' } } }), given)).toBe(
+      'used',
+    ),
+  )
+
+  it.each<[string, Given]>([
+    [
+      'a pod elsewhere',
+      { pods: [{ ...pod({ containers: [{ args: ['it'] }] }), metadata: { ...pod({}).metadata, namespace: 'edge' } }] },
+    ],
+    [
+      'a role for something else',
+      { roles: [object('Role', 'r', { rules: [{ resources: ['leases'], resourceNames: ['it'] }] })] },
+    ],
+    [
+      'an admission policy of another namespace',
+      { validatingbindings: [object('B', 'b', { spec: { paramRef: { namespace: 'edge', selector: {} } } })] },
+    ],
+  ])('a ConfigMap that happens to be called like something in %s is not', (_, given) =>
+    expect(use('ConfigMap', object('ConfigMap', 'it'), given)).toBe('unused'),
+  )
+
+  it.each<[string, StoredObject]>([
+    ['a Helm release', object('Secret', 'x', { type: 'helm.sh/release.v1' })],
+    ['a Helm release kept in ConfigMaps', object('ConfigMap', 'x', { metadata: { labels: { owner: 'helm' } } })],
+    [
+      'part of a Helm release',
+      object('ConfigMap', 'x', { metadata: { annotations: { 'meta.helm.sh/release-name': 'r' } } }),
+    ],
+    ['the certificate of the cluster', object('ConfigMap', 'kube-root-ca.crt')],
+    ['the state of Terraform', object('Secret', 'tfstate-default-x', { metadata: { labels: { tfstate: 'true' } } })],
+    ['the list of an apply set', object('Secret', 'x', { metadata: { labels: { 'applyset.kubernetes.io/id': 'a' } } })],
+    ['a dashboard that Grafana loads', object('ConfigMap', 'x', { metadata: { labels: { grafana_dashboard: '1' } } })],
+  ])('leaves alone %s, which programs find by themselves', (_, subject) =>
+    expect(use(subject.kind, subject)).toBe('used'),
+  )
 
   it('is in doubt where custom resources may refer to it', () =>
     expect(use('ConfigMap', object('ConfigMap', 'it'), {}, { state: 'unknown', because: 'x' })).toBe('unknown'))
@@ -123,13 +259,62 @@ describe('custom references', () => {
     })
   const mentions = async () => mentionsIn([object('Thing', 'x', { spec: { configRef: 'it' } })])
   it('look through our own kinds always, through others as told', async () => {
-    const foreign = [definition('example.org', 'Thing')]
-    const own = [definition('pipelines.weave.works', 'Pipeline')]
-    expect((await customReferences('Unknown', { definitions: foreign, mentions }))('it').state).toBe('unknown')
-    expect((await customReferences('Scan', { definitions: foreign, mentions }))('it').state).toBe('used')
-    expect((await customReferences('Scan', { definitions: foreign, mentions }))('other').state).toBe('unused')
-    expect((await customReferences('Ignore', { definitions: foreign, mentions }))('it').state).toBe('unused')
-    expect((await customReferences('Ignore', { definitions: own, mentions }))('it').state).toBe('used')
+    const foreign = definedTypes([definition('example.org', 'Thing')])
+    const own = definedTypes([definition('pipelines.weave.works', 'Pipeline')])
+    expect((await customReferences('Unknown', { types: foreign, mentions }))('it').state).toBe('unknown')
+    expect((await customReferences('Scan', { types: foreign, mentions }))('it').state).toBe('used')
+    expect((await customReferences('Scan', { types: foreign, mentions }))('other').state).toBe('unused')
+    expect((await customReferences('Ignore', { types: foreign, mentions }))('it').state).toBe('unused')
+    expect((await customReferences('Ignore', { types: own, mentions }))('it').state).toBe('used')
+  })
+
+  it('count what lives in a namespace: a Crossplane claim there may be a database', async () => {
+    const foreign = definedTypes([definition('example.org', 'Thing')])
+    const list = async () => [object('Thing', 'x')]
+    expect((await customResidents('Unknown', { types: foreign, list }))('team').state).toBe('unknown')
+    expect((await customResidents('Scan', { types: foreign, list }))('team').state).toBe('used')
+    expect((await customResidents('Scan', { types: foreign, list }))('other').state).toBe('unused')
+    expect((await customResidents('Ignore', { types: foreign, list }))('team').state).toBe('unused')
+    for (const [group, kind, state] of [
+      ['pipelines.weave.works', 'Pipeline', 'used'],
+      ['gitops.weave.works', 'GitopsCluster', 'used'],
+      ['cleaner.vtex.dev', 'Cleaner', 'unused'],
+      ['sojourn.dev', 'Departure', 'unused'],
+    ] as const) {
+      const types = definedTypes([definition(group, kind)])
+      expect((await customResidents('Unknown', { types, list }))('team').state, kind).toBe(state)
+    }
+  })
+
+  it('know the kinds that other servers answer for, but for figures', () => {
+    const service = (group: string, spec: object) =>
+      object('APIService', group, { spec: { group, version: 'v1', ...spec } })
+    const services = [
+      service('apps', {}),
+      service('batch', { service: null }),
+      service('build.openshift.io', { service: { name: 'api' } }),
+      service('metrics.k8s.io', { service: { name: 'metrics' } }),
+      service('custom.metrics.k8s.io', { service: { name: 'metrics' } }),
+    ]
+    expect([...aggregatedVersions(services)]).toEqual(['build.openshift.io/v1'])
+  })
+
+  it('find names in the midst of texts and in annotations, but not in what repeats the object', () => {
+    const found = textsOf(
+      object('Thing', 'x', {
+        metadata: {
+          annotations: {
+            'example.org/secret': 'shop/it',
+            'kubectl.kubernetes.io/last-applied-configuration': '{"a":"applied"}',
+            'meta.helm.sh/release-name': 'released',
+          },
+        },
+        spec: { values: 'auth:\n  existingSecret: deep.one\n  other: "quoted-two"' },
+      }),
+    )
+    expect(found).toEqual(expect.arrayContaining(['it', 'deep.one', 'quoted-two']))
+    expect(found).not.toContain('applied')
+    expect(found).not.toContain('released')
   })
 
   it('find a name however deep it stands', () => {
@@ -173,6 +358,43 @@ describe('other kinds', () => {
       'used',
     ],
     [
+      'a claim made for a pod’s own volume',
+      'PersistentVolumeClaim',
+      object('PersistentVolumeClaim', 'user-scratch'),
+      { pods: [pod({ volumes: [{ name: 'scratch', ephemeral: { volumeClaimTemplate: {} } }] })] },
+      'used',
+    ],
+    [
+      'a claim that another is a copy of',
+      'PersistentVolumeClaim',
+      object('PersistentVolumeClaim', 'c'),
+      {
+        persistentvolumeclaims: [
+          object('PersistentVolumeClaim', 'copy', {
+            spec: { dataSource: { kind: 'PersistentVolumeClaim', name: 'c' } },
+          }),
+        ],
+      },
+      'used',
+    ],
+    [
+      'a volume that a claim asks for',
+      'PersistentVolume',
+      object('PersistentVolume', 'v', { status: { phase: 'Available' } }),
+      { persistentvolumeclaims: [object('PersistentVolumeClaim', 'c', { spec: { volumeName: 'v' } })] },
+      'used',
+    ],
+    [
+      'a volume kept for a claim to come',
+      'PersistentVolume',
+      object('PersistentVolume', 'v', {
+        spec: { claimRef: { namespace: 'team', name: 'c' } },
+        status: { phase: 'Available' },
+      }),
+      {},
+      'used',
+    ],
+    [
       'a claim of a StatefulSet at zero',
       'PersistentVolumeClaim',
       object('PersistentVolumeClaim', 'data-db-0'),
@@ -203,6 +425,19 @@ describe('other kinds', () => {
       { deployments: [template('Deployment', {}, { replicas: 0 })] },
       'used',
     ],
+    [
+      'a Service that converts custom resources',
+      'Service',
+      service({ selector: { app: 'web' } }),
+      {
+        customresourcedefinitions: [
+          object('CustomResourceDefinition', 'd', {
+            spec: { conversion: { webhook: { clientConfig: { service: { namespace: 'team', name: 'web' } } } } },
+          }),
+        ],
+      },
+      'used',
+    ],
     ['a Service that wakes', 'Service', service({}, { annotations: { 'proxless/domains': 'x' } }), {}, 'used'],
     ['an ExternalName', 'Service', service({ type: 'ExternalName' }), {}, 'used'],
     ['a Deployment at zero', 'Deployment.apps', template('Deployment', {}, { replicas: 0 }), {}, 'unused'],
@@ -213,6 +448,48 @@ describe('other kinds', () => {
       template('Deployment', {}, { replicas: 0 }),
       { services: [service({}, { annotations: { 'proxless/deployment': 'web' } })] },
       'used',
+    ],
+    [
+      'a Deployment that an autoscaler starts from nothing',
+      'Deployment.apps',
+      template('Deployment', {}, { replicas: 0 }),
+      {
+        autoscalers: [
+          object('H', 'h', { spec: { minReplicas: 0, scaleTargetRef: { kind: 'Deployment', name: 'web' } } }),
+        ],
+      },
+      'used',
+    ],
+    [
+      'a Deployment with an autoscaler that starts nothing',
+      'Deployment.apps',
+      template('Deployment', {}, { replicas: 0 }),
+      {
+        autoscalers: [
+          object('H', 'h', { spec: { minReplicas: 1, scaleTargetRef: { kind: 'Deployment', name: 'web' } } }),
+        ],
+      },
+      'unused',
+    ],
+    [
+      'a Deployment put to sleep for the night',
+      'Deployment.apps',
+      object('Deployment', 'web', {
+        metadata: { annotations: { 'downscaler/original-replicas': '3' } },
+        spec: { replicas: 0 },
+      }),
+      {},
+      'used',
+    ],
+    [
+      'a ReplicaSet of something that is not a Deployment',
+      'ReplicaSet.apps',
+      object('ReplicaSet', 'r', {
+        metadata: { ownerReferences: [{ kind: 'Rollout', name: 'web', uid: 'x' }] },
+        spec: { replicas: 0 },
+      }),
+      {},
+      'unknown',
     ],
     ['the current ReplicaSet at zero', 'ReplicaSet.apps', replicaSet('2'), { deployments: [deployment] }, 'used'],
     ['a superseded ReplicaSet', 'ReplicaSet.apps', replicaSet('1'), { deployments: [deployment] }, 'unused'],
@@ -236,6 +513,48 @@ describe('other kinds', () => {
     ['a suspended CronJob', 'CronJob.batch', object('CronJob', 'c', { spec: { suspend: true } }), {}, 'unused'],
     ['an Ingress to nowhere', 'Ingress.networking.k8s.io', ingress('gone'), {}, 'unused'],
     ['an Ingress to a Service', 'Ingress.networking.k8s.io', ingress('web'), { services: [service({})] }, 'used'],
+    [
+      'an Ingress that annotations answer for',
+      'Ingress.networking.k8s.io',
+      {
+        ...ingress('gone'),
+        metadata: {
+          ...ingress('gone').metadata,
+          annotations: { 'nginx.ingress.kubernetes.io/permanent-redirect': 'https://x' },
+        },
+      },
+      {},
+      'unknown',
+    ],
+    [
+      'an Ingress to nowhere by HTTPS',
+      'Ingress.networking.k8s.io',
+      {
+        ...ingress('gone'),
+        metadata: { ...ingress('gone').metadata, annotations: { 'nginx.ingress.kubernetes.io/ssl-redirect': 'true' } },
+      },
+      {},
+      'unused',
+    ],
+    [
+      'an Ingress to an action of its load balancer',
+      'Ingress.networking.k8s.io',
+      object('Ingress', 'i', {
+        spec: { defaultBackend: { service: { name: 'to-https', port: { name: 'use-annotation' } } } },
+      }),
+      {},
+      'unknown',
+    ],
+    ['an Ingress without any backend', 'Ingress.networking.k8s.io', object('Ingress', 'i'), {}, 'unknown'],
+    [
+      'an autoscaler of another StatefulSet',
+      'HorizontalPodAutoscaler.autoscaling',
+      object('H', 'h', {
+        spec: { scaleTargetRef: { apiVersion: 'apps.kruise.io/v1beta1', kind: 'StatefulSet', name: 'x' } },
+      }),
+      {},
+      'unknown',
+    ],
     [
       'an autoscaler of nothing',
       'HorizontalPodAutoscaler.autoscaling',
@@ -293,6 +612,33 @@ describe('other kinds', () => {
       { rolebindings: [binding({ kind: 'Role', name: 'reader' }, [])] },
       'used',
     ],
+    [
+      'a role that is part of another',
+      'ClusterRole.rbac.authorization.k8s.io',
+      object('ClusterRole', 'part', { metadata: { labels: { part: 'of-it' } } }),
+      {
+        clusterroles: [
+          object('ClusterRole', 'all', {
+            aggregationRule: { clusterRoleSelectors: [{ matchLabels: { part: 'of-it' } }] },
+          }),
+        ],
+      },
+      'used',
+    ],
+    [
+      'an account bound by its user name',
+      'ServiceAccount',
+      account,
+      { clusterrolebindings: [binding({}, [{ kind: 'User', name: 'system:serviceaccount:team:robot' }])] },
+      'used',
+    ],
+    [
+      'an account bound with all of its namespace',
+      'ServiceAccount',
+      account,
+      { rolebindings: [binding({}, [{ kind: 'Group', name: 'system:serviceaccounts:team' }])] },
+      'used',
+    ],
     ['an account nobody runs as', 'ServiceAccount', account, {}, 'unused'],
     ['an account of a pod', 'ServiceAccount', account, { pods: [pod({ serviceAccountName: 'robot' })] }, 'used'],
     ['the default account', 'ServiceAccount', object('ServiceAccount', 'default'), {}, 'used'],
@@ -319,4 +665,31 @@ describe('other kinds', () => {
       'used',
     ],
   ])('%s', (_, kind, subject, given, expected) => expect(use(kind, subject, given)).toBe(expected))
+  it.each<[string, StoredObject]>([
+    ['Service', service({ selector: { app: 'web' } })],
+    ['Service', service({})],
+    [
+      'PodDisruptionBudget.policy',
+      object('PodDisruptionBudget', 'p', { spec: { selector: { matchLabels: { app: 'web' } } } }),
+    ],
+    [
+      'NetworkPolicy.networking.k8s.io',
+      object('NetworkPolicy', 'n', {
+        spec: { podSelector: { matchExpressions: [{ key: 'app', operator: 'Exists' }] } },
+      }),
+    ],
+    ['Deployment.apps', template('Deployment', {}, { replicas: 0 })],
+    ['Role.rbac.authorization.k8s.io', role],
+    ['ServiceAccount', account],
+    ['PersistentVolumeClaim', object('PersistentVolumeClaim', 'c')],
+    ['Namespace', object('Namespace', 'team')],
+  ])('%s is in doubt where custom resources may need it', (kind, subject) =>
+    expect(use(kind, subject, {}, unknownUse('x'))).toBe('unknown'),
+  )
+
+  it('a Service or budget for the pods of a custom resource is used', () => {
+    const rollout = (name: string) => (name === 'web' ? used('Rollout web') : unused('nothing refers to it'))
+    expect(use('Service', service({ selector: { app: 'web' } }), {}, rollout)).toBe('used')
+    expect(use('Service', service({ selector: { app: 'web', tier: 'front' } }), {}, rollout)).toBe('unused')
+  })
 })

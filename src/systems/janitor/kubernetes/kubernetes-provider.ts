@@ -13,7 +13,7 @@ import type { CompiledPolicy } from '../policy.ts'
 import type { Observation, ObserveRequest, Provider, ResourceRef } from '../provider.ts'
 import { InventoryError, type Use } from '../resource.ts'
 import { ClusterSources } from './cluster-sources.ts'
-import { customReferences } from './custom-references.ts'
+import { aggregatedVersions, customReferences, customResidents, definedTypes } from './custom-references.ts'
 import { unknownUse, type Detector, type World } from './detector.ts'
 import { detectorFor } from './detectors.ts'
 import { KubeResource } from './kube-resource.ts'
@@ -154,26 +154,47 @@ async function detectionFor(type: ResourceType, look: Look): Promise<(object: St
   }
 }
 
-async function worldFor({ needs }: Detector, { client, sources, target, signal }: Look): Promise<World> {
+async function worldFor(
+  { needs, looksInside = false }: Detector,
+  { client, sources, target, signal }: Look,
+): Promise<World> {
   const lists = new Map<WellKnown, readonly StoredObject[]>()
   const read = async (kind: WellKnown) => {
     const type = wellKnown[kind]
     const served = await client.discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind })
     lists.set(kind, served ? await sources.list(type, undefined, signal) : [])
   }
-  await Promise.all([...new Set<WellKnown>([...needs, 'customresourcedefinitions'])].map(read))
-  const custom = await customReferences(target.customReferences ?? 'Unknown', {
-    definitions: lists.get('customresourcedefinitions') ?? [],
-    mentions: (type) => sources.mentions(type, signal),
-  })
+  await Promise.all([...new Set<WellKnown>([...needs, 'customresourcedefinitions', 'apiservices'])].map(read))
+  const mode = target.customReferences ?? 'Unknown'
+  const types = [
+    ...definedTypes(lists.get('customresourcedefinitions') ?? []),
+    ...(await aggregatedTypes(client, lists.get('apiservices') ?? [])),
+  ]
+  const customUse = await customReferences(mode, { types, mentions: (type) => sources.mentions(type, signal) })
+  const customUseIn = looksInside
+    ? await customResidents(mode, { types, list: (type) => sources.list(type, undefined, signal) })
+    : () => unknownUse('nobody has looked inside')
   return {
     list: (kind) => {
       const objects = lists.get(kind)
       if (!objects) throw new Error(`the detector did not say that it needs ${kind}`)
       return objects
     },
-    customUse: custom,
+    customUse,
+    customUseIn,
   }
+}
+
+/** Kinds that other servers answer for: they refer to things as custom resources do. */
+async function aggregatedTypes(client: Client, services: readonly StoredObject[]): Promise<readonly ResourceType[]> {
+  const versions = aggregatedVersions(services)
+  if (versions.size === 0) return []
+  const { types, unread } = await discovered(() => client.discovery.survey())
+  const silent = unread.filter((version) => versions.has(version))
+  if (silent.length > 0) throw new InventoryError(`the cluster does not say what it serves in ${silent.join()}`)
+  return types.filter(
+    (type) => versions.has(apiVersionOf(type)) && ['list', 'watch'].every((verb) => type.verbs.includes(verb)),
+  )
 }
 
 function clustersOf({ clusters = [] }: KubernetesTarget): readonly string[] {

@@ -27,17 +27,35 @@ export function mentionedIn(mentions: readonly Mentioner[], text: string): strin
 
 const mentionsByList = new WeakMap<readonly StoredObject[], Mentioner>()
 
-/** Every text an object holds, but for its metadata. Never throws, however deep the object is: what is not found counts as not mentioned. */
-export function textsOf({ metadata: _, ...rest }: StoredObject): readonly string[] {
+/**
+ * Every text an object holds and every name within one (`shop/settings`, a whole file of YAML), its annotations included.
+ * Never throws, however deep the object is: what is not found counts as not mentioned.
+ */
+export function textsOf({ metadata, ...rest }: StoredObject): readonly string[] {
   const texts = new Set<string>()
-  const left: unknown[] = [rest]
+  const left: unknown[] = [rest, ...annotationTexts(metadata.annotations)]
   while (left.length > 0) {
     const value = left.pop()
-    if (typeof value === 'string') {
-      if (value.length <= 253) texts.add(value)
-    } else if (typeof value === 'object' && value !== null) {
-      for (const part of Object.values(value)) left.push(part)
-    }
+    if (typeof value === 'string') addNames(texts, value)
+    else if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part)
   }
   return [...texts]
 }
+
+/** What annotations say, but for those that repeat the object itself or name the tool that made it. */
+export function annotationTexts(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
+  return Object.entries(annotations).flatMap(([key, value]) => (bookkeeping.test(key) ? [] : [value]))
+}
+
+const bookkeeping = /^(?:kubectl\.kubernetes\.io|deployment\.kubernetes\.io|meta\.helm\.sh|argocd\.argoproj\.io)\//
+
+/** Adds a text, and each name that stands in it, to a set. */
+export function addNames(names: Set<string>, text: string): void {
+  if (text !== '' && text.length <= longestName) names.add(text)
+  if (!plainName.test(text))
+    for (const [name] of text.matchAll(anyName)) if (name.length <= longestName) names.add(name)
+}
+
+const longestName = 253
+const plainName = /^[a-z0-9.-]*$/
+const anyName = /[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/g

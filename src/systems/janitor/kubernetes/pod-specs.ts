@@ -1,5 +1,6 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import type { World } from './detector.ts'
+import { annotationTexts } from './mentions.ts'
 import type { WellKnown } from './well-known.ts'
 
 /** The parts of a pod spec that name other objects. */
@@ -18,7 +19,12 @@ interface Named {
 }
 
 interface Container {
-  readonly env?: readonly { readonly valueFrom?: { readonly configMapKeyRef?: Named; readonly secretKeyRef?: Named } }[]
+  readonly command?: readonly string[]
+  readonly args?: readonly string[]
+  readonly env?: readonly {
+    readonly value?: string
+    readonly valueFrom?: { readonly configMapKeyRef?: Named; readonly secretKeyRef?: Named }
+  }[]
   readonly envFrom?: readonly { readonly configMapRef?: Named; readonly secretRef?: Named }[]
 }
 
@@ -35,6 +41,7 @@ export interface PodSource {
   readonly owner: StoredObject
   readonly namespace: string
   readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
   readonly spec: PodSpec
 }
 
@@ -56,14 +63,17 @@ export function* podSources(world: World): Generator<PodSource> {
     for (const owner of world.list(kind)) {
       const template = templateOf(owner)
       if (!template) continue
-      const { metadata, spec = {} } = template
-      yield { owner, namespace: owner.metadata.namespace ?? '', labels: metadata?.labels ?? {}, spec }
+      const { metadata: { labels = {}, annotations = {} } = {}, spec = {} } = template
+      yield { owner, namespace: owner.metadata.namespace ?? '', labels, annotations, spec }
     }
   }
 }
 
 interface Template {
-  readonly metadata?: { readonly labels?: Readonly<Record<string, string>> }
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
   readonly spec?: PodSpec
 }
 
@@ -90,11 +100,7 @@ export function referencesOf(spec: PodSpec): {
   const configMaps: (string | undefined)[] = []
   const secrets: (string | undefined)[] = (spec.imagePullSecrets ?? []).map(({ name }) => name)
   const claims: (string | undefined)[] = []
-  for (const container of [
-    ...(spec.containers ?? []),
-    ...(spec.initContainers ?? []),
-    ...(spec.ephemeralContainers ?? []),
-  ]) {
+  for (const container of containersOf(spec)) {
     for (const { valueFrom } of container.env ?? []) {
       configMaps.push(valueFrom?.configMapKeyRef?.name)
       secrets.push(valueFrom?.secretKeyRef?.name)
@@ -114,6 +120,28 @@ export function referencesOf(spec: PodSpec): {
     }
   }
   return { configMaps: present(configMaps), secrets: present(secrets), claims: present(claims) }
+}
+
+function containersOf({ containers = [], initContainers = [], ephemeralContainers = [] }: PodSpec) {
+  return [...containers, ...initContainers, ...ephemeralContainers]
+}
+
+/** What a pod's programs are told in words: `--configmap=$(POD_NAMESPACE)/settings`, `vault.hashicorp.com/agent-configmap: settings`. */
+export function wordsOf({ spec, annotations }: Pick<PodSource, 'spec' | 'annotations'>): readonly string[] {
+  return [
+    ...annotationTexts(annotations),
+    ...containersOf(spec).flatMap(({ command = [], args = [], env = [] }) => [
+      ...command,
+      ...args,
+      ...env.flatMap(({ value }) => value ?? []),
+    ]),
+  ]
+}
+
+/** The claims made for the volumes that a pod brings along. */
+export function ephemeralClaims({ metadata, spec }: StoredObject): readonly string[] {
+  const { volumes = [] } = (spec ?? {}) as PodSpec
+  return volumes.flatMap(({ name, ephemeral }) => (ephemeral ? [`${metadata.name}-${String(name)}`] : []))
 }
 
 /** Volume drivers of all sorts keep credentials under `secretRef`, `nodePublishSecretRef`, `secretName`. */

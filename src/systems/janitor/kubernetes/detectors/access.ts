@@ -1,5 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
-import { called, placeKey, unused, used, type Detector, type World } from '../detector.ts'
+import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
+import { called, customOr, placeKey, unused, used, type Detector, type World } from '../detector.ts'
 import { podSourceKinds, podSources } from '../pod-specs.ts'
 
 interface Binding extends StoredObject {
@@ -38,8 +39,9 @@ export const bindingDetector: Detector = {
 /** Roles: unused when no binding names them and they are part of no other role. */
 export const roleDetector: Detector = {
   kinds: ['Role.rbac.authorization.k8s.io', 'ClusterRole.rbac.authorization.k8s.io'],
-  needs: ['rolebindings', 'clusterrolebindings'],
+  needs: ['rolebindings', 'clusterrolebindings', 'clusterroles'],
   prepare(world) {
+    const partOf = aggregationsIn(world)
     const bound = new Map<string, string>()
     for (const binding of bindingsIn(world)) {
       const { kind, name = '' } = binding.roleRef ?? {}
@@ -50,10 +52,25 @@ export const roleDetector: Detector = {
       if (isBuiltIn(object)) return used('the cluster itself')
       if (Object.keys(metadata.labels ?? {}).some((label) => label.includes('/aggregate-to-')))
         return used('another role')
-      const by = bound.get(`${kind}:${placeKey(metadata.namespace, metadata.name)}`)
-      return by ? used(by) : unused('no binding names it')
+      const by = bound.get(`${kind}:${placeKey(metadata.namespace, metadata.name)}`) ?? partOf(object)
+      return by ? used(by) : customOr(world.customUse(metadata.name), 'no binding names it')
     }
   },
+}
+
+/** The role that takes in the rules of another, by its labels. */
+function aggregationsIn(world: World): (role: StoredObject) => string | undefined {
+  const selections = world.list('clusterroles').flatMap((role) => {
+    const { aggregationRule } = role as { aggregationRule?: { clusterRoleSelectors?: readonly LabelSelector[] } }
+    return (aggregationRule?.clusterRoleSelectors ?? []).map((selector) => ({
+      by: called(role),
+      requirements: requirementsOf(selector),
+    }))
+  })
+  return ({ kind, metadata }) =>
+    kind === 'ClusterRole'
+      ? selections.find(({ requirements }) => matches(requirements, metadata.labels))?.by
+      : undefined
 }
 
 /** ServiceAccounts: unused when no pod or template runs as them and no binding names them. */
@@ -66,14 +83,21 @@ export const serviceAccountDetector: Detector = {
       const name = spec.serviceAccountName ?? spec.serviceAccount
       if (name) accounts.set(placeKey(namespace, name), called(owner))
     }
+    const groups = new Map<string, string>()
     for (const binding of bindingsIn(world))
-      for (const { kind, name = '', namespace } of binding.subjects ?? [])
+      for (const { kind, name = '', namespace } of binding.subjects ?? []) {
+        // Accounts go by other names, too: `system:serviceaccount:NAMESPACE:NAME`, `system:serviceaccounts:NAMESPACE`.
+        const [, , itsNamespace = '', itsName = ''] = name.split(':')
         if (kind === 'ServiceAccount')
           accounts.set(placeKey(namespace ?? binding.metadata.namespace, name), called(binding))
+        else if (name.startsWith('system:serviceaccount:'))
+          accounts.set(placeKey(itsNamespace, itsName), called(binding))
+        else if (name.startsWith('system:serviceaccounts:')) groups.set(itsNamespace, called(binding))
+      }
     return (object) => {
       const { name, namespace } = object.metadata
       if (name === 'default') return used('every pod that names none')
-      const by = accounts.get(placeKey(namespace, name))
+      const by = accounts.get(placeKey(namespace, name)) ?? groups.get(namespace ?? '')
       return by ? used(by) : world.customUse(name)
     }
   },

@@ -1,21 +1,25 @@
 import type { StoredObject } from '../../../../kube/object.ts'
+import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
 import { called, placeKey, used, type Detector, type World } from '../detector.ts'
-import { mentionedIn, mentionsIn } from '../mentions.ts'
-import { podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
+import { addNames, annotationTexts, mentionedIn, mentionsIn } from '../mentions.ts'
+import { podSourceKinds, podSources, referencesOf, wordsOf, type PodSource } from '../pod-specs.ts'
 import type { WellKnown } from '../well-known.ts'
 
 /** Kinds that name ConfigMaps and Secrets in fields of many sorts: any text in them that is a name counts. */
 const rareReferrers = [
   'ingresses',
+  'ingressclasses',
   'persistentvolumes',
   'storageclasses',
   'validatingwebhooks',
   'mutatingwebhooks',
+  'validatingbindings',
+  'mutatingbindings',
   'apiservices',
 ] as const satisfies readonly WellKnown[]
 
 /** Kinds that refer to them in fields of their own. */
-const referrers = [...podSourceKinds, 'serviceaccounts'] as const
+const referrers = [...podSourceKinds, 'serviceaccounts', 'roles', 'clusterroles', 'customresourcedefinitions'] as const
 
 /** ConfigMaps and Secrets: in use when a pod, a template or anything else that may refer to them names them. */
 export const configurationDetector: Detector = {
@@ -24,16 +28,23 @@ export const configurationDetector: Detector = {
   prepare(world) {
     const references = referencesIn(world)
     const mentions = rareReferrers.map((kind) => mentionsIn(world.list(kind)))
+    const parameterOf = parametersIn(world)
     return (object) => {
       const { name, namespace } = object.metadata
       const by =
         references.get(`${object.kind}:${placeKey(namespace, name)}`) ??
+        references.get(placeKey(namespace, name)) ??
+        references.get(placeKey(anywhere, name)) ??
         mentionedIn(mentions, name) ??
+        parameterOf(object) ??
         builtInUse(object)
       return by ? used(by) : world.customUse(name)
     }
   },
 }
+
+/** No namespace is called this. */
+const anywhere = '*'
 
 /** References to ConfigMaps and Secrets. Lists stay the same until they change, and are looked through once. */
 function referencesIn(world: World): ReadonlyMap<string, string> {
@@ -52,15 +63,19 @@ const referencesByPods = new WeakMap<
   { readonly lists: readonly (readonly StoredObject[])[]; readonly references: ReadonlyMap<string, string> }
 >()
 
+/** Who refers to what: under `Kind:namespace/name` where the kind is known, else under the place alone. */
 function readReferences(world: World): ReadonlyMap<string, string> {
   const references = new Map<string, string>()
   const add = (kind: string, namespace: string | undefined, name: string, by: string) => {
     references.set(`${kind}:${placeKey(namespace, name)}`, by)
   }
-  for (const { owner, namespace, spec } of podSources(world)) {
+  for (const source of podSources(world)) {
+    const { owner, namespace, spec } = source
     const { configMaps, secrets } = referencesOf(spec)
     for (const name of configMaps) add('ConfigMap', namespace, name, called(owner))
     for (const name of secrets) add('Secret', namespace, name, called(owner))
+    if (!hasTemplate(source))
+      for (const place of placesIn(wordsOf(source), namespace)) references.set(place, called(owner))
   }
   for (const account of world.list('serviceaccounts')) {
     const { secrets = [], imagePullSecrets = [] } = account as unknown as {
@@ -70,14 +85,69 @@ function readReferences(world: World): ReadonlyMap<string, string> {
     for (const { name } of [...secrets, ...imagePullSecrets])
       if (name) add('Secret', account.metadata.namespace, name, called(account))
   }
+  for (const role of [...world.list('roles'), ...world.list('clusterroles')])
+    for (const name of grantedNames(role))
+      references.set(placeKey(role.metadata.namespace ?? anywhere, name), called(role))
+  for (const definition of world.list('customresourcedefinitions'))
+    for (const place of placesIn(annotationTexts(definition.metadata.annotations), anywhere))
+      references.set(place, called(definition))
   return references
+}
+
+/** A pod says in words what the template it was made from says, which is looked at as well. */
+function hasTemplate({ owner }: PodSource): boolean {
+  if (owner.kind !== 'Pod') return false
+  const controller = owner.metadata.ownerReferences?.find((reference) => reference.controller)
+  return controller !== undefined && ['ReplicaSet', 'StatefulSet', 'DaemonSet', 'Job'].includes(controller.kind)
+}
+
+/** The places that words may mean: names here, and `namespace/name` anywhere. */
+function placesIn(words: readonly string[], namespace: string): ReadonlySet<string> {
+  const names = new Set<string>()
+  const places = new Set<string>()
+  for (const word of words) {
+    addNames(names, word)
+    for (const [place] of word.matchAll(anyPlace)) places.add(place)
+  }
+  for (const name of names) places.add(placeKey(namespace, name))
+  return places
+}
+
+const anyPlace = /[a-z0-9][a-z0-9-]*\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/g
+
+/** The ConfigMaps and Secrets to which a role gives access by name: somebody reads them by that name. */
+function grantedNames(role: StoredObject): readonly string[] {
+  const { rules } = role as { rules?: readonly { resources?: readonly string[]; resourceNames?: readonly string[] }[] }
+  return (rules ?? []).flatMap(({ resources = [], resourceNames = [] }) =>
+    resources.some((resource) => ['configmaps', 'secrets', '*'].includes(resource)) ? resourceNames : [],
+  )
+}
+
+/** What admission policies are given as parameters by label; by name, their bindings mention it. */
+function parametersIn(world: World): (object: StoredObject) => string | undefined {
+  const bindings = [...world.list('validatingbindings'), ...world.list('mutatingbindings')].flatMap((binding) => {
+    const { paramRef } = (binding.spec ?? {}) as { paramRef?: { selector?: LabelSelector; namespace?: string } }
+    return paramRef?.selector
+      ? [{ by: called(binding), ...paramRef, requirements: requirementsOf(paramRef.selector) }]
+      : []
+  })
+  return ({ metadata }) =>
+    bindings.find(
+      ({ namespace = metadata.namespace, requirements }) =>
+        namespace === metadata.namespace && matches(requirements, metadata.labels),
+    )?.by
 }
 
 /** Objects that programs find by other means than a reference. */
 function builtInUse({ kind, metadata, type }: StoredObject): string | undefined {
-  const { name, annotations = {} } = metadata
+  const { name, annotations = {}, labels = {} } = metadata
+  const found = foundByLabel.find((label) => labels[label] !== undefined)
+  if (found) return `whoever looks for the label ${found}`
+  const release = annotations['meta.helm.sh/release-name']
+  if (release) return `Helm release ${release}`
   if (kind === 'ConfigMap') {
-    if (name === 'kube-root-ca.crt') return 'every pod'
+    if (name === 'kube-root-ca.crt' || name === 'openshift-service-ca.crt') return 'every pod'
+    if (labels.owner === 'helm' || labels.OWNER === 'TILLER') return 'a Helm release'
     return annotations['control-plane.alpha.kubernetes.io/leader'] ? 'a leader election' : undefined
   }
   switch (type) {
@@ -91,3 +161,17 @@ function builtInUse({ kind, metadata, type }: StoredObject): string | undefined 
       return undefined
   }
 }
+
+/** Labels by which well-known tools find what they keep in a cluster, or load from it; nothing else refers to it. */
+const foundByLabel = [
+  'tfstate',
+  'kapp.k14s.io/is-app',
+  'cli-utils.sigs.k8s.io/inventory-id',
+  'applyset.kubernetes.io/id',
+  'argocd.argoproj.io/secret-type',
+  'sealedsecrets.bitnami.com/sealed-secrets-key',
+  'cluster.x-k8s.io/cluster-name',
+  'grafana_dashboard',
+  'grafana_datasource',
+  'grafana_alert',
+]

@@ -1,10 +1,11 @@
 import type { StoredObject } from '../../../../kube/object.ts'
-import { called, unused, used, type Detector, type World } from '../detector.ts'
+import { called, used, type Detector, type World } from '../detector.ts'
 import { wakersIn } from './workloads.ts'
 
-/** Namespaces: idle when nothing in them runs, could run, wakes up when called, or keeps data. */
+/** Namespaces: idle when nothing in them runs, could run, wakes up when called, keeps data, or is a custom resource. */
 export const namespaceDetector: Detector = {
   kinds: ['Namespace'],
+  looksInside: true,
   needs: [
     'pods',
     'deployments',
@@ -22,7 +23,7 @@ export const namespaceDetector: Detector = {
     for (const [namespace, by] of activityIn(world)) if (!busy.has(namespace)) busy.set(namespace, by)
     return ({ metadata }) => {
       const by = busy.get(metadata.name)
-      return by ? used(by) : unused('nothing runs in it')
+      return by ? used(by) : world.customUseIn(metadata.name)
     }
   },
 }

@@ -1,16 +1,35 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
 import type { Use } from '../../resource.ts'
-import { called, placeKey, unknownUse, unused, used, type Detector, type World } from '../detector.ts'
+import {
+  called,
+  customOr,
+  placeKey,
+  selectionUse,
+  unknownUse,
+  unused,
+  used,
+  type Detector,
+  type World,
+} from '../detector.ts'
 import { podSourceKinds, podSources } from '../pod-specs.ts'
 import { mentionedIn, mentionsIn } from '../mentions.ts'
 
 /** Services: unused without endpoints, unless a workload that is asleep or an admission webhook stands behind them. */
 export const serviceDetector: Detector = {
   kinds: ['Service'],
-  needs: [...podSourceKinds, 'endpoints', 'endpointslices', 'validatingwebhooks', 'mutatingwebhooks', 'apiservices'],
+  needs: [
+    ...podSourceKinds,
+    'endpoints',
+    'endpointslices',
+    'validatingwebhooks',
+    'mutatingwebhooks',
+    'apiservices',
+    'customresourcedefinitions',
+  ],
   prepare(world) {
     const served = servedIn(world)
+    const converters = convertersIn(world)
     const mentions = (['validatingwebhooks', 'mutatingwebhooks', 'apiservices'] as const).map((kind) =>
       mentionsIn(world.list(kind)),
     )
@@ -21,14 +40,28 @@ export const serviceDetector: Detector = {
       if (type === 'ExternalName') return used('a name outside the cluster')
       if (namespace === 'default' && name === 'kubernetes') return used('the cluster itself')
       if (Object.keys(annotations).some((key) => key.startsWith('proxless/'))) return used('callers that wake it')
-      const by = served.get(placeKey(namespace, name)) ?? mentionedIn(mentions, name)
+      const place = placeKey(namespace, name)
+      const by = served.get(place) ?? converters.get(place) ?? mentionedIn(mentions, name)
       if (by) return used(by)
-      const behind =
-        selector &&
-        pods.get(namespace)?.find(({ labels }) => matches(requirementsOf({ matchLabels: selector }), labels))
-      return behind ? used(called(behind.owner)) : unused('it has no endpoints')
+      if (!selector || Object.keys(selector).length === 0) return customOr(world.customUse(name), 'it has no endpoints')
+      const requirements = requirementsOf({ matchLabels: selector })
+      const behind = pods.get(namespace)?.find(({ labels }) => matches(requirements, labels))
+      return behind ? used(called(behind.owner)) : selectionUse(world, requirements, 'it has no endpoints')
     }
   },
+}
+
+/** Services that convert custom resources from one version to another. */
+function convertersIn(world: World): ReadonlyMap<string, string> {
+  return new Map(
+    world.list('customresourcedefinitions').flatMap((definition) => {
+      const { conversion } = definition.spec as {
+        conversion?: { webhook?: { clientConfig?: { service?: { namespace?: string; name?: string } } } }
+      }
+      const service = conversion?.webhook?.clientConfig?.service
+      return service ? [[placeKey(service.namespace, service.name ?? ''), called(definition)] as const] : []
+    }),
+  )
 }
 
 /** Services with at least one endpoint, ready or not. */
@@ -54,7 +87,7 @@ function podsByNamespace(world: World): ReadonlyMap<string, readonly Selectable[
   return Map.groupBy(podSources(world), ({ namespace }) => namespace)
 }
 
-/** Ingresses: dangling when none of the Services they send to exists. */
+/** Ingresses: dangling when none of the Services they send to exists; what annotations make of callers is not known. */
 export const ingressDetector: Detector = {
   kinds: ['Ingress.networking.k8s.io'],
   needs: ['services'],
@@ -67,12 +100,19 @@ export const ingressDetector: Detector = {
         ...rules.flatMap(({ http }) => (http?.paths ?? []).map(({ backend }) => backend)),
       ]
       const present = backends.filter((backend) => backend !== undefined)
-      if (present.some(({ service }) => !service)) return unknownUse('it sends to something that is not a Service')
+      if (present.length === 0) return unknownUse('it sends to nothing by itself')
+      if (present.some(({ service }) => !service || service.port?.name === 'use-annotation'))
+        return unknownUse('it sends to something that is not a Service')
+      const answering = Object.keys(metadata.annotations ?? {}).find((key) => answers.test(key))
+      if (answering !== undefined) return unknownUse(`${answering} may answer callers`)
       const found = present.find(({ service }) => services.has(placeKey(metadata.namespace, service?.name ?? '')))
       return found ? used(`Service ${found.service?.name}`) : unused('none of its Services exists')
     }
   },
 }
+
+/** Annotations by which an Ingress answers without any Service: redirects, fixed answers, snippets, parts of other Ingresses. */
+const answers = /(?<!ssl-)redirect|snippet|\/actions\.|mergeable-ingress|default-backend|middlewares/
 
 interface IngressSpec {
   readonly defaultBackend?: Backend
@@ -80,7 +120,7 @@ interface IngressSpec {
 }
 
 interface Backend {
-  readonly service?: { readonly name?: string }
+  readonly service?: { readonly name?: string; readonly port?: { readonly name?: string } }
 }
 
 const scalable = {
@@ -100,14 +140,26 @@ export const autoscalerDetector: Detector = {
       for (const object of world.list(kind))
         targets.add(`${object.kind}:${placeKey(object.metadata.namespace, object.metadata.name)}`)
     return ({ metadata, spec }) => {
-      const { kind = '', name = '' } =
-        (spec as { scaleTargetRef?: { kind?: string; name?: string } }).scaleTargetRef ?? {}
-      if (!Object.hasOwn(scalable, kind)) return unknownUse(`it scales a ${kind}`)
+      const { kind = '', name = '', apiVersion = '' } = scaleTargetOf({ spec })
+      const isOther = apiVersion.includes('/') && !/^(?:apps|extensions)\//.test(apiVersion)
+      // There are other kinds of the same name, such as the StatefulSet of apps.kruise.io.
+      if (!Object.hasOwn(scalable, kind) || isOther) return unknownUse(`it scales a ${kind} of ${apiVersion}`)
       return targets.has(`${kind}:${placeKey(metadata.namespace, name)}`)
         ? used(`${kind} ${name}`)
         : unused(`${kind} ${name} does not exist`)
     }
   },
+}
+
+interface ScaleTarget {
+  readonly apiVersion?: string
+  readonly kind?: string
+  readonly name?: string
+}
+
+/** What an autoscaler scales. */
+export function scaleTargetOf({ spec }: Pick<StoredObject, 'spec'>): ScaleTarget {
+  return ((spec ?? {}) as { scaleTargetRef?: ScaleTarget }).scaleTargetRef ?? {}
 }
 
 /** Disruption budgets and network policies: dangling when they select no pod and no template. */
@@ -121,7 +173,7 @@ export const podSelectorDetector: Detector = {
       const requirements = requirementsOf((kind === 'NetworkPolicy' ? podSelector : selector) ?? {})
       if (requirements.length === 0) return used('every pod of its namespace')
       const found = pods.get(metadata.namespace ?? '')?.find(({ labels }) => matches(requirements, labels))
-      return found ? used(called(found.owner)) : unused('it selects nothing')
+      return found ? used(called(found.owner)) : selectionUse(world, requirements, 'it selects nothing')
     }
   },
 }

@@ -1,14 +1,25 @@
 import { called, placeKey, unused, used, type Detector } from '../detector.ts'
-import { podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
+import { ephemeralClaims, podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
 
-/** Claims: in use when a pod or template mounts them, or a StatefulSet would again. */
+/** Claims: in use when a pod or template mounts them, a StatefulSet would again, or another claim is a copy of them. */
 export const claimDetector: Detector = {
   kinds: ['PersistentVolumeClaim'],
-  needs: podSourceKinds,
+  needs: [...podSourceKinds, 'persistentvolumeclaims'],
   prepare(world) {
     const claims = new Map<string, string>()
     for (const { owner, namespace, spec } of podSources(world))
       for (const name of referencesOf(spec).claims) claims.set(placeKey(namespace, name), called(owner))
+    for (const pod of world.list('pods'))
+      for (const name of ephemeralClaims(pod)) claims.set(placeKey(pod.metadata.namespace, name), called(pod))
+    for (const claim of world.list('persistentvolumeclaims')) {
+      const { dataSource, dataSourceRef } = (claim.spec ?? {}) as Record<
+        'dataSource' | 'dataSourceRef',
+        Source | undefined
+      >
+      for (const source of [dataSource, dataSourceRef])
+        if (source?.kind === 'PersistentVolumeClaim')
+          claims.set(placeKey(source.namespace ?? claim.metadata.namespace, source.name ?? ''), called(claim))
+    }
     const prefixes = new Map<string, string>()
     for (const set of world.list('statefulsets')) {
       const { volumeClaimTemplates = [] } = set.spec as { volumeClaimTemplates?: { metadata?: { name?: string } }[] }
@@ -26,14 +37,29 @@ export const claimDetector: Detector = {
   },
 }
 
-/** Volumes: in use while bound to a claim. */
+interface Source {
+  readonly kind?: string
+  readonly name?: string
+  readonly namespace?: string
+}
+
+/** Volumes: in use while bound to a claim, or meant for one. */
 export const volumeDetector: Detector = {
   kinds: ['PersistentVolume'],
   needs: ['persistentvolumeclaims'],
   prepare(world) {
     const claims = new Set(world.list('persistentvolumeclaims').map(({ metadata }) => metadata.uid))
-    return ({ spec, status }) => {
+    const wanted = new Map(
+      world
+        .list('persistentvolumeclaims')
+        .map((claim) => [(claim.spec as { volumeName?: string } | undefined)?.volumeName, called(claim)]),
+    )
+    return ({ metadata, spec, status }) => {
       const { claimRef } = spec as { claimRef?: { uid?: string; namespace?: string; name?: string } }
+      const by = wanted.get(metadata.name)
+      if (by !== undefined) return used(by)
+      // Without a uid the claim has not come yet: the volume is kept for it.
+      if (claimRef && !claimRef.uid) return used(`a claim ${claimRef.namespace}/${claimRef.name} to come`)
       const { phase = 'Pending' } = (status ?? {}) as { phase?: string }
       if (claimRef?.uid !== undefined && claims.has(claimRef.uid))
         return used(`PersistentVolumeClaim ${claimRef.namespace}/${claimRef.name}`)

@@ -1,21 +1,42 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { parseTime } from '../../../../kube/time.ts'
 import type { Use } from '../../resource.ts'
-import { called, placeKey, unused, used, type Detector, type World } from '../detector.ts'
+import { called, customOr, placeKey, unknownUse, unused, used, type Detector, type World } from '../detector.ts'
+import { scaleTargetOf } from './network.ts'
 
 /** Deployments and their like: unused at zero replicas, unless something is there to wake them. */
 export const scaledDetector: Detector = {
   kinds: ['Deployment.apps', 'StatefulSet.apps', 'ReplicationController'],
-  needs: ['services'],
+  needs: ['services', 'autoscalers'],
   prepare(world) {
     const wakers = wakersIn(world)
+    const scalers = scalersFromZero(world)
     return (object) => {
+      const { name, namespace, annotations = {}, labels = {} } = object.metadata
       const { replicas = 1 } = object.spec as { replicas?: number }
       if (replicas > 0) return used(`${replicas} replicas`)
-      const waker = wakers.get(placeKey(object.metadata.namespace, object.metadata.name))
-      return waker ? used(waker) : unused('it is scaled to zero')
+      const place = placeKey(namespace, name)
+      const by =
+        wakers.get(place) ??
+        scalers.get(`${object.kind}:${place}`) ??
+        [...Object.keys(annotations), ...Object.keys(labels)].find((key) => sleeps.test(key))
+      return by ? used(by) : customOr(world.customUse(name), 'it is scaled to zero')
     }
   },
+}
+
+/** What tools that put workloads to sleep write on them, so as to wake them again. */
+const sleeps = /original-replicas|previous-replicas|^downscaler\/|^sablier\.|^idle\.openshift\.io\/|^idling\./
+
+/** Autoscalers that may start from nothing, by what they scale. */
+function scalersFromZero(world: World): ReadonlyMap<string, string> {
+  const scalers = new Map<string, string>()
+  for (const scaler of world.list('autoscalers')) {
+    if ((scaler.spec as { minReplicas?: number } | undefined)?.minReplicas !== 0) continue
+    const { kind = '', name = '' } = scaleTargetOf(scaler)
+    scalers.set(`${kind}:${placeKey(scaler.metadata.namespace, name)}`, called(scaler))
+  }
+  return scalers
 }
 
 /** Services that wake a Deployment when somebody calls: what sleeps behind them is in use. */
@@ -29,7 +50,7 @@ export function wakersIn(world: World): ReadonlyMap<string, string> {
   return wakers
 }
 
-/** ReplicaSets: unused when at zero and no longer their Deployment's current one. */
+/** ReplicaSets: unused when at zero and no longer their Deployment's current one. What others own, they may need again. */
 export const replicaSetDetector: Detector = {
   kinds: ['ReplicaSet.apps'],
   needs: ['deployments'],
@@ -43,6 +64,8 @@ export const replicaSetDetector: Detector = {
         ?.map(({ uid }) => deployments.get(uid))
         .find((found) => found !== undefined)
       if (owner && revisionOf(owner) === revisionOf({ metadata })) return used(called(owner))
+      const other = metadata.ownerReferences?.find(({ kind }) => kind !== 'Deployment')
+      if (!owner && other) return unknownUse(`${other.kind} ${other.name} may need it again`)
       return unused(owner ? `${called(owner)} has a newer one` : 'it is scaled to zero')
     }
   },
