@@ -221,6 +221,11 @@ export const pipelineStatus = object(
         stableSince: optional(time()),
       }),
     ),
+    unsettledSince: optional(
+      time({
+        description: 'When the first environment began to differ, while its targets do not agree on a revision.',
+      }),
+    ),
     recentRuns: optional(list(run)),
     retryHandled: optional(string({ description: 'The last value of the retry annotation that was acted on.' })),
     environments: optional(mapOf(environment)),

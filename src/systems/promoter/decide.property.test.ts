@@ -7,7 +7,7 @@ import type { EffectResult } from './results.ts'
 const names = ['dev', 'staging', 'prod']
 
 type Happening =
-  | { readonly what: 'release' | 'breakDev' | 'mendDev' | 'suspend' | 'resume' | 'crash' }
+  | { readonly what: 'release' | 'breakDev' | 'mendDev' | 'breakStaging' | 'suspend' | 'resume' | 'crash' }
   | { readonly what: 'time'; readonly ms: number }
   | { readonly what: 'effect'; readonly answer: 'ok' | 'transient' | 'lost' }
   | { readonly what: 'human'; readonly act: 'merge' | 'close' }
@@ -17,6 +17,7 @@ const happening: fc.Arbitrary<Happening> = fc.oneof(
     { what: 'release' },
     { what: 'breakDev' },
     { what: 'mendDev' },
+    { what: 'breakStaging' },
     { what: 'suspend' },
     { what: 'resume' },
     { what: 'crash' },
@@ -108,6 +109,8 @@ it('keeps at most one pull request open per environment, promotes only what is r
         if (event.what === 'breakDev')
           world.targets['dev'] = [targetOf(`1.${release}.0`, { ready: false, namespace: 'dev' })]
         if (event.what === 'mendDev') world.runs({ dev: `1.${release}.0` })
+        if (event.what === 'breakStaging')
+          world.targets['staging'] = world.targets['staging']!.map((target) => ({ ...target, ready: false }))
         if (event.what === 'suspend') world.edit({ suspend: true })
         if (event.what === 'resume') world.edit({ suspend: false })
         if (event.what === 'crash') world.polledAt.clear()

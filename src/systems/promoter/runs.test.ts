@@ -136,6 +136,23 @@ describe('settling', () => {
     expect(world.status.run.revision).toBe(`1.1.${patch}`)
   })
 
+  it('takes it even where several targets are rarely of one mind', () => {
+    const twoTargets = { name: 'dev', targets: [{ namespace: 'a' }, { namespace: 'b' }] }
+    const world = new World(pipelineOf({ ...settled, environments: [twoTargets, ...environments('prod')] }))
+    world.runs({ dev: '1.0.0', prod: '1.0.0' })
+    world.step()
+    world.step(minute)
+    for (let patch = 1; world.status.run?.revision === '1.0.0' && patch < 100; patch++) {
+      world.targets['dev'] = [targetOf(`1.1.${patch}`, { namespace: 'a' }), world.targets['dev']![1]!]
+      world.step(15_000)
+      world.runs({ dev: `1.1.${patch}` })
+      world.step(15_000)
+    }
+    expect(world.now - start).toBeLessThanOrEqual(17 * minute)
+    expect(world.status.run).toMatchObject({ sequence: 2, revision: world.targets['dev']?.[0]?.revision })
+    expect(world.status.unsettledSince).toBeUndefined()
+  })
+
   it('forgets a revision that is gone before it has settled', () => {
     const world = new World(pipelineOf(settled))
     world.runs({ dev: '1.0.0', prod: '1.0.0' })
@@ -280,6 +297,74 @@ describe('a new revision during a run', () => {
       revision: '1.0.4',
       phase: 'Complete',
     })
+  })
+
+  describe.each([
+    ['under Finish', { runPolicy: 'Finish' }],
+    ['by the starvation guard', { maxRestarts: 0 }],
+  ] as const)('a run that is let finish %s', (_, policy) => {
+    const soaked = environments('dev', 'staging', 'prod').map((environment) =>
+      environment.name === 'prod' ? { ...environment, soak: '1h' } : environment,
+    )
+
+    /** The first revision has been merged into staging, and a second one waits for its run to end. */
+    function twoRevisions(): World {
+      const world = new World(pipelineOf({ ...policy, environments: soaked }))
+      world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+      world.merge()
+      return world
+    }
+
+    function breakStaging(world: World): void {
+      world.targets['staging'] = [targetOf('1.1.0', { namespace: 'staging', ready: false })]
+      world.step()
+      world.runs({ dev: '1.2.0' })
+    }
+
+    it.each([
+      ['never got well', () => undefined],
+      ['fell ill', (world: World) => world.runs({ staging: '1.1.0' })],
+    ])('gives way to the cure once what it has reached %s and its deadline is over', (_illness, before) => {
+      const world = twoRevisions()
+      before(world)
+      world.step()
+      breakStaging(world)
+      world.step(29 * minute)
+      expect(world.status).toMatchObject({ run: { revision: '1.1.0' }, candidate: { revision: '1.2.0' } })
+      expect(world.last?.wakeAt).toBeLessThanOrEqual(world.now + minute)
+      expect(world.step(minute).effect).toMatchObject({
+        do: 'push',
+        environment: 'staging',
+        promotion: { revision: '1.2.0' },
+      })
+      expect(world.status.run).toMatchObject({ revision: '1.2.0', phase: 'Running' })
+    })
+
+    it('is not given up for an illness that passes', () => {
+      const world = twoRevisions()
+      breakStaging(world)
+      world.step(20 * minute)
+      world.runs({ staging: '1.1.0' })
+      world.step()
+      expect(world.step(59 * minute).effect).toBeUndefined()
+      expect(world.step(minute).effect).toMatchObject({ environment: 'prod', promotion: { revision: '1.1.0' } })
+    })
+  })
+
+  it('gives way when what runs before fails its checks for good', () => {
+    const [dev, staging, prod] = environments('dev', 'staging', 'prod')
+    const verification = { checks: [{ url: 'https://staging.test/' }], interval: '1m' }
+    const world = new World(
+      pipelineOf({ runPolicy: 'Finish', environments: [dev!, staging!, { ...prod!, verification }] }),
+    )
+    world.runs({ dev: '1.1.0', staging: '1.1.0', prod: '1.0.0' })
+    const failing = () => ({ result: 'unverified', message: 'answered 500', retryAt: world.now + minute }) as const
+    world.answer('verify', failing())
+    world.runs({ dev: '1.2.0' })
+    world.answer('verify', failing(), 9 * minute)
+    expect(world.status.run?.revision).toBe('1.1.0')
+    world.step(minute)
+    expect(world.status.run?.revision).toBe('1.2.0')
   })
 
   it('fails a run that takes longer than it may, and lets the next one go', () => {

@@ -1,17 +1,21 @@
-import type { Run, TargetStatus } from '../../apis/pipeline-status.ts'
+import type { PipelineStatus, Run, TargetStatus } from '../../apis/pipeline-status.ts'
 import { formatTime } from '../../kube/time.ts'
 import {
   announce,
   at,
   describeTarget,
   environmentStatus,
+  isDoneOn,
   isReadable,
+  isReadyOn,
   notAfter,
   targetsOf,
   wake,
   type Draft,
 } from './draft.ts'
+import type { EnvironmentPlan } from './plan.ts'
 import { isLowerVersion } from './semver.ts'
+import { whyUnverified } from './verification.ts'
 
 /** Reads the revision out of the first environment, lets it settle, and starts the run that carries it. */
 export function judgeRun(draft: Draft): void {
@@ -22,6 +26,7 @@ export function judgeRun(draft: Draft): void {
   status.latestRevision = head
   if (status.run?.revision === head) {
     delete status.candidate
+    delete status.unsettledSince
     return
   }
   if (plan.runPolicy === 'Pairwise') return startRun(draft, head)
@@ -55,10 +60,12 @@ export function closeRun(draft: Draft): void {
 }
 
 /** A run that is let finish is not replaced while it still gets on. */
-export function mustFinish({ plan, status }: Draft): boolean {
+export function mustFinish(draft: Draft): boolean {
+  const { plan, status } = draft
   const { run } = status
   if (run?.phase !== 'Running') return false
-  return plan.runPolicy === 'Finish' || run.restarts >= plan.maxRestarts
+  if (plan.runPolicy !== 'Finish' && run.restarts < plan.maxRestarts) return false
+  return !plan.environments.slice(1).some((environment) => isStuckIn(draft, environment, run))
 }
 
 /** Whether promotions of this run are held for as long as it is the run. */
@@ -72,6 +79,22 @@ export function isOverdue({ plan, now }: Draft, run: Run): boolean {
 
 const keptRuns = 10
 
+/** What has been ill with the revision for longer than a roll-out may take waits for a newer one to mend it. */
+function isStuckIn(draft: Draft, environment: EnvironmentPlan, { revision, sequence }: Run): boolean {
+  const { targets = [], promotion } = draft.status.environments?.[environment.name] ?? {}
+  if (isDoneOn(draft, environment, revision)) return false
+  const current = promotion?.runSequence === sequence ? promotion : undefined
+  if (current && whyUnverified(draft, environment.name, current) !== undefined) return true
+  const illSince = targets
+    .filter((target) => target.revision === revision && !isReadyOn(target, revision))
+    .map(({ observedAt }) => at(observedAt))
+  if (current?.phase === 'RollingOut') illSince.push(at(current.phaseAt))
+  const stuckAt = Math.min(...illSince) + environment.rolloutDeadlineMs
+  if (draft.now >= stuckAt) return true
+  wake(draft, stuckAt)
+  return false
+}
+
 /** The one revision that enough targets of the first environment are ready on; says in `pending` why there is none. */
 function headOf(draft: Draft): string | undefined {
   const [first] = draft.plan.environments
@@ -82,11 +105,16 @@ function headOf(draft: Draft): string | undefined {
   if (agreed.length === 1) return agreed[0]
   draft.pending = whyPending(targets)
   const running = countBy(targets)
-  // Another revision, or several: what was about to settle no longer is.
   const { candidate } = draft.status
-  if (candidate && (running.size !== 1 || !running.has(candidate.revision))) delete draft.status.candidate
+  if (candidate && (running.size !== 1 || !running.has(candidate.revision))) dropCandidate(draft, candidate)
   else if (candidate) delete candidate.stableSince
   return undefined
+}
+
+/** Another revision, or several: what was about to settle no longer is, but the longest wait goes on. */
+function dropCandidate({ status }: Draft, { firstSeenAt }: NonNullable<PipelineStatus['candidate']>): void {
+  delete status.candidate
+  status.unsettledSince = firstSeenAt
 }
 
 function whyPending(targets: readonly TargetStatus[]): NonNullable<Draft['pending']> {
@@ -117,7 +145,8 @@ function countBy(targets: readonly TargetStatus[]): Map<string, number> {
 function settle(draft: Draft, revision: string): void {
   const { status, plan, now } = draft
   const previous = status.candidate
-  const firstSeenAt = notAfter(previous?.firstSeenAt, now)
+  const firstSeenAt = notAfter(previous?.firstSeenAt ?? status.unsettledSince, now)
+  delete status.unsettledSince
   const stableSince = notAfter(previous?.revision === revision ? previous.stableSince : undefined, now)
   status.candidate = { revision, firstSeenAt, stableSince }
   const dueAt = Math.min(at(stableSince) + plan.quietPeriodMs, at(firstSeenAt) + plan.maxWaitMs)
