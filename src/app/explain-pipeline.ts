@@ -2,6 +2,7 @@ import type { Pipeline } from '../apis/pipeline.ts'
 import type { EnvironmentStatus } from '../apis/pipeline-status.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { sentenceOf, type Because } from '../systems/promoter/because.ts'
+import { retryAnnotation } from '../systems/promoter/retry.ts'
 
 /** Where each environment stands, what it waits for, and what would help. */
 export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObject): readonly string[] {
@@ -12,6 +13,7 @@ export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObj
       `${name}: ${standing(environment)}`,
       ...waiting(environment).map((fact) => `${name}: ${fact}`),
       ...approvals(environment, { environment: name, pipeline: metadata }),
+      ...another(environment, metadata).map((fact) => `${name}: ${fact}`),
     ]
   })
 }
@@ -54,7 +56,16 @@ function approvals(
   if (!waitingApproval) return []
   const { revision, required = 1, approvals: had = [] } = waitingApproval
   const { name, namespace } = given.pipeline
+  const people = new Set(had.map(({ approver }) => approver))
   return [
-    `${given.environment}: ${had.length} of ${required} approvals for ${revision}; to give one: sojourn approve ${name} ${given.environment} ${revision} -n ${namespace}`,
+    `${given.environment}: ${people.size} of ${required} approvals for ${revision}; to give one: sojourn approve ${name} ${given.environment} ${revision} -n ${namespace}`,
   ]
+}
+
+/** What has ended without success ends there for this revision, unless somebody asks again. */
+function another({ promotion }: EnvironmentStatus, { name, namespace }: StoredObject['metadata']): readonly string[] {
+  const again = `kubectl annotate --overwrite pipeline ${name} ${retryAnnotation}="$(date)" -n ${namespace}`
+  if (promotion?.phase === 'Failed')
+    return [`it goes on by itself once the spec or a Secret is changed; to have it tried again: ${again}`]
+  return promotion?.phase === 'Rejected' ? [`the next revision goes ahead; to propose this one again: ${again}`] : []
 }

@@ -125,7 +125,23 @@ describe('the budget of a host', () => {
       { status: 403, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(now / 1000 + 300) } },
       now + 300_000,
     ],
+    [
+      'seconds that are left, as proxies count them',
+      { status: 429, headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': '30' } },
+      now + 30_000,
+    ],
+    [
+      'milliseconds',
+      { status: 429, headers: { 'ratelimit-remaining': '0', 'ratelimit-reset': String(now + 45_000) } },
+      now + 45_000,
+    ],
     ['nothing', { status: 429 }, now + 60_000],
+    [
+      'words alone',
+      { status: 403, body: '{"message":"You have exceeded a secondary rate limit. Please wait a few minutes"}' },
+      now + 60_000,
+    ],
+    ['numbers beyond any calendar', { status: 429, headers: { 'retry-after': '9'.repeat(20) } }, now + 86_400_000],
   ])('N21: waits exactly as long as the forge says in %s, without asking again', async (_, fault, retryAt) => {
     let clock = now
     const { client } = limited(() => clock)

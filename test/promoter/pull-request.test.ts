@@ -26,6 +26,16 @@ async function branchOf(environment = 'prod'): Promise<string> {
   return stage.world.promotion(environment)?.branch ?? ''
 }
 
+/** Something is done while branches can be listed, but not what they hold. */
+async function withoutContent(act: () => Promise<unknown>): Promise<void> {
+  const { interrupt } = forge
+  let asked = 0
+  forge.interrupt = ({ path }, when) => when === 'before' && path.endsWith('/git-upload-pack') && ++asked === 2
+  await act()
+  forge.interrupt = interrupt
+  expect(asked).toBe(2)
+}
+
 describe.each(forgeTypes)('a promotion on %s', (type) => {
   it('C56 N18: is one commit and one pull request, merged and rolled out', async () => {
     await build({ type })
@@ -119,6 +129,18 @@ describe('a pull request', () => {
     forge.pulls.close(stage.pulls[0]!)
     await stage.turn(60_000)
     await stage.turn()
+    expect(stage.world.phase('prod')).toBe('RollingOut')
+  })
+
+  it('closed by a human is not called rejected while nobody can tell what the base branch holds', async () => {
+    await build()
+    release()
+    await stage.settle()
+    await stage.repository.commit('main', { 'prod/app.yaml': manifest('prod', '1.1.0') })
+    forge.pulls.close(stage.pulls[0]!)
+    await withoutContent(() => stage.turn(60_000))
+    expect(stage.world.phase('prod')).toBe('Proposed')
+    await stage.settle()
     expect(stage.world.phase('prod')).toBe('RollingOut')
   })
 
@@ -270,6 +292,16 @@ describe('what pipeline-controller has left open', () => {
     expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Proposed', branch: 'promotion-team-app-prod' })
   })
 
+  it('is left as it is while nobody can tell what it carries', async () => {
+    await build()
+    await leave('1.1.0')
+    release()
+    await withoutContent(() => stage.turn())
+    expect(stage.pulls).toMatchObject([{ state: 'open', comments: [] }])
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open', title: 'Promote team/app in prod to 1.1.0' }])
+  })
+
   it('gives way when it carries another', async () => {
     await build()
     await leave('1.0.5')
@@ -300,6 +332,23 @@ describe('what a repository may hold', () => {
     expect(await stage.repository.branches()).toEqual(['main'])
     expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'MarkerNotFound' })
     expect(stage.world.condition('Stalled')?.message).toContain('chart/templates/x.yaml')
+  })
+
+  it('N31: a marker in one file that can be changed and one that cannot: half a promotion is none, and the file is named', async () => {
+    await build()
+    const broken = `a: [1\nversion: 1.0.0 # {"$promotion": "team:app:prod"}\n`
+    await stage.repository.commit('main', { 'prod/db.yaml': broken })
+    release()
+    await stage.settle()
+    expect(await stage.repository.branches()).toEqual(['main'])
+    expect(stage.world.condition('Stalled')).toMatchObject({ reason: 'MarkerUnusable' })
+    expect(stage.world.condition('Stalled')?.message).toMatch(/prod\/db\.yaml is not valid YAML: .*"paths"/)
+    await stage.repository.commit('main', { 'prod/db.yaml': broken.replace('[1', '[1]') })
+    stage.world.annotate({ 'sojourn.dev/retry': 'mended' })
+    await stage.settle()
+    const [pull] = stage.pulls
+    expect(await stage.repository.file(pull!.head, 'prod/db.yaml')).toContain('version: 1.1.0 #')
+    expect(await stage.repository.file(pull!.head, 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
   })
 
   it('a branch of that name which is not ours: it is not overwritten', async () => {

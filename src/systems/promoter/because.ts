@@ -60,6 +60,7 @@ export const sentences = {
   Withdrawn: 'what was open has been closed',
   WithdrawalAbandoned: 'what was open could not be closed and is left behind',
   MarkerNotFound: 'no marker for this environment was found',
+  MarkerUnusable: 'a file with a marker for this environment cannot be changed',
   CredentialsRefused: 'the forge refused the credentials',
   CredentialsMissing: 'the credentials cannot be read',
   KeyInvalid: 'a key in a Secret cannot be used',

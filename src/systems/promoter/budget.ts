@@ -82,6 +82,8 @@ interface Account {
 
 /** Without any word of how long, a refusal for too many requests means a minute. */
 const defaultWaitMs = 60_000
+/** No forge means longer than this, whatever it says. */
+const longestWaitMs = 86_400_000
 
 function waiting(host: string, until: number, httpStatus?: number): Trouble {
   return new Trouble('RateLimited', 'RateLimited', `${host} takes no more requests for now`, {
@@ -90,16 +92,19 @@ function waiting(host: string, until: number, httpStatus?: number): Trouble {
   })
 }
 
-function isLimited({ status, headers }: HttpResponse): boolean {
+function isLimited({ status, headers, body }: HttpResponse): boolean {
   if (status === 429) return true
-  return (status === 403 || status === 503) && (headers['retry-after'] !== undefined || remaining(headers) === '0')
+  if (status !== 403 && status !== 503) return false
+  if (headers['retry-after'] !== undefined || remaining(headers) === '0') return true
+  // GitHub does not always say in headers that it means this kind of limit.
+  return status === 403 && body.includes('secondary rate limit')
 }
 
 function remaining(headers: HttpResponse['headers']): string | undefined {
   return headers['x-ratelimit-remaining'] ?? headers['ratelimit-remaining']
 }
 
-/** When a response says that requests may go on; undefined when it says nothing of the kind. */
+/** When a response says that requests may go on, in a day at the latest; undefined when it says nothing of the kind. */
 export function retryAtOf(response: HttpResponse, now: number): number | undefined {
   const { headers } = response
   const waits: number[] = []
@@ -109,9 +114,15 @@ export function retryAtOf(response: HttpResponse, now: number): number | undefin
     if (at !== undefined) waits.push(at)
   }
   const reset = headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']
-  if (remaining(headers) === '0' && reset !== undefined && /^\d+$/.test(reset)) waits.push(Number(reset) * 1000)
-  if (waits.length > 0) return Math.max(...waits)
+  if (remaining(headers) === '0' && reset !== undefined && /^\d+$/.test(reset)) waits.push(resetAt(Number(reset), now))
+  if (waits.length > 0) return Math.min(Math.max(...waits), now + longestWaitMs)
   return isLimited(response) ? now + defaultWaitMs : undefined
+}
+
+/** Forges tell the second it will be, proxies in front of them how many seconds are left, and some count milliseconds. */
+function resetAt(told: number, now: number): number {
+  if (told < 1e9) return now + told * 1000
+  return told < 1e11 ? told * 1000 : told
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']

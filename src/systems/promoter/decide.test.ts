@@ -26,6 +26,18 @@ describe('what goes wrong', () => {
     expect(world.step(1000).effect).toMatchObject({ do: 'push' })
   })
 
+  it('N21: waits a little, and longer each time, where the forge says that it may be asked at once', () => {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    const waits = Array.from({ length: 4 }, () => {
+      world.answer('push', { ...failed('RateLimited', 'RateLimited'), retryAt: world.now })
+      const waitMs = Date.parse(world.promotion('staging')!.nextAttemptAt!) - world.now
+      world.now += waitMs
+      return waitMs
+    })
+    expect(waits).toEqual([3000, 5000, 10_000, 20_000])
+  })
+
   it.each([
     ['the Secret changes', (world: World) => void (world.secretVersions = { staging: '2' })],
     ['the spec changes', (world: World) => world.edit({ interval: '1m' })],

@@ -32,6 +32,7 @@ export interface RunnerPorts {
 const atOncePerHost = 4
 const timeoutMs = 120_000
 const writeTries = 8
+const unrecordedMs = 10_000
 const maxPolls = 10_000
 
 /** Carries recorded effects out, a few at a time per host, so that a slow forge delays only those who wait for it. */
@@ -74,19 +75,23 @@ export class EffectRunner {
   async #run(effect: Effect, pipeline: Pipeline): Promise<void> {
     const { log, clock, ended, signal } = this.#ports
     const { id } = effect.promotion
+    let isRecorded = true
     try {
       const result = await this.#perform(effect, pipeline)
       if (effect.do === 'poll') this.#notePoll(id, clock.now())
       await this.#record(effect, pipeline, result)
     } catch (error) {
       // Stopped in the middle: whoever goes on finds what was done.
-      if (!signal.aborted)
+      isRecorded = signal.aborted
+      if (!isRecorded)
         log.error('promotion could not be recorded', { pipeline: nameOf(pipeline), promotion: id, error })
     } finally {
       this.#next(hostOf(effect.promotion))
-      this.#busy.delete(id)
-      ended(pipeline)
     }
+    // What cannot be written down would be done again at once, and again.
+    if (!isRecorded) await sleep(clock, unrecordedMs, signal).catch(() => undefined)
+    this.#busy.delete(id)
+    ended(pipeline)
   }
 
   /** The oldest are forgotten: that only means to look once more. */

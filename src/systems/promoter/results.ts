@@ -132,7 +132,7 @@ function fail(promotion: Promotion, { error, retryAt }: Failure, when: When): vo
 function failWithdrawal(promotion: Promotion, { error, retryAt }: Failure, when: When): void {
   promotion.lastError = error
   // Being asked to wait is no failure of ours to count.
-  if (error.class === 'RateLimited') promotion.attempt -= 1
+  if (error.class === 'RateLimited' && isLater(retryAt, when)) promotion.attempt -= 1
   if (promotion.attempt >= withdrawalAttempts) promotion.withdraw = 'Abandoned'
   else retryLater(promotion, retryAt, when)
 }
@@ -142,11 +142,15 @@ interface When {
   readonly random: () => number
 }
 
-/** Full jitter, doubling, never before the forge allows it. */
-function retryLater(promotion: Promotion, retryAt: number | undefined, { now, random }: When): void {
+/** When the forge says so; otherwise full jitter, doubling. */
+function retryLater(promotion: Promotion, retryAt: number | undefined, when: When): void {
+  const { now, random } = when
   const ceilingMs = Math.min(firstRetryMs * 2 ** Math.max(0, promotion.attempt - 1), longestRetryMs)
   const backoffAt = now + Math.ceil((random() * ceilingMs) / 1000) * 1000
-  promotion.nextAttemptAt = formatTime(
-    Math.ceil(Math.max(retryAt ?? 0, retryAt === undefined ? backoffAt : 0) / 1000) * 1000,
-  )
+  promotion.nextAttemptAt = formatTime(Math.ceil((isLater(retryAt, when) ? retryAt : backoffAt) / 1000) * 1000)
+}
+
+/** "At once" is no time to wait until: what has just failed would be asked over and over. */
+function isLater(retryAt: number | undefined, { now }: When): retryAt is number {
+  return retryAt !== undefined && retryAt > now
 }

@@ -37,6 +37,8 @@ export type Change =
     }
   | { readonly change: 'same'; readonly files: readonly string[] }
   | { readonly change: 'no-marker'; readonly problems: readonly string[] }
+  /** Some marked values could be set and others could not: half a change is none. */
+  | { readonly change: 'unusable'; readonly problems: readonly string[] }
 
 /** Sets the marked values on top of a commit. The same commit and request always give the same new commit. */
 export async function prepareChange(remote: GitRemote, parent: string, request: ChangeRequest): Promise<Change> {
@@ -56,6 +58,7 @@ export async function prepareChange(remote: GitRemote, parent: string, request: 
     if (edit.edit === 'changed') edits.set(path, { type: 'blob', content: Buffer.from(edit.content) })
   }
   if (found.length === 0) return { change: 'no-marker', problems }
+  if (problems.length > 0) return { change: 'unusable', problems }
   if (edits.size === 0) return { change: 'same', files: found }
   const objects: GitObject[] = [...edits.values()]
   const tree = rebuild(store, root, { prefix: '', edits, objects })

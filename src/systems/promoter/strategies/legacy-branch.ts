@@ -1,7 +1,7 @@
 import { branchName } from '../identity.ts'
 import type { Forge } from '../forges/forge.ts'
 import type { Words } from '../wording.ts'
-import { markedChange } from './marked-change.ts'
+import { holdsValue } from './marked-change.ts'
 import type { PullRequestWork } from './pull-request.ts'
 
 /** The branch that pipeline-controller would have used. */
@@ -18,8 +18,7 @@ export async function isTakenOver(work: PullRequestWork, tip: string): Promise<b
   const forge = access.forge()
   const open = await openUnmarked(forge, { head: legacyBranch(words), base: promotion.strategy?.baseBranch ?? '' })
   if (open.length === 0) return false
-  const change = await markedChange(access.git, tip, { promotion, words, wishes: spec }).catch(() => undefined)
-  if (change?.change === 'same') return true
+  if (await holdsValue(access.git, tip, { promotion, words, wishes: spec })) return true
   for (const number of open) {
     await forge.close(number)
     await forge

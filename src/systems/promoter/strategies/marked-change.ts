@@ -11,17 +11,29 @@ export interface CommitWishes {
   readonly commit?: { readonly name?: string; readonly email?: string; readonly messageTemplate?: string }
 }
 
-/** The commit that carries a promotion on top of another; the same again after a crash. Throws when there is no marker. */
+interface Given {
+  readonly promotion: Promotion
+  readonly words: Words
+  readonly wishes: CommitWishes
+  readonly sign?: SignCommit | undefined
+}
+
+/** Whether a commit has the promotion's value at every marker. Throws when that cannot be known. */
+export async function holdsValue(git: GitRemote, commit: string, given: Omit<Given, 'sign'>): Promise<boolean> {
+  try {
+    return (await markedChange(git, commit, given)).change === 'same'
+  } catch (error) {
+    if (error instanceof Trouble && error.because === 'MarkerNotFound') return false
+    throw error
+  }
+}
+
+/** The commit that carries a promotion on top of another; the same again after a crash. Throws when a marker cannot be heeded. */
 export async function markedChange(
   git: GitRemote,
   parent: string,
-  given: {
-    readonly promotion: Promotion
-    readonly words: Words
-    readonly wishes: CommitWishes
-    readonly sign?: SignCommit | undefined
-  },
-): Promise<Exclude<Change, { change: 'no-marker' }>> {
+  given: Given,
+): Promise<Exclude<Change, { change: 'no-marker' | 'unusable' }>> {
   const { promotion, words, wishes, sign } = given
   const { namespace, pipeline, environment } = words
   const change = await prepareChange(git, parent, {
@@ -36,11 +48,13 @@ export async function markedChange(
     },
     sign,
   })
-  if (change.change !== 'no-marker') return change
-  const problems = change.problems.length > 0 ? `; ${change.problems.slice(0, 5).join('; ')}` : ''
+  if (change.change === 'ready' || change.change === 'same') return change
+  const problems = change.problems.slice(0, 5).join('; ')
+  if (change.change === 'unusable')
+    throw new Trouble('Permanent', 'MarkerUnusable', `${problems}; to leave a file out, name the others in "paths"`)
   throw new Trouble(
     'Permanent',
     'MarkerNotFound',
-    `no marker {"$promotion": "${namespace}:${pipeline}:${environment}"}${problems}`,
+    `no marker {"$promotion": "${namespace}:${pipeline}:${environment}"}${problems && `; ${problems}`}`,
   )
 }

@@ -8,7 +8,7 @@ import type { EffectResult } from '../results.ts'
 import { Trouble } from '../trouble.ts'
 import { bodyOf, isCommitOf, markOf, titleOf, type Words } from '../wording.ts'
 import { isTakenOver, legacyBranch, openUnmarked } from './legacy-branch.ts'
-import { markedChange } from './marked-change.ts'
+import { holdsValue, markedChange } from './marked-change.ts'
 
 /** One promotion by pull request. `spec` is absent once the pipeline no longer has it. */
 export interface PullRequestWork {
@@ -157,9 +157,7 @@ async function ourCommitOn(git: GitRemote, tip: string, { id, branch }: Promotio
 async function isOnBase({ promotion, words, access, spec }: PullRequestWork): Promise<boolean> {
   const baseBranch = promotion.strategy?.baseBranch ?? ''
   const base = (await access.git.branches(baseBranch)).get(baseBranch)
-  if (!base) return false
-  const change = await markedChange(access.git, base, { promotion, words, wishes: spec }).catch(() => undefined)
-  return change?.change === 'same'
+  return base !== undefined && holdsValue(access.git, base, { promotion, words, wishes: spec })
 }
 
 /** Only a tip that is our own commit is dropped, and only if it still is the tip when the server looks. */

@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import type { Pipeline } from '../apis/pipeline.ts'
+import type { StoredObject } from '../kube/object.ts'
+import {
+  environments,
+  pipelineOf,
+  pullRequest,
+  pullRequestPromotion,
+  pushed,
+  World,
+} from '../systems/promoter/testing.ts'
+import { explainPipeline } from './explain-pipeline.ts'
+
+/** prod lacks what dev runs. */
+function behind(spec: Partial<Pipeline['spec']> = {}): World {
+  const world = new World(pipelineOf({ environments: environments('dev', 'prod'), ...spec }))
+  world.runs({ dev: '1.1.0', prod: '1.0.0' })
+  return world
+}
+
+const factsOf = ({ pipeline }: World) => explainPipeline(pipeline as Pipeline & StoredObject).join('\n')
+const again = 'kubectl annotate --overwrite pipeline app sojourn.dev/retry="$(date)" -n team'
+
+it('says how to ask again after a pull request was closed', () => {
+  const world = behind()
+  world.answer('push', pushed)
+  world.answer('propose', { result: 'seen', pullRequest: pullRequest('closed') })
+  world.step()
+  expect(factsOf(world)).toContain(`prod: the next revision goes ahead; to propose this one again: ${again}`)
+})
+
+it('says why a promotion has failed for good, what mends it, and how to ask again', () => {
+  const world = behind()
+  const error = { class: 'Permanent', reason: 'MarkerNotFound', message: 'no marker' } as const
+  world.answer('push', { result: 'failed', error })
+  world.step()
+  expect(factsOf(world)).toContain('prod: the last try failed: no marker')
+  expect(factsOf(world)).toContain(`once the spec or a Secret is changed; to have it tried again: ${again}`)
+})
+
+it('counts people who have approved, not how often they did', () => {
+  const world = behind({ promotion: { ...pullRequestPromotion, approval: { required: 2 } } })
+  world.step()
+  world.approve('prod', 'ann')
+  world.approve('prod', 'ann')
+  world.step()
+  expect(factsOf(world)).toContain(
+    'prod: 1 of 2 approvals for 1.1.0; to give one: sojourn approve app prod 1.1.0 -n team',
+  )
+})
