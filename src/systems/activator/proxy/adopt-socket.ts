@@ -3,6 +3,14 @@ import { TLSSocket } from 'node:tls'
 
 const readBytes = 65_536
 
+/** How every connection, from clients and to pods, is kept. One whose other end vanished without a word ends after some minutes, not hours. */
+export const keptConnection = {
+  noDelay: true,
+  keepAlive: true,
+  keepAliveInitialDelay: 60_000,
+  allowHalfOpen: true,
+} as const
+
 /**
  * Where every socket of this thread reads into. One byte longer than any read, so that a scan can be stopped by a NUL
  * behind the last byte. Its content is valid only until the reader returns.
@@ -60,7 +68,7 @@ export function adoptSocket(accepted: Socket, owner: SocketOwner): Socket {
 
 /** Opens a connection that reads into the shared buffer. */
 export function connectSocket(host: string, port: number, owner: SocketOwner): Socket {
-  const socket = own(net.connect({ host, port, noDelay: true, keepAlive: true, allowHalfOpen: true, onread }), owner)
+  const socket = own(net.connect({ ...keptConnection, host, port, onread }), owner)
   socket.on('connect', onConnect)
   return socket
 }

@@ -20,6 +20,8 @@ export class ChunkedBody {
   #trailerBytes = 0
   /** Start and end of each run of content in the bytes last followed. */
   readonly runs: number[] = []
+  /** The fields behind the content, `name:value` each. */
+  trailers: string[] = []
 
   get done(): boolean {
     return this.#phase === 'done'
@@ -35,6 +37,7 @@ export class ChunkedBody {
     this.#digits = 0
     this.#line = ''
     this.#trailerBytes = 0
+    if (this.trailers.length > 0) this.trailers = []
   }
 
   /** Follows the body through the bytes; answers where in them it ended, or `end` while it goes on. */
@@ -103,7 +106,8 @@ export class ChunkedBody {
     this.#line = ''
     if (!line.endsWith('\r')) this.#phase = 'broken'
     else if (line === '\r') this.#phase = 'done'
-    else if (!isSafeTrailer(line.slice(0, -1))) this.#phase = 'broken'
+    else if (isSafeTrailer(line.slice(0, -1))) this.trailers.push(line.slice(0, -1))
+    else this.#phase = 'broken'
   }
 }
 

@@ -113,6 +113,12 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#socket.destroy()
   }
 
+  breakOff(endsByClosing: boolean): void {
+    // Within TLS a proper end is said, and is missed here.
+    if (endsByClosing && this.proto === 'http') this.#socket.resetAndDestroy()
+    else this.#socket.destroy()
+  }
+
   /** Asks the client to leave: at once if it is idle, else after its answer. One that just came may have a request on its way. */
   retire(): void {
     if (this.#phase === 'head' && !this.#carry && this.#requests > 0) this.#socket.destroy()
@@ -209,12 +215,9 @@ export class ClientConnection implements ClientLink, SocketOwner {
     const parsed = requestHead.parseRequest(bytes, at, end)
     if (parsed === 'incomplete') return this.#wantMore(bytes, at, end)
     if (parsed !== 'complete') {
-      if (
-        this.#requests === 0 &&
-        this.purpose.is !== 'checks' &&
-        bytes.toString('latin1', at, Math.min(end, at + preface.length)) === preface
-      ) {
-        return this.#speakHttp2(bytes, at, end)
+      const begun = bytes.toString('latin1', at, Math.min(end, at + preface.length))
+      if (this.#requests === 0 && this.purpose.is !== 'checks' && preface.startsWith(begun)) {
+        return begun === preface ? this.#speakHttp2(bytes, at, end) : this.#wantMore(bytes, at, end)
       }
       this.#refuse(faults[parsed])
       return -1

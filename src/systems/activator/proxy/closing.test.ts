@@ -1,6 +1,20 @@
+import { readFileSync } from 'node:fs'
+import net from 'node:net'
+import tls from 'node:tls'
 import { describe, expect, it } from 'vitest'
+import { VirtualClock } from '../../../runtime/virtual-clock.ts'
 import { cell } from './counters.ts'
-import { eventually, rawClient, roundTrip, startBackend, startEcho, startProxy } from './testing.ts'
+import { Proxy } from './proxy.ts'
+import {
+  aRoute,
+  certificateFor,
+  eventually,
+  rawClient,
+  roundTrip,
+  startBackend,
+  startEcho,
+  startProxy,
+} from './testing.ts'
 
 const get = 'GET / HTTP/1.1\r\nHost: app.test\r\n\r\n'
 
@@ -114,3 +128,92 @@ describe('release', () => {
     expect(old.received.join('')).not.toContain('/2')
   })
 })
+
+describe('an answer that ends with its connection', () => {
+  it('and breaks off before that is not taken for a whole one (C76)', async () => {
+    await using pod = await startBackend((text, socket) => {
+      socket.write('HTTP/1.0 200 OK\r\n\r\nhalf', () => {
+        if (text.includes('/whole')) socket.end()
+        else socket.resetAndDestroy()
+      })
+    })
+    await using it = await startProxy()
+    it.warm(pod.address)
+    const ends = async (path: string) => {
+      const socket = net.connect({ port: it.port, host: '127.0.0.1' })
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: app.test\r\n\r\n`)
+      socket.resume()
+      return await new Promise((resolve) => {
+        socket.on('end', () => resolve('ended'))
+        socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(code))
+      })
+    }
+    expect(await ends('/whole')).toBe('ended')
+    expect(await ends('/half')).toBe('ECONNRESET')
+  })
+})
+
+describe('a client that reads an answer while it still sends', () => {
+  it('is not cut off for what the answer takes', async () => {
+    const clock = new VirtualClock()
+    await using pod = await startBackend((text, socket) => {
+      if (text.endsWith('first\r\n')) socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nfirst')
+    })
+    const proxy = new Proxy({ clock, wake: () => {}, random: () => 0.5 })
+    proxy.setRoute(aRoute({ responseTimeoutMs: 1000 }))
+    proxy.setTarget('t', { is: 'warm', endpoints: [pod.address] })
+    using client = rawClient(await proxy.listen({ host: '127.0.0.1', port: 0 }))
+    client.send('POST / HTTP/1.1\r\nHost: app.test\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n')
+    await client.until((text) => text.endsWith('first'))
+    client.send('0\r\n\r\n')
+    await eventually(() => pod.received[0]?.endsWith('0\r\n\r\n') === true)
+    await clock.runFor(60_000)
+    pod.sockets[0]!.write('last')
+    expect(await client.until((text) => text.endsWith('last'))).toContain('firstlast')
+    await proxy.close()
+  })
+})
+
+describe.runIf(process.platform === 'linux')('a connection whose other end vanished', () => {
+  it('is asked for after a minute, whoever it is to or from', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    it.warm(pod.address)
+    it.proxy.setCertificates([certificateFor('app.test')])
+    const tlsPort = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
+    using plain = rawClient(it.port)
+    plain.send(get)
+    await plain.until((text) => text.includes('200 OK'))
+    const secure = tls.connect({ host: '127.0.0.1', port: tlsPort, rejectUnauthorized: false })
+    await new Promise((resolve) => secure.on('secureConnect', resolve))
+    // Those of the proxy: by its own ports, and the one to the pod.
+    for (const isOurs of [
+      ({ local }: Connection) => local === it.port,
+      ({ local }: Connection) => local === tlsPort,
+      ({ remote }: Connection) => remote === pod.address.port,
+    ]) {
+      const [ours] = establishedConnections().filter(isOurs)
+      expect(ours?.keepAliveSeconds).toBeGreaterThan(0)
+      expect(ours?.keepAliveSeconds).toBeLessThanOrEqual(60)
+    }
+    secure.destroy()
+  })
+})
+
+interface Connection {
+  readonly local: number
+  readonly remote: number
+  /** When the kernel asks whether the other end is still there; undefined if never. */
+  readonly keepAliveSeconds: number | undefined
+}
+
+function establishedConnections(): Connection[] {
+  const lines = readFileSync('/proc/net/tcp', 'utf8').trim().split('\n').slice(1)
+  return lines.flatMap((line) => {
+    const [, local = '', remote = '', state, , timer = ''] = line.trim().split(/\s+/)
+    const [kind, due = '0'] = timer.split(':')
+    const portOf = (address: string) => Number.parseInt(address.split(':')[1] ?? '', 16)
+    const keepAliveSeconds = kind === '02' ? Number.parseInt(due, 16) / 100 : undefined
+    return state === '01' ? [{ local: portOf(local), remote: portOf(remote), keepAliveSeconds }] : []
+  })
+}

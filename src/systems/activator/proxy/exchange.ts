@@ -28,6 +28,8 @@ export interface ClientLink {
   enterTunnel(): void
   end(): void
   destroy(): void
+  /** Breaks off so that nobody takes what was sent for all of it, also where closing is how an answer ends. */
+  breakOff(endsByClosing: boolean): void
 }
 
 /** A request as it will be forwarded. */
@@ -51,7 +53,12 @@ const fixedBecause = 'X-Sojourn-Because: static-answer\r\n'
 const wakingFields = `Retry-After: ${refreshSeconds}\r\nX-Sojourn-Because: waking\r\n`
 const keepAlive = word('keep-alive')
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
-const maxReplays = 2
+export const maxReplays = 2
+
+/** Whether a request of this method may be sent twice. */
+export function isIdempotent(method: string): boolean {
+  return idempotent.has(method)
+}
 
 /** One request and its answer, from admission to the last byte. Each client connection reuses one. */
 export class Exchange implements Served, Waiter {
@@ -75,6 +82,8 @@ export class Exchange implements Served, Waiter {
   /** All that was ever sent on is still in `request` and `held`. */
   #whole = true
   #responding = false
+  /** The end of the answer is the end of the connection. */
+  #endsByClosing = false
   #keep = false
   #replays = 0
   /** It was sent to the fallback: there is nowhere else to go. */
@@ -126,7 +135,8 @@ export class Exchange implements Served, Waiter {
     if (this.#upstream?.open) {
       this.sent = last
       this.#whole = false
-      this.#impatientAt = this.#core.time.now + this.#patienceMs()
+      // Once it answers, only a client that does not read is waited for.
+      if (!this.#responding) this.#impatientAt = this.#core.time.now + this.#patienceMs()
       if (!this.#upstream.send(payload) && !last) this.#client.pauseReading()
       return
     }
@@ -219,7 +229,8 @@ export class Exchange implements Served, Waiter {
     this.#impatientAt = Infinity
     noteStatus(this.route.cells, head.status)
     const unframed = this.unchunked && framing === 'chunked'
-    this.#keep = client.keepAlive && framing !== 'until-close' && !unframed && !this.#core.closing
+    this.#endsByClosing = framing === 'until-close' || unframed
+    this.#keep = client.keepAlive && !this.#endsByClosing && !this.#core.closing
     let added = ''
     if (!this.#keep) added = 'Connection: close\r\n'
     else if (client.minor === 0) added = 'Connection: keep-alive\r\n'
@@ -281,7 +292,7 @@ export class Exchange implements Served, Waiter {
       const upstream = this.route.target.take(false)
       return upstream ? this.#use(upstream) : this.#wait()
     }
-    if (this.#responding) this.#client.destroy()
+    if (this.#responding) this.#client.breakOff(this.#endsByClosing)
     else this.#answer('upstream-failed', 1, false)
   }
 
@@ -293,12 +304,12 @@ export class Exchange implements Served, Waiter {
 
   /** A kept connection may be closing just now: only what can be sent twice is risked on one that was idle for long. */
   #mayReuse(): boolean {
-    return idempotent.has(this.#request.method)
+    return isIdempotent(this.#request.method)
   }
 
   /** Nothing came back, and all that was sent is still here to be sent again. */
   #mayReplay(): boolean {
-    return this.sent && this.#whole && idempotent.has(this.#request.method) && this.#replays < maxReplays
+    return this.sent && this.#whole && isIdempotent(this.#request.method) && this.#replays < maxReplays
   }
 
   #hold(payload: string | Buffer): void {

@@ -1,18 +1,22 @@
-import http, { type IncomingMessage } from 'node:http'
 import http2, {
   type ClientHttp2Session,
+  type ClientHttp2Stream,
   type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from 'node:http2'
+import { statusFor, type Because } from './answers.ts'
 import { fallbackTarget, type Core } from './core.ts'
 import { cell, noteStatus, noteWait } from './counters.ts'
+import { isIdempotent, maxReplays } from './exchange.ts'
+import { Http1Leg, http1Request, type LegOwner } from './http1-leg.ts'
 import { answerStream, giveStream } from './http2-answer.ts'
 import { Place } from './place.ts'
 import type { Refusal, Waiter } from './ports.ts'
 import type { Route } from './route.ts'
 import { findStaticAnswer, type StaticAnswer } from './static-answer.ts'
-import type { Endpoint } from './target.ts'
+import type { Endpoint, Target } from './target.ts'
+import type { UpstreamConnection } from './upstream-connection.ts'
 import { isNavigation, ourPage, refreshSeconds } from './waiting-page.ts'
 
 export interface Http2Request {
@@ -34,10 +38,9 @@ const hopByHop = new Set([
   'te',
 ])
 const sessions = new WeakMap<Endpoint, ClientHttp2Session>()
-const agents = new WeakMap<Endpoint, http.Agent>()
 
-/** One HTTP/2 stream and its answer. Slower than the HTTP/1 path and built on Node's own HTTP, trailers included. */
-export class Http2Exchange implements Waiter {
+/** One HTTP/2 stream and its answer, trailers included. */
+export class Http2Exchange implements Waiter, LegOwner {
   readonly #core: Core
   readonly route: Route
   readonly #stream: ServerHttp2Stream
@@ -51,8 +54,14 @@ export class Http2Exchange implements Waiter {
   #fellBack = false
   /** Someone who only wants to know whether anybody is there. */
   #isProbe = false
+  #replays = 0
+  /** Set while it is with a pod that speaks HTTP/2. */
   #endpoint: Endpoint | undefined
-  #cancelTimeout: (() => void) | undefined
+  /** Set while it is with a pod that speaks HTTP/1. */
+  #leg: Http1Leg | undefined
+  /** When the pod must have begun to answer, or the client to read again. */
+  #impatientAt = Infinity
+  #cancelWatch: (() => void) | undefined
 
   constructor(core: Core, route: Route, stream: ServerHttp2Stream, request: Http2Request) {
     this.#core = core
@@ -84,10 +93,8 @@ export class Http2Exchange implements Waiter {
   }
 
   resume(): void {
-    const endpoint = this.#place?.target?.pick()
-    if (!endpoint) return
-    this.#place?.leave()
-    this.#forward(endpoint)
+    const target = this.#place?.target
+    if (target) this.#forward(target)
   }
 
   refuse(because: Refusal, retryAfterSeconds: number): void {
@@ -121,8 +128,7 @@ export class Http2Exchange implements Waiter {
 
   #admit(): void {
     const { target } = this.route
-    const endpoint = target.state.is === 'warm' && target.waiters.size === 0 ? target.pick() : undefined
-    if (endpoint) return this.#forward(endpoint)
+    if (target.state.is === 'warm' && target.waiters.size === 0 && this.#forward(target)) return
     if (target.state.is === 'refusing') return this.refuse(target.state.because, target.state.retryAfterSeconds)
     const { limits, ports } = this.#core
     if (this.#since === 0) this.#since = ports.clock.monotonic()
@@ -132,81 +138,92 @@ export class Http2Exchange implements Waiter {
     if (!this.#place.take(target, 0)) this.refuse('queue-full', 1)
   }
 
-  #forward(endpoint: Endpoint): void {
-    this.#endpoint = endpoint
-    endpoint.busy++
-    endpoint.target.busy++
-    this.#cancelTimeout = this.#core.ports.clock.after(this.#patienceMs, () => this.#fail('upstream-timeout'))
-    if (endpoint.target.protocol === 'h2c') this.#overHttp2(endpoint)
-    else this.#overHttp1(endpoint)
+  /** Sends it to a pod that has room; false when there is none. */
+  #forward(target: Target): boolean {
+    if (target.protocol === 'h2c') {
+      const endpoint = target.pick()
+      if (endpoint) this.#overHttp2(endpoint)
+      return endpoint !== undefined
+    }
+    const upstream = target.take(isIdempotent(this.#method))
+    if (upstream) this.#overHttp1(upstream)
+    return upstream !== undefined
+  }
+
+  #overHttp1(upstream: UpstreamConnection): void {
+    this.#place?.leave()
+    const { path, authority } = this.#request
+    const request = http1Request(this.#stream, { method: this.#method, path, authority }, this.#headers(false))
+    if (!request) {
+      upstream.destroy()
+      return this.#fail('malformed-request')
+    }
+    this.moved()
+    this.#watch()
+    this.#leg = new Http1Leg(this.#stream, request, this)
+    this.#leg.use(upstream)
   }
 
   #overHttp2(endpoint: Endpoint): void {
+    this.#place?.leave()
+    this.#endpoint = endpoint
+    endpoint.busy++
+    endpoint.target.busy++
+    this.moved()
+    this.#watch()
     const session = sessionTo(endpoint, this.#core.limits.dialTimeoutMs)
-    const send = () => {
-      if (this.#ended) return
-      const upstream = session.request({
-        ...this.#headers(true),
-        ':method': this.#method,
-        ':path': this.#request.path,
-        ':scheme': 'http',
-        ':authority': this.#request.authority,
-      })
-      this.#stream.pipe(upstream)
-      let trailers: IncomingHttpHeaders = {}
-      upstream.on('headers', (headers) => this.#stream.additionalHeaders(headers))
-      upstream.on('trailers', (headers) => (trailers = headers))
-      upstream.on('response', (headers, flags) => {
-        const ended = (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0
-        this.#respond({ ...headers }, headers[':status'] ?? 502, ended)
-        if (ended) return
-        this.#stream.on('wantTrailers', () => this.#stream.sendTrailers(trailers))
-        upstream.pipe(this.#stream)
-      })
-      upstream.on('error', () => this.#fail('upstream-failed'))
-      upstream.on('close', () => {
-        if (!this.#stream.headersSent) this.#fail('upstream-failed')
-        else if (upstream.rstCode !== 0) this.#stream.close(upstream.rstCode)
-      })
-      this.#stream.on('close', () => upstream.close(http2.constants.NGHTTP2_CANCEL))
-    }
-    if (!session.connecting) return send()
-    session.once('connect', send)
-    session.once('close', () => session.connecting && this.#again(endpoint))
-    session.once('error', () => this.#again(endpoint))
+    if (!session.connecting) return this.#send(session)
+    const missed = () => this.#again(endpoint)
+    session.once('close', missed)
+    session.once('connect', () => {
+      session.off('close', missed)
+      this.#send(session)
+    })
   }
 
-  #overHttp1(endpoint: Endpoint): void {
-    const { host, port } = endpoint.address
-    let agent = agents.get(endpoint)
-    if (!agent)
-      agents.set(
-        endpoint,
-        (agent = new http.Agent({ keepAlive: true, maxSockets: this.#core.limits.maxConnectionsPerPod })),
-      )
-    const headers = { ...this.#headers(false), host: this.#request.authority }
-    const upstream = http.request({ host, port, agent, method: this.#method, path: this.#request.path, headers })
-    let connected = false
-    // The body waits for the connection, so that a pod that cannot be reached costs none of it.
-    const send = () => {
-      connected = true
-      this.#stream.pipe(upstream)
+  #send(session: ClientHttp2Session): void {
+    if (this.#ended) return
+    const stream = this.#stream
+    // Closing it would first end it, as if all had been sent.
+    const givenUp = new AbortController()
+    const fields = {
+      ...this.#headers(true),
+      ':method': this.#method,
+      ':path': this.#request.path,
+      ':scheme': 'http',
+      ':authority': this.#request.authority,
     }
-    upstream.on('socket', (socket) => (socket.connecting ? socket.once('connect', send) : send()))
-    upstream.on('information', ({ statusCode, headers: hints }) =>
-      this.#stream.additionalHeaders({ ...withoutHop(hints), ':status': statusCode }),
-    )
-    upstream.on('response', (response: IncomingMessage) => {
-      this.#respond(withoutHop(response.headers), response.statusCode ?? 502, false)
-      this.#stream.on('wantTrailers', () => this.#stream.sendTrailers(response.trailers))
-      response.on('aborted', () => this.#stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR))
-      response.pipe(this.#stream)
+    const upstream = session.request(fields, { signal: givenUp.signal })
+    pipeBody(stream, upstream, () => this.moved())
+    let trailers: IncomingHttpHeaders = {}
+    upstream.on('headers', (headers) => {
+      if (!stream.destroyed && !stream.headersSent) stream.additionalHeaders(headers)
     })
-    upstream.on('error', () =>
-      connected || this.#stream.headersSent ? this.#fail('upstream-failed') : this.#again(endpoint),
-    )
-    this.#stream.on('close', () => upstream.destroy())
-    upstream.flushHeaders()
+    upstream.on('trailers', (headers) => (trailers = headers))
+    upstream.on('response', (headers, flags) => {
+      const now = (flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0
+      this.respond({ ...headers }, headers[':status'] ?? 502, { now, trailers: !now })
+      if (now) return
+      stream.on('wantTrailers', () => stream.sendTrailers(trailers))
+      upstream.on('pause', () => this.stalled(true))
+      stream.on('drain', () => this.stalled(false))
+      upstream.pipe(stream)
+    })
+    upstream.on('error', () => this.#refusedBy(upstream))
+    upstream.on('close', () => {
+      // It has been answered otherwise.
+      if (!this.#endpoint) return
+      if (!stream.headersSent) this.failed()
+      else if (upstream.rstCode !== 0) stream.close(upstream.rstCode)
+    })
+    stream.on('close', () => givenUp.abort())
+  }
+
+  /** A pod that is about to leave says of what it has not looked at that it may be sent again: so may its client. */
+  #refusedBy({ rstCode }: ClientHttp2Stream): void {
+    const { NGHTTP2_REFUSED_STREAM } = http2.constants
+    if (rstCode === NGHTTP2_REFUSED_STREAM && !this.#stream.headersSent) this.#stream.close(rstCode)
+    else this.failed()
   }
 
   get #patienceMs(): number {
@@ -216,6 +233,25 @@ export class Http2Exchange implements Waiter {
 
   get #method(): string {
     return this.#request.headers[':method'] ?? 'GET'
+  }
+
+  moved(): void {
+    if (!this.#stream.headersSent) this.#impatientAt = this.#core.ports.clock.monotonic() + this.#patienceMs
+  }
+
+  stalled(isStalled: boolean): void {
+    this.#cancelWatch?.()
+    if (!isStalled) return
+    this.#impatientAt = this.#core.ports.clock.monotonic() + this.#patienceMs
+    this.#watch()
+  }
+
+  #watch(): void {
+    const { clock } = this.#core.ports
+    const leftMs = this.#impatientAt - clock.monotonic()
+    if (leftMs <= 0) return this.#fail('upstream-timeout')
+    this.#cancelWatch?.()
+    this.#cancelWatch = clock.after(leftMs, () => this.#watch())
   }
 
   #headers(keepTe: boolean): OutgoingHttpHeaders {
@@ -229,40 +265,63 @@ export class Http2Exchange implements Waiter {
     return kept
   }
 
-  #respond(headers: OutgoingHttpHeaders, status: number, endStream: boolean): void {
-    this.#cancelTimeout?.()
+  respond(
+    headers: OutgoingHttpHeaders,
+    status: number,
+    end: { readonly now: boolean; readonly trailers: boolean },
+  ): void {
+    this.#cancelWatch?.()
+    if (this.#stream.destroyed || this.#stream.headersSent) return
     noteStatus(this.route.cells, status)
     if (this.cold) {
       const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#since))
       noteWait(this.route.cells, waitedMs)
+      this.route.target.noteWake(waitedMs)
       if (this.route.config.coldStartHeader) headers['x-cold-start'] = String(waitedMs)
     }
-    if (!this.#stream.destroyed)
-      this.#stream.respond({ ...headers, ':status': status }, { endStream, waitForTrailers: !endStream })
+    this.#stream.respond({ ...headers, ':status': status }, { endStream: end.now, waitForTrailers: end.trailers })
+  }
+
+  unsent(): void {
+    if (this.#ended) return
+    this.#leave()
+    this.#admit()
+  }
+
+  unanswered(): void {
+    if (this.#replays++ === maxReplays) return this.failed()
+    this.route.cells[cell.retries]!++
+    this.unsent()
+  }
+
+  failed(): void {
+    this.#fail('upstream-failed')
   }
 
   /** The pod could not be reached and nothing was sent: wait for it like for a cold one. */
   #again(endpoint: Endpoint): void {
     if (this.#ended) return
-    this.#release()
-    this.#stream.unpipe()
+    this.#leave()
     endpoint.target.dialFailed(endpoint)
     this.#admit()
   }
 
-  #fail(because: 'upstream-failed' | 'upstream-timeout'): void {
+  #fail(because: Extract<Because, 'upstream-failed' | 'upstream-timeout' | 'malformed-request'>): void {
     if (this.#ended) return
-    noteStatus(this.route.cells, because === 'upstream-failed' ? 502 : 504)
+    this.#leave()
+    noteStatus(this.route.cells, statusFor(because))
     answerStream(this.#stream, this.#request.headers, because)
   }
 
-  #release(): void {
-    this.#cancelTimeout?.()
-    this.#cancelTimeout = undefined
-    if (!this.#endpoint) return
+  /** Leaves the pod it was with. */
+  #leave(): void {
+    this.#cancelWatch?.()
+    this.#leg?.abandon()
+    this.#leg = undefined
+    const { target } = this.#endpoint ?? {}
+    if (!this.#endpoint || !target) return
     this.#endpoint.busy--
-    this.#endpoint.target.busy--
-    const { target } = this.#endpoint
+    target.busy--
     this.#endpoint = undefined
     if (target.waiters.size > 0) target.dispatch()
   }
@@ -271,7 +330,7 @@ export class Http2Exchange implements Waiter {
     if (this.#ended) return
     this.#ended = true
     this.#place?.leave()
-    this.#release()
+    this.#leave()
     if (!this.#isProbe) this.route.cells[cell.finished]!++
   }
 }
@@ -281,8 +340,15 @@ function isProbe({ config }: Route, { headers, path }: Http2Request): boolean {
   return config.probePaths.includes(path) || config.probeAgents.some((beginning) => agent.startsWith(beginning))
 }
 
-function withoutHop(headers: IncomingHttpHeaders | http.IncomingHttpHeaders): OutgoingHttpHeaders {
+function withoutHop(headers: IncomingHttpHeaders): OutgoingHttpHeaders {
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !name.startsWith(':') && !hopByHop.has(name)))
+}
+
+/** Passes a body on. One that the client gave up ends as well, but not here: the pod would take it for all there is. */
+function pipeBody(from: ServerHttp2Stream, to: ClientHttp2Stream, moved: () => void): void {
+  from.on('data', moved)
+  from.pipe(to, { end: false })
+  from.on('end', () => from.closed || to.end())
 }
 
 /** The one session to a pod that takes HTTP/2 without asking; opened anew when it has gone. */

@@ -37,6 +37,8 @@ export class Http2Front {
     } as http2.ServerSessionOptions)
     this.#sessions.add(session)
     session.on('close', () => this.#sessions.delete(session))
+    // A connection may be half open for HTTP/1 and tunnels; here a client that has gone takes its streams along.
+    socket.on('end', () => session.destroy())
     session.on('error', () => session.destroy())
     let open = 0
     session.setTimeout(this.#core.limits.keepAliveMs, () => open === 0 && session.close())
@@ -61,6 +63,7 @@ export class Http2Front {
     const authority = headers[':authority'] ?? headers.host ?? ''
     const path = headers[':path'] ?? ''
     if (headers[':method'] === 'CONNECT') return answerStream(stream, headers, 'unsupported-method')
+    if (!isPath(path, headers[':method'])) return answerStream(stream, headers, 'malformed-request')
     const routes = this.#core.table.find(authority)
     if (routes === 'invalid' || authority === '') return answerStream(stream, headers, 'bad-host')
     const field = (name: string) => {
@@ -74,4 +77,9 @@ export class Http2Front {
     if (!route) return answerStream(stream, headers, 'unknown-host')
     new Http2Exchange(this.#core, route, stream, { ...from, headers, authority, path }).begin()
   }
+}
+
+/** Under schemes other than its own HTTP/2 itself lets anything be a path: another host, too. */
+function isPath(path: string, method: string | undefined): boolean {
+  return path === '*' ? method === 'OPTIONS' : /^\/[!-~]*$/.test(path)
 }

@@ -48,6 +48,30 @@ describe('HTTP/2 in clear text', () => {
     session.destroy()
   })
 
+  it('is known by its first words, in however many pieces they come', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy()
+    it.warm(pod.address)
+    const relay = net.createServer((from) => {
+      const to = net.connect({ host: '127.0.0.1', port: it.port, noDelay: true })
+      to.pipe(from)
+      from.once('data', (data: Buffer) => {
+        from.pause()
+        to.write(data.subarray(0, 16))
+        systemClock.after(20, () => {
+          to.write(data.subarray(16))
+          from.pipe(to)
+        })
+      })
+      for (const socket of [from, to]) socket.on('error', () => socket.destroy())
+    })
+    await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve))
+    const session = http2.connect(`http://127.0.0.1:${(relay.address() as AddressInfo).port}`)
+    expect((await ask(session, { ':path': '/x' })).body).toBe('GET /x HTTP/1.1')
+    session.destroy()
+    relay.close()
+  })
+
   it('reaches a pod that speaks HTTP/1', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()

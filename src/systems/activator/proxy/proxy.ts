@@ -1,5 +1,6 @@
 import net, { type AddressInfo, type Server, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { keptConnection } from './adopt-socket.ts'
 import { CertificateStore, type Certificate, type CertificateFault } from './certificates.ts'
 import { ClientConnection, plainAddress, type ClientOptions } from './client-connection.ts'
 import type { Core } from './core.ts'
@@ -165,7 +166,7 @@ export class Proxy {
   }
 
   #plainServer(proxyProtocol: boolean, purpose: Purpose): Server {
-    return net.createServer({ noDelay: true, keepAlive: true, pauseOnConnect: true, allowHalfOpen: true }, (socket) => {
+    return net.createServer({ ...keptConnection, pauseOnConnect: true }, (socket) => {
       if (purpose.is === 'bytes') this.#carry(socket, purpose.route)
       else this.#accept(socket, { secure: false, proxyProtocol, purpose })
     })
@@ -174,7 +175,6 @@ export class Proxy {
   #tlsServer(proxyProtocol: boolean): Server {
     const { ports, limits } = this.#core
     const accept = (socket: TLSSocket, address: string | undefined) => {
-      socket.setNoDelay(true)
       const client = address ?? plainAddress(socket.remoteAddress)
       if (socket.alpnProtocol === 'h2')
         this.#http2.accept(socket, Buffer.alloc(0), { client, purpose: forHosts, proto: 'https' })

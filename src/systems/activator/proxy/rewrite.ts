@@ -103,6 +103,23 @@ export function rewriteResponse(bytes: Buffer, head: Head, added: string, unfram
   return `HTTP/1.1 ${head.status}${reason === '' ? ' ' : reason}\r\n${copyFields(bytes, head, head.fieldsStart, keep)}${added}\r\n`
 }
 
+/** A response's fields by lower-case name, this hop's gone, as HTTP/2 carries them. */
+export function responseFields(bytes: Buffer, head: Head): Record<string, string | string[]> {
+  const fields = Object.create(null) as Record<string, string | string[]>
+  for (let field = 0; field < head.count; field++) {
+    const kind = head.kinds[field]!
+    if (!isEndToEnd(kind) && !isForwarding(kind)) continue
+    const name = fieldName(bytes, head, field)
+    if (kind === fieldKind.transferEncoding || kind === fieldKind.host || name === 'http2-settings') continue
+    const value = text(bytes, head.valueStart(field), head.valueEnd(field))
+    const former = fields[name]
+    if (Array.isArray(former)) former.push(value)
+    else if (name === 'set-cookie') fields[name] = [value]
+    else fields[name] = former === undefined ? value : `${former}, ${value}`
+  }
+  return fields
+}
+
 /** Copies fields in runs as long as nothing between them is left out. `from` may lie before the first field. */
 function copyFields(bytes: Buffer, head: Head, from: number, keep: (kind: number) => boolean): string {
   let out = ''

@@ -1,5 +1,6 @@
 import net, { type Server, type Socket } from 'node:net'
 import tls, { type TLSSocket } from 'node:tls'
+import { keptConnection } from './adopt-socket.ts'
 import type { Certificate, CertificateStore } from './certificates.ts'
 import type { ProxyLimits, ProxyPorts } from './ports.ts'
 import { ProxyPreamble } from './proxy-protocol.ts'
@@ -29,7 +30,7 @@ export class TlsFront {
       ...certificates.first,
       ...tlsOptions(this.#terms),
       ALPNProtocols: ['h2', 'http/1.1'],
-      allowHalfOpen: true,
+      ...keptConnection,
       handshakeTimeout: limits.headTimeoutMs,
       SNICallback: (name, done) => done(null, certificates.find(name)),
     })
@@ -45,7 +46,7 @@ export class TlsFront {
 
   /** The PROXY header comes in clear text, before the handshake. */
   #behindBalancer({ ports, limits }: TlsFrontParts): Server {
-    return net.createServer({ noDelay: true, keepAlive: true, allowHalfOpen: true }, (raw) => {
+    return net.createServer(keptConnection, (raw) => {
       const end = endOf(raw)
       const cancel = ports.clock.after(limits.headTimeoutMs, () => raw.destroy())
       raw.on('error', () => raw.destroy())

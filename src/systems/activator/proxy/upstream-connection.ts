@@ -81,6 +81,11 @@ export class UpstreamConnection implements SocketOwner {
     return this.#phase === 'dialling'
   }
 
+  /** What came behind the content of the last answer. */
+  get trailers(): readonly string[] {
+    return this.#framing === 'chunked' ? (this.#chunks?.trailers ?? []) : []
+  }
+
   /** Binds the connection to a request. */
   serve(served: Served): void {
     this.#served = served
