@@ -69,6 +69,18 @@ describe('a careful door', () => {
     ])
   })
 
+  it('records an object as it is when it goes, though a try that was killed had recorded it before', async () => {
+    const judged = await create('a')
+    const killed = wish(judged)
+    const dying = { ...killed, subject: { ...killed.subject, remove: () => Promise.reject(new Error('killed')) } }
+    await expect(world.door.depart(dying)).rejects.toThrow('killed')
+    await patch('a', { data: { now: 'this' } })
+    expect(await world.door.depart(wish(judged))).toEqual({ result: 'gone' })
+    expect((await records()).map(({ status, spec }) => [status?.phase, spec.manifest])).toEqual([
+      ['Gone', expect.objectContaining({ data: { now: 'this' } })],
+    ])
+  })
+
   it('lets no more go than the budget has, however many ask at once', async () => {
     await world[Symbol.asyncDispose]()
     world = await startWorld({ door: { limits: { freeOfPercent: 3, maxPercentOfKind: 20 } } })
@@ -87,14 +99,15 @@ describe('a careful door', () => {
     expect([await records(), await find('a')]).toEqual([[], expect.anything()])
   })
 
-  it('spares dependents while paused, in a dry run, or blind', async () => {
+  it('spares dependents while paused, in a dry run, behind an open breaker, or blind', async () => {
     const object = await create('a')
     expect(world.door.spares(object)).toBeUndefined()
-    for (const [name, because] of [
-      ['paused', 'paused'],
-      ['dryRun', 'dry-run'],
+    for (const [name, because, value] of [
+      ['paused', 'paused', 'true'],
+      ['dryRun', 'dry-run', 'true'],
+      ['breaker', 'breaker-open', 'open'],
     ] as const) {
-      await writeDoorState(world.client, { [name]: 'true' })
+      await writeDoorState(world.client, { [name]: value })
       await world.clock.settle()
       expect(world.door.spares(object)).toBe(because)
       await writeDoorState(world.client, { [name]: null })
@@ -114,7 +127,7 @@ describe('a careful door', () => {
   it('knows when nothing spares but marks, which a preview then looks for alone', async () => {
     const spares = async () => (await world.clock.settle(), world.door.sparesOnlyMarked)
     expect(await spares()).toBe(true)
-    for (const name of ['paused', 'dryRun']) {
+    for (const name of ['paused', 'dryRun', 'breaker']) {
       await writeDoorState(world.client, { [name]: 'true' })
       expect(await spares()).toBe(false)
       await writeDoorState(world.client, { [name]: null })

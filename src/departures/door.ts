@@ -1,7 +1,7 @@
 import { bond, holdFinalizer, type Bond } from '../apis/bond.ts'
 import { guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
-import { departure, type Departure } from '../apis/departure.ts'
+import { departure, type Departure, type DepartureSpec } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import { workSchedule, type WorkSchedule } from '../apis/work-schedule.ts'
 import type { Client } from '../client/client.ts'
@@ -161,6 +161,7 @@ export class Door {
     if (!state || !isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return () => 'protections-unknown'
     if (this.#dryRun || state.dryRun) return () => 'dry-run'
     if (state.paused) return () => 'paused'
+    if (state.breaker === 'open') return () => 'breaker-open'
     return (object) => {
       const protection = this.#protectionOfCompany('', object)
       const isHeld = protection?.because === 'bond-holds' && object.metadata.finalizers?.includes(holdFinalizer)
@@ -172,7 +173,7 @@ export class Door {
   get sparesOnlyMarked(): boolean {
     const { state } = this
     const isKnown = state && isCurrent(this.#optOuts) && isCurrent(this.#bonds)
-    if (!isKnown || this.#dryRun || state.dryRun || state.paused) return false
+    if (!isKnown || this.#dryRun || state.dryRun || state.paused || state.breaker === 'open') return false
     return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0
   }
 
@@ -329,25 +330,23 @@ export class Door {
     }
   }
 
-  /** A former try left a record: it stands, unless that try was given up and this is a new decision. */
-  async #resumeRecord(record: KubeObject): Promise<Departure> {
+  /** A former try left a record: it stands, unless that try was given up and this is a new decision, or the object is another by now. */
+  async #resumeRecord(record: KubeObject & { readonly spec: DepartureSpec }): Promise<Departure> {
     const { client } = this.#ports
     const { namespace = '', name = '' } = record.metadata
     const found = await client.get<Departure>(departure.type, { namespace, name })
-    if (found.status?.phase !== 'Abandoned') return found
+    const isCurrent = found.spec.object.resourceVersion === record.spec.object.resourceVersion
+    if (isCurrent && found.status?.phase !== 'Abandoned') return found
     const renewed = await client.update<Departure>(departure.type, { ...found, spec: record.spec })
     await this.#writePhase(renewed, { phase: 'Recorded' })
     return renewed
   }
 
-  async #writeElsewhere(record: KubeObject): Promise<Departure> {
+  async #writeElsewhere(record: KubeObject & { readonly spec: DepartureSpec }): Promise<Departure> {
     const { client } = this.#ports
     const moved = { ...record, metadata: { ...record.metadata, namespace: sojournNamespace } }
     const written = await client.create<Departure>(departure.type, moved).catch(ignoring('AlreadyExists'))
-    return (
-      written ??
-      client.get<Departure>(departure.type, { namespace: sojournNamespace, name: record.metadata.name ?? '' })
-    )
+    return written ?? this.#resumeRecord(moved)
   }
 
   /** The record's phase follows the delete; should this write fail, the settle controller makes it up. */

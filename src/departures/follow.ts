@@ -27,14 +27,25 @@ export async function follow(
       if (isStatusError(error, 'NotFound')) return 'gone'
       if (!isStatusError(error, 'Conflict')) throw error
     }
-    // Busy objects change all the time: what counts is whether it is still the same one with the same owners.
+    // A status may change all the time: what counts is whether it is still the same one, as it was judged and recorded.
     const now = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
     if (!now || now.metadata.uid !== uid) return 'gone'
     if (now.metadata.deletionTimestamp) return 'leaving'
-    if (!deepEqual(now.metadata.ownerReferences ?? [], judged.metadata.ownerReferences ?? [])) return 'changed'
+    if (!isAsJudged(now, judged)) return 'changed'
     resourceVersion = now.metadata.resourceVersion
   }
   return 'changed'
 }
 
 const attempts = 5
+
+/** Whether nothing but its status has changed; of kinds without a generation that cannot be told. */
+function isAsJudged({ metadata: now }: StoredObject, { metadata: then }: StoredObject): boolean {
+  return (
+    now.generation !== undefined &&
+    now.generation === then.generation &&
+    deepEqual(now.ownerReferences ?? [], then.ownerReferences ?? []) &&
+    deepEqual(now.labels ?? {}, then.labels ?? {}) &&
+    deepEqual(now.annotations ?? {}, then.annotations ?? {})
+  )
+}

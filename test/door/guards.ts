@@ -50,8 +50,13 @@ const door = inFile('src/departures/door.ts', [
   ],
   [
     'lets an object leave that was spared before',
-    "if (found.status?.phase !== 'Abandoned') return found",
+    "if (isCurrent && found.status?.phase !== 'Abandoned') return found",
     'return found',
+  ],
+  [
+    'records an object as it is when it goes',
+    'const isCurrent = found.spec.object.resourceVersion === record.spec.object.resourceVersion',
+    'const isCurrent = true',
   ],
   ['writes nothing in a dry run', 'dryRun: this.#dryRun || dryRun', 'dryRun: this.#dryRun'],
   ['lets nothing leave where it is configured to', 'dryRun: this.#dryRun || dryRun', 'dryRun'],
@@ -60,20 +65,29 @@ const door = inFile('src/departures/door.ts', [
     'if (!isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return undefined',
     '',
   ],
-  ['spares dependents while paused, in a dry run, or blind', "if (state.paused) return () => 'paused'", ''],
   [
-    'spares dependents while paused, in a dry run, or blind',
+    'spares dependents while paused, in a dry run, behind an open breaker, or blind',
+    "if (state.paused) return () => 'paused'",
+    '',
+  ],
+  [
+    'spares dependents while paused, in a dry run, behind an open breaker, or blind',
+    "if (state.breaker === 'open') return () => 'breaker-open'",
+    '',
+  ],
+  [
+    'spares dependents while paused, in a dry run, behind an open breaker, or blind',
     "if (this.#dryRun || state.dryRun) return () => 'dry-run'",
     '',
   ],
   [
-    'spares dependents while paused, in a dry run, or blind',
+    'spares dependents while paused, in a dry run, behind an open breaker, or blind',
     "if (!state || !isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return () => 'protections-unknown'",
     'if (!state) return () => undefined',
   ],
   [
     'knows when nothing spares but marks, which a preview then looks for alone',
-    'if (!isKnown || this.#dryRun || state.dryRun || state.paused) return false',
+    "if (!isKnown || this.#dryRun || state.dryRun || state.paused || state.breaker === 'open') return false",
     'if (!isKnown) return false',
   ],
   [
@@ -248,9 +262,11 @@ const others: readonly Guard[] = [
   ...inFile('src/departures/follow.ts', [
     [
       '50: what is given another owner in that moment',
-      "if (!deepEqual(now.metadata.ownerReferences ?? [], judged.metadata.ownerReferences ?? [])) return 'changed'",
+      'deepEqual(now.ownerReferences ?? [], then.ownerReferences ?? []) &&',
       '',
     ],
+    ['50: what is marked to be kept in that moment stays', "if (!isAsJudged(now, judged)) return 'changed'", ''],
+    ['50: what is written to in that moment is recorded as it was when it went', 'now.generation !== undefined &&', ''],
     [
       '50: what is given another owner in that moment',
       '{ uid, resourceVersion, propagationPolicy }',
@@ -519,18 +535,28 @@ const collector: readonly Guard[] = [
   ...inFile('src/systems/collector/bond-decide.ts', [
     [
       '112: a kind that must not be read',
-      "if (dependents.are === 'unknown') return unknown(pinnedUid, dependents)",
+      "if (dependents.are === 'unknown') return unknown(phase, dependents)",
       "if (dependents.are === 'unknown') return gone(spec, 0, 0)",
     ],
     [
       '109, 110: another cluster',
-      "if (dependency.is === 'unknown') return unknown(pinnedUid, dependency)",
+      "if (dependency.is === 'unknown') return unknown(phase, dependency)",
       "if (dependency.is === 'unknown') return gone(spec, 1, 1)",
     ],
     [
       'holds nothing up without leave',
-      'return isGranted ? hold(active, dependency) : notGranted',
+      'return isGranted ? hold(active, dependency) : release(dependency, notGranted(spec))',
       'return hold(active, dependency)',
+    ],
+    [
+      'guards nothing by a uid that it says itself',
+      'return { ...say(phase, reason',
+      "return { ...say('Active', reason",
+    ],
+    [
+      'lets go what it held when the leave is withdrawn',
+      'return isGranted ? hold(active, dependency) : release(dependency, active)',
+      'return isGranted ? hold(active, dependency) : active',
     ],
     [
       'waits for what has never been seen',
@@ -545,8 +571,24 @@ const collector: readonly Guard[] = [
       'if (!type.namespaced && metadata.namespace !== sojournNamespace)',
       'if (!type.namespaced && metadata.namespace === "")',
     ],
-    ['gains no power over another namespace', 'if (there === metadata.namespace) return true', 'return true'],
+    ['gains no power over another namespace', 'if (there === namespace) return true', 'return true'],
+    [
+      'goes on holding while nobody can say whether it has leave',
+      "{ name: there }).catch(ignoring('NotFound'))",
+      "{ name: there }).catch(ignoring('NotFound', 'Forbidden'))",
+    ],
   ]),
+  ...inFile('src/app/bond-admission.ts', [
+    ['keeps nothing waiting for what follows it', '&& mayHoldUp(metadata.namespace, object, view)', ''],
+  ]),
+  ...inFile('src/app/bond-authorizer.ts', [
+    [
+      'gains no power through a Bond that its maker does not have',
+      'served.kind.toLowerCase() === kind.toLowerCase()',
+      'served.kind === kind',
+    ],
+  ]),
+  ...inFile('src/apis/bond.ts', [['cannot come to need something else', "rule: 'self == oldSelf'", "rule: 'true'"]]),
 ]
 
 /** Every guard of the door, and those of the collector that keep something from being deleted or released. */

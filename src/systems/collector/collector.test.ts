@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { sweeper } from '../../app/sweeper.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
+import { doorStateName, writeDoorState } from '../../departures/door-state.ts'
 import { readPages } from '../../departures/pages.ts'
 import { restore } from '../../departures/restore.ts'
 import type { KubeObject, ObjectMeta, OwnerReference, StoredObject } from '../../kube/object.ts'
@@ -56,7 +57,7 @@ function create(
 }
 
 async function left(): Promise<readonly string[]> {
-  return (await world.names(configMaps)).filter((name) => name !== 'kube-root-ca.crt')
+  return (await world.names(configMaps)).filter((name) => !['kube-root-ca.crt', doorStateName].includes(name))
 }
 
 async function remove(
@@ -221,6 +222,22 @@ describe.each([
     await create('child', [ownedBy(a)])
     await remove('a')
     expect(await left()).toEqual(['kept'])
+  })
+
+  it.each([
+    ['paused', { paused: 'true' }, { paused: null }],
+    ['behind an open breaker', { breaker: 'open' }, { breaker: 'closed' }],
+  ])('holds a cascade while departures are %s, and goes on at once when they are not', async (_, hold, free) => {
+    const owner = await create('owner')
+    const child = await create('child', [ownedBy(owner)])
+    await create('grandchild', [ownedBy(child)])
+    await writeDoorState(world.client, hold)
+    await world.clock.settle()
+    await remove('owner')
+    expect(await left()).toEqual(['child', 'grandchild'])
+    await writeDoorState(world.client, free)
+    await world.clock.settle()
+    expect(await left()).toEqual([])
   })
 
   it('goes on where it was when it is started again', async () => {

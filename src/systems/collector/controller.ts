@@ -59,6 +59,8 @@ export class Collector {
   readonly #sweep: Sweep | undefined
   /** Uids whose protection by a Bond has ended: on a real cluster the one case in which an owned object is ours to delete. */
   readonly #freed = new Set<string>()
+  /** Uids of what only the door keeps: its switches may let them go. */
+  readonly #spared = new Set<string>()
   /** Uids whose owners may be nothing but a circle. */
   readonly #suspects = new Set<string>()
   #isReady = false
@@ -84,6 +86,7 @@ export class Collector {
       spares: (object) => door.spares(object),
       ...(exists ? { exists } : {}),
     })
+    door.onChange(() => this.#lookAtSpared())
     const { hand, batchSize } = options
     this.#act = new Act(client, ports.clock, { hand, batchSize })
     this.#circles = new Act(client, ports.clock, { batchSize })
@@ -156,6 +159,7 @@ export class Collector {
     if (!this.#isReady) return
     const { graph } = this.world
     if (type === 'deleted') {
+      this.#spared.delete(object.metadata.uid)
       // Those who waited for it may go on; those who lived by it must be looked at.
       for (const owner of owners) this.#enqueueNode(owner)
       if (node < 0 || !graph.hasDependents(node)) return
@@ -190,6 +194,14 @@ export class Collector {
     if (!this.#isReady || initial || uid === undefined) return
     this.#freed.add(uid)
     this.#enqueueNode(this.world.graph.find(uid) ?? -1)
+  }
+
+  /** A switch of the door was turned. */
+  #lookAtSpared(): void {
+    const { graph } = this.world
+    const spared = [...this.#spared]
+    this.#spared.clear()
+    for (const uid of spared) this.#enqueueNode(graph.find(uid) ?? -1)
   }
 
   async #reconcile({ kind, name: uid }: Key): Promise<Outcome> {
@@ -243,6 +255,7 @@ export class Collector {
         // What no question can answer is told once; a change of either of them brings it back.
         return this.#reports.foreignOwners(object) ? settled : wakeAt(this.#now() + askAgainMs)
       case 'protected':
+        this.#spared.add(object.metadata.uid)
         this.#reports.spared(object, this.#options.door.spares(object) ?? 'protected')
         return wakeAt(this.#now() + remindMs)
       case 'dependents-remain':

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ownedBy } from '../../cascades.ts'
+import { departure, type Departure } from '../../../src/apis/departure.ts'
+import { restore } from '../../../src/departures/restore.ts'
 import type { StoredObject } from '../../../src/kube/object.ts'
 import { lanes, LiveCascades } from './live-cascades.ts'
 
@@ -309,6 +311,45 @@ describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, 
     }
     await here.remove(owner)
     expect(await here.left()).toEqual(['child', 'grandchild', 'other'])
+  })
+
+  it.each([
+    ['label', { labels: { 'sojourn.dev/keep': 'true' } }],
+    ['annotation', { annotations: { 'sojourn.dev/keep': 'true' } }],
+  ])('50: what is marked to be kept in that moment stays: %s', async (_, mark) => {
+    await begin()
+    const owner = await here.configMap('owner')
+    const child = await here.configMap('child', { ownerReferences: [ownedBy(owner)] })
+    await here.rest()
+    let isMarked = false
+    here.meddle = async ({ method, path }) => {
+      if (method !== 'DELETE' || !path.endsWith('/child') || isMarked) return
+      isMarked = true
+      await here.change(child, mark)
+    }
+    await here.remove(owner)
+    expect([await here.left(), isMarked]).toEqual([['child'], true])
+  })
+
+  it('50: what is written to in that moment is recorded as it was when it went', async () => {
+    await begin()
+    const owner = await here.configMap('owner')
+    const child = await here.configMap('child', { ownerReferences: [ownedBy(owner)] })
+    await here.rest()
+    let isWritten = false
+    here.meddle = async ({ method, path }) => {
+      if (method !== 'DELETE' || !path.endsWith('/child') || isWritten) return
+      isWritten = true
+      const type = await here.type('v1', 'ConfigMap')
+      const { name, namespace = '' } = child.metadata
+      await here.client.patch(type, { name, namespace }, { type: 'merge', body: { data: { last: 'words' } } })
+    }
+    await here.remove(owner)
+    expect(await here.left()).toEqual([])
+    const { items } = await here.client.list<Departure>(departure.type, { namespace: here.namespace })
+    const [record] = items.filter(({ spec }) => spec.object.name === 'owner' && !spec.page)
+    const { objects } = await restore(here.client, record!, { now: here.world.clock.now() })
+    expect(objects.find(({ metadata }) => metadata.name === 'child')).toMatchObject({ data: { last: 'words' } })
   })
 
   it('50: what is made anew under its name in that moment is another one, and stays', async () => {
