@@ -18,6 +18,8 @@ export const session = {
   /** @param {string} token */
   signIn: (token) => sessionStorage.setItem(tokenKey, token),
   signOut: () => sessionStorage.removeItem(tokenKey),
+  /** Who the token belongs to, once the API has said so. */
+  user: '',
 }
 
 /**
@@ -27,7 +29,7 @@ export const session = {
  * @returns {Promise<Response>}
  */
 export async function request(path, { method = 'GET', body, type = 'application/json', signal, accept } = {}) {
-  const response = await fetch(path, {
+  const response = await reach(path, {
     method,
     headers: {
       authorization: `Bearer ${session.token}`,
@@ -42,6 +44,16 @@ export async function request(path, { method = 'GET', body, type = 'application/
   })
   if (response.ok) return response
   throw new ApiError(response.status, await messageOf(response))
+}
+
+/** A browser’s own words for a server that does not answer help nobody. @param {string} path @param {RequestInit} options */
+async function reach(path, options) {
+  try {
+    return await fetch(path, options)
+  } catch (error) {
+    options.signal?.throwIfAborted()
+    throw new Error('The server cannot be reached.', { cause: error })
+  }
 }
 
 /**
@@ -67,11 +79,11 @@ export function unlessThere(change) {
   }
 }
 
-/** Who the token belongs to. @returns {Promise<string>} */
-export async function whoAmI() {
+/** Asks who the token belongs to. */
+export async function learnUser() {
   const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' }
   const { status } = await ask('/apis/authentication.k8s.io/v1/selfsubjectreviews', { method: 'POST', body })
-  return status?.userInfo?.username ?? 'unknown'
+  session.user = status?.userInfo?.username ?? 'unknown'
 }
 
 /** A thrown thing in words. @param {unknown} error */

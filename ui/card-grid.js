@@ -22,9 +22,9 @@ export class CardGrid {
     if (!this.#isInSight()) this.draw()
   }
 
-  /** @param {{ card: (item: T) => HTMLElement, scroller: HTMLElement }} options */
-  constructor({ card, scroller }) {
-    this.#options = { card }
+  /** @param {{ card: (item: T) => HTMLElement, keyOf: (item: T) => string, scroller: HTMLElement }} options */
+  constructor({ card, keyOf, scroller }) {
+    this.#options = { card, keyOf }
     this.#scroller = scroller
     this.element = h('div.cards')
     this.#measure.observe(this.element)
@@ -42,16 +42,16 @@ export class CardGrid {
     this.#scroller.removeEventListener('scroll', this.#onScroll)
   }
 
-  /** Builds the rows in sight anew; who had the focus keeps it, by its place. */
+  /** Builds the rows in sight anew. The focus stays with the object it was on, wherever that moves: what is pressed is what was meant. */
   draw() {
     const { element } = this
     if (!element.isConnected) return
     this.#fit()
-    const focused = this.#focusedPlace()
+    const focused = this.#focusedControl()
     const [first, last] = this.#rowsInSight()
-    const cards = this.#items.slice(first * this.#columns, last * this.#columns).map((item, index) => {
+    const cards = this.#items.slice(first * this.#columns, last * this.#columns).map((item) => {
       const card = this.#options.card(item)
-      card.dataset['place'] = String(first * this.#columns + index)
+      card.dataset['key'] = this.#options.keyOf(item)
       return card
     })
     fill(element, ...cards)
@@ -118,20 +118,20 @@ export class CardGrid {
     return sum
   }
 
-  /** @returns {{ place: string, index: number } | undefined} */
-  #focusedPlace() {
+  /** @returns {{ key: string, index: number } | undefined} */
+  #focusedControl() {
     const focused = document.activeElement
-    const card = focused?.closest('[data-place]')
+    const card = focused?.closest('[data-key]')
     if (!(card instanceof HTMLElement) || !this.element.contains(card)) return undefined
     const index = [...card.querySelectorAll('button, a')].indexOf(/** @type {Element} */ (focused))
-    return { place: card.dataset['place'] ?? '', index }
+    return { key: card.dataset['key'] ?? '', index }
   }
 
-  /** @param {{ place: string, index: number } | undefined} focused */
+  /** Back to the control, or at least into the page. @param {{ key: string, index: number } | undefined} focused */
   #focus(focused) {
     if (!focused) return
-    const controls = this.element.querySelectorAll(`[data-place="${focused.place}"] :is(button, a)`)
-    const control = controls[focused.index]
+    const controls = this.element.querySelectorAll(`[data-key="${CSS.escape(focused.key)}"] :is(button, a)`)
+    const control = controls[focused.index] ?? this.#scroller
     if (control instanceof HTMLElement) control.focus({ preventScroll: true })
   }
 }

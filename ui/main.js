@@ -1,9 +1,10 @@
 /** @import { ListName, MakeView, View } from './types.d.ts' */
-import { ApiError, messageIn, session, whoAmI } from './api.js'
+import { ApiError, learnUser, messageIn, session } from './api.js'
 import { notify } from './dialogs.js'
 import { fill, h, pill } from './dom.js'
 import { Mirror } from './mirror.js'
 import { signInPage } from './sign-in.js'
+import { formatMoment } from './time.js'
 import { boardView } from './views/board.js'
 import { cascadeView } from './views/cascade.js'
 import { departuresView } from './views/departures.js'
@@ -35,10 +36,10 @@ const app = document.getElementById('app') ?? document.body
 async function begin(problem) {
   if (!session.token) return fill(app, signInPage(problem, signedIn))
   try {
-    runDashboard(await whoAmI())
+    await learnUser()
+    runDashboard()
   } catch (error) {
-    if (!(error instanceof ApiError))
-      return fill(app, signInPage(`The server cannot be reached: ${messageIn(error)}`, signedIn))
+    if (!(error instanceof ApiError)) return fill(app, signInPage(messageIn(error), signedIn))
     session.signOut()
     fill(app, signInPage(error.status === 401 ? 'The server does not know this token.' : error.message, signedIn))
   }
@@ -48,8 +49,7 @@ function signedIn() {
   void begin()
 }
 
-/** @param {string} user */
-function runDashboard(user) {
+function runDashboard() {
   /** @type {View | undefined} */
   let view
   let isStale = false
@@ -58,28 +58,36 @@ function runDashboard(user) {
   const main = h('main', { tabIndex: -1, id: 'main' })
   const alarm = h('div.alarm', { role: 'alert', hidden: true })
   const live = h('span.live', { role: 'img' })
-  const showLive = (/** @type {boolean} */ isLive) => {
+  /** @type {number | undefined} Since when the API does not answer. */
+  let lostAt
+  const drawLive = () => {
+    const isLive = lostAt === undefined
     live.classList.toggle('lost', !isLive)
     live.ariaLabel = live.title = isLive ? 'Watching the API' : 'The API cannot be reached; trying again'
+    drawAlarm(alarm, doorStateOf(mirror), lostAt)
   }
-  showLive(true)
+  const showLive = (/** @type {boolean} */ isLive) => {
+    if (isLive === (lostAt === undefined)) return
+    lostAt = isLive ? undefined : Date.now()
+    drawLive()
+  }
   const links = new Map(Object.entries(views).map(([name, [label]]) => [name, h('a', { href: `#${name}` }, label)]))
 
   const mirror = new Mirror({
-    onChange(list) {
-      changed.add(list)
-      showLive(true)
-    },
+    onChange: (list) => changed.add(list),
+    // A watch that only came to its end proves nothing.
+    onAnswer: (askedAt) => (lostAt === undefined || askedAt > lostAt) && showLive(true),
     onTrouble(error) {
       if (error instanceof ApiError && error.status === 401) return end('Your token is no longer valid.')
       showLive(false)
     },
   })
+  drawLive()
   const draw = () => {
     // What is behind an open dialog stays as it is, so that the focus finds its way back.
     if (document.hidden || !view || document.querySelector('dialog[open]')) return
     const concerns = [...changed].some((list) => view?.concerns(list))
-    if (changed.has('door')) drawAlarm(alarm, doorStateOf(mirror))
+    if (changed.has('door')) drawAlarm(alarm, doorStateOf(mirror), lostAt)
     changed.clear()
     if (concerns || isStale) view.show()
     isStale = false
@@ -130,7 +138,7 @@ function runDashboard(user) {
         'div.me',
         {},
         live,
-        h('span.user', { title: user }, user),
+        h('span.user', { title: session.user }, session.user),
         h('button.plain', { type: 'button', onclick: () => end() }, 'Sign out'),
       ),
     ),
@@ -141,16 +149,21 @@ function runDashboard(user) {
   mirror.start().catch((error) => notify(messageIn(error), 'bad'))
 }
 
-/** @param {HTMLElement} alarm @param {ReturnType<typeof doorStateOf>} state */
-function drawAlarm(alarm, { isOpen, isPaused, isDryRun, because }) {
-  alarm.hidden = !(isOpen || isPaused || isDryRun)
+/** @param {HTMLElement} alarm @param {ReturnType<typeof doorStateOf>} state @param {number | undefined} lostAt */
+function drawAlarm(alarm, { isOpen, isPaused, isDryRun, because }, lostAt) {
+  const isStopped = isOpen || isPaused || isDryRun
+  alarm.hidden = !isStopped && lostAt === undefined
   fill(
     alarm,
+    lostAt !== undefined && pill('not live', 'bad'),
+    lostAt !== undefined &&
+      h('span', {}, `The server cannot be reached; this is how things stood ${formatMoment(lostAt)}. Trying again…`),
     isOpen && pill('breaker open', 'bad'),
     isPaused && pill('paused', 'warn'),
     isDryRun && pill('dry run', 'warn'),
-    h('span', {}, isOpen ? `Everything is held${because ? `: ${because}` : '.'}` : 'Nothing leaves for now.'),
-    h('a', { href: '#door' }, 'Go to the door'),
+    isStopped &&
+      h('span', {}, isOpen ? `Everything is held${because ? `: ${because}` : '.'}` : 'Nothing leaves for now.'),
+    isStopped && h('a', { href: '#door' }, 'Go to the door'),
   )
 }
 

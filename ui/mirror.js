@@ -1,6 +1,6 @@
 /** @import { Listed, ListName } from './types.d.ts' */
 /** @import { StoredObject } from '../src/kube/object.ts' */
-import { ApiError, messageIn, pause, request } from './api.js'
+import { ApiError, pause, request } from './api.js'
 import { kinds } from './kinds.js'
 
 const pageSize = 500
@@ -9,23 +9,28 @@ const connections = 3
 const turnSeconds = 1
 const retryMs = 3000
 
-/** @typedef {{ objects: Map<string, any>, resourceVersion: string, trouble?: string }} List */
+/** @typedef {{ objects: Map<string, any>, resourceVersion: string, isKnown: boolean, trouble?: string }} List `isKnown` once the API has given or refused it */
 
 /** A live copy of the lists: listed once, then kept by watches that take short turns, each from where its last one ended. */
 export class Mirror {
   /** @type {Record<string, List>} */
   #lists = {}
-  /** Whether every list has been read once, or could not be. */
-  isComplete = false
   #stopping = new AbortController()
   #onChange
+  #onAnswer
   #onTrouble
 
-  /** @param {{ onChange: (list: ListName) => void, onTrouble: (error: unknown) => void }} listeners */
-  constructor({ onChange, onTrouble }) {
+  /** @param {{ onChange: (list: ListName) => void, onAnswer: (askedAt: number) => void, onTrouble: (error: unknown) => void }} listeners */
+  constructor({ onChange, onAnswer, onTrouble }) {
     this.#onChange = onChange
+    this.#onAnswer = onAnswer
     this.#onTrouble = onTrouble
-    for (const name of Object.keys(kinds)) this.#lists[name] = { objects: new Map(), resourceVersion: '' }
+    for (const name of Object.keys(kinds))
+      this.#lists[name] = { objects: new Map(), resourceVersion: '', isKnown: false }
+  }
+
+  get isComplete() {
+    return Object.values(this.#lists).every(({ isKnown }) => isKnown)
   }
 
   /** @template {ListName} Name @param {Name} name @returns {Listed[Name][]} */
@@ -33,7 +38,12 @@ export class Mirror {
     return [...this.#of(name).objects.values()]
   }
 
-  /** Why a list cannot be read, if it cannot. @param {ListName} name */
+  /** Whether a list has been read once, or was refused. @param {ListName} name */
+  isKnown(name) {
+    return this.#of(name).isKnown
+  }
+
+  /** Why a list is not ours to read, if it is not. @param {ListName} name */
   trouble(name) {
     return this.#of(name).trouble
   }
@@ -58,7 +68,6 @@ export class Mirror {
   async start() {
     const turns = /** @type {ListName[]} */ (Object.keys(kinds))
     await Promise.all(turns.map((name) => this.#take(name)))
-    this.isComplete = true
     for (const name of turns) this.#onChange(name)
     for (let index = 0; index < connections; index++) void this.#takeTurns(turns)
   }
@@ -89,21 +98,33 @@ export class Mirror {
   /** @param {ListName} name */
   async #take(name) {
     const list = this.#of(name)
+    const askedAt = Date.now()
     try {
       if (list.resourceVersion) await this.#watch(name, list)
       else await this.#relist(name, list)
+      list.isKnown = true
       delete list.trouble
+      this.#onAnswer(askedAt)
     } catch (error) {
       if (this.#stopping.signal.aborted) return
       list.resourceVersion = ''
       if (error instanceof ApiError && error.status === 410) return
-      const isNews = list.trouble !== messageIn(error)
-      list.trouble = messageIn(error)
       // A kind that is not installed, or not ours to read, leaves its view empty and harms no other.
-      if (!(error instanceof ApiError) || ![403, 404].includes(error.status)) this.#onTrouble(error)
-      if (isNews) this.#onChange(name)
+      if (error instanceof ApiError && [403, 404].includes(error.status)) this.#refuse(name, error, askedAt)
+      else this.#onTrouble(error)
       await pause(retryMs, this.#stopping.signal)
     }
+  }
+
+  /** @param {ListName} name @param {ApiError} error @param {number} askedAt */
+  #refuse(name, { message }, askedAt) {
+    const list = this.#of(name)
+    const isNews = list.trouble !== message
+    list.isKnown = true
+    list.trouble = message
+    list.objects.clear()
+    this.#onAnswer(askedAt)
+    if (isNews) this.#onChange(name)
   }
 
   /** @param {ListName} name @param {List} list */

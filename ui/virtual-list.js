@@ -22,7 +22,7 @@ export class VirtualList {
   #spacer = h('div.rows', { role: 'presentation' })
   #measure = new ResizeObserver(() => this.draw())
 
-  /** @param {{ label: string, row: (item: T) => HTMLElement, onOpen: (item: T) => void }} options */
+  /** @param {{ label: string, row: (item: T) => HTMLElement, keyOf: (item: T) => string, onOpen: (item: T) => void }} options */
   constructor(options) {
     this.#options = options
     this.element = h(
@@ -40,12 +40,18 @@ export class VirtualList {
     this.#measure.observe(this.element)
   }
 
-  /** @param {readonly T[]} items */
+  /** Somebody at the keyboard stays with the item they are at, wherever it moves. @param {readonly T[]} items */
   show(items) {
+    const before = this.#active
+    const at = this.#items[before]
+    const isFollowed = at !== undefined && document.activeElement === this.element
+    const key = isFollowed ? this.#options.keyOf(at) : ''
+    const found = isFollowed ? items.findIndex((item) => this.#options.keyOf(item) === key) : -1
     this.#items = items
-    this.#active = Math.min(this.#active, Math.max(0, items.length - 1))
+    this.#active = found >= 0 ? found : Math.min(before, Math.max(0, items.length - 1))
     this.#rows.clear()
-    this.draw()
+    if (found >= 0 && found !== before) this.#reveal()
+    else this.draw()
   }
 
   draw() {

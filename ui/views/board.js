@@ -2,6 +2,7 @@
 /** @import { ListName, Stay, View } from '../types.d.ts' */
 import { factList, fill, h, pill } from '../dom.js'
 import { openPanel } from '../dialogs.js'
+import { kinds } from '../kinds.js'
 import { staysOf } from '../stays.js'
 import { formatAhead, formatMoment, formatSpan, withReadableTimes } from '../time.js'
 import { VirtualList } from '../virtual-list.js'
@@ -39,8 +40,9 @@ export function boardView({ mirror }) {
   /** @type {Stay[]} */
   let stays = []
   const summary = h('p.summary', { role: 'status' })
-  const list = new VirtualList({ label: 'Stays', row: stayRow, onOpen: openStay })
+  const list = new VirtualList({ label: 'Stays', row: stayRow, keyOf: keyOfStay, onOpen: openStay })
   const empty = h('div', { hidden: true })
+  const problem = h('p.problem', { role: 'status' })
   const chips = systems.map((system) => systemChip(system, wanted.systems, () => showWanted()))
   const search = h('input', {
     type: 'search',
@@ -53,9 +55,11 @@ export function boardView({ mirror }) {
   })
   const showWanted = () => {
     const shown = stays.filter((stay) => isWanted(stay, wanted))
+    const refused = [...lists].filter((name) => mirror.trouble(name) !== undefined)
     fill(summary, summaryOf(shown, stays.length))
+    fill(problem, refused.length > 0 && refusalOf(refused, mirror))
     empty.hidden = shown.length > 0
-    if (shown.length === 0) fill(empty, nothingFound(mirror, stays.length, nothingYet))
+    if (shown.length === 0) fill(empty, refused.length === 0 && nothingFound(mirror, stays.length, nothingYet))
     list.show(shown)
   }
   return {
@@ -64,6 +68,7 @@ export function boardView({ mirror }) {
       { 'aria-label': 'Stay board' },
       h('h1.unseen', {}, 'Stays'),
       h('div.toolbar', {}, search, h('div.chips', { role: 'group', 'aria-label': 'Systems' }, ...chips), summary),
+      problem,
       h('div.axis', { 'aria-hidden': 'true' }, legend(), h('div.track', {}, ...ticks.map(axisTick))),
       list.element,
       empty,
@@ -82,6 +87,12 @@ const nothingYet = [
   'Nothing is in our care yet.',
   'A Cleaner, a Pipeline, a Bond, a cleanup policy or an annotated Service brings something here. “sojourn demo” shows all of them.',
 ]
+
+/** @param {readonly ListName[]} refused @param {Mirror} mirror */
+function refusalOf(refused, mirror) {
+  const [first = 'cleaners'] = refused
+  return `Not everything can be shown, for want of ${refused.map((name) => kinds[name].kind).join(', ')}: ${mirror.trouble(first)}`
+}
 
 /** @param {readonly Stay[]} shown @param {number} of */
 function summaryOf(shown, of) {
@@ -112,6 +123,11 @@ export function systemChip(system, chosen, onChange) {
     system,
   )
   return chip
+}
+
+/** @param {Stay} stay */
+function keyOfStay({ system, object: { kind, namespace, name, uid } }) {
+  return [system, kind, namespace, name, uid].join('/')
 }
 
 /** @type {WeakMap<Stay, string>} What a filter looks at, made once. */

@@ -1,3 +1,4 @@
+/** @import { StoredObject } from '../../src/kube/object.ts' */
 /** @import { Mirror } from '../mirror.js' */
 /** @import { Child, ListName, Ref, View } from '../types.d.ts' */
 import { CardGrid } from '../card-grid.js'
@@ -5,13 +6,14 @@ import { fill, h, pill } from '../dom.js'
 
 /**
  * A page of cards that follows the mirror.
- * @template T
+ * @template {StoredObject} T
  * @param {{ title: string, lead: string, empty: [string, string], lists: ListName[], mirror: Mirror, items: () => readonly T[], card: (item: T) => HTMLElement, textOf: (item: T) => string }} options
  * @returns {View}
  */
 export function cardsView({ title, lead, empty, lists, mirror, items, card, textOf }) {
   const scroller = document.getElementById('main') ?? document.documentElement
-  const grid = new CardGrid({ card, scroller })
+  const keyOf = (/** @type {T} */ { metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`
+  const grid = new CardGrid({ card, keyOf, scroller })
   const foot = h('div.foot')
   const count = h('span.count', { role: 'status' })
   const search = h('input', {

@@ -4,7 +4,7 @@ import { ask, patch, unlessThere } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
 import { formatDistance, formatMoment, nowText, parseTime } from '../time.js'
-import { actionButton } from './cards.js'
+import { actionButton, emptyNote } from './cards.js'
 
 const path = '/api/v1/namespaces/sojourn-system/configmaps'
 
@@ -27,6 +27,9 @@ export function doorStateOf(mirror) {
 export function doorView({ mirror }) {
   const cards = h('div.cards')
   const show = () => {
+    const refused = mirror.trouble('door')
+    if (refused) return fill(cards, h('p.problem', {}, `How the switches stand cannot be read: ${refused}`))
+    if (!mirror.isKnown('door')) return fill(cards, emptyNote('Reading…'))
     const state = doorStateOf(mirror)
     fill(cards, breakerCard(state, mirror), pauseCard(state, mirror), dryRunCard(state, mirror))
   }

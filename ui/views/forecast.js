@@ -2,7 +2,7 @@
 /** @import { View } from '../types.d.ts' */
 import { ApiError, ask, messageIn, pause, request } from '../api.js'
 import { calendarChart } from '../calendar-chart.js'
-import { openPanel } from '../dialogs.js'
+import { notify, openPanel } from '../dialogs.js'
 import { factList, fill, h, pill } from '../dom.js'
 import { formatDistance, formatMoment, parseTime } from '../time.js'
 import { VirtualList } from '../virtual-list.js'
@@ -110,15 +110,24 @@ async function lookAhead(span, signal) {
 
 /** @param {string} span */
 async function saveCalendar(span) {
-  const answer = await request(path, { method: 'POST', body: { for: span }, accept: 'text/calendar' })
-  const href = URL.createObjectURL(await answer.blob())
-  h('a', { href, download: 'sojourn-forecast.ics' }).click()
-  URL.revokeObjectURL(href)
+  try {
+    const answer = await request(path, { method: 'POST', body: { for: span }, accept: 'text/calendar' })
+    const href = URL.createObjectURL(await answer.blob())
+    h('a', { href, download: 'sojourn-forecast.ics' }).click()
+    URL.revokeObjectURL(href)
+  } catch (error) {
+    notify(`The calendar cannot be saved: ${messageIn(error)}`, 'bad')
+  }
 }
 
 /** @param {HTMLElement} result @param {Forecast} forecast */
 function showForecast(result, { from, until, wanted, objects, events, assumed, unread }) {
-  const list = new VirtualList({ label: 'What will happen', row: (event) => eventRow(event, from), onOpen: openEvent })
+  const list = new VirtualList({
+    label: 'What will happen',
+    row: (event) => eventRow(event, from),
+    keyOf: ({ at, what, object }) => [at, what, object.kind, object.namespace, object.name].join('/'),
+    onOpen: openEvent,
+  })
   const note = h('div')
   const show = (/** @type {{ from: number, until: number } | undefined} */ day) => {
     const shown = day ? events.filter(({ at }) => at >= day.from && at < day.until) : events

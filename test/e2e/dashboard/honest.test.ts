@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { chromiumPath } from './chromium.ts'
+import { Visitor } from './dashboard-page.ts'
+import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
+
+describe.skipIf(!chromiumPath)('the dashboard says what it does not know', () => {
+  let world: DashboardWorld
+  let visitor: Visitor
+
+  beforeAll(async () => {
+    world = await startDashboardWorld()
+    for (const object of dashboardObjects()) await world.create(object)
+    visitor = await Visitor.arrive(world)
+  })
+  beforeEach(() => void (visitor.complaints = []))
+  afterAll(async () => {
+    await visitor?.[Symbol.asyncDispose]()
+    await world?.[Symbol.asyncDispose]()
+  })
+
+  it('is not live from when the server is lost until it is found again, and shows how things stood', async () => {
+    await visitor.asAdministrator()
+    const { page } = visitor
+    await page.evaluate(`globalThis.told = []; new MutationObserver(() => told.push(document.querySelector('.live').title))
+      .observe(document.querySelector('.live'), { attributes: true, attributeFilter: ['title'] })`)
+    await page.context().setOffline(true)
+    const lost = page.getByRole('alert').getByText('this is how things stood')
+    await lost.waitFor()
+    await page.getByRole('option', { name: /preview-142/ }).waitFor()
+    await page.getByRole('link', { name: 'Cascade' }).click()
+    await page.getByLabel('Kind').fill('ConfigMap')
+    await page.getByLabel('Namespace').fill('team')
+    await page.getByLabel('Name', { exact: true }).fill('scratch')
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByRole('region').getByText('The server cannot be reached.').waitFor()
+    await page.context().setOffline(false)
+    await lost.waitFor({ state: 'hidden' })
+    expect(await page.evaluate('told')).toEqual(['The API cannot be reached; trying again', 'Watching the API'])
+  })
+
+  it('tells one who may not look that there is something to look at', async () => {
+    const metadata = { namespace: 'team', name: 'stranger' }
+    await world.create({ apiVersion: 'v1', kind: 'ServiceAccount', metadata })
+    const path = '/api/v1/namespaces/team/serviceaccounts/stranger/token'
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} }
+    const answer = await world.client.request({ method: 'POST', path, body })
+    const { status } = answer.body as { readonly status: { readonly token: string } }
+    await visitor.open()
+    const { page } = visitor
+    await page.getByLabel('Token').fill(status.token)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByText(/Not everything can be shown, for want of Cleaner, .* is forbidden/).waitFor()
+    await visitor.go('Door')
+    await page.getByText(/How the switches stand cannot be read: .* is forbidden/).waitFor()
+    expect(await page.getByRole('button', { name: 'Pause' }).count()).toBe(0)
+  })
+})
