@@ -9,12 +9,15 @@ const bar = width / steps
 
 /** @typedef {{ at: number, requests: number, coldStarts: number, awakeSeconds: number }} Step */
 
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+
 /**
  * A service's last day: bars for requests, a dot where somebody waited for it to wake, a line below for when it was awake.
  * @param {readonly Step[]} given
  * @param {number} now
+ * @param {number} parts in how many parts the hours below divide the day
  */
-export function dayChart(given, now) {
+export function dayChart(given, now, parts = 1) {
   const first = Math.floor(now / stepMs) - steps + 1
   const slots = Array.from({ length: steps }, () => ({ requests: 0, coldStarts: 0, awakeSeconds: 0 }))
   for (const { at, requests, coldStarts, awakeSeconds } of given) {
@@ -31,23 +34,36 @@ export function dayChart(given, now) {
   const picture = svg(
     'svg',
     { class: 'day', viewBox: `0 0 ${width} ${height + 12}`, role: 'img', 'aria-label': told },
-    ...slots.flatMap((slot, index) => slotMarks(slot, index, most)),
+    ...slots.map((slot, index) => slotMarks(slot, { index, most, at: (first + index) * stepMs })),
     svg('line', { class: 'base', x1: 0, x2: width, y1: height, y2: height }),
   )
-  return h('figure.day', {}, picture, h('figcaption', {}, told))
+  const hours = Array.from({ length: parts }, (_, part) => clock.format((first + (part * steps) / parts) * stepMs))
+  if (parts === 1) hours[0] = 'a day ago'
+  return h(
+    'figure.day',
+    {},
+    picture,
+    h('div.hours', { 'aria-hidden': 'true' }, ...[...hours, 'now'].map((hour) => h('span', {}, hour))),
+    h('figcaption', {}, told),
+  )
 }
 
-/** @param {Omit<Step, 'at'>} slot @param {number} index @param {number} most */
-function slotMarks({ requests, coldStarts, awakeSeconds }, index, most) {
+/** @param {Omit<Step, 'at'>} slot @param {{ index: number, most: number, at: number }} place */
+function slotMarks({ requests, coldStarts, awakeSeconds }, { index, most, at }) {
   const x = index * bar
+  const told = `${clock.format(at)}: ${count(requests, 'request')}, ${count(coldStarts, 'cold start')}, awake for ${formatSpan(awakeSeconds * 1000)}`
   const tall = requests === 0 ? 0 : Math.max(2, (requests / most) * (height - 12))
   const share = Math.min(1, awakeSeconds / (stepMs / 1000))
-  return [
+  return svg(
+    'g',
+    { class: 'slot' },
+    svg('title', {}, told),
+    svg('rect', { class: 'ground', x, y: 0, width: bar, height: height + 12 }),
     requests > 0 &&
       svg('rect', { class: 'requests', x: x + 0.7, y: height - tall, width: bar - 1.4, height: tall, rx: 1.2 }),
     coldStarts > 0 && svg('circle', { class: 'cold', cx: x + bar / 2, cy: height - tall - 5, r: 2.4 }),
     share > 0 && svg('rect', { class: 'awake', x, y: height + 4, width: bar * Math.max(0.2, share), height: 4 }),
-  ]
+  )
 }
 
 /** @param {number} number @param {string} word */

@@ -20,6 +20,20 @@ const actions = {
   hold: ['waits, a Bond holds it', 'warn'],
 }
 
+/** @type {Record<PreviewNode['because'], string>} */
+const reasons = {
+  root: 'it is what one asks about',
+  'owners-gone': 'its owners leave',
+  'owner-remains': 'another owner stays',
+  'owner-unknown': 'another owner cannot be read',
+  protected: 'something protects it',
+  denied: 'a Bond, or something protected in it, refuses',
+  orphaned: 'it is let go by its owner',
+  'requirement-gone': 'a Bond says that it needs what leaves',
+  'container-gone': 'what holds it leaves',
+  held: 'something has to leave first',
+}
+
 /** Shows what would leave with an object, in a panel. @param {Ref} object */
 export function openCascade({ name, uid }) {
   const panel = openPanel(`If ${name} left`, cascadeOf(uid ?? ''))
@@ -133,6 +147,7 @@ function pictureOf({ nodes, complete, unknownKinds }) {
     if (node) fill(about, aboutNode(node, nodes))
   }
   const [root] = nodes
+  if (root && root.action !== 'delete') fill(about, aboutNode(root, nodes))
   const label = `What leaves with ${root?.ref.kind} ${root?.ref.name}`
   return [
     h('p.told', {}, summaryOf(nodes), legend(drawn)),
@@ -169,11 +184,17 @@ function legend(nodes) {
 }
 
 /** @param {readonly PreviewNode[]} nodes */
-function summaryOf(nodes) {
-  const leaving = nodes.filter(({ action }) => action === 'delete').length
-  const staying = nodes.length - leaving
-  const left = `${leaving} ${leaving === 1 ? 'object leaves' : 'objects leave'}`
-  return staying === 0 ? `${left}, nothing else is touched.` : `${left}, ${staying} of those it touches stay.`
+function summaryOf([root, ...others]) {
+  if (!root) return ''
+  const isLeaving = root.action === 'delete'
+  const along = others.filter(({ action }) => action === 'delete').length
+  const leaving = along + (isLeaving ? 1 : 0)
+  const staying = others.length - along
+  const itself = isLeaving ? '' : `${root.ref.name} ${actions[root.action][0]}. `
+  const left = leaving === 0 ? 'Nothing leaves' : `${leaving} ${leaving === 1 ? 'object leaves' : 'objects leave'}`
+  const rest = `${staying} of those it touches ${staying === 1 ? 'stays' : 'stay'}`
+  if (staying > 0) return `${itself}${left}, ${rest}.`
+  return leaving > 0 ? `${itself}${left}, nothing else is touched.` : `${itself}${left}.`
 }
 
 /** @param {PreviewNode} node */
@@ -193,11 +214,11 @@ function aboutNode({ ref, action, because, through, owners = [], waitsFor }, nod
     ['Kind', `${ref.kind} (${ref.apiVersion})`],
     ['Namespace', ref.namespace ?? 'none'],
     ['What happens', pill(note, tone)],
-    ['Why', because.replaceAll('-', ' ')],
+    ['Why', reasons[because]],
   ]
   if (owner) facts.push(['Reached through', `${owner.ref.kind} ${owner.ref.name}`])
   if (owners.length > 0) facts.push(['Owned by', owners.map(({ kind, name }) => `${kind} ${name}`).join(', ')])
-  if (waitsFor.length > 0) facts.push(['Waits for', waitsFor.join(', ')])
+  if (waitsFor.length > 0) facts.push([action === 'refuse' ? 'Because of' : 'Waits for', waitsFor.join(', ')])
   return h('article.card', { 'aria-label': `${ref.kind} ${ref.name}` }, h('h2', {}, ref.name), factList(facts))
 }
 
@@ -221,7 +242,7 @@ function leaf({ uid, ref, action, waitsFor }, children) {
       ref.namespace && h('small', {}, ref.namespace),
       pill(text, tone),
     ),
-    waitsFor.length > 0 && h('small', {}, `waits for ${waitsFor.join(', ')}`),
+    waitsFor.length > 0 && h('small', {}, `${action === 'refuse' ? 'because of' : 'waits for'} ${waitsFor.join(', ')}`),
     children.has(uid) && branch(uid, children),
   )
 }

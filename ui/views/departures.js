@@ -55,7 +55,7 @@ function departureCard(record) {
   const facts = [
     ['Because', reasons[spec.because] ?? spec.because],
     ['By', by.object ? `${by.object.kind} ${by.object.name}` : by.system],
-    ['With it', spec.takes ? `${spec.takes} dependents` : 'nothing else'],
+    ['With it', spec.takes ? dependents(spec.takes) : 'nothing else'],
   ]
   if (status.message) facts.push(['Says', status.message])
   if (status.waitingFor?.length) facts.push(['Waits for', status.waitingFor.join(', ')])
@@ -71,10 +71,15 @@ function departureCard(record) {
   )
 }
 
+/** @param {number} count */
+function dependents(count) {
+  return `${count} ${count === 1 ? 'dependent' : 'dependents'}`
+}
+
 /** @param {Departure} record */
 function confirmRestore({ metadata, spec }) {
   const { kind, name } = spec.object
-  const others = spec.takes ? ` and the ${spec.takes} objects that left with it` : ''
+  const others = spec.takes ? `, with ${dependents(spec.takes)} that left with it,` : ''
   confirm({
     title: `Bring ${name} back?`,
     text: `${kind} ${name}${others} will be created again from the record, with new uids. If that cannot be done whole, nothing is changed.`,

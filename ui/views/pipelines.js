@@ -5,7 +5,7 @@ import { ask } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { h, link, pill } from '../dom.js'
 import { pipelineState, readyOf } from '../stays.js'
-import { formatDistance, parseTime, withReadableTimes } from '../time.js'
+import { formatAhead, formatDistance, formatMoment, parseTime, withReadableTimes } from '../time.js'
 import { toneOf } from './board.js'
 import { actionButton, cardHead, cardsView } from './cards.js'
 
@@ -20,16 +20,29 @@ export function pipelinesView({ mirror }) {
     ],
     lists: ['pipelines'],
     mirror,
-    items: () => mirror.all('pipelines'),
+    items: () => mirror.all('pipelines').sort((left, right) => urgencyOf(left) - urgencyOf(right)),
     card: (pipeline) => pipelineCard(pipeline),
     textOf: ({ metadata, status }) => `${metadata.name} ${metadata.namespace} ${status?.latestRevision ?? ''}`,
   })
 }
 
 /** @param {Pipeline} pipeline */
+function standingOf(pipeline) {
+  const environments = Object.values(pipeline.status?.environments ?? {})
+  const isWaiting = environments.some(({ waitingApproval }) => waitingApproval?.promotionId)
+  return pipelineState(pipeline, { isWaiting, ...readyOf(pipeline) })
+}
+
+/** Those that wait for a person come first, then those that somebody has to mend. @param {Pipeline} pipeline */
+function urgencyOf(pipeline) {
+  const { state } = standingOf(pipeline)
+  return state === 'AwaitingApproval' ? 0 : toneOf(state) === 'bad' ? 1 : 2
+}
+
+/** @param {Pipeline} pipeline */
 function pipelineCard(pipeline) {
   const { metadata, spec } = pipeline
-  const { state, why } = pipelineState(pipeline, { isWaiting: false, ...readyOf(pipeline) })
+  const { state, why } = standingOf(pipeline)
   const about = `${metadata.namespace} · ${spec.appRef.kind} ${spec.appRef.name}${spec.suspend ? ' · suspended' : ''}`
   return h(
     'article.card.wide',
@@ -57,7 +70,8 @@ function environmentBox(pipeline, name) {
       readyOn ? `ready ${formatDistance(parseTime(readyOn.since) ?? Date.now(), Date.now())}` : targetsText(targets),
     ),
     promotion && promotionLine(promotion),
-    gates.length > 0 && h('ul.gates', {}, ...gates.map(gateLine)),
+    gates.length > 0 &&
+      h('ul.gates', {}, ...gates.filter(({ state }) => state !== 'Open').map(gateLine), openGates(gates)),
     waitingApproval?.promotionId && approvalBox(pipeline, name, waitingApproval),
   )
 }
@@ -90,14 +104,28 @@ function promotionLine({ revision, phase, pullRequest, lastError }) {
   )
 }
 
-/** @param {Gate} gate */
-function gateLine({ name, state, reason, message }) {
-  const sign = { Open: '✓', Closed: '✕', Waiting: '…' }[state] ?? '?'
+/** What still holds the next step. @param {Gate} gate */
+function gateLine({ name, state, reason, message, nextCheckAt }) {
+  const sign = state === 'Closed' ? '✕' : '…'
+  const at = parseTime(nextCheckAt)
+  const when = at === undefined ? '' : `, ${formatAhead(at, Date.now())}`
   return h(
     `li.gate.${state.toLowerCase()}`,
-    { title: message ?? reason },
+    { title: at === undefined ? '' : formatMoment(at) },
     h('span', { 'aria-hidden': 'true' }, sign),
-    h('span', {}, `${name}: ${message ?? reason}`),
+    h('span', {}, `${name}: ${message ?? reason}${when}`),
+  )
+}
+
+/** Those that hold nothing, in one line. @param {readonly Gate[]} gates */
+function openGates(gates) {
+  const open = gates.filter(({ state }) => state === 'Open')
+  if (open.length === 0) return undefined
+  return h(
+    'li.gate.open',
+    { title: open.map(({ name, message, reason }) => `${name}: ${message ?? reason}`).join('\n') },
+    h('span', { 'aria-hidden': 'true' }, '✓'),
+    h('span', {}, `open: ${open.map(({ name }) => name).join(', ')}`),
   )
 }
 

@@ -20,32 +20,34 @@ export function serviceView({ mirror, of }) {
   const body = h('div')
   /** @type {Now | undefined} */
   let seen
-  /** @type {Event[]} */
-  let events = []
+  /** @type {Event[] | undefined} */
+  let events
+  let problem = ''
   const find = () => mirror.find('services', namespace, name)
   const show = () => {
     const service = find()
-    if (service) return fill(body, ...portrait(service, mirror, { seen, events }))
+    if (service) return fill(body, ...portrait(service, mirror, { seen, events }), h('p.problem', {}, problem))
     fill(body, mirror.isComplete ? emptyNote(`There is no Service ${name} in ${namespace}.`) : emptyNote('Reading…'))
   }
+  /** What could not be read stays as it was last known. */
   const read = async () => {
-    try {
-      const service = find()
-      events = service ? await eventsOf(service, mirror) : []
-      seen = await ask(`/sojourn/v1alpha1/on-demand/${namespace}/${name}`)
-      show()
-    } catch (error) {
-      // Where no activator runs nobody knows its day.
-      seen = undefined
-      if (!(error instanceof ApiError) || error.status !== 404) fill(body, h('p.problem', {}, messageIn(error)))
-      else show()
-    }
+    const service = find()
+    const path = `/sojourn/v1alpha1/on-demand/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`
+    const [said, day] = await Promise.allSettled([service ? eventsOf(service, mirror) : [], ask(path)])
+    // Where no activator runs nobody knows its day.
+    const isUnknown = day.status === 'rejected' && day.reason instanceof ApiError && day.reason.status === 404
+    if (said.status === 'fulfilled') events = said.value
+    if (day.status === 'fulfilled') seen = day.value
+    else if (isUnknown) seen = undefined
+    const failed = [said, isUnknown ? said : day].find(({ status }) => status === 'rejected')
+    problem = failed?.status === 'rejected' ? messageIn(failed.reason) : ''
+    show()
   }
   const timer = setInterval(() => void read(), askEveryMs)
   setTimeout(() => void read())
   return {
     element: h(
-      'section.page',
+      'section.page.one',
       { 'aria-label': `Service ${name}` },
       h('p', {}, h('a', { href: '#services' }, '← On-demand services')),
       h('div.heading', {}, h('h1', {}, name, ' ', h('small', {}, namespace))),
@@ -60,7 +62,7 @@ export function serviceView({ mirror, of }) {
 /**
  * @param {Service} service
  * @param {Mirror} mirror
- * @param {{ seen: Now | undefined, events: readonly Event[] }} read
+ * @param {{ seen: Now | undefined, events: readonly Event[] | undefined }} read
  */
 function portrait(service, mirror, { seen, events }) {
   const now = Date.now()
@@ -71,7 +73,7 @@ function portrait(service, mirror, { seen, events }) {
       'article.card.wide.service',
       { 'aria-label': 'How it stands' },
       h('header', {}, whatNext(standing, now), pill(standing.state, toneOf(standing.state))),
-      seen && dayChart(seen.history, now),
+      seen && dayChart(seen.history, now, 4),
       factList([
         ...factsOf(service, standing, now),
         ...(seen
@@ -86,9 +88,8 @@ function portrait(service, mirror, { seen, events }) {
       h('p.why', {}, standing.why),
     ),
     h('h2', {}, 'What was said of it'),
-    events.length === 0
-      ? emptyNote('No Event in the last hour.')
-      : h('ul.events', {}, ...events.map((event) => eventLine(event, now))),
+    events?.length === 0 && emptyNote('No Event in the last hour.'),
+    events && events.length > 0 && h('ul.events.card', {}, ...events.map((event) => eventLine(event, now))),
   ]
 }
 

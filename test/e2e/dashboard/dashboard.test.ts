@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { bond, type Bond } from '../../../src/apis/bond.ts'
 import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
 import { createFamily, dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
@@ -100,7 +101,7 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await node(/web-kept: stays, protected/).waitFor()
     await node(/and 10 more: leaves/).waitFor()
     await node(/web-shared: stays, another owner keeps it/).press('Enter')
-    await page.getByRole('article', { name: 'ConfigMap web-shared' }).getByText('owner remains').waitFor()
+    await page.getByRole('article', { name: 'ConfigMap web-shared' }).getByText('another owner stays').waitFor()
     await page.getByLabel('Deleted in').selectOption('Orphan')
     await page.getByText('1 object leaves, 3 of those it touches stay.').waitFor()
   })
@@ -112,6 +113,27 @@ describe.skipIf(!chromiumPath)('the dashboard in Chromium', { timeout: 120_000 }
     await page.getByLabel('Name', { exact: true }).fill('family')
     await page.getByRole('button', { name: 'Preview' }).click()
     await page.getByText('25 objects leave, 2 of those it touches stay.').waitFor()
+  })
+
+  it('says at once why an object itself would stay', async () => {
+    for (const name of ['denied', 'denier'])
+      await world.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'team', name } })
+    const reference = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', name })
+    await world.create({
+      apiVersion: 'sojourn.dev/v1alpha1',
+      kind: 'Bond',
+      metadata: { namespace: 'team', name: 'no' },
+      spec: { dependent: reference('denier'), dependency: reference('denied'), onDelete: 'Deny' },
+    })
+    const phase = async () => (await world.client.get<Bond>(bond.type, { namespace: 'team', name: 'no' })).status?.phase
+    await expect.poll(phase, { timeout: 15_000 }).toBe('Active')
+    const page = await at('Cascade')
+    await page.getByLabel('Kind').fill('ConfigMap')
+    await page.getByLabel('Namespace').fill('team')
+    await page.getByLabel('Name', { exact: true }).fill('denied')
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.getByText('denied stays, deletion is refused. Nothing leaves.').waitFor()
+    await page.getByRole('article', { name: 'ConfigMap denied' }).getByText('team/no').waitFor()
   })
 
   it('says what is missing when an object cannot be found', async () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { CandidateSpec } from '../../../src/apis/cleanup-candidate.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../../src/apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../../../src/apis/departure.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../src/apis/pipeline.ts'
@@ -159,11 +160,37 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
     })
   })
 
+  it('spares one of two namesakes in two clusters, and says by whom', async () => {
+    const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!
+    const spec = given.spec as CandidateSpec
+    for (const cluster of ['edge-1', 'edge-2'])
+      await world.create({
+        ...given,
+        metadata: { name: `candidate-namesake-${cluster}` },
+        spec: { ...spec, resource: { ...spec.resource, name: 'namesake', cluster, uid: `u-${cluster}` } },
+      })
+    const { page } = await openAt('Marks')
+    const card = (cluster: string) =>
+      page.getByRole('article', { name: 'ConfigMap namesake' }).filter({ hasText: cluster })
+    for (const cluster of ['edge-1', 'edge-2']) {
+      await card(cluster).getByRole('button', { name: 'Opt out namesake' }).click()
+      await visitor.inDialog('Opt out')
+      await card(cluster).getByText('system:admin').waitFor()
+      if (cluster === 'edge-1') await card('edge-2').getByText('leaves in').waitFor()
+    }
+    const { items } = await world.client.list<CleanupOptOut>(cleanupOptOut.type)
+    const spared = items.filter((optOut) => optOut.spec.resource?.name === 'namesake')
+    const told = spared.map((optOut) => `${optOut.spec.resource?.cluster} by ${optOut.spec.requestedBy}`)
+    expect(told.toSorted()).toEqual(['edge-1 by system:admin', 'edge-2 by system:admin'])
+  })
+
   it('rejects a promotion in the name of the one who says no', async () => {
     const shop = dashboardObjects().find(({ kind }) => kind === 'Pipeline')!
     await world.create({ ...shop, metadata: { namespace: 'team', name: 'blog' } })
     const { page } = await openAt('Pipelines')
     const card = page.getByRole('article', { name: 'Pipeline blog' })
+    // Whatever waits for a person is the first that a person sees.
+    await page.locator('article').first().and(card).getByText('AwaitingApproval').first().waitFor()
     await card.getByRole('button', { name: 'Reject v1.4.0 for prod' }).click()
     await page.getByRole('dialog').getByRole('textbox').fill('not on a Friday')
     await visitor.inDialog('Reject')
