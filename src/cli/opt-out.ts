@@ -1,10 +1,7 @@
-import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
-import type { Client } from '../client/client.ts'
-import { apiVersionOf } from '../kube/object.ts'
-import { ignoring } from '../kube/status-error.ts'
-import { readFlags, textFlag, type Command } from './command.ts'
+import { formatTime, parseLongDuration, parseTime } from '../kube/time.ts'
+import { readFlags, textFlag, UsageError, type Command } from './command.ts'
 import { connect } from './connect.ts'
-import { findObject, type NamedObject } from './object-word.ts'
+import { findObject } from './object-word.ts'
 
 const { output: _, 'all-namespaces': __, ...flags } = readFlags
 
@@ -16,31 +13,37 @@ export const optOut: Command = {
   help: `
 Examples:
   sojourn opt-out deployment/shop -n team --reason "demo on Friday"
+  sojourn opt-out deployment/shop -n team --until 14d
   sojourn opt-out pvc/data -n team --until 2027-01-01T00:00:00Z`,
   flags: {
     ...flags,
     reason: { type: 'string', value: 'TEXT', help: 'Why, for those who find it later' },
-    until: { type: 'string', value: 'TIME', help: 'When it ends by itself (RFC 3339; default: never)' },
+    until: {
+      type: 'string',
+      value: 'WHEN',
+      help: 'When it ends by itself: a time, or how long from now (default: never)',
+    },
   },
   words: { least: 1, most: 1, completes: ['objects'] },
   async run(call) {
+    const [word = ''] = call.words
+    const written = textFlag(call.flags, 'until')
+    const until = written === undefined ? undefined : timeOf(written, call.io.now())
     using connection = connect(call)
     const { client, namespace } = connection
-    const found = await findObject(client, call.words[0] ?? '', namespace)
-    const reason = textFlag(call.flags, 'reason')
-    const expiresAt = textFlag(call.flags, 'until')
-    await client.apply<CleanupOptOut>(
-      cleanupOptOut.type,
-      {
-        apiVersion: cleanupOptOut.apiVersion,
-        kind: cleanupOptOut.kind,
-        metadata: { name: optOutName(found) },
-        spec: { resource: resourceOf(found), ...(reason ? { reason } : {}), ...(expiresAt ? { expiresAt } : {}) },
-      },
-      { force: true },
-    )
-    call.io.out(`${call.words[0]} stays: no system deletes it${expiresAt ? ` until ${expiresAt}` : ''}\n`)
+    const found = await findObject(client, word, namespace)
+    const { spare } = await import('../app/opt-outs.ts')
+    await spare(client, found, { reason: textFlag(call.flags, 'reason'), until })
+    call.io.out(`${word} stays: no system deletes it${until === undefined ? '' : ` until ${formatTime(until)}`}\n`)
   },
+}
+
+function timeOf(written: string, now: number): number {
+  const afterMs = parseLongDuration(written)
+  const at = afterMs === undefined ? parseTime(written) : now + afterMs
+  if (at === undefined || at <= now)
+    throw new UsageError(`--until is "${written}": say a time to come, such as 14d, 36h or 2027-01-01T09:00:00Z`)
+  return at
 }
 
 /** Ends what opt-out began. */
@@ -49,37 +52,24 @@ export const optIn: Command = {
   summary: 'End the opt-out of an object',
   usage: 'KIND/NAME [flags]',
   help: `
+Ends every opt-out that names the object, whoever made it: this program, the dashboard, the link of a notice.
+
 Examples:
   sojourn opt-in deployment/shop -n team`,
   flags,
   words: { least: 1, most: 1, completes: ['objects'] },
   async run(call) {
+    const [word = ''] = call.words
     using connection = connect(call)
     const { client, namespace } = connection
-    const found = await findObject(client, call.words[0] ?? '', namespace)
-    const revoked = await revoke(client, found)
-    call.io.out(revoked ? `${call.words[0]} is subject to cleanup again\n` : `${call.words[0]} had no opt-out\n`)
+    const found = await findObject(client, word, namespace)
+    const { unspare } = await import('../app/opt-outs.ts')
+    const { ended, left } = await unspare(client, found, call.io.now())
+    if (left.length > 0)
+      call.io.err(`sojourn opt-in: it is still spared, by its labels: CleanupOptOut ${left.join(', ')}\n`)
+    if (ended.length === 0) return call.io.out(`${word} had no opt-out${left.length > 0 ? ' of its own' : ''}\n`)
+    call.io.out(
+      left.length > 0 ? `${word} has no opt-out of its own any more\n` : `${word} is subject to cleanup again\n`,
+    )
   },
-}
-
-/** An opt-out that has ended protects nothing; the object stays as a trace until its end is long past. */
-async function revoke(client: Client, found: NamedObject): Promise<boolean> {
-  const body = { spec: { expiresAt: '1970-01-01T00:00:00Z' } }
-  const changed = await client
-    .patch(cleanupOptOut.type, { name: optOutName(found) }, { type: 'merge', body })
-    .catch(ignoring('NotFound'))
-  return changed !== undefined
-}
-
-function optOutName({ type, object }: NamedObject): string {
-  return [type.plural, object.metadata.namespace, object.metadata.name]
-    .filter(Boolean)
-    .join('.')
-    .toLowerCase()
-    .slice(0, 250)
-}
-
-function resourceOf({ type, object }: NamedObject) {
-  const { namespace, name } = object.metadata
-  return { apiVersion: apiVersionOf(type), kind: type.kind, name, ...(namespace ? { namespace } : {}) }
 }

@@ -35,7 +35,7 @@ export function protectionOf(
   const carried = carriedMark(object) ?? machineryOf(object)
   if (carried) return { result: 'refused', because: carried }
   const optOut = optOuts.find(
-    (candidate) => isLive(candidate, now) && optOutCovers(candidate.spec, { object, cluster }),
+    (candidate) => isLiveOptOut(candidate, now) && optOutCovers(candidate.spec, { object, cluster }),
   )
   if (optOut) return { result: 'refused', because: 'opted-out', detail: `CleanupOptOut ${optOut.metadata.name}` }
   const denying = bonds.find((bond) => bond.spec.onDelete === 'Deny')
@@ -124,7 +124,8 @@ const ownGroups = [
   'gitops.weave.works',
 ]
 
-function isLive({ spec, metadata }: CleanupOptOut, now: number): boolean {
+/** Whether an opt-out counts at this time; an end that cannot be read is no end. */
+export function isLiveOptOut({ spec, metadata }: CleanupOptOut, now: number): boolean {
   if (metadata.deletionTimestamp) return false
   // An unreadable end is no end: when in doubt, it protects.
   return spec.expiresAt === undefined || (parseTime(spec.expiresAt) ?? Infinity) > now

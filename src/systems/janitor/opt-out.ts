@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
 import type { Client } from '../../client/client.ts'
+import { isLiveOptOut } from '../../departures/protection.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { formatTime, parseTime } from '../../kube/time.ts'
+import { formatTime } from '../../kube/time.ts'
 import { cloudCluster } from './protection.ts'
 import type { ResourceRef } from './provider.ts'
 
@@ -59,12 +60,6 @@ export async function optIn(client: Client, optOuts: readonly CleanupOptOut[], n
       { type: 'merge', body: { spec: { expiresAt: formatTime(now) } } },
     )
   return live.length > 0
-}
-
-/** Whether an opt-out counts at this time; an end that cannot be read is no end. */
-export function isLiveOptOut({ spec, metadata }: CleanupOptOut, now: number): boolean {
-  if (metadata.deletionTimestamp) return false
-  return spec.expiresAt === undefined || (parseTime(spec.expiresAt) ?? Infinity) > now
 }
 
 /** Whether an opt-out names this one resource. */
