@@ -1,8 +1,10 @@
+import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
 import type { ResourceType } from '../kube/object.ts'
 import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { readFlags, textFlag, type Command } from './command.ts'
 import { connect } from './connect.ts'
+import { nearest } from './nearest.ts'
 
 const { output: _, 'all-namespaces': __, ...flags } = readFlags
 
@@ -40,6 +42,7 @@ Examples:
       throw new StatusError('NotFound', message, { cause: error })
     })
     if (answer.outcome === 'stale') {
+      await checkEnvironment(client, { namespace, name }, environment)
       const there =
         answer.revision === undefined ? 'nothing is on its way there' : `${answer.revision} is on its way there`
       const why = answer.revision === revision ? 'it has had its answer, or waits for something else' : there
@@ -52,6 +55,19 @@ Examples:
     )
     return 0
   },
+}
+
+async function checkEnvironment(
+  client: Client,
+  place: { readonly namespace: string; readonly name: string },
+  environment: string,
+): Promise<void> {
+  const { spec } = await client.get<Pipeline>(pipeline.type, place)
+  const names = spec.environments.map((each) => each.name)
+  if (names.includes(environment)) return
+  const guess = nearest(environment, names)
+  const help = guess ? `did you mean "${guess}"?` : `it has ${names.join(', ')}`
+  throw new StatusError('NotFound', `Pipeline "${place.name}" has no environment "${environment}"; ${help}`)
 }
 
 /** Who the server takes us for: approvals are counted by person. */

@@ -29,8 +29,6 @@ Examples:
   words: { least: 1, most: 1, completes: ['objects'] },
   async run(call) {
     const format = textFlag(call.flags, 'output') ?? 'table'
-    if (!(format in formats) && format !== 'yaml')
-      throw new UsageError(`--output is "${format}": it must be table, json, yaml, dot or mermaid`)
     using connection = connect(call)
     const policy = policyOf(textFlag(call.flags, 'policy'))
     const { object } = await findObject(connection.client, call.words[0] ?? '', connection.namespace)

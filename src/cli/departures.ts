@@ -1,9 +1,13 @@
 import { closeTheBreaker, pauseDepartures } from '../app/door-switches.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { formatAge, parseTime } from '../kube/time.ts'
-import { readFlags, textFlag, type Command } from './command.ts'
+import { readFlags, textFlag, UsageError, type Call, type Command } from './command.ts'
 import { connect } from './connect.ts'
-import { print, table } from './output.ts'
+import { fittedTable } from './fitted-table.ts'
+import { print } from './output.ts'
+
+/** Who lets things go; a user by deleting what others depend on. */
+const systems = ['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'user']
 
 /** What left, when, why, by which rule. */
 export const departures: Command = {
@@ -22,17 +26,19 @@ Examples:
     system: {
       type: 'string',
       value: 'NAME',
-      help: 'Only what this system let go: cleaner, collector, janitor, promoter, activator',
-      completes: ['cleaner', 'collector', 'janitor', 'promoter', 'activator'],
+      help: `Only what was let go by one of ${systems.join(', ')}`,
+      completes: systems,
     },
     'close-breaker': { type: 'boolean', help: 'Let things leave again after the breaker opened' },
     pause: { type: 'boolean', help: 'Let nothing leave until --resume' },
     resume: { type: 'boolean', help: 'Let things leave again after --pause' },
   },
   async run(call) {
+    const { flags, io } = call
+    const system = textFlag(flags, 'system')
+    if (flags.pause && flags.resume) throw new UsageError('either --pause or --resume')
     using connection = connect(call)
     const { client, namespace } = connection
-    const { flags, io } = call
     if (flags['close-breaker']) {
       const wasOpen = await closeTheBreaker(client, io.now())
       return io.out(wasOpen ? 'the breaker is closed: things may leave again\n' : 'the breaker was not open\n')
@@ -41,7 +47,6 @@ Examples:
       await pauseDepartures(client, Boolean(flags.pause))
       return io.out(flags.pause ? 'paused: nothing leaves until --resume\n' : 'resumed: things may leave again\n')
     }
-    const system = textFlag(flags, 'system')
     const selector = ['!sojourn.dev/page', ...(system ? [`sojourn.dev/system=${system}`] : [])].join(',')
     const records: Departure[] = []
     for await (const page of client.listAll<Departure>(departure.type, {
@@ -51,18 +56,12 @@ Examples:
       records.push(...page.items)
     const sorted = records.toSorted((left, right) => recordedAt(right) - recordedAt(left))
     print(call, { kind: 'DepartureList', items: sorted }, () =>
-      sorted.length === 0
-        ? 'Nothing has left.'
-        : departuresTable(sorted, { all: namespace === undefined, now: io.now() }),
+      sorted.length === 0 ? 'Nothing has left.' : departuresTable(sorted, call, namespace === undefined),
     )
   },
 }
 
-function departuresTable(
-  records: readonly Departure[],
-  { all, now }: { readonly all: boolean; readonly now: number },
-): string {
-  const headings = [...(all ? ['NAMESPACE'] : []), 'NAME', 'OBJECT', 'PHASE', 'BECAUSE', 'BY', 'WITH', 'AGE']
+function departuresTable(records: readonly Departure[], { io }: Call, all: boolean): string {
   const rows = records.map((record) => {
     const { metadata, spec, status } = record
     const by = spec.by.object ? `${spec.by.system} ${spec.by.object.kind}/${spec.by.object.name}` : spec.by.system
@@ -71,13 +70,18 @@ function departuresTable(
       metadata.name,
       `${spec.object.kind}/${spec.object.name}`,
       status?.phase ?? 'Recorded',
-      spec.because,
-      by,
       String(spec.takes ?? 0),
-      formatAge(now - recordedAt(record)),
+      formatAge(io.now() - recordedAt(record)),
+      by,
+      spec.because,
     ]
   })
-  return table(headings, rows)
+  return fittedTable(io, {
+    headings: [...(all ? ['NAMESPACE'] : []), 'NAME', 'OBJECT', 'PHASE', 'WITH', 'AGE', 'BY', 'BECAUSE'],
+    rows,
+    brief: all ? [0, 1, 3, 4, 5] : [0, 2, 3, 4],
+    detail: (row) => `${row.at(-6)} by ${row.at(-2)}: ${row.at(-1)}`,
+  }).text
 }
 
 function recordedAt({ spec }: Departure): number {

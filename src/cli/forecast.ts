@@ -4,9 +4,10 @@ import { assumptionHelp, readAssumption } from '../app/forecast/assumption.ts'
 import type { Forecast, ForecastEvent } from '../app/forecast/event.ts'
 import { describeRef } from '../kube/object.ts'
 import { formatTime, parseLongDuration } from '../kube/time.ts'
-import { readFlags, textFlag, textFlags, UsageError, type Call, type Command } from './command.ts'
+import { readFlags, textFlag, textFlags, UsageError, type Call, type Command, type Io } from './command.ts'
 import { connect } from './connect.ts'
-import { print, table } from './output.ts'
+import { fittedTable } from './fitted-table.ts'
+import { print } from './output.ts'
 import { progress } from './progress.ts'
 
 /** What will happen if nobody acts. */
@@ -35,6 +36,8 @@ ${assumptionHelp}`,
       help: 'table, json, yaml or ical (default: table)',
       completes: ['table', 'json', 'yaml', 'ical'],
     },
+    namespace: { ...readFlags.namespace, help: 'Only what happens in this namespace (default: all)' },
+    'all-namespaces': { ...readFlags['all-namespaces'], help: 'All namespaces, as without it' },
     for: { type: 'string', value: 'DURATION', help: 'How far to look ahead (default: 30d)' },
     assume: {
       type: 'string',
@@ -44,9 +47,9 @@ ${assumptionHelp}`,
     },
   },
   async run(call) {
-    using connection = connect(call)
     const { flags, io } = call
     const forMs = durationOf(textFlag(flags, 'for') ?? '30d')
+    using connection = connect(call)
     const now = io.now()
     const assumptions = textFlags(flags, 'assume').map((text) => readAssumption(text, { now, readFile }))
     const { forecast: lookAhead } = await import('../app/forecast/forecast.ts')
@@ -64,7 +67,7 @@ ${assumptionHelp}`,
     const shown = { ...found, events: found.events.filter((event) => isWanted(event, call)) }
     if (textFlag(flags, 'output') === 'ical')
       return io.out((await import('../app/forecast/calendar.ts')).forecastCalendar(shown))
-    print(call, forecastDocument(shown), () => timeline(shown))
+    print(call, forecastDocument(shown), () => timeline(shown, io))
   },
 }
 
@@ -89,23 +92,23 @@ function isWanted({ object }: ForecastEvent, { flags }: Call): boolean {
   return flags.namespace === undefined || object.namespace === textFlag(flags, 'namespace')
 }
 
-function timeline({ events, until, objects, assumed, unread }: Forecast): string {
-  const lines =
-    events.length === 0
-      ? 'Nothing will happen by itself.'
-      : table(
-          ['WHEN', 'WHAT', 'OBJECT', 'BY', 'WHY', 'TOLD'],
-          events.map((event) => [
-            formatTime(event.at),
-            event.what,
-            describeRef(event.object),
-            event.by ?? event.system,
-            whyOf(event),
-            event.to?.join(', ') ?? '',
-          ]),
-        )
+function timeline({ events, until, objects, assumed, unread }: Forecast, io: Io): string {
+  const rows = events.map((event) => [
+    formatTime(event.at),
+    event.what,
+    describeRef(event.object),
+    event.by ?? event.system,
+    event.to?.join(', ') ?? '',
+    whyOf(event),
+  ])
+  const { text } = fittedTable(io, {
+    headings: ['WHEN', 'WHAT', 'OBJECT', 'BY', 'TOLD', 'WHY'],
+    rows,
+    brief: [0, 1, 2],
+    detail: ([, , , by, told, why]) => `${by}: ${why}${told ? `; told ${told}` : ''}`,
+  })
   return [
-    lines,
+    events.length === 0 ? 'Nothing will happen by itself.' : text,
     '',
     `${objects} objects looked at, until ${formatTime(until)}. Taken for granted: ${assumed.join('; ')}.`,
     ...unread.map((what) => `Not read, so not in it: ${what}`),

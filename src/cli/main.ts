@@ -25,6 +25,14 @@ if (process.env.SOJOURN_LAUNCHER) {
   process.channel?.unref()
 }
 
+// A reader who has seen enough closes the pipe, as `head` does: that ends us, and is no failure. Not being able to write is.
+let unheard: NodeJS.ErrnoException | undefined
+process.stdout.on('error', (error) => {
+  unheard = error
+  stop.abort(error)
+})
+process.stderr.on('error', () => {})
+
 const code = await main(process.argv.slice(2), {
   out: (text) => void process.stdout.write(text),
   err: (text) => void process.stderr.write(text),
@@ -33,13 +41,19 @@ const code = await main(process.argv.slice(2), {
   isTerminal: process.stdout.isTTY,
   isErrTerminal: process.stderr.isTTY,
   colours: process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
-  width: process.stdout.columns ?? 120,
-  height: process.stdout.rows ?? 50,
+  // Terminals change their size, and some do not know it.
+  get width() {
+    return process.stdout.columns || 120
+  },
+  get height() {
+    return process.stdout.rows || 50
+  },
   signal: stop.signal,
 })
 
 // What was written must be out before we go: a pipe takes only so much at once.
 for (const stream of [process.stdout, process.stderr])
   await new Promise<void>((resolve) => stream.write('', () => resolve()))
+if (unheard && unheard.code !== 'EPIPE') process.stderr.write(`sojourn: it cannot be written: ${unheard.message}\n`)
 // Connections that others keep open must not keep us.
-process.exit(code)
+process.exit(unheard ? (unheard.code === 'EPIPE' ? 0 : 1) : code)

@@ -115,6 +115,32 @@ describe('words', () => {
     },
   )
 
+  it.each([
+    [
+      ['departures', '--system', 'janitr'],
+      'it must be cleaner, collector, janitor, promoter, activator or user; did you mean "janitor"?',
+    ],
+    [['forecast', '-o', 'icla'], 'it must be table, json, yaml or ical; did you mean "ical"?'],
+    [['forecast', '--for', '-3d'], '--for needs a value: --for DURATION'],
+    [['status', '-n'], '--namespace needs a value: --namespace NAME'],
+    [['departures', '--pause=yes'], '--pause takes no value'],
+    [['departures', '--pause', '--resume'], 'either --pause or --resume'],
+    [['opt-out', 'cm/x', '--until', 'bogus'], 'say a time to come, such as 14d'],
+    [['opt-out', 'cm/x', '--until', '2020-01-01T00:00:00Z'], 'say a time to come, such as 14d'],
+  ])('%s: what is wrong with it is said before anything is done', async (words, said) => {
+    const { code, err } = await sojourn(words)
+    expect(err).toContain(said)
+    expect(code).toBe(2)
+  })
+
+  it('of kinds that there are not suggest the nearest', async () =>
+    expect((await sojourn(['explain', 'deplyoment/shop'])).err).toContain('did you mean "deployment"?'))
+
+  it('of objects that are not there say where they are not', async () =>
+    expect((await sojourn(['explain', 'cm/none', '-n', 'default'])).err).toContain(
+      'there is no ConfigMap "none" in namespace default; -n names another',
+    ))
+
   it('of help name the exit codes', async () =>
     expect((await sojourn([])).out).toContain('Exit codes: 0 fine, 1 failed, 2 wrong usage'))
 })

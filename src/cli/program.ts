@@ -27,6 +27,7 @@ async function help(name: string | undefined, io: Io): Promise<number> {
   const { commands } = await import('./commands.ts')
   const { commandHelp, overview } = await import('./help.ts')
   if (name === 'version') return (await import('./version.ts')).printVersion(io)
+  if (name === 'help') return help(undefined, io)
   const command = commands.find((candidate) => candidate.name === name)
   if (name !== undefined && !command) return unknownCommand(name, io)
   io.out(command ? commandHelp(command) : overview(commands))
@@ -35,10 +36,7 @@ async function help(name: string | undefined, io: Io): Promise<number> {
 
 async function unknownCommand(name: string, io: Io): Promise<number> {
   const { commands } = await import('./commands.ts')
-  const guess = nearest(
-    name,
-    commands.map((command) => command.name),
-  )
+  const guess = nearest(name, [...commands.map((command) => command.name), 'version', 'help'])
   io.err(
     `sojourn: there is no command "${name}"${guess ? `; did you mean "${guess}"?` : ''}\nRun "sojourn help" for all commands.\n`,
   )
@@ -62,15 +60,9 @@ function parse(command: Command, argv: readonly string[]): { words: readonly str
       strict: true,
     }) as typeof parsed
   } catch (error) {
-    const unknown = /^Unknown option '(--?[^']+)'/.exec((error as Error).message)?.[1]
-    const guess = unknown && nearest(unknown.replace(/^-+/, ''), Object.keys(command.flags))
-    throw new UsageError(
-      unknown
-        ? `there is no flag ${unknown}${guess ? `; did you mean --${guess}?` : ''}`
-        : (error as Error).message.split('\n')[0],
-      { cause: error },
-    )
+    throw new UsageError(flagTrouble(error as Error, command), { cause: error })
   }
+  for (const [name, value] of Object.entries(parsed.values)) checkValue(command, name, value)
   const { least, most } = command.words ?? { least: 0, most: 0 }
   const given = parsed.positionals.length
   if (given < least || given > most)
@@ -80,6 +72,31 @@ function parse(command: Command, argv: readonly string[]): { words: readonly str
         : `it does not take "${parsed.positionals[most]}"`,
     )
   return { words: parsed.positionals, flags: parsed.values }
+}
+
+/** What is wrong with the flags, in our own words. */
+function flagTrouble({ message }: Error, { flags }: Command): string {
+  const [, unknown] = /^Unknown option '(--?[^']+)'/.exec(message) ?? []
+  if (unknown) {
+    const guess = nearest(unknown.replace(/^-+/, ''), Object.keys(flags))
+    return `there is no flag ${unknown}${guess ? `; did you mean --${guess}?` : ''}`
+  }
+  const [, flag] = /^Option '(?:-\w, )?(--[\w-]+)/.exec(message) ?? []
+  const { value } = flags[flag?.slice(2) ?? ''] ?? {}
+  if (flag && value)
+    return `${flag} needs a value: ${flag} ${value}; one that begins with "-" is written ${flag}=${value}`
+  return flag ? `${flag} takes no value` : (message.split('\n')[0] ?? message)
+}
+
+/** A flag that takes one of a few words takes no other. */
+function checkValue({ flags }: Command, name: string, value: unknown): void {
+  const { completes } = flags[name] ?? {}
+  if (!Array.isArray(completes) || typeof value !== 'string' || completes.includes(value)) return
+  const words = completes as readonly string[]
+  const guess = nearest(value, words)
+  throw new UsageError(
+    `--${name} is "${value}": it must be ${words.slice(0, -1).join(', ')} or ${words.at(-1)}${guess ? `; did you mean "${guess}"?` : ''}`,
+  )
 }
 
 /** One line for people, whatever went wrong; a stack only for what must not happen. */
@@ -140,6 +157,8 @@ function advice(error: TransportError): string {
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return `${error.message}. There is no such host: check "server" in the kubeconfig.`
+    case 'ECONNRESET':
+      return `${error.message}. The connection was cut: does "server" in the kubeconfig say https, and is the server still up?`
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':

@@ -31,6 +31,14 @@ describe('the program itself', () => {
     return stdout + stderr
   }
 
+  it('ends without a word when nobody reads on', async () => {
+    const main = `'${process.execPath}' --no-warnings '${join(import.meta.dirname, 'main.ts')}'`
+    const headOf = (words: string) => run('sh', ['-c', `{ ${main} ${words}; echo "code $?" >&2; } | head -n 1`])
+    // More than a pipe holds, and a table that is never at its end.
+    expect(await headOf('install --crds-only')).toBe('---\ncode 0\n')
+    expect(await headOf('status -A -w')).toBe('Nothing is in our care.\ncode 0\n')
+  })
+
   it('moves no cursor and colours nothing in a pipe', async () =>
     expect(await run('sh', ['-c', command])).not.toContain('\u001B'))
 
