@@ -94,16 +94,23 @@ export function standingOf(service, workload, now) {
   const common = { replicas, lastUsedAt }
   if (replicas === 0) return { ...common, state: 'Asleep', why: 'Nobody used it; the next request wakes it.' }
   const awake = { ...common, state: 'Awake' }
+  const and = isUnready(workload) ? 'None of its pods is ready: callers wait, or are told to come back. ' : ''
   if (/^(false|off|no|never)$/i.test(annotations['sojourn.dev/sleep']?.trim() ?? ''))
-    return { ...awake, why: 'It is kept awake by annotation.' }
+    return { ...awake, why: `${and}It is kept awake by annotation.` }
   const least = Number(annotations['sojourn.dev/min-replicas'] ?? 0)
-  if (replicas <= least) return { ...awake, why: `It has a minimum of ${least}.` }
+  if (replicas <= least) return { ...awake, why: `${and}It has a minimum of ${least}.` }
   const hours = annotations['sojourn.dev/awake-hours']
-  if (hours) return { ...awake, why: `Outside its awake hours (${hours}) it sleeps when nobody uses it.` }
+  if (hours) return { ...awake, why: `${and}Outside its awake hours (${hours}) it sleeps when nobody uses it.` }
   const ttl = Number(annotations['proxless/ttl-seconds'])
   const seconds = Number.isInteger(ttl) && ttl > 0 ? ttl : defaultTtlSeconds
   const until = parseTime(annotations['sojourn.dev/awake-until']) ?? 0
   const at = Math.max((lastUsedAt ?? now) + seconds * 1000, until, now)
-  const why = `It sleeps when nobody has used it for ${seconds} seconds.`
+  const why = `${and}It sleeps when nobody has used it for ${seconds} seconds.`
   return { ...awake, next: { what: 'falls asleep', at }, why }
+}
+
+/** Whether a workload says itself that no pod of it is ready. @param {Workload} workload */
+function isUnready({ status }) {
+  const { replicas, readyReplicas = 0 } = /** @type {{ replicas?: number, readyReplicas?: number }} */ (status ?? {})
+  return replicas !== undefined && readyReplicas === 0
 }

@@ -103,20 +103,55 @@ function isCleaner({ apiVersion, kind }) {
   return [kinds.cleaners, kinds.ttls].some((own) => own.apiVersion === apiVersion && own.kind === kind)
 }
 
-const candidateStay = once((/** @type {CleanupCandidate} */ { spec, status, metadata }) => {
-  const at = parseTime(status?.projectedDeletionTime)
-  const isOver = ['Deleted', 'OptedOut', 'Unmarked'].includes(status?.phase ?? '')
-  const rules = status?.summaries?.map(({ description }) => description).join('; ')
-  const owner = status?.owner ? ` (${status.owner.address} was told)` : ''
+const candidateStay = once((/** @type {CleanupCandidate} */ candidate) => {
+  const { spec, status, metadata } = candidate
+  const isActive = !['Deleted', 'OptedOut', 'Unmarked'].includes(status?.phase ?? '')
   return {
     object: spec.resource,
     system: 'janitor',
     state: status?.phase ?? 'Marked',
     since: parseTime(status?.createdAt) ?? parseTime(status?.markedAt) ?? parseTime(metadata.creationTimestamp),
-    next: isOver ? undefined : { what: 'leaves', at, isEnd: true },
-    why: `${rules || status?.because || `policy ${spec.policy}`}${owner}`,
+    next: isActive && !spec.hold ? nextOfMark(candidate) : undefined,
+    why: isActive ? whyMarked(candidate) : (status?.message ?? status?.because ?? ''),
   }
 })
+
+/** Its time to leave is counted from the notice: until that is out, nobody knows when. @param {CleanupCandidate} candidate */
+function nextOfMark({ spec, status }) {
+  const { phase = 'Marked', projectedDeletionTime, promisedTime, scheduledTime, nextAttemptTime } = status ?? {}
+  const again = parseTime(nextAttemptTime)
+  if (phase === 'Marked')
+    return again === undefined ? undefined : { what: 'its owner is told', at: again, isEnd: false }
+  const projected = parseTime(projectedDeletionTime)
+  if (projected === undefined) return { what: 'leaves', isEnd: true }
+  const times = [
+    projected,
+    parseTime(promisedTime),
+    parseTime(spec.notBefore),
+    phase === 'Due' ? parseTime(scheduledTime) : 0,
+    phase === 'Failed' || phase === 'Deleting' ? again : 0,
+  ]
+  return { what: 'leaves', at: Math.max(...times.map((at) => at ?? 0)), isEnd: true }
+}
+
+/** @param {CleanupCandidate} candidate */
+function whyMarked({ spec, status = {} }) {
+  const rules = status.summaries?.map(({ description }) => description).join('; ') || `policy ${spec.policy}`
+  const waits = spec.hold ? 'somebody put it on hold' : spec.notBefore && `postponed to ${spec.notBefore}`
+  return [rules, told(status), status.message, waits].filter(Boolean).join(', ')
+}
+
+/** Who has been told of a mark; in doubt nobody has. @param {NonNullable<CleanupCandidate['status']>} status */
+function told({ owner, notices = [], generation = 1, phase = 'Marked' }) {
+  const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation)
+  const taken = ofThisMark.filter(({ error }) => error === undefined)
+  if (taken.some(({ kind }) => kind === 'none')) return ''
+  const recipients = [...new Set(taken.flatMap(({ recipient }) => recipient ?? []))].join(', ')
+  if (taken.length > 0) return `${recipients || owner?.address || 'its channel'} was told`
+  if (!owner) return phase === 'Marked' ? 'nobody is known who could be told' : ''
+  const failed = ofThisMark.at(-1)?.error
+  return failed === undefined ? `${owner.address} is not told yet` : `${owner.address} could not be told: ${failed}`
+}
 
 const pipelineStay = once((/** @type {Pipeline} */ object) => {
   const { reason, message } = readyOf(object)

@@ -1,12 +1,14 @@
 import type { Pipeline } from '../apis/pipeline.ts'
 import type { EnvironmentStatus } from '../apis/pipeline-status.ts'
 import type { StoredObject } from '../kube/object.ts'
+import { findCondition } from '../runtime/conditions.ts'
 import { sentenceOf, type Because } from '../systems/promoter/because.ts'
 import { retryAnnotation } from '../systems/promoter/retry.ts'
 
 /** Where each environment stands, what it waits for, and what would help. */
 export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObject): readonly string[] {
-  return spec.environments.flatMap(({ name }) => {
+  const stopped = findCondition(status?.conditions, 'Suspended')
+  const environments = spec.environments.flatMap(({ name }) => {
     const environment = status?.environments?.[name]
     if (!environment) return [`${name}: nothing is known of it yet`]
     return [
@@ -16,6 +18,7 @@ export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObj
       ...another(environment, metadata).map((fact) => `${name}: ${fact}`),
     ]
   })
+  return [...(stopped?.status === 'True' ? [`Nothing is promoted now: ${stopped.message}`] : []), ...environments]
 }
 
 function standing({ targets = [], targetsDone, targetsTotal, promotion }: EnvironmentStatus): string {
@@ -28,7 +31,9 @@ function standing({ targets = [], targetsDone, targetsTotal, promotion }: Enviro
   const troubled = unready.length > 0 ? `; not ready: ${unready.join(', ')}` : ''
   if (!promotion) return `${runs}${troubled}`
   const { revision, phase, because, phaseAt } = promotion
-  return `${runs}${count}${troubled}; the promotion of ${revision} is ${phase} since ${phaseAt}: ${sentenceOf(because as Because)}`
+  // What keeps one at a gate the gates say.
+  const why = phase === 'Gated' ? '' : `: ${sentenceOf(because as Because)}`
+  return `${runs}${count}${troubled}; the promotion of ${revision} is ${phase} since ${phaseAt}${why}`
 }
 
 /** What is in the way, each with the time at which that may change. */

@@ -1,54 +1,93 @@
-import { cleaner, type Cleaner } from '../apis/cleaner.ts'
+import { bond, type Bond } from '../apis/bond.ts'
+import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import { cleanupPolicy, type CleanupPolicy } from '../apis/cleanup-policy.ts'
-import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
-import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
-import { ignoring } from '../kube/status-error.ts'
-import { formatAge, formatTime, parseTime } from '../kube/time.ts'
-import { describeResource } from '../systems/janitor/resource.ts'
+import type { ObjectRef, StoredObject } from '../kube/object.ts'
+import { formatAge, parseTime } from '../kube/time.ts'
 import { obstacles } from './cascade.ts'
+import { haltsOf } from './door-switches.ts'
+import { explainBond, explainBonds } from './explain-bonds.ts'
+import { explainCleaner, explainCleaners } from './explain-cleaners.ts'
 import { explainPipeline } from './explain-pipeline.ts'
+import { explainPolicies, explainPolicy } from './explain-policies.ts'
 import { protectionsOf } from './protections.ts'
+import { Reader } from './reader.ts'
 import { readStays, type Stay } from './stays.ts'
+import { when } from './when.ts'
 
 /** Why something is as it is: sentences, and the stays they speak of. */
 export interface Explanation {
   readonly sentences: readonly string[]
   readonly stays: readonly Stay[]
+  /** Kinds that may not be read: what they say of it is missing. */
+  readonly unread: readonly string[]
+}
+
+/** What is explained: an object that says of what kind it is, and its type. */
+export interface Explained {
+  readonly type: DiscoveredType
+  readonly object: StoredObject
 }
 
 /** Answers why an object is still here, not promoted, or asleep, with the facts behind it. Reads only. */
-export async function explainObject(
-  client: Client,
-  { type, object }: { readonly type: DiscoveredType; readonly object: StoredObject },
-  now: number,
-): Promise<Explanation> {
+export async function explainObject(client: Client, explained: Explained, now: number): Promise<Explanation> {
+  const reader = new Reader(client)
+  const { type, object } = explained
   const { metadata } = object
-  const known = await readStays(client, { namespace: metadata.namespace, now })
+  const known = await readStays(reader, { namespace: metadata.namespace, now })
   const stays = known.filter((stay) => isAbout(stay, type, object))
+  const bonds = await reader.list<Bond>(bond.type)
+  const optOuts = await reader.list<CleanupOptOut>(cleanupOptOut.type)
+  const departing = [
+    ...stays.flatMap((stay) => ofStay(stay, type.kind, now)),
+    ...ofItsKind(explained),
+    ...(await explainCleaners(reader, explained, now)),
+    ...(await explainPolicies(reader, explained, { stays, optOuts, now })),
+    ...explainBonds(object, bonds),
+    ...owners(object),
+  ]
   const sentences = [
     ...leaving(object, now, metadata.deletionTimestamp ? await obstacles(client, object) : []),
-    ...stays.flatMap((stay) => ofStay(stay, type.kind, now)),
-    ...(type.group === pipeline.group && type.kind === pipeline.kind
-      ? explainPipeline(object as Pipeline & StoredObject)
-      : []),
-    ...(await cleanersOf(client, { type, object }, now)),
-    ...(await policiesOf(client, { type, object })),
-    ...owners(object),
-    ...(await protectionsOf(client, { ...object, kind: type.kind }, now)).map(
+    ...departing,
+    ...protectionsOf({ ...object, kind: type.kind }, { optOuts, bonds, now }).map(
       (sentence) => `No system of ours deletes it: ${sentence}`,
     ),
-  ].map(asSentence)
-  if (sentences.length > 0) return { sentences, stays }
-  return { sentences: ['No system of ours has anything to do with it: it stays.'], stays }
+    ...(departing.length > 0 ? await haltsOf(reader) : []),
+  ]
+  const { unread } = reader
+  return { sentences: [...whole(sentences, unread), ...missing(unread)].map(asSentence), stays, unread }
+}
+
+/** What there is to say when nothing is: only who could read everything knows that it is nothing. */
+function whole(sentences: readonly string[], unread: readonly string[]): readonly string[] {
+  if (sentences.length > 0) return sentences
+  return unread.length > 0 ? [] : ['No system of ours has anything to do with it: it stays']
+}
+
+function missing(unread: readonly string[]): readonly string[] {
+  if (unread.length === 0) return []
+  return [`You may not read ${unread.join(', ')}: what they say of it is not known here, and it may not stay`]
 }
 
 /** A workload is spoken of by the Services that put it on demand, everything else by its own name. */
-function isAbout({ object: about, behind = [] }: Stay, { kind }: DiscoveredType, { metadata }: StoredObject): boolean {
+function isAbout(
+  { object: about, behind = [], uid = '' }: Stay,
+  { kind }: DiscoveredType,
+  { metadata }: StoredObject,
+): boolean {
   const isIt = ({ kind: of, name }: ObjectRef) => of === kind && name === metadata.name
-  return isIt(about) || behind.some(isIt)
+  return (isIt(about) && (uid === '' || uid === metadata.uid)) || behind.some(isIt)
+}
+
+function ofItsKind({ type, object }: Explained): readonly string[] {
+  const is = (kind: { readonly group: string; readonly kind: string }) =>
+    type.group === kind.group && type.kind === kind.kind
+  if (is(pipeline)) return explainPipeline(object as Pipeline & StoredObject)
+  if (is(cleanupPolicy)) return explainPolicy(object as CleanupPolicy)
+  if (is(bond)) return explainBond(object as Bond)
+  return explainCleaner({ type, object })
 }
 
 function ofStay({ system, object, state, next, why }: Stay, asked: string, now: number): readonly string[] {
@@ -66,91 +105,20 @@ function flag(namespace: string | undefined): string {
   return namespace ? ` -n ${namespace}` : ''
 }
 
-function when(at: number, now: number): string {
-  return at <= now ? 'now' : `at ${formatTime(at)}, in ${formatAge(at - now)}`
-}
-
 function leaving({ metadata }: StoredObject, now: number, before: readonly string[]): readonly string[] {
-  const { deletionTimestamp, finalizers = [] } = metadata
+  const { deletionTimestamp, finalizers = [], namespace, name } = metadata
   if (!deletionTimestamp) return []
   const age = formatAge(now - (parseTime(deletionTimestamp) ?? now))
   const waits = finalizers.length > 0 ? `; it is still here because of ${finalizers.join(', ')}` : ''
-  return [`It was told to leave ${age} ago${waits}`, ...before.map((obstacle) => `It cannot go before ${obstacle}`)]
+  // Its own finalizers have just been named.
+  const itself = ` ${namespace ? `${namespace}/` : ''}${name} with finalizer `
+  const others = before.filter((obstacle) => !obstacle.includes(itself))
+  return [`It was told to leave ${age} ago${waits}`, ...others.map((obstacle) => `It cannot go before ${obstacle}`)]
 }
 
 function owners({ metadata }: StoredObject): readonly string[] {
   const named = (metadata.ownerReferences ?? []).map(({ kind, name }) => `${kind.toLowerCase()}/${name}`)
   return named.length > 0 ? [`It goes when ${named.join(' and ')} ${named.length > 1 ? 'have' : 'has'} gone`] : []
-}
-
-/** Every Cleaner that would take it along, and how that Cleaner stands. */
-async function cleanersOf(
-  client: Client,
-  { type, object }: { readonly type: DiscoveredType; readonly object: StoredObject },
-  now: number,
-): Promise<readonly string[]> {
-  const namespace = type.kind === 'Namespace' ? object.metadata.name : object.metadata.namespace
-  const kinds: readonly { readonly type: ResourceType; readonly kind: string }[] = [cleaner, conditionalTtl]
-  const lists = await Promise.all(
-    kinds.map((kind) =>
-      client.list<Cleaner>(kind.type, namespace ? { namespace } : {}).catch(ignoring('NotFound', 'Forbidden')),
-    ),
-  )
-  return lists.flatMap((list, index) =>
-    (list?.items ?? [])
-      .filter(({ spec }) => (spec.targets ?? []).some((target) => target.delete && isTarget(target, type, object)))
-      .map(({ metadata, status }) => {
-        const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
-        const at = parseTime(status?.nextScheduledEvaluation)
-        const next = at === undefined ? '' : `; it looks again ${when(at, now)}`
-        return `${kinds[index]?.kind} ${metadata.name} takes it along: ${ready?.message ?? 'nobody has looked at it yet'}${next}`
-      }),
-  )
-}
-
-/** What policies would do that only say so; and, of a policy, what it says. */
-async function policiesOf(
-  client: Client,
-  { type, object }: { readonly type: DiscoveredType; readonly object: StoredObject },
-): Promise<readonly string[]> {
-  if (type.group === cleanupPolicy.group && type.kind === cleanupPolicy.kind)
-    return explainPolicy(object as CleanupPolicy)
-  const policies = await client.list<CleanupPolicy>(cleanupPolicy.type).catch(ignoring('NotFound', 'Forbidden'))
-  const { namespace, name } = object.metadata
-  const wanted = describeResource({ kind: type.kind, namespace, name })
-  return (policies?.items ?? [])
-    .filter(({ status }) => (status?.locations?.['kubernetes']?.wouldMark ?? []).includes(wanted))
-    .map(({ metadata }) => `CleanupPolicy ${metadata.name} would mark it now; it does not, because it is a dry run`)
-}
-
-function explainPolicy({ status }: CleanupPolicy): readonly string[] {
-  return Object.entries(status?.locations ?? {}).flatMap(([location, found]) => {
-    const { visited = 0, excluded = 0, violating = 0, markedAt = 'never', trouble, circuit, wouldMark } = found
-    return [
-      `At ${location} it last looked at ${markedAt}: ${visited} seen, ${excluded} excluded, ${violating} that nobody needs`,
-      ...(trouble === undefined ? [] : [`At ${location} it could not look: ${trouble}`]),
-      ...(circuit === undefined ? [] : [`At ${location} it marks nothing until somebody has looked: ${circuit}`]),
-      ...(wouldMark === undefined ? [] : [`This is a dry run; at ${location} it would mark ${listed(wouldMark)}`]),
-    ]
-  })
-}
-
-function listed(names: readonly string[]): string {
-  const most = 10
-  if (names.length === 0) return 'nothing'
-  return names.length <= most ? names.join(', ') : `${names.slice(0, most).join(', ')} and ${names.length - most} more`
-}
-
-type Target = NonNullable<Cleaner['spec']['targets']>[number]
-
-function isTarget({ reference }: Target, { kind }: DiscoveredType, { metadata }: StoredObject): boolean {
-  if (reference?.kind.toLowerCase() !== kind.toLowerCase()) return false
-  if (reference.name !== undefined) return reference.name === metadata.name
-  const labels = Object.entries(reference.matchLabels ?? {})
-  return (
-    reference.matchAll === true ||
-    (labels.length > 0 && labels.every(([key, value]) => metadata.labels?.[key] === value))
-  )
 }
 
 /** One full stop at the end, whatever was there. */

@@ -1,18 +1,45 @@
-import { bond, type Bond } from '../apis/bond.ts'
-import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
-import type { Client } from '../client/client.ts'
-import { sentenceOf } from '../departures/because.ts'
-import { protectionOf } from '../departures/protection.ts'
+import type { Bond } from '../apis/bond.ts'
+import { refusesDeletion } from '../apis/bond-guard.ts'
+import type { CleanupOptOut } from '../apis/cleanup-opt-out.ts'
+import { refusals, sentenceOf } from '../departures/because.ts'
+import { isLiveOptOut, optOutCovers, protectionOf } from '../departures/protection.ts'
 import type { StoredObject } from '../kube/object.ts'
-import { ignoring } from '../kube/status-error.ts'
 
-/** What spares an object, in sentences; empty when nothing does. */
-export async function protectionsOf(client: Client, object: StoredObject, now: number): Promise<readonly string[]> {
-  const optOuts = await client.list<CleanupOptOut>(cleanupOptOut.type).catch(ignoring('NotFound', 'Forbidden'))
-  const bonds = await client.list<Bond>(bond.type).catch(ignoring('NotFound', 'Forbidden'))
-  const guarding = (bonds?.items ?? []).filter(
-    ({ status }) => status?.phase === 'Active' && status.dependencyUid === object.metadata.uid,
+/** Everything that spares an object, a sentence each; empty when nothing does. */
+export function protectionsOf(
+  object: StoredObject,
+  { optOuts, bonds, now }: { readonly optOuts: readonly CleanupOptOut[]; readonly bonds: readonly Bond[]; now: number },
+): readonly string[] {
+  const carried = protectionOf(object, { cluster: '', optOuts: [], bonds: [], now })
+  const keeping = bonds.filter((bond) => isKept(object, bond))
+  const optedOut = optOuts.filter(
+    (optOut) => isLiveOptOut(optOut, now) && optOutCovers(optOut.spec, { object, cluster: '' }),
   )
-  const protection = protectionOf(object, { cluster: '', optOuts: optOuts?.items ?? [], bonds: guarding, now })
-  return protection ? [sentenceOf(protection)] : []
+  return [
+    ...(carried ? [sentenceOf(carried)] : []),
+    ...optedOut.map(optOutSentence),
+    ...keeping.flatMap((bond) => bondSentence(object, bond, now)),
+  ]
+}
+
+function isKept(object: StoredObject, bond: Bond): boolean {
+  const { status } = bond
+  return (status?.phase === 'Active' && status.dependencyUid === object.metadata.uid) || refusesDeletion(bond, object)
+}
+
+function bondSentence(object: StoredObject, bond: Bond, now: number): readonly string[] {
+  const itself = bond.status?.dependencyUid === object.metadata.uid
+  const protection = itself && protectionOf(object, { cluster: '', optOuts: [], bonds: [bond], now })
+  const isBonds = protection && (protection.because === 'bond-denies' || protection.because === 'bond-holds')
+  if (isBonds) return [sentenceOf(protection)]
+  const { metadata, spec } = bond
+  const reason = spec.reason ? `: ${spec.reason}` : ''
+  return itself ? [] : [`it holds something that others need (Bond ${metadata.namespace}/${metadata.name}${reason})`]
+}
+
+function optOutSentence({ metadata, spec }: CleanupOptOut): string {
+  const { reason, requestedBy, expiresAt } = spec
+  const facts = [`CleanupOptOut ${metadata.name}`, ...(requestedBy ? [`by ${requestedBy}`] : [])].join(' ')
+  const until = expiresAt ? `, until ${expiresAt}` : ''
+  return `${refusals['opted-out']} (${facts}${reason ? `: ${reason}` : ''})${until}`
 }

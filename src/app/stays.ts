@@ -4,12 +4,12 @@ import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candida
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
-import type { Client } from '../client/client.ts'
 import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
-import { ignoring } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
 import { isOnDemand, missingTarget, readWishes } from '../systems/activator/annotations.ts'
 import { remarksOf, standingOf } from '../systems/activator/standing.ts'
+import { candidateStay } from './candidate-stay.ts'
+import type { Reader } from './reader.ts'
 
 /** One object in our care: how it stands, what happens to it next, when and why. */
 export interface Stay {
@@ -21,27 +21,23 @@ export interface Stay {
   readonly why: string
   /** What it is about beside the object itself: the workloads behind a Service. */
   readonly behind?: readonly ObjectRef[]
+  /** Only this very object is meant, not another under its name. */
+  readonly uid?: string
 }
 
-/** Everything in a stay, those with the nearest end first. */
+/** Everything in a stay that may be read, those with the nearest end first. */
 export async function readStays(
-  client: Client,
+  reader: Reader,
   { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
 ): Promise<readonly Stay[]> {
-  const list = async <T>(type: ResourceType, options: { readonly labelSelector?: string } = {}) => {
-    const found = await client
-      .list<T>(type, { ...options, ...(namespace && type.namespaced ? { namespace } : {}) })
-      .catch(ignoring('NotFound', 'Forbidden'))
-    return found?.items ?? []
-  }
   const [cleaners, ttls, candidates, pipelines, bonds, departures, services] = await Promise.all([
-    list<Cleaner>(cleaner.type),
-    list<Cleaner>(conditionalTtl.type),
-    list<CleanupCandidate>(cleanupCandidate.type),
-    list<Pipeline & StoredObject>(pipeline.type),
-    list<Bond>(bond.type),
-    list<Departure>(departure.type, { labelSelector: '!sojourn.dev/page' }),
-    list<StoredObject>(servicesType),
+    reader.list<Cleaner>(cleaner.type, { namespace }),
+    reader.list<Cleaner>(conditionalTtl.type, { namespace }),
+    reader.list<CleanupCandidate>(cleanupCandidate.type),
+    reader.list<Pipeline & StoredObject>(pipeline.type, { namespace }),
+    reader.list<Bond>(bond.type, { namespace }),
+    reader.list<Departure>(departure.type, { namespace, labelSelector: '!sojourn.dev/page' }),
+    reader.list<StoredObject>(servicesType, { namespace }),
   ])
   const onDemand = services.filter((service) => isOnDemand(service) || missingTarget(service))
   const stays = [
@@ -54,7 +50,7 @@ export async function readStays(
       // A Cleaner that leaves says itself what it waits for.
       .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
       .map(leavingStay),
-    ...(await Promise.all(onDemand.map((service) => serviceStay(client, service, now)))),
+    ...(await Promise.all(onDemand.map((service) => serviceStay(reader, service, now)))),
   ]
   return stays.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
 }
@@ -84,30 +80,13 @@ function cleanerStay(object: Cleaner, kind: { readonly apiVersion: string; reado
     object: refFor(object, kind),
     system: 'cleaner',
     state: reason,
-    next:
-      at === undefined
-        ? { what: 'looked at on a change' }
-        : { what: reason === 'NotExpired' ? 'its time is up' : 'looked at again', at },
+    ...(at === undefined ? {} : { next: { what: reason === 'NotExpired' ? 'its time is up' : 'looked at again', at } }),
     why: message,
   }
 }
 
 function isCleaner({ apiVersion, kind }: ObjectRef): boolean {
   return [cleaner, conditionalTtl].some((own) => own.apiVersion === apiVersion && own.kind === kind)
-}
-
-function candidateStay({ spec, status }: CleanupCandidate): Stay {
-  const { apiVersion, kind, namespace, name } = spec.resource
-  const at = parseTime(status?.projectedDeletionTime)
-  const isOver = ['Deleted', 'OptedOut', 'Unmarked'].includes(status?.phase ?? '')
-  const owner = status?.owner ? `, ${status.owner.address} was told` : ''
-  return {
-    object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
-    system: 'janitor',
-    state: status?.phase ?? 'Marked',
-    ...(isOver ? {} : { next: { what: 'leaves', ...(at === undefined ? {} : { at }) } }),
-    why: `${status?.summaries?.map(({ description }) => description).join('; ') || status?.because || `policy ${spec.policy}`}${owner}`,
-  }
 }
 
 function pipelineStay(object: Pipeline & StoredObject): Stay {
@@ -154,16 +133,17 @@ function leavingStay({ spec, status }: Departure): Stay {
   return {
     object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
     system: spec.by.system === 'user' ? 'collector' : spec.by.system,
+    uid: spec.object.uid,
     state: 'Leaving',
     next: { what: 'gone' },
     why: `${waits} (${spec.because})`,
   }
 }
 
-async function serviceStay(client: Client, service: StoredObject, now: number): Promise<Stay> {
+async function serviceStay(reader: Reader, service: StoredObject, now: number): Promise<Stay> {
   const { workloads } = readWishes(service)
   const [named] = workloads
-  const workload = named && (await findWorkload(client, named))
+  const workload = named && (await findWorkload(reader, named))
   const { state, next, why } = standingOf(service, workload, now)
   return {
     object: refFor(service, { apiVersion: 'v1', kind: 'Service' }),
@@ -176,13 +156,12 @@ async function serviceStay(client: Client, service: StoredObject, now: number): 
 }
 
 /** A workload, with its replicas where one of the apps group has them. */
-async function findWorkload(client: Client, ref: ObjectRef): Promise<StoredObject | undefined> {
-  const type = await client.discovery.typeOf(ref)
+async function findWorkload(reader: Reader, ref: ObjectRef): Promise<StoredObject | undefined> {
+  const type = await reader.client.discovery.typeOf(ref)
   if (!type) return undefined
   const place = { name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) }
-  const read = (options = {}) => client.get<StoredObject>(type, place, options).catch(ignoring('NotFound', 'Forbidden'))
-  const object = await read()
+  const object = await reader.get<StoredObject>(type, place)
   if (!object || type.group === 'apps') return object
-  const scale = await read({ subresource: 'scale' })
+  const scale = await reader.get<StoredObject>(type, place, { subresource: 'scale' })
   return scale && { ...object, spec: { replicas: 0, ...(scale.spec as object) } }
 }

@@ -6,6 +6,7 @@ import { connect } from './connect.ts'
 import { findObject } from './object-word.ts'
 import { checkVersions } from './same-version.ts'
 import { print } from './output.ts'
+import { stayDocument } from './stay-document.ts'
 
 /** Why it is (not) deleted, promoted, asleep. */
 export const explain: Command = {
@@ -27,9 +28,10 @@ Examples:
     const { client, namespace } = connection
     const { type, object } = await findObject(client, call.words[0] ?? '', namespace)
     const { explainObject } = await import('../app/explain.ts')
-    const { sentences, stays } = await explainObject(client, { type, object }, call.io.now())
+    const { sentences, stays, unread } = await explainObject(client, { type, object }, call.io.now())
     const events = await eventsOf(client, object)
-    const data = { object: { kind: type.kind, ...object.metadata, managedFields: undefined }, sentences, stays, events }
+    const { managedFields: _, ...metadata } = object.metadata
+    const data = { object: { kind: type.kind, ...metadata }, sentences, stays: stays.map(stayDocument), unread, events }
     print(call, data, () =>
       [
         ...sentences,

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -70,9 +70,17 @@ afterAll(async () => {
   rmSync(directory, { recursive: true })
 })
 
+interface Given {
+  readonly colours?: boolean
+  readonly isTerminal?: boolean
+  readonly lines?: number
+  readonly columns?: number
+  readonly kubeconfig?: string
+}
+
 /** What the program says on a terminal of a hundred columns. */
-async function said(words: readonly string[], given: { colours?: boolean; isTerminal?: boolean; lines?: number } = {}) {
-  const { colours = false, isTerminal = false, lines = 50 } = given
+async function said(words: readonly string[], given: Given = {}) {
+  const { colours = false, isTerminal = false, lines = 50, columns = 100, kubeconfig = up.kubeconfig } = given
   const stop = new AbortController()
   let text = ''
   const out = (part: string) => {
@@ -80,7 +88,7 @@ async function said(words: readonly string[], given: { colours?: boolean; isTerm
     // A command that keeps going has said all it has to say once the table is there.
     if (words.includes('-w') && text.includes('OBJECT')) stop.abort(new Error('enough'))
   }
-  await main([...words, '-n', 'default', '--kubeconfig', up.kubeconfig], {
+  await main([...words, '-n', 'default', '--kubeconfig', kubeconfig], {
     out,
     err: () => {},
     env: {},
@@ -88,11 +96,24 @@ async function said(words: readonly string[], given: { colours?: boolean; isTerm
     isTerminal,
     isErrTerminal: false,
     colours,
-    width: 100,
+    width: columns,
     height: lines,
     signal: stop.signal,
   })
   return text
+}
+
+const quiet = {
+  out: () => {},
+  err: () => {},
+  env: {},
+  now: () => Date.now(),
+  isTerminal: false,
+  isErrTerminal: false,
+  colours: false,
+  width: 100,
+  height: 50,
+  signal: new AbortController().signal,
 }
 
 describe('status', () => {
@@ -118,6 +139,78 @@ describe('status', () => {
     expect(lines.at(-1)).toBe('… and 14 more, which have longer')
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100)
   })
+
+  it('says each in two lines on a narrow terminal, and nothing is wider than that', async () => {
+    const lines = (await said(['status'], { isTerminal: true, columns: 60 })).trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^OBJECT +STATE +NEXT +IN$/)
+    expect(lines[1]).toMatch(/^cleaner\/preview-\d+ +/)
+    expect(lines[2]).toBe('  cleaner: nobody has looked at it yet')
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(60)
+    const few = await said(['status', '-w'], { isTerminal: true, columns: 60, lines: 10 })
+    expect(few.split('\u001B[H\u001B[2J')[1]?.trimEnd().split('\n').at(-1)).toBe('… and 18 more, which have longer')
+  })
+
+  it('says first that nothing leaves, and what ends that', async () => {
+    await main(['departures', '--pause', '--kubeconfig', up.kubeconfig], quiet)
+    const paused = await said(['status'])
+    await main(['departures', '--resume', '--kubeconfig', up.kubeconfig], quiet)
+    expect(paused).toMatch(/^Nothing leaves now: departures are paused; "sojourn departures --resume" ends that\n/)
+    expect(await said(['status'])).toMatch(/^OBJECT/)
+  })
+
+  it('does not call it nothing when it may not be read', async () => {
+    const [, token = ''] = /token: "?([^"\n]*)/.exec(readFileSync(up.kubeconfig, 'utf8')) ?? []
+    const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+    const accounts = { group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', namespaced: true }
+    const client = new Client(network.transport)
+    const metadata = { name: 'stranger', namespace: 'default' }
+    await client.create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata })
+    const { body } = await client.request({
+      method: 'POST',
+      path: '/api/v1/namespaces/default/serviceaccounts/stranger/token',
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+    })
+    network.close()
+    const kubeconfig = join(directory, 'stranger')
+    const theirs = (body as { status: { token: string } }).status.token
+    writeFileSync(kubeconfig, readFileSync(up.kubeconfig, 'utf8').replace(token, theirs))
+    const text = await said(['status'], { kubeconfig })
+    expect(text).not.toContain('Nothing is in our care')
+    expect(text).toMatch(/You may not read cleaners\.cleaner\.vtex\.dev.*: they are not in it\.\n$/)
+  })
+
+  it('goes on when the server is away for a while, and says so meanwhile', async () => {
+    const data = join(directory, 'away')
+    const start = (port: string) =>
+      startUp(readConfig({ flags: { data, port, only: 'api', durable: false }, env: {} }), silentLogger)
+    const first = await start('0')
+    const stop = new AbortController()
+    let text = ''
+    const awaiting = new Map<RegExp, () => void>()
+    const seen = (pattern: RegExp) => new Promise<void>((resolve) => awaiting.set(pattern, resolve))
+    const shown = seen(/Nothing is in our care/)
+    const out = (part: string) => {
+      text += part
+      for (const [pattern, resolve] of awaiting) if (pattern.test(text)) resolve()
+    }
+    const running = main(['status', '-A', '-w', '--kubeconfig', first.kubeconfig], {
+      ...quiet,
+      out,
+      isTerminal: true,
+      signal: stop.signal,
+    })
+    await shown
+    text = ''
+    const missed = seen(/not renewed since 20.*trying again\nNothing is in our care/)
+    await first.stop()
+    await missed
+    const again = await start(new URL(first.api).port)
+    text = ''
+    await seen(/\[2JNothing is in our care/)
+    stop.abort(new Error('enough'))
+    expect(await running).toBe(0)
+    await again.stop()
+  }, 60_000)
 
   it('leaves nothing out in a pipe', async () => expect((await said(['status'])).split('preview-')).toHaveLength(21))
 })

@@ -1,10 +1,14 @@
 import type { Stay } from '../app/stays.ts'
+import { TransportError } from '../client/transport-error.ts'
+import { isStatusError } from '../kube/status-error.ts'
 import { formatAge, formatTime } from '../kube/time.ts'
-import { readFlags, type Call, type Command } from './command.ts'
+import { readFlags, type Call, type Command, type Io } from './command.ts'
 import { connect, type Connection } from './connect.ts'
-import { checkVersions } from './same-version.ts'
-import { print, table, type Paint } from './output.ts'
+import { fittedTable } from './fitted-table.ts'
+import { print, type Paint } from './output.ts'
 import { pause } from './pause.ts'
+import { checkVersions } from './same-version.ts'
+import { stayDocument } from './stay-document.ts'
 
 /** One table: what is here, in what state, what happens to it next. */
 export const status: Command = {
@@ -22,41 +26,80 @@ Examples:
   async run(call) {
     using connection = connect(call)
     await checkVersions(connection, call.io)
-    const { readStays } = await import('../app/stays.ts')
-    const read = () => readStays(connection.client, { namespace: connection.namespace, now: call.io.now() })
+    const read = () => readOverview(connection, call.io)
     if (!call.flags.watch) return show(call, connection, await read())
+    let seen = await read()
+    let trouble: string | undefined
     while (!call.io.signal.aborted) {
-      const stays = await read()
-      if (call.io.isTerminal) call.io.out('\u001B[H\u001B[2J')
-      show(call, connection, stays, call.io.isTerminal ? call.io.height - linesBeside : undefined)
+      const { isTerminal } = call.io
+      if (isTerminal) call.io.out('\u001B[H\u001B[2J')
+      if (isTerminal || trouble === undefined) show(call, connection, seen, trouble)
+      else call.io.err(`sojourn status: ${trouble}\n`)
       await pause(2000, call.io.signal)
+      try {
+        seen = await read()
+        trouble = undefined
+      } catch (error) {
+        if (!mayPass(error)) throw error
+        trouble = `not renewed since ${formatTime(seen.at)}: ${(error as Error).message}; trying again`
+      }
     }
   },
 }
 
-/** The heading, the line that counts what does not fit, and the one the cursor is in. */
-const linesBeside = 3
-
-function show(call: Call, { namespace }: Connection, stays: readonly Stay[], most = Infinity): void {
-  const data = {
-    kind: 'StayList',
-    items: stays.map(({ next, ...stay }) => ({
-      ...stay,
-      ...(next ? { next: { what: next.what, ...(next.at === undefined ? {} : { at: formatTime(next.at) }) } } : {}),
-    })),
-  }
-  print(call, data, () =>
-    stays.length === 0
-      ? `Nothing is in our care${namespace ? ` in namespace ${namespace}; try -A` : ''}.`
-      : [
-          staysTable(stays.slice(0, most), call, namespace === undefined),
-          ...(stays.length > most ? [`… and ${stays.length - most} more, which have longer`] : []),
-        ].join('\n'),
-  )
+interface Overview {
+  readonly at: number
+  readonly stays: readonly Stay[]
+  /** Why nothing leaves, whatever the stays say. */
+  readonly halts: readonly string[]
+  /** Kinds that we may not read. */
+  readonly unread: readonly string[]
 }
 
-function staysTable(stays: readonly Stay[], { io }: Call, all: boolean): string {
-  const headings = [...(all ? ['NAMESPACE'] : []), 'OBJECT', 'BY', 'STATE', 'NEXT', 'IN', 'WHY']
+async function readOverview({ client, namespace }: Connection, { now }: Io): Promise<Overview> {
+  const { readStays } = await import('../app/stays.ts')
+  const { Reader } = await import('../app/reader.ts')
+  const { haltsOf } = await import('../app/door-switches.ts')
+  const reader = new Reader(client)
+  const at = now()
+  const stays = await readStays(reader, { namespace, now: at })
+  const halts = await haltsOf(reader)
+  // What has left is told by "sojourn departures".
+  return { at, stays: stays.filter(({ state }) => state !== 'Deleted'), halts, unread: reader.unread }
+}
+
+/** A server that restarts is back soon: who keeps the table open need not open it again. */
+function mayPass(error: unknown): boolean {
+  return error instanceof TransportError || (isStatusError(error) && error.code >= 429)
+}
+
+function show(call: Call, { namespace }: Connection, overview: Overview, trouble?: string): void {
+  const { stays, halts, unread } = overview
+  const data = { kind: 'StayList', items: stays.map(stayDocument), halts, unread }
+  print(call, data, () => {
+    const notes = [...(trouble ? [trouble] : []), ...halts]
+    const gaps =
+      unread.length > 0
+        ? [`You may not read ${unread.join(', ')}${namespace ? '' : ' everywhere'}: they are not in it.`]
+        : []
+    if (stays.length === 0 && unread.length === 0)
+      return [...notes, `Nothing is in our care${namespace ? ` in namespace ${namespace}; try -A` : ''}.`].join('\n')
+    const beside = notes.length + gaps.length + linesBeside
+    const most = call.flags.watch ? call.io.height - beside : Infinity
+    const { text, shown } = staysTable(stays, call, { all: namespace === undefined, most })
+    const rest = stays.length - shown
+    return [...notes, text, ...(rest > 0 ? [`… and ${rest} more, which have longer`] : []), ...gaps].join('\n')
+  })
+}
+
+/** The line that counts what does not fit, and the one the cursor is in. */
+const linesBeside = 2
+
+function staysTable(
+  stays: readonly Stay[],
+  { io }: Call,
+  { all, most }: { readonly all: boolean; readonly most: number },
+): { readonly text: string; readonly shown: number } {
   const rows = stays.map(({ object, system, state, next, why }) => [
     ...(all ? [object.namespace ?? ''] : []),
     `${object.kind.toLowerCase()}/${object.name}`,
@@ -66,20 +109,15 @@ function staysTable(stays: readonly Stay[], { io }: Call, all: boolean): string 
     next?.at === undefined ? '' : next.at <= io.now() ? 'now' : formatAge(next.at - io.now()),
     why,
   ])
-  if (!io.isTerminal) return table(headings, rows)
-  const taken = headings.slice(0, -1).map((heading, column) => {
-    const cells = rows.map((row) => row[column]?.length ?? 0)
-    return Math.max(heading.length, ...cells) + gap
+  return fittedTable(io, {
+    headings: [...(all ? ['NAMESPACE'] : []), 'OBJECT', 'BY', 'STATE', 'NEXT', 'IN', 'WHY'],
+    rows,
+    brief: all ? [0, 1, 3, 4, 5] : [0, 2, 3, 4],
+    detail: (row) => `${row.at(-5)}: ${row.at(-1)}`,
+    most,
+    ...(io.colours ? { paint } : {}),
   })
-  const room = Math.max(leastRoom, io.width - taken.reduce((sum, width) => sum + width, 0))
-  const fitting = rows.map((row) => [...row.slice(0, -1), shorten(row.at(-1) ?? '', room)])
-  return table(headings, fitting, io.colours ? paint : undefined)
 }
-
-/** Between two columns. */
-const gap = 2
-/** A reason shorter than this says nothing: then lines may be longer than the terminal. */
-const leastRoom = 30
 
 /** Bold headings; states in the colour of how much they want a look. */
 const paint: Paint = (text, { heading, isHeading }) => {
@@ -104,7 +142,3 @@ const stateColours: Readonly<Record<string, number>> = Object.fromEntries(
     ] as const
   ).flatMap(([colour, states]) => states.map((state) => [state, colour])),
 )
-
-function shorten(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`
-}

@@ -54,13 +54,20 @@ export function standingOf(
     }
   }
   const awake = { ...common, state: 'awake' } as const
-  if (!wishes.maySleep) return { ...awake, next: undefined, why: 'It is kept awake by annotation.' }
+  const and = isUnready(workload) ? 'None of its pods is ready: callers wait, or are told to come back. ' : ''
+  if (!wishes.maySleep) return { ...awake, next: undefined, why: `${and}It is kept awake by annotation.` }
   if (replicas <= wishes.minReplicas)
-    return { ...awake, next: undefined, why: `It has a minimum of ${wishes.minReplicas}.` }
+    return { ...awake, next: undefined, why: `${and}It has a minimum of ${wishes.minReplicas}.` }
   const idleAt = (lastUsedAt ?? now) + wishes.ttlMs
   const at = Math.max(idleAt, hours?.open ? hours.until : 0, wishes.awakeUntil ?? 0, now)
   const why = hours?.open
     ? 'Its awake hours last.'
     : `It sleeps when nobody has used it for ${Math.round(wishes.ttlMs / 1000)} seconds.`
-  return { ...awake, next: { what: 'sleep', at }, why }
+  return { ...awake, next: { what: 'sleep', at }, why: `${and}${why}` }
+}
+
+/** Whether it says itself that no pod of it is ready; one that says nothing of them may be. */
+function isUnready({ apiVersion, status }: StoredObject): boolean {
+  const { replicas, readyReplicas = 0 } = (status ?? {}) as { replicas?: number; readyReplicas?: number }
+  return apiVersion.startsWith('apps/') && replicas !== undefined && readyReplicas === 0
 }

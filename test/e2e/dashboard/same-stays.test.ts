@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Reader } from '../../../src/app/reader.ts'
 import { readStays, type Stay } from '../../../src/app/stays.ts'
+import type { KubeObject } from '../../../src/kube/object.ts'
 import { dashboardObjects, servicesOfAllSorts, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 
 type Kinds = Readonly<Record<string, { readonly path: string; readonly query?: string }>>
@@ -29,6 +31,27 @@ describe('the stay board', () => {
       status: { conditions: [{ ...condition, message: 'nothing to do', lastTransitionTime: startedAt }] },
     })
   })
+  beforeAll(async () => {
+    const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')! as KubeObject & { status: object }
+    const at = '2026-11-01T00:00:00Z'
+    const untold = { phase: 'Marked', notices: [{ channel: 'mail', at, error: 'refused' }], nextAttemptTime: at }
+    const marks: readonly (readonly [name: string, status: object, spec?: object])[] = [
+      ['untold', untold],
+      ['marked', { phase: 'Marked', notices: [] }],
+      ['due', { phase: 'Due', scheduledTime: '2030-01-01T00:00:00Z', message: 'departures are paused' }],
+      ['failed', { phase: 'Failed', nextAttemptTime: '2030-01-01T00:00:00Z', message: 'refused' }],
+      ['spared', { phase: 'OptedOut', because: 'opted-out', message: 'its owner opted out of cleanup' }],
+      ['held', { phase: 'Notified' }, { hold: true }],
+      ['later', { phase: 'Notified' }, { notBefore: '2031-01-01T00:00:00Z' }],
+    ]
+    for (const [name, status, spec = {}] of marks)
+      await world.create({
+        ...given,
+        metadata: { name: `candidate-${name}` },
+        spec: { ...(given.spec as object), ...spec },
+        status: { ...given.status, ...status },
+      })
+  })
   afterAll(() => world?.[Symbol.asyncDispose]())
 
   it('says of every object what `sojourn status` says', async () => {
@@ -36,7 +59,7 @@ describe('the stay board', () => {
     const { staysOf } = (await ui('stays.js')) as { staysOf: StaysOf }
     const now = Date.now()
     const mirror = await mirrorOf(kinds, world)
-    const told = await readStays(world.client, { namespace: undefined, now })
+    const told = await readStays(new Reader(world.client), { namespace: undefined, now })
     expect(told.length).toBeGreaterThan(4)
     expect(told.find(({ object }) => object.name === 'arrived')?.state).toBe('Complete')
     const why = (name: string) => told.find(({ object }) => object.name === name)?.why
@@ -65,7 +88,7 @@ async function mirrorOf(kinds: Kinds, { client }: DashboardWorld): Promise<objec
 
 function essence({ object, system, state, next, why }: Stay): string {
   const step = system === 'promoter' ? next?.what : ''
-  return [object.kind, object.namespace, object.name, system, state, step, next?.at, why.replace(/[(,].*$/, '')].join(
+  return [object.kind, object.namespace, object.name, system, state, step, next?.at, why.replace(/[(].*$/, '')].join(
     ' ',
   )
 }

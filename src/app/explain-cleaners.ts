@@ -1,0 +1,83 @@
+import { cleaner, type Cleaner } from '../apis/cleaner.ts'
+import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { parseApiVersion, type StoredObject } from '../kube/object.ts'
+import { matches, requirementsOf } from '../kube/selector.ts'
+import { formatTime, parseTime } from '../kube/time.ts'
+import type { Explained } from './explain.ts'
+import type { Reader } from './reader.ts'
+import { when } from './when.ts'
+
+const kinds = [cleaner, conditionalTtl]
+
+/** Every Cleaner that is to delete an object, and how that Cleaner stands. */
+export async function explainCleaners(reader: Reader, explained: Explained, now: number): Promise<readonly string[]> {
+  const { type, object } = explained
+  const namespace = type.kind === 'Namespace' ? object.metadata.name : object.metadata.namespace
+  const lists = await Promise.all(kinds.map((kind) => reader.list<Cleaner>(kind.type, { namespace })))
+  return lists.flatMap((cleaners, index) =>
+    cleaners
+      .filter(({ spec }) => (spec.targets ?? []).some((target) => target.delete && isTarget(target, explained)))
+      .map((found) => `${kinds[index]?.kind} ${found.metadata.name} is to delete it: ${standing(found, now)}`),
+  )
+}
+
+/** What a Cleaner waits for, in its own words, and what it takes along. */
+export function explainCleaner({ type, object }: Explained): readonly string[] {
+  if (!kinds.some(({ group, kind }) => group === type.group && kind === type.kind)) return []
+  const { spec, status } = object as Cleaner
+  const taken = (spec.targets ?? []).filter((target) => target.delete).map(({ reference }) => wordOf(reference))
+  const { helm = {} } = spec
+  const releases = [helm, ...(helm.releases ?? [])].flatMap((each) => (each.delete && each.release ? [each] : []))
+  const along = [...taken, ...releases.map(({ release }) => `the Helm release ${release}`)]
+  const { decision } = (status ?? {}) as { readonly decision?: { readonly waitUntil?: string } }
+  const waits = object.metadata.deletionTimestamp ? parseTime(decision?.waitUntil) : undefined
+  return [
+    ...quoted(spec.conditions ?? [], messageOf(object as Cleaner)),
+    ...(along.length > 0 ? [`When it goes, it takes along ${along.join(', ')}`] : []),
+    ...(waits === undefined ? [] : [`It waits for what it deleted to be gone, at most until ${formatTime(waits)}`]),
+  ]
+}
+
+/** The conditions that a message speaks of by their number, word for word. */
+function quoted(conditions: readonly string[], message: string): readonly string[] {
+  const numbers = [...message.matchAll(/spec\.conditions\[(\d+)\]/g)].map(([, number]) => Number(number))
+  return [...new Set(numbers)].flatMap((number) => {
+    const condition = conditions[number]
+    return condition === undefined ? [] : [`spec.conditions[${number}] is ${condition.trim()}`]
+  })
+}
+
+function standing(found: Cleaner, now: number): string {
+  const at = parseTime(found.status?.nextScheduledEvaluation)
+  const next = at === undefined ? '' : `; it looks again ${when(at, now)}`
+  return `${messageOf(found)}${next}`
+}
+
+function messageOf({ status }: Cleaner): string {
+  const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
+  return ready?.message ?? 'nobody has looked at it yet'
+}
+
+type Target = NonNullable<Cleaner['spec']['targets']>[number]
+
+function wordOf(reference: Target['reference']): string {
+  const kind = reference?.kind.toLowerCase() ?? 'what it names'
+  return reference?.name ? `${kind}/${reference.name}` : `every ${kind} it selects`
+}
+
+function isTarget({ reference }: Target, { type, object }: Explained): boolean {
+  if (!reference || reference.kind.toLowerCase() !== type.kind.toLowerCase()) return false
+  const group = reference.apiVersion ? parseApiVersion(reference.apiVersion).group : (reference.apiGroup ?? '')
+  if (group !== type.group) return false
+  if (reference.name !== undefined) return reference.name === object.metadata.name
+  return reference.matchAll === true || isSelected(reference, object)
+}
+
+/** One that selects by no label at all selects nothing. */
+function isSelected(
+  { matchLabels = {}, labelSelector = {} }: NonNullable<Target['reference']>,
+  object: StoredObject,
+): boolean {
+  const requirements = [...requirementsOf({ matchLabels }), ...requirementsOf(labelSelector)]
+  return requirements.length > 0 && matches(requirements, object.metadata.labels)
+}
