@@ -1,7 +1,7 @@
-import { announce, hasEnded, type Draft } from './draft.ts'
+import { hasEnded, type Draft } from './draft.ts'
 import type { Decision } from './decide.ts'
 import { dueEffect } from './effects.ts'
-import { isOver, supersede } from './promotions.ts'
+import { announceLeft, isOver, supersede } from './promotions.ts'
 import { reportDryRun } from './report.ts'
 import type { Because } from './because.ts'
 
@@ -29,13 +29,7 @@ function takeBack(draft: Draft, name: string, because: Because): boolean {
   if (!hasEnded(promotion)) {
     const leaveOpen = draft.observed.pipeline.spec.withdrawal === 'Orphan'
     supersede(draft, name, promotion, { because, leaveOpen })
-  }
-  if (promotion.withdraw === 'Abandoned')
-    announce(draft, {
-      type: 'Warning',
-      because: 'WithdrawalAbandoned',
-      environment: name,
-      message: `${name}: ${promotion.pullRequest?.url ?? promotion.branch ?? promotion.id} is left behind: ${promotion.lastError?.message ?? ''}`,
-    })
+  } else if (promotion.withdraw === 'Due') promotion.because = because
+  announceLeft(draft, name, promotion)
   return isOver(promotion)
 }

@@ -16,6 +16,7 @@ import {
 import { areOpen, gatesOf, type Want } from './gates.ts'
 import type { EnvironmentPlan } from './plan.ts'
 import {
+  announceLeft,
   announcePhase,
   armedBy,
   intend,
@@ -90,10 +91,15 @@ function isBlockedByOld(draft: Draft, environment: EnvironmentPlan, { state, wan
   const { promotion } = state
   if (!promotion || isCurrent(promotion, environment, want)) return false
   if (isOver(promotion)) {
+    announceLeft(draft, environment.name, promotion)
     toHistory(state, draft.now)
     return false
   }
-  if (hasEnded(promotion)) return true
+  if (hasEnded(promotion)) {
+    // Where it is open nothing newer goes any more.
+    if (promotion.strategyHash !== environment.promotion?.strategyHash) promotion.because = 'StrategyChanged'
+    return true
+  }
   if (promotion.phase === 'RollingOut' || promotion.phase === 'Merged' || promotion.phase === 'Notified')
     return isLetArrive(draft, environment, { state, want })
   const because = promotion.revision === want.revision ? 'StrategyChanged' : 'NewRevision'

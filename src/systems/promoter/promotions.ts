@@ -135,6 +135,18 @@ export function announcePhase(draft: Draft, environment: string, promotion: Prom
   })
 }
 
+/** Lets people know of what could not be closed. */
+export function announceLeft(draft: Draft, environment: string, promotion: Promotion): void {
+  const { withdraw, pullRequest, branch, id, lastError } = promotion
+  if (withdraw !== 'Abandoned') return
+  announce(draft, {
+    type: 'Warning',
+    because: 'WithdrawalAbandoned',
+    environment,
+    message: `${environment}: ${pullRequest?.url ?? branch ?? id} is left behind: ${lastError?.message ?? ''}`,
+  })
+}
+
 /** Whether its place is free for another: it has ended, and nothing of it is left open. */
 export function isOver(promotion: Promotion): boolean {
   return hasEnded(promotion) && promotion.withdraw !== 'Due'

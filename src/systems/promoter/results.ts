@@ -51,7 +51,7 @@ export function recordResult(
 
 const firstRetryMs = 5000
 const longestRetryMs = 600_000
-/** So often is a withdrawal tried before what is open is left behind. */
+/** So often is a withdrawal tried before what is open may be left behind. */
 const withdrawalAttempts = 5
 
 function isStillDue(promotion: Promotion, { do: kind, promotion: acted }: Effect): boolean {
@@ -133,8 +133,15 @@ function failWithdrawal(promotion: Promotion, { error, retryAt }: Failure, when:
   promotion.lastError = error
   // Being asked to wait is no failure of ours to count.
   if (error.class === 'RateLimited' && isLater(retryAt, when)) promotion.attempt -= 1
-  if (promotion.attempt >= withdrawalAttempts) promotion.withdraw = 'Abandoned'
+  if (mayBeLeft(promotion, error)) promotion.withdraw = 'Abandoned'
   else retryLater(promotion, retryAt, when)
+}
+
+/** Whoever leaves does not wait for ever. Where something newer goes to the same place, only what is not there is left: two open ones could be merged in any order. */
+function mayBeLeft({ attempt, because }: Promotion, error: PromotionError): boolean {
+  if (attempt < withdrawalAttempts) return false
+  const stays = because === 'NewRevision' || because === 'Arrived'
+  return !stays || (error.class === 'Permanent' && !error.reason.startsWith('Credentials'))
 }
 
 interface When {

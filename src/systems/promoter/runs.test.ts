@@ -194,6 +194,64 @@ describe('a new revision during a run', () => {
     expect(world.status.environments?.['staging']?.history).toMatchObject([{ id: old, phase: 'Superseded' }])
   })
 
+  describe('whose predecessor’s pull request cannot be closed', () => {
+    const failed = (kind: 'Transient' | 'Permanent', reason: string) =>
+      ({ result: 'failed', error: { class: kind, reason, message: 'no' } }) as const
+
+    function superseded(): World {
+      const world = new World()
+      world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+      world.answer('push', pushed)
+      world.answer('propose', open)
+      world.runs({ dev: '1.2.0' })
+      return world
+    }
+
+    it.each([
+      ['the forge is away', failed('Transient', 'GitProviderUnavailable')],
+      ['the credentials are refused', failed('Permanent', 'CredentialsRefused')],
+    ])('waits, and says so, for as long as %s', (_, failure) => {
+      const world = superseded()
+      for (let attempt = 1; attempt <= 20; attempt++) world.answer('withdraw', failure, 600_000)
+      world.step()
+      expect(world.condition('Stalled')).toMatchObject({ message: 'staging: no' })
+      world.answer('withdraw', { result: 'withdrawn' }, 600_000)
+      expect(world.step().effect).toMatchObject({ do: 'push', promotion: { revision: '1.2.0' } })
+    })
+
+    it.each([
+      ['it is not there any more', 'Permanent', () => undefined],
+      [
+        'it belongs elsewhere by now',
+        'Transient',
+        (world: World) => {
+          const elsewhere = { ...pullRequestPromotion.strategy['pull-request']!, url: 'https://git.test/acme/new' }
+          world.edit({ promotion: { strategy: { 'pull-request': elsewhere } } })
+        },
+      ],
+    ] as const)('goes ahead after five tries when %s, and tells of what is left', (_, kind, change) => {
+      const world = superseded()
+      world.answer('withdraw', failed('Transient', 'GitProviderUnavailable'))
+      change(world)
+      for (let attempt = 2; attempt <= 5; attempt++)
+        world.answer('withdraw', failed(kind, 'RepositoryNotFound'), 600_000)
+      expect(world.step().effect).toMatchObject({ do: 'push', promotion: { revision: '1.2.0' } })
+      expect(world.heard).toContainEqual(
+        expect.objectContaining({ because: 'WithdrawalAbandoned', message: expect.stringContaining('pull/1') }),
+      )
+    })
+
+    it('holds nobody up who deletes the pipeline', () => {
+      const world = superseded()
+      for (let attempt = 1; attempt <= 9; attempt++)
+        world.answer('withdraw', failed('Transient', 'GitProviderUnavailable'), 600_000)
+      const { metadata } = world.pipeline
+      world.pipeline = { ...world.pipeline, metadata: { ...metadata, deletionTimestamp: '2026-11-02T12:00:00Z' } }
+      world.answer('withdraw', failed('Transient', 'GitProviderUnavailable'), 600_000)
+      expect(world.step().mayGo).toBe(true)
+    })
+  })
+
   it('lets the environment have what was merged while it was being closed, then promotes the newer one', () => {
     const world = new World()
     world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
