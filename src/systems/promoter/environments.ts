@@ -1,6 +1,7 @@
-import type { EnvironmentStatus, Promotion } from '../../apis/pipeline-status.ts'
+import type { EnvironmentStatus, Gate, Promotion } from '../../apis/pipeline-status.ts'
 import { formatTime } from '../../kube/time.ts'
 import { judgeApproval } from './approvals.ts'
+import type { Because } from './because.ts'
 import {
   announce,
   at,
@@ -215,6 +216,7 @@ function advance(draft: Draft, environment: EnvironmentPlan, { state, want }: Ca
   if (upstream?.state === 'Open' && !state.promotion) state.promotion = begin(draft, environment, want)
   const { promotion } = state
   if (!promotion) return
+  if (promotion.phase === 'Gated') promotion.because = whyGated(gates)
   if (upstream?.state === 'Open' && runsAlready(draft, environment, want)) return adopt(draft, environment, promotion)
   demandVerification(promotion, { isDue: areOpen(gates, 'verification') && !areOpen(gates) })
   const plan = environment.promotion
@@ -228,6 +230,10 @@ function advance(draft: Draft, environment: EnvironmentPlan, { state, want }: Ca
     enter(promotion, 'AwaitingApproval', 'AwaitingApproval', draft.now)
     announcePhase(draft, environment.name, promotion)
   }
+}
+
+function whyGated(gates: readonly Gate[]): string {
+  return gates.find(({ state }) => state !== 'Open')?.reason ?? ('GatesOpen' satisfies Because)
 }
 
 function begin(draft: Draft, environment: EnvironmentPlan, want: Want): Promotion {

@@ -99,6 +99,7 @@ describe('gates', () => {
     expect(world.step().effect).toBeUndefined()
     const gate = world.status.environments?.['prod']?.gates?.find(({ name }) => name === 'window')
     expect(gate).toMatchObject({ state: 'Closed', nextCheckAt: '2026-11-02T14:00:00Z' })
+    expect(world.promotion('prod')).toMatchObject({ phase: 'Gated', because: 'WindowClosed' })
     world.now = start + 3.5 * 60 * minute
     expect(world.step().effect).toBeUndefined()
     world.now = start + 4 * 60 * minute

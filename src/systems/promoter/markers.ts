@@ -60,7 +60,7 @@ function markedScalars(source: string, marker: Marker): MarkedScalar[] | string 
   const marked: MarkedScalar[] = []
   for (const document of documents) {
     const [error] = document.errors
-    if (error) return `is not valid YAML: ${error.message.split('\n')[0]}`
+    if (error) return `is not valid YAML: ${error.message.split('\n')[0]?.replace(/:$/, '')}`
     visit(document, {
       Scalar(key, node) {
         if (key === 'key') return
