@@ -4,7 +4,7 @@ import { ForgeBudget } from '../../src/systems/promoter/budget.ts'
 import type { Forge } from '../../src/systems/promoter/forges/forge.ts'
 import { openForge } from '../../src/systems/promoter/forges/open-forge.ts'
 import { repositoryAddress } from '../../src/systems/promoter/forges/repository-address.ts'
-import { networkHttp } from '../../src/systems/promoter/http.ts'
+import { networkHttp, type Http } from '../../src/systems/promoter/http.ts'
 import { ForgeServer, forgeToken } from './forge-server.ts'
 import type { Repository } from './repository.ts'
 
@@ -100,6 +100,24 @@ describe.each(forgeTypes)('the client for %s', (type) => {
     forge.fail({ status })
     await expect(open().get(1)).rejects.toMatchObject({ kind: 'Transient', httpStatus: status })
   })
+})
+
+it('asks a forge that tells versions whether anything is new, rather than for all of it again', async () => {
+  const answers: number[] = []
+  const heard: Http = async (request) => {
+    const response = await http(request)
+    answers.push(response.status)
+    return response
+  }
+  const address = repositoryAddress('github', forge.url('github', 'deploy'))
+  const client = openForge('github', address, { http: heard, token: forgeToken, ca: forge.ca, known: new Map() })
+  const { number } = await client.create({ head: await branch(), base: 'main', title: 'one', body: '', labels: [] })
+  answers.length = 0
+  const first = await client.get(number)
+  expect(await client.get(number)).toEqual(first)
+  expect(answers).toEqual([200, 304])
+  await client.update(number, { title: 'two', body: 'other' })
+  expect(await client.get(number)).toMatchObject({ body: 'other' })
 })
 
 describe('the budget of a host', () => {

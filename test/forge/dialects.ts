@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { Refused, type Pull, type PullRequests } from './pull-requests.ts'
 
 /** A request to the API, its path still without what the dialect begins with. */
@@ -119,7 +120,10 @@ const github: Dialect = {
       return { status: 201, body: show(pull) }
     }
     const pull = await call.pulls.get(repository, number)
-    if (call.method === 'GET') return { body: show(pull), headers: { etag: `"${pull.state}-${pull.version}"` } }
+    if (call.method === 'GET') {
+      const body = show(pull)
+      return { body, headers: { etag: `"${createHash('sha256').update(JSON.stringify(body)).digest('hex')}"` } }
+    }
     if (call.method === 'PUT' && tail === 'merge') {
       const sha = await call.pulls.merge(pull, text(call.body['sha']) || undefined)
       return { body: { sha, merged: true, message: 'merged' } }

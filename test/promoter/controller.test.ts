@@ -35,6 +35,24 @@ describe('promotions', () => {
     expect(done.status?.latestRevision).toBe('1.2.0')
   })
 
+  it('go on with what happened while nobody was there to see it', async () => {
+    const { spec, pulls, repository } = await withRepository(on)
+    for (const name of ['dev', 'prod']) await on.home.release(name, '1.0.0')
+    await on.test.pipeline('app', spec)
+    await on.test.until('app', ({ status }) => status?.run?.phase === 'Complete')
+    await on.test.stop()
+    await on.home.release('dev', '1.1.0')
+    on.test = new TestPromoter(on.home, { leaf: on.leaf })
+    await on.test.until('app', (pipeline) => phase(pipeline, 'prod') === 'Proposed')
+    await on.test.stop()
+    await on.forge.pulls.merge(pulls()[0]!)
+    await on.home.release('prod', '1.1.0')
+    on.test = new TestPromoter(on.home, { leaf: on.leaf })
+    await on.test.until('app', ({ status }) => status?.run?.revision === '1.1.0' && status.run.phase === 'Complete')
+    expect(pulls()).toMatchObject([{ state: 'merged' }])
+    expect(await repository.file('main', 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
+  })
+
   it('say how long each phase took, and what is left of the budget of their forge', async () => {
     const { spec, pulls } = await withRepository(on)
     await on.home.release('dev', '1.1.0')

@@ -3,6 +3,9 @@ import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
 import { pipeline as pipelineKind } from '../../src/apis/pipeline.ts'
 import { TransportError } from '../../src/client/transport-error.ts'
 import type { Transport } from '../../src/kube/transport.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { TargetObserver } from '../../src/systems/promoter/observe.ts'
+import { planOf } from '../../src/systems/promoter/plan.ts'
 import { environments } from '../../src/systems/promoter/testing.ts'
 import { condition, conditionOf, events, helmRelease, kustomization, TestCluster, TestPromoter } from './cluster.ts'
 import { addLeaf, phase, remote, specOf, target, useClusters } from './clusters.ts'
@@ -171,6 +174,37 @@ describe('targets', () => {
       await other.close()
       on.test = new TestPromoter(on.home, { leaf: on.leaf })
     }
+  })
+
+  it('that change are told of to the pipelines that use them, in this cluster, and to no others', async () => {
+    await addLeaf(on)
+    const told = new Set<string>()
+    const observer = new TargetObserver({
+      clusters: on.test.clusters,
+      clock: systemClock,
+      changed: (pipelines) => void [...pipelines].forEach((pipeline) => told.add(pipeline)),
+    })
+    const plans = {
+      one: specOf({ environments: environments('apps') }),
+      same: specOf({ environments: environments('apps') }),
+      elsewhere: specOf({ environments: remote }),
+      other: specOf({ environments: environments('apps'), appRef: { ...specOf().appRef, name: 'other' } }),
+    }
+    await on.home.release('apps', '1.0.0')
+    await on.home.release('apps', '1.0.0', { name: 'other' })
+    await on.leaf.release('apps', '1.0.0')
+    const read = (name: keyof typeof plans) => {
+      const plan = planOf(plans[name], 'team')
+      observer.follow(name, plan, undefined)
+      return observer.read(name, plan.environments[0]!.targets[0]!).revision
+    }
+    const names = Object.keys(plans) as (keyof typeof plans)[]
+    await expect.poll(() => names.map(read), { timeout: 20_000 }).toEqual(names.map(() => '1.0.0'))
+    told.clear()
+    await on.home.release('apps', '1.1.0')
+    await expect.poll(() => names.map(read)).toEqual(['1.1.0', '1.1.0', '1.0.0', '1.0.0'])
+    expect([...told].toSorted()).toEqual(['one', 'same'])
+    observer.close()
   })
 
   it('C19 C20 C21: are followed while a pipeline uses them, and no longer', async () => {

@@ -113,6 +113,34 @@ describe('what goes wrong', () => {
   })
 })
 
+describe('an open pull request', () => {
+  function proposed(): World {
+    const world = new World()
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.answer('push', pushed)
+    world.answer('propose', open)
+    world.answer('poll', open)
+    return world
+  }
+
+  it('is looked at every 30 s while it is young, and every five minutes when it is old', () => {
+    const world = proposed()
+    expect(world.step(29_000)).toMatchObject({ effect: undefined, wakeAt: world.now + 1000 })
+    world.answer('poll', open, 1000)
+    world.now += 86_400_000
+    world.answer('poll', open)
+    expect(world.step(299_000).effect).toBeUndefined()
+    world.answer('poll', open, 1000)
+  })
+
+  it('is looked at at once by a process that has just been started, or was given a hint', () => {
+    const world = proposed()
+    expect(world.step().effect).toBeUndefined()
+    world.polledAt.clear()
+    expect(world.step().effect).toMatchObject({ do: 'poll' })
+  })
+})
+
 describe('a changed pipeline', () => {
   function proposed(): World {
     const world = new World()

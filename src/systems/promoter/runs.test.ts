@@ -56,6 +56,18 @@ describe('a run', () => {
     expect(world.step().effect).toBeUndefined()
   })
 
+  it.each([
+    ['healthy', {}],
+    ['unhealthy', { ready: false }],
+  ])('promotes nothing into an environment where a target runs the revision already, %s', (_, over) => {
+    const twoTargets = { name: 'prod', targets: [{ namespace: 'a' }, { namespace: 'b' }] }
+    const world = new World(pipelineOf({ environments: [...environments('dev'), twoTargets] }))
+    world.runs({ dev: '1.1.0' })
+    world.targets['prod'] = [targetOf('1.0.0', { namespace: 'a' }), targetOf('1.1.0', { namespace: 'b', ...over })]
+    expect(world.step().effect).toBeUndefined()
+    expect(world.promotion('prod')).toMatchObject({ phase: 'RollingOut', because: 'AlreadyRunning' })
+  })
+
   it('gives the revision to an environment that joins later', () => {
     const world = new World(pipelineOf({ environments: environments('dev', 'staging') }))
     world.runs({ dev: '1.0.0', staging: '1.0.0' })
@@ -321,6 +333,21 @@ describe('a new revision during a run', () => {
     expect(first).toMatchObject({ environment: 'staging', promotion: { revision: '1.2.0' } })
     world.busy.add(first?.promotion.id ?? '')
     expect(world.step().effect).toMatchObject({ environment: 'prod', promotion: { revision: '1.1.0' } })
+  })
+
+  it('lets several revisions move at once under Pairwise: a newer one takes the place of the one before it, and of no other', () => {
+    const world = new World(pipelineOf({ runPolicy: 'Pairwise' }))
+    world.runs({ dev: '1.2.0', staging: '1.1.0', prod: '1.0.0' })
+    for (const number of [1, 2]) {
+      world.answer('push', pushed)
+      world.answer('propose', { result: 'seen', pullRequest: pullRequest('open', number) })
+      world.polledAt.set(world.promotion(number === 1 ? 'staging' : 'prod')!.id, world.now)
+    }
+    const kept = world.promotion('prod')
+    world.runs({ dev: '1.3.0' })
+    world.answer('withdraw', { result: 'withdrawn', pullRequest: pullRequest('closed') })
+    expect(world.step().effect).toMatchObject({ do: 'push', environment: 'staging', promotion: { revision: '1.3.0' } })
+    expect(world.promotion('prod')).toMatchObject({ id: kept?.id, revision: '1.1.0', phase: 'Proposed' })
   })
 
   it('gives the same revision another id when it comes round again under Pairwise', () => {
