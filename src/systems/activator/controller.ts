@@ -188,6 +188,7 @@ export class Activator implements PeerService {
       publisher: this.#publisher,
       plane: this.plane,
       log,
+      pause: (ms) => sleep(clock, ms),
       dryRun,
       isBypassed: (asked) => this.#takeover.isBypassed(asked),
       ask,

@@ -105,7 +105,12 @@ export class Publisher {
 
   /** Whether any pod of a Service can take requests. */
   isReachable(service: OnDemandService): boolean {
-    return observeBackends(service, this.#parts.slices).addresses.length > 0
+    return this.podsOf(service) > 0
+  }
+
+  /** How many pods of a Service can take requests. */
+  podsOf(service: OnDemandService): number {
+    return observeBackends(service, this.#parts.slices).addresses.length
   }
 
   /** Whether any of a Service's workloads has been put to sleep. */

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { startTestServer } from '../../apiserver/testing.ts'
+import { systemClock } from '../../runtime/clock.ts'
 import type { Peers, DrainReport } from './peers.ts'
 import { alone } from './peers.ts'
 import { cell } from './proxy/counters.ts'
@@ -6,6 +8,9 @@ import type { TargetLoad } from './proxy/data-plane.ts'
 import { SilentDataPlane } from './proxy/silent-data-plane.ts'
 import type { Publisher } from './publisher.ts'
 import type { OnDemandService } from './route-book.ts'
+import { eventually, roundTrip, startEcho } from './proxy/testing.ts'
+import { endpointSlices } from './resource-types.ts'
+import { startFakeCluster, startReplica } from './testing.ts'
 import { TwoPhaseSleep } from './two-phase-sleep.ts'
 import { UsageTracker } from './usage.ts'
 
@@ -19,10 +24,18 @@ interface Given {
   /** Happens while the other replicas are asked. */
   readonly meanwhile?: (cells: Int32Array) => void
   readonly before?: (cells: Int32Array) => void
+  /** What is left once it is written. */
+  readonly leaves?: 'asleep' | 'reduced'
 }
 
 /** Attempts a sleep of what was last used long ago, and tells what came of it. */
-async function attempt({ load = { busy: 0, waiting: 0 }, reports = [idle], meanwhile, before }: Given) {
+async function attempt({
+  load = { busy: 0, waiting: 0 },
+  reports = [idle],
+  meanwhile,
+  before,
+  leaves = 'asleep',
+}: Given) {
   const told: string[] = []
   class Plane extends SilentDataPlane {
     override drain(): Promise<TargetLoad> {
@@ -48,7 +61,10 @@ async function attempt({ load = { busy: 0, waiting: 0 }, reports = [idle], meanw
     drain: () => plane.drain(),
   } as unknown as Publisher
   const sleep = new TwoPhaseSleep({ peers, publisher, usage, now: () => now })
-  const write = () => Promise.resolve(void told.push('written'))
+  const write = () => {
+    told.push('written')
+    return Promise.resolve(leaves)
+  }
   const result = await sleep.attempt([web], 0, write).catch((error: unknown) => error)
   return { told, result, lastUsedAt: usage.of([web.id], now).lastUsedAt }
 }
@@ -58,6 +74,12 @@ describe('a sleep in two phases', () => {
     const { told, result } = await attempt({})
     expect(result).toBe(true)
     expect(told).toEqual(['held', 'drained', 'written', 'released'])
+  })
+
+  it('has everybody go on at once when some pods stay', async () => {
+    const { told, result } = await attempt({ leaves: 'reduced' })
+    expect(result).toBe(true)
+    expect(told).toEqual(['held', 'drained', 'written', 'peers released', 'released'])
   })
 
   it.each<[string, Given]>([
@@ -87,5 +109,39 @@ describe('a sleep in two phases', () => {
 
   it('learns from another replica when it was last used', async () => {
     expect((await attempt({ reports: [{ ...idle, idleMs: 5000 }] })).lastUsedAt).toBe(now - 5000)
+  })
+})
+
+describe('a sleep that leaves some pods', () => {
+  it('sends nobody to those that go', async () => {
+    let now = systemClock.now()
+    await using server = await startTestServer({ clock: systemClock as never })
+    await using cluster = await startFakeCluster(server.transport)
+    await using goes = await startEcho()
+    await cluster.addApp('web', { 'proxless/ttl-seconds': '1', 'sojourn.dev/min-replicas': '1' }, 2)
+    await eventually(() => cluster.starts === 1)
+    const { host, port } = goes.address
+    const second = await cluster.client.create(endpointSlices, {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'web-2', namespace: 'default', labels: { 'kubernetes.io/service-name': 'web' } },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: [host] }],
+      ports: [{ name: 'http', port, protocol: 'TCP' }],
+    })
+    await using replica = await startReplica(server.transport, { clock: { ...systemClock, now: () => now } })
+    await eventually(() => replica.activator.ready && replica.activator.rows().length === 1)
+    now += 60_000
+    await eventually(() => cluster.history.get('web')?.at(-1) === 1)
+    const answer = roundTrip(replica.port, 'GET /held HTTP/1.1\r\nHost: web.test\r\nConnection: close\r\n\r\n')
+    await eventually(() => replica.activator.rows()[0]?.waiting === 1)
+    const { name, namespace } = second.metadata
+    await cluster.client.patch(
+      endpointSlices,
+      { name, namespace: namespace! },
+      { type: 'merge', body: { endpoints: [] } },
+    )
+    expect(await answer).toContain('200 OK')
+    expect(goes.received).toEqual([])
   })
 })

@@ -21,19 +21,25 @@ export class TwoPhaseSleep {
     this.#parts = parts
   }
 
-  /** Writes only if nobody uses any of the routes; answers whether it did. What the write throws comes through. */
-  async attempt(routes: readonly OnDemandService[], lastUsedAt: number, write: () => Promise<void>): Promise<boolean> {
+  /**
+   * Writes only if nobody uses any of the routes; answers whether it did. What the write throws comes through. The others go on
+   * by themselves once they see that nothing is left; where `write` says that something is, they are told.
+   */
+  async attempt(
+    routes: readonly OnDemandService[],
+    lastUsedAt: number,
+    write: () => Promise<'asleep' | 'reduced'>,
+  ): Promise<boolean> {
     const { publisher, peers } = this.#parts
-    let asleep = false
+    let written: 'asleep' | 'reduced' | undefined
     for (const { id } of routes) publisher.hold(id)
     try {
       if (!(await this.#allIdle(routes, lastUsedAt))) return false
-      await write()
-      asleep = true
+      written = await write()
       return true
     } finally {
       for (const { id } of routes) {
-        if (!asleep) peers.release(id)
+        if (written !== 'asleep') peers.release(id)
         publisher.release(id)
       }
     }

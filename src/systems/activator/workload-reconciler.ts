@@ -34,6 +34,7 @@ export interface WorkloadReconcilerParts {
   readonly events: Pick<EventRecorder, 'record'>
   readonly log: Logger
   readonly now: () => number
+  readonly pause: (ms: number) => Promise<void>
   readonly dryRun: boolean
   /** Whether callers may reach a Service's pods unseen. */
   readonly isBypassed: (service: OnDemandService) => boolean
@@ -51,6 +52,9 @@ export interface WorkloadReconcilerParts {
 const lookAgainMs = 5000
 const soonMs = 1000
 const leastPersistMs = 30_000
+/** How long pods that go are waited for; longer, and something else makes more of them than there should be. */
+const goingMs = 5000
+const lookForGoneMs = 50
 
 /** How much newer a last use must be before it is worth a write. */
 export function persistEveryMs(ttlMs: number): number {
@@ -234,7 +238,11 @@ export class WorkloadReconciler {
     return true
   }
 
-  async #writeSleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>, lastUsedAt: number): Promise<void> {
+  async #writeSleep(
+    subject: Subject,
+    decision: Extract<Decision, { do: 'sleep' }>,
+    lastUsedAt: number,
+  ): Promise<'asleep' | 'reduced'> {
     const { publisher, actions, events, log, now, memories, expect } = this.#parts
     const { id, key, object, placed, informer } = subject
     const { replicas, former, because } = decision
@@ -247,6 +255,17 @@ export class WorkloadReconciler {
     log.info('put to sleep', { workload: id, because, former })
     const message = `Scaled from ${former} to ${replicas}: nobody used it for ${idle}.`
     events.record(object, { type: 'Normal', reason: 'Slept', message })
+    if (replicas === 0) return 'asleep'
+    await this.#untilGone(subject, replicas)
+    return 'reduced'
+  }
+
+  /** Which of its pods stay is not known before the others are no longer listed: until then nobody is sent to any. */
+  async #untilGone({ id, routes }: Subject, replicas: number): Promise<void> {
+    const { publisher, now, pause } = this.#parts
+    const until = now() + goingMs
+    const isListed = () => routes.some((route) => isMain(route, id) && publisher.podsOf(route) > replicas)
+    while (isListed() && now() < until) await pause(lookForGoneMs)
   }
 
   /** Merges what other replicas wrote down, and notices that someone else woke it. */
