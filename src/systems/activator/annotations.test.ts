@@ -89,6 +89,11 @@ describe('a Service’s annotations', () => {
     expect(wishes.workloads).toHaveLength(1)
   })
 
+  it('that keep it awake do so though they are misspelled', () => {
+    const wishes = readWishes(service({ 'proxless/deployment': 'web', 'sojourn.dev/sleep': 'nver' }))
+    expect([wishes.maySleep, wishes.faults[0]?.annotation]).toEqual([false, 'sojourn.dev/sleep'])
+  })
+
   it.each(['', ' ', 'Web', 'a_b'])('that name no workload are a fault, and wake nothing: "%s" (C5)', (name) => {
     const wishes = readWishes(service({ 'proxless/deployment': name }))
     expect(wishes.workloads).toEqual([])
@@ -144,6 +149,7 @@ describe('claims', () => {
     uid: id,
     createdAt,
     domains,
+    inner: [],
     pathPrefix: '/',
   })
   const older = claim('a/x', '2026-01-01T00:00:00Z', 'x.io')
@@ -184,11 +190,23 @@ describe('claims', () => {
     expect(book.lost('b')).toEqual([{ domain: 'x.io', owner: 'a' }])
   })
 
-  it('stand side by side on different paths', () => {
+  it('stand side by side on different paths, in one namespace', () => {
     const book = new ClaimBook()
-    book.set(claim('a', '1', 'x.io'))
-    book.set({ ...claim('b', '2', 'x.io'), pathPrefix: '/api' })
-    expect(book.lost('b')).toEqual([])
+    book.set(claim('team/a', '2', 'x.io'))
+    book.set({ ...claim('team/b', '3', 'x.io'), pathPrefix: '/api' })
+    book.set({ ...claim('other/c', '4', 'x.io'), pathPrefix: '/login' })
+    expect([book.lost('team/b'), book.lost('other/c')]).toEqual([[], [{ domain: 'x.io', owner: 'team/a' }]])
+    expect(book.set(claim('other/d', '1', 'x.io'))).toEqual(new Set(['team/a', 'team/b', 'other/c']))
+    expect([book.granted('team/a'), book.granted('team/b'), book.granted('other/c')]).toEqual([[], [], ['x.io']])
+    expect(book.remove('other/d')).toEqual(new Set(['team/a', 'team/b', 'other/c']))
+    expect(book.granted('team/b')).toEqual(['x.io'])
+  })
+
+  it('to the name of a Service inside the cluster are its own, however old others are', () => {
+    const book = new ClaimBook()
+    book.set(claim('evil/old', '1', 'web.shop.svc', 'x.io'))
+    expect(book.set({ ...claim('shop/web', '2'), inner: ['web.shop.svc'] })).toEqual(new Set(['evil/old']))
+    expect([book.granted('shop/web'), book.granted('evil/old')]).toEqual([['web.shop.svc'], ['x.io']])
   })
 })
 

@@ -152,7 +152,8 @@ export function readWishes(service: StoredObject, defaults: WishDefaults = wishD
     wakeReplicas: read.count(annotation.wakeReplicas, undefined, 1),
     awakeHours: read.awakeHours(),
     awakeUntil: read.time(annotation.awakeUntil),
-    maySleep: read.flag(annotation.sleep, true),
+    // Whoever writes it means to keep it awake, however it is spelled.
+    maySleep: read.flag(annotation.sleep, true, false),
     waitingPage: isShown,
     waitingFiles: files,
     staticAnswers: read.staticAnswers(),
@@ -225,12 +226,12 @@ class AnnotationReader {
     return this.#wrong(key, `"${text}" is not a whole number of at least ${least}`, otherwise)
   }
 
-  flag(key: string, otherwise: boolean): boolean {
+  flag(key: string, otherwise: boolean, ifWrong = otherwise): boolean {
     const text = this.#annotations[key]?.trim().toLowerCase()
     if (text === undefined || text === '') return otherwise
     if (text === 'true' || text === 'on' || text === 'yes') return true
     if (text === 'false' || text === 'off' || text === 'no' || text === 'never') return false
-    return this.#wrong(key, `"${text}" is neither true nor false`, otherwise)
+    return this.#wrong(key, `"${text}" is neither true nor false`, ifWrong)
   }
 
   /** A flag, or `ConfigMap/NAME`. */

@@ -6,7 +6,9 @@ export interface Claim {
   /** RFC 3339, as the server stamped it. */
   readonly createdAt: string
   readonly domains: readonly string[]
-  /** Claims to one host stand side by side as long as their paths differ. */
+  /** The names it has inside the cluster: nobody else gets these, however old. */
+  readonly inner: readonly string[]
+  /** Claims of one namespace to one host stand side by side as long as their paths differ. */
   readonly pathPrefix: string
 }
 
@@ -16,10 +18,19 @@ export interface LostDomain {
   readonly owner: string
 }
 
-/** Gives every domain to the oldest Service that asks for it: every replica comes to the same result by itself. */
+/** Who has a domain: the first of all, and in its namespace the first of each path. */
+interface Standing {
+  readonly first: Claim
+  readonly byPath: ReadonlyMap<string, Claim>
+}
+
+/**
+ * Gives every domain to the oldest Service that asks for it, and to others of its namespace on other paths: every replica comes to the
+ * same result by itself.
+ */
 export class ClaimBook {
   readonly #claims = new Map<string, Claim>()
-  /** Who asks for a domain, by domain and path. */
+  /** Who asks for a domain. */
   readonly #contenders = new Map<string, Set<string>>()
 
   /** Takes a claim in place of the Service's former one; answers the other Services whose domains changed by it. */
@@ -34,67 +45,82 @@ export class ClaimBook {
   /** The domains a Service has, in the order it named them. */
   granted(id: string): string[] {
     const claim = this.#claims.get(id)
-    return claim ? claim.domains.filter((domain) => this.#owner(placeOf(domain, claim)) === id) : []
+    return claim ? hostsOf(claim).filter((domain) => ownerFor(claim, this.#standing(domain)) === id) : []
   }
 
   /** The domains a Service asked for in vain. */
   lost(id: string): LostDomain[] {
     const claim = this.#claims.get(id)
     if (!claim) return []
-    return claim.domains.flatMap((domain) => {
-      const owner = this.#owner(placeOf(domain, claim))
+    return hostsOf(claim).flatMap((domain) => {
+      const owner = ownerFor(claim, this.#standing(domain))
       return owner === undefined || owner === id ? [] : [{ domain, owner }]
     })
   }
 
   #change(id: string, claim: Claim | undefined): ReadonlySet<string> {
-    const former = this.#claims.get(id)
-    const places = new Set([...placesOf(former), ...placesOf(claim)])
-    const before = new Map([...places].map((place) => [place, this.#owner(place)]))
-    for (const place of placesOf(former)) this.#leave(place, id)
+    const former = hostsOf(this.#claims.get(id))
+    const hosts = hostsOf(claim)
+    const before = new Map([...former, ...hosts].map((host) => [host, this.#standing(host)]))
+    for (const host of former) this.#leave(host, id)
     if (claim) this.#claims.set(id, claim)
     else this.#claims.delete(id)
-    for (const place of placesOf(claim)) {
-      const contenders = this.#contenders.get(place)
+    for (const host of hosts) {
+      const contenders = this.#contenders.get(host)
       if (contenders) contenders.add(id)
-      else this.#contenders.set(place, new Set([id]))
+      else this.#contenders.set(host, new Set([id]))
     }
     const affected = new Set<string>()
-    for (const place of places) {
-      const [was, is] = [before.get(place), this.#owner(place)]
-      if (was === is) continue
-      for (const each of this.#contenders.get(place) ?? []) if (each !== id) affected.add(each)
+    for (const [host, was] of before) {
+      const is = this.#standing(host)
+      for (const each of this.#contenders.get(host) ?? []) {
+        const other = this.#claims.get(each)
+        if (other && each !== id && ownerFor(other, was) !== ownerFor(other, is)) affected.add(each)
+      }
     }
     return affected
   }
 
-  #leave(place: string, id: string): void {
-    const contenders = this.#contenders.get(place)
+  #leave(host: string, id: string): void {
+    const contenders = this.#contenders.get(host)
     contenders?.delete(id)
-    if (contenders?.size === 0) this.#contenders.delete(place)
+    if (contenders?.size === 0) this.#contenders.delete(host)
   }
 
-  #owner(place: string): string | undefined {
-    let oldest: Claim | undefined
-    for (const id of this.#contenders.get(place) ?? []) {
-      const claim = this.#claims.get(id)
-      if (claim && (!oldest || byAge(claim, oldest) < 0)) oldest = claim
-    }
-    return oldest?.id
+  #standing(host: string): Standing | undefined {
+    const claims = [...(this.#contenders.get(host) ?? [])].flatMap((id) => this.#claims.get(id) ?? [])
+    const first = claims.reduce<Claim | undefined>((best, each) => better(best, each, host), undefined)
+    if (!first) return undefined
+    const byPath = new Map<string, Claim>()
+    for (const each of claims)
+      if (namespaceOf(each) === namespaceOf(first))
+        byPath.set(each.pathPrefix, better(byPath.get(each.pathPrefix), each, host))
+    return { first, byPath }
   }
 }
 
-function placesOf(claim: Claim | undefined): string[] {
-  return claim ? claim.domains.map((domain) => placeOf(domain, claim)) : []
+/** Who has, at the claim's path, what it claims. */
+function ownerFor(claim: Claim, standing: Standing | undefined): string | undefined {
+  if (!standing) return undefined
+  const { first, byPath } = standing
+  return namespaceOf(claim) === namespaceOf(first) ? byPath.get(claim.pathPrefix)?.id : first.id
 }
 
-function placeOf(domain: string, { pathPrefix }: Claim): string {
-  return `${domain} ${pathPrefix}`
+function hostsOf(claim: Claim | undefined): readonly string[] {
+  return claim ? [...new Set([...claim.domains, ...claim.inner])] : []
 }
 
-function byAge(a: Claim, b: Claim): number {
-  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1
-  return a.uid < b.uid ? -1 : a.uid > b.uid ? 1 : 0
+function namespaceOf({ id }: Claim): string {
+  return id.slice(0, Math.max(0, id.indexOf('/')))
+}
+
+/** Whose name it is; else the older one; else by uid. */
+function better(one: Claim | undefined, other: Claim, host: string): Claim {
+  if (!one) return other
+  const isOnes = one.inner.includes(host)
+  if (isOnes !== other.inner.includes(host)) return isOnes ? one : other
+  if (one.createdAt !== other.createdAt) return one.createdAt < other.createdAt ? one : other
+  return one.uid <= other.uid ? one : other
 }
 
 const companionSuffix = '-proxless'

@@ -137,13 +137,12 @@ export class Activator implements PeerService {
     )
     if (tls) {
       this.#secrets = informers.open(client, secrets, { ...where, fieldSelector: 'type=kubernetes.io/tls' })
-      const { plane } = this
       this.#certificates = new CertificateKeeper({
         secrets: this.#secrets,
-        services: this.#caches.services,
         book: this.#book,
-        plane,
-        events,
+        plane: this.plane,
+        hostsOf: (id) => service.hostsOf(id),
+        onNews: (ids) => this.#enqueueServices(ids),
       })
     }
     const memories = new WakeMemories()
@@ -212,6 +211,7 @@ export class Activator implements PeerService {
       dryRun,
       takeover: this.#takeover,
       listeners: this.#listeners,
+      certificateFaults: (asked) => this.#certificates?.faultsOf(asked) ?? [],
       takesOver: takeover === undefined || takeover.ports !== undefined,
       enqueueWorkloads: (refs) => {
         this.#enqueueWorkloads(refs)
@@ -245,6 +245,7 @@ export class Activator implements PeerService {
     this.#workloadController.watch(this.#caches.autoscalers, ({ object }) => this.#scaledBy(object))
     const endPeers = peers.onChange(({ lost }) => this.#peersChanged(lost))
     this.#secrets?.subscribe(() => this.#refreshCertificates())
+    void this.#secrets?.whenSynced().then(() => this.#refreshCertificates())
     if (this.#scanMs > 0) this.#cancelScan = clock.after(this.#scanMs, () => this.#scan())
     await Promise.all([this.#serviceController.start(signal), this.#workloadController.start(signal)])
     this.#cancelScan()

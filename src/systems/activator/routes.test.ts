@@ -259,11 +259,13 @@ describe('the Services of an activator', () => {
     expect(await ask(elsewhere.port, 'web.test')).toContain('404')
   })
 
-  it('terminates TLS with the certificate a Service names, follows its Secret, and says when that has no key (C56)', async () => {
+  it('terminates TLS with the certificate a Service names, follows its Secret, and says when it is missing or has no key (C56)', async () => {
     await using it = await startReplica(server.transport, { clock, tls: true })
     const port = await it.activator.plane.listen({ host: '127.0.0.1', port: 0, tls: true })
     await cluster.addApp('web', { 'sojourn.dev/tls-secret': 'web-tls' }, 1)
     await until(known('web.test', it.port))
+    const says = async () => JSON.stringify((await cluster.service('web'))['status'])
+    await until(async () => (await says()).includes('tls-secret: there is no Secret \\"web-tls\\"'))
     const dataOf = (host: string) => {
       const { cert, key } = certificateFor(host)
       return { 'tls.crt': Buffer.from(cert).toString('base64'), 'tls.key': Buffer.from(key).toString('base64') }
@@ -287,6 +289,7 @@ describe('the Services of an activator', () => {
       data: dataOf('web.test'),
     })
     await until(async () => (await served()) === 'web.test')
+    await until(async () => (await says()).includes('Requests wake its workload.'))
     await cluster.client.patch(
       secrets,
       { namespace, name: 'web-tls' },
@@ -298,7 +301,8 @@ describe('the Services of an activator', () => {
       { namespace, name: 'web-tls' },
       { type: 'merge', body: { data: { 'tls.key': '' } } },
     )
-    await eventually(() => it.events.some(({ about, reason }) => about === 'web' && reason === 'InvalidCertificate'))
+    await until(async () => (await says()).includes('tls-secret: the certificate in Secret'))
+    await eventually(() => it.events.filter(({ message }) => message.startsWith('sojourn.dev/tls-secret')).length === 2)
   })
 
   it('falls back on another Service when the workload is not ready in time, and names one that is not there (C35)', async () => {

@@ -42,6 +42,8 @@ export interface ServiceReconcilerParts {
   readonly dryRun: boolean
   readonly takeover: TakeoverKeeper
   readonly listeners: PortListeners
+  /** What is wrong with the certificate that a Service names. */
+  readonly certificateFaults: (service: OnDemandService) => readonly Fault[]
   /** Whether anything may be taken over here. */
   readonly takesOver: boolean
   readonly enqueueWorkloads: (workloads: readonly ObjectRef[]) => void
@@ -65,6 +67,11 @@ export class ServiceReconciler {
     this.#parts = parts
   }
 
+  /** The hosts that lead to a Service. */
+  hostsOf(id: string): readonly string[] {
+    return this.#claims.granted(id)
+  }
+
   async reconcile({ namespace, name }: Key): Promise<Outcome> {
     const { services } = this.#parts
     const object = services.get(namespace, name)
@@ -82,7 +89,7 @@ export class ServiceReconciler {
     const isTakeable = !faults.some((fault) => fault.annotation === annotation.takeover)
     const { claim, until } = await this.#parts.takeover.keep(object, isTakeable ? service : undefined)
     const { absent, isOpen } = this.#look(object, service)
-    const all = [...faults, ...absent, ...missing, ...this.#lost(id)]
+    const all = [...faults, ...absent, ...missing, ...this.#parts.certificateFaults(service), ...this.#lost(id)]
     // That it can be woken is not claimed before that is known of its workloads.
     await this.#report(object, isOpen && all.length === 0 ? undefined : all, service.wishes.takeover ? claim : 'none')
     const lookAgainAt = isOpen ? this.#parts.now() + absenceMs : Infinity
@@ -142,16 +149,17 @@ export class ServiceReconciler {
   }
 
   async #admit(service: OnDemandService, object: StoredObject): Promise<void> {
-    const { book, usage, publisher, enqueueWorkloads, enqueueServices, namespaced, now } = this.#parts
+    const { book, usage, publisher, enqueueWorkloads, enqueueServices, now } = this.#parts
     const { uid, creationTimestamp } = object.metadata
     const { domains, pathPrefix } = service.wishes
-    const inner = innerHosts(service.namespace, service.wishes.backend, namespaced)
+    const inner = this.#innerHostsOf(service)
     enqueueServices(
       this.#claims.set({
         id: service.id,
         uid,
         createdAt: creationTimestamp,
-        domains: [...new Set([...domains, ...inner])],
+        domains,
+        inner,
         pathPrefix,
       }),
     )
@@ -234,8 +242,17 @@ export class ServiceReconciler {
       .filter(({ domain }) => wanted.includes(domain))
       .map(({ domain, owner }) => ({
         annotation: annotation.domains,
-        message: `"${domain}" belongs to Service ${owner}, which is older`,
+        message: `"${domain}" belongs to Service ${owner}, ${this.#isNameOf(domain, owner) ? 'whose name it is' : 'which is older'}`,
       }))
+  }
+
+  #isNameOf(domain: string, id: string): boolean {
+    const service = this.#parts.book.get(id)
+    return service !== undefined && this.#innerHostsOf(service).includes(domain)
+  }
+
+  #innerHostsOf({ namespace, wishes }: OnDemandService): readonly string[] {
+    return innerHosts(namespace, wishes.backend, this.#parts.namespaced)
   }
 
   async #accompany(object: StoredObject, service: OnDemandService): Promise<void> {

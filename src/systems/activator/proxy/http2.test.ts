@@ -217,6 +217,29 @@ describe('TLS', () => {
     expect(pod.received.join('')).toContain('X-Forwarded-Proto: https')
   })
 
+  it('answers for a host with the certificate of whoever has it, though others have one for it, too (C56)', async () => {
+    await using it = await startProxy()
+    const theirs = { ...certificateFor('other.test', 'app.test', 'a.wild.test'), hosts: ['other.test'] }
+    const exact = { ...certificateFor('mine.test', 'app.test'), hosts: ['app.test', 'elsewhere.test'] }
+    const wild = { ...certificateFor('wild.test', '*.wild.test'), hosts: ['*.wild.test', 'b.wild.test'] }
+    it.proxy.setCertificates([theirs, exact, wild])
+    const port = await it.proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
+    const offered = (servername: string) =>
+      new Promise<unknown>((resolve) => {
+        const socket = tls.connect({ host: '127.0.0.1', port, servername, rejectUnauthorized: false }, () => {
+          resolve(socket.getPeerCertificate().subject.CN)
+          socket.destroy()
+        })
+      })
+    expect(await Promise.all(['app.test', 'a.wild.test', 'b.wild.test', 'other.test'].map(offered))).toEqual([
+      'mine.test',
+      'wild.test',
+      'wild.test',
+      'other.test',
+    ])
+    expect(await offered('elsewhere.test')).toBe('other.test')
+  })
+
   it('offers HTTP/2 and follows certificates as they change', async () => {
     using pod = await startHttp2Pod()
     await using it = await startProxy()
