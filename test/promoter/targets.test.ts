@@ -182,7 +182,9 @@ describe('targets', () => {
     const observer = new TargetObserver({
       clusters: on.test.clusters,
       clock: systemClock,
-      changed: (pipelines) => void [...pipelines].forEach((pipeline) => told.add(pipeline)),
+      changed: (pipelines) => {
+        for (const pipeline of pipelines) told.add(pipeline)
+      },
     })
     const plans = {
       one: specOf({ environments: environments('apps') }),
