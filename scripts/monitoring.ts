@@ -6,6 +6,7 @@ import { registerKinds } from '../src/app/register-kinds.ts'
 import { startSystems } from '../src/app/systems.ts'
 import { Client } from '../src/client/client.ts'
 import { silentLogger } from '../src/runtime/log.ts'
+import { loopLag } from '../src/runtime/loop-lag.ts'
 import type { DeclaredMetric } from '../src/runtime/metrics.ts'
 import { quietClock } from '../src/runtime/quiet-clock.ts'
 import { VirtualClock } from '../src/runtime/virtual-clock.ts'
@@ -19,6 +20,7 @@ export async function declaredMetrics(): Promise<readonly DeclaredMetric[]> {
   await registerKinds(client)
   const config = readConfig({ flags: { 'proxy-port': '0' }, env: {} })
   const core = createCore({ config, client, clock, log: silentLogger, caches })
+  core.runEverywhere(loopLag(core))
   await startSystems(core, clusterRoles)
   await core.stop()
   return core.metrics.declarations()
@@ -38,6 +40,15 @@ interface Alert {
 }
 
 const alerts: readonly Alert[] = [
+  {
+    name: 'SojournAbsent',
+    metric: 'sojourn_event_loop_lag_seconds',
+    expression: 'absent(METRIC_count)',
+    for: '15m',
+    summary: 'No part of Sojourn reports: it does not run, or nobody reads its metrics.',
+    description:
+      'Nothing leaves, is announced or wakes meanwhile, and no other alert of ours can ring. "kubectl -n sojourn-system get pods" and the targets of Prometheus say which it is.',
+  },
   {
     name: 'SojournBreakerOpen',
     metric: 'sojourn_departures_breaker_open',
@@ -165,6 +176,16 @@ export function grafanaDashboard(metrics: readonly DeclaredMetric[]): Readonly<R
   }
 }
 
+/** Gauges of what is the same for every replica; of the others each has its share. */
+const toldByEach = new Set([
+  'sojourn_cache_objects',
+  'sojourn_cache_trouble',
+  'sojourn_departures_breaker_open',
+  'sojourn_janitor_circuit_open',
+  'sojourn_janitor_resources',
+  'sojourn_promoter_forge_budget_left',
+])
+
 function queriesOf({ kind, name, labels = [] }: DeclaredMetric): readonly Readonly<Record<string, string>>[] {
   const by = labels.length > 0 ? ` by (${labels.join(', ')})` : ''
   const legendFormat = labels.map((label) => `{{${label}}}`).join(' ')
@@ -172,7 +193,7 @@ function queriesOf({ kind, name, labels = [] }: DeclaredMetric): readonly Readon
     case 'counter':
       return [{ refId: 'A', expr: `sum${by} (rate(${name}[$__rate_interval]))`, legendFormat }]
     case 'gauge':
-      return [{ refId: 'A', expr: `sum${by} (${name})`, legendFormat }]
+      return [{ refId: 'A', expr: `${toldByEach.has(name) ? 'max' : 'sum'}${by} (${name})`, legendFormat }]
     case 'histogram':
       return ['0.5', '0.99'].map((quantile, index) => ({
         refId: index === 0 ? 'A' : 'B',

@@ -48,6 +48,7 @@ export function confirm({ title, text, action, tone = 'primary', reason, run }) 
   const input = h('input', { type: 'text', maxLength: 256, placeholder: 'Optional' })
   const problem = h('p.problem', { role: 'alert' })
   const button = h(`button.${tone}`, { type: 'submit' }, action)
+  const cancel = h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel')
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
     button.disabled = true
@@ -68,8 +69,10 @@ export function confirm({ title, text, action, tone = 'primary', reason, run }) 
       h('p', {}, text),
       reason && h('label.field', {}, h('span', {}, reason), input),
       problem,
-      h('div.actions', {}, h('button', { type: 'button', onclick: () => dialog.close() }, 'Cancel'), button),
+      h('div.actions', {}, cancel, button),
     ),
   )
-  button.focus()
+  // Two presses of Enter must not let anything leave.
+  if (tone === 'danger') cancel.focus()
+  else button.focus()
 }

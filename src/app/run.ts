@@ -4,6 +4,7 @@ import { networkTransport } from '../client/network-transport.ts'
 import { pacedTransport } from '../client/paced-transport.ts'
 import { sleep, systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
+import { loopLag } from '../runtime/loop-lag.ts'
 import { systemRandom } from '../runtime/random.ts'
 import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
 import { roles, type Config } from './config.ts'
@@ -74,6 +75,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   if (config.only.includes('cleaner')) core.routes.add(validateRoute)
   core.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
   if (!isProxyAlone) core.runEverywhere(leadership)
+  core.runEverywhere(loopLag(core))
   const started = await unlessAborted(startSystems(core, config.only), signal)
   isReady = () => (started.isReady?.() ?? true) && (!needsDoor(config.only) || core.door.state !== undefined)
   await unlessAborted(whenReady(started, core), signal)

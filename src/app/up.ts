@@ -6,6 +6,7 @@ import { Client } from '../client/client.ts'
 import { recordLeavingNamespace } from '../departures/leaving-namespace.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
+import { loopLag } from '../runtime/loop-lag.ts'
 import { systemRandom } from '../runtime/random.ts'
 import type { RouteUser } from '../runtime/route.ts'
 import { ownKindsAdmission } from './admission.ts'
@@ -79,6 +80,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
     hand: sweeper(server),
   })
+  core.runEverywhere(loopLag(core))
   // Before anybody can ask for a deletion.
   await bonds.follow(core.informers, client, authorizer(server))
   const { url } = await server.listen({ port: config.port, host: config.host })

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { measureLoopLag } from './loop-lag.ts'
+import { loopLag } from './loop-lag.ts'
 import { Metrics } from './metrics.ts'
 import { VirtualClock } from './virtual-clock.ts'
 
-describe('measureLoopLag', () => {
+describe('loopLag', () => {
   it('looks twice a second, until it is told to stop', async () => {
     const clock = new VirtualClock()
     const metrics = new Metrics()
     const stop = new AbortController()
-    const measured = measureLoopLag(clock, metrics, stop.signal)
+    const measured = loopLag({ clock, metrics }).start(stop.signal)
     await clock.runFor(5000)
     stop.abort()
     await measured

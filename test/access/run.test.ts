@@ -49,20 +49,33 @@ describe('sojourn run with the account of one role', () => {
     )
     const administratorsToken = server.credentials.tokens.tokenOf('system:admin')
     await expect.poll(() => statusOf(`${running.url}/readyz`), { timeout: 30_000 }).toBe(200)
-    expect(await statusOf(`${running.url}/metrics`, administratorsToken)).toBe(200)
+    const metrics = await answerOf(`${running.url}/metrics`, administratorsToken)
+    expect(metrics).toMatchObject({
+      status: 200,
+      text: expect.stringContaining('sojourn_event_loop_lag_seconds_count'),
+    })
     expect(await statusOf(`${running.url}/metrics`, 'wrong')).toBe(401)
     await running.stop()
   })
 })
 
-function statusOf(url: string, token?: string): Promise<number | undefined> {
+async function statusOf(url: string, token?: string): Promise<number | undefined> {
+  return (await answerOf(url, token)).status
+}
+
+function answerOf(
+  url: string,
+  token?: string,
+): Promise<{ readonly status: number | undefined; readonly text: string }> {
   const headers = token ? { authorization: `Bearer ${token}` } : {}
   return new Promise((resolve) => {
+    const nothing = () => resolve({ status: undefined, text: '' })
     request(url, { headers, rejectUnauthorized: false }, (answer) => {
-      answer.resume()
-      resolve(answer.statusCode)
+      let text = ''
+      answer.setEncoding('utf8').on('data', (part: string) => void (text += part))
+      answer.on('end', () => resolve({ status: answer.statusCode, text })).on('error', nothing)
     })
-      .on('error', () => resolve(undefined))
+      .on('error', nothing)
       .end()
   })
 }

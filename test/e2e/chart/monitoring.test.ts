@@ -53,6 +53,40 @@ describe.skipIf(!hasPromtool)('what Prometheus is given', () => {
     expect([status, text]).toEqual([0, expect.stringContaining(`SUCCESS: ${queries.length} rules found`)])
   })
 
+  it('ask once for what every replica says', () => {
+    const { panels } = JSON.parse(readFileSync(join(files, 'dashboard.json'), 'utf8')) as { panels: readonly Panel[] }
+    const [target] = panels.find(({ title }) => title === 'departures breaker open')?.targets ?? []
+    const input_series = ['a', 'b'].map((pod) => ({
+      series: `sojourn_departures_breaker_open{pod="${pod}"}`,
+      values: '1x5',
+    }))
+    const asked = { expr: target?.expr, eval_time: '5m', exp_samples: [{ labels: '{}', value: 1 }] }
+    const tests = [{ interval: '1m', input_series, promql_expr_test: [asked] }]
+    const { status, text } = promtool('test', 'rules', write('replicas.yaml', { tests }))
+    expect([status, text]).toEqual([0, expect.stringContaining('SUCCESS')])
+  })
+
+  it('ring when nobody reports any more', () => {
+    const { groups } = parse(readFileSync(join(files, 'alerts.yaml'), 'utf8')) as {
+      readonly groups: readonly { readonly rules: readonly Rule[] }[]
+    }
+    const alertname = 'SojournAbsent'
+    const rule = groups.flatMap(({ rules }) => rules).find(({ alert }) => alert === alertname)
+    const expected = { exp_labels: rule?.labels, exp_annotations: rule?.annotations }
+    const input_series = [{ series: 'sojourn_event_loop_lag_seconds_count{pod="a"}', values: '0+1x30 _x60' }]
+    const alert_rule_test = [
+      { eval_time: '30m', alertname, exp_alerts: [] },
+      { eval_time: '60m', alertname, exp_alerts: [expected] },
+    ]
+    const tests = [{ interval: '1m', input_series, alert_rule_test }]
+    const { status, text } = promtool(
+      'test',
+      'rules',
+      write('absent.yaml', { rule_files: [join(files, 'alerts.yaml')], tests }),
+    )
+    expect([status, text]).toEqual([0, expect.stringContaining('SUCCESS')])
+  })
+
   it.each([
     ['SojournBreakerOpen', 'sojourn_departures_breaker_open', {}, '1m', '1x180'],
     ['SojournCircuitOpen', 'sojourn_janitor_circuit_open', { policy: 'p', location: 'home' }, '1m', '1x180'],

@@ -114,6 +114,15 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await keyboard.press('Escape')
     await visitor.page.getByRole('dialog').waitFor({ state: 'detached' })
     expect(await focused()).toBe('Pause')
+    await keyboard.press('Enter')
+    await keyboard.press('Enter')
+    await reach('Resume')
+    await keyboard.press('Enter')
+    await visitor.page.getByRole('dialog', { name: 'Resume departures?' }).waitFor()
+    expect(await focused()).toBe('Cancel')
+    await reach('Resume')
+    await keyboard.press('Enter')
+    await visitor.page.getByRole('button', { name: 'Pause', exact: true }).waitFor()
   })
 
   it('keeps the keyboard at the object it was at while others come before it', async () => {
