@@ -5,7 +5,7 @@ import { isLiveOptOut, optOutCovers } from '../departures/protection.ts'
 import { apiVersionOf, type StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
-import { optIn, optOutName } from '../systems/janitor/opt-out.ts'
+import { optIn, plainOptOutName } from '../systems/janitor/opt-out.ts'
 
 /** An object of the cluster, and its type. */
 export interface Spared {
@@ -19,7 +19,7 @@ export async function spare(
   spared: Spared,
   { reason, until }: { readonly reason?: string | undefined; readonly until?: number | undefined },
 ): Promise<void> {
-  const name = nameFor(spared)
+  const name = plainOptOutName(resourceOf(spared))
   // Null takes away what an earlier one says, such as that it has ended: applying would leave that in place.
   const given = { reason: reason ?? null, expiresAt: until === undefined ? null : formatTime(until) }
   const spec = { resource: resourceOf(spared), ...given }
@@ -54,13 +54,6 @@ export async function unspare(client: Client, { type, object }: Spared, now: num
 
 function nameOf({ metadata }: CleanupOptOut): string {
   return metadata.name
-}
-
-/** Kinds of different groups may have one name. */
-function nameFor(spared: Spared): string {
-  const { group, kind } = spared.type
-  const told = { ...resourceOf(spared), kind: group ? `${kind}.${group}` : kind }
-  return optOutName({ ...told, provider: 'kubernetes', uid: '' })
 }
 
 function resourceOf({ type, object }: Spared) {

@@ -5,6 +5,7 @@ import { notificationChannel, type ChannelSpec } from '../../src/apis/notificati
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
 import type { Route, RouteResponse } from '../../src/runtime/route.ts'
 import { Client } from '../../src/client/client.ts'
+import { Door } from '../../src/departures/door.ts'
 import type { Transport } from '../../src/kube/transport.ts'
 import { Informers } from '../../src/runtime/informers.ts'
 import { quietClock } from '../../src/runtime/quiet-clock.ts'
@@ -36,7 +37,7 @@ export interface JanitorWorldOptions extends WorldOptions {
   readonly janitor?: Partial<JanitorOptions>
   /** How other clusters are reached. Defaults to none. */
   readonly connect?: (kubeconfig: string, cluster: string) => Client
-  /** Stands between the janitor and the server. */
+  /** Stands between the janitor with its door and the server. */
   readonly through?: (transport: Transport) => Transport
   /** Caches end their watches and list again now and then, as over a network. Takes its time. Defaults to false. */
   readonly relists?: boolean
@@ -49,6 +50,10 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
   const informers = options.through
     ? new Informers({ clock: options.relists ? clock : quietClock(clock), log: ports.log })
     : world.informers
+  const door = options.through
+    ? new Door({ client, informers, clock, events: world.events, log: ports.log, metrics: ports.metrics }, options.door)
+    : world.door
+  await door.ready()
   const clusters = new Clusters({
     home: client,
     informers,
@@ -63,7 +68,7 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
   const janitor = createJanitor({
     client,
     informers,
-    door: world.door,
+    door,
     events: world.events,
     ports,
     cluster: (name) => clusters.client(name),
@@ -127,6 +132,7 @@ export async function startJanitorWorld(options: JanitorWorldOptions = {}): Prom
     call: (method, path, given) => call(janitor.routes, method, path, given),
     async [Symbol.asyncDispose]() {
       janitor.close()
+      if (door !== world.door) door.close()
       if (informers !== world.informers) informers.close()
       await world[Symbol.asyncDispose]()
     },

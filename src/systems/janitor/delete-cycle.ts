@@ -1,5 +1,8 @@
 import type { CleanupCandidate } from '../../apis/cleanup-candidate.ts'
+import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
 import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
+import { isLiveOptOut } from '../../departures/protection.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { candidateName, markOf, turned } from './candidate.ts'
@@ -7,6 +10,7 @@ import { end, fail, note, tolerating, waitForEnd } from './delete-outcome.ts'
 import { decideDelete, dueAt, isActive, type DeleteDecision } from './decide.ts'
 import { look } from './look.ts'
 import { isCircuitOpen } from './circuit.ts'
+import { optOutNames } from './opt-out.ts'
 import { partition } from './partition.ts'
 import { deleteAllowance } from './plan.ts'
 import { writePolicyStatus } from './policy-status.ts'
@@ -189,6 +193,9 @@ async function letLeave(work: Work, ports: WorkPorts, { candidate, resource }: C
   )
   if (!deleting) return
   try {
+    // The mark says by now that it leaves: who opts out from here on is told so, and who did before is found, however old our cache.
+    if (await isOptedOut(ports, candidate.spec.resource))
+      return await end(work, ports, deleting, { phase: 'OptedOut', because: 'opted-out', at })
     const subject = await providerOf(ports.providers, work.location).subject(candidate.spec.resource, {
       force: policy.deletion.force ?? false,
     })
@@ -214,4 +221,16 @@ async function letLeave(work: Work, ports: WorkPorts, { candidate, resource }: C
     if (error instanceof FenceLost || work.signal.aborted) throw error
     await fail(work, ports, deleting, error)
   }
+}
+
+/** Whether somebody has asked to keep this very resource, by what the cluster says at this moment. */
+async function isOptedOut(
+  { client, clock }: WorkPorts,
+  resource: CleanupCandidate['spec']['resource'],
+): Promise<boolean> {
+  for (const name of optOutNames(resource)) {
+    const found = await client.get<CleanupOptOut>(cleanupOptOut.type, { name }).catch(ignoring('NotFound'))
+    if (found && isLiveOptOut(found, clock.now())) return true
+  }
+  return false
 }

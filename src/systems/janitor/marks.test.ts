@@ -5,6 +5,7 @@ import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
 import { departure } from '../../apis/departure.ts'
 import type { ApiRequest, ApiResponse, Transport } from '../../kube/transport.ts'
 import { StatusError } from '../../kube/status-error.ts'
+import { optOut } from './opt-out.ts'
 
 const hour = 3_600_000
 const minute = 60_000
@@ -43,6 +44,11 @@ function failing(isFaulty: (request: ApiRequest) => boolean) {
   return (transport: Transport): Transport =>
     async (request) =>
       isFaulty(request) ? answer : transport(request)
+}
+
+/** A watch that says what was there and then only that it is still alive. */
+async function* withoutNews(events: AsyncIterable<unknown>): AsyncGenerator<unknown> {
+  for await (const event of events) if ((event as { type: string }).type === 'BOOKMARK') yield event
 }
 
 async function annotate(name: string, annotations: Record<string, string | null>): Promise<void> {
@@ -239,6 +245,29 @@ describe('deleting', () => {
     await world.pass(8 * hour)
     expect([await world.exists('one'), await world.exists('two')]).toEqual([true, true])
     expect(await world.phases()).toEqual({ one: 'OptedOut', two: 'OptedOut' })
+  })
+
+  it('E7: hears who asked to keep something before the deletion began, though its cache lags behind', async () => {
+    let asked = false
+    await start(['one'], {
+      through: (transport) => async (request) => {
+        const body = request.body as { status?: { phase?: string } } | undefined
+        if (request.path.includes('/cleanupcandidates/') && body?.status?.phase === 'Deleting' && !asked) {
+          asked = true
+          const [candidate] = await world.candidates()
+          if (candidate) await optOut(world.client, candidate.spec.resource, { by: 'ann' })
+        }
+        const response = await transport(request)
+        const isWatch = request.path.endsWith('/cleanupoptouts') && response.stream
+        return isWatch ? { ...response, stream: withoutNews(response.stream) } : response
+      },
+    })
+    await world.policy({})
+    await world.pass(8 * hour)
+    expect(asked).toBe(true)
+    expect(await world.exists('one')).toBe(true)
+    const [candidate] = await world.candidates()
+    expect(candidate?.status?.history).toContainEqual(expect.objectContaining({ phase: 'OptedOut' }))
   })
 
   it('E13: stops before the next one when the window closes in the middle of a batch', async () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
 import type { Client } from '../../client/client.ts'
 import { isLiveOptOut } from '../../departures/protection.ts'
-import type { KubeObject } from '../../kube/object.ts'
+import { parseApiVersion, type KubeObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { cloudCluster } from './protection.ts'
@@ -27,6 +27,24 @@ export function optOutName({
     .replaceAll(/^-+|-+$/g, '')
     .slice(0, 180)
   return `keep-${readable}-${digest}`
+}
+
+/** What an opt-out is called that names a resource by kind and name, whichever object that may be. */
+export function plainOptOutName({ apiVersion, kind, ...resource }: Omit<ResourceRef, 'uid' | 'provider'>): string {
+  const { group } = parseApiVersion(apiVersion)
+  // Kinds of different groups may have one name.
+  return optOutName({
+    ...resource,
+    apiVersion,
+    kind: group ? `${kind}.${group}` : kind,
+    provider: 'kubernetes',
+    uid: '',
+  })
+}
+
+/** What an opt-out of a resource is called, whether a link, the dashboard or a command has made it. */
+export function optOutNames(resource: ResourceRef): readonly string[] {
+  return [optOutName(resource), plainOptOutName(resource)]
 }
 
 /** Keeps a resource, for good. Asking again changes nothing; after a revocation it counts anew. */

@@ -339,6 +339,22 @@ describe('an opt-out', () => {
 })
 
 describe('Swabbie’s paths', () => {
+  it('E6: keep the resource that is there, not one of that name that has left', async () => {
+    const target = await start({})
+    await target.pass(8 * hour)
+    expect(await target.exists('one')).toBe(false)
+    const { metadata } = await target.configMap('one')
+    await target.pass(minute)
+    const kept = await target.call('PUT', '/resources/state/kubernetes:home:team:configmap/one/optOut', {
+      user: { name: 'ann', groups: [] },
+    })
+    expect(kept.status).toBe(200)
+    const { items } = await target.client.list<CleanupOptOut>(cleanupOptOut.type)
+    expect(items.map(({ spec }) => spec.resource?.uid)).toEqual([metadata.uid])
+    await target.pass(24 * hour)
+    expect(await target.exists('one')).toBe(true)
+  })
+
   it('answer over the same marks', async () => {
     const target = await start({})
     const namespace = 'kubernetes:home:team:configmap'

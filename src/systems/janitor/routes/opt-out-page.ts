@@ -86,7 +86,11 @@ async function keep(ports: WorkPorts, candidate: CleanupCandidate, { body }: Rou
   const by = candidate.status?.owner?.address ?? 'the link of a notice'
   await optOut(ports.client, candidate.spec.resource, { by, reason })
   const what = describeResource(candidate.spec.resource)
-  if (candidate.status?.phase === 'Deleting')
+  // Only now: a janitor that has not said by then that it deletes the resource will find the wish.
+  const { status } = await ports.client
+    .get<CleanupCandidate>(cleanupCandidate.type, { name: candidate.metadata.name })
+    .catch(() => candidate)
+  if (status?.phase === 'Deleting' || status?.phase === 'Deleted')
     return page(
       202,
       'Its deletion has already started',

@@ -160,12 +160,14 @@ function matchesQuery(
   )
 }
 
-/** The resource of a path: a mark knows it, or a look finds it. */
+/** The resource of a path: a mark that has not ended knows it, or a look finds it. An old mark may be about another one of that name. */
 async function refOf(
   ports: WorkPorts,
   { namespace = '', id = '' }: RouteRequest['params'],
 ): Promise<ResourceRef | undefined> {
-  const [mark] = named(ports.desk.candidates.list(), { namespace, id })
+  const mark = named(ports.desk.candidates.list(), { namespace, id }).find(({ status }) =>
+    isActive(status?.phase ?? 'Unmarked'),
+  )
   return mark ? mark.spec.resource : findResource(ports, namespace, id)
 }
 
