@@ -26,7 +26,11 @@ const spec = object({
 })
 
 const notice = object({
-  kind: optional(oneOf(['notice', 'reminder', 'none'])),
+  kind: optional(
+    oneOf(['notice', 'reminder', 'copy', 'none'], {
+      description: 'A copy went to others than the owner, while the owner could be told, and confirms nothing.',
+    }),
+  ),
   generation: optional(integer()),
   channel: string(),
   recipient: optional(string()),

@@ -139,6 +139,38 @@ describe('mails', () => {
     ])
   })
 
+  it('E2: that only somebody else got a copy of do not count as told', async () => {
+    mail.refuse = (recipient) => (recipient === 'ann@example.org' ? { code: 550, message: 'no such user' } : undefined)
+    await world.channel('copied', {
+      type: 'smtp',
+      smtp: { host: '127.0.0.1', port: mail.port, from: 'janitor@example.org', cc: ['platform@example.org'] },
+    })
+    await owned(['one'], 'ann@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['copied'] } })
+    await world.pass(20 * hour)
+    expect(await world.phases()).toEqual({ one: 'Marked' })
+    expect(await world.exists('one')).toBe(true)
+  })
+
+  it.each(['events', 'slack'])(
+    'E2: that are refused hold everything, though %s took the notice, once',
+    async (other) => {
+      mail.refuse = () => ({ code: 550, message: 'no such user' })
+      await owned(['one'], 'ann@example.org')
+      await world.pass(2 * hour)
+      await world.policy({ notification: { channels: ['mail', other] } })
+      await world.pass(20 * hour)
+      expect(await world.phases()).toEqual({ one: 'Marked' })
+      expect(await world.exists('one')).toBe(true)
+      const [held] = await world.candidates()
+      expect(held?.status?.notices?.filter(({ kind, error }) => kind === 'copy' && !error)).toHaveLength(1)
+      mail.refuse = () => undefined
+      await world.pass(14 * hour)
+      expect(await world.exists('one')).toBe(false)
+    },
+  )
+
   it('E1: without an owner are not sent, and nothing is deleted', async () => {
     await world.configMap('orphan')
     await world.pass(2 * hour)
@@ -158,6 +190,28 @@ describe('mails', () => {
     await world.pass(5 * hour)
     expect(mail.mails.map(({ text }) => /^Subject: (\w+)/m.exec(text)?.[1])).toEqual(['ConfigMap', 'Reminder'])
     expect((await world.candidates())[0]?.status?.projectedDeletionTime).toBe(date)
+  })
+
+  it('remind as often as asked for, each time anew, and try again later and later', async () => {
+    await owned(['one'], 'ann@example.org')
+    await world.pass(2 * hour)
+    await world.policy({
+      retention: { duration: '100h' },
+      notification: { channels: ['mail'], remindBefore: ['60h', '20h'] },
+    })
+    await world.pass(minute)
+    let tries = 0
+    mail.refuse = () => ({ code: 451, message: `later, ${++tries}` })
+    await world.pass(60 * hour)
+    expect(tries).toBeGreaterThan(3)
+    expect(tries).toBeLessThan(20)
+    mail.refuse = () => undefined
+    await world.pass(30 * hour)
+    const ids = mail.mails.map(({ text }) => /^message-id: (.*)$/im.exec(text)?.[1])
+    expect(new Set(ids).size).toBe(3)
+    expect(mail.mails).toHaveLength(3)
+    await world.pass(20 * hour)
+    expect(await world.exists('one')).toBe(false)
   })
 
   it('show hostile names as text', async () => {

@@ -70,7 +70,7 @@ const marks = new WeakMap<CleanupCandidate, Mark>()
 
 function readMark({ spec, status = {} }: CleanupCandidate): Mark {
   const { generation = 1, notices = [] } = status
-  const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation)
+  const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation && notice.kind !== 'copy')
   const told = ofThisMark.filter(({ error }) => error === undefined)
   const announced = told.filter(({ kind = 'notice' }) => kind !== 'reminder')
   return {

@@ -84,6 +84,7 @@ export function decideNotice(
   }
   if (mode === 'off' || mark.hold || mark.announcedAt === undefined) return nothing
   if (mark.phase !== 'Notified' || mark.projectedAt === undefined || now >= mark.projectedAt) return nothing
+  if (mark.nextAttemptAt !== undefined && mark.nextAttemptAt > now) return { do: 'wait', until: mark.nextAttemptAt }
   return nextReminder(mark.projectedAt, { remindBeforeMs, toldAt: mark.lastNoticeAt ?? mark.announcedAt }, now)
 }
 

@@ -12,6 +12,7 @@ import { deepEqual } from '../../kube/patch.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { isActive } from './decide.ts'
+import { channelProblem } from './notices/open-channel.ts'
 import { compilePolicy, type CompiledPolicy } from './policy.ts'
 import type { ResourceRef } from './provider.ts'
 import type { Problem } from './rules/rule-tree.ts'
@@ -125,11 +126,12 @@ export class Desk {
   }
 
   #missing({ notices, targets }: CompiledPolicy): readonly Problem[] {
-    const channels = notices.channels.flatMap((name, index) =>
-      this.channels.get('', name)
-        ? []
-        : [{ field: `spec.notification.channels[${index}]`, problem: `there is no NotificationChannel "${name}"` }],
-    )
+    const channels = notices.channels.flatMap((name, index) => {
+      const channel = this.channels.get('', name)
+      const problem = channel ? channelProblem(channel) : 'there is none of that name'
+      const field = `spec.notification.channels[${index}]`
+      return problem === undefined ? [] : [{ field, problem: `NotificationChannel "${name}": ${problem}` }]
+    })
     const accounts = targets.flatMap(({ aws }, target) =>
       (aws?.accounts ?? []).flatMap((name, index) =>
         this.accounts.get('', name)

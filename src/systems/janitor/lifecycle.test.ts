@@ -240,6 +240,23 @@ describe('a policy', () => {
     expect(await candidates()).toEqual([])
   })
 
+  it('waits for a channel that can be used', async () => {
+    world = await startJanitorWorld()
+    await world.channel('half', { type: 'smtp' })
+    await world.configMap('one')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['half'] } })
+    await world.pass(minute)
+    expect((await world.readPolicy()).status?.conditions).toMatchObject([
+      {
+        type: 'Ready',
+        status: 'False',
+        message: 'spec.notification.channels[0]: NotificationChannel "half": it needs spec.smtp',
+      },
+    ])
+    expect(await world.candidates()).toEqual([])
+  })
+
   it.each([
     ['a zone', { timeZone: 'Mars/Olympus' }, 'spec.timeZone: "Mars/Olympus" is not a time zone'],
     ['a schedule', { skip: [{ from: '2026-02-01', to: '2026-01-01' }] }, 'spec.skip[0]: ends'],

@@ -1,5 +1,6 @@
 import type { CleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import { parseTime } from '../../kube/time.ts'
+import { markOf } from './candidate.ts'
 import { optOutUrl } from './links.ts'
 import type { NoticeItem } from './notices/notice.ts'
 import { deletionDate } from './retention.ts'
@@ -59,6 +60,7 @@ export function itemOf(
     }),
     resourceUrl: resourceUrlOf(policy.notices.resourceUrl, candidate),
     otherPolicies,
+    toldAt: markOf(candidate).lastNoticeAt,
     ...(provider === 'kubernetes' && !cluster
       ? { object: { apiVersion, kind, name, uid, ...(namespace ? { namespace } : {}) } }
       : {}),

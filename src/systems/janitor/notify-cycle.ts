@@ -6,7 +6,7 @@ import { isConditionTrue, setCondition } from '../../runtime/conditions.ts'
 import { turned } from './candidate.ts'
 import type { NoticeDecision } from './decide.ts'
 import { composeNotices } from './notices/compose.ts'
-import type { Channel, Notice } from './notices/notice.ts'
+import { reaches, type Channel, type Notice } from './notices/notice.ts'
 import { RetryLater } from './notices/post.ts'
 import { itemOf, promised } from './notice-item.ts'
 import { pendingOf, type Pending } from './pending-notices.ts'
@@ -149,17 +149,25 @@ interface Sending {
   readonly channels: readonly Channel[]
 }
 
-/** Sends a notice by every channel and notes how that went; whether somebody has it. */
+/**
+ * Sends a notice by every channel and notes how that went; whether somebody has it. What comes nearest to the owner decides that:
+ * an Event that could be written is no news to somebody whose mail was refused.
+ */
 async function send(work: Work, ports: WorkPorts, { notice, candidates, channels }: Sending): Promise<boolean> {
   const outcomes: CandidateNotice[] = []
   let retryMs = 0
-  for (const channel of channels) {
-    if (channel.needsOwner && notice.to.length === 0) continue
+  const usable = channels.filter((channel) => channel.reaches !== 'owner' || notice.to.length > 0)
+  const nearest = reaches.find((reach) => usable.some((channel) => channel.reaches === reach))
+  for (const channel of usable) {
+    const isCopy = channel.reaches !== nearest
+    if (isCopy && candidates.every((candidate) => isCopied(candidate, channel, notice))) continue
     const at = formatTime(ports.clock.now())
-    const entry = { kind: notice.kind, channel: channel.name, at, messageId: notice.messageId }
+    const kind = isCopy ? 'copy' : notice.kind
+    const entry: CandidateNotice = { kind, channel: channel.name, at, messageId: notice.messageId }
     try {
-      const { accepted, rejected } = await channel.send(notice, work.signal)
+      const { accepted, copies = [], rejected } = await channel.send(notice, work.signal)
       outcomes.push(...accepted.map((recipient) => ({ ...entry, recipient })))
+      outcomes.push(...copies.map((recipient) => ({ ...entry, kind: 'copy' as const, recipient })))
       outcomes.push(...rejected.map(({ recipient, error }) => ({ ...entry, recipient, error: shortened(error) })))
       ports.metrics.notices.inc({
         policy: notice.policy,
@@ -178,7 +186,19 @@ async function send(work: Work, ports: WorkPorts, { notice, candidates, channels
     await ignoringConflict(() =>
       writeMark(ports, work, candidate, statusAfter(candidate, outcomes, { retryMs, now: ports.clock.now() })),
     )
-  return outcomes.some(({ error }) => error === undefined)
+  return outcomes.some(isTold)
+}
+
+/** Whether an entry says that whom the notice is meant for has it. */
+function isTold({ kind, error }: CandidateNotice): boolean {
+  return error === undefined && kind !== 'copy'
+}
+
+/** Whether a channel has taken its copy of this very notice before. */
+function isCopied({ status }: CleanupCandidate, channel: Channel, { messageId }: Notice): boolean {
+  return (status?.notices ?? []).some(
+    (entry) => entry.channel === channel.name && entry.messageId === messageId && entry.error === undefined,
+  )
 }
 
 /** Told, if anybody has it; otherwise it is tried again after a while, and nothing is deleted meanwhile. */
@@ -190,7 +210,7 @@ function statusAfter(
   const generation = generationOf(candidate)
   const entries = outcomes.map((outcome) => ({ ...outcome, generation }))
   const notices = noticesWith(candidate, entries)
-  const confirmed = entries.some(({ error }) => error === undefined)
+  const confirmed = entries.some(isTold)
   if (confirmed)
     return turned(
       candidate.status,
@@ -202,8 +222,14 @@ function statusAfter(
   return { ...candidate.status, notices, attempts, nextAttemptTime: formatTime(now + waitMs) }
 }
 
+/** The latest entries; failures and copies go first, for what was told is the ground on which something leaves. */
 function noticesWith({ status }: CleanupCandidate, entries: readonly CandidateNotice[]): CandidateNotice[] {
-  return [...(status?.notices ?? []), ...entries].slice(-mostNotices)
+  const all = [...(status?.notices ?? []), ...entries]
+  while (all.length > mostNotices) {
+    const least = all.findIndex((entry) => !isTold(entry))
+    all.splice(Math.max(least, 0), 1)
+  }
+  return all
 }
 
 function generationOf({ status }: CleanupCandidate): number {

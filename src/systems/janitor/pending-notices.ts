@@ -22,7 +22,7 @@ export function pendingOf(
   { now, channels }: { readonly now: number; readonly channels: readonly Channel[] },
 ): readonly Pending[] {
   const { mode, remindBeforeMs } = work.policy.notices
-  const rules = { mode, remindBeforeMs, needsOwner: channels.every(({ needsOwner }) => needsOwner) }
+  const rules = { mode, remindBeforeMs, needsOwner: channels.every((channel) => channel.reaches === 'owner') }
   const isInDoubt = doubtOf(work, ports)
   // The next look tells, and the second after it is soon enough.
   const afterLook = { do: 'wait', until: Math.max(now, markDueAt(work)) + 1000 } as const

@@ -44,8 +44,8 @@ export function composeNotices(told: readonly Told[], options: ComposeOptions): 
 
 function messageIdOf(kind: string, policy: string, owner: string, items: readonly NoticeItem[]): string {
   const marks = items.map(({ candidate, generation }) => `${candidate}@${generation}`).toSorted()
-  // A reminder is told from its notice, and from another reminder, by what it is about and when that happens.
-  const when = kind === 'reminder' ? items.map(({ leavesAt }) => leavesAt) : []
+  // A reminder is told from its notice, and from another reminder, by when its things leave and when that was last told.
+  const when = kind === 'reminder' ? items.map(({ leavesAt, toldAt = 0 }) => [leavesAt, toldAt]) : []
   const digest = createHash('sha256')
     .update(JSON.stringify([kind, policy, owner, marks, when]))
     .digest('hex')

@@ -16,7 +16,7 @@ export function eventChannel(
 ): Channel {
   return {
     name,
-    needsOwner: false,
+    reaches: 'onlookers',
     async send(notice, signal) {
       for (const item of notice.items)
         await client.create(events, eventOf(item, notice, clock.now()), { signal }).catch(ignoring('AlreadyExists'))

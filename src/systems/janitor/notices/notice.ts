@@ -16,6 +16,8 @@ export interface NoticeItem {
   readonly resourceUrl: string
   /** Other policies that want it gone, each with a notice and a date of its own. */
   readonly otherPolicies: readonly string[]
+  /** When somebody was last told of it; undefined at first. */
+  readonly toldAt?: number | undefined
   /** The object itself, where it is in this cluster. */
   readonly object?: ObjectRef & { readonly uid: string }
 }
@@ -39,14 +41,19 @@ export interface Notice {
 /** Who got it. At least one accepted recipient makes a notice confirmed. */
 export interface Delivery {
   readonly accepted: readonly string[]
+  /** Who got it beside those it is meant for. */
+  readonly copies?: readonly string[]
   readonly rejected: readonly { readonly recipient: string; readonly error: string }[]
 }
+
+/** Whom a channel reaches: the owner by an address, people who share a place, or whoever looks at the object. Nearest first. */
+export const reaches = ['owner', 'people', 'onlookers'] as const
 
 /** A way to tell people. Rejects when it is not known to have arrived. */
 export interface Channel {
   readonly name: string
-  /** Whether it can do nothing without an address. */
-  readonly needsOwner: boolean
+  /** One that reaches owners can do nothing without an address. */
+  readonly reaches: (typeof reaches)[number]
   send(notice: Notice, signal: AbortSignal): Promise<Delivery>
 }
 

@@ -17,13 +17,30 @@ export interface ChannelPorts {
 
 const secrets: ResourceType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
 
+/** What a channel's definition lacks; undefined when nothing can be sent for no such reason. */
+export function channelProblem({ spec }: Pick<NotificationChannel, 'spec'>): string | undefined {
+  const { smtp, slack = {}, webhook } = spec
+  switch (spec.type) {
+    case 'smtp':
+      return smtp ? undefined : 'it needs spec.smtp'
+    case 'slack':
+      return slack.url || slack.secretRef ? undefined : 'it needs spec.slack.url or spec.slack.secretRef'
+    case 'webhook':
+      if (!webhook) return 'it needs spec.webhook'
+      return URL.canParse(webhook.url) ? undefined : 'spec.webhook.url is not a URL'
+    case 'event':
+      return undefined
+  }
+}
+
 /** A channel ready to send, or an Error that says what its definition lacks. Secrets are read anew for each notice. */
 export function openChannel({ metadata, spec }: NotificationChannel, ports: ChannelPorts): Channel {
   const { name } = metadata
+  const problem = channelProblem({ spec })
+  if (problem !== undefined) throw new Error(`NotificationChannel ${name}: ${problem}`)
   switch (spec.type) {
     case 'smtp': {
-      const { smtp } = spec
-      if (!smtp) throw new Error(`NotificationChannel ${name} needs spec.smtp`)
+      const { smtp = missing() } = spec
       const { secretRef } = smtp
       return smtpChannel(name, smtp, async () => {
         if (!secretRef) return undefined
@@ -33,17 +50,13 @@ export function openChannel({ metadata, spec }: NotificationChannel, ports: Chan
     }
     case 'slack': {
       const { url, secretRef, users = {} } = spec.slack ?? {}
-      if (!url && !secretRef)
-        throw new Error(`NotificationChannel ${name} needs spec.slack.url or spec.slack.secretRef`)
       return slackChannel(name, users, async () => {
         if (!secretRef) return url ?? ''
         return (await readSecret(ports.client, secretRef.name))[secretRef.key ?? 'url'] ?? ''
       })
     }
     case 'webhook': {
-      const { webhook } = spec
-      if (!webhook) throw new Error(`NotificationChannel ${name} needs spec.webhook`)
-      if (!URL.canParse(webhook.url)) throw new Error(`NotificationChannel ${name}: spec.webhook.url is not a URL`)
+      const { webhook = missing() } = spec
       const { secretRef } = webhook
       const key = async () =>
         secretRef ? (await readSecret(ports.client, secretRef.name))[secretRef.key ?? 'key'] : undefined
@@ -52,6 +65,10 @@ export function openChannel({ metadata, spec }: NotificationChannel, ports: Chan
     case 'event':
       return eventChannel(name, ports)
   }
+}
+
+function missing(): never {
+  throw new Error('a problem of a channel was overlooked')
 }
 
 /** The texts of a Secret of ours. Throws when it is missing: sending without it would be something else. */

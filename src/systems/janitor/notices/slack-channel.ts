@@ -10,7 +10,7 @@ export function slackChannel(
 ): Channel {
   return {
     name,
-    needsOwner: false,
+    reaches: 'people',
     async send(notice, signal) {
       const target = await url()
       for (const message of slackMessages(notice, users))

@@ -17,9 +17,10 @@ export function smtpChannel(
 ): Channel {
   return {
     name,
-    needsOwner: (smtp.to ?? []).length === 0,
+    reaches: (smtp.to ?? []).length === 0 ? 'owner' : 'people',
     async send(notice, signal) {
       const login = await credentials()
+      const to = smtp.to?.length ? [...smtp.to] : [...notice.to]
       const transport = createTransport({
         host: smtp.host,
         port: smtp.port ?? 587,
@@ -41,7 +42,7 @@ export function smtpChannel(
           rejectedErrors = [],
         } = await transport.sendMail({
           from: smtp.from,
-          to: [...(smtp.to ?? notice.to)],
+          to,
           cc: [...(smtp.cc ?? [])],
           subject: subjectOf(notice),
           text: noticeText(notice),
@@ -49,8 +50,11 @@ export function smtpChannel(
           messageId: notice.messageId,
           headers: { 'auto-submitted': 'auto-generated', 'x-sojourn-policy': notice.policy },
         })
+        const taken = accepted.map(addressOf)
+        const meant = new Set(to.map((address) => address.toLowerCase()))
         return {
-          accepted: accepted.map(addressOf),
+          accepted: taken.filter((address) => meant.has(address.toLowerCase())),
+          copies: taken.filter((address) => !meant.has(address.toLowerCase())),
           rejected: rejected.map((recipient) => {
             const error = rejectedErrors.find((candidate) => candidate.recipient === addressOf(recipient))
             return { recipient: addressOf(recipient), error: error?.response ?? 'refused' }

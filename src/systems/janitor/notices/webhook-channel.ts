@@ -13,7 +13,7 @@ export function webhookChannel(
 ): Channel {
   return {
     name,
-    needsOwner: false,
+    reaches: 'people',
     async send(notice, signal) {
       const events = format === 'cloudevents'
       const body = JSON.stringify(events ? noticeCloudEvent(notice, clock.now()) : noticeJson(notice))

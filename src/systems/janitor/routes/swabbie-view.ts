@@ -25,7 +25,9 @@ export function isNamed({ spec }: CleanupCandidate, namespace: string, id?: stri
 /** A mark with everything that is known of it. */
 export function fullMark({ spec, status = {}, metadata }: CleanupCandidate): Record<string, unknown> {
   const { resource } = spec
-  const told = (status.notices ?? []).findLast(({ error, kind }) => error === undefined && kind !== 'reminder')
+  const told = (status.notices ?? []).findLast(
+    ({ error, kind }) => error === undefined && kind !== 'reminder' && kind !== 'copy',
+  )
   return {
     resource: {
       name: resource.name,
