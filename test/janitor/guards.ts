@@ -92,12 +92,7 @@ export const guards: readonly Guard[] = [
   ),
   janitor('C26', 'notices/compose.ts', 'Map.groupBy(told, ({ owner }) => owner)', "Map.groupBy(told, () => '')"),
   janitor('C27', 'pending-notices.ts', 'isInDoubt(candidate) ? afterLook : ', ''),
-  janitor(
-    'C28',
-    'notify-cycle.ts',
-    'entries.some(({ error }) => error === undefined)\n  if (confirmed)',
-    'entries.length > 0\n  if (confirmed)',
-  ),
+  janitor('C28', 'notify-cycle.ts', 'entries.some(isTold)\n  if (confirmed)', 'entries.length > 0\n  if (confirmed)'),
   janitor('C29', 'owner.ts', "    case 'Tag':\n", ''),
   janitor('C30', 'owner.ts', 'primary.length > 0 ? primary : answers', 'answers'),
   janitor('C31', 'owner.ts', 'primary.length > 0 ? primary : answers', 'answers.slice(0, 1)'),
@@ -193,6 +188,14 @@ export const guards: readonly Guard[] = [
     "if (mark.announcedAt !== undefined || mode === 'off') return undefined",
     "if (mode !== 'tried') return undefined",
   ),
+  janitor('E2', 'notify-cycle.ts', 'channel.reaches !== nearest', 'channel.reaches === undefined'),
+  janitor(
+    'E2',
+    'notices/smtp-channel.ts',
+    'accepted: taken.filter((address) => meant.has(address.toLowerCase()))',
+    'accepted: taken',
+  ),
+  janitor('E7', 'delete-cycle.ts', 'if (await isOptedOut(ports, candidate.spec.resource))', 'if (!candidate)'),
   janitor(
     'E3',
     'notices/compose.ts',
