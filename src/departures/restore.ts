@@ -11,6 +11,8 @@ import {
 } from '../kube/object.ts'
 import { ignoring, isStatusError, StatusError } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
+import { asNew } from './as-new.ts'
+import { livingOwners } from './living-owners.ts'
 import { wavesOf } from './owners-first.ts'
 import { readPages, type PageLine } from './pages.ts'
 import { isSecret } from './record.ts'
@@ -51,7 +53,8 @@ export async function restore(
   if (record.status?.phase === 'Restored' && lines.every(({ uid }) => there.has(uid)))
     throw restoredBefore(record, there)
 
-  const newUids = new Map<string, string>()
+  const living = await livingOwners(client, lines)
+  const newUids = new Map([...living].map((uid) => [uid, uid]))
   const made = new Map<string, StoredObject>()
   await inWaves(lines, async (line) => {
     const { uid, manifest } = line
@@ -59,7 +62,7 @@ export async function restore(
     const object = found ?? (await bringBack(client, record, { line, type: typeFor(types, manifest), newUids }))
     if (!found) made.set(uid, object)
     newUids.set(uid, object.metadata.uid)
-    onProgress?.('restoring', newUids.size / lines.length)
+    onProgress?.('restoring', (newUids.size - living.size) / lines.length)
   })
   const { namespace = '', name } = record.metadata
   const status = { phase: 'Restored', restoredAt: formatTime(now) }
@@ -69,7 +72,8 @@ export async function restore(
     { type: 'merge', body: { status } },
     { subresource: 'status' },
   )
-  const notes = [...rootNote(record), ...notesOf(lines.filter(({ uid }) => made.has(uid))), ...deciderNote(record)]
+  const back = lines.filter(({ uid }) => made.has(uid))
+  const notes = [...rootNote(record), ...notesOf(back), ...ownerNotes(record, back, newUids), ...deciderNote(record)]
   return { objects: [...made.values()], already: broughtBack(there), notes }
 }
 
@@ -139,7 +143,7 @@ async function linesOf(client: Client, record: Departure): Promise<readonly Page
   const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
   for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
   // A page that was written twice, because the first writer did not live to tell of it, counts once.
-  const byUid = new Map(lines.map((line) => [line.uid, line]))
+  const byUid = new Map(lines.map((line) => [line.uid, { ...line, manifest: asNew(line.manifest) }]))
   return [...byUid.values()]
 }
 
@@ -282,11 +286,28 @@ function withOwners(manifest: KubeObject, newUid: (uid: string) => string | unde
 const deletionFinalizers = new Set(['foregroundDeletion', 'orphan', 'cascade_deletion'])
 
 function notesOf(lines: readonly PageLine[]): readonly string[] {
-  const secrets = lines.filter(({ manifest }) => isSecret(manifest))
-  return secrets.map(
-    ({ manifest }) =>
-      `${describeRef(refOf(manifest))} is back without its data, which records do not keep: fill it in again`,
-  )
+  return lines.flatMap(({ manifest }) => {
+    const ref = describeRef(refOf(manifest))
+    if (isSecret(manifest)) return `${ref} is back without its data, which records do not keep: fill it in again`
+    const { volumeName } = (manifest.spec ?? {}) as { readonly volumeName?: unknown }
+    if (manifest.kind !== 'PersistentVolumeClaim' || !volumeName) return []
+    return `${ref} asks for PersistentVolume ${String(volumeName)}, which it had: if that waits as Released, take spec.claimRef off it; if it is gone, make the claim again without spec.volumeName`
+  })
+}
+
+/** What was somebody's who has gone since stays as nobody's. */
+function ownerNotes(
+  { spec }: Departure,
+  lines: readonly PageLine[],
+  newUids: ReadonlyMap<string, string>,
+): readonly string[] {
+  return lines.flatMap(({ manifest }) => {
+    const isGone = ({ uid }: OwnerReference) => uid !== spec.object.uid && !newUids.has(uid)
+    const gone = (manifest.metadata.ownerReferences ?? []).filter(isGone)
+    if (gone.length === 0) return []
+    const owners = gone.map(({ kind, name }) => `${kind} ${name}`).join(', ')
+    return `${describeRef(refOf(manifest))} is back without its owner ${owners}, which is not there any more`
+  })
 }
 
 function rootNote({ spec }: Departure): readonly string[] {

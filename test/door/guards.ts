@@ -259,6 +259,13 @@ const others: readonly Guard[] = [
       'await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets"))',
     ],
   ]),
+  ...inFile('src/departures/living-owners.ts', [
+    [
+      'gives what comes back to its owner that has stayed, and says when that has gone',
+      'return metadata.uid === uid && metadata.deletionTimestamp === undefined',
+      'return true',
+    ],
+  ]),
   ...inFile('src/departures/follow.ts', [
     [
       '50: what is given another owner in that moment',

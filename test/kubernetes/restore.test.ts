@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
+import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { allKinds } from '../../src/apis/all-kinds.ts'
+import { departure, type Departure } from '../../src/apis/departure.ts'
+import { sojournNamespace } from '../../src/apis/group.ts'
+import { Client } from '../../src/client/client.ts'
+import { networkTransport } from '../../src/client/network-transport.ts'
+import { Door } from '../../src/departures/door.ts'
+import { kubeSubject } from '../../src/departures/subject.ts'
+import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import { systemClock } from '../../src/runtime/clock.ts'
+import { EventRecorder } from '../../src/runtime/event-recorder.ts'
+import { Informers } from '../../src/runtime/informers.ts'
+import { silentLogger } from '../../src/runtime/log.ts'
+import { Metrics } from '../../src/runtime/metrics.ts'
+import { runCommand } from '../command.ts'
+
+const missing = await whyUnavailable('kube-controller-manager', 'kube-apiserver', 'etcd')
+if (missing) console.warn(`SKIPPED: restoring on a real cluster: ${missing}`)
+
+const wait = { timeout: 60_000, interval: 100 }
+
+describe.skipIf(missing)('sojourn restore on a real kube-apiserver', () => {
+  let cluster: ReferenceCluster
+  let client: Client
+  let network: ReturnType<typeof networkTransport>
+
+  beforeAll(async () => {
+    const controllers = [
+      'namespace-controller',
+      'serviceaccount-controller',
+      'persistentvolumeclaim-protection-controller',
+    ]
+    cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
+    const { url: server, ca, token } = cluster
+    const config = { server, ca, namespace: 'default', credentials: () => Promise.resolve({ token }) }
+    network = networkTransport(config, { userAgent: 'test' })
+    client = new Client(network.transport)
+    for (const { crd } of allKinds) await create(crd)
+    for (const { crd } of allKinds)
+      await vi.waitFor(async () => {
+        client.discovery.forget()
+        const { group, names } = crd.spec as { group: string; names: { plural: string } }
+        expect(await client.discovery.find(`${names.plural}.${group}`)).toBeDefined()
+      }, wait)
+    for (const name of [sojournNamespace, 'team'])
+      await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  }, 900_000)
+  afterAll(async () => {
+    network?.close()
+    await cluster?.stop()
+  })
+
+  async function create(manifest: KubeObject): Promise<StoredObject> {
+    const type = await client.discovery.typeOf(manifest)
+    return client.create<StoredObject>(type!, manifest)
+  }
+
+  it(
+    'brings a namespace back with kinds that a server does not take as it has them',
+    { timeout: 240_000 },
+    async () => {
+      const inTeam = (name: string) => ({ name, namespace: 'team' })
+      const containers = [{ name: 'a', image: 'a' }]
+      const manifests: readonly KubeObject[] = [
+        {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: inTeam('pull'),
+          type: 'kubernetes.io/dockerconfigjson',
+          stringData: { '.dockerconfigjson': '{"auths":{}}' },
+        },
+        {
+          apiVersion: 'v1',
+          kind: 'Secret',
+          metadata: inTeam('key'),
+          immutable: true,
+          type: 'kubernetes.io/ssh-auth',
+          stringData: { 'ssh-privatekey': 'key' },
+        },
+        {
+          apiVersion: 'batch/v1',
+          kind: 'Job',
+          metadata: inTeam('job'),
+          spec: { template: { spec: { restartPolicy: 'Never', containers } } },
+        },
+        { apiVersion: 'v1', kind: 'Service', metadata: inTeam('service'), spec: { ports: [{ port: 80 }] } },
+        {
+          apiVersion: 'v1',
+          kind: 'PersistentVolumeClaim',
+          metadata: inTeam('claim'),
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+        },
+      ]
+      await vi.waitFor(
+        async () =>
+          expect(
+            await client.list(
+              { group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', namespaced: true },
+              { namespace: 'team' },
+            ),
+          ).toMatchObject({ items: [{}] }),
+        wait,
+      )
+      const made = await Promise.all(manifests.map(create))
+      const pod = await create({ apiVersion: 'v1', kind: 'Pod', metadata: inTeam('bare'), spec: { containers } })
+      const informers = new Informers({ clock: systemClock, log: silentLogger })
+      const events = new EventRecorder('test', { client, clock: systemClock, log: silentLogger })
+      const ports = { client, informers, clock: systemClock, events, log: silentLogger, metrics: new Metrics() }
+      const door = new Door(ports)
+      await door.ready()
+      const spaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
+      const { uid } = (await client.get<StoredObject>(spaces, { name: 'team' })).metadata
+      const ref = { apiVersion: 'v1', kind: 'Namespace', name: 'team' }
+      const by = { system: 'janitor' } as const
+      await door.depart({ subject: kubeSubject(client, spaces, ref), uid, because: 'test', by })
+      await vi.waitFor(() => expect(client.get(spaces, { name: 'team' })).rejects.toThrow('not found'), wait)
+      await events.flush()
+      door.close()
+      informers.close()
+
+      const [record] = (await client.list<Departure>(departure.type, { labelSelector: '!sojourn.dev/page' })).items
+      const { code, out, err } = await runCommand(cluster.kubeconfig, 'restore', record!.metadata.name)
+      expect(err + out).toContain('restored Job/team/job')
+      expect(code).toBe(0)
+      for (const { apiVersion, kind, metadata } of [...made, pod]) {
+        const type = await client.discovery.typeOf({ apiVersion, kind })
+        const { name, namespace = '' } = metadata
+        const back = await client.get<StoredObject>(type!, { name, namespace })
+        expect(back.metadata.uid).not.toBe(metadata.uid)
+      }
+    },
+  )
+})
