@@ -289,9 +289,9 @@ function notesOf(lines: readonly PageLine[]): readonly string[] {
   return lines.flatMap(({ manifest }) => {
     const ref = describeRef(refOf(manifest))
     if (isSecret(manifest)) return `${ref} is back without its data, which records do not keep: fill it in again`
-    const { volumeName } = (manifest.spec ?? {}) as { readonly volumeName?: unknown }
+    const { volumeName } = (manifest.spec ?? {}) as { readonly volumeName?: string }
     if (manifest.kind !== 'PersistentVolumeClaim' || !volumeName) return []
-    return `${ref} asks for PersistentVolume ${String(volumeName)}, which it had: if that waits as Released, take spec.claimRef off it; if it is gone, make the claim again without spec.volumeName`
+    return `${ref} asks for PersistentVolume ${volumeName}, which it had: if that waits as Released, take spec.claimRef off it; if it is gone, make the claim again without spec.volumeName`
   })
 }
 
