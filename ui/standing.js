@@ -92,14 +92,15 @@ export function standingOf(service, workload, now) {
   const replicas = workload.spec?.replicas ?? 1
   const lastUsedAt = parseTime(workload.metadata.annotations?.['proxless/last-used'])
   const common = { replicas, lastUsedAt }
-  if (replicas === 0) return { ...common, state: 'Asleep', why: 'Nobody used it; the next request wakes it.' }
+  const hours = annotations['sojourn.dev/awake-hours']
+  const wakes = hours ? `or its awake hours (${hours}) wake it` : 'wakes it'
+  if (replicas === 0) return { ...common, state: 'Asleep', why: `Nobody used it; the next request ${wakes}.` }
   const awake = { ...common, state: 'Awake' }
   const and = isUnready(workload) ? 'None of its pods is ready: callers wait, or are told to come back. ' : ''
   if (/^(false|off|no|never)$/i.test(annotations['sojourn.dev/sleep']?.trim() ?? ''))
     return { ...awake, why: `${and}It is kept awake by annotation.` }
   const least = Number(annotations['sojourn.dev/min-replicas'] ?? 0)
   if (replicas <= least) return { ...awake, why: `${and}It has a minimum of ${least}.` }
-  const hours = annotations['sojourn.dev/awake-hours']
   if (hours) return { ...awake, why: `${and}Outside its awake hours (${hours}) it sleeps when nobody uses it.` }
   const ttl = Number(annotations['proxless/ttl-seconds'])
   const seconds = Number.isInteger(ttl) && ttl > 0 ? ttl : defaultTtlSeconds

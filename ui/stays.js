@@ -117,7 +117,7 @@ const candidateStay = once((/** @type {CleanupCandidate} */ candidate) => {
 })
 
 /** Its time to leave is counted from the notice: until that is out, nobody knows when. @param {CleanupCandidate} candidate */
-function nextOfMark({ spec, status }) {
+export function nextOfMark({ spec, status }) {
   const { phase = 'Marked', projectedDeletionTime, promisedTime, scheduledTime, nextAttemptTime } = status ?? {}
   const again = parseTime(nextAttemptTime)
   if (phase === 'Marked')
@@ -142,7 +142,7 @@ function whyMarked({ spec, status = {} }) {
 }
 
 /** Who has been told of a mark; in doubt nobody has. @param {NonNullable<CleanupCandidate['status']>} status */
-function told({ owner, notices = [], generation = 1, phase = 'Marked' }) {
+export function told({ owner, notices = [], generation = 1, phase = 'Marked' }) {
   const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation)
   const taken = ofThisMark.filter(({ error }) => error === undefined)
   if (taken.some(({ kind }) => kind === 'none')) return ''

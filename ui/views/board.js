@@ -194,8 +194,23 @@ function timeline({ next, system }, now) {
 /** @type {Record<string, readonly string[]>} */
 const tones = {
   good: ['Awake', 'Active', 'Succeeded', 'Ready', 'OptedOut', 'Complete', 'Restored'],
-  bad: ['Leaving', 'Deleting', 'Failed', 'Broken', 'Due', 'InvalidSpec'],
-  warn: ['Held', 'Marked', 'Notified', 'AwaitingApproval', 'Pending', 'Unknown', 'ConditionsNotMet'],
+  bad: [
+    'Leaving',
+    'Deleting',
+    'Failed',
+    'Broken',
+    'Due',
+    'InvalidSpec',
+    'TargetNotReadable',
+    'TargetForbidden',
+    'KindNotFound',
+    'TooManyTargets',
+    'TargetResolveError',
+    'ConditionCompileError',
+    'ConditionEvaluationError',
+    'ConditionResultNotBoolean',
+  ],
+  warn: ['Held', 'Marked', 'Notified', 'AwaitingApproval', 'Pending', 'Unknown', 'WaitingForConditions'],
   calm: ['Superseded', 'Asleep', 'NotExpired', 'New', 'NoRevision'],
 }
 

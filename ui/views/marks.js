@@ -5,6 +5,7 @@
 import { confirm } from '../dialogs.js'
 import { factList, h } from '../dom.js'
 import { endSparing, spare, sparing } from '../opt-outs.js'
+import { nextOfMark, told } from '../stays.js'
 import { formatAhead, formatMoment, parseTime } from '../time.js'
 import { toneOf } from './board.js'
 import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
@@ -38,16 +39,17 @@ const instants = new WeakMap()
 function leavesAt(candidate) {
   let at = instants.get(candidate)
   if (at === undefined) {
-    at = parseTime(candidate.status?.projectedDeletionTime) ?? Infinity
+    at = nextOfMark(candidate)?.at ?? Infinity
     instants.set(candidate, at)
   }
   return at
 }
 
 /** @param {CleanupCandidate} candidate @param {Mirror} mirror */
-function markCard({ spec, status = {} }, mirror) {
+function markCard(candidate, mirror) {
+  const { spec, status = {} } = candidate
   const { resource } = spec
-  const at = parseTime(status.projectedDeletionTime)
+  const next = spec.hold ? undefined : nextOfMark(candidate)
   const spared = sparing(mirror.all('optOuts'), resource, Date.now())
   const state = spared ? 'Spared' : (status.phase ?? 'Marked')
   const isStaying = spared !== undefined || status.phase === 'OptedOut'
@@ -56,7 +58,7 @@ function markCard({ spec, status = {} }, mirror) {
   const facts = [
     ['Owner', status.owner?.address ?? 'nobody was found'],
     ['Policy', spec.policy],
-    ['Told', toldText(status.notices ?? [])],
+    ['Told', [told(status) || 'nobody', toldAt(status)].filter(Boolean).join(', ')],
     ['Why', rules || status.because || 'unknown'],
   ]
   if (spared?.spec.requestedBy) facts.push(['Spared by', spared.spec.requestedBy])
@@ -69,7 +71,7 @@ function markCard({ spec, status = {} }, mirror) {
     'article.card',
     { 'aria-label': `${resource.kind} ${about}` },
     cardHead(resource, `${kindAndPlace(resource)}${placeOf(resource)}`, [state, spared ? 'good' : toneOf(state)]),
-    h('p.big', { title: isStaying || at === undefined ? '' : formatMoment(at) }, isStaying ? 'stays' : leavesText(at)),
+    isStaying ? h('p.big', {}, 'stays') : nextLine(next, spec.hold),
     factList(facts),
     h(
       'div.actions',
@@ -82,15 +84,16 @@ function markCard({ spec, status = {} }, mirror) {
   )
 }
 
-/** @param {number | undefined} at */
-function leavesText(at) {
-  return at === undefined ? 'no date yet' : `leaves ${formatAhead(at, Date.now())}`
+/** @param {NonNullable<CleanupCandidate['status']>} status */
+function toldAt({ notices = [] }) {
+  const last = notices.findLast(({ error, kind }) => error === undefined && kind !== 'none')
+  return last && formatMoment(parseTime(last.at))
 }
 
-/** @param {readonly { at: string }[]} notices */
-function toldText(notices) {
-  const last = notices.at(-1)
-  return last ? `${notices.length}×, last ${formatMoment(parseTime(last.at))}` : 'not yet'
+/** @param {{ what: string, at?: number } | undefined} next @param {boolean | undefined} isHeld */
+function nextLine(next, isHeld) {
+  if (next?.at === undefined) return h('p.big', {}, isHeld ? 'stays while it is on hold' : 'no date yet')
+  return h('p.big', { title: formatMoment(next.at) }, `${next.what} ${formatAhead(next.at, Date.now())}`)
 }
 
 /** @param {Resource} resource @param {Mirror} mirror */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { CandidateSpec, CandidateStatus } from '../../../src/apis/cleanup-candidate.ts'
 import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
 import { dashboardObjects, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
@@ -36,6 +37,34 @@ describe.skipIf(!chromiumPath)('the dashboard says what it does not know', () =>
     await page.context().setOffline(false)
     await lost.waitFor({ state: 'hidden' })
     expect(await page.evaluate('told')).toEqual(['The API cannot be reached; trying again', 'Watching the API'])
+  })
+
+  it('says of a mark who could not be told, and that it stays while somebody holds it', async () => {
+    const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!
+    const spec = given.spec as CandidateSpec
+    const status = given.status as CandidateStatus
+    const at = new Date(Date.now() + 7_200_000).toISOString()
+    const mark = (name: string, more: object, said: object) =>
+      world.create({
+        ...given,
+        metadata: { name: `candidate-${name}` },
+        spec: { ...spec, resource: { ...spec.resource, name, uid: `u-${name}` }, ...more },
+        status: { ...status, ...said },
+      })
+    const refused = [{ channel: 'mail', at, error: '550 no such mailbox' }]
+    await mark('untold', {}, { phase: 'Marked', notices: refused, nextAttemptTime: at })
+    await mark('on-hold', { hold: true }, {})
+    await visitor.asAdministrator()
+    await visitor.go('Marks')
+    const card = (name: string) => visitor.page.getByRole('article', { name: `ConfigMap ${name}` })
+    await card('untold').getByText('shop-team@example.test could not be told: 550 no such mailbox').waitFor()
+    await card('untold')
+      .getByText(/^its owner is told in 1 h/)
+      .waitFor()
+    await card('on-hold').getByText('stays while it is on hold').waitFor()
+    await card('old-report')
+      .getByText(/^leaves in/)
+      .waitFor()
   })
 
   it('tells one who may not look that there is something to look at', async () => {
