@@ -2,6 +2,7 @@ import {
   AutoScalingClient,
   CreateAutoScalingGroupCommand,
   CreateLaunchConfigurationCommand,
+  PutScheduledUpdateGroupActionCommand,
 } from '@aws-sdk/client-auto-scaling'
 import {
   AuthorizeSecurityGroupIngressCommand,
@@ -14,6 +15,7 @@ import {
   DescribeSubnetsCommand,
   DescribeImagesCommand,
   EC2Client,
+  ModifyImageAttributeCommand,
   RegisterImageCommand,
   RunInstancesCommand,
   CreateImageCommand,
@@ -59,6 +61,7 @@ describe.skipIf(missing)('AWS', () => {
   beforeEach(async () => {
     await moto.reset()
     proxy.fault = () => undefined
+    proxy.rewrite = (_, text) => text
     proxy.calls.length = 0
     provider?.close()
     provider = providerWith({})
@@ -205,6 +208,78 @@ describe.skipIf(missing)('AWS', () => {
     expect(seen?.use).toMatchObject({ state: 'unknown', because: expect.stringContaining('UnauthorizedOperation') })
   })
 
+  it('E25: does not know the use of images that are shared with strangers', async () => {
+    const share = async (name: string, permission: { UserId?: string; Group?: 'all' }) =>
+      ec2().send(
+        new ModifyImageAttributeCommand({
+          ImageId: await image(name),
+          Attribute: 'launchPermission',
+          LaunchPermission: { Add: [permission] },
+        }),
+      )
+    await share('golden', { UserId: '999988887777' })
+    await share('public', { Group: 'all' })
+    await share('known', { UserId: '111122223333' })
+    await image('own')
+    provider = providerWith({ other: { roleArn: 'arn:aws:iam::111122223333:role/janitor' } })
+    expect(uses(await observe('image'))).toEqual({
+      golden: 'unknown',
+      public: 'unknown',
+      known: 'unused',
+      own: 'unused',
+    })
+    proxy.fault = (action) =>
+      action === 'DescribeImageAttribute' ? { status: 403, code: 'UnauthorizedOperation' } : undefined
+    expect(new Set(Object.values(uses(await observe('image'))))).toEqual(new Set(['unknown']))
+  })
+
+  it('E25: leaves what a backup plan keeps to that plan', async () => {
+    const { VolumeId } = await ec2().send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
+    const TagSpecifications = [{ ResourceType: 'snapshot' as const, Tags: [{ Key: 'plan', Value: 'policy-1' }] }]
+    await ec2().send(new CreateSnapshotCommand({ VolumeId, TagSpecifications }))
+    expect((await observe('snapshot')).map(({ shield }) => shield)).toEqual([undefined])
+    // Nobody but AWS itself may write such a tag.
+    for (const key of ['aws:dlm:lifecycle-policy-id', 'aws:backup:source-resource']) {
+      proxy.rewrite = (_, text) => text.replaceAll('<key>plan</key>', `<key>${key}</key>`)
+      expect((await observe('snapshot')).map(({ shield }) => shield?.because)).toEqual(['shielded'])
+    }
+  })
+
+  it.each(['loadBalancer', 'loadBalancerV2'] as const)(
+    'E9: a %s whose tags were not told is no complete listing, for they might say that it stays',
+    async (type) => {
+      await furnish()
+      proxy.rewrite = (action, text) =>
+        action === 'DescribeTags'
+          ? text.replace(/<TagDescriptions>[\s\S]*<\/TagDescriptions>/, '<TagDescriptions/>')
+          : text
+      await expect(observe(type)).rejects.toThrow(InventoryError)
+    },
+  )
+
+  it('E7: takes a tag that came after the look for a change', async () => {
+    await furnish()
+    const [balancer] = await observe('loadBalancerV2')
+    if (!balancer) throw new Error('there is none')
+    const ref = {
+      provider: 'aws',
+      account: 'main',
+      region,
+      apiVersion: 'aws/v1',
+      kind: balancer.kind,
+      name: balancer.name,
+      uid: balancer.uid,
+    } as const
+    await provider.mirror(ref, true)
+    const subject = await provider.subject(ref)
+    const removal = {
+      uid: balancer.uid,
+      resourceVersion: balancer.resourceVersion ?? '',
+      propagation: 'Background',
+    } as const
+    expect(await subject.remove(removal)).toBe('changed')
+  })
+
   it('assumes the role of another account and looks there too', async () => {
     provider = providerWith({ other: { roleArn: 'arn:aws:iam::222222222222:role/janitor', accountId: '222222222222' } })
     await image('main-image')
@@ -267,10 +342,30 @@ describe.skipIf(missing)('AWS', () => {
         DesiredCapacity: 0,
       }),
     )
-    expect(uses(await observe('serverGroup'))).toEqual({ 'busy-v001': 'used', 'empty-v001': 'unused' })
+    await autoScaling().send(
+      new CreateAutoScalingGroupCommand({
+        AutoScalingGroupName: 'asleep-v001',
+        LaunchConfigurationName: 'used-lc',
+        ...group,
+        DesiredCapacity: 0,
+      }),
+    )
+    await autoScaling().send(
+      new PutScheduledUpdateGroupActionCommand({
+        AutoScalingGroupName: 'asleep-v001',
+        ScheduledActionName: 'every-morning',
+        Recurrence: '0 7 * * 1-5',
+        DesiredCapacity: 2,
+      }),
+    )
+    expect(uses(await observe('serverGroup'))).toEqual({
+      'asleep-v001': 'used',
+      'busy-v001': 'used',
+      'empty-v001': 'unused',
+    })
     expect(uses(await observe('launchConfiguration'))).toEqual({ 'used-lc': 'used', 'idle-lc': 'unused' })
     expect(uses(await observe('launchTemplate'))).toEqual({ mixed: 'used', idle: 'unused' })
-    const [busy] = await observe('serverGroup')
+    const busy = (await observe('serverGroup')).find(({ name }) => name === 'busy-v001')
     expect(busy).toMatchObject({ group: 'busy', facts: { isDisabled: false, loadBalancers: [] } })
   })
 
@@ -298,7 +393,7 @@ describe.skipIf(missing)('AWS', () => {
     const { Subnets = [] } = await ec2().send(new DescribeSubnetsCommand({}))
     const [first, second] = Subnets
     const arns = await Promise.all(
-      ['used', 'idle', 'kept'].map(async (Name) => {
+      ['used', 'idle', 'kept', 'leads-on', 'says-no'].map(async (Name) => {
         const { LoadBalancers = [] } = await elbV2.send(
           new CreateLoadBalancerCommand({ Name, Subnets: [first?.SubnetId ?? '', second?.SubnetId ?? ''] }),
         )
@@ -316,6 +411,19 @@ describe.skipIf(missing)('AWS', () => {
         DefaultActions: [{ Type: 'forward', TargetGroupArn: TargetGroups[0]?.TargetGroupArn }],
       }),
     )
+    const actions = [
+      { Type: 'redirect', RedirectConfig: { Protocol: 'HTTPS', StatusCode: 'HTTP_301' } },
+      { Type: 'fixed-response', FixedResponseConfig: { StatusCode: '404' } },
+    ] as const
+    for (const [index, action] of actions.entries())
+      await elbV2.send(
+        new CreateListenerCommand({
+          LoadBalancerArn: arns[index + 3],
+          Protocol: 'HTTP',
+          Port: 80,
+          DefaultActions: [action],
+        }),
+      )
     const { Instances = [] } = await ec2().send(new RunInstancesCommand({ ImageId: ami, MinCount: 1, MaxCount: 1 }))
     await elbV2.send(
       new RegisterTargetsCommand({
@@ -331,7 +439,13 @@ describe.skipIf(missing)('AWS', () => {
     )
     expect(uses(await observe('loadBalancer'))).toEqual({ 'used-classic': 'used', 'idle-classic': 'unused' })
     const modern = await observe('loadBalancerV2')
-    expect(uses(modern)).toEqual({ used: 'used', idle: 'unused', kept: 'unused' })
+    expect(uses(modern)).toEqual({
+      used: 'used',
+      idle: 'unused',
+      kept: 'unused',
+      'leads-on': 'used',
+      'says-no': 'unused',
+    })
     expect(modern.find(({ facts }) => facts?.name === 'kept')?.shield?.because).toBe('shielded')
   })
 

@@ -20,6 +20,8 @@ export interface FaultProxy extends AsyncDisposable {
   readonly calls: Call[]
   /** Asked for every call; undefined lets it pass. */
   fault: (action: string) => Fault | undefined
+  /** What becomes of an answer. */
+  rewrite: (action: string, text: string) => string
   /** The time its answers carry. Defaults to the real one. */
   now: () => number
   /** The actions that changed something and were answered well. */
@@ -33,6 +35,7 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
     url: '',
     calls,
     fault: () => undefined,
+    rewrite: (_, text) => text,
     now: () => Date.now(),
     writes: () => calls.filter(({ action, status }) => status < 300 && !isRead(action)).map(({ action }) => action),
     async [Symbol.asyncDispose]() {
@@ -68,7 +71,8 @@ export async function startFaultProxy(target: string): Promise<FaultProxy> {
   ): void {
     const url = new URL(request.url ?? '/', target)
     const onward = httpRequest(url, { method: request.method, headers: request.headers }, (answer) => {
-      void bodyOf(answer).then((text) => {
+      void bodyOf(answer).then((original) => {
+        const text = Buffer.from(proxy.rewrite(action, original.toString('utf8')))
         calls.push({ action, status: cut ? 0 : (answer.statusCode ?? 0) })
         const date = new Date(proxy.now()).toUTCString()
         response.writeHead(answer.statusCode ?? 502, { ...answer.headers, date, 'content-length': String(text.length) })

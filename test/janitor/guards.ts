@@ -196,6 +196,11 @@ export const guards: readonly Guard[] = [
     'accepted: taken',
   ),
   janitor('E7', 'delete-cycle.ts', 'if (await isOptedOut(ports, candidate.spec.resource))', 'if (!candidate)'),
+  janitor('E7', 'aws/aws-subject.ts', 'JSON.stringify([raw, sorted])', 'JSON.stringify([raw])'),
+  janitor('E9', 'aws/types/load-balancer.ts', 'if (silent.length > 0)', 'if (silent.length > 1000)'),
+  janitor('E25', 'aws/types/image.ts', 'if (stranger !== undefined) strangers.set(id, stranger)', ''),
+  janitor('E25', 'aws/types/snapshot.ts', '    shield: backupShield(tags),\n', ''),
+  janitor('E25', 'aws/types/load-balancer.ts', "Type === 'redirect' ||", ''),
   janitor(
     'E3',
     'notices/compose.ts',

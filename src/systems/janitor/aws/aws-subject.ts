@@ -16,7 +16,7 @@ export function awsObject({ name: kind }: AwsType, { id, uid, createdAt, tags, r
     metadata: {
       name: id,
       uid,
-      resourceVersion: versionOf(raw),
+      resourceVersion: versionOf({ raw, tags }),
       ...(createdAt === undefined ? {} : { creationTimestamp: formatTime(createdAt) }),
       annotations: tags,
     },
@@ -44,7 +44,7 @@ export function awsSubject(
       // AWS takes no preconditions: the nearest thing is to look once more, right before.
       const thing = await read()
       if (!thing) return 'gone'
-      if (thing.uid !== uid || versionOf(thing.raw) !== resourceVersion) return 'changed'
+      if (thing.uid !== uid || versionOf(thing) !== resourceVersion) return 'changed'
       try {
         await type.remove(session, thing, { force })
       } catch (error) {
@@ -73,6 +73,11 @@ export function isAbsent({ absent }: AwsType, error: unknown): boolean {
   return error instanceof Error && absent.includes(error.name)
 }
 
-export function versionOf(raw: unknown): string {
-  return createHash('sha256').update(JSON.stringify(raw)).digest('hex').slice(0, 16)
+/** Changes with anything that AWS says of a thing, tags included, which some services tell apart from the rest. */
+function versionOf({ raw, tags }: Pick<AwsThing, 'raw' | 'tags'>): string {
+  const sorted = Object.entries(tags).toSorted(([left], [right]) => (left < right ? -1 : 1))
+  return createHash('sha256')
+    .update(JSON.stringify([raw, sorted]))
+    .digest('hex')
+    .slice(0, 16)
 }

@@ -46,6 +46,12 @@ export function tagsOf(
   return Object.fromEntries((tags ?? []).flatMap(({ Key, Value }) => (Key === undefined ? [] : [[Key, Value ?? '']])))
 }
 
+/** What is kept by a backup plan or a lifecycle policy leaves by that: deleting it here would make a hole in somebody's backups. */
+export function backupShield(tags: Readonly<Record<string, string>>): Resource['shield'] {
+  const mark = Object.keys(tags).find((key) => key.startsWith('aws:dlm:') || key.startsWith('aws:backup:'))
+  return mark === undefined ? undefined : { because: 'shielded', detail: `it is kept by the plan of its tag ${mark}` }
+}
+
 /** The application of a name such as `web-staging-v003`. */
 export function applicationOf(name: string | undefined): string | undefined {
   return name === undefined ? undefined : name.split('-', 1)[0] || undefined

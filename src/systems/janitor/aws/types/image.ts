@@ -1,7 +1,9 @@
 import type { Image } from '@aws-sdk/client-ec2'
-import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
+import { isAbsent } from '../aws-subject.ts'
+import { applicationOf, backupShield, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
 import { tagEc2 } from '../ec2-tags.ts'
 import { ownImages, type Evidence } from '../evidence.ts'
+import { inventoryError } from '../listing.ts'
 import type { AwsSession } from '../session.ts'
 
 /** Machine images of our own. In use when anything in any known account of the region may start from them. */
@@ -23,11 +25,14 @@ export const imageType: AwsType = {
   async detect(evidence) {
     const used = await imagesInUse(evidence)
     evidence.references += used.size
+    const strangers = await strangersIn(evidence, (id) => !used.has(id))
     return ({ id }) => {
       const by = used.get(id)
-      return by === undefined
+      if (by !== undefined) return { state: 'used', by }
+      const who = strangers.get(id)
+      return who === undefined
         ? { state: 'unused', because: 'no instance, launch configuration or template uses it' }
-        : { state: 'used', by }
+        : { state: 'unknown', because: `it is shared with ${who}, whose use of it cannot be seen` }
     }
   },
 
@@ -51,17 +56,53 @@ async function imagesInUse(evidence: Evidence): Promise<ReadonlyMap<string, stri
   return used
 }
 
+/** Those who may use an image of ours and are no account that is known here. Only asked of what nobody known uses. */
+async function strangersIn(evidence: Evidence, isAsked: (id: string) => boolean): Promise<ReadonlyMap<string, string>> {
+  const known = new Set((await evidence.sessions()).map(({ accountId }) => accountId))
+  const asked = (await evidence.images()).flatMap(({ ImageId = '' }) => (isAsked(ImageId) ? [ImageId] : []))
+  const strangers = new Map<string, string>()
+  for (let start = 0; start < asked.length; start += askedAtOnce)
+    await Promise.all(
+      asked.slice(start, start + askedAtOnce).map(async (id) => {
+        const shared = await sharedWith(evidence.session, id)
+        const stranger = shared.find((who) => !known.has(who))
+        if (stranger !== undefined) strangers.set(id, stranger)
+      }),
+    )
+  return strangers
+}
+
+const askedAtOnce = 10
+
+/** Accounts, organizations and groups that may start instances from an image. */
+async function sharedWith({ sdk, ec2, account }: AwsSession, id: string): Promise<readonly string[]> {
+  try {
+    const { LaunchPermissions } = await ec2.send(
+      new sdk.ec2.DescribeImageAttributeCommand({ ImageId: id, Attribute: 'launchPermission' }),
+    )
+    if (!LaunchPermissions) throw new Error('the answer came without permissions')
+    return LaunchPermissions.map(
+      ({ UserId, Group, OrganizationArn, OrganizationalUnitArn }) =>
+        UserId ?? OrganizationArn ?? OrganizationalUnitArn ?? `group ${Group}`,
+    )
+  } catch (error) {
+    if (isAbsent(imageType, error)) return []
+    throw inventoryError(`who images of ${account} are shared with`, error)
+  }
+}
+
 function thingOf(image: Image, { accountId }: AwsSession): AwsThing {
   const id = image.ImageId ?? ''
+  const tags = tagsOf(image.Tags)
   const foreign = image.OwnerId !== undefined && accountId !== '' && image.OwnerId !== accountId
   return {
     id,
     uid: id,
     createdAt: timeOf(image.CreationDate),
-    tags: tagsOf(image.Tags),
+    tags,
     raw: image,
     group: applicationOf(image.Name),
     facts: { name: image.Name, grouping: 'package' },
-    shield: foreign ? { because: 'shielded', detail: `it belongs to account ${image.OwnerId}` } : undefined,
+    shield: foreign ? { because: 'shielded', detail: `it belongs to account ${image.OwnerId}` } : backupShield(tags),
   }
 }

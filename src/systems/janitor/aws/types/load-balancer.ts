@@ -1,6 +1,7 @@
 import type { LoadBalancerDescription } from '@aws-sdk/client-elastic-load-balancing'
-import type { LoadBalancer } from '@aws-sdk/client-elastic-load-balancing-v2'
+import type { Action, LoadBalancer } from '@aws-sdk/client-elastic-load-balancing-v2'
 import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
+import { InventoryError } from '../../resource.ts'
 import { inventoryError, listCompletely } from '../listing.ts'
 import type { AwsSession } from '../session.ts'
 
@@ -58,20 +59,13 @@ export const loadBalancerType: AwsType = {
   },
 }
 
-/** Application, network and gateway load balancers. In use when a target is registered, or a group registers with them. */
+/** Application, network and gateway load balancers. In use when a target is registered, a group registers with them, or they answer themselves. */
 export const loadBalancerV2Type: AwsType = {
   name: 'loadBalancerV2',
   absent: ['LoadBalancerNotFoundException', 'LoadBalancerNotFound'],
 
   async list(session) {
-    const { sdk, elbV2: client, account } = session
-    const found = await listCompletely({
-      what: `load balancers of ${account}`,
-      pageSize: 400,
-      pages: (pageSize) => sdk.elbV2.paginateDescribeLoadBalancers({ client, pageSize }, {}),
-      items: ({ LoadBalancers }) => LoadBalancers,
-    })
-    return Promise.all(found.map((balancer) => modernThing(session, balancer)))
+    return Promise.all((await balancersOf(session)).map((balancer) => modernThing(session, balancer)))
   },
 
   async read(session, id) {
@@ -104,6 +98,10 @@ export const loadBalancerV2Type: AwsType = {
       if (targets > 0 || fromGroups.has(TargetGroupArn))
         for (const arn of LoadBalancerArns) used.set(arn, `target group ${TargetGroupArn}`)
     }
+    for (const { LoadBalancerArn: arn = '' } of await balancersOf(session)) {
+      const by = used.has(arn) ? undefined : await answerOf(session, arn)
+      if (by !== undefined) used.set(arn, by)
+    }
     return ({ id }) => (used.has(id) ? { state: 'used', by: used.get(id) ?? '' } : nothingBehind)
   },
 
@@ -116,6 +114,41 @@ export const loadBalancerV2Type: AwsType = {
     if (value === undefined) await elbV2.send(new sdk.elbV2.RemoveTagsCommand({ ResourceArns, TagKeys: [key] }))
     else await elbV2.send(new sdk.elbV2.AddTagsCommand({ ResourceArns, Tags: [{ Key: key, Value: value }] }))
   },
+}
+
+function balancersOf({ sdk, elbV2: client, account }: AwsSession): Promise<readonly LoadBalancer[]> {
+  return listCompletely({
+    what: `load balancers of ${account}`,
+    pageSize: 400,
+    pages: (pageSize) => sdk.elbV2.paginateDescribeLoadBalancers({ client, pageSize }, {}),
+    items: ({ LoadBalancers }) => LoadBalancers,
+  })
+}
+
+/** The rule by which a balancer serves callers with nothing behind it: it leads them elsewhere, or says more than that there is nothing. */
+async function answerOf({ sdk, elbV2: client, account }: AwsSession, arn: string): Promise<string | undefined> {
+  const listeners = await listCompletely({
+    what: `listeners of ${account}`,
+    pageSize: 400,
+    pages: (pageSize) => sdk.elbV2.paginateDescribeListeners({ client, pageSize }, { LoadBalancerArn: arn }),
+    items: ({ Listeners }) => Listeners,
+  })
+  for (const { ListenerArn, Protocol = '' } of listeners) {
+    // Only these have rules.
+    if (!Protocol.startsWith('HTTP')) continue
+    const rules = await listCompletely({
+      what: `rules of listeners of ${account}`,
+      pageSize: 400,
+      pages: (pageSize) => sdk.elbV2.paginateDescribeRules({ client, pageSize }, { ListenerArn }),
+      items: ({ Rules }) => Rules,
+    })
+    if (rules.some(({ Actions = [] }) => Actions.some(isAnswer))) return `a rule of listener ${ListenerArn}`
+  }
+  return undefined
+}
+
+function isAnswer({ Type, FixedResponseConfig }: Action): boolean {
+  return Type === 'redirect' || (Type === 'fixed-response' && /^[23]/.test(FixedResponseConfig?.StatusCode ?? ''))
 }
 
 async function targetsOf({ sdk, elbV2, account }: AwsSession, TargetGroupArn: string | undefined): Promise<number> {
@@ -142,6 +175,10 @@ async function classicTags(
         throw inventoryError(`tags of load balancers of ${account}`, error)
       })
     for (const { LoadBalancerName = '', Tags } of TagDescriptions) tags.set(LoadBalancerName, tagsOf(Tags))
+    // Tags may say that it is to be kept: without an answer nobody knows.
+    const silent = LoadBalancerNames.filter((name) => !tags.has(name))
+    if (silent.length > 0)
+      throw new InventoryError(`tags of ${account}: the answer came without those of ${silent.join()}`)
   }
   return tags
 }
@@ -163,16 +200,19 @@ function classicThing(balancer: LoadBalancerDescription, tags: Readonly<Record<s
 async function modernThing({ sdk, elbV2, account }: AwsSession, balancer: LoadBalancer): Promise<AwsThing> {
   const id = balancer.LoadBalancerArn ?? ''
   try {
-    const { TagDescriptions = [] } = await elbV2.send(new sdk.elbV2.DescribeTagsCommand({ ResourceArns: [id] }))
-    const { Attributes = [] } = await elbV2.send(
+    const { TagDescriptions } = await elbV2.send(new sdk.elbV2.DescribeTagsCommand({ ResourceArns: [id] }))
+    const described = TagDescriptions?.find(({ ResourceArn }) => ResourceArn === id)
+    if (!described) throw new Error('the answer came without its tags')
+    const { Attributes } = await elbV2.send(
       new sdk.elbV2.DescribeLoadBalancerAttributesCommand({ LoadBalancerArn: id }),
     )
+    if (!Attributes) throw new Error('the answer came without its attributes')
     const isProtected = Attributes.some(({ Key, Value }) => Key === 'deletion_protection.enabled' && Value === 'true')
     return {
       id,
       uid: id,
       createdAt: timeOf(balancer.CreatedTime),
-      tags: tagsOf(TagDescriptions[0]?.Tags),
+      tags: tagsOf(described.Tags),
       raw: balancer,
       group: applicationOf(balancer.LoadBalancerName),
       facts: { name: balancer.LoadBalancerName },

@@ -3,9 +3,10 @@ import { parseTime } from '../../../../kube/time.ts'
 import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
 import { discoveryFacts, readRegistry, type Registry } from '../eureka.ts'
 import { Evidence } from '../evidence.ts'
+import { listCompletely } from '../listing.ts'
 import type { AwsSession } from '../session.ts'
 
-/** Auto-scaling groups, which Swabbie calls server groups. In use while they have instances, or are to have some. */
+/** Auto-scaling groups, which Swabbie calls server groups. In use while they have instances, warm ones included, or are to have some. */
 export const serverGroupType: AwsType = {
   name: 'serverGroup',
   absent: [],
@@ -24,10 +25,14 @@ export const serverGroupType: AwsType = {
     return group && group.Status === undefined ? thingOf(group) : undefined
   },
 
-  async detect() {
-    return ({ raw }) => {
-      const { Instances = [], DesiredCapacity = 0 } = raw as AutoScalingGroup
-      if (Instances.length > 0) return { state: 'used', by: `${Instances.length} instances` }
+  async detect({ session }) {
+    const awaited = await awaitedGroups(session)
+    return ({ id, raw }) => {
+      const { Instances = [], DesiredCapacity = 0, WarmPoolSize = 0 } = raw as AutoScalingGroup
+      const here = Instances.length + WarmPoolSize
+      if (here > 0) return { state: 'used', by: `${here} instances` }
+      const action = awaited.get(id)
+      if (action !== undefined) return { state: 'used', by: `scheduled action ${action}` }
       return DesiredCapacity > 0
         ? { state: 'used', by: `${DesiredCapacity} wanted instances` }
         : { state: 'unused', because: 'it has no instances and wants none' }
@@ -54,6 +59,21 @@ export const serverGroupType: AwsType = {
         : new sdk.autoScaling.CreateOrUpdateTagsCommand({ Tags: [tag] }),
     )
   },
+}
+
+/** Groups that are to have instances at some time to come, and the action that will see to it. */
+async function awaitedGroups({ sdk, autoScaling: client, account }: AwsSession): Promise<ReadonlyMap<string, string>> {
+  const actions = await listCompletely({
+    what: `scheduled actions of ${account}`,
+    pageSize: 100,
+    pages: (pageSize) => sdk.autoScaling.paginateDescribeScheduledActions({ client, pageSize }, {}),
+    items: ({ ScheduledUpdateGroupActions }) => ScheduledUpdateGroupActions,
+  })
+  return new Map(
+    actions
+      .filter(({ DesiredCapacity = 0, MinSize = 0 }) => DesiredCapacity > 0 || MinSize > 0)
+      .map(({ AutoScalingGroupName = '', ScheduledActionName = '' }) => [AutoScalingGroupName, ScheduledActionName]),
+  )
 }
 
 /** Who is in discovery; undefined when nobody can say. */

@@ -1,5 +1,5 @@
 import type { Snapshot } from '@aws-sdk/client-ec2'
-import { tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
+import { backupShield, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
 import { tagEc2 } from '../ec2-tags.ts'
 import type { Evidence } from '../evidence.ts'
 import { listCompletely } from '../listing.ts'
@@ -59,12 +59,14 @@ async function snapshotsInUse(evidence: Evidence): Promise<ReadonlyMap<string, s
 
 function thingOf(snapshot: Snapshot): AwsThing {
   const id = snapshot.SnapshotId ?? ''
+  const tags = tagsOf(snapshot.Tags)
   return {
     id,
     uid: id,
     createdAt: timeOf(snapshot.StartTime),
-    tags: tagsOf(snapshot.Tags),
+    tags,
     raw: snapshot,
     facts: { grouping: 'package' },
+    shield: backupShield(tags),
   }
 }
