@@ -1,11 +1,14 @@
 import type { AdmissionHook } from '../apiserver/objects/admission.ts'
+import { bond, type BondSpec } from '../apis/bond.ts'
 import { cleaner } from '../apis/cleaner.ts'
+import { cleanupOptOut, type CleanupOptOutSpec } from '../apis/cleanup-opt-out.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { pipeline, type PipelineSpec } from '../apis/pipeline.ts'
 import { workSchedule, type WorkScheduleSpec } from '../apis/work-schedule.ts'
 import { scheduleProblems } from '../apis/work-window.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { StatusError } from '../kube/status-error.ts'
+import { requirementsOf } from '../kube/selector.ts'
+import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { readModel } from '../systems/cleaner/read-model.ts'
 import { pipelineProblems } from '../systems/promoter/problems.ts'
 
@@ -21,6 +24,10 @@ export const checks: Readonly<Record<string, (object: KubeObject) => readonly Pr
   [`${conditionalTtl.kind}.${conditionalTtl.group}`]: cleanerProblems,
   [`${pipeline.kind}.${pipeline.group}`]: ({ spec, metadata }) =>
     pipelineProblems(spec as PipelineSpec, metadata.namespace ?? ''),
+  [`${cleanupOptOut.kind}.${cleanupOptOut.group}`]: ({ spec }) =>
+    selectorProblems('spec.selector.labels', (spec as CleanupOptOutSpec).selector?.labels),
+  [`${bond.kind}.${bond.group}`]: ({ spec }) =>
+    selectorProblems('spec.dependent.selector', (spec as BondSpec).dependent.selector),
   [`${workSchedule.kind}.${workSchedule.group}`]: ({ spec }) =>
     scheduleProblems(spec as WorkScheduleSpec).map(({ field, problem }) => ({ field, message: problem })),
 }
@@ -53,6 +60,19 @@ export function invalid(
       causes: problems.map(({ field, message }) => ({ reason: 'FieldValueInvalid', field, message })),
     },
   })
+}
+
+function selectorProblems(
+  field: string,
+  selector: Parameters<typeof requirementsOf>[0] | undefined,
+): readonly Problem[] {
+  try {
+    requirementsOf(selector ?? {})
+    return []
+  } catch (error) {
+    if (!isStatusError(error)) throw error
+    return [{ field, message: error.message }]
+  }
 }
 
 function cleanerProblems(object: KubeObject): readonly Problem[] {

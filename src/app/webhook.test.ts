@@ -50,6 +50,22 @@ it.each([
   expect((await review(request)).body).toMatchObject({ response: { uid: 'u1', allowed: true } })
 })
 
+it.each([
+  ['CleanupOptOut', 'spec.selector.labels', (labels: object) => ({ selector: { kind: 'ConfigMap', labels } })],
+  [
+    'Bond',
+    'spec.dependent.selector',
+    (selector: object) => ({ dependent: { apiVersion: 'v1', kind: 'Pod', selector }, dependency: {} }),
+  ],
+])('refuses a %s whose selector cannot be read', async (kind, field, spec) => {
+  const selector = { matchExpressions: [{ key: 'tier', operator: 'In' }] }
+  const object = { apiVersion: 'sojourn.dev/v1alpha1', kind, metadata: { name: 'x' }, spec: spec(selector) }
+  const message = `${field}: selector operator In for "tier" needs values`
+  expect((await review({ operation: 'CREATE', object })).body).toMatchObject({
+    response: { allowed: false, status: { message: expect.stringContaining(message) } },
+  })
+})
+
 it('refuses an update that breaks a spec', async () => {
   const { body } = await review({ operation: 'UPDATE', object: bad, oldObject: good })
   expect(body).toMatchObject({ response: { allowed: false } })

@@ -126,6 +126,20 @@ describe('judge', () => {
       { result: 'refused', because: 'opted-out', detail: 'CleanupOptOut o' },
     ],
     [
+      'keeps what an opt-out may mean whose selector cannot be read',
+      {
+        protections: {
+          ...nothing,
+          optOuts: [
+            optOut({
+              selector: { kind: 'ConfigMap', labels: { matchExpressions: [{ key: 'tier', operator: 'In' }] } },
+            } as never),
+          ],
+        },
+      },
+      { result: 'refused', because: 'opted-out', detail: 'CleanupOptOut o' },
+    ],
+    [
       'keeps when the end of an opt-out is unreadable',
       { protections: { ...nothing, optOuts: [optOut({ ...spared, expiresAt: 'soon' })] } },
       { result: 'refused', because: 'opted-out', detail: 'CleanupOptOut o' },

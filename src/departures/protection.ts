@@ -3,6 +3,7 @@ import type { CleanupOptOut, CleanupOptOutSpec } from '../apis/cleanup-opt-out.t
 import { sojournGroup, sojournNamespace } from '../apis/group.ts'
 import { parseApiVersion, type KubeObject } from '../kube/object.ts'
 import { matches, requirementsOf } from '../kube/selector.ts'
+import { isStatusError } from '../kube/status-error.ts'
 import { parseTime } from '../kube/time.ts'
 import type { Hold, Refusal } from './because.ts'
 
@@ -55,13 +56,26 @@ export function optOutCovers(
     sameKind(selector, object) &&
     (selector.namespace === undefined || selector.namespace === metadata.namespace)
   ) {
-    if (matches(requirementsOf(selector.labels), metadata.labels)) return true
+    if (isSelected(selector.labels, metadata.labels)) return true
   }
   if (!resource || !sameKind(resource, object)) return false
   if (resource.uid !== undefined) return resource.uid === metadata.uid
   if (!isThere(resource, cluster)) return false
   const named = resource.name ?? resource.id
   return named !== undefined && named === metadata.name && (resource.namespace ?? '') === (metadata.namespace ?? '')
+}
+
+/** A selector that cannot be read may mean anything: when in doubt, it protects. */
+function isSelected(
+  selector: Parameters<typeof requirementsOf>[0],
+  labels: Readonly<Record<string, string>> | undefined,
+): boolean {
+  try {
+    return matches(requirementsOf(selector), labels)
+  } catch (error) {
+    if (isStatusError(error)) return true
+    throw error
+  }
 }
 
 /** Where an opt-out says its resource is; a cloud resource is named by account and region, each of which may be left open. */

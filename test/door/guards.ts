@@ -135,6 +135,11 @@ const judge = inFile('src/departures/judge.ts', [
 ])
 
 const protection = inFile('src/departures/protection.ts', [
+  [
+    'keeps what an opt-out may mean whose selector cannot be read',
+    'if (isStatusError(error)) return true',
+    'if (isStatusError(error)) return false',
+  ],
   ['keeps what a label keeps', ' ?? metadata.labels?.[keepMark]', ''],
   ['keeps what an annotation keeps', 'metadata.annotations?.[keepMark] ?? ', ''],
   ['keeps what never expires', "return expirationMarks.some(says) ? 'never-expires' : undefined", 'return undefined'],
