@@ -7,7 +7,7 @@ import { readFlags, textFlag, type Command } from './command.ts'
 import { connect } from './connect.ts'
 import { progress } from './progress.ts'
 
-const { output: _, ...flags } = readFlags
+const { output: _, ...readOnly } = readFlags
 
 /** Brings back something that left. */
 export const restore: Command = {
@@ -19,8 +19,17 @@ NAME is a record's, as "sojourn departures" shows it. Everything is tried first:
 What was restored before and is still there is not restored again: the command says as what it is back, and fails.
 
 Examples:
-  sojourn restore configmap-settings-3f2a9c81d04b -n team`,
-  flags,
+  sojourn restore configmap-settings-3f2a9c81d04b -n team
+  sojourn restore configmap-settings-91b07c55aa1e --into-context leaf   what left another cluster`,
+  flags: {
+    ...readOnly,
+    'into-context': {
+      type: 'string',
+      value: 'NAME',
+      help: 'The context of the cluster that it left, if that is not the one with its record',
+      completes: 'contexts',
+    },
+  },
   words: { least: 1, most: 1, completes: ['departures'] },
   async run(call) {
     using connection = connect(call)
@@ -28,7 +37,13 @@ Examples:
     const [name = ''] = call.words
     const namespace = textFlag(call.flags, 'namespace') ?? (await namespaceOf(client, name))
     using bar = progress(call.io)
-    const options = { now: call.io.now(), ...(call.io.isErrTerminal ? { onProgress: bar.show } : {}) }
+    const into = textFlag(call.flags, 'into-context')
+    using other = into === undefined ? undefined : connect({ ...call, flags: { ...call.flags, context: into } })
+    const options = {
+      now: call.io.now(),
+      into: other?.client,
+      ...(call.io.isErrTerminal ? { onProgress: bar.show } : {}),
+    }
     const { objects, already, notes } = await restoreDeparture(client, { namespace, name }, options)
     bar.end()
     for (const object of objects) call.io.out(`restored ${describeRef(refOf(object))}\n`)

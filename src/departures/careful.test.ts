@@ -208,7 +208,11 @@ describe('records', () => {
 
   it.each([
     ['a page', { page: { of: 'root', number: 1, manifests: '' } }, 'it is a page of root: restore that one'],
-    ['what left another cluster', { object: { cluster: 'far' } }, 'it left cluster "far": restore it from there'],
+    [
+      'what left another cluster',
+      { object: { cluster: 'far' } },
+      'it left cluster "far": say by --into-context which of yours that is',
+    ],
     ['nothing', { manifest: undefined }, 'the record holds no manifest'],
   ])('refuses a page, a record of another cluster and one without manifests: %s', async (_, change, message) => {
     await world.door.depart(wish(await create('a')))

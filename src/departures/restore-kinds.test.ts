@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startWorld, type World } from '../../test/world.ts'
 import { departure, type Departure } from '../apis/departure.ts'
+import { Client } from '../client/client.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { restore, type Restored } from './restore.ts'
 import { kubeSubject } from './subject.ts'
@@ -122,4 +123,32 @@ it('gives what comes back to its owner that has stayed, and says when that has g
   })
   expect(objects[0]?.metadata.ownerReferences).toEqual([owner(stays!)])
   expect(notes).toEqual(['ConfigMap/team/child is back without its owner ConfigMap goes, which is not there any more'])
+})
+
+it('brings what left another cluster back to that one', async () => {
+  await using far = await startWorld()
+  const reach = new Client(far.server.transport, { cluster: 'far' })
+  const { uid } = await far
+    .create<StoredObject>({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'leaf' } })
+    .then(({ metadata }) => metadata)
+  await far.create({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'a', namespace: 'leaf' },
+    data: { a: 'b' },
+  })
+  const spaces = await reach.discovery.typeOf({ apiVersion: 'v1', kind: 'Namespace' })
+  const subject = kubeSubject(reach, spaces!, { apiVersion: 'v1', kind: 'Namespace', name: 'leaf' })
+  await world.door.depart({ subject, uid, because: 'test', by: { system: 'janitor' } })
+  await far.clock.settle()
+  expect(await far.get({ apiVersion: 'v1', kind: 'Namespace', name: 'leaf' })).toBeUndefined()
+  const { items } = await world.client.list<Departure>(departure.type)
+  const record = items.find(({ spec }) => spec.object.uid === uid && !spec.page)
+  const now = world.clock.now()
+  await expect(restore(world.client, record!, { now })).rejects.toThrow('it left cluster "far"')
+  await restore(world.client, record!, { now, into: reach })
+  expect(await far.get({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'leaf', name: 'a' })).toMatchObject({
+    data: { a: 'b' },
+  })
+  expect((await world.client.get<Departure>(departure.type, record!.metadata as never)).status?.phase).toBe('Restored')
 })

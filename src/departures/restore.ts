@@ -19,6 +19,8 @@ import { isSecret } from './record.ts'
 
 export interface RestoreOptions {
   readonly now: number
+  /** The cluster that it left, where that is another than the one with its record. */
+  readonly into?: Client | undefined
   /** Told how far it is: `done` is from 0 to 1. */
   readonly onProgress?: ((doing: string, done: number) => void) | undefined
 }
@@ -43,23 +45,24 @@ const restoredFrom = 'sojourn.dev/restored-from'
 export async function restore(
   client: Client,
   record: Departure,
-  { now, onProgress }: RestoreOptions,
+  { now, into, onProgress }: RestoreOptions,
 ): Promise<Restored> {
+  const target = targetOf(client, record, into)
   const lines = await linesOf(client, record)
-  const types = await typesOf(client, lines)
-  const { there, problems } = await rehearse(client, record, lines, { types, onProgress })
+  const types = await typesOf(target, lines)
+  const { there, problems } = await rehearse(target, record, lines, { types, onProgress })
   if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${listed(problems)}`)
 
   if (record.status?.phase === 'Restored' && lines.every(({ uid }) => there.has(uid)))
     throw restoredBefore(record, there)
 
-  const living = await livingOwners(client, lines)
+  const living = await livingOwners(target, lines)
   const newUids = new Map([...living].map((uid) => [uid, uid]))
   const made = new Map<string, StoredObject>()
   await inWaves(lines, async (line) => {
     const { uid, manifest } = line
     const found = there.get(uid)
-    const object = found ?? (await bringBack(client, record, { line, type: typeFor(types, manifest), newUids }))
+    const object = found ?? (await bringBack(target, record, { line, type: typeFor(types, manifest), newUids }))
     if (!found) made.set(uid, object)
     newUids.set(uid, object.metadata.uid)
     onProgress?.('restoring', (newUids.size - living.size) / lines.length)
@@ -75,6 +78,16 @@ export async function restore(
   const back = lines.filter(({ uid }) => made.has(uid))
   const notes = [...rootNote(record), ...notesOf(back), ...ownerNotes(record, back, newUids), ...deciderNote(record)]
   return { objects: [...made.values()], already: broughtBack(there), notes }
+}
+
+/** Where it has to come back: only the one who asks can say which of the clusters they know a record means. */
+function targetOf(home: Client, { spec }: Departure, into: Client | undefined): Client {
+  const { cluster } = spec.object
+  if (cluster && !into)
+    throw new StatusError('Invalid', `it left cluster "${cluster}": say by --into-context which of yours that is`)
+  if (!cluster && into)
+    throw new StatusError('Invalid', 'it left the cluster that its record is in: no other is needed')
+  return into ?? home
 }
 
 /** Those of a record's objects that are there with another uid than they had. */
@@ -138,7 +151,6 @@ function isRemadeFor({ metadata }: StoredObject, back: ReadonlySet<string>): boo
 async function linesOf(client: Client, record: Departure): Promise<readonly PageLine[]> {
   const { manifest, object, page } = record.spec
   if (page) throw new StatusError('Invalid', `${record.metadata.name} is a page of ${page.of}: restore that one`)
-  if (object.cluster) throw new StatusError('Invalid', `it left cluster "${object.cluster}": restore it from there`)
   if (!manifest && !record.spec.pages) throw new StatusError('Invalid', 'the record holds no manifest')
   const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
   for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
@@ -190,7 +202,11 @@ async function rehearse(
     const isHomeless = coming.has(manifest.metadata.namespace)
     // No owner in the rehearsal: the new uids are not known yet.
     const candidate = withOwners(manifest, () => undefined)
-    const problem = await problemOf(client, typeFor(types, manifest), isHomeless ? elsewhere(candidate) : candidate)
+    const problem = await problemOf(
+      client,
+      typeFor(types, manifest),
+      isHomeless ? elsewhere(record, candidate) : candidate,
+    )
     const isTaken = problem?.reason === 'AlreadyExists'
     const found =
       isTaken && !isHomeless
@@ -260,9 +276,10 @@ function isNamespace({ apiVersion, kind }: KubeObject): boolean {
   return apiVersion === 'v1' && kind === 'Namespace'
 }
 
-/** A rehearsal for what has no namespace yet takes place in ours, where only its name may be taken. */
-function elsewhere(manifest: KubeObject): KubeObject {
-  return { ...manifest, metadata: { ...manifest.metadata, namespace: sojournNamespace } }
+/** A rehearsal for what has no namespace yet takes place in ours, where only its name may be taken; another cluster may have none of ours. */
+function elsewhere({ spec }: Departure, manifest: KubeObject): KubeObject {
+  const namespace = spec.object.cluster ? 'default' : sojournNamespace
+  return { ...manifest, metadata: { ...manifest.metadata, namespace } }
 }
 
 /** The manifest as it may be created: its owners by their new uids, none whose new uid is unknown, no finalizers of a deletion. */

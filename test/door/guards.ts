@@ -346,8 +346,8 @@ const others: readonly Guard[] = [
     ],
     [
       'refuses a page, a record of another cluster and one without manifests',
-      'if (object.cluster) throw',
-      'if (object.cluster === "") throw',
+      'if (cluster && !into)',
+      'if (cluster === "" && !into)',
     ],
     [
       'refuses a page, a record of another cluster and one without manifests',
