@@ -207,6 +207,45 @@ describe('a pull request', () => {
     expect(await stage.repository.file(stage.pulls[0]!.head, 'prod/app.yaml')).toBe(manifest('prod', '1.2.0'))
   })
 
+  it('is updated in place by the newest of several revisions, though those between never got that far', async () => {
+    const { promotion } = (await build()).world.pipeline.spec
+    const pullRequest = { ...promotion!.strategy['pull-request']!, supersede: 'Update' as const }
+    const strategy = { 'pull-request': pullRequest }
+    stage.world.edit({ promotion: { strategy } })
+    release()
+    await stage.settle()
+    stage.world.edit({ promotion: { strategy, manual: true } })
+    release('1.2.0')
+    await stage.settle()
+    expect(stage.world.phase('prod')).toBe('AwaitingApproval')
+    release('1.3.0')
+    await stage.settle()
+    stage.world.edit({ promotion: { strategy } })
+    // The branch is pushed, and a newer revision comes before anything else.
+    await stage.turn()
+    expect(stage.world.phase('prod')).toBe('Pushed')
+    release('1.4.0')
+    await stage.settle()
+    expect(stage.pulls).toMatchObject([{ state: 'open', title: 'Promote team/app in prod to 1.4.0' }])
+    expect(await stage.repository.file(stage.pulls[0]!.head, 'prod/app.yaml')).toBe(manifest('prod', '1.4.0'))
+  })
+
+  it('to be updated in place is replaced where it cannot be known how far the one between got', async () => {
+    const { promotion } = (await build()).world.pipeline.spec
+    const pullRequest = { ...promotion!.strategy['pull-request']!, supersede: 'Update' as const }
+    stage.world.edit({ promotion: { strategy: { 'pull-request': pullRequest } } })
+    release()
+    await stage.settle()
+    release('1.2.0')
+    forge.fail({ path: /git-receive-pack$/, method: 'POST', status: 502, times: 1 })
+    await stage.turn()
+    expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Intended', attempt: 1 })
+    release('1.3.0')
+    await stage.settle()
+    expect(stage.pulls.map(({ state }) => state)).toEqual(['closed', 'open'])
+    expect(await stage.repository.file(stage.pulls[1]!.head, 'prod/app.yaml')).toBe(manifest('prod', '1.3.0'))
+  })
+
   it('is left open beside the newer one where that is asked for', async () => {
     const { promotion } = (await build()).world.pipeline.spec
     stage.world.edit({
@@ -231,6 +270,54 @@ describe('a pull request', () => {
     await stage.deploy()
     await stage.settle()
     expect(stage.pulls.map(({ state }) => state)).toEqual(['merged', 'open'])
+  })
+
+  describe('whose promotion failed while it was open', () => {
+    async function fail(): Promise<void> {
+      await build()
+      release()
+      await stage.settle()
+      const { token } = stage.secret
+      stage.secret['token'] = 'expired'
+      await stage.settle()
+      expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Failed', failedIn: 'Proposed' })
+      stage.secret['token'] = token!
+    }
+
+    it('is closed before a newer revision gets its own', async () => {
+      await fail()
+      release('1.2.0')
+      await stage.settle()
+      expect(stage.pulls.map(({ state }) => state)).toEqual(['closed', 'open'])
+      expect(await stage.repository.branches()).toHaveLength(2)
+    })
+
+    it('is closed with the Secret that the pipeline names by now', async () => {
+      await fail()
+      stage.secrets.set('git', undefined)
+      release('1.2.0')
+      await stage.settle(6)
+      expect(stage.pulls).toMatchObject([{ state: 'open' }])
+      const { promotion } = stage.world.pipeline.spec
+      stage.secrets.set('other', stage.secret)
+      const pullRequest = { ...promotion!.strategy['pull-request']!, secretRef: { name: 'other' } }
+      stage.world.edit({ promotion: { strategy: { 'pull-request': pullRequest } } })
+      await stage.settle(20, 600_000)
+      expect(stage.pulls.map(({ state }) => state)).toEqual(['closed', 'open'])
+    })
+
+    it('is closed when the pipeline goes', async () => {
+      await fail()
+      const { metadata } = stage.world.pipeline
+      stage.world.pipeline = {
+        ...stage.world.pipeline,
+        metadata: { ...metadata, deletionTimestamp: '2026-11-02T12:00:00Z' },
+      }
+      await stage.settle()
+      expect(stage.world.last?.mayGo).toBe(true)
+      expect(stage.pulls).toMatchObject([{ state: 'closed' }])
+      expect(await stage.repository.branches()).toEqual(['main'])
+    })
   })
 
   it('N11: is closed with its branch when its environment goes', async () => {

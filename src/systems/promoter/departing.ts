@@ -1,7 +1,7 @@
-import { hasEnded, type Draft } from './draft.ts'
+import type { Draft } from './draft.ts'
 import type { Decision } from './decide.ts'
 import { dueEffect } from './effects.ts'
-import { announceLeft, isOver, supersede } from './promotions.ts'
+import { announceLeft, isOver, isUnfinished, supersede } from './promotions.ts'
 import { reportDryRun } from './report.ts'
 import type { Because } from './because.ts'
 
@@ -26,7 +26,7 @@ export function deletionStep(draft: Draft): Omit<Decision, 'wakeAt' | 'changesAt
 function takeBack(draft: Draft, name: string, because: Because): boolean {
   const promotion = draft.status.environments?.[name]?.promotion
   if (!promotion) return true
-  if (!hasEnded(promotion)) {
+  if (isUnfinished(promotion)) {
     const leaveOpen = draft.observed.pipeline.spec.withdrawal === 'Orphan'
     supersede(draft, name, promotion, { because, leaveOpen })
   } else if (promotion.withdraw === 'Due') promotion.because = because

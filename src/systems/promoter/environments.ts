@@ -22,6 +22,8 @@ import {
   armedBy,
   intend,
   isOver,
+  isUnfinished,
+  mayHaveEffects,
   newPromotion,
   supersede,
   toHistory,
@@ -53,7 +55,7 @@ export function noteArrival(draft: Draft, environment: EnvironmentPlan): void {
   else if (state.readyOn?.revision !== revision) state.readyOn = { revision, since: formatTime(now) }
   else state.readyOn.since = notAfter(state.readyOn.since, now)
   const { run } = status
-  if (!run || revision !== run.revision || state.passedRun === run.sequence) return
+  if (!run || state.passedRun === run.sequence || !isDoneOn(draft, environment, run.revision)) return
   state.passedRun = run.sequence
   state.passedAt = formatTime(now)
 }
@@ -63,8 +65,10 @@ interface Case {
   readonly want: Want
 }
 
+/** Where a part of the targets is enough it may be two revisions at once: the one that is being carried counts. */
 function readyRevision(draft: Draft, environment: EnvironmentPlan): string | undefined {
-  const revisions = new Set(targetsOf(draft, environment).map(({ revision }) => revision))
+  const running = targetsOf(draft, environment).map(({ revision }) => revision)
+  const revisions = new Set([draft.status.run?.revision, ...running])
   return [...revisions].find((revision) => revision !== undefined && isDoneOn(draft, environment, revision))
 }
 
@@ -91,21 +95,20 @@ function wantAgain({ revision, runSequence, direction = 'Forward' }: Promotion):
 function isBlockedByOld(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): boolean {
   const { promotion } = state
   if (!promotion || isCurrent(promotion, environment, want)) return false
-  if (isOver(promotion)) {
+  if (promotion.withdraw === 'Due') {
+    waitForWithdrawal(promotion, environment)
+    return true
+  }
+  if (!isUnfinished(promotion)) {
     announceLeft(draft, environment.name, promotion)
     toHistory(state, draft.now)
     return false
-  }
-  if (hasEnded(promotion)) {
-    // Where it is open nothing newer goes any more.
-    if (promotion.strategyHash !== environment.promotion?.strategyHash) promotion.because = 'StrategyChanged'
-    return true
   }
   if (promotion.phase === 'RollingOut' || promotion.phase === 'Merged' || promotion.phase === 'Notified')
     return isLetArrive(draft, environment, { state, want })
   const because = promotion.revision === want.revision ? 'StrategyChanged' : 'NewRevision'
   const policy = environment.promotion?.supersede ?? 'Replace'
-  if (policy === 'Update' && because === 'NewRevision' && promotion.phase === 'Proposed') {
+  if (policy === 'Update' && because === 'NewRevision' && canBeTakenOver(promotion)) {
     takeOver(draft, environment, { state, want })
     return false
   }
@@ -113,6 +116,12 @@ function isBlockedByOld(draft: Draft, environment: EnvironmentPlan, { state, wan
   if (!isOver(promotion)) return true
   toHistory(state, draft.now)
   return false
+}
+
+/** What is open is closed with what the pipeline says now, or given up in time where nothing newer goes any more. */
+function waitForWithdrawal(promotion: Promotion, { promotion: plan }: EnvironmentPlan): void {
+  if (plan && promotion.strategyHash === plan.strategyHash) promotion.strategy = plan.strategy
+  else promotion.because = 'StrategyChanged'
 }
 
 function isCurrent(promotion: Promotion, { promotion: plan }: EnvironmentPlan, want: Want): boolean {
@@ -134,8 +143,16 @@ function isLetArrive(draft: Draft, environment: EnvironmentPlan, { state, want }
   }
   if (arrived) enter(promotion, 'Succeeded', 'Arrived', draft.now)
   else supersede(draft, environment.name, promotion, { because: 'NewRevision', by: want.revision })
+  if (!isOver(promotion)) return true
   toHistory(state, draft.now)
   return false
+}
+
+/** Only where it is known what the branch holds can the next one go on with it. */
+function canBeTakenOver({ phase, failedIn, attempt, pullRequest }: Promotion): boolean {
+  const reached = phase === 'Failed' ? failedIn : phase
+  if (reached === 'Pushed' || reached === 'Proposed') return true
+  return pullRequest?.state === 'open' && (reached !== 'Intended' || attempt === 0)
 }
 
 /** The same branch and pull request get the newer revision; approvals of the old one do not carry over. */
@@ -145,7 +162,8 @@ function takeOver(draft: Draft, environment: EnvironmentPlan, { state, want }: C
   toHistory(state, draft.now)
   const next = newPromotion(draft, environment, want)
   if (old.pullRequest) next.pullRequest = old.pullRequest
-  if (old.headSHA) next.replacesSHA = old.headSHA
+  const tip = old.headSHA ?? old.replacesSHA
+  if (tip) next.replacesSHA = tip
   state.promotion = next
 }
 
@@ -156,16 +174,12 @@ function arrive(draft: Draft, environment: EnvironmentPlan, { state, want }: Cas
   if (!promotion) return warnUnexplained(draft, environment, { state, want })
   if (hasEnded(promotion)) return
   // Only a pull request known to be open, or a branch that may be there, still has to go.
-  const leftOpen = promotion.strategy?.kind === 'pull-request' && wasPushed(promotion)
+  const leftOpen = mayHaveEffects(promotion)
   enter(promotion, 'Succeeded', 'Arrived', draft.now)
   promotion.attempt = 0
   if (leftOpen) promotion.withdraw = 'Due'
   delete promotion.lastError
   announcePhase(draft, environment.name, promotion)
-}
-
-function wasPushed({ phase, attempt }: Promotion): boolean {
-  return phase === 'Pushed' || phase === 'Proposed' || (phase === 'Intended' && attempt > 0)
 }
 
 /** The environment got the revision before anybody promoted it: perhaps all environments follow the same branch. */

@@ -116,13 +116,15 @@ function upstreamOf({ plan }: Draft, { dependsOn }: EnvironmentPlan): Environmen
   return plan.environments.filter(({ name }) => dependsOn.includes(name))
 }
 
-/** Ready on the revision now; or, in a run that is let finish, ready on it once and moved on since. */
+/** Ready on the revision now; or, in a run that is let finish, the first environment was ready on it and has moved on since. */
 function hasPassed(draft: Draft, upstream: EnvironmentPlan, want: Want): boolean {
   if (isDoneOn(draft, upstream, want.revision)) return true
   return hasMovedOn(draft, upstream, want)
 }
 
 function hasMovedOn(draft: Draft, upstream: EnvironmentPlan, want: Want): boolean {
+  // Others do not move by themselves: whoever takes the revision out of one of them means it.
+  if (upstream !== draft.plan.environments[0]) return false
   if (!mustFinish(draft) || draft.status.environments?.[upstream.name]?.passedRun !== want.sequence) return false
   return targetsOf(draft, upstream).every(({ revision }) => revision !== want.revision)
 }

@@ -73,6 +73,7 @@ export function supersede(draft: Draft, environment: string, promotion: Promotio
   enter(promotion, 'Superseded', why.because, draft.now)
   promotion.attempt = 0
   delete promotion.lastError
+  delete promotion.failedIn
   if (why.by) promotion.supersededBy = why.by
   if (withdraw) promotion.withdraw = 'Due'
   announcePhase(draft, environment, promotion)
@@ -86,11 +87,18 @@ export interface Supersession {
 }
 
 /** Something of it may be open outside: a branch, a pull request. */
-export function mayHaveEffects({ phase, attempt, strategy, pullRequest }: Promotion): boolean {
+export function mayHaveEffects({ phase, failedIn, attempt, strategy, pullRequest }: Promotion): boolean {
   if (strategy?.kind !== 'pull-request') return false
-  if (phase === 'Pushed' || phase === 'Proposed') return true
-  if (phase === 'Failed') return attempt > 0 && pullRequest?.state !== 'merged'
-  return phase === 'Intended' && attempt > 0
+  if (pullRequest?.state === 'open') return true
+  const reached = phase === 'Failed' ? failedIn : phase
+  if (reached === 'Pushed' || reached === 'Proposed') return true
+  // A first try that failed for good has changed nothing.
+  return reached === 'Intended' && attempt > (phase === 'Failed' ? 1 : 0)
+}
+
+/** It has ended, or is to end, but something of it is still open that nobody has been told to close. */
+export function isUnfinished(promotion: Promotion): boolean {
+  return !hasEnded(promotion) || (promotion.phase === 'Failed' && mayHaveEffects(promotion))
 }
 
 /** Keeps the end of a promotion in mind and frees its place. */

@@ -68,6 +68,19 @@ describe('a run', () => {
     expect(world.promotion('prod')).toMatchObject({ phase: 'RollingOut', because: 'AlreadyRunning' })
   })
 
+  it('passes an environment as soon as enough of its targets have the revision, whatever the others run', () => {
+    const [dev, staging, prod] = environments('dev', 'staging', 'prod')
+    const some = { ...staging!, targets: [{ namespace: 'a' }, { namespace: 'b' }], requireTargets: 1 }
+    const world = new World(pipelineOf({ environments: [dev!, some, prod!] }))
+    world.runs({ dev: '1.1.0', staging: '1.0.0', prod: '1.0.0' })
+    world.merge()
+    world.targets['staging'] = [targetOf('1.0.0', { namespace: 'a' }), targetOf('1.1.0', { namespace: 'b' })]
+    world.merge(2)
+    world.runs({ prod: '1.1.0' })
+    world.step()
+    expect(world.status.run).toMatchObject({ revision: '1.1.0', phase: 'Complete' })
+  })
+
   it('gives the revision to an environment that joins later', () => {
     const world = new World(pipelineOf({ environments: environments('dev', 'staging') }))
     world.runs({ dev: '1.0.0', staging: '1.0.0' })
@@ -423,6 +436,29 @@ describe('a new revision during a run', () => {
         promotion: { revision: '1.2.0' },
       })
       expect(world.status.run).toMatchObject({ revision: '1.2.0', phase: 'Running' })
+    })
+
+    it('goes no further than an environment out of which it was taken by hand, and gives way in time', () => {
+      const world = twoRevisions()
+      world.runs({ staging: '1.1.0' })
+      world.step()
+      world.runs({ dev: '1.2.0' })
+      world.step(50 * minute)
+      world.runs({ staging: '1.0.0' })
+      world.step(9 * minute)
+      world.step(20 * minute)
+      expect(world.phase('prod')).toBe('Gated')
+      expect(world.step(10 * minute).effect).toMatchObject({ environment: 'staging', promotion: { revision: '1.2.0' } })
+    })
+
+    it('goes no further once it is taken back out of the first environment', () => {
+      const world = twoRevisions()
+      world.runs({ staging: '1.1.0' })
+      world.step()
+      world.runs({ dev: '1.0.0' })
+      world.step(61 * minute)
+      expect(world.phase('prod')).not.toBe('Intended')
+      expect(world.status.run).toMatchObject({ revision: '1.0.0', direction: 'Backward' })
     })
 
     it('is not given up for an illness that passes', () => {

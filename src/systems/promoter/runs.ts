@@ -65,6 +65,7 @@ export function mustFinish(draft: Draft): boolean {
   const { run } = status
   if (run?.phase !== 'Running') return false
   if (plan.runPolicy !== 'Finish' && run.restarts < plan.maxRestarts) return false
+  if (hasGoneBack(draft)) return false
   return !plan.environments.slice(1).some((environment) => isStuckIn(draft, environment, run))
 }
 
@@ -79,14 +80,22 @@ export function isOverdue({ plan, now }: Draft, run: Run): boolean {
 
 const keptRuns = 10
 
-/** What has been ill with the revision for longer than a roll-out may take waits for a newer one to mend it. */
+/** Whoever takes a revision back out of the first environment wants it nowhere else. */
+function hasGoneBack(draft: Draft): boolean {
+  const [first] = draft.plan.environments
+  if (!first) return false
+  const running = [...countBy(targetsOf(draft, first))].filter(([, count]) => count >= first.requiredTargets)
+  return running.length > 0 && running.every(([revision]) => isBackward(draft, revision))
+}
+
+/** What has not been well with the revision for longer than a roll-out may take waits for a newer one to mend it. */
 function isStuckIn(draft: Draft, environment: EnvironmentPlan, { revision, sequence }: Run): boolean {
-  const { targets = [], promotion } = draft.status.environments?.[environment.name] ?? {}
+  const { targets = [], promotion, passedRun } = draft.status.environments?.[environment.name] ?? {}
   if (isDoneOn(draft, environment, revision)) return false
   const current = promotion?.runSequence === sequence ? promotion : undefined
   if (current && whyUnverified(draft, environment.name, current) !== undefined) return true
   const illSince = targets
-    .filter((target) => target.revision === revision && !isReadyOn(target, revision))
+    .filter((target) => (target.revision === revision || passedRun === sequence) && !isReadyOn(target, revision))
     .map(({ observedAt }) => at(observedAt))
   if (current?.phase === 'RollingOut') illSince.push(at(current.phaseAt))
   const stuckAt = Math.min(...illSince) + environment.rolloutDeadlineMs

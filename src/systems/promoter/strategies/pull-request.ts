@@ -59,7 +59,12 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
   if (branches.head === legacyBranch(words))
     for (const number of await openUnmarked(forge, branches)) await forge.update(number, { title, body })
   const known = await findOurs(forge, promotion)
-  if (known) return seen(promotion, known)
+  if (known) {
+    // Opened for one before, by somebody who could not write that down.
+    if (known.state === 'open' && isMarkedForAnother(promotion, known))
+      await forge.update(known.number, { title, body })
+    return seen(promotion, known)
+  }
   try {
     await forge.create({ ...branches, title, body, labels: spec.labels ?? [] })
   } catch (error) {
@@ -120,9 +125,15 @@ async function findOurs(forge: Forge, promotion: Promotion): Promise<PullRequest
   return first ?? found.find(({ state }) => state === 'merged') ?? found[0]
 }
 
-/** A branch of a promotion's own is proof enough; on a shared one the mark in the text decides. */
-function isOurs({ id, branch = '' }: Promotion, { body }: PullRequest): boolean {
-  return branch.endsWith(`-${id.slice(0, 8)}`) || body.includes(markOf(id))
+/** A branch of a promotion's own is proof enough; on a shared one the mark in the text decides, of whichever promotion while it is open. */
+function isOurs(promotion: Promotion, pull: PullRequest): boolean {
+  const { id, branch = '' } = promotion
+  if (branch.endsWith(`-${id.slice(0, 8)}`) || pull.body.includes(markOf(id))) return true
+  return pull.state === 'open' && isMarkedForAnother(promotion, pull)
+}
+
+function isMarkedForAnother({ id }: Promotion, { body }: PullRequest): boolean {
+  return body.includes('<!-- sojourn-promotion: ') && !body.includes(markOf(id))
 }
 
 function seen(promotion: Promotion, pull: PullRequest): EffectResult {
@@ -162,10 +173,11 @@ async function isOnBase({ promotion, words, access, spec }: PullRequestWork): Pr
 
 /** Only a tip that is our own commit is dropped, and only if it still is the tip when the server looks. */
 async function dropBranch({ promotion, access }: PullRequestWork): Promise<void> {
-  const { branch = '', headSHA, id } = promotion
+  const { branch = '', headSHA, replacesSHA, id } = promotion
   const tip = (await access.git.branches(branch)).get(branch)
   if (!tip) return
-  const isOurTip = tip === headSHA || (headSHA === undefined && (await tipIsOurs(access.git, tip, id)))
+  const isOurTip =
+    tip === headSHA || tip === replacesSHA || (headSHA === undefined && (await tipIsOurs(access.git, tip, id)))
   if (isOurTip) await access.git.push({ branch, from: tip, to: noObject, objects: [] })
 }
 
