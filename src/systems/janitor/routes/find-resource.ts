@@ -29,9 +29,18 @@ export async function wouldMark(ports: WorkPorts, namespace: string, id: string)
         'it has violations',
         verdict.summaries.map(({ rule, description }) => ({ ruleName: rule, description })),
       )
-    reason = sentenceFor(verdict.because)
+    reason = [
+      sentenceFor(verdict.because),
+      ...('detail' in verdict && verdict.detail ? [verdict.detail] : useOf(resource)),
+    ].join(': ')
   }
   return answer(false, reason)
+}
+
+/** What is in the way of a resource that nothing else protects. */
+function useOf({ use }: Resource): readonly string[] {
+  if (use.state === 'used') return [`it is used by ${use.by}`]
+  return use.state === 'unknown' ? [use.because] : []
 }
 
 /** A resource that some policy looks at, marked or not. */
