@@ -197,6 +197,31 @@ describe.skipIf(missing)('AWS', () => {
     })
   })
 
+  it('C56: says of an image by which sorts it is used, of all of them', async () => {
+    const ami = await image('popular')
+    await ec2().send(new RunInstancesCommand({ ImageId: ami, MinCount: 2, MaxCount: 2 }))
+    await ec2().send(
+      new CreateLaunchTemplateCommand({ LaunchTemplateName: 'lt', LaunchTemplateData: { ImageId: ami } }),
+    )
+    const [popular] = await observe('image')
+    expect(popular?.facts).toMatchObject({
+      usedByInstances: true,
+      usedByLaunchConfigurations: false,
+      usedByLaunchTemplates: true,
+    })
+  })
+
+  it('C57: takes a snapshot that only a template maps for no orphan', async () => {
+    const { VolumeId } = await ec2().send(new CreateVolumeCommand({ AvailabilityZone: `${region}a`, Size: 1 }))
+    const { SnapshotId } = await ec2().send(new CreateSnapshotCommand({ VolumeId }))
+    const BlockDeviceMappings = [{ DeviceName: '/dev/sdb', Ebs: { SnapshotId } }]
+    await ec2().send(
+      new CreateLaunchTemplateCommand({ LaunchTemplateName: 'lt', LaunchTemplateData: { BlockDeviceMappings } }),
+    )
+    const [snapshot] = await observe('snapshot')
+    expect(snapshot).toMatchObject({ name: SnapshotId, use: { state: 'used' }, facts: { imageExists: true } })
+  })
+
   it('C56 E11: calls use unknown when an account of the region cannot be read', async () => {
     await image('shared')
     await ec2().send(

@@ -14,15 +14,17 @@ export function awsFacts(
 function flags(type: string, use: Use): Readonly<Record<string, unknown>> {
   if (use.state === 'unknown') return {}
   const isUsed = use.state === 'used'
+  const isUsedBy = (sort: string) => isUsed && use.by.split(', ').some((user) => user.startsWith(`${sort} `))
   switch (type) {
     case 'image':
       return {
-        usedByInstances: isUsed && use.by.startsWith('instance'),
-        usedByLaunchConfigurations: isUsed && use.by.startsWith('launch configuration'),
-        usedByLaunchTemplates: isUsed && use.by.startsWith('launch template'),
+        usedByInstances: isUsedBy('instance'),
+        usedByLaunchConfigurations: isUsedBy('launch configuration'),
+        usedByLaunchTemplates: isUsedBy('launch template'),
       }
     case 'snapshot':
-      return { imageExists: isUsed && use.by.startsWith('image') }
+      // Rules ask for it to find what nobody needs; a template needs a snapshot as an image does.
+      return { imageExists: isUsed }
     case 'launchConfiguration':
     case 'launchTemplate':
       return { isUsedByServerGroups: isUsed }

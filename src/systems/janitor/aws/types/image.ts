@@ -43,15 +43,24 @@ export const imageType: AwsType = {
   tag: tagEc2,
 }
 
+/** Who uses what: one of each sort that does, for rules ask for each. */
 async function imagesInUse(evidence: Evidence): Promise<ReadonlyMap<string, string>> {
   const used = new Map<string, string>()
-  const add = (image: string | undefined, by: string) => image !== undefined && used.set(image, by)
+  const sorts = new Map<string, Set<string>>()
+  const add = (image: string | undefined, sort: string, name: string | undefined) => {
+    if (image === undefined) return
+    const known = sorts.get(image) ?? new Set()
+    if (known.has(sort)) return
+    sorts.set(image, known.add(sort))
+    const former = used.get(image)
+    used.set(image, `${former === undefined ? '' : `${former}, `}${sort} ${name}`)
+  }
   for (const session of await evidence.sessions()) {
-    for (const { ImageId, InstanceId } of await evidence.instances(session)) add(ImageId, `instance ${InstanceId}`)
+    for (const { ImageId, InstanceId } of await evidence.instances(session)) add(ImageId, 'instance', InstanceId)
     for (const { ImageId, LaunchConfigurationName } of await evidence.launchConfigurations(session))
-      add(ImageId, `launch configuration ${LaunchConfigurationName}`)
+      add(ImageId, 'launch configuration', LaunchConfigurationName)
     for (const { LaunchTemplateData, LaunchTemplateName } of await evidence.templateVersions(session))
-      add(LaunchTemplateData?.ImageId, `launch template ${LaunchTemplateName}`)
+      add(LaunchTemplateData?.ImageId, 'launch template', LaunchTemplateName)
   }
   return used
 }
