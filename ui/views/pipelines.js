@@ -33,10 +33,18 @@ function standingOf(pipeline) {
   return pipelineState(pipeline, { isWaiting, ...readyOf(pipeline) })
 }
 
+/** @type {WeakMap<Pipeline, number>} */
+const urgencies = new WeakMap()
+
 /** Those that wait for a person come first, then those that somebody has to mend. @param {Pipeline} pipeline */
 function urgencyOf(pipeline) {
-  const { state } = standingOf(pipeline)
-  return state === 'AwaitingApproval' ? 0 : toneOf(state) === 'bad' ? 1 : 2
+  let urgency = urgencies.get(pipeline)
+  if (urgency === undefined) {
+    const { state } = standingOf(pipeline)
+    urgency = state === 'AwaitingApproval' ? 0 : toneOf(state) === 'bad' ? 1 : 2
+    urgencies.set(pipeline, urgency)
+  }
+  return urgency
 }
 
 /** @param {Pipeline} pipeline */

@@ -32,6 +32,19 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     }
   })
 
+  it.each([830, 980, 1190])('cuts nothing off a screen of %s pixels', async (width) => {
+    await visitor.open({ viewport: { width, height: 800 } })
+    await visitor.signIn()
+    for (const view of ['Stays', 'Forecast']) {
+      await visitor.see(view)
+      expect([view, await visitor.page.evaluate(tooWide)]).toEqual([view, [0, 0]])
+      expect([view, await visitor.page.evaluate(cutRows)]).toEqual([view, []])
+    }
+    expect(
+      await visitor.page.evaluate(`[document.querySelector('nav')].map((nav) => nav.scrollWidth - nav.clientWidth)`),
+    ).toEqual([0])
+  })
+
   it('fits a phone with a cascade drawn on it', async () => {
     await createFamily(world)
     await visitor.open(phone)
@@ -186,10 +199,10 @@ const tooWide = `[document.documentElement, document.querySelector('main')].map(
 
 /** Rows of lists that do not hold all they show. */
 const cutRows = `[...document.querySelectorAll('[role=option]')].filter((row) => {
-  const { top, bottom } = row.getBoundingClientRect()
+  const { top, bottom, right } = row.getBoundingClientRect()
   return [...row.querySelectorAll('*')].some((part) => {
     const box = part.getBoundingClientRect()
-    return box.height > 0 && (box.top < top - 1 || box.bottom > bottom + 1)
+    return box.height > 0 && (box.top < top - 1 || box.bottom > bottom + 1 || box.right > right + 1)
   })
 }).map((row) => row.getAttribute('aria-label'))`
 
