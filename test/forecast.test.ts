@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/app/config.ts'
+import { pauseDepartures } from '../src/app/door-switches.ts'
 import type { ForecastEvent } from '../src/app/forecast/event.ts'
 import { forecast } from '../src/app/forecast/forecast.ts'
 import { cleaner } from '../src/apis/cleaner.ts'
@@ -76,6 +77,18 @@ describe('forecast', () => {
     const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
     expect(said.events).toEqual([])
     expect(said.until).toBe(world.clock.now() + 30 * day)
+  })
+
+  it('says why nothing leaves while a switch is turned, and does not look for that every minute', async () => {
+    await populate(3)
+    await pauseDepartures(world.client, true)
+    const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
+    expect(said.events).toEqual([])
+    expect(said.halts).toEqual([expect.stringContaining('departures are paused')])
+    await pauseDepartures(world.client, false)
+    const resumed = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
+    expect(resumed.halts).toEqual([])
+    expect(resumed.events).toHaveLength(6)
   })
 
   it('says how far it came when there was not enough time to look as far as it was asked to', async () => {

@@ -92,7 +92,7 @@ function isWanted({ object }: ForecastEvent, { flags }: Call): boolean {
   return flags.namespace === undefined || object.namespace === textFlag(flags, 'namespace')
 }
 
-function timeline({ events, until, objects, assumed, unread }: Forecast, io: Io): string {
+function timeline({ events, until, objects, assumed, halts, unread }: Forecast, io: Io): string {
   const rows = events.map((event) => [
     formatTime(event.at),
     event.what,
@@ -108,6 +108,7 @@ function timeline({ events, until, objects, assumed, unread }: Forecast, io: Io)
     detail: ([, , , by, told, why]) => `${by}: ${why}${told ? `; told ${told}` : ''}`,
   })
   return [
+    ...halts,
     events.length === 0 ? 'Nothing will happen by itself.' : text,
     '',
     `${objects} objects looked at, until ${formatTime(until)}. Taken for granted: ${assumed.join('; ')}.`,

@@ -9,7 +9,7 @@ import { VirtualList } from '../virtual-list.js'
 import { emptyNote, kindAndPlace } from './cards.js'
 
 /** @typedef {Omit<Given, 'at' | 'leavesAt'> & { at: number, leavesAt?: string }} ForecastEvent */
-/** @typedef {{ from: number, until: number, wanted?: string, objects: number, events: ForecastEvent[], assumed: string[], unread: string[] }} Forecast */
+/** @typedef {{ from: number, until: number, wanted?: string, objects: number, events: ForecastEvent[], assumed: string[], halts: string[], unread: string[] }} Forecast */
 
 const path = '/sojourn/v1alpha1/forecast'
 const busyMs = 5000
@@ -121,7 +121,7 @@ async function saveCalendar(span) {
 }
 
 /** @param {HTMLElement} result @param {Forecast} forecast */
-function showForecast(result, { from, until, wanted, objects, events, assumed, unread }) {
+function showForecast(result, { from, until, wanted, objects, events, assumed, halts, unread }) {
   const list = new VirtualList({
     label: 'What will happen',
     row: (event) => eventRow(event, from),
@@ -149,6 +149,7 @@ function showForecast(result, { from, until, wanted, objects, events, assumed, u
         {},
         `There was only time to look as far as ${formatMoment(until)}: something here is looked at every few moments. “sojourn forecast” takes its time and looks further.`,
       ),
+    ...halts.map((halt) => h('p.problem', {}, `${halt}.`)),
     unread.length > 0 && h('p.problem', {}, `Not everything could be read: ${unread.join(', ')}.`),
     events.length > 0 &&
       h('div.chips', { 'aria-hidden': 'true' }, ...systems.map((system) => h(`span.chip.${system}`, {}, system))),

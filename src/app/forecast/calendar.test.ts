@@ -11,7 +11,7 @@ function event(given: Partial<ForecastEvent> = {}): ForecastEvent {
 }
 
 function calendar(...events: readonly ForecastEvent[]): string {
-  const forecast: Forecast = { from: at, until: at, wanted: at, objects: 1, events, assumed: [], unread: [] }
+  const forecast: Forecast = { from: at, until: at, wanted: at, objects: 1, events, assumed: [], halts: [], unread: [] }
   return forecastCalendar(forecast)
 }
 

@@ -62,6 +62,8 @@ export interface Forecast {
   readonly events: readonly ForecastEvent[]
   /** What the forecast takes for granted, one sentence each. */
   readonly assumed: readonly string[]
+  /** Why nothing leaves in all that time, whatever the rules say: a switch that nobody turns. */
+  readonly halts: readonly string[]
   /** What could not be read: what it holds is not in the forecast. */
   readonly unread: readonly string[]
 }

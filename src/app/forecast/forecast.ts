@@ -5,6 +5,8 @@ import { quietClock } from '../../runtime/quiet-clock.ts'
 import { VirtualClock } from '../../runtime/virtual-clock.ts'
 import { roles, type Config } from '../config.ts'
 import { createCore } from '../core.ts'
+import { haltsOf } from '../door-switches.ts'
+import { Reader } from '../reader.ts'
 import { sweeper } from '../sweeper.ts'
 import { startSystems } from '../systems.ts'
 import { assume } from './assume.ts'
@@ -48,6 +50,7 @@ export async function forecastWorld(
   await using closing = new AsyncDisposableStack()
   const copy = closing.use(await startCopy(world, caches))
   const { client, server, store } = copy
+  const halts = await haltsOf(new Reader(client))
   const assumptions = [...usual, ...given]
   const forge = new RecordedForge({
     client,
@@ -106,6 +109,7 @@ export async function forecastWorld(
       `nobody ${given.length > 0 ? 'else ' : ''}calls, approves, opts out or changes anything`,
       ...assumptions.filter((each) => isLast(each, assumptions)).map(assumptionSentence),
     ],
+    halts,
     unread,
   }
 }

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { sentenceOf } from '../../departures/because.ts'
+import { sentenceOf, type DepartResult, type Hold } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
 import { kubeSubject } from '../../departures/subject.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
@@ -65,9 +65,7 @@ export class Act {
     const missing = wanted.filter((finalizer) => !finalizers.includes(finalizer))
     const current = missing.length === 0 ? self : await this.#setFinalizers(self, [...finalizers, ...missing])
     const answer = await this.#ports.door.depart(this.selfRequest(current, model))
-    if (answer.result === 'held') return this.reportHeld(current, sentenceOf(answer), answer.until)
-    if (answer.result === 'refused') return this.reportHeld(current, sentenceOf(answer), undefined)
-    return settled
+    return answer.result === 'held' || answer.result === 'refused' ? this.reportHeld(current, answer) : settled
   }
 
   /** The wish that the Cleaner itself leaves; judged `as-known` it costs no request, which is enough for a peek. */
@@ -84,9 +82,11 @@ export class Act {
   }
 
   /** Says that everything is decided but may not happen now. */
-  async reportHeld(self: StoredObject, message: string, until: number | undefined): Promise<Outcome> {
-    await this.#writeHeld(self, message, until)
-    return wakeAt(until ?? this.#ports.clock.now() + 60_000)
+  async reportHeld(self: StoredObject, answer: Extract<DepartResult, { because: string }>): Promise<Outcome> {
+    const until = answer.result === 'held' ? answer.until : undefined
+    await this.#writeHeld(self, sentenceOf(answer), until)
+    const againMs = endsByChange.has(answer.because) ? longestHoldMs : 60_000
+    return wakeAt(until ?? this.#ports.clock.now() + againMs)
   }
 
   async #writeHeld(self: StoredObject, because: string, until?: number): Promise<void> {
@@ -152,6 +152,16 @@ export class Act {
     }
   }
 }
+
+/** What ends these, the Cleaner itself, a switch or a schedule, calls when it changes: no clock has to look for it. */
+const endsByChange: ReadonlySet<string> = new Set<Hold>([
+  'dry-run',
+  'paused',
+  'breaker-open',
+  'outside-window',
+  'no-such-schedule',
+])
+const longestHoldMs = 3_600_000
 
 function unheld(until: Outcome | undefined): Wait | undefined {
   return until && { until, held: [] }

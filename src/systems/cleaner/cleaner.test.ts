@@ -164,6 +164,20 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual(['a'])
   })
 
+  it('is looked at now and then while a switch holds it, since turning that calls', async () => {
+    await world.create(cleanerOf({ ttl: '1m', targets: [] }))
+    await writeDoorState(world.client, { paused: 'true' })
+    await world.pass(10 * minute)
+    const looks = () =>
+      Number(/^sojourn_reconcile_total\{controller="cleaner-cleaner",.*\} (\d+)$/m.exec(world.metrics.render())?.[1])
+    const before = looks()
+    await world.pass(24 * 60 * minute)
+    expect(looks() - before).toBe(24)
+    await writeDoorState(world.client, { paused: 'false' })
+    await world.pass(2000)
+    expect(await world.names(cleaner.type)).toEqual([])
+  })
+
   it('says what holds a target while it waits for it, and is one line of status', async () => {
     const { metadata } = await world.create(configMap('a'))
     const { apiVersion, kind } = bond

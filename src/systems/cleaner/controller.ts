@@ -1,5 +1,4 @@
 import type { Client } from '../../client/client.ts'
-import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
 import { keyOf, keyToString, type Key } from '../../kube/key.ts'
 import { groupResource, type ResourceType, type StoredObject } from '../../kube/object.ts'
@@ -158,8 +157,7 @@ export function cleanerController(options: CleanerOptions): Controller {
     })
     if (!fits(recorded)) return report(key, observed, tooMany, { located })
     const verdict = await door.peek(act.selfRequest(self, model, 'as-known'))
-    if (verdict.result === 'held' || verdict.result === 'refused')
-      return act.reportHeld(self, sentenceOf(verdict), verdict.result === 'held' ? verdict.until : undefined)
+    if (verdict.result === 'held' || verdict.result === 'refused') return act.reportHeld(self, verdict)
     if (verdict.result !== 'may-leave') return settled
     const status: CleanerStatus = {
       ...statusFor(self, decision, { now, resolved: [] }),
