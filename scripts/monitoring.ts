@@ -144,11 +144,70 @@ export function alertRules(metrics: readonly DeclaredMetric[]): Readonly<Record<
   }
 }
 
-/** A Grafana dashboard with one panel for each metric, a row for each part of the product. */
+interface Figure {
+  readonly title: string
+  readonly expression: string
+  readonly unit?: string
+  /** From this on it is red; absent where no value is bad. */
+  readonly badFrom?: number
+}
+
+/** What one wants to know before anything else. */
+const figures: readonly Figure[] = [
+  { title: 'Breaker open', expression: 'max(sojourn_departures_breaker_open)', badFrom: 1 },
+  // Since the processes began: an increase would miss the first of each kind.
+  {
+    title: 'Left since start',
+    expression: 'sum(sojourn_departures_total{result=~"gone|leaving"}) or vector(0)',
+  },
+  {
+    title: 'Held or refused since start',
+    expression: 'sum(sojourn_departures_total{result=~"held|refused"}) or vector(0)',
+  },
+  { title: 'Objects failing', expression: 'sum(sojourn_controller_keys{state="failing"})', badFrom: 1 },
+  { title: 'Kinds not followed', expression: 'sum(max by (cluster, kind) (sojourn_cache_trouble))', badFrom: 1 },
+  { title: 'Callers waiting', expression: 'sum(sojourn_activator_waiting)' },
+  {
+    title: 'Replica time saved in a day',
+    expression: 'sum(increase(sojourn_activator_saved_replica_seconds_total[24h]))',
+    unit: 's',
+  },
+  { title: 'Processes', expression: 'count(sojourn_event_loop_lag_seconds_count)' },
+]
+
+/** Throws when a figure asks for a metric that nothing declares. */
+function figurePanel(
+  { title, expression, unit = 'short', badFrom }: Figure,
+  index: number,
+  names: ReadonlySet<string>,
+) {
+  const asked = (/sojourn_[a-z_]+/.exec(expression)?.[0] ?? '').replace(/_(count|sum|bucket)$/, '')
+  if (!names.has(asked)) throw new Error(`figure ${title} asks for ${asked}, which nothing declares`)
+  const steps = [
+    { color: badFrom === undefined ? 'text' : 'green', value: null },
+    ...(badFrom === undefined ? [] : [{ color: 'red', value: badFrom }]),
+  ]
+  return {
+    type: 'stat',
+    title,
+    datasource: { type: 'prometheus', uid: '${datasource}' },
+    gridPos: { x: index * 3, y: 1, w: 3, h: 4 },
+    fieldConfig: { defaults: { unit, decimals: 0, thresholds: { mode: 'absolute', steps } }, overrides: [] },
+    options: { colorMode: 'value', graphMode: 'none', reduceOptions: { calcs: ['lastNotNull'] } },
+    targets: [{ refId: 'A', expr: expression, instant: true }],
+  }
+}
+
+/** A Grafana dashboard with what one wants to know first, then one panel for each metric, a row for each part of the product. */
 export function grafanaDashboard(metrics: readonly DeclaredMetric[]): Readonly<Record<string, unknown>> {
   const rows = Map.groupBy(metrics, ({ name }) => name.split('_')[1] ?? '')
-  let y = 0
+  const names = new Set(metrics.map(({ name }) => name))
   let id = 0
+  const first = [
+    { id: ++id, type: 'row', title: 'at a glance', gridPos: { x: 0, y: 0, w: 24, h: 1 }, panels: [] },
+    ...figures.map((figure, index) => ({ id: ++id, ...figurePanel(figure, index, names) })),
+  ]
+  let y = 5
   const panels = [...rows].flatMap(([row, members]) => {
     const title = { id: ++id, type: 'row', title: row, gridPos: { x: 0, y: y++, w: 24, h: 1 }, panels: [] }
     const shown = members.map((metric, index) => ({
@@ -172,7 +231,7 @@ export function grafanaDashboard(metrics: readonly DeclaredMetric[]): Readonly<R
     time: { from: 'now-6h', to: 'now' },
     refresh: '1m',
     templating: { list: [{ name: 'datasource', type: 'datasource', query: 'prometheus' }] },
-    panels,
+    panels: [...first, ...panels],
   }
 }
 
