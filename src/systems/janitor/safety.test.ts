@@ -70,6 +70,17 @@ describe('a dry run', () => {
     expect(await target.exists('one')).toBe(true)
   })
 
+  it('E18: says the same at every look: that it names something in its status is no use of that', async () => {
+    const rules = [{ rules: [{ name: 'Unused' }] }]
+    const target = await start({}, { dryRun: true, interval: '10m', rules })
+    const looks = []
+    for (let look = 0; look < 6; look++) {
+      await target.pass(10 * minute)
+      looks.push((await target.readPolicy()).status?.locations?.kubernetes?.wouldMark)
+    }
+    expect(looks).toEqual(Array.from({ length: 6 }, () => ['ConfigMap team/one']))
+  })
+
   it('E18: says what it would mark, and starts the time from zero when it ends', async () => {
     const target = await start({}, { dryRun: true })
     expect((await target.readPolicy()).status?.locations?.kubernetes?.wouldMark).toEqual(['ConfigMap team/one'])

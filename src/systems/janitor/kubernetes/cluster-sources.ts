@@ -4,7 +4,7 @@ import type { ClusterHandle } from '../../../runtime/clusters.ts'
 import type { Informer } from '../../../runtime/informer.ts'
 import { InventoryError } from '../resource.ts'
 import { called } from './detector.ts'
-import { textsOf, type Mentioner } from './mentions.ts'
+import { textsFor, type Mentioner, type textsOf } from './mentions.ts'
 
 /** The caches of one cluster that policies need, opened when first asked for. */
 export class ClusterSources {
@@ -31,7 +31,7 @@ export class ClusterSources {
 
   /** Who mentions a text, among everything of a type. Follows each change; throws as `list` does. */
   async mentions(type: ResourceType, signal: AbortSignal): Promise<Mentioner> {
-    const informer = this.#open(type, undefined, { texts: textsOf })
+    const informer = this.#open(type, undefined, { texts: textsFor(type) })
     await current(informer, signal)
     return (text) => {
       // "Nobody mentions it" would be a lie.
