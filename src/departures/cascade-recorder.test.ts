@@ -5,7 +5,7 @@ import { Client } from '../client/client.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { ApiRequest } from '../kube/transport.ts'
-import { CascadeRecorder, type CascadeRoot } from './cascade-recorder.ts'
+import { CascadeRecorder, type CascadeRoot, type Companion } from './cascade-recorder.ts'
 import { configMaps } from './door-state.ts'
 import { readPages } from './pages.ts'
 import { restore } from './restore.ts'
@@ -35,8 +35,8 @@ const recorder = () =>
     { wholeOf: () => Promise.resolve(root.object) },
   )
 
-const write = async (by: CascadeRecorder, name: string) =>
-  by.write(root, [{ object: await create(name), isOwner: false }])
+const write = async (by: CascadeRecorder, name: string) => told(by, { object: await create(name), isOwner: false })
+const told = async (by: CascadeRecorder, companion: Companion) => (await by.write(root, [companion])).told
 
 /** Of all records but pages: how many pages and lines they speak of, and which names those hold. */
 async function recorded(): Promise<readonly unknown[]> {
@@ -53,6 +53,9 @@ async function recorded(): Promise<readonly unknown[]> {
 const isOf = (method: string, request: ApiRequest) => request.method === method && request.path.includes('/departures')
 const isPage = (request: ApiRequest) =>
   isOf('POST', request) && (request.body as Departure | undefined)?.spec.page !== undefined
+
+const isTelling = (request: ApiRequest) =>
+  isOf('PATCH', request) && (request.body as Partial<Departure>).spec?.pages !== undefined
 
 describe('the record of a cascade', () => {
   it('holds what two recorders write at once, on a page each', async () => {
@@ -86,8 +89,33 @@ describe('the record of a cascade', () => {
     const child = { object: await create('a'), isOwner: false }
     await expect(here.write(root, [child])).rejects.toThrow('exceeded quota')
     meddle = () => {}
-    await here.write(root, [child])
+    await told(here, child)
     expect(await recorded()).toEqual([{ pages: 1, takes: 1, names: ['a'] }])
+  })
+
+  it('holds each page before what is on it may go, though it speaks of them later', async () => {
+    const tell = Promise.withResolvers<void>()
+    meddle = async (request) => {
+      if (isTelling(request)) await tell.promise
+    }
+    const here = recorder()
+    const first = await here.write(root, [{ object: await create('a'), isOwner: false }])
+    const second = await here.write(root, [{ object: await create('b'), isOwner: false }])
+    expect(await recorded()).toEqual([{ names: ['a', 'b'] }])
+    tell.resolve()
+    await Promise.all([first.told, second.told])
+    expect(await recorded()).toEqual([{ pages: 2, takes: 2, names: ['a', 'b'] }])
+  })
+
+  it('reads again how far it has got when it could not be told', async () => {
+    meddle = (request) => {
+      if (isTelling(request)) throw new StatusError('InternalError', 'no')
+    }
+    const here = recorder()
+    await expect(write(here, 'a')).rejects.toThrow('no')
+    meddle = () => {}
+    await write(here, 'b')
+    expect(await recorded()).toEqual([{ pages: 2, takes: 1, names: ['a', 'b'] }])
   })
 
   it('is done without where its namespace goes, too', async () => {

@@ -26,13 +26,22 @@ export interface Companion {
 /** A record as it was last written; without a version where it could not be stored. */
 type WrittenRecord = KubeObject & { readonly spec: DepartureSpec }
 
+/** How far a record has got. */
+interface Written {
+  readonly record: WrittenRecord
+  /** The number of the last page. */
+  readonly pages: number
+  /** Resolves when the record speaks of it. */
+  readonly told: Promise<WrittenRecord>
+}
+
 /** Keeps what a cascade takes along on pages of its root's record, before it goes. */
 export class CascadeRecorder {
   readonly #client: Client
   readonly #clock: Clock
   readonly #wholeOf: (root: CascadeRoot) => Promise<StoredObject | undefined>
   /** Records that were written to lately, by root uid; each resolves when its last page is written: pages are numbered one after the other. */
-  readonly #written = new Map<string, Promise<WrittenRecord>>()
+  readonly #written = new Map<string, Promise<Written>>()
 
   constructor(
     client: Client,
@@ -46,19 +55,23 @@ export class CascadeRecorder {
 
   /**
    * Writes one more page of the record of whatever began the cascade: the root's own, or that of what the root itself went along with. Where there is
-   * none, the root is recorded as deleted by a user, with its manifest where that can still be had.
+   * none, the root is recorded as deleted by a user, with its manifest where that can still be had. What is on the page may go when this resolves: a
+   * restore finds it. `told` resolves when the record itself speaks of it, too.
    */
-  async write(root: CascadeRoot, companions: readonly Companion[]): Promise<void> {
+  async write(root: CascadeRoot, companions: readonly Companion[]): Promise<{ readonly told: Promise<unknown> }> {
     const { uid } = root.object.metadata
     const before = this.#written.get(uid) ?? this.#open(root)
-    const after = before.then((record) => this.#add(record, companions))
+    const after = before.then((written) => this.#add(written, companions))
     this.#written.set(uid, after)
     if (this.#written.size > mostOpen) this.#written.delete(this.#written.keys().next().value ?? '')
+    // The next one reads again how far the record has got.
+    const forget = () => void this.#written.delete(uid)
     try {
-      await after
+      const { told } = await after
+      told.catch(forget)
+      return { told }
     } catch (error) {
-      // The next one reads again how far the record has got.
-      this.#written.delete(uid)
+      forget()
       throw error
     }
   }
@@ -75,9 +88,9 @@ export class CascadeRecorder {
       .catch(ignoring('NotFound'))
   }
 
-  async #add(record: WrittenRecord, companions: readonly Companion[]): Promise<WrittenRecord> {
-    const page = await this.#createPage(record, (record.spec.pages ?? 0) + 1, companions)
-    return this.#mention(record, { page, takes: companions.length })
+  async #add({ record, pages, told }: Written, companions: readonly Companion[]): Promise<Written> {
+    const page = await this.#createPage(record, pages + 1, companions)
+    return { record, pages: page, told: told.then((at) => this.#mention(at, { page, takes: companions.length })) }
   }
 
   /** A page that somebody else wrote and did not tell of yet, or did not live to, stands: the next number is taken. */
@@ -118,7 +131,12 @@ export class CascadeRecorder {
     }
   }
 
-  async #open(root: CascadeRoot): Promise<WrittenRecord> {
+  async #open(root: CascadeRoot): Promise<Written> {
+    const record = await this.#recordOf(root)
+    return { record, pages: record.spec.pages ?? 0, told: Promise.resolve(record) }
+  }
+
+  async #recordOf(root: CascadeRoot): Promise<WrittenRecord> {
     const { by, object } = root
     const facts = { cluster: '', because: 'deleted', by, now: this.#clock.now() }
     const bare = departureRecord({ ...facts, object })

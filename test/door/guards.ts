@@ -278,6 +278,12 @@ const others: readonly Guard[] = [
       '',
     ],
     ['50: what is marked to be kept in that moment stays', "if (!isAsJudged(now, judged)) return 'changed'", ''],
+    ['50: what is marked to be kept in that moment stays', 'deepEqual(now.labels ?? {}, then.labels ?? {}) &&', ''],
+    [
+      '50: what is marked to be kept in that moment stays',
+      'deepEqual(now.annotations ?? {}, then.annotations ?? {})',
+      'true',
+    ],
     ['50: what is written to in that moment is recorded as it was when it went', 'now.generation !== undefined &&', ''],
     [
       '50: what is given another owner in that moment',
@@ -395,7 +401,8 @@ const others: readonly Guard[] = [
     ['holds what two recorders write at once', '{ metadata: { resourceVersion }, spec }', '{ spec }'],
     ['lets nothing go on while', 'if (hasNoPlace(error)) return number', 'return number'],
     ['lets nothing go on while', 'if (!hasNoPlace(error)) throw error', ''],
-    ['lets nothing go on while', '      this.#written.delete(uid)\n', ''],
+    ['lets nothing go on while', '      forget()\n      throw error', '      throw error'],
+    ['reads again how far it has got when it could not be told', 'told.catch(forget)', ''],
   ]),
   ...inFile('src/departures/pages.ts', [
     ['is recorded as it was when it was emptied', 'await client.update(departure.type, { ...page, metadata })', ''],
@@ -526,7 +533,7 @@ const collector: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/systems/collector/act.ts', [
-    ['102: is followed', '      await this.record(followers, root)\n', ''],
+    ['102: is followed', 'const { told } = await this.record(followers, root)', 'const { told } = nothingToTell'],
     [
       '31: an orphan that changes',
       '{ resourceVersion, ownerReferences: kept.length > 0 ? kept : null }',

@@ -109,31 +109,37 @@ export class Act {
 
   async #removeGroup(followers: readonly Waiting[], root: CascadeRoot | undefined): Promise<void> {
     try {
-      await this.record(followers, root)
+      const { told } = await this.record(followers, root)
+      const removed = followers.map(async (follower) => {
+        const { type, object, propagation, resolve, reject } = follower
+        const result = await this.#delete(type, object, propagation).catch(reject)
+        if (result) await told.then(() => resolve(result), reject)
+      })
+      await Promise.all(removed)
     } catch (error) {
       for (const { reject } of followers) reject(error)
-      return
     }
-    await Promise.all(
-      followers.map(({ type, object, propagation, resolve, reject }) =>
-        this.#delete(type, object, propagation).then(resolve, reject),
-      ),
-    )
   }
 
   #delete(type: ResourceType, object: StoredObject, propagation: Propagation): Promise<FollowResult> {
     return this.#hand ? this.#hand.remove(type, object, propagation) : follow(this.#client, type, object, propagation)
   }
 
-  /** Writes what is worth it on one page of the root's record. What cannot be recorded must not go. */
-  async record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<void> {
+  /**
+   * Writes what is worth it on one page of the root's record. What cannot be recorded must not go. Answers with what resolves when the record speaks of the
+   * page, which nobody has to wait for before they delete.
+   */
+  async record(
+    followers: readonly Follower[],
+    root: CascadeRoot | undefined,
+  ): Promise<{ readonly told: Promise<unknown> }> {
     const kept = root ? followers.filter(({ object }) => !isRemade(object)) : []
-    if (!root || kept.length === 0) return
+    if (!root || kept.length === 0) return nothingToTell
     const read = await Promise.all(
       kept.map(async ({ type, object, isOwner }) => ({ object: await this.#read(type, object), isOwner })),
     )
     const companions = read.flatMap(({ object, isOwner }) => (object ? [{ object, isOwner }] : []))
-    if (companions.length > 0) await this.#recorder.write(root, companions)
+    return companions.length > 0 ? this.#recorder.write(root, companions) : nothingToTell
   }
 
   /** Says on the record of an object that is still there what it waits for. */
@@ -161,3 +167,5 @@ export class Act {
       .catch(ignoring('NotFound'))
   }
 }
+
+const nothingToTell = { told: Promise.resolve() }

@@ -68,7 +68,10 @@ describe('a Bond without the leave of another namespace', () => {
     )
     await here.bind('app', 'database', 'Cascade', { dependencyNamespace: 'platform' })
     await here.world.pass(5000)
-    expect(await goneFromPlatform()).toBe(true)
+    const answer = await here.world.client.deleteObject(configMaps, { namespace: 'platform', name: 'database' })
+    expect(answer.metadata?.finalizers).toBeUndefined()
+    await here.world.pass(20_000)
+    expect(await here.get('database', 'platform')).toBeUndefined()
     expect((await here.get('app'))?.metadata.deletionTimestamp).toBeDefined()
   })
 

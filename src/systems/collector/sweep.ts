@@ -45,20 +45,21 @@ export class Sweep {
     return this.#run(this.#withItself(node), root)
   }
 
-  /** One batch is recorded while the one before it is deleted. */
+  /** One batch is recorded while the one before it is deleted, and spoken of while it is itself. */
   async #run(doomed: Iterator<number>, root: CascadeRoot | undefined): Promise<void> {
     const { act } = this.#ports
-    let before = Promise.resolve()
+    let before: Promise<unknown> = Promise.resolve()
     for (let batch = this.#take(doomed, root); batch.length > 0; batch = this.#take(doomed, root)) {
+      let told: Promise<unknown>
       try {
-        await act.record(batch, root)
+        ;({ told } = await act.record(batch, root))
         await before
       } catch (error) {
         this.#arrive(batch)
         await before
         throw error
       }
-      before = this.#remove(batch)
+      before = Promise.all([this.#remove(batch), told])
       // Heard of when the next batch is recorded; until then a failure is nobody's yet.
       before.catch(() => {})
     }

@@ -284,18 +284,35 @@ describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, 
     expect([await here.left(), changes]).toEqual([[], 2])
   })
 
-  it('50: what is given another owner in that moment is judged by that', async () => {
+  /** One that has a generation, and one that has none. */
+  const changing: readonly (readonly [string, () => Promise<StoredObject>])[] = [
+    ['a ConfigMap', async () => here.configMap('child', { ownerReferences: [ownedBy(await owner())] })],
+    [
+      'a PodDisruptionBudget',
+      async () => {
+        const metadata = { ownerReferences: [ownedBy(await owner())] }
+        return here.make('policy/v1', 'PodDisruptionBudget', 'child', { metadata, spec: { minAvailable: 1 } })
+      },
+    ],
+  ]
+  const owner = () => here.configMap('owner')
+  const ownerOf = async () =>
+    await here.client.get<StoredObject>(await here.type('v1', 'ConfigMap'), {
+      namespace: here.namespace,
+      name: 'owner',
+    })
+
+  it.each(changing)('50: what is given another owner in that moment is judged by that: %s', async (_, makeChild) => {
     await begin()
-    const owner = await here.configMap('owner')
     const other = await here.configMap('other')
-    const child = await here.configMap('child', { ownerReferences: [ownedBy(owner)] })
+    const child = await makeChild()
     await here.rest()
     here.meddle = async ({ method, path }) => {
       if (method === 'DELETE' && path.endsWith('/child'))
         await here.change(child, { ownerReferences: [ownedBy(other)] })
     }
-    await here.remove(owner)
-    expect(await here.left()).toEqual(['child', 'other'])
+    await here.remove(await ownerOf())
+    expect([await refs(child), await here.left()]).toEqual([['other'], expect.arrayContaining(['other'])])
   })
 
   it('50: what lives by one that is given another owner in that moment stays with it', async () => {
@@ -313,22 +330,22 @@ describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, 
     expect(await here.left()).toEqual(['child', 'grandchild', 'other'])
   })
 
-  it.each([
-    ['label', { labels: { 'sojourn.dev/keep': 'true' } }],
-    ['annotation', { annotations: { 'sojourn.dev/keep': 'true' } }],
-  ])('50: what is marked to be kept in that moment stays: %s', async (_, mark) => {
+  it.each(
+    changing.flatMap(([what, makeChild]) =>
+      ['labels', 'annotations'].map((place) => [what, place, makeChild] as const),
+    ),
+  )('50: what is marked to be kept in that moment stays: %s, by %s', async (_, place, makeChild) => {
     await begin()
-    const owner = await here.configMap('owner')
-    const child = await here.configMap('child', { ownerReferences: [ownedBy(owner)] })
+    const child = await makeChild()
     await here.rest()
     let isMarked = false
     here.meddle = async ({ method, path }) => {
       if (method !== 'DELETE' || !path.endsWith('/child') || isMarked) return
       isMarked = true
-      await here.change(child, mark)
+      await here.change(child, { [place]: { 'sojourn.dev/keep': 'true' } })
     }
-    await here.remove(owner)
-    expect([await here.left(), isMarked]).toEqual([['child'], true])
+    await here.remove(await ownerOf())
+    expect([(await here.now(child))?.metadata.uid, isMarked]).toEqual([child.metadata.uid, true])
   })
 
   it('50: what is written to in that moment is recorded as it was when it went', async () => {
