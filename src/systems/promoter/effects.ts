@@ -1,6 +1,7 @@
 import type { Promotion } from '../../apis/pipeline-status.ts'
 import { formatTime } from '../../kube/time.ts'
 import { at, copyOf, wake, type Draft } from './draft.ts'
+import { areOpen } from './gates.ts'
 
 /** Something to be done outside. Each can be done again without doing harm, and finds what was done before. */
 export type EffectKind =
@@ -33,8 +34,10 @@ export interface Effect {
 /** The first effect that is due. Everything but a look at a pull request is recorded as an attempt. */
 export function dueEffect(draft: Draft): Effect | undefined {
   const { status, now } = draft
-  for (const [environment, { promotion }] of Object.entries(status.environments ?? {})) {
+  for (const [environment, { promotion, gates = [] }] of Object.entries(status.environments ?? {})) {
     if (!promotion || draft.observed.busy.has(promotion.id)) continue
+    // What runs before was checked before this was decided; all else must still be so.
+    if (promotion.phase === 'Intended' && !areOpen(gates, 'verification')) continue
     const kind = effectOf(promotion)
     if (!kind || !isAllowed(draft, kind)) continue
     const dueAt = kind === 'poll' ? pollAt(draft, promotion) : at(promotion.nextAttemptAt)

@@ -42,6 +42,7 @@ export function judgeEnvironment(draft: Draft, environment: EnvironmentPlan): vo
   const { promotion } = state
   if (draft.status.run?.phase === 'Complete' && draft.plan.runPolicy !== 'Pairwise') return void delete state.gates
   if (promotion && hasEnded(promotion)) return rearm(draft, environment, promotion)
+  if (promotion?.phase === 'Intended') recheck(draft, environment, { state, want })
   if (promotion && isUnderWay(promotion)) return follow(draft, environment, promotion)
   advance(draft, environment, { state, want })
 }
@@ -215,6 +216,15 @@ function isSameArm(former: string, current: string): boolean {
 
 function isUnderWay({ phase }: Promotion): boolean {
   return phase !== 'Gated' && phase !== 'AwaitingApproval'
+}
+
+/** Decided, but not carried out yet: what has come in the way meanwhile counts. Where nothing was tried it is as if it had not been decided. */
+function recheck(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+  const promotion = state.promotion!
+  state.gates = gatesOf(draft, environment, want)
+  if (promotion.attempt > 0 || areOpen(state.gates)) return
+  enter(promotion, 'Gated', 'GatesOpen', draft.now)
+  for (const field of ['intentAt', 'branch', 'eventID', 'armedBy'] as const) delete promotion[field]
 }
 
 function follow(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {

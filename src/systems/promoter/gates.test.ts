@@ -74,6 +74,56 @@ describe('gates', () => {
     expect(world.step().effect).toBeUndefined()
   })
 
+  describe('that close before what was decided is carried out', () => {
+    const [dev, prod] = environments('dev', 'prod')
+    const windows = [{ kind: 'Allow' as const, schedule: '0 12 * * *', duration: '1h' }]
+    const transient = {
+      result: 'failed',
+      error: { class: 'Transient', reason: 'GitProviderUnavailable', message: '502' },
+    } as const
+
+    function decided(): World {
+      const world = new World(pipelineOf({ environments: [dev!, { ...prod!, windows }] }))
+      world.runs({ dev: '1.1.0', prod: '1.0.0' })
+      return world
+    }
+
+    it('undo the decision where nothing was tried, and it is taken anew when they open', () => {
+      const other = { ...prod!, name: 'other', dependsOn: ['dev'] }
+      const world = new World(pipelineOf({ environments: [dev!, other, { ...prod!, dependsOn: ['dev'], windows }] }))
+      world.runs({ dev: '1.1.0', other: '1.0.0', prod: '1.0.0' })
+      // One thing is done at a time: the other environment comes first, and takes its time.
+      expect(world.step().effect).toMatchObject({ environment: 'other' })
+      world.busy.add(world.promotion('other')!.id)
+      expect(world.promotion('prod')).toMatchObject({ phase: 'Intended', attempt: 0 })
+      expect(world.step(2 * 60 * minute).effect).toBeUndefined()
+      expect(world.promotion('prod')).toMatchObject({ phase: 'Gated', because: 'WindowClosed' })
+      expect(world.promotion('prod')).not.toHaveProperty('intentAt')
+      expect(world.step(22 * 60 * minute).effect).toMatchObject({ do: 'push', environment: 'prod' })
+    })
+
+    it('hold what was tried until they open again', () => {
+      const world = decided()
+      world.answer('push', transient)
+      const { id } = world.promotion('prod')!
+      expect(world.step(2 * 60 * minute).effect).toBeUndefined()
+      expect(world.promotion('prod')).toMatchObject({ phase: 'Intended', attempt: 1 })
+      expect(world.status.environments?.['prod']?.gates).toContainEqual(
+        expect.objectContaining({ name: 'window', state: 'Closed' }),
+      )
+      expect(world.step(22 * 60 * minute).effect).toMatchObject({ do: 'push', promotion: { id, attempt: 2 } })
+    })
+
+    it('hold it while what runs before has fallen ill', () => {
+      const world = decided()
+      world.answer('push', transient)
+      world.targets['dev'] = [targetOf('1.1.0', { namespace: 'dev', ready: false })]
+      expect(world.step(minute).effect).toBeUndefined()
+      world.runs({ dev: '1.1.0' })
+      expect(world.step(minute).effect).toMatchObject({ do: 'push' })
+    })
+  })
+
   it('soak until the environments before have been ready for long enough without a break', () => {
     const [dev, prod] = environments('dev', 'prod')
     const world = new World(pipelineOf({ environments: [dev!, { ...prod!, soak: '1h' }] }))
