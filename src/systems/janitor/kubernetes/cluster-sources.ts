@@ -3,8 +3,9 @@ import { groupResource } from '../../../kube/object.ts'
 import type { ClusterHandle } from '../../../runtime/clusters.ts'
 import type { Informer } from '../../../runtime/informer.ts'
 import { InventoryError } from '../resource.ts'
+import { isOurs } from './custom-references.ts'
 import { called } from './detector.ts'
-import { textsFor, type Mentioner, type textsOf } from './mentions.ts'
+import { textsOf, writtenTextsOf, type Mentioner } from './mentions.ts'
 
 /** The caches of one cluster that policies need, opened when first asked for. */
 export class ClusterSources {
@@ -31,7 +32,7 @@ export class ClusterSources {
 
   /** Who mentions a text, among everything of a type. Follows each change; throws as `list` does. */
   async mentions(type: ResourceType, signal: AbortSignal): Promise<Mentioner> {
-    const informer = this.#open(type, undefined, { texts: textsFor(type) })
+    const informer = this.#open(type, undefined, { texts: isOurs(type) ? writtenTextsOf : textsOf })
     await current(informer, signal)
     return (text) => {
       // "Nobody mentions it" would be a lie.

@@ -21,6 +21,11 @@ export function isRecord(kind: string): boolean {
   return records.has(kind)
 }
 
+/** Kinds of ours: their status is what we say ourselves, a policy's what it would mark, so that a name in it is no use. */
+export function isOurs({ group }: Pick<ResourceType, 'group'>): boolean {
+  return ownGroups.has(group)
+}
+
 type Mode = NonNullable<KubernetesTarget['customReferences']>
 
 /** How custom resources may refer to an object by name: our own are always looked through, others as the policy says. */
@@ -61,8 +66,8 @@ interface CustomTypes {
 
 function divided(types: readonly ResourceType[]) {
   return {
-    own: types.filter(({ group }) => ownGroups.has(group)),
-    others: types.filter(({ group }) => !ownGroups.has(group)),
+    own: types.filter(isOurs),
+    others: types.filter((type) => !isOurs(type)),
   }
 }
 

@@ -1,5 +1,4 @@
-import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
-import type { ResourceType, StoredObject } from '../../../kube/object.ts'
+import type { StoredObject } from '../../../kube/object.ts'
 import { called } from './detector.ts'
 
 /** Who mentions a text: a name found anywhere in an object may be in use. */
@@ -43,10 +42,9 @@ export function textsOf({ metadata, ...rest }: StoredObject): readonly string[] 
   return [...texts]
 }
 
-/** How to find the texts of a kind. What a policy of ours found is in its status: that it names something there is no use of it. */
-export function textsFor({ group, kind }: Pick<ResourceType, 'group' | 'kind'>): typeof textsOf {
-  if (group !== cleanupPolicy.group || kind !== cleanupPolicy.kind) return textsOf
-  return ({ status: _, ...said }) => textsOf(said)
+/** The same of what somebody wrote, without what a controller said of it. */
+export function writtenTextsOf({ status: _, ...written }: StoredObject): readonly string[] {
+  return textsOf(written)
 }
 
 /** What annotations say, but for those that repeat the object itself or name the tool that made it. */
