@@ -34,7 +34,7 @@ describe('a ConfigMap with a waiting page', () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', {
       'sojourn.dev/waiting-page': 'ConfigMap/page',
-      'proxless/readiness-timeout-seconds': '600',
+      'proxless/readiness-timeout-seconds': '86400',
     })
     const complaint = 'sojourn.dev/waiting-page: there is no ConfigMap "page"'
     await eventually(() => it.events.some(({ message }) => message === complaint))
