@@ -211,7 +211,7 @@ export class Exchange implements Served, Waiter {
       this.cold &&
       now - this.#waitingSince >= this.#core.limits.waitingPageAfterMs
     ) {
-      this.#showPage(now)
+      this.#showPage()
     }
   }
 
@@ -415,14 +415,13 @@ export class Exchange implements Served, Waiter {
     this.#reply(page(status, body, { type, close: !keep, isHead: this.isHead, extra: fixedBecause }), keep)
   }
 
-  #showPage(now: number): void {
-    const waitedMs = now - this.#waitingSince
+  #showPage(): void {
     this.#place?.leave()
     noteStatus(this.route.cells, 503)
     const keep = this.#mayKeep()
     const { ownPage } = this.route.config
-    const { expectedWakeMs: expectedMs } = this.route.target
-    const shown = ownPage ?? ourPage({ host: this.#request.host, waitedMs, expectedMs })
+    const { wakingMs, expectedWakeMs: expectedMs } = this.route.target
+    const shown = ownPage ?? ourPage({ host: this.#request.host, wakingMs, expectedMs })
     this.#reply(page(503, shown.body, { type: shown.type, close: !keep, extra: wakingFields }), keep)
   }
 
@@ -440,7 +439,6 @@ export class Exchange implements Served, Waiter {
   #coldStart(): string {
     const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#waitingSince))
     noteWait(this.route.cells, waitedMs)
-    this.route.target.noteWake(waitedMs)
     return this.route.config.coldStartHeader ? `X-Cold-Start: ${waitedMs}\r\n` : ''
   }
 

@@ -273,6 +273,15 @@ describe('a browser', () => {
     expect(await roundTrip(it.port, navigation)).toMatch(/^HTTP\/1.1 200/)
   })
 
+  it('is told how long it usually takes, though nobody but browsers ever waited', async () => {
+    await using pod = await startEcho()
+    await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 0 })
+    expect(await roundTrip(it.port, navigation)).toContain('It has not been timed yet.')
+    it.warm(pod.address)
+    it.proxy.setTarget('t', { is: 'cold' })
+    expect(await roundTrip(it.port, navigation)).toMatch(/It usually takes about \d+ second/)
+  })
+
   it('gets one wake for a page and its fifty assets (C99)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 0 })

@@ -122,7 +122,7 @@ export class Http2Exchange implements Waiter, LegOwner {
     if (!isNavigation(this.#method, (name) => this.#request.headers[name]?.toString())) return
     this.#place?.leave()
     const { authority: host } = this.#request
-    const shown = config.ownPage ?? ourPage({ host, waitedMs, expectedMs: target.expectedWakeMs })
+    const shown = config.ownPage ?? ourPage({ host, wakingMs: target.wakingMs, expectedMs: target.expectedWakeMs })
     this.#give({ status: 503, ...shown }, { 'x-sojourn-because': 'waking', 'retry-after': String(refreshSeconds) })
   }
 
@@ -276,7 +276,6 @@ export class Http2Exchange implements Waiter, LegOwner {
     if (this.cold) {
       const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#since))
       noteWait(this.route.cells, waitedMs)
-      this.route.target.noteWake(waitedMs)
       if (this.route.config.coldStartHeader) headers['x-cold-start'] = String(waitedMs)
     }
     this.#stream.respond({ ...headers, ':status': status }, { endStream: end.now, waitForTrailers: end.trailers })

@@ -162,7 +162,6 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     if (this.cold) {
       const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#waitingSince))
       noteWait(this.route.cells, waitedMs)
-      this.route.target.noteWake(waitedMs)
     }
     for (const piece of this.#held.splice(0)) upstream.send(piece)
     this.#heldBytes = 0

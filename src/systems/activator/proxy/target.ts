@@ -77,6 +77,8 @@ export class Target {
   uses = 0
   readonly #wakesMs: number[] = []
   #wokenAt = -Infinity
+  /** Since when it is being woken for someone. They may have left with a page that says so. */
+  #wakingSince: number | undefined
   #cancelRedial: (() => void) | undefined
 
   constructor(id: string, time: CoarseTime, limits: ProxyLimits, ports: ProxyPorts) {
@@ -95,14 +97,15 @@ export class Target {
     return this.#wakesMs.toSorted((a, b) => a - b)[this.#wakesMs.length >> 1]
   }
 
-  noteWake(tookMs: number): void {
-    this.#wakesMs.push(tookMs)
-    if (this.#wakesMs.length > timedWakes) this.#wakesMs.shift()
+  /** How long it has been waking. */
+  get wakingMs(): number {
+    return this.#wakingSince === undefined ? 0 : this.#ports.clock.monotonic() - this.#wakingSince
   }
 
   /** Takes the control plane's word for the state, and lets those go on who now can. */
   set(state: TargetState): void {
     this.state = state
+    this.#time(state)
     if (state.is === 'warm') this.#replaceEndpoints(state.endpoints)
     else if (state.is === 'draining') for (const endpoint of this.endpoints) endpoint.closeIdle()
     else this.#replaceEndpoints([])
@@ -115,6 +118,13 @@ export class Target {
       this.#wokenAt = -Infinity
       this.dispatch()
     }
+  }
+
+  #time(state: TargetState): void {
+    const isUp = state.is === 'warm' && state.endpoints.length > 0
+    if (isUp && this.#wakingSince !== undefined) this.#wakesMs.push(this.wakingMs)
+    if (this.#wakesMs.length > timedWakes) this.#wakesMs.shift()
+    if (isUp || state.is === 'refusing') this.#wakingSince = undefined
   }
 
   /** A connection ready to carry a request, or one being opened; undefined when the request has to wait. */
@@ -173,6 +183,7 @@ export class Target {
     const now = this.#ports.clock.monotonic()
     if (now - this.#wokenAt < wakeAgainMs) return
     this.#wokenAt = now
+    if (this.endpoints.length === 0) this.#wakingSince ??= now
     this.#ports.wake(this.id)
   }
 

@@ -1,6 +1,6 @@
 export interface WaitingPage {
   readonly host: string
-  readonly waitedMs: number
+  readonly wakingMs: number
   /** The median of past cold starts; undefined while none is known. */
   readonly expectedMs: number | undefined
 }
@@ -8,14 +8,14 @@ export interface WaitingPage {
 export const refreshSeconds = 2
 
 /** What a browser shows while its workload wakes: says so, and asks again by itself. */
-export function ourPage({ host, waitedMs, expectedMs }: WaitingPage): { readonly type: string; readonly body: string } {
+export function ourPage({ host, wakingMs, expectedMs }: WaitingPage): { readonly type: string; readonly body: string } {
   const name = escapeHtml(host)
   const seconds = Math.max(1, Math.round((expectedMs ?? 0) / 1000))
   const soon =
     expectedMs === undefined
       ? 'It has not been timed yet.'
       : `It usually takes about ${seconds} second${seconds === 1 ? '' : 's'}.`
-  const share = expectedMs === undefined ? 30 : Math.min(95, Math.round((waitedMs / Math.max(1, expectedMs)) * 100))
+  const share = expectedMs === undefined ? 30 : Math.min(95, Math.round((wakingMs / Math.max(1, expectedMs)) * 100))
   const body = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta http-equiv="refresh" content="${refreshSeconds}">
 <meta name="viewport" content="width=device-width,initial-scale=1"><title>Waking ${name}</title>
