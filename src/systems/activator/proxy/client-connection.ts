@@ -13,6 +13,8 @@ import { ownBytes, write, writeBytes } from './socket-writes.ts'
 const requestHead = new Head()
 const preface = 'PRI * HTTP/2.0\r\n\r\n'
 const lingerMs = 2000
+/** How long an idle client that is to leave may still come with a request: one may be on its way. */
+const farewellMs = 1000
 const maxPipelinedBytes = 65_536
 
 const faults: Record<Exclude<Parsed, 'complete' | 'incomplete'>, Because> = {
@@ -91,7 +93,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     if (this.#phase === 'gone') return
     if (!keep) return this.#linger()
     this.#phase = 'head'
-    this.#deadlineAt = this.#core.time.now + this.#core.limits.keepAliveMs
+    this.#deadlineAt = this.#core.time.now + (this.#core.closing ? farewellMs : this.#core.limits.keepAliveMs)
     if (this.#working) return
     this.#continue()
     this.resumeReading()
@@ -119,9 +121,10 @@ export class ClientConnection implements ClientLink, SocketOwner {
     else this.#socket.destroy()
   }
 
-  /** Asks the client to leave: at once if it is idle, else after its answer. One that just came may have a request on its way. */
+  /** Asks the client to leave: soon if it is idle, else after its answer. */
   retire(): void {
-    if (this.#phase === 'head' && !this.#carry && this.#requests > 0) this.#socket.destroy()
+    if (this.#phase !== 'head' || this.#inHead) return
+    this.#deadlineAt = Math.min(this.#deadlineAt, this.#core.time.now + farewellMs)
   }
 
   sweep(now: number): void {

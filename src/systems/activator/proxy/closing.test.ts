@@ -45,7 +45,20 @@ describe('closing', () => {
     await using echo = await startEcho()
     it.warm(echo.address)
     expect(await held.closed()).toMatch(/200 OK[^]*Connection: close/)
-    streaming.socket.end()
+    await closed
+  })
+
+  it('serves a request that was on its way to a connection that was idle (C55)', async () => {
+    await using pod = await startEcho()
+    const it = await startProxy()
+    it.warm(pod.address)
+    using client = rawClient(it.port)
+    client.send(get)
+    await client.until((text) => text.includes('200 OK'))
+    const closed = it.proxy.close(60_000)
+    client.send('GET /late HTTP/1.1\r\nHost: app.test\r\n\r\n')
+    expect(await client.closed()).toMatch(/200 OK[^]*Connection: close[^]*GET \/late/)
+    client.socket.end()
     await closed
   })
 

@@ -9,7 +9,7 @@ import { Target } from './target.ts'
 /** A connection that is looked after while it is open. */
 export interface Sweepable {
   sweep(now: number): void
-  /** Asks the client to leave: at once if it is idle, else after its answer. */
+  /** Asks the client to leave: soon if it is idle, else after its answer. */
   retire(): void
   destroy(): void
 }
