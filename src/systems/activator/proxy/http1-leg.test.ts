@@ -145,6 +145,48 @@ describe('a request over HTTP/2 to a pod that speaks HTTP/1', () => {
     expect((await ask(session, {})).headers[':status']).toBe(502)
   })
 
+  it.each([
+    ['a status that HTTP/2 does not have', 'HTTP/1.1 999 Denied\r\nContent-Length: 2\r\n\r\nok', 502],
+    ['a length and no body', 'HTTP/1.1 204 No Content\r\nContent-Length: 2\r\n\r\n', 204],
+    ['a body where there is none', 'HTTP/1.1 205 Reset Content\r\nContent-Length: 2\r\n\r\nok', 205],
+    ['settings of HTTP/2', 'HTTP/1.1 200 OK\r\nHTTP2-Settings: x\r\nContent-Length: 2\r\n\r\nok', 200],
+  ])('is answered though its pod answers with %s', async (_, given, expected) => {
+    await using pod = await startPod(() => true, given)
+    await using it = await startProxy()
+    it.warm(pod.address)
+    using session = connect(it)
+    expect((await ask(session, {})).headers[':status']).toBe(expected)
+    await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
+  })
+
+  it.each(['http1', 'h2c', 'nowhere'] as const)(
+    'is no longer in flight once it is answered, though its client sends on: %s',
+    async (protocol) => {
+      await using pod = await startPod(() => true)
+      const other = http2.createServer()
+      other.on('stream', (stream: http2.ServerHttp2Stream) => {
+        stream.on('error', () => {})
+        stream.respond({ ':status': 200 })
+        stream.end('ok')
+      })
+      await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
+      await using it = await startProxy({ readinessTimeoutMs: 1 })
+      const { port } = other.address() as AddressInfo
+      if (protocol === 'http1') it.warm(pod.address)
+      if (protocol === 'h2c')
+        it.proxy.setTarget('t', { is: 'warm', endpoints: [{ host: '127.0.0.1', port }], protocol })
+      using session = connect(it)
+      const stream = session.request({ ':authority': 'app.test', ':path': '/', ':method': 'POST' })
+      stream.write('some')
+      const answered = new Promise((resolve) => stream.on('end', resolve))
+      stream.resume()
+      await answered
+      await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0 && it.proxy.loadOf('t').busy === 0)
+      expect(stream.writable).toBe(true)
+      other.close()
+    },
+  )
+
   it('gets interim answers, cookies and trailers, and none of the fields of the hop (C79)', async () => {
     await using pod = await startPod(
       () => true,

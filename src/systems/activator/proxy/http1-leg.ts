@@ -133,18 +133,25 @@ export class Http1Leg implements Served {
   }
 
   respond(bytes: Buffer, head: Head, framing: Framing): string {
-    const end = { now: framing === 'none', trailers: framing === 'chunked' }
+    const fields = responseFields(bytes, head)
+    // HTTP/2 takes a length without a body for a broken answer.
+    if (isBodiless(head.status)) delete fields['content-length']
     this.#stream.on('wantTrailers', () => this.#stream.sendTrailers(this.#trailers))
-    this.#owner.respond(responseFields(bytes, head), head.status, end)
+    this.#owner.respond(fields, head.status, { now: framing === 'none', trailers: framing === 'chunked' })
     return ''
   }
 
   relay(payload: string | Buffer, last: boolean): void {
-    this.#relayed(payload.length === 0 || this.#stream.write(payload as string, 'latin1'), last)
+    this.#relayed(this.#isDone(payload.length) || this.#stream.write(payload as string, 'latin1'), last)
   }
 
   relayBytes(bytes: Buffer, start: number, end: number, last: boolean): void {
-    this.#relayed(start === end || this.#stream.write(Buffer.from(bytes.subarray(start, end))), last)
+    this.#relayed(this.#isDone(end - start) || this.#stream.write(Buffer.from(bytes.subarray(start, end))), last)
+  }
+
+  /** There is nothing to write, or nowhere. */
+  #isDone(length: number): boolean {
+    return length === 0 || this.#stream.writableEnded || this.#stream.destroyed
   }
 
   #relayed(isFlowing: boolean, last: boolean): void {
@@ -169,6 +176,11 @@ export class Http1Leg implements Served {
   switched(): void {}
   tunnelled(): void {}
   tunnelEnded(): void {}
+}
+
+/** Whether an answer of this status never has a body over HTTP/2. */
+function isBodiless(status: number): boolean {
+  return status === 204 || status === 205
 }
 
 function chunkOf(piece: Buffer): Buffer {

@@ -83,7 +83,15 @@ export class Http2Exchange implements Waiter, LegOwner {
     }
     if (!this.#isProbe) this.route.cells[cell.started]!++
     this.#stream.on('close', () => this.#end())
+    this.#stream.on('finish', () => this.#answered())
     this.#admit()
+  }
+
+  /** It is no longer a use of the workload, though its client may still send: that goes nowhere. */
+  #answered(): void {
+    this.#end()
+    this.#stream.unpipe()
+    this.#stream.resume()
   }
 
   /** Answers in the workload's place, which it neither wakes nor uses. */
@@ -216,7 +224,7 @@ export class Http2Exchange implements Waiter, LegOwner {
       if (!stream.headersSent) this.failed()
       else if (upstream.rstCode !== 0) stream.close(upstream.rstCode)
     })
-    stream.on('close', () => givenUp.abort())
+    for (const event of ['close', 'finish']) stream.on(event, () => givenUp.abort())
   }
 
   /** A pod that is about to leave says of what it has not looked at that it may be sent again: so may its client. */
@@ -272,13 +280,18 @@ export class Http2Exchange implements Waiter, LegOwner {
   ): void {
     this.#cancelWatch?.()
     if (this.#stream.destroyed || this.#stream.headersSent) return
-    noteStatus(this.route.cells, status)
     if (this.cold) {
       const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#since))
       noteWait(this.route.cells, waitedMs)
       if (this.route.config.coldStartHeader) headers['x-cold-start'] = String(waitedMs)
     }
-    this.#stream.respond({ ...headers, ':status': status }, { endStream: end.now, waitForTrailers: end.trailers })
+    try {
+      this.#stream.respond({ ...headers, ':status': status }, { endStream: end.now, waitForTrailers: end.trailers })
+      noteStatus(this.route.cells, status)
+    } catch {
+      // HTTP/2 has no place for it: a status beyond 599, say.
+      this.failed()
+    }
   }
 
   unsent(): void {
