@@ -47,7 +47,9 @@ describe('a ConfigMap with a waiting page', () => {
       metadata: { name: 'page', namespace },
       data,
     })
-    await until(async () => (await roundTrip(it.port, get('/style.css'))).includes('Content-Type: text/css'))
+    // A program would be held; only who wants to see a page is answered until the ConfigMap is known.
+    await until(async () => (await roundTrip(it.port, get('/', navigation))).includes('bald fertig'))
+    expect(await roundTrip(it.port, get('/style.css'))).toContain('Content-Type: text/css')
     const text = Buffer.from(await roundTrip(it.port, get('/', navigation)), 'latin1').toString('utf8')
     expect(text).toMatch(/^HTTP\/1.1 503[^]*Content-Length: 28[^]*<p>bald fertig: für Sie<\/p>$/)
     await cluster.client.patch(
