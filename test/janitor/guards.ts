@@ -196,6 +196,8 @@ export const guards: readonly Guard[] = [
     'accepted: taken',
   ),
   janitor('E7', 'delete-cycle.ts', 'if (await isOptedOut(ports, candidate.spec.resource))', 'if (!candidate)'),
+  janitor('E2', 'mark-cycle.ts', 'isNewOwner(former, owner) && ', 'isNewOwner(owner, owner) && '),
+  janitor('E2', 'delete-cycle.ts', 'isPassedOn(candidate, resource, seen)', '!isPassedOn'),
   janitor('E7', 'aws/aws-subject.ts', 'JSON.stringify([raw, sorted])', 'JSON.stringify([raw])'),
   janitor('E9', 'aws/types/load-balancer.ts', 'if (silent.length > 0)', 'if (silent.length > 1000)'),
   janitor('E25', 'aws/types/image.ts', 'if (stranger !== undefined) strangers.set(id, stranger)', ''),

@@ -171,6 +171,29 @@ describe('mails', () => {
     },
   )
 
+  it.each([
+    ['long before its date', 2 * hour],
+    ['in the last minutes', 5 * hour + 55 * minute],
+  ])('E2: tell the new owner of what was passed on %s, who has as long as the first', async (_, when) => {
+    await owned(['one'], 'ann@example.org')
+    await world.pass(2 * hour)
+    await world.policy({ notification: { channels: ['mail'] } })
+    await world.pass(when)
+    const annotations = { owner: 'bob@example.org' }
+    const type = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+    await world.client.patch(
+      type,
+      { namespace: 'team', name: 'one' },
+      { type: 'merge', body: { metadata: { annotations } } },
+    )
+    await world.pass(5 * hour)
+    expect(mail.mails.map(({ to }) => to.join())).toEqual(['ann@example.org', 'bob@example.org'])
+    expect(await world.exists('one')).toBe(true)
+    await world.pass(3 * hour)
+    expect(await world.exists('one')).toBe(false)
+    expect(mail.mails).toHaveLength(2)
+  })
+
   it('E1: without an owner are not sent, and nothing is deleted', async () => {
     await world.configMap('orphan')
     await world.pass(2 * hour)

@@ -51,6 +51,7 @@ export const turns = {
   refused: 'its provider did not let it be deleted',
   changed: 'it changed meanwhile and is judged again',
   recalculated: 'somebody brought its date forward',
+  'owner-changed': 'it belongs to somebody else by now, who has to be told',
   testing: 'somebody is trying things out',
 } as const
 

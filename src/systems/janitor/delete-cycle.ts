@@ -8,9 +8,10 @@ import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { candidateName, markOf, turned } from './candidate.ts'
 import { end, fail, note, tolerating, waitForEnd } from './delete-outcome.ts'
 import { decideDelete, dueAt, isActive, type DeleteDecision } from './decide.ts'
-import { look } from './look.ts'
+import { look, type Look } from './look.ts'
 import { isCircuitOpen } from './circuit.ts'
 import { optOutNames } from './opt-out.ts'
+import { isNewOwner, ownerNow } from './owner.ts'
 import { partition } from './partition.ts'
 import { deleteAllowance } from './plan.ts'
 import { writePolicyStatus } from './policy-status.ts'
@@ -98,7 +99,13 @@ async function letDueLeave(work: Work, ports: WorkPorts, marks: readonly Cleanup
     const resource = listed.get(candidate.metadata.name)
     const verdict = resource && seen.judge(resource)
     const decision = decideDelete(verdict, markOf(candidate), { mode: policy.notices.mode, now: seen.now })
-    return { candidate, resource, decision, group: candidate.status?.group }
+    const isUntold = decision.do === 'delete' && policy.notices.mode !== 'off' && isPassedOn(candidate, resource, seen)
+    return {
+      candidate,
+      resource,
+      decision: isUntold ? { do: 'hold', because: 'not-announced' } : decision,
+      group: candidate.status?.group,
+    }
   })
   for (const item of judged) await settleEnded(work, ports, item, seen.now)
 
@@ -115,6 +122,12 @@ async function letDueLeave(work: Work, ports: WorkPorts, marks: readonly Cleanup
   const until = ports.clock.now() + policy.intervalMs
   work.rest(until)
   return wakeAt(until)
+}
+
+/** It belongs to somebody else by now: the next look at marks sees to it that they are told. */
+function isPassedOn({ status }: CleanupCandidate, resource: Resource | undefined, seen: Look): boolean {
+  const former = status?.owner
+  return resource !== undefined && isNewOwner(former, ownerNow(former, seen.describe(resource).found()))
 }
 
 function isSettling({ do: what }: DeleteDecision): boolean {

@@ -8,6 +8,7 @@ import { isForgiven } from './circuit.ts'
 import { markOf, newCandidate, turned } from './candidate.ts'
 import { look, type Look } from './look.ts'
 import { report, reportTrouble, type Applied, type Cycle } from './mark-report.ts'
+import { isNewOwner, ownerNow } from './owner.ts'
 import { planCycle, type Judged, type Planned } from './plan.ts'
 import { describeResource, InventoryError, resourceKey, type Resource } from './resource.ts'
 import { deletionDate } from './retention.ts'
@@ -189,7 +190,7 @@ async function create(work: Work, { client }: WorkPorts, resource: Resource): Pr
   }
 }
 
-/** A mark follows its resource: who owns it and why it is marked may change, its date does not. */
+/** A mark follows its resource: why it is marked may change, its date does not; a new owner has to be told first, and is given as long. */
 async function refresh(
   work: Work,
   ports: WorkPorts,
@@ -198,10 +199,23 @@ async function refresh(
   const { mark: marked, resource } = step.judged
   if (!marked || !resource || step.decision.do !== 'refresh') return
   const candidate = marked.of
-  const owner = seen.describe(resource).found()
-  const { owner: _, ...status } = candidate.status ?? {}
+  const { owner: former, ...status } = candidate.status ?? {}
+  const owner = ownerNow(former, seen.describe(resource).found())
   const refreshed: CandidateStatus = { ...status, ...(owner ? { owner } : {}), summaries: [...step.decision.summaries] }
-  await writeMark(ports, work, candidate, refreshed)
+  const isPassedOn = marked.mark.announcedAt !== undefined && isNewOwner(former, owner) && status.phase !== 'Deleting'
+  if (!isPassedOn || work.policy.notices.mode === 'off') {
+    await writeMark(ports, work, candidate, refreshed)
+    return
+  }
+  const anew = {
+    generation: (status.generation ?? 1) + 1,
+    scheduledTime: null,
+    nextAttemptTime: null,
+    attempts: null,
+    message: sentenceFor('owner-changed'),
+  }
+  const turn = { phase: 'Marked', because: 'owner-changed', at: seen.now } as const
+  await writeMark(ports, work, candidate, turned(refreshed, turn, anew))
 }
 
 function tell(

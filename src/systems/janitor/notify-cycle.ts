@@ -215,7 +215,7 @@ function statusAfter(
     return turned(
       candidate.status,
       { phase: 'Notified', because: 'violates', at: now },
-      { notices, attempts: null, nextAttemptTime: null },
+      { notices, attempts: null, nextAttemptTime: null, message: null },
     )
   const attempts = (candidate.status?.attempts ?? 0) + 1
   const waitMs = Math.max(retryMs, retryDelay(attempts, longestRetryMs))

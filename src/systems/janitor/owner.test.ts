@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { OwnerStrategySpec } from '../../apis/cleanup-policy.ts'
-import { addressesIn, compileOwner, type OwnerSources } from './owner.ts'
+import { addressesIn, compileOwner, isNewOwner, ownerNow, type OwnerSources } from './owner.ts'
 import type { Resource } from './resource.ts'
 import { resource } from './testing.ts'
 
@@ -75,4 +75,30 @@ describe('owner', () => {
     ['a@b\r\nBcc: x@y.z', ['x@y.z']],
     ['<ann@example.org>', []],
   ])('reads addresses of %j', (text, expected) => expect(addressesIn(text)).toEqual(expected))
+})
+
+describe('an owner of something marked', () => {
+  const ann = { address: 'ann@example.org', source: 'Tag' }
+  const bob = { address: 'bob@example.org', source: 'Tag' }
+  const both = { address: 'bob@example.org,ann@example.org', source: 'Tag' }
+  const fallback = { address: 'ops@example.org', source: 'default' }
+
+  it.each([
+    ['is who is found first', undefined, ann, ann],
+    ['is nobody as long as nobody is found', undefined, undefined, undefined],
+    ['changes with the resource', ann, bob, bob],
+    ['stays where nobody is found', ann, undefined, ann],
+    ['stays where only the default is found', ann, fallback, ann],
+    ['follows the default where it was that', fallback, ann, ann],
+  ])('%s', (_, former, found, expected) => expect(ownerNow(former, found)).toEqual(expected))
+
+  it.each([
+    [ann, bob, true],
+    [ann, both, true],
+    [both, ann, false],
+    [ann, ann, false],
+    [ann, undefined, false],
+  ])('%j then %j: somebody has to be told: %s', (former, found, expected) =>
+    expect(isNewOwner(former, found)).toBe(expected),
+  )
 })

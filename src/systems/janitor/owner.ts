@@ -46,6 +46,20 @@ export function compileOwner(owner: CleanupPolicySpec['owner'], problems: Proble
   }
 }
 
+/**
+ * The owner of a marked resource by what is found now. What was found before stands where nobody, or only the policy's default, is
+ * found: that may be because a namespace could not be read.
+ */
+export function ownerNow(former: Owner | undefined, found: Owner | undefined): Owner | undefined {
+  return !former || (found && found.source !== 'default') ? (found ?? former) : former
+}
+
+/** Whether an owner has addresses that the former one had not: whoever that is knows of nothing yet. */
+export function isNewOwner(former: Owner | undefined, now: Owner | undefined): boolean {
+  const known = new Set(addressesIn(former?.address ?? ''))
+  return addressesIn(now?.address ?? '').some((each) => !known.has(each))
+}
+
 /** The addresses of a text, separated by commas, spaces or semicolons; what is no address is left out. */
 export function addressesIn(text: string): readonly string[] {
   return text
