@@ -310,9 +310,12 @@ describe('custom references', () => {
           },
         },
         spec: { values: 'auth:\n  existingSecret: deep.one\n  other: "quoted-two"' },
+        status: { name: 'whole', message: 'a sentence' },
       }),
     )
     expect(found).toEqual(expect.arrayContaining(['it', 'deep.one', 'quoted-two']))
+    expect(found).toContain('whole')
+    expect(found).not.toContain('sentence')
     expect(found).not.toContain('applied')
     expect(found).not.toContain('released')
   })

@@ -29,17 +29,23 @@ const mentionsByList = new WeakMap<readonly StoredObject[], Mentioner>()
 
 /**
  * Every text an object holds and every name within one (`shop/settings`, a whole file of YAML), its annotations included.
- * Never throws, however deep the object is: what is not found counts as not mentioned.
+ * A status says in sentences what was found, so that only whole texts count there. Never throws, however deep the object is: what is
+ * not found counts as not mentioned.
  */
-export function textsOf({ metadata, ...rest }: StoredObject): readonly string[] {
+export function textsOf({ metadata, status, ...rest }: StoredObject): readonly string[] {
   const texts = new Set<string>()
-  const left: unknown[] = [rest, ...annotationTexts(metadata.annotations)]
+  for (const text of stringsIn([rest, ...annotationTexts(metadata.annotations)])) addNames(texts, text)
+  for (const text of stringsIn([status])) if (text.length <= longestName) texts.add(text)
+  return [...texts]
+}
+
+function* stringsIn(values: readonly unknown[]): Generator<string> {
+  const left = [...values]
   while (left.length > 0) {
     const value = left.pop()
-    if (typeof value === 'string') addNames(texts, value)
+    if (typeof value === 'string') yield value
     else if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part)
   }
-  return [...texts]
 }
 
 /** The same of what somebody wrote, without what a controller said of it. */
