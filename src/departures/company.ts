@@ -16,6 +16,15 @@ export async function* contentsOf(
       for (const item of items) yield { ...item, apiVersion: apiVersionOf(type), kind: type.kind }
 }
 
+/** Every object of the kind that a CustomResourceDefinition of this name defines, all of which leave with it. Throws when that cannot be known for certain. */
+export async function* instancesOf(client: Client, definition: string): AsyncGenerator<KubeObject, void, undefined> {
+  client.discovery.forget()
+  const type = (await client.discovery.complete()).find((served) => groupResource(served) === definition)
+  if (!type) throw new Error(`${definition} is not served: nobody can say what there is of it`)
+  for await (const { items } of client.listAll(type, { metadataOnly: true }))
+    for (const item of items) yield { ...item, apiVersion: apiVersionOf(type), kind: type.kind }
+}
+
 /** Whether the cluster makes it anew by itself (Pods, ReplicaSets, EndpointSlices), so that it would only be in the way of a restore. */
 export function isRemade({ kind, metadata }: KubeObject): boolean {
   const { name = '', ownerReferences = [] } = metadata

@@ -1,8 +1,8 @@
 import type { Client } from '../client/client.ts'
 import { kindKey } from '../kube/key.ts'
-import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
+import { groupResource, type KubeObject, type ObjectRef, type ResourceType, type StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
-import { contentsOf } from './company.ts'
+import { contentsOf, instancesOf } from './company.ts'
 
 /** How to take something out: only this very one, in this version. */
 export interface Removal {
@@ -62,8 +62,20 @@ export function kubeSubject(client: Client, type: ResourceType, ref: ObjectRef):
       return items.length + (metadata.remainingItemCount ?? 0)
     },
 
-    ...(type.group === '' && type.plural === 'namespaces'
-      ? { company: (options) => contentsOf(client, ref.name, options) }
-      : {}),
+    ...companyOf(client, type, ref),
   }
 }
+
+/** A namespace takes its contents along, a definition the objects of its kind; those are not recorded, for nothing of a kind comes back before its definition. */
+function companyOf(client: Client, type: ResourceType, { name }: ObjectRef): Pick<Subject, 'company'> {
+  switch (groupResource(type)) {
+    case 'namespaces':
+      return { company: (options) => contentsOf(client, name, options) }
+    case 'customresourcedefinitions.apiextensions.k8s.io':
+      return { company: ({ metadataOnly }) => (metadataOnly ? instancesOf(client, name) : nothing()) }
+    default:
+      return {}
+  }
+}
+
+async function* nothing(): AsyncGenerator<KubeObject, void, undefined> {}

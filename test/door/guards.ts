@@ -264,6 +264,13 @@ const others: readonly Guard[] = [
       'await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets"))',
     ],
   ]),
+  ...inFile('src/departures/subject.ts', [
+    [
+      'stays while an object of its kind is marked to be kept',
+      '(metadataOnly ? instancesOf(client, name) : nothing())',
+      '(metadataOnly ? nothing() : instancesOf(client, name))',
+    ],
+  ]),
   ...inFile('src/departures/living-owners.ts', [
     [
       'gives what comes back to its owner that has stayed, and says when that has gone',
