@@ -223,11 +223,7 @@ const others: readonly Guard[] = [
       "if (isStatusError(error, 'Conflict')) return 'changed'",
       "if (isStatusError(error, 'Conflict')) return 'gone'",
     ],
-    [
-      'stays while something in it is opted out',
-      "type.group === '' && type.plural === 'namespaces'",
-      "type.group === 'none'",
-    ],
+    ['stays while something in it is opted out', "case 'namespaces':", "case 'none':"],
   ]),
   ...inFile('src/departures/company.ts', [
     ['is everything in it, each once whatever the versions of its kind', 'type.namespaced &&', ''],
@@ -260,8 +256,8 @@ const others: readonly Guard[] = [
     ],
     [
       'stays while it cannot be known what is in it',
-      'await client.discovery.complete()',
-      'await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets"))',
+      'of keptTypes(await client.discovery.complete())',
+      'of keptTypes(await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets")))',
     ],
   ]),
   ...inFile('src/departures/subject.ts', [
