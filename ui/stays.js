@@ -143,7 +143,7 @@ function whyMarked({ spec, status = {} }) {
 
 /** Who has been told of a mark; in doubt nobody has. @param {NonNullable<CleanupCandidate['status']>} status */
 export function told({ owner, notices = [], generation = 1, phase = 'Marked' }) {
-  const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation)
+  const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation && notice.kind !== 'copy')
   const taken = ofThisMark.filter(({ error }) => error === undefined)
   if (taken.some(({ kind }) => kind === 'none')) return ''
   const recipients = [...new Set(taken.flatMap(({ recipient }) => recipient ?? []))].join(', ')

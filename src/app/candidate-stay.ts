@@ -32,7 +32,7 @@ function whyOf(candidate: CleanupCandidate): string {
 /** Who has been told of this mark; in doubt nobody has. */
 function told({ status = {} }: CleanupCandidate): string {
   const { owner, notices = [], generation = 1, phase = 'Marked' } = status
-  const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation)
+  const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation && notice.kind !== 'copy')
   const taken = ofThisMark.filter(({ error }) => error === undefined)
   if (taken.some(({ kind }) => kind === 'none')) return ''
   if (taken.length > 0) return `${recipientsOf(taken).join(', ') || owner?.address || 'its channel'} was told`

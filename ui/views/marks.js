@@ -86,7 +86,7 @@ function markCard(candidate, mirror) {
 
 /** @param {NonNullable<CleanupCandidate['status']>} status */
 function toldAt({ notices = [] }) {
-  const last = notices.findLast(({ error, kind }) => error === undefined && kind !== 'none')
+  const last = notices.findLast(({ error, kind }) => error === undefined && kind !== 'none' && kind !== 'copy')
   return last && formatMoment(parseTime(last.at))
 }
 
