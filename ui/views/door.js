@@ -1,6 +1,7 @@
 /** @import { Mirror } from '../mirror.js' */
 /** @import { View } from '../types.d.ts' */
 import { ask, patch, unlessThere } from '../api.js'
+import { CardGrid } from '../card-grid.js'
 import { confirm } from '../dialogs.js'
 import { fill, h, pill } from '../dom.js'
 import { formatDistance, formatMoment, nowText, parseTime } from '../time.js'
@@ -25,13 +26,19 @@ export function doorStateOf(mirror) {
 
 /** The one door out: its breaker, its pause and its dry run, each changed only after a second look. @param {{ mirror: Mirror }} parts @returns {View} */
 export function doorView({ mirror }) {
-  const cards = h('div.cards')
+  const scroller = document.getElementById('main') ?? document.documentElement
+  const grid = new CardGrid({ card: switchCard, keyOf: ({ title }) => title, scroller })
+  const note = h('div')
   const show = () => {
     const refused = mirror.trouble('door')
-    if (refused) return fill(cards, h('p.problem', {}, `How the switches stand cannot be read: ${refused}`))
-    if (!mirror.isKnown('door')) return fill(cards, emptyNote('Reading…'))
+    const isKnown = mirror.isKnown('door') && !refused
     const state = doorStateOf(mirror)
-    fill(cards, breakerCard(state, mirror), pauseCard(state, mirror), dryRunCard(state, mirror))
+    fill(
+      note,
+      refused && h('p.problem', {}, `How the switches stand cannot be read: ${refused}`),
+      !isKnown && !refused && emptyNote('Reading…'),
+    )
+    grid.show(isKnown ? [breakerSwitch(state, mirror), pauseSwitch(state, mirror), dryRunSwitch(state, mirror)] : [])
   }
   return {
     element: h(
@@ -39,27 +46,30 @@ export function doorView({ mirror }) {
       { 'aria-label': 'Door' },
       h('h1', {}, 'The door'),
       h('p.lead', {}, 'Everything that leaves goes through one door. Here it is watched, paused and opened again.'),
-      cards,
+      note,
+      grid.element,
     ),
     show,
     concerns: (name) => name === 'door',
-    close() {},
+    close: () => grid.close(),
   }
 }
 
-/** @param {DoorState} state @param {Mirror} mirror */
-function breakerCard({ isOpen, because, openedAt, closedAt }, mirror) {
+/** @typedef {{ title: string, state: string[], told: string, action: string, tone: string, onAsk: () => void }} Switch */
+
+/** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
+function breakerSwitch({ isOpen, because, openedAt, closedAt }, mirror) {
   const told = isOpen
     ? `Too much left at once${openedAt ? `, ${formatDistance(openedAt, Date.now())}` : ''}: ${because ?? 'no reason was written'}. Everything is held until somebody has looked.`
     : `Departures are within their budget.${closedAt ? ` Last closed by a person ${formatMoment(closedAt)}.` : ''}`
-  return switchCard({
+  return {
     title: 'Breaker',
     state: isOpen ? ['open', 'bad'] : ['closed', 'good'],
     told,
     action: isOpen ? 'Close breaker' : 'Open breaker',
     tone: isOpen ? 'danger' : '',
     onAsk: () => (isOpen ? closeBreaker(mirror) : openBreaker(mirror)),
-  })
+  }
 }
 
 /** @param {Mirror} mirror */
@@ -94,9 +104,9 @@ function openBreaker(mirror) {
   })
 }
 
-/** @param {DoorState} state @param {Mirror} mirror */
-function pauseCard({ isPaused }, mirror) {
-  return switchCard({
+/** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
+function pauseSwitch({ isPaused }, mirror) {
+  return {
     title: 'Departures',
     state: isPaused ? ['paused', 'warn'] : ['running', 'good'],
     told: isPaused ? 'Nothing leaves until departures are resumed.' : 'What is due leaves.',
@@ -113,12 +123,12 @@ function pauseCard({ isPaused }, mirror) {
         run: () =>
           change(mirror, { paused: String(!isPaused) }, isPaused ? 'Departures are running' : 'Nothing leaves now'),
       }),
-  })
+  }
 }
 
-/** @param {DoorState} state @param {Mirror} mirror */
-function dryRunCard({ isDryRun }, mirror) {
-  return switchCard({
+/** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
+function dryRunSwitch({ isDryRun }, mirror) {
+  return {
     title: 'Dry run',
     state: isDryRun ? ['on', 'warn'] : ['off', 'plain'],
     told: isDryRun ? 'Everything is decided and said; nothing is deleted.' : 'Decisions are acted on.',
@@ -133,10 +143,10 @@ function dryRunCard({ isDryRun }, mirror) {
         run: () =>
           change(mirror, { dryRun: String(!isDryRun) }, isDryRun ? 'Decisions are acted on' : 'Nothing is deleted now'),
       }),
-  })
+  }
 }
 
-/** @param {{ title: string, state: string[], told: string, action: string, tone: string, onAsk: () => void }} options */
+/** @param {Switch} options */
 function switchCard({ title, state: [word = '', colour], told, action, tone, onAsk }) {
   return h(
     'article.card',

@@ -129,6 +129,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     expect(await focused()).toBe('Pause')
     await keyboard.press('Enter')
     await keyboard.press('Enter')
+    await visitor.page.getByRole('button', { name: 'Resume', exact: true }).waitFor()
     await reach('Resume')
     await keyboard.press('Enter')
     await visitor.page.getByRole('dialog', { name: 'Resume departures?' }).waitFor()
@@ -136,6 +137,16 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await reach('Resume')
     await keyboard.press('Enter')
     await visitor.page.getByRole('button', { name: 'Pause', exact: true }).waitFor()
+  })
+
+  it('keeps the keyboard at a switch while its page grows old', async () => {
+    await visitor.asAdministrator()
+    await visitor.go('Door')
+    const { page } = visitor
+    await page.getByRole('button', { name: 'Pause', exact: true }).focus()
+    await page.evaluate('globalThis.old = document.activeElement')
+    await expect.poll(() => page.evaluate('old.isConnected'), { timeout: 30_000 }).toBe(false)
+    expect(await focused()).toBe('Pause')
   })
 
   it('keeps the keyboard at the object it was at while others come before it', async () => {
@@ -221,5 +232,6 @@ const forecastOfADay = {
     },
   ],
   assumed: [],
+  halts: [],
   unread: [],
 }
