@@ -81,6 +81,7 @@ export async function eventsOf(world: World, namespace = 'team'): Promise<readon
 /** What Helm's driver would store for one revision. */
 export function releaseHolder(
   given: {
+    readonly name?: string
     readonly objects?: readonly KubeObject[]
     readonly hooks?: readonly { readonly events: readonly string[]; readonly object: KubeObject }[]
     readonly revision?: number
@@ -88,10 +89,10 @@ export function releaseHolder(
   },
   metadata: ObjectMeta = {},
 ): KubeObject {
-  const { objects = [], hooks = [], revision = 1, status = 'deployed' } = given
+  const { name = 'app', objects = [], hooks = [], revision = 1, status = 'deployed' } = given
   const namespace = metadata.namespace ?? 'team'
   const record = {
-    name: 'app',
+    name,
     namespace,
     version: revision,
     info: { status },
@@ -109,8 +110,8 @@ export function releaseHolder(
     kind: 'Secret',
     type: 'helm.sh/release.v1',
     metadata: {
-      name: `sh.helm.release.v1.app.v${revision}`,
-      labels: { owner: 'helm', name: 'app', version: String(revision), status },
+      name: `sh.helm.release.v1.${name}.v${revision}`,
+      labels: { owner: 'helm', name, version: String(revision), status },
       ...metadata,
       namespace,
     },

@@ -71,6 +71,45 @@ describe('a Cleaner', () => {
     expect(await world.get(self)).toBeUndefined()
   })
 
+  it('heeds a time that is changed while it waits, either way', async () => {
+    const type = {
+      group: 'cleaner.vtex.dev',
+      version: 'v1alpha',
+      kind: 'Cleaner',
+      plural: 'cleaners',
+      namespaced: true,
+    }
+    const change = (ttl: string) =>
+      world.client.patch(type, { namespace: 'team', name: 'c' }, { type: 'merge', body: { spec: { ttl } } })
+    await world.create(configMap('a'))
+    await world.create(cleanerOf({ ttl: '2h', targets: [target('a')] }))
+    await world.pass(hour)
+    await change('10h')
+    await world.pass(8 * hour)
+    expect(await left()).toEqual(['a'])
+    await change('9h')
+    await world.pass(minute)
+    expect(await left()).toEqual([])
+  })
+
+  it('looks again after each period where nothing else tells when', async () => {
+    await world.create(configMap('a'))
+    const spec = {
+      ttl: '1m',
+      retry: { period: '5h' },
+      targets: [target('a')],
+      conditions: ['string(time) > "2026-01-05T20"'],
+    }
+    await world.create(cleanerOf(spec))
+    await world.pass(minute + 1000)
+    for (const at of ['13:01', '18:01', '23:01']) {
+      expect((await world.get<Cleaner>(self))?.status?.nextScheduledEvaluation).toContain(`2026-01-05T${at}`)
+      expect(await left()).toEqual(['a'])
+      await world.pass(5 * hour)
+    }
+    expect(await left()).toEqual([])
+  })
+
   it('leaves a record of each departure, written before it', async () => {
     await world.create(configMap('a', {}, { greeting: 'hello' }))
     await world.create(cleanerOf({ ttl: '1m', targets: [target('a')] }))

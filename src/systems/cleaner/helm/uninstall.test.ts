@@ -116,6 +116,19 @@ describe('a Helm release', () => {
     expect(events).toContain('HelmReleaseUninstalled')
   })
 
+  it('may be one of several, which all go', async () => {
+    for (const name of ['app', 'db', 'other']) {
+      await world.create(configMap(name))
+      await world.create(releaseHolder({ name, objects: [part(name)] }))
+    }
+    const releases = ['app', 'db'].map((release) => ({ release, delete: true }))
+    await world.create(cleanerOf({ ttl: '0s', helm: { releases } }))
+    await world.pass(hour)
+    expect(await left(world)).toEqual(['other'])
+    expect(await records()).toEqual(['sh.helm.release.v1.other.v1'])
+    expect(await isThere()).toBe(false)
+  })
+
   it('leaves what says it belongs to another release', async () => {
     const annotations = { 'meta.helm.sh/release-name': 'other', 'meta.helm.sh/release-namespace': 'team' }
     await world.create(configMap('x', { annotations }))
