@@ -232,6 +232,25 @@ describe('a policy', () => {
     ['a schedule', { scheduleRef: 'nowhere' }, 'spec.scheduleRef: there is no WorkSchedule "nowhere"'],
     ['a channel', { notification: { channels: ['nobody'] } }, 'spec.notification.channels[0]'],
     ['a rule', { rules: [{ rules: [{ name: 'NoSuchRule' }] }] }, 'spec.rules[0].rules[0].name: there is no rule'],
+    [
+      'a namespace',
+      { targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], namespaces: { exclude: ['prod-*'] } } }] },
+      'spec.targets[0].kubernetes.namespaces.exclude[0]: "prod-*" is not the name of a namespace',
+    ],
+    [
+      'a selector',
+      {
+        targets: [
+          {
+            kubernetes: {
+              resources: [{ kind: 'ConfigMap' }],
+              labelSelector: { matchExpressions: [{ key: 'app', operator: 'In' as const }] },
+            },
+          },
+        ],
+      },
+      'spec.targets[0].kubernetes.labelSelector: ',
+    ],
   ])('E14: waits for %s that is not there', async (_, spec, message) => {
     const { readPolicy, candidates } = await start(['one'], spec)
     expect((await readPolicy()).status?.conditions).toMatchObject([

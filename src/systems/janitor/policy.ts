@@ -1,4 +1,5 @@
-import type { CleanupPolicy, CleanupPolicySpec } from '../../apis/cleanup-policy.ts'
+import type { CleanupPolicy, CleanupPolicySpec, KubernetesTarget } from '../../apis/cleanup-policy.ts'
+import { requirementsOf } from '../../kube/selector.ts'
 import { parseLongDuration } from '../../kube/time.ts'
 import { compileExclusions, readsObjectAlone, type Excluder } from './exclusion.ts'
 import { compileOwner, type OwnerResolver } from './owner.ts'
@@ -141,7 +142,29 @@ function duration(problems: Problem[], field: string, text: string | undefined, 
 
 function checkTargets({ targets }: CleanupPolicySpec, problems: Problem[]): void {
   targets.forEach(({ kubernetes, aws }, index) => {
-    if (!kubernetes === !aws)
-      problems.push({ field: `spec.targets[${index}]`, problem: 'it must name either kubernetes or aws' })
+    const field = `spec.targets[${index}]`
+    if (!kubernetes === !aws) problems.push({ field, problem: 'it must name either kubernetes or aws' })
+    if (kubernetes) checkKubernetes(kubernetes, `${field}.kubernetes`, problems)
   })
+}
+
+function checkKubernetes(
+  { namespaces = {}, labelSelector }: KubernetesTarget,
+  field: string,
+  problems: Problem[],
+): void {
+  // A pattern would exclude nothing: no namespace is called that.
+  for (const side of ['include', 'exclude'] as const)
+    namespaces[side]?.forEach((name, index) => {
+      if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name))
+        problems.push({
+          field: `${field}.namespaces.${side}[${index}]`,
+          problem: `"${name}" is not the name of a namespace; patterns are for exclusions (type Literal, key namespace)`,
+        })
+    })
+  try {
+    requirementsOf(labelSelector ?? {})
+  } catch (error) {
+    problems.push({ field: `${field}.labelSelector`, problem: (error as Error).message })
+  }
 }
