@@ -93,6 +93,9 @@ it('lets an activator of one namespace see that one only', () => {
   expect(named('ClusterRole').flatMap(resources)).toEqual(['tokenreviews', 'subjectaccessreviews'])
   const [scope] = named('Role').filter(({ metadata }) => metadata.namespace === 'shop')
   expect(resources(scope!)).toEqual(expect.arrayContaining(['services', 'deployments/scale', 'secrets']))
+  expect(named('ClusterRoleBinding').map(({ metadata }) => metadata.name)).toEqual(['sojourn-activator'])
+  const targets = named('RoleBinding').find(({ metadata }) => metadata.name === 'sojourn-activator-targets')
+  expect(targets).toMatchObject({ metadata: { namespace: 'shop' }, roleRef: { kind: 'ClusterRole' } })
 })
 
 it('grants no role the deletion of anything that belongs to users', () => {

@@ -199,12 +199,17 @@ function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObj
     ...(only === undefined ? [] : boundIn(only, { account: name, name: `${name}-scope`, rules })),
     ...(credentials.length > 0 ? bound(role, `${name}-credentials`, { rules: credentials }) : []),
     // What may be looked at and deleted is the administrator's choice: roles with these labels add to it.
-    ...bound(role, `${name}-targets`, {
-      aggregationRule: {
-        clusterRoleSelectors: aggregated(role, removes).map((label) => ({ matchLabels: { [label]: 'true' } })),
+    ...bound(
+      role,
+      `${name}-targets`,
+      {
+        aggregationRule: {
+          clusterRoleSelectors: aggregated(role, removes).map((label) => ({ matchLabels: { [label]: 'true' } })),
+        },
+        rules: [],
       },
-      rules: [],
-    }),
+      only,
+    ),
     ...boundIn(sojournNamespace, { account: name, name, rules: own }),
   ]
 }
@@ -231,13 +236,19 @@ export function aggregated(role: ClusterRole, removes: boolean): readonly string
   return [`sojourn.dev/aggregate-to-${role}`, ...(removes ? [targetsLabel] : [])]
 }
 
-function bound(role: ClusterRole, name: string, content: Readonly<Record<string, unknown>>): readonly KubeObject[] {
+/** A role for the whole cluster, or what it allows in one namespace alone. */
+function bound(
+  role: ClusterRole,
+  name: string,
+  content: Readonly<Record<string, unknown>>,
+  namespace?: string,
+): readonly KubeObject[] {
   return [
     { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name, labels }, ...content },
     {
       apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name, labels },
+      kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
+      metadata: { name, ...(namespace === undefined ? {} : { namespace }), labels },
       roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
       subjects: [{ kind: 'ServiceAccount', name: nameOf(role), namespace: sojournNamespace }],
     },
