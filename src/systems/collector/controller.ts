@@ -223,8 +223,8 @@ export class Collector {
     const decision = decide(observed)
     const isOurs = this.#options.ownsReferences || decision.do === 'delete'
     const outcome = isOurs ? await this.#carryOut(type, object, decision, node) : settled
-    // Only now: a delete that was refused, because the mark of the Bond is still on it, is tried again.
-    this.#freed.delete(uid)
+    // Only now: a delete that was refused, because the mark of the Bond is still on it, or that came too late, because it was just taken off, is tried again.
+    if (outcome === settled) this.#freed.delete(uid)
     return outcome
   }
 

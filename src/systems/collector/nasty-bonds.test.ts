@@ -4,6 +4,7 @@ import { Client } from '../../client/client.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { Cascades, configMaps, ownedBy, spaces, type CascadeOptions } from '../../../test/cascades.ts'
 import { bondController } from './bonds.ts'
+import { Collector } from './controller.ts'
 
 let here: Cascades
 const start = async (options: CascadeOptions = {}) => (here = await Cascades.start(options))
@@ -216,6 +217,33 @@ describe('Bonds, nasty cases', () => {
       await expect(attempt).rejects.toThrow(`in the name of "jo", who cannot delete ${kind} "app" in namespace "team"`)
     },
   )
+
+  it('115: in a cluster of others what it protected goes after all, though it changes in that very moment', async () => {
+    await start({ isRunning: false })
+    const owner = await here.create('owner')
+    await here.create('child', [ownedBy(owner)])
+    await here.create('user')
+    let changes = 0
+    const transport: Transport = async (request) => {
+      if (request.method === 'DELETE' && request.path.endsWith('/child') && changes++ === 0)
+        await here.world.client.patch(
+          configMaps,
+          { namespace: 'team', name: 'child' },
+          { type: 'merge', body: { metadata: { labels: { at: 'last' } } } },
+        )
+      return here.world.server.transport(request)
+    }
+    const collector = new Collector({ ...here.world, client: new Client(transport), ownsReferences: false })
+    here.world.run(collector as never)
+    here.world.run(bondController({ ...here.world, ties: collector.ties }))
+    await here.bind('user', 'child', 'Deny')
+    await here.world.pass(5000)
+    await here.remove('owner')
+    expect(await here.left()).toEqual(['child', 'user'])
+    await here.remove('user')
+    await here.world.pass(60_000)
+    expect([await here.left(), changes]).toEqual([[], 2])
+  })
 
   it('speaks for nothing cluster-scoped from a namespace of users', async () => {
     await start()
