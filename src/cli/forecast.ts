@@ -82,9 +82,12 @@ function readFile(path: string): string {
   }
 }
 
+const longestMs = 3653 * 86_400_000
+
 function durationOf(text: string): number {
   const ms = parseLongDuration(text)
   if (ms === undefined || ms <= 0) throw new UsageError(`--for is "${text}": a duration looks like 36h or 30d`)
+  if (ms > longestMs) throw new UsageError(`--for is "${text}": nobody can look further ahead than ten years`)
   return ms
 }
 

@@ -122,6 +122,7 @@ describe('words', () => {
     ],
     [['forecast', '-o', 'icla'], 'it must be table, json, yaml or ical; did you mean "ical"?'],
     [['forecast', '--for', '-3d'], '--for needs a value: --for DURATION'],
+    [['forecast', '--for', '99999999d'], 'nobody can look further ahead than ten years'],
     [['status', '-n'], '--namespace needs a value: --namespace NAME'],
     [['departures', '--pause=yes'], '--pause takes no value'],
     [['departures', '--pause', '--resume'], 'either --pause or --resume'],

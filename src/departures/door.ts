@@ -111,10 +111,13 @@ export class Door {
     return doorStateOf(this.#switches.get(sojournNamespace, doorStateName))
   }
 
-  /** Calls when a switch was turned or a schedule changed: who was held may ask again. */
+  /** Calls when a switch was turned, a schedule changed or a Bond let go: who was held may ask again. */
   onChange(listener: () => void): void {
     this.#switches.subscribe(({ initial }) => !initial && listener())
     this.#schedules.subscribe(({ initial }) => !initial && listener())
+    this.#bonds.subscribe(({ type, object, previous }) => {
+      if (previous && holdsUp(previous) && (type === 'deleted' || !holdsUp(object))) listener()
+    })
   }
 
   /** Whether `depart` would let it leave now, budget aside. Writes nothing. */
@@ -446,4 +449,9 @@ function bondDependency(found: Bond): readonly string[] {
     `${spec.dependency.cluster ?? ''}/${status?.dependencyUid}`,
     ...(namespace === undefined ? [] : [`namespace/${namespace}`]),
   ]
+}
+
+/** Whether a Bond keeps what it needs from leaving. */
+function holdsUp(bond: Bond): boolean {
+  return isGuarding(bond) && (bond.spec.onDelete === 'Hold' || bond.spec.onDelete === 'Deny')
 }

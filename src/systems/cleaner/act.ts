@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { sentenceOf, type DepartResult, type Hold } from '../../departures/because.ts'
+import { sentenceOf, type DepartResult } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
 import { kubeSubject } from '../../departures/subject.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
@@ -12,6 +12,7 @@ import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import { Announcements } from './announcements.ts'
 import type { sendEvent } from './cloud-event.ts'
 import type { RecordedDecision } from './decision-record.ts'
+import { lookAgainAt } from './look-again.ts'
 import type { Model } from './model.ts'
 import { removeTargets, stillThere, targetsIn, type Wait } from './remove-targets.ts'
 import { readyCondition, type CleanerStatus } from './status.ts'
@@ -85,8 +86,7 @@ export class Act {
   async reportHeld(self: StoredObject, answer: Extract<DepartResult, { because: string }>): Promise<Outcome> {
     const until = answer.result === 'held' ? answer.until : undefined
     await this.#writeHeld(self, sentenceOf(answer), until)
-    const againMs = endsByChange.has(answer.because) ? longestHoldMs : 60_000
-    return wakeAt(until ?? this.#ports.clock.now() + againMs)
+    return wakeAt(lookAgainAt(answer, this.#ports.clock.now()))
   }
 
   async #writeHeld(self: StoredObject, because: string, until?: number): Promise<void> {
@@ -152,16 +152,6 @@ export class Act {
     }
   }
 }
-
-/** What ends these, the Cleaner itself, a switch or a schedule, calls when it changes: no clock has to look for it. */
-const endsByChange: ReadonlySet<string> = new Set<Hold>([
-  'dry-run',
-  'paused',
-  'breaker-open',
-  'outside-window',
-  'no-such-schedule',
-])
-const longestHoldMs = 3_600_000
 
 function unheld(until: Outcome | undefined): Wait | undefined {
   return until && { until, held: [] }

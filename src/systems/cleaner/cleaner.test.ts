@@ -233,6 +233,11 @@ describe('a Cleaner', () => {
     expect(more).toEqual([])
     expect(stay).toMatchObject({ state: 'Leaving', next: { what: 'gone' } })
     expect(stay?.why).toMatch(/^all conditions are true, but ConfigMap.team.a waits: .*Bond team.needs/)
+    const held = await world.client.get<StoredObject>(bond.type, { namespace: 'team', name: 'needs' })
+    await world.client.update(bond.type, { ...held, status: { phase: 'Released' } }, { subresource: 'status' })
+    // At once, not at the next look.
+    await world.pass(2000)
+    expect(await left()).toEqual([])
   })
 
   it.each([

@@ -5,6 +5,7 @@ import { parseTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
 import type { ActPorts, Work } from './act.ts'
 import type { RecordedDecision } from './decision-record.ts'
+import { lookAgainAt } from './look-again.ts'
 
 type Ports = Pick<ActPorts, 'client' | 'door' | 'clock' | 'events'>
 
@@ -133,7 +134,7 @@ function tell(
     case 'held':
       note('Normal', 'TargetHeld', `${name} waits: ${sentenceOf(answer)}`)
       return {
-        until: wakeAt(answer.until ?? clock.now() + 60_000),
+        until: wakeAt(lookAgainAt(answer, clock.now())),
         held: [`${name} waits: ${sentenceOf(answer)}`],
       }
   }
