@@ -8,7 +8,7 @@ import { planCycle, type Judged } from '../../src/systems/janitor/plan.ts'
 import { protector } from '../../src/systems/janitor/protection.ts'
 import { policy } from '../../src/systems/janitor/testing.ts'
 import { judgedPolicy } from './judged-policy.ts'
-import { measure, mebibytes } from './measure.ts'
+import { measure, mebibytes, within } from './measure.ts'
 
 /** One policy judges 100,000 ConfigMaps, half of them in use by 20,000 pods, out of caches that are already filled. */
 const count = Number(process.argv[2] ?? 100_000)
@@ -46,6 +46,8 @@ const { result, cpuMs, grownBytes } = await measure(async () => {
 console.log(
   `judged ${result.counts.visited} objects, ${result.counts.violating} violating: ${(cpuMs / 1000).toFixed(2)} s of CPU, ${mebibytes(grownBytes)} MiB beside the caches`,
 )
+within('seconds of CPU', cpuMs / 1000, 10)
+within('MB beside the caches', grownBytes / 1e6, 300)
 
 function object(kind: string, name: string, rest: Record<string, unknown>): StoredObject {
   return {

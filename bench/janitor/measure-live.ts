@@ -17,7 +17,7 @@ import { silentLogger } from '../../src/runtime/log.ts'
 import { Metrics } from '../../src/runtime/metrics.ts'
 import { createJanitor } from '../../src/systems/janitor/janitor.ts'
 import { judgedPolicy } from './judged-policy.ts'
-import { heapMebibytes, mebibytes } from './measure.ts'
+import { heapMebibytes, mebibytes, within } from './measure.ts'
 
 /** One policy, followed by a whole janitor over the network, judges so many ConfigMaps of a real server out of live caches. */
 const count = Number(process.argv[2] ?? 100_000)
@@ -32,7 +32,7 @@ try {
   cluster.kill('SIGKILL')
   rmSync(directory, { recursive: true, force: true })
 }
-process.exit(0)
+process.exit()
 
 async function measureLooks(kubeconfig: string): Promise<void> {
   const clock = systemClock
@@ -80,6 +80,8 @@ async function measureLooks(kubeconfig: string): Promise<void> {
     console.log(
       `judged ${visited} objects, ${violating} violating: ${cpu} s of CPU, ${seconds} s; heap ${held} MiB with caches, ${heapMebibytes()} after, at most ${peak}; process at most ${mebibytes(process.resourceUsage().maxRSS * 1024)} MiB`,
     )
+    within('seconds of CPU', Number(cpu), 10)
+    within('MB of heap beside the caches', (Number(peak) - Number(held)) * 1.048576, 300)
   }
 }
 

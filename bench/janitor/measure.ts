@@ -40,3 +40,10 @@ export function heapMebibytes(): string {
   collect()
   return mebibytes(process.memoryUsage().heapUsed)
 }
+
+/** Says whether a figure is within its bound; the process fails when one is not. */
+export function within(what: string, value: number, most: number): void {
+  const holds = value < most
+  console.log(`${what}: ${value.toFixed(1)}, wanted < ${most}: ${holds ? 'holds' : 'DOES NOT HOLD'}`)
+  if (!holds) process.exitCode = 1
+}
