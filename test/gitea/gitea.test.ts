@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { pipeline as pipelineKind, type Pipeline, type PullRequestSpec } from '../../src/apis/pipeline.ts'
 import { networkHttp, type Http } from '../../src/systems/promoter/http.ts'
 import { environments, pipelineOf } from '../../src/systems/promoter/testing.ts'
@@ -78,6 +78,13 @@ describe.skipIf(!existsSync(giteaProgram))('a promotion on a real Gitea', () => 
   const human = () => gitea.human.api.repos
   const numberOf = async () => (await gitea.pulls(repository)).at(-1)?.number ?? 0
 
+  /** Gitea answers 405 for as long as it has not found out whether a pull request can be merged. */
+  const mergeByHuman = (number: number, how: 'merge' | 'squash' | 'rebase') =>
+    vi.waitFor(() => human().repoMergePullRequest('human', repository, number, { Do: how }), {
+      timeout: 40_000,
+      interval: 500,
+    })
+
   it.each(['merge', 'squash', 'rebase'] as const)(
     'C61 N18: is opened, merged by a human (%s) and rolled out',
     async (how) => {
@@ -92,7 +99,7 @@ describe.skipIf(!existsSync(giteaProgram))('a promotion on a real Gitea', () => 
         head: { ref: promotionOf(proposed)?.branch, sha: promotionOf(proposed)?.headSHA },
         html_url: promotionOf(proposed)?.pullRequest?.url,
       })
-      await human().repoMergePullRequest('human', repository, pull?.number ?? 0, { Do: how })
+      await mergeByHuman(pull?.number ?? 0, how)
       await look()
       const merged = await test.until('app', (pipeline) => promotionOf(pipeline)?.phase === 'RollingOut')
       expect(promotionOf(merged)?.pullRequest).toMatchObject({ state: 'merged' })
@@ -209,7 +216,7 @@ describe.skipIf(!existsSync(giteaProgram))('a promotion on a real Gitea', () => 
       expect(await gitea.pulls(repository)).toMatchObject([{ state: 'open', user: { login: 'robot' } }])
       const { data } = await human().repoGetSingleCommit('human', repository, promotionOf(proposed)?.headSHA ?? '')
       expect(data.commit?.verification).toMatchObject({ verified: true, signer: { email } })
-      await human().repoMergePullRequest('human', repository, await numberOf(), { Do: 'merge' })
+      await mergeByHuman(await numberOf(), 'merge')
       await look()
       await test.until('app', (pipeline) => promotionOf(pipeline)?.phase === 'RollingOut')
       expect(await gitea.branches(repository)).toEqual(['main'])
