@@ -95,6 +95,21 @@ describe('Door', () => {
     expect((await records())[0]?.status?.phase).toBe('Leaving')
   })
 
+  it('looks ever more seldom at what a finalizer holds for days', async () => {
+    let looks = 0
+    const counting: Transport = (request) => {
+      if (request.method === 'GET' && request.path.endsWith('/configmaps/a')) looks++
+      return world.server.transport(request)
+    }
+    world.run(settleController({ ...world, client: new Client(counting) }))
+    const metadata = { name: 'a', namespace: 'team', finalizers: ['example.com/hold'] }
+    const object = await world.create<StoredObject>({ apiVersion: 'v1', kind: 'ConfigMap', metadata })
+    expect(await world.door.depart(wish(object))).toEqual({ result: 'leaving' })
+    await world.pass(7 * 86_400_000)
+    expect(looks).toBeGreaterThan(24)
+    expect(looks).toBeLessThan(7 * 24 + 100)
+  })
+
   it('says that an object is still leaving while a finalizer holds it, and when it is gone', async () => {
     world.run(settleController({ ...world }))
     const object = await world.create<StoredObject>({

@@ -64,7 +64,8 @@ export function settleController(options: SettleOptions): Controller {
 
   async function look(record: Departure, now: number): Promise<Outcome> {
     const living = await find(record)
-    if (living === 'unknown') return wakeAt(now + lookAgainMs)
+    const again = wakeAt(now + pauseOf(now - (parseTime(record.spec.recordedAt) ?? now)))
+    if (living === 'unknown') return again
     if (living === undefined) {
       await writeStatus(record, { phase: 'Gone', goneAt: formatTime(now) })
     } else if (living.metadata.deletionTimestamp) {
@@ -74,9 +75,7 @@ export function settleController(options: SettleOptions): Controller {
     } else {
       await writeStatus(record, { phase: 'Abandoned', message: 'the deletion was never carried out' })
     }
-    // Soon at first, then ever more seldom: most that wait on a finalizer wait for a moment only.
-    const ageMs = now - (parseTime(record.spec.recordedAt) ?? now)
-    return wakeAt(now + Math.min(lookAgainMs, Math.max(leavingPatienceMs, ageMs)))
+    return again
   }
 
   /** The object of a record if the very same still lives; a cluster that cannot be asked leaves it unknown. */
@@ -103,7 +102,8 @@ export function settleController(options: SettleOptions): Controller {
 const patienceMs = 60_000
 /** How long after its delete an object that only waits on finalizers is looked at for the first time. */
 const leavingPatienceMs = 2000
-const lookAgainMs = 60_000
+/** How soon it is looked at again: soon at first, then ever more seldom, for most that wait on a finalizer wait for a moment only. */
+const pauseOf = (ageMs: number) => Math.min(3_600_000, Math.max(leavingPatienceMs, ageMs / 10))
 /** How soon a page whose time is up is looked at again while its record is there. */
 const pagePatienceMs = 3_600_000
 
