@@ -41,8 +41,13 @@ export function compare(role: ClusterRole, all: readonly Asked[]): Comparison {
   const here = own.flatMap(parts)
   const asked = all.filter((one) => one.role === role || (one.role === 'door' && removes))
   const covers = (one: Asked) => everywhere.includes(nameOf(one)) || (one.isOwn && here.includes(nameOf(one)))
-  const isMachinery = ({ group, resource, verb, isOwn }: Asked) =>
-    (machinery.has(group) || resource === 'events' || (resource === 'leases' && isOwn)) && !reading.has(verb)
+  // A definition that leaves is a user's: the door refuses to let go of ours.
+  const isTarget = (one: Asked) =>
+    one.role === 'door' && nameOf(one) === 'apiextensions.k8s.io/customresourcedefinitions delete'
+  const isMachinery = (one: Asked) =>
+    (machinery.has(one.group) || one.resource === 'events' || (one.resource === 'leases' && one.isOwn)) &&
+    !reading.has(one.verb) &&
+    !isTarget(one)
   const missing = asked.filter((one) => !covers(one))
   return {
     refused: unique(missing.filter(isMachinery).map(nameOf)).filter((line) => !(line in optional)),

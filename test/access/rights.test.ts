@@ -42,6 +42,11 @@ describe('what the code of a role was seen to ask for', () => {
     expect(compare('cleaner', [wish({ role: 'door', group: 'sojourn.dev', resource: 'bonds' })]).refused).toEqual([
       'sojourn.dev/bonds delete',
     ])
+    const definition = { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }
+    expect(compare('cleaner', [wish({ role: 'door', ...definition })])).toEqual({ refused: [], onTargets: ['delete'] })
+    expect(compare('collector', [wish(definition)]).refused).toEqual([
+      'apiextensions.k8s.io/customresourcedefinitions delete',
+    ])
   })
 
   it('is told by whose code is nearest', () => {
