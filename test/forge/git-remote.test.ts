@@ -43,7 +43,7 @@ function remote(over: { password?: string; url?: string } = {}): GitRemote {
   )
 }
 
-function request(value = '1.1.0', paths: string[] = []) {
+function request(value = '1.1.0', paths: string[] = ['apps', 'other']) {
   const by = { name: 'Sojourn', email: 'promoter@example.org', atMs: 1_700_000_000_000 }
   return { marker, value, paths, message: 'promote\n', by }
 }
@@ -94,6 +94,14 @@ describe('a change', () => {
   it('is none when the values are there already', async () => {
     const base = (await repository.tip('main')) ?? ''
     expect(await prepareChange(remote(), base, request('1.0.0'))).toMatchObject({ change: 'same' })
+  })
+
+  it('is not half made when one of the marked files cannot be edited', async () => {
+    const base = (await repository.tip('main')) ?? ''
+    expect(await prepareChange(remote(), base, request('1.1.0', []))).toEqual({
+      change: 'unusable',
+      problems: [expect.stringContaining('broken.yaml is not valid YAML')],
+    })
   })
 
   it('names the file that could not be edited when no marker is found', async () => {
