@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { ClientRequest, IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { Connection } from '../apiserver/connection.ts'
 import type { Target } from '../apiserver/target.ts'
@@ -93,39 +93,55 @@ export async function collected(
   return { seconds: (performance.now() - at) / 1000, objects: seen }
 }
 
-/** Counts DELETED events as they come, without reading them: the watcher must not be what is measured. */
+/**
+ * Counts DELETED events as they come, hardly reading them: the watcher must not be what is measured. kube-apiserver ends the watch of
+ * one that falls behind, which then goes on where it was.
+ */
 async function watchGone({ url, token, ca }: Target, resourceVersion: string, count: number) {
   const headers = { authorization: `Bearer ${token}`, accept: 'application/json' }
-  const path = `${url}${configMaps}?watch=1&resourceVersion=${resourceVersion}&timeoutSeconds=900`
-  const sent = request(path, { ca, headers, agent: false })
-  sent.end()
-  const response = await new Promise<IncomingMessage>((resolve, reject) => {
-    sent.once('response', resolve).once('error', reject)
-  })
-  let seen = 0
   const over = Promise.withResolvers<number>()
+  let seen = 0
+  let sent = await follow(resourceVersion)
   const end = () => {
     over.resolve(seen)
     sent.destroy()
   }
-  let rest = ''
-  response.setEncoding('latin1')
-  response.on('error', () => {})
-  response.on('data', (chunk: string) => {
-    const text = rest + chunk
-    let after = 0
-    for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, after)) {
-      seen++
-      after = at + mark.length
-    }
-    rest = text.slice(Math.max(after, text.length - mark.length + 1))
-    if (seen >= count) end()
-  })
-  response.once('end', () => over.reject(new Error(`the watch ended after ${seen} of ${count} events`)))
   return { done: over.promise, end }
+
+  async function follow(since: string): Promise<ClientRequest> {
+    const path = `${url}${configMaps}?watch=1&resourceVersion=${since}&timeoutSeconds=900`
+    const asked = request(path, { ca, headers, agent: false })
+    asked.end()
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      asked.once('response', resolve).once('error', reject)
+    })
+    let rest = ''
+    let last = since
+    response.setEncoding('latin1')
+    response.on('error', () => {})
+    response.on('data', (chunk: string) => {
+      const text = rest + chunk
+      let after = 0
+      for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, after)) {
+        seen++
+        after = at + mark.length
+      }
+      const at = text.lastIndexOf(versionMark)
+      if (at >= 0) last = /^[0-9]+(?=")/.exec(text.slice(at + versionMark.length))?.[0] ?? last
+      rest = text.slice(Math.max(after, text.length - mark.length + 1))
+      if (seen >= count) end()
+    })
+    response.once('end', () => {
+      follow(last).then((again) => {
+        sent = again
+      }, over.reject)
+    })
+    return asked
+  }
 }
 
 const mark = '{"type":"DELETED"'
+const versionMark = '"resourceVersion":"'
 
 /** Somebody else's requests while `work` goes on: how long each took, in milliseconds, sorted. */
 export async function bystander<T>(

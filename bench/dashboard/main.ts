@@ -14,7 +14,7 @@ if (!chromiumPath) {
   console.error('SKIPPED dashboard: there is no Chromium here: apt-get install -y chromium')
   process.exit(0)
 }
-await using world = await startDashboardWorld({ only: 'api,collector' })
+const world = await startDashboardWorld({ only: 'api,collector' })
 console.error(`creating ${stays} objects in a stay`)
 await fill(world, stays)
 const browser = await launchChromium()
@@ -26,7 +26,9 @@ for (let round = 0; round < rounds; round++) await visitAll(hand, page)
 churning.abort()
 await churn
 await browser.close()
-process.exitCode = report(hand.done) ? 0 : 1
+await world[Symbol.asyncDispose]()
+// The pipes of a browser that is closed keep the process alive.
+process.exit(report(hand.done) ? 0 : 1)
 
 async function signedIn({ url, tokens }: DashboardWorld): Promise<Page> {
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 800 } })
