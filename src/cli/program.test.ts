@@ -199,6 +199,14 @@ describe('what is wrong with the cluster is said with what to do', () => {
     expect(code).toBe(1)
   })
 
+  it.each([
+    [[], 'there is no departure "settings"; "sojourn departures -A" lists them'],
+    [['-n', 'team'], 'there is no departure "settings" in namespace team; "sojourn departures -A" lists them'],
+  ])('when nothing of that name has left (%s)', async (where, advice) => {
+    const { code, err } = await sojourn(['restore', 'settings', ...where])
+    expect([code, err]).toEqual([1, expect.stringContaining(advice)])
+  })
+
   it('when the token is not valid', async () => {
     const text = readFileSync(up.kubeconfig, 'utf8').replace(/token: .*/, 'token: made-up')
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('bad-token', text)])

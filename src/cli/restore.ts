@@ -35,7 +35,7 @@ Examples:
     using connection = connect(call)
     const { client } = connection
     const [name = ''] = call.words
-    const namespace = textFlag(call.flags, 'namespace') ?? (await namespaceOf(client, name))
+    const namespace = await namespaceOf(client, name, textFlag(call.flags, 'namespace'))
     using bar = progress(call.io)
     const into = textFlag(call.flags, 'into-context')
     using other = into === undefined ? undefined : connect({ ...call, flags: { ...call.flags, context: into } })
@@ -54,9 +54,12 @@ Examples:
 }
 
 /** Record names are unique enough that nobody should have to know where one is kept. */
-async function namespaceOf(client: Client, name: string): Promise<string> {
-  const { items } = await client.list<Departure>(departure.type, { fieldSelector: `metadata.name=${name}` })
+async function namespaceOf(client: Client, name: string, given?: string): Promise<string> {
+  const where = given === undefined ? {} : { namespace: given }
+  const { items } = await client.list<Departure>(departure.type, { ...where, fieldSelector: `metadata.name=${name}` })
   const [found] = items
-  if (!found) throw new StatusError('NotFound', `there is no departure "${name}"; "sojourn departures -A" lists them`)
+  const inIt = given === undefined ? '' : ` in namespace ${given}`
+  if (!found)
+    throw new StatusError('NotFound', `there is no departure "${name}"${inIt}; "sojourn departures -A" lists them`)
   return found.metadata.namespace ?? ''
 }
