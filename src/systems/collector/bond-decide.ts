@@ -100,20 +100,25 @@ function standing({ spec, isGranted, guards }: BondObserved, dependency: Present
     case 'Cascade':
       return isGranted ? hold(active, dependency) : release(dependency, active)
     case 'Hold':
-      return isGranted ? hold(active, dependency) : release(dependency, notGranted(spec))
+      return isGranted ? hold(active, dependency) : release(dependency, withoutLeave(spec, all))
     case 'Deny':
-      if (!isGranted) return release(dependency, notGranted(spec))
+      if (!isGranted) return release(dependency, withoutLeave(spec, all))
       return guards && !dependency.isGuarded ? { ...active, effect: 'guard-dependency' } : active
   }
 }
 
-function notGranted({ dependency }: BondSpec): BondDecision {
+/** Others' deletions are not held up. In another cluster, where nobody can give leave, it still binds our own door. */
+function withoutLeave({ dependency: { cluster } }: BondSpec, all: number): BondDecision {
+  if (cluster)
+    return say(
+      'Active',
+      'BoundHere',
+      `${all} bound: Sojourn lets it stay, but whoever deletes it in cluster "${cluster}" is not held up`,
+    )
   return say(
     'Pending',
     'NotGranted',
-    dependency.cluster
-      ? 'nothing in another cluster can be held up from here: use Cascade or Orphan'
-      : 'its namespace does not let this one hold its deletions up: annotate it with sojourn.dev/allow-bonds-from',
+    'its namespace does not let this one hold its deletions up: annotate it with sojourn.dev/allow-bonds-from',
   )
 }
 

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
 import type { Transport } from '../../kube/transport.ts'
+import { kubeSubject } from '../../departures/subject.ts'
 import { Cascades, configMaps, ownedBy, spaces, type CascadeOptions } from '../../../test/cascades.ts'
 import { bondController } from './bonds.ts'
 import { Collector } from './controller.ts'
@@ -187,6 +188,33 @@ describe('Bonds, nasty cases', () => {
     expect(await here.left()).toHaveLength(6)
     await here.world.pass(600_000)
     expect(await here.left()).toHaveLength(3)
+  })
+
+  it.each([
+    ['Deny', { result: 'refused', because: 'bond-denies' }],
+    ['Hold', { result: 'held', because: 'bond-holds' }],
+  ])('%s of something in another cluster binds our own door, and nobody there', async (onDelete, verdict) => {
+    await start({ isRunning: false })
+    await using far = await Cascades.start({ isRunning: false })
+    await here.create('app')
+    const database = await far.create('database')
+    here.world.run(bondController({ ...here.world, clusterClient: () => far.world.client }))
+    const end = { apiVersion: 'v1', kind: 'ConfigMap' }
+    const dependency = { ...end, cluster: 'far', namespace: 'team', name: 'database' }
+    await here.world.create({
+      apiVersion: bond.apiVersion,
+      kind: 'Bond',
+      metadata: { name: 'app-database', namespace: 'team' },
+      spec: { dependent: { ...end, name: 'app' }, dependency, onDelete },
+    })
+    await here.world.pass(20_000)
+    expect((await here.bond('app-database'))?.status?.conditions).toMatchObject([{ reason: 'BoundHere' }])
+    const subject = { ...kubeSubject(far.world.client, configMaps, dependency), cluster: 'far' }
+    const wish = { subject, uid: database.metadata.uid, because: 'test', by: { system: 'cleaner' as const } }
+    expect(await here.world.door.depart(wish)).toMatchObject(verdict)
+    expect((await far.get('database'))?.metadata.finalizers).toBeUndefined()
+    await far.remove('database')
+    expect(await far.left()).toEqual([])
   })
 
   it.each(['ConfigMap', 'configmap'])(
