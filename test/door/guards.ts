@@ -567,7 +567,7 @@ const collector: readonly Guard[] = [
     ],
     [
       'holds nothing up without leave',
-      'return isGranted ? hold(active, dependency) : release(dependency, notGranted(spec))',
+      'return isGranted ? hold(active, dependency) : release(dependency, withoutLeave(spec, all))',
       'return hold(active, dependency)',
     ],
     [
