@@ -163,6 +163,7 @@ function takeOver(draft: Draft, environment: EnvironmentPlan, { state, want }: C
   toHistory(state, draft.now)
   const next = newPromotion(draft, environment, want)
   if (old.pullRequest) next.pullRequest = old.pullRequest
+  if (old.branch) next.branch = old.branch
   const tip = old.headSHA ?? old.replacesSHA
   if (tip) next.replacesSHA = tip
   state.promotion = next
@@ -224,7 +225,9 @@ function recheck(draft: Draft, environment: EnvironmentPlan, { state, want }: Ca
   state.gates = gatesOf(draft, environment, want)
   if (promotion.attempt > 0 || areOpen(state.gates)) return
   enter(promotion, 'Gated', 'GatesOpen', draft.now)
-  for (const field of ['intentAt', 'branch', 'eventID', 'armedBy'] as const) delete promotion[field]
+  for (const field of ['intentAt', 'eventID', 'armedBy'] as const) delete promotion[field]
+  // A branch that was taken over is there all the same.
+  if (promotion.replacesSHA === undefined) delete promotion.branch
 }
 
 function follow(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {

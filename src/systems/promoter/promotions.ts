@@ -87,9 +87,12 @@ export interface Supersession {
 }
 
 /** Something of it may be open outside: a branch, a pull request. */
-export function mayHaveEffects({ phase, failedIn, attempt, strategy, pullRequest }: Promotion): boolean {
+export function mayHaveEffects(promotion: Promotion): boolean {
+  const { phase, failedIn, attempt, strategy, pullRequest, headSHA, replacesSHA } = promotion
   if (strategy?.kind !== 'pull-request') return false
   if (pullRequest?.state === 'open') return true
+  // The branch of one before, which it took over and has not changed yet; what was opened of it nobody could write down.
+  if (replacesSHA !== undefined && headSHA === undefined && !pullRequest) return true
   const reached = phase === 'Failed' ? failedIn : phase
   if (reached === 'Pushed' || reached === 'Proposed') return true
   // A first try that failed for good has changed nothing.
