@@ -7,13 +7,26 @@ export function isGuarding({ status }: Bond): boolean {
 }
 
 /**
- * The namespace that a Bond keeps whole, if it keeps one: with something held or refused inside it would hang half deleted, and one that is itself to wait
- * would be emptied while it does.
+ * The namespace that a Bond keeps whole, if it keeps one in its own cluster: with something held or refused inside it would hang half deleted, and one that
+ * is itself to wait would be emptied while it does.
  */
 export function guardedNamespace(bond: Bond): string | undefined {
+  return guardedNamespaceIn('', bond)
+}
+
+/** The same in another cluster, where one that has no leave keeps nothing. */
+export function guardedNamespaceIn(cluster: string, bond: Bond): string | undefined {
   const { onDelete, dependency } = bond.spec
-  const keeps = isGuarding(bond) && (onDelete === 'Deny' || onDelete === 'Hold') && !dependency.cluster
-  return keeps ? bond.status?.dependencyNamespace : undefined
+  if ((dependency.cluster ?? '') !== cluster || !isGuarding(bond)) return undefined
+  if (onDelete !== 'Deny' && onDelete !== 'Hold') return undefined
+  return isBoundHere(bond) ? undefined : bond.status?.dependencyNamespace
+}
+
+/** Reason of a Bond that holds or denies something in another cluster without leave: it binds our own door alone. */
+export const boundHere = 'BoundHere'
+
+function isBoundHere({ status }: Bond): boolean {
+  return status?.conditions?.some(({ type, reason }) => type === 'Ready' && reason === boundHere) ?? false
 }
 
 /** Whether nobody may delete an object because of a Bond: it is what the Bond denies, or the namespace that it keeps. */
@@ -35,16 +48,27 @@ export function isBond({ apiVersion, kind }: KubeObject): boolean {
   return kind === bond.kind && apiVersion.startsWith(`${bond.group}/`)
 }
 
-/** Bonds as the one who is refused should read them. */
-export function namesOf(bonds: readonly Bond[]): string {
+/** Bonds as the one who is refused should read them; with the cluster they are in where that is another. */
+export function namesOf(bonds: readonly Bond[], origin = ''): string {
+  const there = origin === '' ? '' : ` of cluster ${origin}`
   return bonds
-    .map(({ metadata, spec }) => `${metadata.namespace}/${metadata.name}${spec.reason ? ` (${spec.reason})` : ''}`)
+    .map(
+      ({ metadata, spec }) => `${metadata.namespace}/${metadata.name}${there}${spec.reason ? ` (${spec.reason})` : ''}`,
+    )
     .toSorted()
     .join(', ')
 }
 
-/** Whether a namespace, or a cluster-scoped object, lets Bonds of this namespace hold up deletions in it. */
-export function grants(grantor: KubeObject | undefined, namespace = ''): boolean {
+/**
+ * Whether a namespace, or a cluster-scoped object, lets Bonds of this namespace hold up deletions in it. Those of another cluster are named with its id:
+ * no leave that was given here is theirs.
+ */
+export function grants(grantor: KubeObject | undefined, namespace = '', origin = ''): boolean {
   const allowed = (grantor?.metadata.annotations?.[grantAnnotation] ?? '').split(',').map((name) => name.trim())
-  return allowed.includes('*') || allowed.includes(namespace)
+  return ['*', namespace].some((name) => allowed.includes(leaveOf(name, origin)))
+}
+
+/** How leave for Bonds of a namespace is written. */
+export function leaveOf(namespace: string, origin: string): string {
+  return origin === '' ? namespace : `${origin}/${namespace}`
 }

@@ -78,9 +78,11 @@ export const holdFinalizer = 'sojourn.dev/cascade-deletion'
 export const seedFinalizer = 'cascade_deletion'
 /** Put on a Bond, so that it protects until what needs something is really gone. */
 export const bondFinalizer = 'sojourn.dev/bond'
-/** On a namespace (or a cluster-scoped object): whose Bonds may hold up deletions here. */
+/** On a namespace (or a cluster-scoped object): the Bonds of which namespaces, or `CLUSTER/NAMESPACE` of other clusters, may hold up deletions here. */
 export const grantAnnotation = 'sojourn.dev/allow-bonds-from'
 /** On what a Bond refuses to let go, and on its namespace: an admission policy refuses the DELETE. */
 export const inUseLabel = 'sojourn.dev/in-use'
 /** Which Bonds say so, for the one who is refused. */
 export const inUseAnnotation = 'sojourn.dev/in-use-by'
+/** The policy by which a cluster refuses the deletion of what is in use. */
+export const inUsePolicy = 'sojourn-in-use'

@@ -1,4 +1,4 @@
-import { bond, inUseAnnotation, inUseLabel } from '../apis/bond.ts'
+import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../apis/bond.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import { expirationMark, expirationMarks, keepMark } from '../departures/protection.ts'
 import type { KubeObject } from '../kube/object.ts'
@@ -14,8 +14,8 @@ export function keepPolicies(): readonly KubeObject[] {
 /** What the cluster itself enforces for Bonds, whether we run or not. Needs Kubernetes 1.30. */
 export function bondPolicies(): readonly KubeObject[] {
   return [
-    policy('sojourn-in-use', inUse),
-    binding('sojourn-in-use'),
+    policy(inUsePolicy, inUse),
+    binding(inUsePolicy),
     policy('sojourn-bond-authority', authority),
     binding('sojourn-bond-authority'),
   ]
@@ -90,7 +90,8 @@ const inUse = {
       expression: 'has(oldObject.metadata.deletionTimestamp)',
       reason: 'Forbidden',
       message: 'it is in use, and a Bond refuses its deletion',
-      messageExpression: `'in use by Bond ' + (has(oldObject.metadata.annotations) && '${inUseAnnotation}' in oldObject.metadata.annotations ? oldObject.metadata.annotations['${inUseAnnotation}'] : 'unknown')`,
+      // Those of this cluster under the name itself, those of others with their clusters' ids behind it.
+      messageExpression: `'in use by Bond ' + (has(oldObject.metadata.annotations) && oldObject.metadata.annotations.exists(key, key.startsWith('${inUseAnnotation}')) ? oldObject.metadata.annotations.filter(key, key.startsWith('${inUseAnnotation}')).map(key, oldObject.metadata.annotations[key]).join(', ') : 'unknown')`,
     },
   ],
 }

@@ -1,5 +1,6 @@
 import { bond, type Bond } from '../apis/bond.ts'
 import { grants, guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
+import { refusedElsewhere } from '../apis/bond-marks.ts'
 import type { AdmissionHook, Review } from '../apiserver/objects/admission.ts'
 import type { View } from '../apiserver/store/store.ts'
 import type { Client } from '../client/client.ts'
@@ -10,7 +11,10 @@ import type { Informers } from '../runtime/informers.ts'
 import { bondAuthority, type Authorize } from './bond-authority.ts'
 import { denyRing } from './deny-ring.ts'
 
-/** What Bonds mean for writes on the embedded server: Deny refuses a DELETE, Cascade and Hold mark what goes with the seed's finalizer. */
+/**
+ * What Bonds mean for writes on the embedded server: Deny refuses a DELETE, that of another cluster by its mark; Cascade and Hold mark what goes with the
+ * seed's finalizer.
+ */
 export class BondAdmission {
   #bonds: Informer<Bond> | undefined
   #authorize: Authorize | undefined
@@ -43,9 +47,12 @@ export class BondAdmission {
     const { uid = '' } = old.metadata
     const concerned = new Set([...this.#of(uid), ...this.#of(`namespace/${name}`)])
     const denying = [...concerned].filter((found) => refusesDeletion(found, old))
-    if (denying.length === 0) return
-    const what = denying.some(({ status }) => status?.dependencyUid === uid) ? 'is in use' : 'contains what is in use'
-    throw new StatusError('Conflict', `${groupResource(type)} "${name}" ${what} by Bond ${namesOf(denying)}`, {
+    const elsewhere = refusedElsewhere(old)
+    if (denying.length === 0 && elsewhere === undefined) return
+    const isItself = elsewhere !== undefined || denying.some(({ status }) => status?.dependencyUid === uid)
+    const what = isItself ? 'is in use' : 'contains what is in use'
+    const bonds = [...(denying.length > 0 ? [namesOf(denying)] : []), ...(elsewhere === undefined ? [] : [elsewhere])]
+    throw new StatusError('Conflict', `${groupResource(type)} "${name}" ${what} by Bond ${bonds.join(', ')}`, {
       details: { name, kind: type.plural, group: type.group },
     })
   }

@@ -1,7 +1,8 @@
-import { inUseLabel } from '../apis/bond.ts'
+import { bond, bondFinalizer, inUseLabel, type Bond } from '../apis/bond.ts'
 import type { Client } from '../client/client.ts'
 import { letGo, runningSystems, surveyHeld, type Held } from '../departures/drain.ts'
 import { describeRef, refOf, type StoredObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
 import { sleep, systemClock, type Clock } from '../runtime/clock.ts'
 import { EventRecorder } from '../runtime/event-recorder.ts'
 import { silentLogger } from '../runtime/log.ts'
@@ -53,7 +54,7 @@ export async function drain(client: Client, options: DrainOptions): Promise<Drai
   const { clock = systemClock, dryRun, keepAsleep = false, onProgress, signal } = options
   const running = await runningSystems(client, clock.now())
   const found = await survey(client, keepAsleep, (done) => onProgress?.('looking', done))
-  const unseen = found.unread.map((what) => `could not be looked at: ${what}`)
+  const unseen = [...found.unread.map((what) => `could not be looked at: ${what}`), ...(await heldElsewhere(client))]
   const planned = itemsOf(found, keepAsleep)
   if (dryRun || running.length > 0 || planned.length === 0)
     return { items: planned.map((item) => ({ ...item, outcome: 'planned' })), running, problems: unseen }
@@ -86,6 +87,18 @@ interface Found {
   /** Those of them that are to be touched. */
   readonly workloads: readonly MarkedWorkload[]
   readonly unread: readonly string[]
+}
+
+/** What Bonds may hold in other clusters, where a drain of this one does not reach. */
+async function heldElsewhere(client: Client): Promise<readonly string[]> {
+  const list = await client.list<Bond>(bond.type).catch(ignoring('NotFound'))
+  const holding = (list?.items ?? []).filter(
+    ({ metadata, spec }) => spec.dependency.cluster && metadata.finalizers?.includes(bondFinalizer),
+  )
+  return holding.map(
+    ({ metadata, spec: { dependency } }) =>
+      `may be held in cluster "${dependency.cluster}": ${dependency.kind} ${dependency.name}, by Bond ${metadata.namespace}/${metadata.name}; delete the Bond while the collector runs, or take the marks off there`,
+  )
 }
 
 async function survey(client: Client, keepAsleep: boolean, onProgress: (done: number) => void): Promise<Found> {

@@ -1,4 +1,5 @@
 import { allKinds } from '../apis/all-kinds.ts'
+import { inUsePolicy } from '../apis/bond.ts'
 import { sojournGroup, sojournNamespace } from '../apis/group.ts'
 import type { KubeObject } from '../kube/object.ts'
 import {
@@ -111,6 +112,13 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       ours(['departures'], ['patch']),
       // A namespace with something in it that a Bond guards is marked, too.
       core(['namespaces'], [...read, 'patch']),
+      // Whether a mark has any effect.
+      {
+        apiGroups: ['admissionregistration.k8s.io'],
+        resources: ['validatingadmissionpolicybindings'],
+        resourceNames: [inUsePolicy],
+        verbs: ['get'],
+      },
       definitions,
       clusters,
     ],

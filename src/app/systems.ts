@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { approval } from '../apis/approval.ts'
 import type { Client } from '../client/client.ts'
+import { isEmbedded } from '../client/embedded.ts'
 import type { Route, RouteUser } from '../runtime/route.ts'
 import type { Promoter } from '../systems/promoter/controller.ts'
 import { sleep } from '../runtime/clock.ts'
@@ -144,12 +145,6 @@ async function mayApprove(client: Client, { name: user, groups }: RouteUser, url
     namespace: decodeURIComponent(namespace),
   }
   return isAllowed(client, { user, groups, resourceAttributes })
-}
-
-/** On our own server owner references are ours to act on; anywhere else Kubernetes does that. */
-async function isEmbedded(client: Client): Promise<boolean> {
-  const { body } = await client.request({ method: 'GET', path: '/version' })
-  return String((body as { gitVersion?: string }).gitVersion).includes('+sojourn')
 }
 
 /** Starts the systems among these roles. */

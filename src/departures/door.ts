@@ -1,5 +1,6 @@
 import { bond, holdFinalizer, type Bond } from '../apis/bond.ts'
 import { guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
+import { refusedElsewhere } from '../apis/bond-marks.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import { departure, type Departure, type DepartureSpec } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
@@ -185,7 +186,7 @@ export class Door {
     const { uid, name } = object.metadata
     const concerned = [`/${uid}`, `namespace/${name}`].flatMap((key) => this.#bonds.byIndex('dependency', key))
     const refusing = [...new Set(concerned)].filter((found) => refusesDeletion(found, object))
-    return refusing.length > 0 ? namesOf(refusing) : undefined
+    return refusing.length > 0 ? namesOf(refusing) : refusedElsewhere(object)
   }
 
   close(): void {

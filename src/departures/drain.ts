@@ -1,4 +1,5 @@
-import { inUseAnnotation, inUseLabel, seedFinalizer } from '../apis/bond.ts'
+import { inUseLabel, seedFinalizer } from '../apis/bond.ts'
+import { isInUseAnnotation } from '../apis/bond-marks.ts'
 import { cleaner } from '../apis/cleaner.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { sojournGroup, sojournNamespace } from '../apis/group.ts'
@@ -136,8 +137,9 @@ async function release(client: Client, { type, object }: Held): Promise<void> {
   let now: StoredObject | undefined = object
   for (let attempt = 1; ; attempt++) {
     if (!now || now.metadata.uid !== uid || !heldOf(type, now)) return
-    const { finalizers = [], resourceVersion } = now.metadata
-    const mark = { labels: { [inUseLabel]: null }, annotations: { [inUseAnnotation]: null } }
+    const { finalizers = [], annotations = {}, resourceVersion } = now.metadata
+    const named = Object.keys(annotations).filter(isInUseAnnotation)
+    const mark = { labels: { [inUseLabel]: null }, annotations: Object.fromEntries(named.map((name) => [name, null])) }
     const body = {
       metadata: { resourceVersion, finalizers: finalizers.filter((each) => !isOurFinalizer(each)), ...mark },
     }

@@ -1,4 +1,5 @@
 import type { Bond } from '../apis/bond.ts'
+import { refusedElsewhere } from '../apis/bond-marks.ts'
 import type { CleanupOptOut, CleanupOptOutSpec } from '../apis/cleanup-opt-out.ts'
 import { sojournGroup, sojournNamespace } from '../apis/group.ts'
 import { parseApiVersion, type KubeObject } from '../kube/object.ts'
@@ -41,6 +42,8 @@ export function protectionOf(
   if (optOut) return { result: 'refused', because: 'opted-out', detail: `CleanupOptOut ${optOut.metadata.name}` }
   const denying = bonds.find((bond) => bond.spec.onDelete === 'Deny')
   if (denying) return { result: 'refused', because: 'bond-denies', detail: bondDetail(denying) }
+  const elsewhere = refusedElsewhere(object)
+  if (elsewhere !== undefined) return { result: 'refused', because: 'bond-denies', detail: `Bond ${elsewhere}` }
   const holding = bonds.find((bond) => bond.spec.onDelete === 'Hold')
   return holding ? { result: 'held', because: 'bond-holds', detail: bondDetail(holding) } : undefined
 }

@@ -136,6 +136,11 @@ const judge = inFile('src/departures/judge.ts', [
 
 const protection = inFile('src/departures/protection.ts', [
   [
+    'Deny: binds the doors and cascades of that cluster',
+    'if (elsewhere !== undefined) return',
+    'if (elsewhere === "") return',
+  ],
+  [
     'keeps what an opt-out may mean whose selector cannot be read',
     'if (isStatusError(error)) return true',
     'if (isStatusError(error)) return false',
@@ -562,12 +567,12 @@ const collector: readonly Guard[] = [
     ],
     [
       '109, 110: another cluster',
-      "if (dependency.is === 'unknown') return unknown(phase, dependency)",
+      "if (dependency.is === 'unknown') return unknown(phase, isMarked ? stillHolding(dependency) : dependency)",
       "if (dependency.is === 'unknown') return gone(spec, 1, 1)",
     ],
     [
       'holds nothing up without leave',
-      'return isGranted ? hold(active, dependency) : release(dependency, withoutLeave(spec, all))',
+      'return isGranted ? hold(active, dependency) : release(dependency, withoutLeave(observed, all))',
       'return hold(active, dependency)',
     ],
     [
@@ -593,14 +598,49 @@ const collector: readonly Guard[] = [
       'if (!type.namespaced && metadata.namespace !== sojournNamespace)',
       'if (!type.namespaced && metadata.namespace === "")',
     ],
-    ['gains no power over another namespace', 'if (there === namespace) return true', 'return true'],
+    [
+      'gains no power over another namespace',
+      "if (origin === '' && there === namespace) return { isGranted: true }",
+      'return { isGranted: true }',
+    ],
+    ['takes no other leave for its own', "if (origin === '' && there === namespace)", 'if (there === namespace)'],
+    ['takes no other leave for its own', 'grants(grantor, namespace, origin)', 'grants(grantor, namespace)'],
     [
       'goes on holding while nobody can say whether it has leave',
-      "{ name: there }).catch(ignoring('NotFound'))",
-      "{ name: there }).catch(ignoring('NotFound', 'Forbidden'))",
+      ": ignoring('NotFound')\n",
+      ": ignoring('NotFound', 'Forbidden')\n",
+    ],
+    [
+      'goes on holding there while nobody can say whether it has leave',
+      "origin !== '' && !isHeld ? ignoring",
+      "origin !== '' ? ignoring",
+    ],
+  ]),
+  ...inFile('src/systems/collector/bond-act.ts', [
+    [
+      'takes no mark off but its own',
+      'holding.length > 0 || !isHoldFrom(origin, name)',
+      "holding.length > 0 || !(isHoldFrom(origin, name) || isHoldFrom('', name))",
+    ],
+    [
+      'leaves the label to that cluster’s own Bonds',
+      '...(isGuardedBeside(origin, metadata) ? {} : { labels: { [inUseLabel]: null } }),',
+      'labels: { [inUseLabel]: null },',
+    ],
+  ]),
+  ...inFile('src/systems/collector/bonds.ts', [
+    [
+      'says whom to ask where it may not put its mark',
+      "decision.phase === 'Released' && !isRefused)",
+      "decision.phase === 'Released')",
     ],
   ]),
   ...inFile('src/app/bond-admission.ts', [
+    [
+      'Deny: is refused there',
+      'if (denying.length === 0 && elsewhere === undefined) return',
+      'if (denying.length === 0) return',
+    ],
     ['keeps nothing waiting for what follows it', '&& mayHoldUp(metadata.namespace, object, view)', ''],
   ]),
   ...inFile('src/app/bond-authorizer.ts', [

@@ -1,60 +1,63 @@
-import {
-  bond,
-  bondFinalizer,
-  holdFinalizer,
-  inUseAnnotation,
-  inUseLabel,
-  seedFinalizer,
-  type Bond,
-} from '../../apis/bond.ts'
+import { bond, bondFinalizer, inUseLabel, type Bond } from '../../apis/bond.ts'
 import { namesOf } from '../../apis/bond-guard.ts'
+import { isGuardedBeside, isGuardedFrom, isHoldFrom, marksFrom } from '../../apis/bond-marks.ts'
 import type { Client } from '../../client/client.ts'
 import type { ObjectMeta, ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { namespaces } from './bond-observe.ts'
 
-/** What a Bond needs, and where it is. */
+/** What a Bond needs, where it is, and whose marks on it are the Bond's. */
 export interface Dependency {
   readonly home: Client
   readonly type: ResourceType
   readonly object: StoredObject
+  readonly origin: string
 }
 
 /** Makes what is needed wait for those who need it. */
-export async function holdDependency({ home, type, object }: Dependency): Promise<void> {
-  await patch(home, type, object, { finalizers: [...(object.metadata.finalizers ?? []), holdFinalizer] })
+export async function holdDependency({ home, type, object, origin }: Dependency): Promise<void> {
+  await patch(home, type, object, { finalizers: [...(object.metadata.finalizers ?? []), marksFrom(origin).finalizer] })
 }
 
-/** Makes the cluster's admission policy refuse the deletion of what is needed. */
-export async function guardDependency({ home, type, object }: Dependency, bonds: readonly Bond[]): Promise<void> {
-  const mark = { labels: { [inUseLabel]: 'true' }, annotations: { [inUseAnnotation]: namesOf(bonds) } }
-  await patch(home, type, object, mark)
+/** Makes the cluster refuse the deletion of what is needed. */
+export async function guardDependency(dependency: Dependency, bonds: readonly Bond[]): Promise<void> {
+  const { home, type, object, origin } = dependency
+  await patch(home, type, object, {
+    labels: { [inUseLabel]: 'true' },
+    annotations: { [marksFrom(origin).annotation]: namesOf(bonds, origin) },
+  })
 }
 
 /** Lets go what no other Bond holds or refuses to let go; the mark of a namespace is `markNamespace`'s. */
 export async function releaseDependency(
-  { home, type, object }: Dependency,
+  { home, type, object, origin }: Dependency,
   { holding, denying }: { readonly holding: readonly Bond[]; readonly denying: readonly Bond[] },
 ): Promise<void> {
-  const { finalizers = [], labels = {} } = object.metadata
-  const kept = finalizers.filter((name) => holding.length > 0 || (name !== holdFinalizer && name !== seedFinalizer))
-  const isUnguarded = type.kind !== namespaces.kind && labels[inUseLabel] !== undefined && denying.length === 0
-  if (kept.length === finalizers.length && !isUnguarded) return
-  await patch(home, type, object, {
-    finalizers: kept,
-    ...(isUnguarded ? { labels: { [inUseLabel]: null }, annotations: { [inUseAnnotation]: null } } : {}),
-  })
+  const { finalizers = [] } = object.metadata
+  const kept = finalizers.filter((name) => holding.length > 0 || !isHoldFrom(origin, name))
+  const isFree = type.kind !== namespaces.kind && isGuardedFrom(origin, object.metadata) && denying.length === 0
+  if (kept.length === finalizers.length && !isFree) return
+  await patch(home, type, object, { finalizers: kept, ...(isFree ? unguarded(object, origin) : {}) })
 }
 
-/** Makes the admission policy refuse the deletion of a namespace for these Bonds; for none, lets it go. */
-export async function markNamespace(home: Client, namespace: StoredObject, bonds: readonly Bond[]): Promise<void> {
-  const inUseBy = namesOf(bonds)
-  if ((namespace.metadata.annotations?.[inUseAnnotation] ?? '') === inUseBy) return
-  const isFree = bonds.length === 0
-  await patch(home, namespaces, namespace, {
-    labels: { [inUseLabel]: isFree ? null : 'true' },
-    annotations: { [inUseAnnotation]: isFree ? null : inUseBy },
-  })
+/** Makes a cluster refuse the deletion of a namespace for these Bonds; for none, lets it go. */
+export async function markNamespace(
+  { home, object, origin }: Omit<Dependency, 'type'>,
+  bonds: readonly Bond[],
+): Promise<void> {
+  const { annotation } = marksFrom(origin)
+  const inUseBy = namesOf(bonds, origin)
+  if ((object.metadata.annotations?.[annotation] ?? '') === inUseBy) return
+  const mark = { labels: { [inUseLabel]: 'true' }, annotations: { [annotation]: inUseBy } }
+  await patch(home, namespaces, object, bonds.length > 0 ? mark : unguarded(object, origin))
+}
+
+/** Without the mark of Bonds from one cluster; the label stays for as long as others need it. */
+function unguarded({ metadata }: StoredObject, origin: string): MetadataPatch {
+  return {
+    ...(isGuardedBeside(origin, metadata) ? {} : { labels: { [inUseLabel]: null } }),
+    annotations: { [marksFrom(origin).annotation]: null },
+  }
 }
 
 /** Puts our finalizer on a Bond, or takes it off. */

@@ -1,4 +1,5 @@
-import type { BondSpec } from '../../apis/bond.ts'
+import { boundHere, leaveOf } from '../../apis/bond-guard.ts'
+import { grantAnnotation, inUsePolicy, type BondSpec } from '../../apis/bond.ts'
 import type { StoredObject } from '../../kube/object.ts'
 
 /** What is known of the object a Bond needs. */
@@ -8,7 +9,7 @@ export type DependencyFact =
       readonly uid: string
       readonly isMarked: boolean
       readonly holdsFinalizer: boolean
-      /** Whether it carries our label that makes an admission policy refuse its DELETE. */
+      /** Whether it carries our mark that makes its server refuse a DELETE. */
       readonly isGuarded: boolean
     }
   | { readonly is: 'absent' }
@@ -19,8 +20,18 @@ export type DependentsFact =
   | { readonly are: 'known'; readonly objects: readonly StoredObject[] }
   | { readonly are: 'unknown'; readonly reason: string; readonly message: string }
 
+/**
+ * How the deletion of something can be refused: its server asks Bonds itself (`asked`), or heeds a mark on it (`marked`), or heeds none (`ignored`). It may not
+ * be known which (`unknown`).
+ */
+export type Denial = 'asked' | 'marked' | 'ignored' | 'unknown'
+
 export interface BondObserved {
   readonly spec: BondSpec
+  /** The Bond's own namespace. */
+  readonly namespace: string
+  /** The id of its cluster, where what it needs is in another; else ''. */
+  readonly origin: string
   /** How it stood when it was last looked at. */
   readonly phase: BondPhase | undefined
   readonly isMarked: boolean
@@ -30,8 +41,7 @@ export interface BondObserved {
   readonly dependents: DependentsFact
   /** Whether the dependency's namespace lets this one hold its deletions up. */
   readonly isGranted: boolean
-  /** Whether Deny needs a label on the dependency, because the server does not ask Bonds itself. */
-  readonly guards: boolean
+  readonly denial: Denial
   /** Uids that go in a circle with the dependency: none of them may wait for another. */
   readonly ring: ReadonlySet<string>
 }
@@ -47,6 +57,8 @@ export interface BondDecision {
   readonly effect?: 'hold-dependency' | 'guard-dependency' | 'release-dependency' | 'remove-dependents'
   /** Whether something it depends on could not be found out. */
   readonly isUnknown?: true
+  /** Whether what it asks for is not in force, or not yet. */
+  readonly isPowerless?: true
   /** Look again soon: something could not be known, or may change without a word. */
   readonly retry: boolean
 }
@@ -55,7 +67,7 @@ export interface BondDecision {
 export function decideBond(observed: BondObserved): BondDecision {
   const { spec, phase, isMarked, pinnedUid, dependency, dependents } = observed
   if (dependents.are === 'unknown') return unknown(phase, dependents)
-  if (dependency.is === 'unknown') return unknown(phase, dependency)
+  if (dependency.is === 'unknown') return unknown(phase, isMarked ? stillHolding(dependency) : dependency)
   const { objects } = dependents
   const living = objects.filter(({ metadata }) => !metadata.deletionTimestamp).length
   if (isMarked) return going(spec, dependency, objects.length - living)
@@ -90,8 +102,14 @@ function going({ onDelete }: BondSpec, dependency: DependencyFact, leavers: numb
   return release(dependency, say('Released', 'BondDeleted', 'the Bond is going'))
 }
 
+/** A Bond whose own marks elsewhere cannot be taken off yet. */
+function stillHolding({ reason, message }: { readonly reason: string; readonly message: string }) {
+  return { reason, message: `${message}: the Bond stays until what it may hold can be let go` }
+}
+
 /** What it needs is there and stays. */
-function standing({ spec, isGranted, guards }: BondObserved, dependency: Present, all: number): BondDecision {
+function standing(observed: BondObserved, dependency: Present, all: number): BondDecision {
+  const { spec, isGranted } = observed
   if (all === 0) return release(dependency, say('Pending', 'NoDependents', 'nothing needs it at the moment'))
   const active = say('Active', 'Bound', `${all} bound`)
   switch (spec.onDelete) {
@@ -100,31 +118,58 @@ function standing({ spec, isGranted, guards }: BondObserved, dependency: Present
     case 'Cascade':
       return isGranted ? hold(active, dependency) : release(dependency, active)
     case 'Hold':
-      return isGranted ? hold(active, dependency) : release(dependency, withoutLeave(spec, all))
+      return isGranted ? hold(active, dependency) : release(dependency, withoutLeave(observed, all))
     case 'Deny':
-      if (!isGranted) return release(dependency, withoutLeave(spec, all))
-      return guards && !dependency.isGuarded ? { ...active, effect: 'guard-dependency' } : active
+      return isGranted ? deny(active, observed.denial, dependency) : release(dependency, withoutLeave(observed, all))
   }
 }
 
-/** Others' deletions are not held up. In another cluster, where nobody can give leave, it still binds our own door. */
-function withoutLeave({ dependency: { cluster } }: BondSpec, all: number): BondDecision {
+/** Others' deletions are not held up. In another cluster it still binds our own door, which knows of both. */
+function withoutLeave({ spec, namespace, origin }: BondObserved, all: number): BondDecision {
+  const leave = `${grantAnnotation}=${leaveOf(namespace, origin)}`
+  const { cluster } = spec.dependency
   if (cluster)
     return say(
       'Active',
-      'BoundHere',
-      `${all} bound: Sojourn lets it stay, but whoever deletes it in cluster "${cluster}" is not held up`,
+      boundHere,
+      `${all} bound: Sojourn lets it stay, but whoever deletes it in cluster "${cluster}" is not held up: annotate its namespace there with ${leave}`,
     )
   return say(
     'Pending',
     'NotGranted',
-    'its namespace does not let this one hold its deletions up: annotate it with sojourn.dev/allow-bonds-from',
+    `its namespace does not let this one hold its deletions up: annotate it with ${leave}`,
   )
 }
 
 function hold(decision: BondDecision, { holdsFinalizer }: Present): BondDecision {
-  return holdsFinalizer ? decision : { ...decision, effect: 'hold-dependency' }
+  return holdsFinalizer ? decision : { ...notYet(decision), effect: 'hold-dependency' }
 }
+
+function deny(decision: BondDecision, denial: Denial, { isGuarded }: Present): BondDecision {
+  if (denial === 'asked') return decision
+  const guard = isGuarded ? {} : { effect: 'guard-dependency' as const }
+  if (denial === 'ignored') return { ...decision, ...notEnforced, ...guard, isPowerless: true, retry: true }
+  if (!isGuarded) return { ...notYet(decision), ...guard }
+  return denial === 'unknown'
+    ? { ...decision, isUnknown: true, message: `${decision.message}: ${notChecked}` }
+    : decision
+}
+
+/** Until its mark is on what it needs, nobody is held up by it. */
+function notYet(decision: BondDecision): BondDecision {
+  return {
+    ...decision,
+    reason: 'TakingHold',
+    message: `${decision.message}: its deletion is not held up yet`,
+    isPowerless: true,
+  }
+}
+
+const notEnforced = {
+  reason: 'NotEnforced',
+  message: `its cluster refuses no deletion: the admission policy ${inUsePolicy} is missing there (sojourn install)`,
+}
+const notChecked = `whether its cluster has the admission policy ${inUsePolicy}, and so refuses its deletion, cannot be read`
 
 /** What it needs is no more. */
 function gone({ onDelete }: BondSpec, living: number, all: number): BondDecision {

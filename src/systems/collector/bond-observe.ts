@@ -1,11 +1,13 @@
 import { grants } from '../../apis/bond-guard.ts'
-import { holdFinalizer, inUseLabel, seedFinalizer, type Bond } from '../../apis/bond.ts'
+import { isGuardedFrom, isHeldFrom } from '../../apis/bond-marks.ts'
+import type { Bond } from '../../apis/bond.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { formatSelector, requirementsOf } from '../../kube/selector.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
-import type { DependencyFact, DependentsFact } from './bond-decide.ts'
+import type { Denial, DependencyFact, DependentsFact } from './bond-decide.ts'
+import { denialIn } from './denial.ts'
 
 export interface BondObservePorts {
   readonly client: Client
@@ -14,6 +16,8 @@ export interface BondObservePorts {
   readonly clusterClient?: (cluster: string) => Client | undefined
   /** Told of each kind of this cluster that a Bond speaks of. */
   readonly onType: (type: ResourceType) => void
+  /** Whether the server of this cluster asks Bonds itself before it deletes. */
+  readonly asksBonds: boolean
 }
 
 /** What a Bond needs, as it was found. */
@@ -22,8 +26,14 @@ export interface FoundDependency {
   readonly object?: StoredObject
   readonly type?: ResourceType
   readonly home: Client
+  /** Whose marks on it are those of this Bond: '' in the Bond's own cluster, else the id of that. */
+  readonly origin: string
+  /** Its namespace, or itself if it is one, where that is in another cluster. */
+  readonly space?: StoredObject
   /** Whether its namespace lets this Bond hold its deletion up. */
   readonly isGranted: boolean
+  /** How its deletion can be refused. */
+  readonly denial: Denial
 }
 
 /** Finds out what is true of both ends of a Bond. What cannot be read is unknown. */
@@ -31,6 +41,8 @@ export class BondObserver {
   readonly #ports: BondObservePorts
   /** When something in another cluster was first found absent, by `cluster/uid`. */
   readonly #absentSince = new Map<string, number>()
+  /** By which this cluster is known to others: the uid of its namespace kube-system, as usual. */
+  #id: string | undefined
 
   constructor(ports: BondObservePorts) {
     this.#ports = ports
@@ -58,49 +70,70 @@ export class BondObserver {
     }
   }
 
-  async dependency({ spec, metadata, status }: Bond): Promise<FoundDependency> {
-    const { client, clusterClient, onType } = this.#ports
-    const { cluster = '', apiVersion, kind, name } = spec.dependency
+  async dependency(self: Bond): Promise<FoundDependency> {
+    const { client, clusterClient } = this.#ports
+    const { cluster = '' } = self.spec.dependency
     const home = cluster === '' ? client : clusterClient?.(cluster)
     if (!home)
-      return {
-        fact: { is: 'unknown', reason: 'ClusterUnreachable', message: `cluster "${cluster}" cannot be reached` },
-        home: client,
-        isGranted: false,
-      }
+      return unseen(client, {
+        is: 'unknown',
+        reason: 'ClusterUnreachable',
+        message: `cluster "${cluster}" cannot be reached`,
+      })
     try {
-      const type = await home.discovery.typeOf({ apiVersion, kind })
-      if (!type)
-        return {
-          fact: { is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) },
-          home,
-          isGranted: false,
-        }
-      if (home === client) onType(type)
-      const namespace = type.namespaced ? (spec.dependency.namespace ?? metadata.namespace ?? '') : ''
-      const found = await home
-        .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) }, { metadataOnly: true })
-        .catch(ignoring('NotFound'))
-      const pinned = spec.dependency.uid ?? status?.dependencyUid
-      const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
-      const doubt = this.#doubt(cluster, pinned, isThere)
-      if (doubt) return { fact: doubt, home, isGranted: false }
-      if (!found) return { fact: { is: 'absent' }, home, isGranted: false }
-      const isGranted = cluster === '' && (await this.#isGranted(metadata, found))
-      return { fact: presentFact(found), object: { ...found, apiVersion, kind: type.kind }, type, home, isGranted }
+      return await this.#look(home, self)
     } catch (error) {
-      return { fact: { is: 'unknown', ...unknownBecause(error, 'spec.dependency') }, home, isGranted: false }
+      return unseen(home, { is: 'unknown', ...unknownBecause(error, 'spec.dependency') })
     }
   }
 
-  /** In its own namespace a Bond needs no leave; elsewhere the namespace's owner must have given it. Throws when that cannot be known. */
-  async #isGranted({ namespace }: Bond['metadata'], object: StoredObject): Promise<boolean> {
+  async #look(home: Client, { spec, metadata, status }: Bond): Promise<FoundDependency> {
+    const { client, onType, asksBonds } = this.#ports
+    const { cluster = '', apiVersion, kind, name } = spec.dependency
+    const type = await home.discovery.typeOf({ apiVersion, kind })
+    if (!type) return unseen(home, { is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) })
+    if (home === client) onType(type)
+    const namespace = type.namespaced ? (spec.dependency.namespace ?? metadata.namespace ?? '') : ''
+    const found = await home
+      .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) }, { metadataOnly: true })
+      .catch(ignoring('NotFound'))
+    const pinned = spec.dependency.uid ?? status?.dependencyUid
+    const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
+    const doubt = this.#doubt(cluster, pinned, isThere)
+    if (doubt) return unseen(home, doubt)
+    if (!found) return unseen(home, { is: 'absent' })
+    const object = { ...found, apiVersion, kind: type.kind }
+    const origin = cluster === '' ? '' : await this.#clusterId()
+    const leave = await this.#leave(home, metadata, { object, origin })
+    const denies = spec.onDelete === 'Deny' && leave.isGranted
+    const denial = denies && !(home === client && asksBonds) ? await denialIn(home) : 'asked'
+    return { fact: presentFact(found, origin), object, type, home, origin, denial, ...leave }
+  }
+
+  /**
+   * Whether a Bond may hold up the deletion of what it needs: in its own namespace it needs no leave; elsewhere the namespace's owner must have given it.
+   * Throws when that cannot be known; another cluster that does not let us look has given none, unless something is held there already.
+   */
+  async #leave(
+    home: Client,
+    { namespace }: Bond['metadata'],
+    { object, origin }: { readonly object: StoredObject; readonly origin: string },
+  ): Promise<Pick<FoundDependency, 'isGranted' | 'space'>> {
     const there = object.metadata.namespace
-    if (there === namespace) return true
-    const grantor = there
-      ? await this.#ports.client.get<StoredObject>(namespaces, { name: there }).catch(ignoring('NotFound'))
-      : object
-    return grants(grantor, namespace)
+    if (origin === '' && there === namespace) return { isGranted: true }
+    const isHeld = isHeldFrom(origin, object.metadata) || isGuardedFrom(origin, object.metadata)
+    const missing = origin !== '' && !isHeld ? ignoring('NotFound', 'Forbidden') : ignoring('NotFound')
+    const grantor = there ? await home.get<StoredObject>(namespaces, { name: there }).catch(missing) : object
+    const isSpace = there !== undefined || (object.kind === namespaces.kind && object.apiVersion === 'v1')
+    return {
+      isGranted: grants(grantor, namespace, origin),
+      ...(origin !== '' && isSpace && grantor ? { space: grantor } : {}),
+    }
+  }
+
+  async #clusterId(): Promise<string> {
+    this.#id ??= (await this.#ports.client.get<StoredObject>(namespaces, { name: 'kube-system' })).metadata.uid
+    return this.#id
   }
 
   /** Another cluster's word that something is gone counts when it says so twice, some time apart: it may have been restored from a backup. */
@@ -156,14 +189,18 @@ const confirmMs = 60_000
 
 const clusterScopedDependent = `spec.dependent is cluster-scoped: only a Bond in namespace ${sojournNamespace} may speak for it`
 
-function presentFact({ metadata }: StoredObject): DependencyFact {
-  const { uid, deletionTimestamp, finalizers = [], labels = {} } = metadata
+/** What cannot be seen can be neither held nor guarded. */
+function unseen(home: Client, fact: DependencyFact): FoundDependency {
+  return { fact, home, origin: '', isGranted: false, denial: 'asked' }
+}
+
+function presentFact({ metadata }: StoredObject, origin: string): DependencyFact {
   return {
     is: 'present',
-    uid,
-    isMarked: deletionTimestamp !== undefined,
-    holdsFinalizer: finalizers.includes(holdFinalizer) || finalizers.includes(seedFinalizer),
-    isGuarded: labels[inUseLabel] !== undefined,
+    uid: metadata.uid,
+    isMarked: metadata.deletionTimestamp !== undefined,
+    holdsFinalizer: isHeldFrom(origin, metadata),
+    isGuarded: isGuardedFrom(origin, metadata),
   }
 }
 

@@ -1,5 +1,5 @@
 import { bond, inUseLabel, type Bond } from '../../apis/bond.ts'
-import { guardedNamespace } from '../../apis/bond-guard.ts'
+import { guardedNamespace, guardedNamespaceIn } from '../../apis/bond-guard.ts'
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
@@ -7,7 +7,7 @@ import { kubeSubject } from '../../departures/subject.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
-import { ignoring } from '../../kube/status-error.ts'
+import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { setCondition } from '../../runtime/conditions.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
@@ -58,6 +58,7 @@ export function bondController(options: BondOptions): Controller {
     client,
     now: () => ports.clock.now(),
     onType: watch,
+    asksBonds: !guards,
     ...(clusterClient ? { clusterClient } : {}),
   })
   controller.watch(bonds)
@@ -92,7 +93,9 @@ export function bondController(options: BondOptions): Controller {
       dependency: found.fact,
       dependents,
       isGranted,
-      guards,
+      namespace: self.metadata.namespace ?? '',
+      origin: found.origin,
+      denial: found.denial,
       ring: isLeaving ? ringOf(found.object?.metadata.uid ?? '') : new Set(),
     })
     tie(key, self, { decision, dependents, found })
@@ -108,28 +111,43 @@ export function bondController(options: BondOptions): Controller {
 
   async function carryOut(self: Bond, { decision, dependents, found }: Case): Promise<Outcome> {
     const isMarked = self.metadata.deletionTimestamp !== undefined
-    const { object, type, home, isGranted } = found
+    const { object, type, home, origin, isGranted } = found
     // First the Bond's own finalizer: what it marks elsewhere must not outlive it.
     if (decision.phase === 'Active' && isGranted && self.spec.onDelete !== 'Orphan' && !isMarked)
       await setBondFinalizer(client, self, true)
     // What it has no leave to hold up does not wait for those who follow it.
     const onDependency = decision.effect === 'remove-dependents' && !isGranted ? 'release-dependency' : decision.effect
-    // Another cluster's marks are those of the Bonds there.
-    if (object && type && home === client) await carryOutOn({ home, type, object }, onDependency, self)
-    await markNamespaces(self)
+    const isRefused = await refused(self, async () => {
+      if (object && type) await carryOutOn({ home, type, object, origin }, onDependency, self)
+      await markNamespaces(self)
+      if (found.space) await markSpace({ home, object: found.space, origin }, self)
+    })
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
-    if (isMarked && decision.phase === 'Released') await setBondFinalizer(client, self, false)
+    if (isMarked && decision.phase === 'Released' && !isRefused) await setBondFinalizer(client, self, false)
     if (decision.effect === 'remove-dependents' && dependents.are === 'known')
       return removeDependents(self, dependents.objects, object)
+    if (isRefused) return wakeAt(ports.clock.now() + 60_000)
     if (decision.retry) return wakeAt(ports.clock.now() + 15_000)
-    // Another cluster is not watched, but asked now and then.
-    return self.spec.dependency.cluster ? wakeAt(ports.clock.now() + 30_000) : settled
+    if (!self.spec.dependency.cluster) return settled
+    // Another cluster is not watched, but asked now and then; soon where we have just put our mark.
+    return wakeAt(ports.clock.now() + (decision.effect === undefined ? 30_000 : 1000))
+  }
+
+  /** Whether marks could not be put on or taken off for want of a right to it; who can give that is told. */
+  async function refused(self: Bond, mark: () => Promise<void>): Promise<boolean> {
+    try {
+      await mark()
+      return false
+    } catch (error) {
+      if (!isStatusError(error, 'Forbidden')) throw error
+      events.record(self, { type: 'Warning', reason: 'MarkRefused', message: error.message })
+      return true
+    }
   }
 
   async function carryOutOn(dependency: Dependency, effect: BondDecision['effect'], self: Bond): Promise<void> {
     const { uid } = dependency.object.metadata
-    const isOther = ({ metadata }: Bond) => metadata.uid !== self.metadata.uid
-    const inForce = bonds.list().filter((other) => isOther(other) && isInForce(other))
+    const inForce = othersThan(self).filter((other) => isInForce(other) && leavesSameMarks(other, self))
     const others = inForce.filter(({ status }) => status?.dependencyUid === uid)
     const denying = others.filter(({ spec }) => spec.onDelete === 'Deny')
     switch (effect) {
@@ -155,8 +173,20 @@ export function bondController(options: BondOptions): Controller {
     for (const name of own === undefined ? concerned : concerned.add(own)) {
       const namespace = namespaceInformer.get('', name)
       const others = bonds.byIndex('guards', name).filter(({ metadata }) => metadata.uid !== self?.metadata.uid)
-      if (namespace) await markNamespace(client, namespace, self && own === name ? [...others, self] : others)
+      const bound = self && own === name ? [...others, self] : others
+      if (namespace) await markNamespace({ home: client, object: namespace, origin: '' }, bound)
     }
+  }
+
+  /** The same for the one namespace of another cluster that a Bond speaks of. */
+  async function markSpace(space: Omit<Dependency, 'type'>, self: Bond): Promise<void> {
+    const { cluster = '' } = self.spec.dependency
+    const keeps = (candidate: Bond) => guardedNamespaceIn(cluster, candidate) === space.object.metadata.name
+    await markNamespace(space, [...othersThan(self), self].filter(keeps))
+  }
+
+  function othersThan({ metadata }: Bond): readonly Bond[] {
+    return bonds.list().filter((other) => other.metadata.uid !== metadata.uid)
   }
 
   /** Lets those go who need something, in the same manner as that: what it also owns must not depend on who tells it first. */
@@ -235,6 +265,11 @@ function isInForce({ status }: Bond): boolean {
   return status?.phase !== 'Released' && status?.phase !== 'Pending' && (status?.dependents ?? 0) > 0
 }
 
+/** Whether two Bonds mark what they need alike: those of this cluster, or those of others. */
+function leavesSameMarks({ spec: one }: Bond, { spec: other }: Bond): boolean {
+  return Boolean(one.dependency.cluster) === Boolean(other.dependency.cluster)
+}
+
 function nameOf({ namespace, name }: Key): string {
   return `${namespace}/${name}`
 }
@@ -245,9 +280,9 @@ function statusOf(
   { status, spec, metadata }: Bond,
   { decision, dependents, found, now }: StatusFacts,
 ): NonNullable<Bond['status']> {
-  const { phase, reason, message, pin, isUnknown } = decision
+  const { phase, reason, message, pin, isUnknown, isPowerless = false } = decision
   const uid = pin ?? spec.dependency.uid
-  const isReady = phase === 'Active' || phase === 'Released'
+  const isReady = (phase === 'Active' || phase === 'Released') && !isPowerless
   const condition = {
     type: 'Ready',
     status: isReady ? (isUnknown ? ('Unknown' as const) : ('True' as const)) : ('False' as const),
