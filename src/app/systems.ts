@@ -5,6 +5,8 @@ import { isEmbedded } from '../client/embedded.ts'
 import type { Route, RouteUser } from '../runtime/route.ts'
 import type { Promoter } from '../systems/promoter/controller.ts'
 import { sleep } from '../runtime/clock.ts'
+import type { ClusterHandle } from '../runtime/clusters.ts'
+import type { BondOptions } from '../systems/collector/bonds.ts'
 import type { Role } from './config.ts'
 import { isAllowed } from './access-review.ts'
 import { needsDoor, type Core } from './core.ts'
@@ -92,7 +94,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
     core.run(
       bondController({
         ...core,
-        clusterClient: (name) => reach(core, name),
+        ...otherClusters(core),
         guards: !isOurs,
         ties: collector.ties,
         ringOf: (uid) => collector.ringOf(uid),
@@ -103,14 +105,24 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 }
 
-/** The client of a cluster that Bonds name, for as long as the process runs. */
-function reach(core: Core, name: string): Client | undefined {
-  const handle = handles.get(core)?.get(name) ?? core.clusters.client(name)
-  handles.set(core, (handles.get(core) ?? new Map()).set(name, handle))
-  return handle.status.state === 'reachable' ? handle.client : undefined
+/** The clusters that Bonds name, each used for as long as the process runs. */
+function otherClusters({ clusters }: Core): Required<Pick<BondOptions, 'clusterClient' | 'onClusterChange'>> {
+  const used = new Map<string, ClusterHandle>()
+  const listeners: ((cluster: string) => void)[] = []
+  const use = (name: string): ClusterHandle => {
+    const handle = clusters.client(name)
+    handle.onChange(() => listeners.forEach((listener) => listener(name)))
+    used.set(name, handle)
+    return handle
+  }
+  return {
+    clusterClient: (name) => {
+      const { status, client } = used.get(name) ?? use(name)
+      return status.state === 'reachable' ? client : undefined
+    },
+    onClusterChange: (listener) => void listeners.push(listener),
+  }
 }
-
-const handles = new WeakMap<Core, Map<string, ReturnType<Core['clusters']['client']>>>()
 
 /**
  * The promoter's routes want the bytes that were signed. Somebody who has signed in needs no signature, but the right to approve

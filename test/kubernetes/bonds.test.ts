@@ -7,7 +7,15 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { installManifests } from '../../src/app/install.ts'
+import { bond, type Bond } from '../../src/apis/bond.ts'
+import { bondPolicies } from '../../src/app/admission-policies.ts'
 import type { Run } from '../../src/app/run.ts'
+import { Client } from '../../src/client/client.ts'
+import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
+import { networkTransport } from '../../src/client/network-transport.ts'
+import { bondController } from '../../src/systems/collector/bonds.ts'
+import { configMaps } from '../cascades.ts'
+import { startRealWorld } from '../world.ts'
 import { startAs, targets } from './account.ts'
 
 const missing = await whyUnavailable('kube-controller-manager', 'kube-apiserver', 'etcd', 'kubectl')
@@ -126,6 +134,60 @@ describe.skipIf(missing)('Bonds on a real kube-apiserver', () => {
     )
     await kubectl('delete', 'cm', 'database', '-n', 'platform', '--timeout=30s')
     expect(await names('team')).toEqual([])
+  })
+
+  it('holds and refuses for Bonds of another cluster, too, next to its own', async () => {
+    await using hub = await startRealWorld()
+    const network = networkTransport(loadKubeconfig([cluster.kubeconfig], { now: () => Date.now(), env: {} }), {
+      userAgent: 'sojourn',
+    })
+    const there = new Client(network.transport, { cluster: 'far' })
+    hub.run(bondController({ ...hub, clusterClient: () => there }))
+    const system = await hub.get({ apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' })
+    const id = system?.metadata.uid ?? ''
+    const annotations = { 'sojourn.dev/allow-bonds-from': `${id}/team` }
+    await apply(space('far', { annotations }))
+    await apply(configMap('far', 'app'), configMap('far', 'database'), bondOf('far', 'Deny'))
+    await hub.create(configMap('team', 'app'))
+    await hub.create(bondOf('team', 'Deny', { cluster: 'far', namespace: 'far' }))
+    const attempt = (what: string, ...name: readonly string[]) => kubectl('delete', '--dry-run=server', what, ...name)
+    const refused = new RegExp(`in use by Bond far/b \\(orders\\), team/b of cluster ${id} \\(orders\\)`)
+    for (const what of [
+      ['cm', 'database', '-n', 'far'],
+      ['namespace', 'far'],
+    ])
+      await vi.waitFor(() => expect(attempt(...(what as [string]))).rejects.toThrow(refused), wait)
+    // Its own Bond lets go, ours does not.
+    await kubectl('delete', 'cm', 'app', '-n', 'far')
+    const alone = new RegExp(`in use by Bond team/b of cluster ${id}`)
+    await vi.waitFor(() => expect(attempt('cm', 'database', '-n', 'far')).rejects.toThrow(alone), wait)
+
+    // Without the policy nothing is refused, and both clusters say so.
+    const policies = bondPolicies().filter(({ metadata }) => metadata.name === 'sojourn-in-use')
+    await apply(configMap('far', 'app'))
+    const readyOf = (found: Bond | undefined) => found?.status?.conditions?.[0]?.reason
+    const reasons = async () => [
+      readyOf(await hub.get<Bond>({ apiVersion: bond.apiVersion, kind: 'Bond', namespace: 'team', name: 'b' })),
+      await kubectl('get', 'bond', 'b', '-n', 'far', '-o', 'jsonpath={.status.conditions[0].reason}'),
+    ]
+    await vi.waitFor(async () => expect(await reasons()).toEqual(['Bound', 'Bound']), wait)
+    await kubectl('delete', 'validatingadmissionpolicybinding', 'sojourn-in-use')
+    for (const namespace of ['far', 'team']) await touch(namespace)
+    await vi.waitFor(async () => expect(await reasons()).toEqual(['NotEnforced', 'NotEnforced']), wait)
+    await apply(...policies)
+    await vi.waitFor(async () => expect(await reasons()).toEqual(['Bound', 'Bound']), wait)
+
+    await kubectl('delete', 'cm', 'app', '-n', 'far')
+    await hub.client.deleteObject(configMaps, { namespace: 'team', name: 'app' })
+    await vi.waitFor(() => kubectl('delete', 'cm', 'database', '-n', 'far'), wait)
+    await vi.waitFor(() => kubectl('delete', 'namespace', 'far', '--timeout=15s'), wait)
+    network.close()
+
+    async function touch(namespace: string): Promise<void> {
+      const body = { metadata: { labels: { look: 'again' } } }
+      const place = { namespace, name: 'b' }
+      await (namespace === 'team' ? hub.client : there).patch(bond.type, place, { type: 'merge', body })
+    }
   })
 
   it('leaves owner references to Kubernetes, but asks again for what Kubernetes was refused', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Cascades, configMaps, ownedBy, spaces } from '../../../test/cascades.ts'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer, inUseAnnotation, inUseLabel } from '../../apis/bond.ts'
+import { drain } from '../../app/drain.ts'
 import { Client } from '../../client/client.ts'
 import { kubeSubject } from '../../departures/subject.ts'
 import type { StoredObject } from '../../kube/object.ts'
@@ -264,6 +265,42 @@ describe('a Bond to something in another cluster, with leave', () => {
     await here.world.client.deleteObject(bond.type, { namespace: 'team', name: 'app-database' })
     await pass()
     expect((await here.bond('app-database'))?.metadata.finalizers).toEqual([bondFinalizer])
+  })
+
+  it('is asked again as soon as that cluster can be reached', async () => {
+    let tell: (cluster: string) => void = () => {}
+    way = undefined
+    here.world.run(
+      bondController({
+        ...here.world,
+        clusterClient: () => way,
+        onClusterChange: (listener) => void (tell = listener),
+      }),
+    )
+    await bind('Hold')
+    expect(await reason()).toMatchObject({ reason: 'ClusterUnreachable' })
+    way = far.world.client
+    tell('far')
+    await pass(2000)
+    expect(await reason()).toMatchObject({ reason: 'Bound' })
+  })
+
+  it('is named by a drain, which does not reach there', async () => {
+    await bind('Hold')
+    const { problems } = await drain(here.world.client, { dryRun: true, clock: here.world.clock })
+    expect(problems).toEqual([
+      'may be held in cluster "far": ConfigMap database, by Bond team/app-database; delete the Bond while the collector runs, or take the marks off there',
+    ])
+  })
+
+  it('is let go by a drain of that cluster, marks of others included', async () => {
+    await bind('Deny')
+    way = undefined
+    const draining = drain(far.world.client, { dryRun: false, clock: far.world.clock })
+    await far.world.pass(5000)
+    expect((await draining).problems).toEqual([])
+    expect(await marks()).toEqual(unmarked)
+    expect(Object.keys((await farSpace()).metadata.annotations ?? {})).toEqual([grantAnnotation])
   })
 
   it('holds something that has no namespace by the leave it gives itself', async () => {

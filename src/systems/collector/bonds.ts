@@ -37,6 +37,8 @@ export interface BondOptions {
   readonly ports: ControllerPorts
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
+  /** Calls with a cluster that can be reached again, or no longer. */
+  readonly onClusterChange?: (listener: (cluster: string) => void) => void
   /** Whether what Bonds guard needs a label, for the cluster's admission policy. Defaults to no: the embedded server asks Bonds itself. */
   readonly guards?: boolean
   /** Where Bonds are kept as edges, for previews and cycles. */
@@ -72,6 +74,9 @@ export function bondController(options: BondOptions): Controller {
           )
           .map((found) => keyOf(found)),
   )
+  options.onClusterChange?.((cluster) => {
+    for (const found of bonds.list()) if (found.spec.dependency.cluster === cluster) controller.enqueue(keyOf(found))
+  })
   return controller
 
   async function reconcile(key: Key): Promise<Outcome> {
