@@ -1,5 +1,6 @@
 import { bond, type Bond } from '../apis/bond.ts'
 import { isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
+import { refusedElsewhere } from '../apis/bond-marks.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import type { Client } from '../client/client.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
@@ -102,7 +103,8 @@ function sparesOf(object: StoredObject | undefined, { optOuts, bonds, now }: Pro
 function denialOf(object: StoredObject | undefined, bonds: readonly Bond[]): string | undefined {
   if (!object) return undefined
   const denying = bonds.filter((found) => refusesDeletion(found, object))
-  return denying.length > 0 ? `Bond ${namesOf(denying)}` : undefined
+  const refusing = denying.length > 0 ? namesOf(denying) : refusedElsewhere(object)
+  return refusing === undefined ? undefined : `Bond ${refusing}`
 }
 
 function isOf({ status, spec }: Bond, { metadata }: StoredObject): boolean {

@@ -15,11 +15,12 @@ export function protectionsOf(
   const optedOut = optOuts.filter(
     (optOut) => isLiveOptOut(optOut, now) && optOutCovers(optOut.spec, { object, cluster: '' }),
   )
-  return [
+  const sentences = [
     ...(carried ? [sentenceOf(carried)] : []),
     ...optedOut.map(optOutSentence),
     ...keeping.flatMap((bond) => bondSentence(object, bond, now)),
   ]
+  return [...new Set(sentences)]
 }
 
 function isKept(object: StoredObject, bond: Bond): boolean {

@@ -97,8 +97,13 @@ export function isMarkedToKeep({ metadata }: KubeObject): boolean {
   return keep !== undefined && keep !== 'false'
 }
 
+/** Whether an object carries what spares it: marks of people, or of Bonds in another cluster. */
+export function isSparedByMark(object: KubeObject): boolean {
+  return carriedMark(object) !== undefined || refusedElsewhere(object) !== undefined
+}
+
 /** What an object says itself to be spared. */
-export function carriedMark(object: KubeObject): Refusal | undefined {
+function carriedMark(object: KubeObject): Refusal | undefined {
   const { labels, annotations } = object.metadata
   if (!labels && !annotations) return undefined
   if (isMarkedToKeep(object)) return 'keep-mark'

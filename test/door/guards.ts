@@ -135,6 +135,7 @@ const judge = inFile('src/departures/judge.ts', [
 ])
 
 const protection = inFile('src/departures/protection.ts', [
+  ['Deny: binds the doors and cascades of that cluster', ' || refusedElsewhere(object) !== undefined', ''],
   [
     'Deny: binds the doors and cascades of that cluster',
     'if (elsewhere !== undefined) return',

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Cascades, configMaps, ownedBy, spaces } from '../../../test/cascades.ts'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer, inUseAnnotation, inUseLabel } from '../../apis/bond.ts'
 import { drain } from '../../app/drain.ts'
+import { explainObject } from '../../app/explain.ts'
 import { Client } from '../../client/client.ts'
+import type { DiscoveredType } from '../../client/discovery.ts'
 import { kubeSubject } from '../../departures/subject.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import type { Transport } from '../../kube/transport.ts'
@@ -174,6 +176,15 @@ describe('a Bond to something in another cluster, with leave', () => {
       because: 'bond-denies',
       detail: `Bond team/app-database of cluster ${id} (orders)`,
     })
+    const type = (await far.world.client.discovery.typeOf(end)) as DiscoveredType
+    const object = await far.world.client.get<StoredObject>(configMaps, { namespace: 'team', name: 'database' })
+    const told = await explainObject(far.world.client, { type, object }, far.world.clock.now())
+    const why = `something still in use needs it and its Bond refuses the deletion (Bond ${named()})`
+    expect(told.sentences).toContain(`No system of ours deletes it: ${why}.`)
+    const actions = (root: string) =>
+      [...(far.collector.preview(root, 'Background')?.nodes ?? [])].map(({ action }) => action)
+    expect(actions(uid)).toEqual(['refuse'])
+    expect(actions(root.metadata.uid)).toEqual(['delete', 'keep'])
     await far.remove('root')
     expect(await far.left()).toEqual(['database'])
     await letGo()
