@@ -605,6 +605,11 @@ const collector: readonly Guard[] = [
       'return { isGranted: true }',
     ],
     ['takes no other leave for its own', "if (origin === '' && there === namespace)", 'if (there === namespace)'],
+    [
+      'uses no way into a cluster that another namespace has and does not lend',
+      'if (unlent) return unseen(unlent)',
+      '',
+    ],
     ['takes no other leave for its own', 'grants(grantor, namespace, origin)', 'grants(grantor, namespace)'],
     [
       'goes on holding while nobody can say whether it has leave',

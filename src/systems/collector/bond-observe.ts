@@ -1,11 +1,12 @@
 import { grants } from '../../apis/bond-guard.ts'
 import { isGuardedFrom, isHeldFrom } from '../../apis/bond-marks.ts'
-import type { Bond } from '../../apis/bond.ts'
+import { grantAnnotation, type Bond } from '../../apis/bond.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { formatSelector, requirementsOf } from '../../kube/selector.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { placeOfCluster } from '../../runtime/gitops-cluster.ts'
 import type { Denial, DependencyFact, DependentsFact } from './bond-decide.ts'
 import { denialIn } from './denial.ts'
 
@@ -25,7 +26,7 @@ export interface FoundDependency {
   readonly fact: DependencyFact
   readonly object?: StoredObject
   readonly type?: ResourceType
-  readonly home: Client
+  readonly home?: Client
   /** Whose marks on it are those of this Bond: '' in the Bond's own cluster, else the id of that. */
   readonly origin: string
   /** Its namespace, or itself if it is one, where that is in another cluster. */
@@ -73,25 +74,32 @@ export class BondObserver {
   async dependency(self: Bond): Promise<FoundDependency> {
     const { client, clusterClient } = this.#ports
     const { cluster = '' } = self.spec.dependency
-    const home = cluster === '' ? client : clusterClient?.(cluster)
-    if (!home)
-      return unseen(client, {
-        is: 'unknown',
-        reason: 'ClusterUnreachable',
-        message: `cluster "${cluster}" cannot be reached`,
-      })
     try {
-      return await this.#look(home, self)
+      const unlent = await this.#unlent(cluster, self)
+      if (unlent) return unseen(unlent)
+      const home = cluster === '' ? client : clusterClient?.(cluster)
+      return home ? await this.#look(home, self) : unseen(unreachable(cluster))
     } catch (error) {
-      return unseen(home, { is: 'unknown', ...unknownBecause(error, 'spec.dependency') })
+      return unseen({ is: 'unknown', ...unknownBecause(error, 'spec.dependency') })
     }
+  }
+
+  /** Another namespace's way into a cluster is its own to lend; those in our namespace are there for all. */
+  async #unlent(cluster: string, { metadata: { namespace } }: Bond): Promise<DependencyFact | undefined> {
+    const { namespace: lender } = placeOfCluster(cluster)
+    if (lender === '' || lender === namespace || lender === sojournNamespace) return undefined
+    const grantor = await this.#ports.client.get<StoredObject>(namespaces, { name: lender }).catch(ignoring('NotFound'))
+    if (grants(grantor, namespace)) return undefined
+    const leave = `${grantAnnotation}=${namespace}`
+    const message = `spec.dependency.cluster: namespace "${lender}" does not let this one use its GitopsClusters: annotate it with ${leave}`
+    return { is: 'unknown', reason: 'ClusterNotLent', message }
   }
 
   async #look(home: Client, { spec, metadata, status }: Bond): Promise<FoundDependency> {
     const { client, onType, asksBonds } = this.#ports
     const { cluster = '', apiVersion, kind, name } = spec.dependency
     const type = await home.discovery.typeOf({ apiVersion, kind })
-    if (!type) return unseen(home, { is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) })
+    if (!type) return unseen({ is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) })
     if (home === client) onType(type)
     const namespace = type.namespaced ? (spec.dependency.namespace ?? metadata.namespace ?? '') : ''
     const found = await home
@@ -100,8 +108,8 @@ export class BondObserver {
     const pinned = spec.dependency.uid ?? status?.dependencyUid
     const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
     const doubt = this.#doubt(cluster, pinned, isThere)
-    if (doubt) return unseen(home, doubt)
-    if (!found) return unseen(home, { is: 'absent' })
+    if (doubt) return unseen(doubt)
+    if (!found) return unseen({ is: 'absent' })
     const object = { ...found, apiVersion, kind: type.kind }
     const origin = cluster === '' ? '' : await this.#clusterId()
     const leave = await this.#leave(home, metadata, { object, origin })
@@ -190,8 +198,12 @@ const confirmMs = 60_000
 const clusterScopedDependent = `spec.dependent is cluster-scoped: only a Bond in namespace ${sojournNamespace} may speak for it`
 
 /** What cannot be seen can be neither held nor guarded. */
-function unseen(home: Client, fact: DependencyFact): FoundDependency {
-  return { fact, home, origin: '', isGranted: false, denial: 'asked' }
+function unseen(fact: DependencyFact): FoundDependency {
+  return { fact, origin: '', isGranted: false, denial: 'asked' }
+}
+
+function unreachable(cluster: string): DependencyFact {
+  return { is: 'unknown', reason: 'ClusterUnreachable', message: `cluster "${cluster}" cannot be reached` }
 }
 
 function presentFact({ metadata }: StoredObject, origin: string): DependencyFact {

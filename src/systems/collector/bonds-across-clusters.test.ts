@@ -349,6 +349,19 @@ describe('a Bond to something in another cluster, without leave', () => {
     },
   )
 
+  it('uses no way into a cluster that another namespace has and does not lend', async () => {
+    await here.world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'platform' } })
+    const asked: string[] = []
+    way = new Client((request) => (asked.push(request.path), far.world.server.transport(request)))
+    await bind('Cascade', { ...database, cluster: 'platform.far' })
+    expect(asked).toEqual([])
+    expect(await reason()).toMatchObject({ status: 'False', reason: 'ClusterNotLent' })
+    const body = { metadata: { annotations: { [grantAnnotation]: 'team' } } }
+    await here.world.client.patch(spaces, { name: 'platform' }, { type: 'merge', body })
+    await pass()
+    expect(asked).not.toEqual([])
+  })
+
   it('takes a namespace that it may not read for one that has given none', async () => {
     await give(`${id}/team`)
     way = unreadable('/api/v1/namespaces/team')

@@ -123,9 +123,9 @@ export function bondController(options: BondOptions): Controller {
     // What it has no leave to hold up does not wait for those who follow it.
     const onDependency = decision.effect === 'remove-dependents' && !isGranted ? 'release-dependency' : decision.effect
     const isRefused = await refused(self, async () => {
-      if (object && type) await carryOutOn({ home, type, object, origin }, onDependency, self)
+      if (home && object && type) await carryOutOn({ home, type, object, origin }, onDependency, self)
       await markNamespaces(self)
-      if (found.space) await markSpace({ home, object: found.space, origin }, self)
+      if (home && found.space) await markSpace({ home, object: found.space, origin }, self)
     })
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released' && !isRefused) await setBondFinalizer(client, self, false)
