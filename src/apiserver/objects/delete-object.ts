@@ -7,6 +7,7 @@ import type { Decision, View } from '../store/store.ts'
 import { validate } from './admission.ts'
 import { deleteMannerOf, type DeleteManner, type Propagation } from './delete-options.ts'
 import { conflict, detailsOf } from './failures.ts'
+import { noteRecord, recordRemoval } from './record-removal.ts'
 import type { DeleteRequest, DeleteResult } from './request.ts'
 import { isLeaving } from './revise-object.ts'
 import { changeTo, unstored, type WritePorts } from './write-object.ts'
@@ -56,8 +57,8 @@ export function decideDelete(ports: WritePorts, view: View, { request, manner }:
   const marked = mark(ports, view, { type, old, manner })
   const isGone = isLeaving(type, marked)
   const result = { warnings, code: manner.isLegacy && !isGone ? (202 as const) : (200 as const) }
-  if (isGone && !isMarked(old)) return gone(view, { type, object: old, old, manner, result })
-  if (isGone) return gone(view, { type, object: marked, old, manner, result })
+  if (isGone && !isMarked(old)) return gone(ports, view, { type, object: old, old, manner, result })
+  if (isGone) return gone(ports, view, { type, object: marked, old, manner, result })
   return kept(view, { type, marked, current, manner, result })
 }
 
@@ -68,14 +69,17 @@ interface Ending {
 }
 
 function gone(
+  ports: WritePorts,
   view: View,
   { type, object, old, manner, result }: Ending & { readonly object: KubeObject; readonly old: StoredObject },
 ): Decision<DeleteResult> {
   const status = type.rules.answersDeleted ? undefined : success(type, old)
   if (manner.isDryRun)
     return { answer: { ...result, ...(status ? { status } : { document: unstored(object) }) }, changes: [] }
-  const { change, document } = changeTo(type, object, { kind: 'delete', revision: view.nextRevision, old })
-  return { answer: { ...result, ...(status ? { status } : { document }) }, changes: [change] }
+  const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: manner.cascadeRecord })
+  const revision = view.nextRevision + recorded.length
+  const { change, document } = changeTo(type, object, { kind: 'delete', revision, old })
+  return { answer: { ...result, ...(status ? { status } : { document }) }, changes: [...recorded, change] }
 }
 
 function kept(
@@ -104,13 +108,24 @@ function mark(ports: WritePorts, view: View, { type, old, manner }: Marking): Ku
   const finalizers = finalizersOf(ports, view, { type, old, manner })
   const times = deletionTimes(old, graceOf(type, old, manner), nowMs)
   if (isMarked(old) && !times && sameItems(finalizers, old.metadata.finalizers ?? [])) return old
-  const { finalizers: _finalizers, ...metadata } = old.metadata
-  const generation = isMarked(old) || !metadata.generation ? {} : { generation: metadata.generation + 1 }
-  const object: KubeObject = {
-    ...old,
-    metadata: { ...metadata, ...(finalizers.length > 0 ? { finalizers } : {}), ...times, ...generation },
+  const { finalizers: _finalizers, ...kept } = old.metadata
+  const metadata = { ...kept, ...(finalizers.length > 0 ? { finalizers } : {}), ...times }
+  return isMarked(old) ? { ...old, metadata } : begin(type, { ...old, metadata }, { manner, nowMs })
+}
+
+/** What else changes when an object is marked for the first time. */
+function begin(
+  { rules }: ServedKind,
+  object: KubeObject,
+  { manner, nowMs }: { readonly manner: DeleteManner; readonly nowMs: number },
+): KubeObject {
+  const { annotations: _, ...metadata } = object.metadata
+  const generation = metadata.generation ? { generation: metadata.generation + 1 } : {}
+  const begun = {
+    ...object,
+    metadata: { ...metadata, ...noteRecord(object.metadata, manner.cascadeRecord), ...generation },
   }
-  return isMarked(old) ? object : (type.rules.mark?.(object, formatTime(nowMs)) ?? object)
+  return rules.mark?.(begun, formatTime(nowMs)) ?? begun
 }
 
 /** When it has to be gone; undefined where an earlier delete has said so, which can only be shortened. */

@@ -10,6 +10,7 @@ import type { Change, View } from '../store/store.ts'
 import { mutate, validate, type Review } from './admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from './failures.ts'
 import { endsOrphaning, freeDependents } from './free-dependents.ts'
+import { recordRemoval } from './record-removal.ts'
 import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from './metadata.ts'
 import type { User } from './request.ts'
 import { checkNumber } from './resource-version.ts'
@@ -54,10 +55,14 @@ export function revise(ports: WritePorts, view: View, revision: Revision): Revis
   if (changedOnlyInManagedTimes(old, object) && !isLeaving(type, object))
     return { document: current, changes: [], warnings }
   if (manner.isDryRun) return { document: unstored(object), changes: [], warnings }
-  const freed = endsOrphaning(old, object) ? freeDependents(ports, view, { type, owner: old }) : []
   const kind = isLeaving(type, object) ? 'delete' : 'update'
-  const { document, change } = changeTo(type, object, { kind, revision: view.nextRevision + freed.length, old })
-  return { document, changes: [...freed, change], warnings }
+  const before = endsOrphaning(old, object)
+    ? freeDependents(ports, view, { type, owner: old })
+    : kind === 'delete'
+      ? recordRemoval(ports, view, { object: old })
+      : []
+  const { document, change } = changeTo(type, object, { kind, revision: view.nextRevision + before.length, old })
+  return { document, changes: [...before, change], warnings }
 }
 
 /** Whether nothing holds a marked object any more. */
