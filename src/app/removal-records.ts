@@ -14,11 +14,12 @@ import type { Clock } from '../runtime/clock.ts'
  */
 export function removalRecords(clock: Pick<Clock, 'now'>): RecordOf {
   return ({ object, cascadeRecord }, view) => {
-    if (!takesAlong(view, object.metadata.uid)) return undefined
+    // By what each costs: this is asked of everything that goes.
     if (cascadeRecord !== undefined && isThere(view, cascadeRecord)) return undefined
     const home = recordNamespace('', object)
     // What is in a namespace that goes is on its record.
     if (!takesRecords(view, home)) return undefined
+    if (!takesAlong(view, object.metadata.uid)) return undefined
     const name = recordName('', object)
     const found = recordAt(view, home, name) ?? recordAt(view, sojournNamespace, name)
     return recordRemoved(object, { found, now: clock.now() })
@@ -45,7 +46,7 @@ const mostLooks = 1000
 
 function isThere(view: View, place: string): boolean {
   const [namespace = '', name = ''] = place.split('/')
-  return recordAt(view, namespace, name) !== undefined
+  return view.get({ resource, namespace, name }) !== undefined
 }
 
 function recordAt(view: View, namespace: string, name: string): Departure | undefined {

@@ -509,8 +509,8 @@ const removals: readonly Guard[] = [
     ],
     [
       'is nothing that an object may claim itself',
-      'const { [cascadeRecordAnnotation]: _, ...others } = annotations',
-      'const others = annotations',
+      'if (!isNoted && claimed === undefined) return object',
+      'if (!isNoted) return object',
     ],
   ]),
   ...inFile('src/apiserver/objects/delete-object.ts', [
@@ -521,16 +521,16 @@ const removals: readonly Guard[] = [
     ],
     [
       'is remembered for as long as finalizers hold an object',
-      'noteRecord(object.metadata, manner.cascadeRecord)',
-      '{ annotations: object.metadata.annotations ?? {} }',
+      'isMarked(old) ? marked : noteRecord(view, marked, manner.cascadeRecord)',
+      'marked',
     ],
   ]),
   ...inFile('src/apiserver/objects/revise-object.ts', [
     ['is stored when the last finalizer is taken off', '? recordRemoval(ports, view, { object: old })', '? []'],
     [
       'nor when dependents are set free instead',
-      '? freeDependents(ports, view, { type, owner: old })',
-      '? [...freeDependents(ports, view, { type, owner: old }), ...recordRemoval(ports, view, { object: old })]',
+      'return freeDependents(ports, view, { type, owner: old })',
+      'return [...freeDependents(ports, view, { type, owner: old }), ...recordRemoval(ports, view, { object: old })]',
     ],
   ]),
   ...inFile('src/departures/cascade-recorder.ts', [
@@ -638,8 +638,8 @@ const collector: readonly Guard[] = [
     ],
     [
       'have no record of their own',
-      'const manner = isOwner ? { propagation, cascadeRecord } : { propagation }',
-      'const manner = { propagation }',
+      'return this.#hand ? this.#hand.remove(type, object, manner)',
+      'return this.#hand ? this.#hand.remove(type, object, { propagation: manner.propagation })',
     ],
     [
       'have none when the cluster makes them anew',

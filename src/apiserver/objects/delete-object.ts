@@ -88,11 +88,9 @@ function kept(
 ): Decision<DeleteResult> {
   if (marked === current.value) return { answer: { ...result, document: current }, changes: [] }
   if (manner.isDryRun) return { answer: { ...result, document: unstored(marked) }, changes: [] }
-  const { change, document } = changeTo(type, marked, {
-    kind: 'update',
-    revision: view.nextRevision,
-    old: current.value,
-  })
+  const old = current.value
+  const noted = isMarked(old) ? marked : noteRecord(view, marked, manner.cascadeRecord)
+  const { change, document } = changeTo(type, noted, { kind: 'update', revision: view.nextRevision, old })
   return { answer: { ...result, document }, changes: [change] }
 }
 
@@ -108,24 +106,13 @@ function mark(ports: WritePorts, view: View, { type, old, manner }: Marking): Ku
   const finalizers = finalizersOf(ports, view, { type, old, manner })
   const times = deletionTimes(old, graceOf(type, old, manner), nowMs)
   if (isMarked(old) && !times && sameItems(finalizers, old.metadata.finalizers ?? [])) return old
-  const { finalizers: _finalizers, ...kept } = old.metadata
-  const metadata = { ...kept, ...(finalizers.length > 0 ? { finalizers } : {}), ...times }
-  return isMarked(old) ? { ...old, metadata } : begin(type, { ...old, metadata }, { manner, nowMs })
-}
-
-/** What else changes when an object is marked for the first time. */
-function begin(
-  { rules }: ServedKind,
-  object: KubeObject,
-  { manner, nowMs }: { readonly manner: DeleteManner; readonly nowMs: number },
-): KubeObject {
-  const { annotations: _, ...metadata } = object.metadata
-  const generation = metadata.generation ? { generation: metadata.generation + 1 } : {}
-  const begun = {
-    ...object,
-    metadata: { ...metadata, ...noteRecord(object.metadata, manner.cascadeRecord), ...generation },
+  const { finalizers: _finalizers, ...metadata } = old.metadata
+  const generation = isMarked(old) || !metadata.generation ? {} : { generation: metadata.generation + 1 }
+  const object: KubeObject = {
+    ...old,
+    metadata: { ...metadata, ...(finalizers.length > 0 ? { finalizers } : {}), ...times, ...generation },
   }
-  return rules.mark?.(begun, formatTime(nowMs)) ?? begun
+  return isMarked(old) ? object : (type.rules.mark?.(object, formatTime(nowMs)) ?? object)
 }
 
 /** When it has to be gone; undefined where an earlier delete has said so, which can only be shortened. */

@@ -127,7 +127,10 @@ describe.each(storeKinds)('what is stored together with a removal, in a %s', (_,
     })
 
     it('is remembered for as long as finalizers hold an object', async () => {
-      await create('held', { finalizers: ['x.dev/held'] })
+      const { metadata } = await create('held', { finalizers: ['x.dev/held'] })
+      await create('child', {
+        ownerReferences: [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'held', uid: metadata.uid }],
+      })
       await world.delete(maps, 'held', inCascade)
       await world.delete(maps, 'held')
       await release('held')

@@ -1,4 +1,4 @@
-import { kindOf, type KubeObject, type ObjectMeta, type StoredObject } from '../../kube/object.ts'
+import { kindOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
@@ -31,14 +31,17 @@ export function recordRemoval(
   }
 }
 
-/** The annotations of an object whose deletion begins, and of no other that it may be a copy of: by its record it is known until it is gone. */
-export function noteRecord(
-  { annotations = {} }: ObjectMeta,
-  record: string | undefined,
-): Pick<ObjectMeta, 'annotations'> {
-  const { [cascadeRecordAnnotation]: _, ...others } = annotations
-  const noted = record === undefined ? others : { ...others, [cascadeRecordAnnotation]: record }
-  return Object.keys(noted).length > 0 ? { annotations: noted } : {}
+/**
+ * Has an object whose deletion begins say in which cascade it goes, if it may be asked for its record: if something depends on it. Whatever it said before,
+ * as a copy of another would, is no longer said.
+ */
+export function noteRecord(view: View, object: KubeObject, record: string | undefined): KubeObject {
+  const { annotations = {}, ...metadata } = object.metadata
+  const { [cascadeRecordAnnotation]: claimed, ...others } = annotations
+  const isNoted = record !== undefined && view.dependentsOf(metadata.uid ?? '', 1).length > 0
+  if (!isNoted && claimed === undefined) return object
+  const noted = isNoted ? { ...others, [cascadeRecordAnnotation]: record } : others
+  return { ...object, metadata: { ...metadata, ...(Object.keys(noted).length > 0 ? { annotations: noted } : {}) } }
 }
 
 function notedRecord({ metadata }: StoredObject): string | undefined {

@@ -56,13 +56,19 @@ export function revise(ports: WritePorts, view: View, revision: Revision): Revis
     return { document: current, changes: [], warnings }
   if (manner.isDryRun) return { document: unstored(object), changes: [], warnings }
   const kind = isLeaving(type, object) ? 'delete' : 'update'
-  const before = endsOrphaning(old, object)
-    ? freeDependents(ports, view, { type, owner: old })
-    : kind === 'delete'
-      ? recordRemoval(ports, view, { object: old })
-      : []
+  const before = changesBefore(ports, view, { type, old, object })
   const { document, change } = changeTo(type, object, { kind, revision: view.nextRevision + before.length, old })
   return { document, changes: [...before, change], warnings }
+}
+
+/** What comes first, in the same transaction: dependents that are set free, or the record of what is gone then. */
+function changesBefore(
+  ports: WritePorts,
+  view: View,
+  { type, old, object }: { readonly type: ServedKind; readonly old: StoredObject; readonly object: KubeObject },
+): readonly Change[] {
+  if (endsOrphaning(old, object)) return freeDependents(ports, view, { type, owner: old })
+  return isLeaving(type, object) ? recordRemoval(ports, view, { object: old }) : []
 }
 
 /** Whether nothing holds a marked object any more. */

@@ -126,9 +126,7 @@ export class Act {
     }
   }
 
-  #delete({ type, object, isOwner }: Follower, { propagation, cascadeRecord }: FollowManner): Promise<FollowResult> {
-    // Nobody asks for the record of what owns nothing.
-    const manner = isOwner ? { propagation, cascadeRecord } : { propagation }
+  #delete({ type, object }: Follower, manner: FollowManner): Promise<FollowResult> {
     return this.#hand ? this.#hand.remove(type, object, manner) : follow(this.#client, type, object, manner)
   }
 
