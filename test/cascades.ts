@@ -4,6 +4,7 @@ import { BondAdmission } from '../src/app/bond-admission.ts'
 import { authorizer } from '../src/app/bond-authorizer.ts'
 import { sweeper } from '../src/app/sweeper.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
+import type { Store } from '../src/apiserver/store/store.ts'
 import { Client } from '../src/client/client.ts'
 import type { ObjectMeta, OwnerReference, ResourceType, StoredObject } from '../src/kube/object.ts'
 import type { Transport } from '../src/kube/transport.ts'
@@ -32,6 +33,8 @@ export interface CascadeOptions extends WorldOptions {
   readonly collectCycles?: boolean
   /** Whether Bonds leave marks for an admission policy, as in a real cluster. Defaults to no. */
   readonly guards?: boolean
+  /** Where everything is kept. Defaults to memory. */
+  readonly store?: Store
   /** Whether the collector runs from the start. Defaults to yes. */
   readonly isRunning?: boolean
   /** What lies between the collector and the server. Defaults to nothing. */
@@ -54,6 +57,7 @@ export class Cascades implements AsyncDisposable {
     const server = {
       admission: [admission.hook],
       cascades: admission.cascades,
+      ...(options.store ? { store: options.store } : {}),
     }
     const world = await startWorld({ ...options, server })
     await admission.follow(world.informers, world.client, authorizer(world.server))

@@ -1,9 +1,11 @@
 import { allKinds } from '../src/apis/all-kinds.ts'
 import { sojournNamespace } from '../src/apis/group.ts'
+import { removalRecords } from '../src/app/removal-records.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from '../src/apiserver/testing.ts'
 import { Client } from '../src/client/client.ts'
 import { Door, type DoorOptions } from '../src/departures/door.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../src/kube/object.ts'
+import { ignoring } from '../src/kube/status-error.ts'
 import { systemClock, type Clock } from '../src/runtime/clock.ts'
 import type { Controller } from '../src/runtime/controller.ts'
 import { EventRecorder } from '../src/runtime/event-recorder.ts'
@@ -61,7 +63,12 @@ async function build<C extends Clock>(
   options: WorldOptions,
   { caches, settle }: { readonly caches: Clock; readonly settle: () => Promise<void> },
 ): Promise<World<C>> {
-  const server = await startTestServer({ clock: caches, random: seededRandom(1), ...options.server })
+  const server = await startTestServer({
+    clock: caches,
+    random: seededRandom(1),
+    recordOf: removalRecords(clock),
+    ...options.server,
+  })
   const client = new Client(server.transport)
   const metrics = new Metrics()
   const ports = { clock, log: silentLogger, metrics }
@@ -74,9 +81,14 @@ async function build<C extends Clock>(
     return client.create<T>(type, manifest)
   }
 
-  for (const { crd } of allKinds) await create(crd)
-  for (const name of [sojournNamespace, 'team'])
-    await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+  const namespaces = [sojournNamespace, 'team'].map((name) => ({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name },
+  }))
+  // A store that was used before has them.
+  for (const manifest of [...allKinds.map(({ crd }) => crd), ...namespaces])
+    await create(manifest).catch(ignoring('AlreadyExists'))
   const door = new Door({ client, informers, clock, events, log: silentLogger, metrics }, options.door)
   const stop = new AbortController()
   const running: Promise<void>[] = []

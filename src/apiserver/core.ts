@@ -25,7 +25,7 @@ export interface Core {
 
 /** Makes them around a store. */
 export function createCore(options: ApiServerOptions): Core {
-  const { store, clock, random, uid, cascades, tracksFields, admission = [] } = options
+  const { store, clock, random, uid, cascades, recordOf, tracksFields, admission = [] } = options
   const credentials = credentialsFor(options)
   const roles = new RoleIndex(store)
   const kinds = new Kinds({ clock })
@@ -39,6 +39,7 @@ export function createCore(options: ApiServerOptions): Core {
     uid,
     admission: [escalationCheck(roles), ...admission],
     ...(cascades ? { cascades } : {}),
+    ...(recordOf ? { recordOf } : {}),
     ...(tracksFields === undefined ? {} : { tracksFields }),
   })
   const serviceAccounts = new ServiceAccountTokens(credentials.serviceAccountKey)

@@ -21,6 +21,8 @@ export interface ApiServerOptions {
   readonly admission?: readonly AdmissionHook[]
   /** Whether deleting an object has to wait for what depends on it; default never. */
   readonly cascades?: NonNullable<ObjectsOptions['cascades']>
+  /** What is stored together with the removal of an object; default nothing. */
+  readonly recordOf?: NonNullable<ObjectsOptions['recordOf']>
   /** Whether new objects say who set which field; default true. */
   readonly tracksFields?: boolean
   /** Pages of the application on the API's port; default none. */

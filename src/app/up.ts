@@ -22,6 +22,7 @@ import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { publishEndpoints } from './endpoints.ts'
 import { forecastRoute } from './forecast/forecast-route.ts'
 import { registerKinds } from './register-kinds.ts'
+import { removalRecords } from './removal-records.ts'
 import { RouteTable } from './route-table.ts'
 import { sweeper } from './sweeper.ts'
 import { startSystems, whenReady } from './systems.ts'
@@ -57,6 +58,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     credentialsDirectory: directory.file('pki'),
     admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
     cascades: bonds.cascades,
+    recordOf: removalRecords(clock),
     beforeEmptying: async (namespace) => recordLeavingNamespace(await home.promise, clock, namespace),
     nodeName,
     handlers: workloads.handlers,

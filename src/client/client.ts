@@ -49,6 +49,8 @@ export interface DeleteOptions extends Omit<WriteOptions, 'fieldManager' | 'fiel
   readonly resourceVersion?: string
   readonly propagationPolicy?: 'Background' | 'Foreground' | 'Orphan'
   readonly gracePeriodSeconds?: number
+  /** `namespace/name` of the record of the cascade in which it goes. For our own server; Kubernetes does not read it. */
+  readonly cascadeRecord?: string | undefined
 }
 
 /** The API of one cluster, typed. Says what the server said: its failures are `StatusError`s, no answer is a `TransportError`. */
@@ -163,7 +165,7 @@ export class Client {
 
   /** Only the door out (src/departures) may call this for what is not our own machinery; a test holds it. */
   deleteObject(type: ResourceType, place: Place, options: DeleteOptions = {}): Promise<KubeObject> {
-    return this.#delete(resourcePath(type, place), {}, options)
+    return this.#delete(resourcePath(type, place), options)
   }
 
   async request(request: ApiRequest): Promise<ApiResponse> {
@@ -172,8 +174,9 @@ export class Client {
     return response
   }
 
-  #delete(path: string, query: Record<string, string>, options: DeleteOptions): Promise<KubeObject> {
-    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds, dryRun, signal } = options
+  #delete(path: string, options: DeleteOptions): Promise<KubeObject> {
+    const { uid, resourceVersion, propagationPolicy, gracePeriodSeconds, cascadeRecord, dryRun, signal } = options
+    const query: Record<string, string> = cascadeRecord === undefined ? {} : { cascadeRecord }
     const body = {
       apiVersion: 'v1',
       kind: 'DeleteOptions',

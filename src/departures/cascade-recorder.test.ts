@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../test/world.ts'
 import { departure, type Departure } from '../apis/departure.ts'
+import { sojournNamespace } from '../apis/group.ts'
 import { Client } from '../client/client.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
@@ -8,6 +9,7 @@ import type { ApiRequest } from '../kube/transport.ts'
 import { CascadeRecorder, type CascadeRoot, type Companion } from './cascade-recorder.ts'
 import { configMaps } from './door-state.ts'
 import { readPages } from './pages.ts'
+import { departureRecord } from './record.ts'
 import { restore } from './restore.ts'
 
 let world: World
@@ -129,6 +131,19 @@ describe('the record of a cascade', () => {
     await world.client.deleteObject(namespaces, { name: 'team' })
     await recorder().write(root, [child])
     expect(await recorded()).toEqual([])
+  })
+
+  it('is found in our own namespace, where the door writes it when there is no other place', async () => {
+    const { spec, ...rest } = departureRecord({
+      cluster: '',
+      object: root.object,
+      because: 'expired',
+      by: { system: 'cleaner' },
+      now: 0,
+    })
+    await world.create({ ...rest, metadata: { ...rest.metadata, namespace: sojournNamespace }, spec })
+    await write(recorder(), 'a')
+    expect(await recorded()).toEqual([{ pages: 1, takes: 1, names: ['a'] }])
   })
 
   it('says where its root was never known, and brings back the rest, with a note', async () => {

@@ -6,6 +6,7 @@ import { ignoring, isStatusError } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { ownersLabel, ownersOn, pageOf, recordOfPage } from './pages.ts'
 import { departureRecord, hasNoPlace, recordName, recordNamespace, type By } from './record.ts'
+import { pagesOf } from './removed.ts'
 
 /** The object whose leaving takes others along. */
 export interface CascadeRoot {
@@ -39,14 +40,14 @@ interface Written {
 export class CascadeRecorder {
   readonly #client: Client
   readonly #clock: Clock
-  readonly #wholeOf: (root: CascadeRoot) => Promise<StoredObject | undefined>
+  readonly #wholeOf: (root: StoredObject) => Promise<StoredObject | undefined>
   /** Records that were written to lately, by root uid; each resolves when its last page is written: pages are numbered one after the other. */
   readonly #written = new Map<string, Promise<Written>>()
 
   constructor(
     client: Client,
     clock: Clock,
-    { wholeOf }: { readonly wholeOf: (root: CascadeRoot) => Promise<StoredObject | undefined> },
+    { wholeOf }: { readonly wholeOf: (root: StoredObject) => Promise<StoredObject | undefined> },
   ) {
     this.#client = client
     this.#clock = clock
@@ -55,10 +56,13 @@ export class CascadeRecorder {
 
   /**
    * Writes one more page of the record of whatever began the cascade: the root's own, or that of what the root itself went along with. Where there is
-   * none, the root is recorded as deleted by a user, with its manifest where that can still be had. What is on the page may go when this resolves: a
-   * restore finds it. `told` resolves when the record itself speaks of it, too.
+   * none, the root is recorded as deleted by a user, with its manifest while it is there. What is on the page may go when this resolves: a restore finds
+   * it. `told` resolves when the record itself speaks of it, too; `cascadeRecord` is where it is.
    */
-  async write(root: CascadeRoot, companions: readonly Companion[]): Promise<{ readonly told: Promise<unknown> }> {
+  async write(
+    root: CascadeRoot,
+    companions: readonly Companion[],
+  ): Promise<{ readonly told: Promise<unknown>; readonly cascadeRecord: string }> {
     const { uid } = root.object.metadata
     const before = this.#written.get(uid) ?? this.#open(root)
     const after = before.then((written) => this.#add(written, companions))
@@ -67,13 +71,19 @@ export class CascadeRecorder {
     // The next one reads again how far the record has got.
     const forget = () => void this.#written.delete(uid)
     try {
-      const { told } = await after
+      const { told, record } = await after
       told.catch(forget)
-      return { told }
+      return { told, cascadeRecord: placeOf(record) }
     } catch (error) {
       forget()
       throw error
     }
+  }
+
+  /** Where what goes with a root is recorded; undefined where there is no record. */
+  async find(root: CascadeRoot): Promise<string | undefined> {
+    const record = (await this.#written.get(root.object.metadata.uid))?.record ?? (await this.#find(root))
+    return record && placeOf(record)
   }
 
   /** Says on the record of a root that is still there what it waits for. What went along with another has none. */
@@ -137,20 +147,21 @@ export class CascadeRecorder {
   }
 
   async #recordOf(root: CascadeRoot): Promise<WrittenRecord> {
-    const { by, object } = root
+    const found = await this.#find(root)
+    return found && !isGivenUp(found, root) ? found : this.#begin(root, found)
+  }
+
+  /** Writes the record of a root that nobody has recorded, or writes one anew that was given up. */
+  async #begin({ by, object, isGone }: CascadeRoot, old: Departure | undefined): Promise<WrittenRecord> {
     const facts = { cluster: '', because: 'deleted', by, now: this.#clock.now() }
-    const bare = departureRecord({ ...facts, object })
-    const { name = '', namespace = '' } = bare.metadata
-    const found =
-      (await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))) ??
-      (root.mayHaveFollowed ? await this.#recordThatTook(object.metadata.uid, namespace) : undefined)
-    if (found) return found
-    const whole = await this.#wholeOf(root)
-    const { manifest: _, ...spec } = bare.spec
-    const record = whole ? departureRecord({ ...facts, object: whole }) : { ...bare, spec }
-    const status = { phase: root.isGone ? 'Gone' : 'Leaving', ...(whole ? {} : { message: rootIsUnknown }) }
+    const whole = isGone ? undefined : await this.#wholeOf(object)
+    const { manifest, ...told } = departureRecord({ ...facts, object: whole ?? object }).spec
+    const { metadata, ...kind } = old ?? departureRecord({ ...facts, object })
+    const record = { ...kind, metadata, spec: { ...told, ...pagesOf(old), ...(whole ? { manifest } : {}) } }
+    const { name = '', namespace = '' } = metadata
+    const status = { phase: isGone ? 'Gone' : 'Leaving', message: whole ? null : rootIsUnknown }
     try {
-      await this.#client.create(departure.type, record)
+      await (old ? this.#client.update(departure.type, record) : this.#client.create(departure.type, record))
       return await this.#client.patch<Departure>(
         departure.type,
         { namespace, name },
@@ -162,6 +173,17 @@ export class CascadeRecorder {
       if (!hasNoPlace(error)) throw error
       return record
     }
+  }
+
+  /** A root that is gone has been recorded by the server, if it is ours; what leaves by the door, by the door, in our own namespace where its own has no place. */
+  async #find({ object, mayHaveFollowed }: CascadeRoot): Promise<Departure | undefined> {
+    const name = recordName('', object)
+    const home = recordNamespace('', object)
+    for (const namespace of new Set([home, sojournNamespace])) {
+      const found = await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
+      if (found) return found
+    }
+    return mayHaveFollowed ? this.#recordThatTook(object.metadata.uid, home) : undefined
   }
 
   /** The record of the cascade in which an owner went, by the pages that name it. */
@@ -179,8 +201,16 @@ export class CascadeRecorder {
   }
 }
 
-const rootIsUnknown =
-  'its own manifest is not recorded: it was gone before the collector could read it, and the server no longer remembers it'
+/** Whether a record is of a former wish that this very root leaves, which came to nothing. */
+function isGivenUp({ spec, status }: Departure, { object }: CascadeRoot): boolean {
+  return status?.phase === 'Abandoned' && spec.object.uid === object.metadata.uid
+}
+
+function placeOf({ metadata }: WrittenRecord): string {
+  return `${metadata.namespace}/${metadata.name}`
+}
+
+const rootIsUnknown = 'its own manifest is not recorded: it was gone before anything was known that would follow it'
 
 const mostOpen = 1000
 const attempts = 20

@@ -6,6 +6,12 @@ import { ignoring, isStatusError } from '../kube/status-error.ts'
 /** How a dependent's leaving ended; `changed` means judge it again. */
 export type FollowResult = 'gone' | 'leaving' | 'changed'
 
+export interface FollowManner {
+  readonly propagation: 'Background' | 'Foreground'
+  /** `namespace/name` of the record that it is on: without, one that owns others would be recorded as if a user had deleted it. */
+  readonly cascadeRecord?: string | undefined
+}
+
 /**
  * Lets a dependent follow an owner that has left: only this very object, and only while it names the owners by which it was judged.
  * Its record is a line on its root's pages, written before (`CascadeRecorder`); the door has been asked about it (`Door.spares`).
@@ -14,14 +20,14 @@ export async function follow(
   client: Client,
   type: ResourceType,
   judged: StoredObject,
-  propagationPolicy: 'Background' | 'Foreground',
+  { propagation: propagationPolicy, cascadeRecord }: FollowManner,
 ): Promise<FollowResult> {
   const { name, namespace, uid } = judged.metadata
   const place = { name, ...(namespace ? { namespace } : {}) }
   let { resourceVersion } = judged.metadata
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {
-      const answer = await client.deleteObject(type, place, { uid, resourceVersion, propagationPolicy })
+      const answer = await client.deleteObject(type, place, { uid, resourceVersion, propagationPolicy, cascadeRecord })
       return answer.metadata?.deletionTimestamp ? 'leaving' : 'gone'
     } catch (error) {
       if (isStatusError(error, 'NotFound')) return 'gone'

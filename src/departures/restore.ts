@@ -330,7 +330,7 @@ function ownerNotes(
 function rootNote({ spec }: Departure): readonly string[] {
   if (spec.manifest) return []
   return [
-    `${describeRef(spec.object)} itself is not back, its manifest was never known: what it owned is back without it as an owner`,
+    `${describeRef(spec.object)} itself is not back, its manifest is not in the record: what it owned is back without it as an owner`,
   ]
 }
 

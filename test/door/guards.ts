@@ -1,7 +1,13 @@
 import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Where tests of the one door out and of the collector are. */
-export const testFolders = ['src/departures', 'src/systems/collector', 'src/apiserver/objects', 'test/e2e/collector']
+export const testFolders = [
+  'src/departures',
+  'src/systems/collector',
+  'src/apiserver/objects',
+  'src/app',
+  'test/e2e/collector',
+]
 
 /** No specification numbers what the door holds to: each guard names the test that misses it. */
 export const cases: readonly string[] = []
@@ -296,18 +302,23 @@ const others: readonly Guard[] = [
     ['50: what is written to in that moment is recorded as it was when it went', 'now.generation !== undefined &&', ''],
     [
       '50: what is given another owner in that moment',
-      '{ uid, resourceVersion, propagationPolicy }',
-      '{ uid, propagationPolicy }',
+      '{ uid, resourceVersion, propagationPolicy, cascadeRecord }',
+      '{ uid, propagationPolicy, cascadeRecord }',
     ],
     [
       '50: what is made anew under its name in that moment',
-      '{ uid, resourceVersion, propagationPolicy }',
-      '{ propagationPolicy }',
+      '{ uid, resourceVersion, propagationPolicy, cascadeRecord }',
+      '{ propagationPolicy, cascadeRecord }',
     ],
     [
       '50: what is made anew under its name in that moment',
       "if (!now || now.metadata.uid !== uid) return 'gone'",
-      "if (!now) return 'gone'\n    ;(judged.metadata as { uid: string }).uid = now.metadata.uid\n    return follow(client, type, { ...judged, metadata: now.metadata }, propagationPolicy)",
+      "if (!now) return 'gone'\n    ;(judged.metadata as { uid: string }).uid = now.metadata.uid\n    return follow(client, type, { ...judged, metadata: now.metadata }, { propagation: propagationPolicy })",
+    ],
+    [
+      'have no record of their own',
+      '{ uid, resourceVersion, propagationPolicy, cascadeRecord }',
+      '{ uid, resourceVersion, propagationPolicy }',
     ],
   ]),
   ...inFile('src/departures/own-machinery.ts', [
@@ -454,6 +465,90 @@ const others: readonly Guard[] = [
   ]),
 ]
 
+const removals: readonly Guard[] = [
+  ...inFile('src/app/removal-records.ts', [
+    ['is what nothing depends on', 'if (!takesAlong(view, object.metadata.uid)) return undefined', ''],
+    ['not where there is none by that name', ' && isThere(view, cascadeRecord)', ''],
+    ['is what goes with its namespace', 'if (!takesRecords(view, home)) return undefined', ''],
+    ['stands in our own namespace, too', ' ?? recordAt(view, sojournNamespace, name)', ''],
+    ['is nothing of which that takes too long to find out', 'if (++looks > mostLooks) return true', ''],
+    ['is what only the cluster’s own making depends on', 'owners.add(dependent.uid)', ''],
+    ['is what only the cluster’s own making depends on', ' && !isRemade(object)', ''],
+    ['is what owns nothing but itself', 'owners.has(dependent.uid) ? undefined : ', ''],
+  ]),
+  ...inFile('src/departures/removed.ts', [
+    ['stands when it is the door’s', 'if (found && stands(found, object)) return undefined', ''],
+    [
+      'is written anew where it',
+      "    case 'Abandoned':\n      return false",
+      "    case 'Abandoned':\n      return true",
+    ],
+    [
+      'is written anew where it',
+      'return spec.object.resourceVersion === metadata.resourceVersion',
+      'return spec.object.resourceVersion !== undefined',
+    ],
+    ['is written anew where it', '{ ...spec, ...pagesOf(found) }', 'spec'],
+    [
+      'is recorded without a manifest where that is too large',
+      'spec: told, status: {',
+      'spec: { ...told, manifest }, status: {',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/record-removal.ts', [
+    ['is there before the object is gone', 'return [put(ports, view, { type, object: wanted.record })]', 'return []'],
+    [
+      'is the short one where the whole is too large',
+      "if (!isStatusError(error, 'RequestEntityTooLarge')) throw error",
+      'throw error',
+    ],
+    [
+      'is nothing where its kind is not served',
+      'if (!type || type.custom?.isTerminating) return []',
+      'if (!type) throw new Error("no")',
+    ],
+    ['is remembered for as long as finalizers hold an object', ' ?? notedRecord(object)', ''],
+    [
+      'is nothing that an object may claim itself',
+      'metadata.deletionTimestamp === undefined ? undefined : metadata',
+      'metadata',
+    ],
+    [
+      'is nothing that an object may claim itself',
+      'if (!isNoted && claimed === undefined) return object',
+      'if (!isNoted) return object',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/delete-object.ts', [
+    [
+      'is there before the object is gone',
+      'const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: manner.cascadeRecord })',
+      'const recorded: never[] = []',
+    ],
+    [
+      'is remembered for as long as finalizers hold an object',
+      'isMarked(old) ? marked : noteRecord(view, marked, manner.cascadeRecord)',
+      'marked',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/revise-object.ts', [
+    ['is stored when the last finalizer is taken off', '? recordRemoval(ports, view, { object: old })', '? []'],
+    [
+      'nor when dependents are set free instead',
+      'return freeDependents(ports, view, { type, owner: old })',
+      'return [...freeDependents(ports, view, { type, owner: old }), ...recordRemoval(ports, view, { object: old })]',
+    ],
+  ]),
+  ...inFile('src/departures/cascade-recorder.ts', [
+    ['are on a record that was given up before', 'found && !isGivenUp(found, root) ? found', 'found ? found'],
+    [
+      'is found in our own namespace',
+      'of new Set([home, sojournNamespace])) {\n      const found',
+      'of [home]) {\n      const found',
+    ],
+  ]),
+]
+
 const collector: readonly Guard[] = [
   ...inFile('src/systems/collector/decide.ts', [
     ['keeps what another owner keeps', "if (those('solid').length > 0) {", "if (those('solid').length > 99) {"],
@@ -542,7 +637,21 @@ const collector: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/systems/collector/act.ts', [
-    ['102: is followed', 'const { told } = await this.record(followers, root)', 'const { told } = nothingToTell'],
+    [
+      '102: is followed',
+      'const { told, cascadeRecord } = await this.record(followers, root)',
+      'const { told, cascadeRecord } = nothingToTell as Recorded',
+    ],
+    [
+      'have no record of their own',
+      'return this.#hand ? this.#hand.remove(type, object, manner)',
+      'return this.#hand ? this.#hand.remove(type, object, { propagation: manner.propagation })',
+    ],
+    [
+      'have none when the cluster makes them anew',
+      'if (kept.length === 0) return this.#recordedElsewhere(followers, root)',
+      'if (kept.length === 0) return nothingToTell',
+    ],
     [
       '31: an orphan that changes',
       '{ resourceVersion, ownerReferences: kept.length > 0 ? kept : null }',
@@ -660,4 +769,4 @@ const collector: readonly Guard[] = [
 ]
 
 /** Every guard of the door, and those of the collector that keep something from being deleted or released. */
-export const guards: readonly Guard[] = [...door, ...judge, ...protection, ...others, ...collector]
+export const guards: readonly Guard[] = [...door, ...judge, ...protection, ...others, ...removals, ...collector]

@@ -127,7 +127,7 @@ function deleteOptions({ request }: ResourceCall) {
   return {
     ...(body === undefined ? {} : { body }),
     query: {
-      ...pick(query, ['gracePeriodSeconds', 'propagationPolicy', 'orphanDependents'] as const),
+      ...pick(query, ['gracePeriodSeconds', 'propagationPolicy', 'orphanDependents', 'cascadeRecord'] as const),
       ...(dryRun.length > 0 ? { dryRun } : {}),
     },
   }

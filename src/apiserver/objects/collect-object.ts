@@ -27,7 +27,7 @@ export function collectObject(
     try {
       const { changes } = decideDelete(ports, view, { request, manner })
       return {
-        answer: changes.every(({ type }) => type === 'delete') ? ('gone' as const) : ('leaving' as const),
+        answer: changes.at(-1)?.type === 'delete' ? ('gone' as const) : ('leaving' as const),
         changes,
       }
     } catch (error) {

@@ -7,6 +7,7 @@ import type { Decision, View } from '../store/store.ts'
 import { validate } from './admission.ts'
 import { deleteMannerOf, type DeleteManner, type Propagation } from './delete-options.ts'
 import { conflict, detailsOf } from './failures.ts'
+import { noteRecord, recordRemoval } from './record-removal.ts'
 import type { DeleteRequest, DeleteResult } from './request.ts'
 import { isLeaving } from './revise-object.ts'
 import { changeTo, unstored, type WritePorts } from './write-object.ts'
@@ -56,8 +57,8 @@ export function decideDelete(ports: WritePorts, view: View, { request, manner }:
   const marked = mark(ports, view, { type, old, manner })
   const isGone = isLeaving(type, marked)
   const result = { warnings, code: manner.isLegacy && !isGone ? (202 as const) : (200 as const) }
-  if (isGone && !isMarked(old)) return gone(view, { type, object: old, old, manner, result })
-  if (isGone) return gone(view, { type, object: marked, old, manner, result })
+  if (isGone && !isMarked(old)) return gone(ports, view, { type, object: old, old, manner, result })
+  if (isGone) return gone(ports, view, { type, object: marked, old, manner, result })
   return kept(view, { type, marked, current, manner, result })
 }
 
@@ -68,14 +69,17 @@ interface Ending {
 }
 
 function gone(
+  ports: WritePorts,
   view: View,
   { type, object, old, manner, result }: Ending & { readonly object: KubeObject; readonly old: StoredObject },
 ): Decision<DeleteResult> {
   const status = type.rules.answersDeleted ? undefined : success(type, old)
   if (manner.isDryRun)
     return { answer: { ...result, ...(status ? { status } : { document: unstored(object) }) }, changes: [] }
-  const { change, document } = changeTo(type, object, { kind: 'delete', revision: view.nextRevision, old })
-  return { answer: { ...result, ...(status ? { status } : { document }) }, changes: [change] }
+  const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: manner.cascadeRecord })
+  const revision = view.nextRevision + recorded.length
+  const { change, document } = changeTo(type, object, { kind: 'delete', revision, old })
+  return { answer: { ...result, ...(status ? { status } : { document }) }, changes: [...recorded, change] }
 }
 
 function kept(
@@ -84,11 +88,9 @@ function kept(
 ): Decision<DeleteResult> {
   if (marked === current.value) return { answer: { ...result, document: current }, changes: [] }
   if (manner.isDryRun) return { answer: { ...result, document: unstored(marked) }, changes: [] }
-  const { change, document } = changeTo(type, marked, {
-    kind: 'update',
-    revision: view.nextRevision,
-    old: current.value,
-  })
+  const old = current.value
+  const noted = isMarked(old) ? marked : noteRecord(view, marked, manner.cascadeRecord)
+  const { change, document } = changeTo(type, noted, { kind: 'update', revision: view.nextRevision, old })
   return { answer: { ...result, document }, changes: [change] }
 }
 

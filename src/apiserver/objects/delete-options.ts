@@ -18,6 +18,8 @@ export interface DeleteManner {
   readonly isDryRun: boolean
   readonly uid: string | undefined
   readonly resourceVersion: string | undefined
+  /** The record of the cascade in which it goes. */
+  readonly cascadeRecord: string | undefined
 }
 
 interface DeleteOptions {
@@ -44,6 +46,7 @@ export function deleteMannerOf({ body, query = {} }: { body?: unknown; query?: D
     isDryRun: dryRun.length > 0,
     uid: preconditions.uid,
     resourceVersion: preconditions.resourceVersion,
+    cascadeRecord: query.cascadeRecord,
   }
 }
 

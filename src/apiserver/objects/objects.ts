@@ -16,6 +16,7 @@ import { namespaceLifecycle } from './namespace-lifecycle.ts'
 import { patchObject } from './patch-object.ts'
 import { createPodSubresource } from './pod-subresources.ts'
 import { reachRevision } from './reach-revision.ts'
+import type { RecordOf } from './removal.ts'
 import type {
   CreateRequest,
   DeleteCollectionRequest,
@@ -52,6 +53,8 @@ export interface ObjectsOptions {
   readonly admission?: readonly AdmissionHook[]
   /** Whether deleting an object has to wait for what depends on it. Defaults to never. */
   readonly cascades?: (object: KubeObject, view: View) => boolean
+  /** What is stored together with the removal of an object. Defaults to nothing. */
+  readonly recordOf?: RecordOf
   /** Whether new objects say who set which field. Defaults to true. */
   readonly tracksFields?: boolean
 }
@@ -63,10 +66,11 @@ export class Objects implements Disposable {
   readonly #stop: readonly (() => void)[]
 
   constructor(options: ObjectsOptions) {
-    const { store, kinds, clock, random, uid, admission = [], cascades = () => false, tracksFields = true } = options
+    const { store, kinds, clock, random, uid, admission = [], tracksFields = true } = options
+    const { cascades = () => false, recordOf = () => undefined } = options
     const addresses = new ServiceAddresses(store)
     const hooks = [namespaceLifecycle, serviceAccountDefault, addresses, ...admission]
-    this.#ports = { store, kinds, clock, random, uid, hooks, cascades, tracksFields }
+    this.#ports = { store, kinds, clock, random, uid, hooks, cascades, recordOf, tracksFields }
     this.#hub = new WatchHub({ store, clock, random })
     const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
     this.#stop = [unsubscribe, () => addresses.close(), () => this.#hub.close()]

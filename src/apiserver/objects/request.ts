@@ -86,6 +86,8 @@ export interface DeleteQuery {
   readonly propagationPolicy?: string
   readonly orphanDependents?: string
   readonly dryRun?: readonly string[]
+  /** Not Kubernetes' word, and told beside a body, too: `namespace/name` of the record of the cascade in which it goes. */
+  readonly cascadeRecord?: string
 }
 
 export interface DeleteRequest extends NamedRequest {

@@ -10,6 +10,7 @@ import type { Change, View } from '../store/store.ts'
 import { mutate, validate, type Review } from './admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from './failures.ts'
 import { endsOrphaning, freeDependents } from './free-dependents.ts'
+import { recordRemoval } from './record-removal.ts'
 import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from './metadata.ts'
 import type { User } from './request.ts'
 import { checkNumber } from './resource-version.ts'
@@ -54,10 +55,20 @@ export function revise(ports: WritePorts, view: View, revision: Revision): Revis
   if (changedOnlyInManagedTimes(old, object) && !isLeaving(type, object))
     return { document: current, changes: [], warnings }
   if (manner.isDryRun) return { document: unstored(object), changes: [], warnings }
-  const freed = endsOrphaning(old, object) ? freeDependents(ports, view, { type, owner: old }) : []
   const kind = isLeaving(type, object) ? 'delete' : 'update'
-  const { document, change } = changeTo(type, object, { kind, revision: view.nextRevision + freed.length, old })
-  return { document, changes: [...freed, change], warnings }
+  const before = changesBefore(ports, view, { type, old, object })
+  const { document, change } = changeTo(type, object, { kind, revision: view.nextRevision + before.length, old })
+  return { document, changes: [...before, change], warnings }
+}
+
+/** What comes first, in the same transaction: dependents that are set free, or the record of what is gone then. */
+function changesBefore(
+  ports: WritePorts,
+  view: View,
+  { type, old, object }: { readonly type: ServedKind; readonly old: StoredObject; readonly object: KubeObject },
+): readonly Change[] {
+  if (endsOrphaning(old, object)) return freeDependents(ports, view, { type, owner: old })
+  return isLeaving(type, object) ? recordRemoval(ports, view, { object: old }) : []
 }
 
 /** Whether nothing holds a marked object any more. */

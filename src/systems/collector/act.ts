@@ -1,8 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { CascadeRecorder, type CascadeRoot } from '../../departures/cascade-recorder.ts'
 import { isRemade } from '../../departures/company.ts'
-import { follow, type FollowResult } from '../../departures/follow.ts'
-import { recall } from '../../departures/recall.ts'
+import { follow, type FollowManner, type FollowResult } from '../../departures/follow.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/clock.ts'
@@ -11,10 +10,8 @@ import type { Clock } from '../../runtime/clock.ts'
 export interface Hand {
   /** The whole object, if it is there. */
   read(type: ResourceType, object: StoredObject): StoredObject | undefined
-  /** The whole object as it was when it was deleted, for as long as that is remembered. */
-  recall(type: ResourceType, deleted: StoredObject): Promise<StoredObject | undefined>
   /** Deletes one dependent if its owners are gone at that moment; called for owners before their dependents. */
-  remove(type: ResourceType, object: StoredObject, propagation: 'Background' | 'Foreground'): Promise<FollowResult>
+  remove(type: ResourceType, object: StoredObject, manner: FollowManner): Promise<FollowResult>
 }
 
 /** One dependent that is to follow its owners. */
@@ -25,11 +22,17 @@ interface Follower {
   readonly isOwner: boolean
 }
 
-type Propagation = 'Background' | 'Foreground'
+/** How far the record of a batch has got. */
+export interface Recorded {
+  /** Resolves when the record speaks of the batch, which nobody has to wait for before they delete. */
+  readonly told: Promise<unknown>
+  /** `namespace/name` of the record, where there is one. */
+  readonly cascadeRecord?: string | undefined
+}
 
 /** One that waits for company. */
 interface Waiting extends Follower {
-  readonly propagation: Propagation
+  readonly propagation: FollowManner['propagation']
   readonly root: CascadeRoot | undefined
   readonly resolve: (result: FollowResult) => void
   readonly reject: (error: unknown) => void
@@ -56,7 +59,7 @@ export class Act {
     this.#clock = clock
     this.#hand = hand
     this.#batchSize = batchSize
-    this.#recorder = new CascadeRecorder(client, clock, { wholeOf: (root) => this.#whole(root) })
+    this.#recorder = new CascadeRecorder(client, clock, { wholeOf: (root) => this.#wholeOf(root) })
   }
 
   /** Lets a dependent go, in company. */
@@ -68,8 +71,10 @@ export class Act {
   }
 
   /** Deletes many whose record was written. */
-  deleteAll(followers: readonly Follower[]): Promise<readonly FollowResult[]> {
-    return Promise.all(followers.map(({ type, object }) => this.#delete(type, object, 'Background')))
+  deleteAll(followers: readonly Follower[], { cascadeRecord }: Recorded): Promise<readonly FollowResult[]> {
+    return Promise.all(
+      followers.map((follower) => this.#delete(follower, { propagation: 'Background', cascadeRecord })),
+    )
   }
 
   /** Takes references out of an object: only from the version that was judged. */
@@ -109,10 +114,10 @@ export class Act {
 
   async #removeGroup(followers: readonly Waiting[], root: CascadeRoot | undefined): Promise<void> {
     try {
-      const { told } = await this.record(followers, root)
+      const { told, cascadeRecord } = await this.record(followers, root)
       const removed = followers.map(async (follower) => {
-        const { type, object, propagation, resolve, reject } = follower
-        const result = await this.#delete(type, object, propagation).catch(reject)
+        const { propagation, resolve, reject } = follower
+        const result = await this.#delete(follower, { propagation, cascadeRecord }).catch(reject)
         if (result) await told.then(() => resolve(result), reject)
       })
       await Promise.all(removed)
@@ -121,20 +126,15 @@ export class Act {
     }
   }
 
-  #delete(type: ResourceType, object: StoredObject, propagation: Propagation): Promise<FollowResult> {
-    return this.#hand ? this.#hand.remove(type, object, propagation) : follow(this.#client, type, object, propagation)
+  #delete({ type, object }: Follower, manner: FollowManner): Promise<FollowResult> {
+    return this.#hand ? this.#hand.remove(type, object, manner) : follow(this.#client, type, object, manner)
   }
 
-  /**
-   * Writes what is worth it on one page of the root's record. What cannot be recorded must not go. Answers with what resolves when the record speaks of the
-   * page, which nobody has to wait for before they delete.
-   */
-  async record(
-    followers: readonly Follower[],
-    root: CascadeRoot | undefined,
-  ): Promise<{ readonly told: Promise<unknown> }> {
-    const kept = root ? followers.filter(({ object }) => !isRemade(object)) : []
-    if (!root || kept.length === 0) return nothingToTell
+  /** Writes what is worth it on one page of the root's record. What cannot be recorded must not go. */
+  async record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<Recorded> {
+    if (!root) return nothingToTell
+    const kept = followers.filter(({ object }) => !isRemade(object))
+    if (kept.length === 0) return this.#recordedElsewhere(followers, root)
     const read = await Promise.all(
       kept.map(async ({ type, object, isOwner }) => ({ object: await this.#read(type, object), isOwner })),
     )
@@ -142,21 +142,22 @@ export class Act {
     return companions.length > 0 ? this.#recorder.write(root, companions) : nothingToTell
   }
 
+  /** What the cluster makes anew is on no page, but what lives by it will be. */
+  async #recordedElsewhere(followers: readonly Follower[], root: CascadeRoot): Promise<Recorded> {
+    if (!followers.some(({ isOwner }) => isOwner)) return nothingToTell
+    return { ...nothingToTell, cascadeRecord: await this.#recorder.find(root) }
+  }
+
   /** Says on the record of an object that is still there what it waits for. */
   tell(root: StoredObject, message: string): Promise<void> {
     return this.#recorder.tell(root, message)
   }
 
-  /** A root with everything in it, where that can be had. */
-  async #whole({ object, isGone }: CascadeRoot): Promise<StoredObject | undefined> {
-    const type = await this.#client.discovery.typeOf(object)
-    if (!type) return undefined
-    const found = await (isGone ? this.#recall(type, object) : this.#read(type, object))
-    return found?.metadata.uid === object.metadata.uid ? found : undefined
-  }
-
-  #recall(type: ResourceType, deleted: StoredObject): Promise<StoredObject | undefined> {
-    return this.#hand ? this.#hand.recall(type, deleted) : recall(this.#client, type, deleted)
+  /** A root that is on its way, with everything in it. */
+  async #wholeOf(root: StoredObject): Promise<StoredObject | undefined> {
+    const type = await this.#client.discovery.typeOf(root)
+    const found = type && (await this.#read(type, root))
+    return found?.metadata.uid === root.metadata.uid ? found : undefined
   }
 
   async #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> {

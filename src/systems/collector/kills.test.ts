@@ -47,9 +47,7 @@ class Life {
     const hand = sweeper(this.#world.server)
     return {
       read: (type, object) => hand.read(type, object),
-      recall: (type, object) => hand.recall(type, object),
-      remove: (type, object, propagation) =>
-        this.#delete(object.metadata.name, () => hand.remove(type, object, propagation)),
+      remove: (type, object, manner) => this.#delete(object.metadata.name, () => hand.remove(type, object, manner)),
     }
   }
 
@@ -97,8 +95,8 @@ function run(world: World, life: Life, isInServer: boolean): () => Promise<void>
   }
 }
 
-/** A root with three dependents that have two each, and their names. */
-async function plant(world: World): Promise<readonly string[]> {
+/** A root with three dependents that have two each, and their names; finalizers hold the last of the three, if they are given. */
+async function plant(world: World, finalizers: readonly string[] = []): Promise<readonly string[]> {
   const names: string[] = []
   const create = async (name: string, owner?: StoredObject) => {
     const reference = owner && {
@@ -108,7 +106,8 @@ async function plant(world: World): Promise<readonly string[]> {
       uid: owner.metadata.uid,
     }
     if (owner) names.push(name)
-    const metadata = { name, namespace: 'team', ...(reference ? { ownerReferences: [reference] } : {}) }
+    const held = name === 'c' ? { finalizers } : {}
+    const metadata = { name, namespace: 'team', ...held, ...(reference ? { ownerReferences: [reference] } : {}) }
     return world.create<StoredObject>({ apiVersion: 'v1', kind: 'ConfigMap', metadata })
   }
   const root = await create('root')
@@ -169,7 +168,28 @@ describe.each([
       if (record) await restore(world.client, record, { now: world.clock.now() })
       expect(await left(world)).toEqual([...names, 'root'])
     }
-    // Nine deletes, and at least three pages and their mention on a record that was made first.
-    expect(steps).toBeGreaterThan(9 + 3 * 2 + 1)
+    // Nine deletes, and at least three pages and their mention on the record that the server made.
+    expect(steps).toBeGreaterThan(9 + 3 * 2)
   }, 60_000)
+
+  it('is followed by one that writes on in the one record, though an owner in between waited for its finalizer meanwhile', async () => {
+    await using world = await startWorld()
+    const names = await plant(world, ['x.dev/held'])
+    const bury = run(world, new Life(world, Infinity), isInServer)
+    await world.clock.settle()
+    await world.client.deleteObject(configMaps, { namespace: 'team', name: 'root' })
+    await world.pass(1000)
+    await bury()
+    expect(await left(world)).toEqual(['c', 'c1', 'c2'])
+    const body = { metadata: { finalizers: null } }
+    await world.client.patch(configMaps, { namespace: 'team', name: 'c' }, { type: 'merge', body })
+    const stop = run(world, new Life(world, Infinity), isInServer)
+    await world.pass(60_000)
+    await stop()
+
+    expect(await left(world)).toEqual([])
+    const [record, ...others] = await records(world)
+    expect([record?.spec.object.name, others]).toEqual(['root', []])
+    expect([...(await recorded(world))].toSorted()).toEqual(names)
+  })
 })

@@ -1,6 +1,6 @@
 import type { CascadeRoot } from '../../departures/cascade-recorder.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
-import type { Act } from './act.ts'
+import type { Act, Recorded } from './act.ts'
 import type { Graph } from './graph.ts'
 
 export interface SweepPorts {
@@ -50,25 +50,25 @@ export class Sweep {
     const { act } = this.#ports
     let before: Promise<unknown> = Promise.resolve()
     for (let batch = this.#take(doomed, root); batch.length > 0; batch = this.#take(doomed, root)) {
-      let told: Promise<unknown>
+      let recorded: Recorded
       try {
-        ;({ told } = await act.record(batch, root))
+        recorded = await act.record(batch, root)
         await before
       } catch (error) {
         this.#arrive(batch)
         await before
         throw error
       }
-      before = Promise.all([this.#remove(batch), told])
+      before = Promise.all([this.#remove(batch, recorded), recorded.told])
       // Heard of when the next batch is recorded; until then a failure is nobody's yet.
       before.catch(() => {})
     }
     await before
   }
 
-  async #remove(batch: readonly Doomed[]): Promise<void> {
+  async #remove(batch: readonly Doomed[], recorded: Recorded): Promise<void> {
     try {
-      const results = await this.#ports.act.deleteAll(batch)
+      const results = await this.#ports.act.deleteAll(batch, recorded)
       this.#arrive(batch)
       // What changed meanwhile told so while nobody listened: it is judged again.
       for (const [index, { object }] of batch.entries()) if (results[index] === 'changed') this.#ports.onDoubt(object)

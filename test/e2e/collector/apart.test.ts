@@ -1,6 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { departure, type Departure } from '../../../src/apis/departure.ts'
 import { Client } from '../../../src/client/client.ts'
@@ -8,24 +7,11 @@ import { loadKubeconfig } from '../../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
 import type { StoredObject } from '../../../src/kube/object.ts'
 import { configMaps, ownedBy } from '../../cascades.ts'
+import { startCollector } from '../../kills/collector-process.ts'
 import { KillableServer } from '../../kills/killable-server.ts'
 
 const place = { namespace: 'default' }
 const patient = { timeout: 40_000, interval: 50 }
-
-/** `sojourn run --only collector`, a process of its own. */
-async function startCollector(kubeconfig: string): Promise<ChildProcess> {
-  const main = join(import.meta.dirname, '../../../src/cli/main.ts')
-  const args = [main, 'run', '--only', 'collector', '--port', '0', '--kubeconfig', kubeconfig]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  let said = ''
-  for await (const chunk of child.stdout?.setEncoding('utf8') ?? []) {
-    said += chunk as string
-    if (said.includes('sojourn running')) break
-  }
-  child.stdout?.resume()
-  return child
-}
 
 describe('collectors apart from the API, in processes of their own', () => {
   const server = new KillableServer('api')

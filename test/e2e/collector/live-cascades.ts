@@ -152,10 +152,9 @@ export class LiveCascades implements AsyncDisposable {
     const hand = sweeper(this.world.server)
     return {
       read: (type, object) => hand.read(type, object),
-      recall: (type, object) => hand.recall(type, object),
-      remove: async (type, object, propagation) => {
+      remove: async (type, object, manner) => {
         await this.meddle({ method: 'DELETE', path: resourcePath(type, placeOf(object.metadata)) })
-        return hand.remove(type, object, propagation)
+        return hand.remove(type, object, manner)
       },
     }
   }
