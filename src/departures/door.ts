@@ -319,7 +319,8 @@ export class Door {
     const { client, clock } = this.#ports
     const { subject, because, by, propagation = 'Background' } = request
     const wanted = departureRecord({ cluster: subject.cluster, object, because, by, propagation, now: clock.now() })
-    const pages = await writePages(client, wanted, keepsakes(subject.company?.({ metadataOnly: false }) ?? []))
+    const company = subject.company?.({ metadataOnly: false })
+    const pages = company && (await writePages(client, wanted, keepsakes(company)))
     const record = { ...wanted, spec: { ...wanted.spec, ...pages } }
     try {
       return await client.create<Departure>(departure.type, record)
@@ -339,7 +340,8 @@ export class Door {
     const { namespace = '', name = '' } = record.metadata
     const found = await client.get<Departure>(departure.type, { namespace, name })
     const isCurrent = found.spec.object.resourceVersion === record.spec.object.resourceVersion
-    if (isCurrent && found.status?.phase !== 'Abandoned') return found
+    const hasPages = found.spec.pages === record.spec.pages && found.spec.takes === record.spec.takes
+    if (isCurrent && hasPages && found.status?.phase !== 'Abandoned') return found
     const renewed = await client.update<Departure>(departure.type, { ...found, spec: record.spec })
     await this.#writePhase(renewed, { phase: 'Recorded' })
     return renewed

@@ -49,9 +49,9 @@ function withoutManifest(record: StoredObject): StoredObject {
   return { ...record, spec }
 }
 
-/** Whether a record cannot be written because its namespace goes too or nobody keeps records: not because something is amiss. */
+/** Whether a record cannot be written because its namespace or its very kind goes too, or nobody keeps records: not because something is amiss. */
 export function hasNoPlace(error: unknown): boolean {
-  return isStatusError(error, 'NotFound') || isNamespaceTerminating(error)
+  return isStatusError(error, 'NotFound', 'MethodNotAllowed') || isNamespaceTerminating(error)
 }
 
 /** The record of an object that is about to leave. */

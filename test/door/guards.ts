@@ -50,7 +50,7 @@ const door = inFile('src/departures/door.ts', [
   ],
   [
     'lets an object leave that was spared before',
-    "if (isCurrent && found.status?.phase !== 'Abandoned') return found",
+    "if (isCurrent && hasPages && found.status?.phase !== 'Abandoned') return found",
     'return found',
   ],
   [
@@ -364,7 +364,7 @@ const others: readonly Guard[] = [
       'if (!manifest && record.spec.pages === -1) throw',
     ],
   ]),
-  ...inFile('src/departures/leaving-namespace.ts', [
+  ...inFile('src/departures/record-leaving.ts', [
     ['has the one record of the system that let it go', "if (found && found.status?.phase !== 'Abandoned') return", ''],
     [
       'that was spared before is recorded as it is now',
@@ -386,8 +386,8 @@ const others: readonly Guard[] = [
   ...inFile('src/departures/record.ts', [
     [
       'keeps everything while its record is forbidden',
-      "isStatusError(error, 'NotFound') || isNamespaceTerminating(error)",
-      "isStatusError(error, 'NotFound', 'Forbidden')",
+      "isStatusError(error, 'NotFound', 'MethodNotAllowed') || isNamespaceTerminating(error)",
+      "isStatusError(error, 'NotFound', 'MethodNotAllowed', 'Forbidden')",
     ],
   ]),
   ...inFile('src/departures/cascade-recorder.ts', [

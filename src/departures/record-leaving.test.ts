@@ -6,7 +6,7 @@ import { Client } from '../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { ApiRequest } from '../kube/transport.ts'
-import { recordLeavingNamespace } from './leaving-namespace.ts'
+import { recordLeaving } from './record-leaving.ts'
 import { restore } from './restore.ts'
 import { kubeSubject } from './subject.ts'
 
@@ -29,7 +29,7 @@ beforeEach(async () => {
     return world.server.transport(request)
   })
   world = await startWorld({
-    server: { beforeEmptying: (namespace) => recordLeavingNamespace(recording, world.clock, namespace) },
+    server: { beforeEmptying: (leaving) => recordLeaving(recording, world.clock, leaving) },
   })
   await world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'guest' } })
 })
