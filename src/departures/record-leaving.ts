@@ -1,6 +1,6 @@
 import { departure, type Departure } from '../apis/departure.ts'
 import type { Client } from '../client/client.ts'
-import { refOf, type KubeObject, type StoredObject } from '../kube/object.ts'
+import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { keepsakes } from './company.ts'
@@ -24,12 +24,20 @@ export async function recordLeaving(client: Client, clock: Clock, object: Stored
   await write(client, { ...wanted, spec }, found)
 }
 
-/** Records something that a user deletes and that waits for others to go first, before any of them does. What is recorded already is left as it is. */
-export async function recordWaiting(client: Client, clock: Clock, object: StoredObject): Promise<void> {
-  const wanted = byHand(object, clock)
-  const found = await find(client, wanted)
-  if ((found && isStanding(found)) || !(await canBeWritten(client, wanted))) return
-  await write(client, wanted, found)
+/** Records something that a user deletes and that waits for others to go first, before any of them does. What has a record is left as it is. */
+export async function recordWaiting(
+  client: Client,
+  clock: Clock,
+  { type, object }: { readonly type: ResourceType; readonly object: StoredObject },
+): Promise<void> {
+  const found = await find(client, byHand(object, clock))
+  if (found && isStanding(found)) return
+  const { name, namespace, uid } = object.metadata
+  const place = { name, ...(namespace ? { namespace } : {}) }
+  const whole = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
+  if (whole?.metadata.uid !== uid) return
+  const wanted = byHand({ ...whole, apiVersion: object.apiVersion, kind: object.kind }, clock)
+  if (await canBeWritten(client, wanted)) await write(client, wanted, found)
 }
 
 type Unwritten = ReturnType<typeof departureRecord>
@@ -49,7 +57,8 @@ function isStanding({ status }: Departure): boolean {
 
 async function write(client: Client, wanted: Unwritten, found: Departure | undefined): Promise<void> {
   const { namespace = '', name = '' } = wanted.metadata
-  if (found) await client.update(departure.type, { ...found, spec: wanted.spec })
+  const { labels = {} } = wanted.metadata
+  if (found) await client.update(departure.type, { ...wanted, metadata: { ...found.metadata, labels } })
   else await client.create(departure.type, wanted)
   const status = { phase: 'Leaving', message: null }
   await client.patch(

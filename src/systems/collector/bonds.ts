@@ -3,6 +3,7 @@ import { guardedNamespace } from '../../apis/bond-guard.ts'
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
+import { recordWaiting } from '../../departures/record-leaving.ts'
 import { kubeSubject } from '../../departures/subject.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
@@ -120,7 +121,7 @@ export function bondController(options: BondOptions): Controller {
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released') await setBondFinalizer(client, self, false)
     if (decision.effect === 'remove-dependents' && dependents.are === 'known')
-      return removeDependents(self, dependents.objects, object)
+      return removeDependents(self, dependents.objects, found)
     if (decision.retry) return wakeAt(ports.clock.now() + 15_000)
     // Another cluster is not watched, but asked now and then.
     return self.spec.dependency.cluster ? wakeAt(ports.clock.now() + 30_000) : settled
@@ -163,9 +164,13 @@ export function bondController(options: BondOptions): Controller {
   async function removeDependents(
     self: Bond,
     objects: readonly StoredObject[],
-    needed: StoredObject | undefined,
+    { object: needed, type: neededType, home }: FoundDependency,
   ): Promise<Outcome> {
     const propagation = needed?.metadata.finalizers?.includes('foregroundDeletion') ? 'Foreground' : 'Background'
+    const follows = self.spec.dependency.uid ?? self.status?.dependencyUid
+    // It is still there because it waits; with its record they come back as they went, together.
+    if (needed && neededType && needed.metadata.uid === follows && home === client)
+      await recordWaiting(client, ports.clock, { type: neededType, object: needed })
     let again: number | undefined
     for (const object of objects) {
       if (object.metadata.deletionTimestamp) continue
@@ -176,6 +181,7 @@ export function bondController(options: BondOptions): Controller {
         uid: object.metadata.uid,
         because: 'requirement-gone',
         propagation,
+        follows,
         by: { system: 'collector', object: refOf(self) },
       })
       if (answer.result === 'held') again = Math.min(again ?? Infinity, answer.until ?? ports.clock.now() + 60_000)
