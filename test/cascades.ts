@@ -52,6 +52,7 @@ export class Cascades implements AsyncDisposable {
   static async start(options: CascadeOptions = {}): Promise<Cascades> {
     const admission = new BondAdmission()
     const server = {
+      ...options.server,
       admission: [admission.hook],
       cascades: admission.cascades,
     }

@@ -16,23 +16,26 @@ export interface Belongings {
 
 /**
  * What a record holds and, of each of those, what left because of it and has a record of its own: what an object of a deleted kind owned, who needed something
- * by a Bond.
+ * by a Bond. Of several that had one name one after the other, the last comes back.
  */
 export async function belongingsOf(client: Client, record: Departure, index: RecordIndex): Promise<Belongings> {
-  const byUid = new Map<string, PageLine>()
-  const records = new Map([[record.metadata.name, record]])
+  const lines = new Map<string, PageLine>()
+  const found = new Map([[record.metadata.name, record]])
+  const used = new Set([record])
   // Grows while it is gone through.
-  for (const each of records.values())
+  for (const each of found.values())
     for (const line of await linesOf(client, each, { isAskedFor: each === record })) {
-      if (byUid.has(line.uid)) continue
-      byUid.set(line.uid, line)
+      const place = placeOf(line)
+      if (lines.has(place)) continue
+      lines.set(place, line)
+      used.add(each)
       for (const { namespace = '', name } of index.about(record.spec.object.cluster ?? '', line)) {
-        if (records.has(name)) continue
-        const found = await client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
-        if (found && found.status?.phase !== 'Abandoned') records.set(name, found)
+        if (found.has(name)) continue
+        const other = await client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
+        if (other && other.status?.phase !== 'Abandoned') found.set(name, other)
       }
     }
-  return { lines: [...byUid.values()], records: [...records.values()] }
+  return { lines: [...lines.values()], records: [...used] }
 }
 
 /** Which records there are. */
@@ -59,10 +62,11 @@ export class RecordIndex {
     return this.#byName.get(recordName(cluster, { ...manifest, metadata: { ...manifest.metadata, uid } }))
   }
 
-  /** Its own record, and those of who followed it. */
+  /** Its own record, and those of who followed it, the newest first. */
   about(cluster: string, line: PageLine): readonly StoredObject['metadata'][] {
     const own = this.find(cluster, line)
-    return [...(own ? [own] : []), ...(this.#followers.get(line.uid) ?? [])]
+    const followers = this.#followers.get(line.uid) ?? []
+    return [...(own ? [own] : []), ...followers.toSorted(newestFirst)]
   }
 
   #add(records: readonly StoredObject[]): void {
@@ -85,8 +89,18 @@ async function linesOf(
   const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
   for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
   // A page that was written twice, because the first writer did not live to tell of it, counts once; of what changed meanwhile the last word does.
-  const byUid = new Map(lines.map((line) => [line.uid, { ...line, manifest: asNew(line.manifest) }]))
-  return [...byUid.values()]
+  const byPlace = new Map(lines.map((line) => [placeOf(line), { ...line, manifest: asNew(line.manifest) }]))
+  return [...byPlace.values()]
+}
+
+/** Of what has one place there can be one. */
+function placeOf({ manifest }: PageLine): string {
+  return `${manifest.apiVersion} ${describeRef(refOf(manifest))}`
+}
+
+function newestFirst(left: StoredObject['metadata'], right: StoredObject['metadata']): number {
+  const byAge = right.creationTimestamp.localeCompare(left.creationTimestamp)
+  return byAge === 0 ? Number(right.resourceVersion) - Number(left.resourceVersion) : byAge
 }
 
 /** The rule that let everything leave must not come back along with it: it would do so again. A Bond does not, once what it needs is back, too. */

@@ -5,6 +5,7 @@ import { ignoring, isStatusError } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/clock.ts'
 import { keepsakes } from './company.ts'
 import { completePages, writePages } from './pages.ts'
+import { recall } from './recall.ts'
 import { departureRecord, hasNoPlace } from './record.ts'
 import { kubeSubject } from './subject.ts'
 
@@ -24,8 +25,11 @@ export async function recordLeaving(client: Client, clock: Clock, object: Stored
   await write(client, { ...wanted, spec }, found)
 }
 
-/** Records something that a user deletes and that waits for others to go first, before any of them does. What has a record is left as it is. */
-export async function recordWaiting(
+/**
+ * Records something that a user deletes and that others need, before any of them goes: as it waits for them or, where it does not, as far as the server
+ * remembers it. What has a record is left as it is.
+ */
+export async function recordNeeded(
   client: Client,
   clock: Clock,
   { type, object }: { readonly type: ResourceType; readonly object: StoredObject },
@@ -34,8 +38,9 @@ export async function recordWaiting(
   if (found && isStanding(found)) return
   const { name, namespace, uid } = object.metadata
   const place = { name, ...(namespace ? { namespace } : {}) }
-  const whole = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
-  if (whole?.metadata.uid !== uid) return
+  const present = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
+  const whole = present?.metadata.uid === uid ? present : await recall(client, type, object)
+  if (!whole) return
   const wanted = byHand({ ...whole, apiVersion: object.apiVersion, kind: object.kind }, clock)
   if (await canBeWritten(client, wanted)) await write(client, wanted, found)
 }

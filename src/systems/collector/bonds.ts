@@ -3,10 +3,10 @@ import { guardedNamespace } from '../../apis/bond-guard.ts'
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
-import { recordWaiting } from '../../departures/record-leaving.ts'
+import { recordNeeded } from '../../departures/record-leaving.ts'
 import { kubeSubject } from '../../departures/subject.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
-import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { apiVersionOf, refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { setCondition } from '../../runtime/conditions.ts'
@@ -55,6 +55,8 @@ export function bondController(options: BondOptions): Controller {
   const controller = new Controller({ name: 'bonds', reconcile, ports, concurrency: 8 })
   /** Caches of the kinds that Bonds speak of in this cluster. */
   const watched = new Map<string, Informer>()
+  /** What Bonds were pinned to and did not wait for anybody, by uid. */
+  const departed = new Map<string, { readonly type: ResourceType; readonly object: StoredObject }>()
   const observer = new BondObserver({
     client,
     now: () => ports.clock.now(),
@@ -168,9 +170,10 @@ export function bondController(options: BondOptions): Controller {
   ): Promise<Outcome> {
     const propagation = needed?.metadata.finalizers?.includes('foregroundDeletion') ? 'Foreground' : 'Background'
     const follows = self.spec.dependency.uid ?? self.status?.dependencyUid
-    // It is still there because it waits; with its record they come back as they went, together.
-    if (needed && neededType && needed.metadata.uid === follows && home === client)
-      await recordWaiting(client, ports.clock, { type: neededType, object: needed })
+    const waits = needed && neededType && home === client && needed.metadata.uid === follows
+    const lost = waits ? { type: neededType, object: needed } : departed.get(follows ?? '')
+    // With its record they come back as they went, together.
+    if (lost) await recordNeeded(client, ports.clock, lost)
     let again: number | undefined
     for (const object of objects) {
       if (object.metadata.deletionTimestamp) continue
@@ -229,10 +232,19 @@ export function bondController(options: BondOptions): Controller {
     if (watched.has(name)) return
     const informer = informers.open(client, type, { metadataOnly: true })
     watched.set(name, informer)
-    informer.subscribe(({ object, initial }) => {
+    informer.subscribe(({ type: change, object, initial }) => {
       if (initial) return
-      for (const candidate of bonds.list()) if (speaksOf(candidate, type, object)) controller.enqueue(keyOf(candidate))
+      for (const candidate of bonds.list()) {
+        if (!speaksOf(candidate, type, object)) continue
+        if (change === 'deleted' && candidate.status?.dependencyUid === object.metadata.uid) remember(type, object)
+        controller.enqueue(keyOf(candidate))
+      }
     })
+  }
+
+  function remember(type: ResourceType, object: StoredObject): void {
+    if (departed.size >= mostDeparted) departed.delete(departed.keys().next().value ?? '')
+    departed.set(object.metadata.uid, { type, object: { ...object, apiVersion: apiVersionOf(type), kind: type.kind } })
   }
 }
 
@@ -246,6 +258,7 @@ function nameOf({ namespace, name }: Key): string {
 }
 
 const mostUids = 100
+const mostDeparted = 1000
 
 function statusOf(
   { status, spec, metadata }: Bond,
