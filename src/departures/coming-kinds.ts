@@ -23,10 +23,7 @@ export class ComingKinds {
       const definition = served ? undefined : definitions.find((line) => typeIn(line, manifest))
       const type = served ?? (definition && typeIn(definition, manifest))
       if (!type)
-        throw new StatusError(
-          'Invalid',
-          `${name} is not served any more: install its CustomResourceDefinition first`,
-        )
+        throw new StatusError('Invalid', `${name} is not served any more: install its CustomResourceDefinition first`)
       kinds.#types.set(name, type)
       if (definition) kinds.#definitions.set(name, definition)
     }

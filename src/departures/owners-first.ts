@@ -29,10 +29,7 @@ function inOrder(lines: readonly PageLine[], before: Before): readonly PageLine[
  * The lines in groups of which none has to wait for another: all of one may be made at once, after those before it. Owners come before what they own, what has
  * no namespace before what has one.
  */
-export function wavesOf(
-  lines: readonly PageLine[],
-  before: Before = () => [],
-): readonly (readonly PageLine[])[] {
+export function wavesOf(lines: readonly PageLine[], before: Before = () => []): readonly (readonly PageLine[])[] {
   const all: Before = (line) => [...ownersOf(line), ...before(line)]
   const depths = new Map<string, number>()
   const ordered = inOrder(lines, all)

@@ -133,7 +133,9 @@ async function dropPages(client: Client, { metadata }: KubeObject, first: number
   const { name = '', namespace = '' } = metadata
   for (let number = first; ; number++) {
     const place = { namespace, name: pageName(name, number) }
-    const left = await client.get<StoredObject>(departure.type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
+    const left = await client
+      .get<StoredObject>(departure.type, place, { metadataOnly: true })
+      .catch(ignoring('NotFound'))
     if (!left) return
     await removeOwn(client, departure.type, left)
   }

@@ -3,7 +3,7 @@ import type { Departure } from '../apis/departure.ts'
 import type { Client } from '../client/client.ts'
 import { describeRef, parseApiVersion, refOf, type KubeObject, type StoredObject } from '../kube/object.ts'
 import { matches, requirementsOf } from '../kube/selector.ts'
-import { ignoring, isStatusError } from '../kube/status-error.ts'
+import { isStatusError } from '../kube/status-error.ts'
 import type { RecordIndex } from './belongings.ts'
 import type { PageLine } from './pages.ts'
 
@@ -40,15 +40,28 @@ export async function bondsAround(client: Client, options: BondsAroundOptions): 
   return { pinned, problems }
 }
 
-/** Lets Bonds forget what they were pinned to: the one that comes back is found and pinned as any other. Meanwhile they take nobody along. */
-export async function unpin(client: Client, bonds: readonly Bond[]): Promise<void> {
-  for (const { metadata } of bonds) {
-    const { name, namespace = '' } = metadata
-    const status = { phase: 'Pending', dependencyUid: null, dependencyNamespace: null }
-    await client
-      .patch(bond.type, { name, namespace }, { type: 'merge', body: { status } }, { subresource: 'status' })
-      .catch(ignoring('NotFound'))
+/**
+ * Lets Bonds forget what they were pinned to: the one that comes back is found and pinned as any other. Meanwhile they take nobody along. One that is not
+ * ours to write stays as it is where it has nobody to take; a note says so.
+ */
+export async function unpin(
+  client: Client,
+  bonds: readonly Bond[],
+  lines: readonly PageLine[],
+): Promise<readonly string[]> {
+  const notes: string[] = []
+  const status = { phase: 'Pending', dependencyUid: null, dependencyNamespace: null }
+  for (const each of bonds) {
+    const { name, namespace = '' } = each.metadata
+    try {
+      await client.patch(bond.type, { name, namespace }, { type: 'merge', body: { status } }, { subresource: 'status' })
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) continue
+      if (!isStatusError(error, 'Forbidden') || lines.some(({ manifest }) => speaksFor(each, manifest))) throw error
+      notes.push(`${describeRef(refOf(each))} does not bind what is back, and you may not change that: make it anew`)
+    }
   }
+  return notes
 }
 
 async function bondsOf(client: Client, namespace: string): Promise<readonly Bond[]> {

@@ -167,6 +167,24 @@ describe('a definition that leaves', () => {
     expect(await records()).toHaveLength(1)
   })
 
+  it('waits while nobody can read what there is of its kind, until it is served again', async () => {
+    await define()
+    await create('ann')
+    const serve = (served: boolean) => {
+      const body = [{ op: 'replace', path: '/spec/versions/0/served', value: served }]
+      return world.client.patch(definitions, { name }, { type: 'json', body })
+    }
+    await serve(false)
+    await deleteByHand()
+    await until(async () =>
+      expect(JSON.stringify(await definition())).toContain(`nothing of its kind is deleted yet: ${name} is not served`),
+    )
+    await serve(true)
+    await untilGone()
+    await bringBack()
+    expect(await guestNames()).toEqual(['ann'])
+  })
+
   it('goes without a record when there is nothing of its kind, or when it is the kind of records', async () => {
     await define()
     await deleteByHand()
@@ -221,7 +239,8 @@ describe('a restore of a definition', () => {
 
   it('changes nothing when the one that was installed again does not serve them', async () => {
     await left('ann')
-    const { spec } = (await records())[0]?.spec.manifest as unknown as { spec: Record<string, unknown> }
+    const [record] = await records()
+    const { spec } = record!.spec.manifest as unknown as KubeObject & { spec: Record<string, unknown> }
     const versions = [{ name: 'v2', served: true, storage: true, schema: { openAPIV3Schema: loose } }]
     await world.create({
       apiVersion: 'apiextensions.k8s.io/v1',

@@ -59,7 +59,7 @@ export async function restore(
   if (record.status?.phase === 'Restored' && lines.every(({ uid }) => there.has(uid)))
     throw restoredBefore(record, there)
 
-  await unpin(client, bonds.pinned)
+  const bondNotes = await unpin(client, bonds.pinned, lines)
   const newUids = new Map(await livingOwners(target, lines))
   const made = new Map<string, StoredObject>()
   const progress = counted('restoring', lines.length, onProgress)
@@ -70,7 +70,10 @@ export async function restore(
       if (second.problems.length > 0) throw halfWay([...made.values()], second.problems)
       for (const [uid, object] of second.there) there.set(uid, object)
     }
-    await inWaves([wave], progress)(async (line) => {
+    await inWaves(
+      [wave],
+      progress,
+    )(async (line) => {
       const found = there.get(line.uid)
       const type = kinds.typeOf(line.manifest)
       const object = found ?? (await bringBack(target, record, { line, type, newUids }))
@@ -81,7 +84,8 @@ export async function restore(
   // The one that was asked for last: it speaks for all of them.
   for (const each of records.toReversed()) await sayRestored(client, each, now)
   const back = lines.filter(({ uid }) => made.has(uid))
-  return { objects: [...made.values()], already: broughtBack(there), notes: restoreNotes(record, back, newUids) }
+  const notes = [...restoreNotes(record, back, newUids), ...bondNotes]
+  return { objects: [...made.values()], already: broughtBack(there), notes }
 }
 
 /** Where it has to come back: only the one who asks can say which of the clusters they know a record means. */

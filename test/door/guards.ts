@@ -1,7 +1,13 @@
 import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Where tests of the one door out and of the collector are. */
-export const testFolders = ['src/departures', 'src/systems/collector', 'src/apiserver/objects', 'test/e2e/collector']
+export const testFolders = [
+  'src/departures',
+  'src/systems/collector',
+  'src/apiserver/objects',
+  'src/apiserver/kinds',
+  'test/e2e/collector',
+]
 
 /** No specification numbers what the door holds to: each guard names the test that misses it. */
 export const cases: readonly string[] = []
@@ -263,15 +269,20 @@ const others: readonly Guard[] = [
   ...inFile('src/departures/subject.ts', [
     [
       'stays while an object of its kind is marked to be kept',
-      '(metadataOnly ? instancesOf(client, name) : nothing())',
-      '(metadataOnly ? nothing() : instancesOf(client, name))',
+      "case 'customresourcedefinitions.apiextensions.k8s.io':",
+      "case 'no-definitions':",
     ],
   ]),
   ...inFile('src/departures/living-owners.ts', [
     [
       'gives what comes back to its owner that has stayed, and says when that has gone',
-      'return metadata.uid === uid && metadata.deletionTimestamp === undefined',
-      'return true',
+      'const isMeant = found.metadata.uid === uid || isBroughtBack(found, uid)',
+      'const isMeant = true',
+    ],
+    [
+      'gives what comes back to its owner that another restore has brought back',
+      'found.metadata.uid === uid || isBroughtBack(found, uid)',
+      'found.metadata.uid === uid',
     ],
   ]),
   ...inFile('src/departures/follow.ts', [
@@ -328,30 +339,14 @@ const others: readonly Guard[] = [
     ],
     ['changes nothing when its namespace is gone', 'if (problems.length > 0) throw', 'if (problems.length < 0) throw'],
     [
-      'refuses what was brought back for another object of that name',
-      'metadata.annotations?.[restoredFrom]?.endsWith(`/${line.uid}`) ?? false',
-      'metadata.annotations?.[restoredFrom] !== undefined',
-    ],
-    [
       'says what was restored before, and as what',
       "record.status?.phase === 'Restored' && lines.every",
       "record.status?.phase === 'Restored' && !lines.every",
     ],
     [
       'comes out whole when two ask for it at once',
-      'if (!isBroughtBack(found, line) && !isRemadeFor(found, new Set(newUids.values()))) throw error',
+      'if (!isBroughtBack(found, line.uid) && !isRemadeFor(found, new Set(newUids.values()))) throw error',
       'if (!isRemadeFor(found, new Set(newUids.values()))) throw error',
-    ],
-    ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
-    [
-      'brings back a whole cascade, owners first',
-      'return uid === undefined ? [] : [{ ...owner, uid }]',
-      'return [owner]',
-    ],
-    [
-      'refuses a page, a record of another cluster and one without manifests',
-      'if (page) throw',
-      'if (page && now < 0) throw',
     ],
     [
       'refuses a page, a record of another cluster and one without manifests',
@@ -359,17 +354,109 @@ const others: readonly Guard[] = [
       'if (cluster === "" && !into)',
     ],
     [
+      'says what could not be tried before it was there and is not taken now',
+      'if (second.problems.length > 0) throw',
+      'if (second.problems.length < 0) throw',
+    ],
+    ['waits until its kind is served', 'kinds = await whenServed(target, lines, wave)', ''],
+    [
+      'comes back with what it needed by one restore, and stays, bound anew',
+      'await unpin(client, bonds.pinned, lines)',
+      '[]',
+    ],
+    [
+      'by itself changes nothing, and says with what it comes back',
+      'const problems = [...first.problems, ...bonds.problems]',
+      'const problems = [...first.problems]',
+    ],
+    ['comes back with what has no namespace, too', 'kinds.definitionOf(manifest)?.uid, homes', 'undefined, homes'],
+    [
+      'comes back with a namespace, Bonds to one very object included',
+      'neededBy(manifest)].filter(',
+      'undefined].filter(',
+    ],
+  ]),
+  ...inFile('src/departures/restored-from.ts', [
+    [
+      'refuses what was brought back for another object of that name',
+      'metadata.annotations?.[restoredFrom]?.endsWith(`/${uid}`) ?? false',
+      'metadata.annotations?.[restoredFrom] !== undefined',
+    ],
+  ]),
+  ...inFile('src/departures/with-owners.ts', [
+    [
+      'brings back a whole cascade, owners first',
+      'return uid === undefined ? [] : [{ ...owner, uid }]',
+      'return [owner]',
+    ],
+    ['comes back with a namespace, Bonds to one very object included', '...renewedBond(manifest, newUid),', ''],
+    ['leaves no mark of a Bond that is gone by then', '  holdFinalizer,\n', ''],
+    [
+      'by hand is recorded before any of its kind goes, and comes back first',
+      "  'customresourcecleanup.apiextensions.k8s.io',\n",
+      '',
+    ],
+  ]),
+  ...inFile('src/departures/belongings.ts', [
+    ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
+    [
       'refuses a page, a record of another cluster and one without manifests',
-      'if (!manifest && !record.spec.pages) throw',
+      'if (page) throw',
+      'if (page && page.number < 0) throw',
+    ],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (!manifest && !record.spec.pages && isAskedFor) throw',
       'if (!manifest && record.spec.pages === -1) throw',
+    ],
+    ['comes back once, as it was last', 'if (lines.has(place)) continue', ''],
+    ['knows who followed something, the newest first', 'followers.toSorted(newestFirst)', 'followers'],
+    ['a definition comes back with its objects and what those owned, by one restore', '...(own ? [own] : []), ', ''],
+    [
+      'brings back what is in a namespace for one who may look at nothing else',
+      "if (!isStatusError(error, 'Forbidden')) throw error",
+      'throw error',
+    ],
+  ]),
+  ...inFile('src/departures/coming-kinds.ts', [
+    ['by hand is recorded before any of its kind goes, and comes back first', 'client.discovery.forget()', ''],
+  ]),
+  ...inFile('src/departures/restore-rehearsal.ts', [
+    [
+      'changes nothing when a namespace of those of its kind is gone',
+      "return error.reason === 'NotFound' ? error.message : undefined",
+      'return undefined',
+    ],
+    ['changes nothing when the one that was installed again does not serve them', ' && !kinds.isAwaited(line)', ''],
+    ['brings those of its kind back to the one that somebody has installed again', ' || isInstalled', ''],
+  ]),
+  ...inFile('src/departures/restore-bonds.ts', [
+    [
+      'changes nothing while a Bond names the very one that is no more',
+      'isComing && spec.dependency.uid === undefined',
+      'isComing',
+    ],
+    [
+      'needs nothing else while what it needs is there',
+      'dependents.length === 0 || (await isThere(client, self, uid))',
+      'dependents.length === 0',
     ],
   ]),
   ...inFile('src/departures/record-leaving.ts', [
-    ['has the one record of the system that let it go', "if (found && found.status?.phase !== 'Abandoned') return", ''],
+    [
+      'has the one record of the system that let it go',
+      'if (found && isStanding(found)) return complete(client, found, company)',
+      '',
+    ],
+    [
+      'has what came or changed after the door had read it added to its record',
+      'return complete(client, found, company)',
+      'return',
+    ],
     [
       'that was spared before is recorded as it is now',
-      "if (found && found.status?.phase !== 'Abandoned') return",
-      'if (found) return',
+      "return status?.phase !== 'Abandoned'",
+      'return status !== undefined',
     ],
     [
       'that was spared before is recorded as it is now',
@@ -379,9 +466,33 @@ const others: readonly Guard[] = [
     ['keeps everything while its record is forbidden', 'if (hasNoPlace(error)) return false', 'return false'],
     [
       'keeps everything while it cannot be known what is in it',
-      'keepsakes(contents))) }',
-      'keepsakes(contents)).catch(() => undefined)) }',
+      '(await writePages(client, wanted, company))',
+      '(await writePages(client, wanted, company).catch(() => undefined))',
     ],
+    [
+      'comes back across namespaces, though what it needed did not wait',
+      'await recall(client, type, object)',
+      'undefined',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/definition-cleaner.ts', [
+    ['keeps all of its kind until it is recorded', '      await this.#ask(name)\n', ''],
+    [
+      'keeps all of its kind until it is recorded',
+      'await this.#report(definition, error instanceof Error ? error.message : String(error))',
+      '',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/create-object.ts', [
+    [
+      'are no more in number than at the moment it was marked',
+      'if (isTerminating(type, view))',
+      'if (type.kind === "")',
+    ],
+  ]),
+  ...inFile('src/systems/collector/bonds.ts', [
+    ['stays until what it needs is recorded', 'if (lost) await recordNeeded(client, ports.clock, lost)', ''],
+    ['comes back with what it needed by one restore', '        follows,\n', ''],
   ]),
   ...inFile('src/departures/record.ts', [
     [
@@ -406,6 +517,24 @@ const others: readonly Guard[] = [
     ['lets nothing go on while', 'if (!hasNoPlace(error)) throw error', ''],
     ['lets nothing go on while', '      forget()\n      throw error', '      throw error'],
     ['reads again how far it has got when it could not be told', 'told.catch(forget)', ''],
+  ]),
+  ...inFile('src/departures/pages.ts', [
+    [
+      'comes back without what was on pages of a try that was given up',
+      'await dropPages(client, record, pages + 1)',
+      '',
+    ],
+    [
+      'has what came or changed after the door had read it added to its record',
+      '!deepEqual(before, manifestOf(object))',
+      'before === undefined',
+    ],
+    ['is recorded as it was before it went, though it is looked at again', '!deletionTimestamp && ', ''],
+    [
+      'has what came or changed after the door had read it added to its record',
+      'for (const { uid, manifest } of lines) held.set(uid, manifest)',
+      '',
+    ],
   ]),
   ...inFile('src/departures/pages.ts', [
     ['is recorded as it was when it was emptied', 'await client.update(departure.type, { ...page, metadata })', ''],

@@ -2,6 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Cascades, configMaps, ownedBy, spaces } from '../../../test/cascades.ts'
 import { bond, holdFinalizer, type Bond } from '../../apis/bond.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
+import { Client } from '../../client/client.ts'
+import { StatusError } from '../../kube/status-error.ts'
 import { restore } from '../../departures/restore.ts'
 import { kubeSubject } from '../../departures/subject.ts'
 
@@ -43,7 +45,7 @@ describe('what a Bond took along', () => {
     expect(await here.left()).toEqual(['app', 'database'])
     await isBoundAnew('app-database', 'database')
     const phases = (await here.records()).map(({ spec, status }) => [spec.object.name, status?.phase])
-    expect(phases.toSorted()).toEqual([
+    expect(phases).toEqual([
       ['app', 'Restored'],
       ['database', 'Restored'],
     ])
@@ -142,7 +144,7 @@ describe('what a Bond took along', () => {
     await here.world.client.patch(
       departureDefinitions,
       { name: `departures.${departure.group}` },
-      { type: 'json', body: [{ op: 'add', path: required, value: 'needless' }] },
+      { type: 'json', body: [{ op: 'add', path: rules, value: [{ rule: "self.object.name != 'database'" }] }] },
     )
     await here.remove('database')
     expect(await here.left()).toEqual(['app', 'database'])
@@ -170,7 +172,10 @@ describe('a restore of what a Bond took along', () => {
       apiVersion: bond.apiVersion,
       kind: 'Bond',
       metadata: { name: 'app-database', namespace: 'team' },
-      spec: { dependent: { ...end, selector: { matchLabels: { app: 'yes' } } }, dependency: { ...end, name: 'database', uid } },
+      spec: {
+        dependent: { ...end, selector: { matchLabels: { app: 'yes' } } },
+        dependency: { ...end, name: 'database', uid },
+      },
     })
     await here.remove('database')
     await expect(bringBack('database')).rejects.toThrow('is gone: delete the Bond first')
@@ -193,6 +198,25 @@ describe('a restore of what a Bond took along', () => {
     await here.world.pass(5000)
     expect(await bringBack('app')).toEqual(['app'])
     await isBoundAnew('app-database', 'database')
+  })
+
+  it('leaves others’ Bonds alone, and says so; it changes nothing where they would take something of it', async () => {
+    const confined = new Client(async (request) => {
+      if (request.method === 'PATCH' && request.path.includes('/bonds/'))
+        throw new StatusError('Forbidden', 'not yours')
+      return here.world.server.transport(request)
+    })
+    await here.create('app')
+    await here.create('database')
+    await here.bind('app', 'database')
+    await here.remove('database')
+    const attempt = async () => restore(confined, await recordOf('database'), { now: here.world.clock.now() })
+    await expect(attempt()).rejects.toThrow('not yours')
+    expect(await here.left()).toEqual([])
+    await here.world.client.deleteObject(departure.type, { ...(await recordOf('app')).metadata, namespace: 'team' })
+    expect((await attempt()).notes).toEqual([
+      'Bond/team/app-database does not bind what is back, and you may not change that: make it anew',
+    ])
   })
 
   it('leaves no mark of a Bond that is gone by then', async () => {
@@ -232,4 +256,4 @@ const departureDefinitions = {
   plural: 'customresourcedefinitions',
   namespaced: false,
 }
-const required = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/required/-'
+const rules = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations'
