@@ -55,11 +55,12 @@ export class Cascades implements AsyncDisposable {
   static async start(options: CascadeOptions = {}): Promise<Cascades> {
     const admission = new BondAdmission()
     const server = {
+      ...options.server,
       admission: [admission.hook],
       cascades: admission.cascades,
       ...(options.store ? { store: options.store } : {}),
     }
-    const world = await startWorld({ ...options, server })
+    const world = await startWorld({ ...options, server, bonds: admission })
     await admission.follow(world.informers, world.client, authorizer(world.server))
     const cascades = new Cascades(world, options)
     if (options.isRunning ?? true) await cascades.startCollector()

@@ -45,6 +45,8 @@ export interface WorldOptions {
   readonly startAt?: number
   readonly door?: DoorOptions
   readonly server?: Partial<TestServerOptions>
+  /** Who knows of Bonds. Defaults to nobody. */
+  readonly bonds?: Parameters<typeof removalRecords>[1]
 }
 
 /** A world on a clock that the test moves. Namespace `team` is there for tests to fill. */
@@ -66,7 +68,7 @@ async function build<C extends Clock>(
   const server = await startTestServer({
     clock: caches,
     random: seededRandom(1),
-    recordOf: removalRecords(clock),
+    recordOf: removalRecords(clock, options.bonds ?? { isNeeded: () => false }),
     ...options.server,
   })
   const client = new Client(server.transport)

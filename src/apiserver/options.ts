@@ -35,8 +35,8 @@ export interface ApiServerOptions {
   readonly nodeName?: string
   /** Whether namespaces are furnished and emptied and roles aggregated here; default true. */
   readonly controllers?: boolean
-  /** Asked before anything in a namespace that is being deleted is deleted, until it answers without an error; default nobody. */
-  readonly beforeEmptying?: (namespace: StoredObject) => Promise<void>
+  /** Asked about a namespace or a CRD that is being deleted before anything in it or of its kind is, until it answers without an error; default nobody. */
+  readonly beforeEmptying?: (leaving: StoredObject) => Promise<void>
   /** Told of failures inside the server; default nobody. */
   readonly onError?: (error: unknown, where: Readonly<Record<string, string>>) => void
 }

@@ -33,6 +33,10 @@ export class BondAdmission {
         (spec.onDelete === 'Cascade' || spec.onDelete === 'Hold') && mayHoldUp(metadata.namespace, object, view),
     )
 
+  /** Whether others would follow an object by a Bond. */
+  readonly isNeeded = ({ metadata }: KubeObject): boolean =>
+    this.#of(metadata.uid ?? '').some(({ spec }) => spec.onDelete === 'Cascade')
+
   readonly hook: AdmissionHook = {
     validate: (review) => {
       if (review.subresource !== '') return

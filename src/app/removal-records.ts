@@ -5,21 +5,24 @@ import type { View } from '../apiserver/store/store.ts'
 import { isRemade } from '../departures/company.ts'
 import { recordName, recordNamespace } from '../departures/record.ts'
 import { recordRemoved } from '../departures/removed.ts'
-import { groupResource } from '../kube/object.ts'
+import { groupResource, type KubeObject } from '../kube/object.ts'
 import type { Clock } from '../runtime/clock.ts'
 
 /**
  * The embedded server's records of what users delete: of each that others depend on, in the transaction of its removal, whether a collector runs then or
  * not. What goes in a cascade is on the pages of its record.
  */
-export function removalRecords(clock: Pick<Clock, 'now'>): RecordOf {
+export function removalRecords(
+  clock: Pick<Clock, 'now'>,
+  { isNeeded }: { readonly isNeeded: (object: KubeObject) => boolean },
+): RecordOf {
   return ({ object, cascadeRecord }, view) => {
     // By what each costs: this is asked of everything that goes.
     if (cascadeRecord !== undefined && isThere(view, cascadeRecord)) return undefined
     const home = recordNamespace('', object)
     // What is in a namespace that goes is on its record.
     if (!takesRecords(view, home)) return undefined
-    if (!takesAlong(view, object.metadata.uid)) return undefined
+    if (!takesAlong(view, object.metadata.uid) && !isNeeded(object)) return undefined
     const name = recordName('', object)
     const found = recordAt(view, home, name) ?? recordAt(view, sojournNamespace, name)
     return recordRemoved(object, { found, now: clock.now() })

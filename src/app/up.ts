@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { administrator, createApiServer } from '../apiserver/server.ts'
 import { openSqliteStore } from '../apiserver/store/sqlite-store.ts'
 import { Client } from '../client/client.ts'
-import { recordLeavingNamespace } from '../departures/leaving-namespace.ts'
+import { recordLeaving } from '../departures/record-leaving.ts'
 import { systemClock } from '../runtime/clock.ts'
 import type { Logger } from '../runtime/log.ts'
 import { loopLag } from '../runtime/loop-lag.ts'
@@ -58,8 +58,8 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     credentialsDirectory: directory.file('pki'),
     admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
     cascades: bonds.cascades,
-    recordOf: removalRecords(clock),
-    beforeEmptying: async (namespace) => recordLeavingNamespace(await home.promise, clock, namespace),
+    recordOf: removalRecords(clock, bonds),
+    beforeEmptying: async (leaving) => recordLeaving(await home.promise, clock, leaving),
     nodeName,
     handlers: workloads.handlers,
     extraRoutes: (method, path) => routes.find(method, path),

@@ -17,11 +17,15 @@ export async function* contentsOf(
 }
 
 /** Every object of the kind that a CustomResourceDefinition of this name defines, all of which leave with it. Throws when that cannot be known for certain. */
-export async function* instancesOf(client: Client, definition: string): AsyncGenerator<KubeObject, void, undefined> {
+export async function* instancesOf(
+  client: Client,
+  definition: string,
+  { metadataOnly }: { readonly metadataOnly: boolean },
+): AsyncGenerator<KubeObject, void, undefined> {
   client.discovery.forget()
   const type = (await client.discovery.complete()).find((served) => groupResource(served) === definition)
   if (!type) throw new Error(`${definition} is not served: nobody can say what there is of it`)
-  for await (const { items } of client.listAll(type, { metadataOnly: true }))
+  for await (const { items } of client.listAll(type, { metadataOnly }))
     for (const item of items) yield { ...item, apiVersion: apiVersionOf(type), kind: type.kind }
 }
 

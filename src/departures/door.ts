@@ -38,6 +38,8 @@ export interface DepartRequest {
   readonly by: By
   readonly propagation?: Removal['propagation']
   readonly gracePeriodSeconds?: number
+  /** The uid of what it needed: it leaves because of that, and comes back with it. */
+  readonly follows?: string | undefined
   /** WorkSchedules that must be open, by name. */
   readonly schedules?: readonly string[]
   /** The system's or policy's own dry run. */
@@ -318,9 +320,11 @@ export class Door {
   /** Writes the record, or finds the one that a former, interrupted try wrote. */
   async #writeRecord(request: DepartRequest, object: KubeObject): Promise<Departure> {
     const { client, clock } = this.#ports
-    const { subject, because, by, propagation = 'Background' } = request
-    const wanted = departureRecord({ cluster: subject.cluster, object, because, by, propagation, now: clock.now() })
-    const pages = await writePages(client, wanted, keepsakes(subject.company?.({ metadataOnly: false }) ?? []))
+    const { subject, because, by, propagation = 'Background', follows } = request
+    const { cluster } = subject
+    const wanted = departureRecord({ cluster, object, because, by, propagation, follows, now: clock.now() })
+    const company = subject.company?.({ metadataOnly: false })
+    const pages = company && (await writePages(client, wanted, keepsakes(company)))
     const record = { ...wanted, spec: { ...wanted.spec, ...pages } }
     try {
       return await client.create<Departure>(departure.type, record)
@@ -340,8 +344,10 @@ export class Door {
     const { namespace = '', name = '' } = record.metadata
     const found = await client.get<Departure>(departure.type, { namespace, name })
     const isCurrent = found.spec.object.resourceVersion === record.spec.object.resourceVersion
-    if (isCurrent && found.status?.phase !== 'Abandoned') return found
-    const renewed = await client.update<Departure>(departure.type, { ...found, spec: record.spec })
+    const hasPages = found.spec.pages === record.spec.pages && found.spec.takes === record.spec.takes
+    if (isCurrent && hasPages && found.status?.phase !== 'Abandoned') return found
+    const metadata = { ...found.metadata, labels: record.metadata.labels ?? {} }
+    const renewed = await client.update<Departure>(departure.type, { ...found, metadata, spec: record.spec })
     await this.#writePhase(renewed, { phase: 'Recorded' })
     return renewed
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { wavesOf } from './owners-first.ts'
+import { wavesOf, type Before } from './owners-first.ts'
 import type { PageLine } from './pages.ts'
 
 function line(uid: string, ...owners: readonly string[]): PageLine {
@@ -7,8 +7,8 @@ function line(uid: string, ...owners: readonly string[]): PageLine {
   return { uid, manifest: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: uid, ownerReferences } } }
 }
 
-const order = (lines: readonly PageLine[]) =>
-  wavesOf(lines)
+const order = (lines: readonly PageLine[], before?: Before) =>
+  wavesOf(lines, before)
     .map((wave) => wave.map(({ uid }) => uid).join(' '))
     .join(' | ')
 
@@ -29,6 +29,11 @@ describe('wavesOf', () => {
   it('puts what has a namespace after what has none, be it that namespace', () => {
     const inside = { ...line('inside'), manifest: { ...line('inside').manifest, metadata: { namespace: 'team' } } }
     expect(order([inside, line('team')])).toBe('team | inside')
+  })
+
+  it('puts what else has to be there before what waits for it', () => {
+    const before: Before = ({ uid }) => (uid === 'a' ? ['c'] : [])
+    expect(order([line('b', 'a'), line('a'), line('c')], before)).toBe('c | a | b')
   })
 
   it('does not mind ten thousand levels', () => {

@@ -8,6 +8,9 @@ import { formatTime } from '../kube/time.ts'
 /** On the pages of a record: their number. */
 export const pageLabel = 'sojourn.dev/page'
 
+/** On the record of what left because something that it needed had to: the uid of that. */
+export const followsLabel = 'sojourn.dev/follows'
+
 /** Who decided that something leaves. */
 export interface By {
   readonly system: DepartureSpec['by']['system']
@@ -21,6 +24,8 @@ export interface RecordFacts {
   readonly because: string
   readonly by: By
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
+  /** The uid of what it needed and leaves before. */
+  readonly follows?: string | undefined
   readonly now: number
 }
 
@@ -49,9 +54,9 @@ function withoutManifest(record: StoredObject): StoredObject {
   return { ...record, spec }
 }
 
-/** Whether a record cannot be written because its namespace goes too or nobody keeps records: not because something is amiss. */
+/** Whether a record cannot be written because its namespace or its very kind goes too, or nobody keeps records: not because something is amiss. */
 export function hasNoPlace(error: unknown): boolean {
-  return isStatusError(error, 'NotFound') || isNamespaceTerminating(error)
+  return isStatusError(error, 'NotFound', 'MethodNotAllowed') || isNamespaceTerminating(error)
 }
 
 /** The record of an object that is about to leave. */
@@ -61,6 +66,7 @@ export function departureRecord({
   because,
   by,
   propagation,
+  follows,
   now,
 }: RecordFacts): KubeObject & { spec: DepartureSpec } {
   const { apiVersion, kind, metadata } = object
@@ -71,7 +77,11 @@ export function departureRecord({
     metadata: {
       name: recordName(cluster, object),
       namespace: recordNamespace(cluster, object),
-      labels: { 'sojourn.dev/system': by.system, 'sojourn.dev/kind': kind.slice(0, 63) },
+      labels: {
+        'sojourn.dev/system': by.system,
+        'sojourn.dev/kind': kind.slice(0, 63),
+        ...(follows ? { [followsLabel]: follows } : {}),
+      },
     },
     spec: {
       object: {

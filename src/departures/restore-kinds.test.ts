@@ -3,6 +3,7 @@ import { startWorld, type World } from '../../test/world.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { Client } from '../client/client.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
+import { StatusError } from '../kube/status-error.ts'
 import { restore, type Restored } from './restore.ts'
 import { kubeSubject } from './subject.ts'
 
@@ -13,7 +14,11 @@ beforeEach(async () => {
 afterEach(() => world[Symbol.asyncDispose]())
 
 /** Lets an object leave and brings it back. */
-async function thereAndBack(object: StoredObject, meanwhile: () => Promise<unknown> = async () => {}) {
+async function thereAndBack(
+  object: StoredObject,
+  meanwhile: () => Promise<unknown> = async () => {},
+  client = world.client,
+) {
   const type = await world.client.discovery.typeOf(object)
   const { uid, name, namespace } = object.metadata
   const ref = { apiVersion: object.apiVersion, kind: object.kind, name, ...(namespace ? { namespace } : {}) }
@@ -25,7 +30,7 @@ async function thereAndBack(object: StoredObject, meanwhile: () => Promise<unkno
   await meanwhile()
   const { items } = await world.client.list<Departure>(departure.type)
   const record = items.find(({ spec }) => spec.object.uid === uid && !spec.page)
-  return restore(world.client, record!, { now: world.clock.now() })
+  return restore(client, record!, { now: world.clock.now() })
 }
 
 const made = (manifest: Omit<KubeObject, 'metadata'> & { readonly name: string } & Record<string, unknown>) => {
@@ -123,6 +128,35 @@ it('gives what comes back to its owner that has stayed, and says when that has g
   })
   expect(objects[0]?.metadata.ownerReferences).toEqual([owner(stays!)])
   expect(notes).toEqual(['ConfigMap/team/child is back without its owner ConfigMap goes, which is not there any more'])
+})
+
+it('gives what comes back to its owner that another restore has brought back', async () => {
+  const owner = await made({ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner' })
+  const { name, uid } = owner.metadata
+  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid }]
+  const child = await world.create<StoredObject>({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'child', namespace: 'team', ownerReferences },
+  })
+  let anew = ''
+  const { objects, notes } = await thereAndBack(child, async () => {
+    anew = (await thereAndBack(owner)).objects[0]?.metadata.uid ?? ''
+  })
+  expect(objects[0]?.metadata.ownerReferences).toMatchObject([{ name: 'owner', uid: anew }])
+  expect(anew).not.toBe(uid)
+  expect(notes).toEqual([])
+})
+
+it('brings back what is in a namespace for one who may look at nothing else', async () => {
+  const settings = await made({ apiVersion: 'v1', kind: 'ConfigMap', name: 'settings' })
+  const confined = new Client(async (request) => {
+    const isEverywhere = request.method === 'GET' && /v1alpha1\/(departures|bonds)$/.test(request.path)
+    if (isEverywhere && !request.path.includes('/namespaces/')) throw new StatusError('Forbidden', 'not everywhere')
+    return world.server.transport(request)
+  })
+  const { objects } = await thereAndBack(settings, async () => {}, confined)
+  expect(objects.map(({ metadata }) => metadata.name)).toEqual(['settings'])
 })
 
 it('brings what left another cluster back to that one', async () => {

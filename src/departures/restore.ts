@@ -1,21 +1,18 @@
 import { departure, type Departure } from '../apis/departure.ts'
-import { sojournNamespace } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
-import {
-  describeRef,
-  refOf,
-  type KubeObject,
-  type OwnerReference,
-  type ResourceType,
-  type StoredObject,
-} from '../kube/object.ts'
-import { ignoring, isStatusError, StatusError } from '../kube/status-error.ts'
+import { describeRef, refOf, type ResourceType, type StoredObject } from '../kube/object.ts'
+import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
-import { asNew } from './as-new.ts'
+import { belongingsOf, RecordIndex, type Belongings } from './belongings.ts'
+import { ComingKinds, whenServed } from './coming-kinds.ts'
 import { livingOwners } from './living-owners.ts'
-import { wavesOf } from './owners-first.ts'
-import { readPages, type PageLine } from './pages.ts'
-import { isSecret } from './record.ts'
+import { wavesOf, type Before } from './owners-first.ts'
+import type { PageLine } from './pages.ts'
+import { bondsAround, unpin } from './restore-bonds.ts'
+import { restoreNotes } from './restore-notes.ts'
+import { isRemadeFor, rehearse, type Rehearsal } from './restore-rehearsal.ts'
+import { isBroughtBack, marked } from './restored-from.ts'
+import { neededBy, withOwners } from './with-owners.ts'
 
 export interface RestoreOptions {
   readonly now: number
@@ -34,13 +31,11 @@ export interface Restored {
   readonly notes: readonly string[]
 }
 
-/** Put on what comes back: the record, and the uid it had. A restore that was cut off finds by it what it has already made. */
-const restoredFrom = 'sojourn.dev/restored-from'
-
 /**
- * Brings back what a record holds, owners first, with new uids. Everything is tried as a dry run before anything is created:
- * a restore that cannot be whole changes nothing and throws Invalid, saying why for each object. One that was cut off goes
- * on where it was when it is asked for again; one that was not, and of which everything is still there, throws AlreadyExists.
+ * Brings back what a record holds, and what left because of that and has a record of its own, owners first, with new uids. Everything is tried as a dry run
+ * before anything is created: a restore that cannot be whole changes nothing and throws Invalid, saying why for each object. Only what is of a kind that comes
+ * back itself can be tried no sooner than when its definition is there. One that was cut off goes on where it was when it is asked for again; one that was
+ * not, and of which everything is still there, throws AlreadyExists.
  */
 export async function restore(
   client: Client,
@@ -48,36 +43,66 @@ export async function restore(
   { now, into, onProgress }: RestoreOptions,
 ): Promise<Restored> {
   const target = targetOf(client, record, into)
-  const lines = await linesOf(client, record)
-  const types = await typesOf(target, lines)
-  const { there, problems } = await rehearse(target, record, lines, { types, onProgress })
+  const index = await RecordIndex.read(client, record.metadata.namespace ?? '')
+  const belongings = await belongingsOf(client, record, index)
+  let lines = [...belongings.values()].flat()
+  let kinds = await ComingKinds.read(target, lines)
+  const rehearsed = (waves: readonly (readonly PageLine[])[], back: readonly StoredObject[]) => {
+    const count = counted('trying', lines.length, onProgress)
+    return rehearse(target, { record, kinds, back, inWaves: inWaves(waves, count) })
+  }
+  const first = await rehearsed(wavesOf(lines, prerequisites(lines, kinds)), [])
+  const there = new Map(first.there)
+  const { coming, staying, problems } = sorted(record, belongings, first)
+  lines = [...coming.values()].flat()
+  const bonds = await bondsAround(client, { record, lines, index })
+  problems.push(...bonds.problems)
   if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${listed(problems)}`)
-
   if (record.status?.phase === 'Restored' && lines.every(({ uid }) => there.has(uid)))
     throw restoredBefore(record, there)
 
-  const living = await livingOwners(target, lines)
-  const newUids = new Map([...living].map((uid) => [uid, uid]))
+  const bondNotes = await unpin(client, bonds.pinned, lines)
+  const newUids = new Map(await livingOwners(target, lines))
   const made = new Map<string, StoredObject>()
-  await inWaves(lines, async (line) => {
-    const { uid, manifest } = line
-    const found = there.get(uid)
-    const object = found ?? (await bringBack(target, record, { line, type: typeFor(types, manifest), newUids }))
-    if (!found) made.set(uid, object)
-    newUids.set(uid, object.metadata.uid)
-    onProgress?.('restoring', (newUids.size - living.size) / lines.length)
-  })
-  const { namespace = '', name } = record.metadata
-  const status = { phase: 'Restored', restoredAt: formatTime(now) }
-  await client.patch(
-    departure.type,
-    { namespace, name },
-    { type: 'merge', body: { status } },
-    { subresource: 'status' },
-  )
+  const progress = counted('restoring', lines.length, onProgress)
+  const waves = wavesOf(lines, prerequisites(lines, kinds))
+  for (const [at, wave] of waves.entries()) {
+    if (wave.some(({ manifest }) => kinds.definitionOf(manifest))) {
+      kinds = await whenServed(target, lines, wave)
+      const second = await rehearsed(waves.slice(at), [...there.values(), ...made.values()])
+      if (second.problems.size > 0) throw halfWay([...made.values()], [...second.problems.values()])
+      for (const [uid, object] of second.there) there.set(uid, object)
+    }
+    await inWaves(
+      [wave],
+      progress,
+    )(async (line) => {
+      const found = there.get(line.uid)
+      const type = kinds.typeOf(line.manifest)
+      const object = found ?? (await bringBack(target, record, { line, type, newUids }))
+      if (!found) made.set(line.uid, object)
+      newUids.set(line.uid, object.metadata.uid)
+    })
+  }
+  // The one that was asked for last: it speaks for all of them.
+  for (const each of [...coming.keys()].toReversed()) await sayRestored(client, each, now)
   const back = lines.filter(({ uid }) => made.has(uid))
-  const notes = [...rootNote(record), ...notesOf(back), ...ownerNotes(record, back, newUids), ...deciderNote(record)]
+  const notes = [...restoreNotes(record, back, newUids), ...staying, ...bondNotes]
   return { objects: [...made.values()], already: broughtBack(there), notes }
+}
+
+/** What comes back: all of the record that was asked for, or nothing. Of what followed that, a record that cannot come back whole stays away, and a note says why. */
+function sorted(record: Departure, belongings: Belongings, { problems: found }: Rehearsal) {
+  const coming = new Map<Departure, readonly PageLine[]>()
+  const staying: string[] = []
+  const problems: string[] = []
+  for (const [each, lines] of belongings) {
+    const against = lines.flatMap(({ uid }) => found.get(uid) ?? [])
+    if (each === record) problems.push(...against)
+    if (each === record || against.length === 0) coming.set(each, lines)
+    else staying.push(`${describeRef(each.spec.object)}, which left because of it, is not back: ${listed(against)}`)
+  }
+  return { coming, staying, problems }
 }
 
 /** Where it has to come back: only the one who asks can say which of the clusters they know a record means. */
@@ -90,26 +115,57 @@ function targetOf(home: Client, { spec }: Departure, into: Client | undefined): 
   return into ?? home
 }
 
+/** Beside its owners: the definition of its kind and its namespace, where these come back, too; of a Bond, the very object that it names. */
+function prerequisites(lines: readonly PageLine[], kinds: ComingKinds): Before {
+  const homes = new Map(
+    lines.flatMap(({ uid, manifest }) =>
+      manifest.kind === 'Namespace' && manifest.apiVersion === 'v1' ? [[manifest.metadata.name, uid]] : [],
+    ),
+  )
+  return ({ manifest }) =>
+    [kinds.definitionOf(manifest)?.uid, homes.get(manifest.metadata.namespace), neededBy(manifest)].filter(
+      (uid) => uid !== undefined,
+    )
+}
+
 /** Those of a record's objects that are there with another uid than they had. */
 function broughtBack(there: Rehearsal['there']): readonly StoredObject[] {
   return [...there].filter(([uid, { metadata }]) => metadata.uid !== uid).map(([, object]) => object)
 }
 
 function restoredBefore({ metadata, status }: Departure, there: Rehearsal['there']): StatusError {
-  const back = broughtBack(there).map((object) => `${describeRef(refOf(object))} (uid ${object.metadata.uid})`)
   const when = status?.restoredAt ? ` at ${status.restoredAt}` : ''
   const { name } = metadata
-  const message = `nothing was restored: ${name} was restored before${when}, and what it holds is still there: ${listed(back)}`
+  const message = `nothing was restored: ${name} was restored before${when}, and what it holds is still there: ${listed(broughtBack(there).map(described))}`
   return new StatusError('AlreadyExists', message, { details: { name, kind: departure.plural } })
 }
 
-/** Does something for every line, owners before what they own, several at once. */
-async function inWaves(lines: readonly PageLine[], work: (line: PageLine) => Promise<void>): Promise<void> {
-  for (const wave of wavesOf(lines))
-    for (let at = 0; at < wave.length; at += atOnce) await Promise.all(wave.slice(at, at + atOnce).map(work))
+function halfWay(made: readonly StoredObject[], problems: readonly string[]): StatusError {
+  const back = made.length > 0 ? `only ${listed(made.map(described))} is back` : 'nothing was restored'
+  return new StatusError('Invalid', `${back}: ${listed(problems)}`)
+}
+
+function described(object: StoredObject): string {
+  return `${describeRef(refOf(object))} (uid ${object.metadata.uid})`
+}
+
+type Work = (line: PageLine) => Promise<void>
+
+/** Does something for every line, wave after wave, several at once. */
+function inWaves(waves: readonly (readonly PageLine[])[], count: () => void): (work: Work) => Promise<void> {
+  return async (work) => {
+    for (const wave of waves)
+      for (let at = 0; at < wave.length; at += atOnce)
+        await Promise.all(wave.slice(at, at + atOnce).map((line) => work(line).then(count)))
+  }
 }
 
 const atOnce = 16
+
+function counted(doing: string, all: number, onProgress: RestoreOptions['onProgress']): () => void {
+  let done = 0
+  return () => onProgress?.(doing, Math.min(1, ++done / all))
+}
 
 /** The first few of many. */
 function listed(problems: readonly string[]): string {
@@ -127,225 +183,23 @@ async function bringBack(
 ): Promise<StoredObject> {
   const manifest = withOwners(line.manifest, (owner) => newUids.get(owner))
   try {
-    return await client.create<StoredObject>(type, marked(manifest, markOf(record, line)))
+    return await client.create<StoredObject>(type, marked(manifest, record, line))
   } catch (error) {
     const { name = '', namespace } = manifest.metadata
     if (!isStatusError(error, 'AlreadyExists')) throw error
     const found = await client.get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
-    if (!isBroughtBack(found, line) && !isRemadeFor(found, new Set(newUids.values()))) throw error
+    if (!isBroughtBack(found, line.uid) && !isRemadeFor(found, new Set(newUids.values()))) throw error
     return found
   }
 }
 
-/** Whether something is what a restore has made of a line. */
-function isBroughtBack({ metadata }: StoredObject, line: PageLine): boolean {
-  return metadata.annotations?.[restoredFrom]?.endsWith(`/${line.uid}`) ?? false
-}
-
-/** Whether something is the work of a controller for an owner that is back. */
-function isRemadeFor({ metadata }: StoredObject, back: ReadonlySet<string>): boolean {
-  const controller = metadata.ownerReferences?.find((owner) => owner.controller)
-  return controller !== undefined && back.has(controller.uid)
-}
-
-async function linesOf(client: Client, record: Departure): Promise<readonly PageLine[]> {
-  const { manifest, object, page } = record.spec
-  if (page) throw new StatusError('Invalid', `${record.metadata.name} is a page of ${page.of}: restore that one`)
-  if (!manifest && !record.spec.pages) throw new StatusError('Invalid', 'the record holds no manifest')
-  const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
-  for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
-  // A page that was written twice, because the first writer did not live to tell of it, counts once.
-  const byUid = new Map(lines.map((line) => [line.uid, { ...line, manifest: asNew(line.manifest) }]))
-  return [...byUid.values()]
-}
-
-/** The rule that let everything leave must not come back along with it: it would do so again. */
-function isDecider({ spec }: Departure, { manifest }: PageLine): boolean {
-  const rule = spec.by.object
-  return rule !== undefined && describeRef(rule) === describeRef(refOf(manifest))
-}
-
-async function typesOf(client: Client, lines: readonly PageLine[]): Promise<ReadonlyMap<string, ResourceType>> {
-  const types = new Map<string, ResourceType>()
-  for (const { manifest } of lines) {
-    if (types.has(kindName(manifest))) continue
-    const type = await client.discovery.typeOf(manifest)
-    if (!type)
-      throw new StatusError(
-        'Invalid',
-        `${kindName(manifest)} is not served any more: install its CustomResourceDefinition first`,
-      )
-    types.set(kindName(manifest), type)
-  }
-  return types
-}
-
-/** What of a restore is there already, by the uids of the record, and what speaks against the rest. */
-interface Rehearsal {
-  readonly there: ReadonlyMap<string, StoredObject>
-  readonly problems: readonly string[]
-}
-
-async function rehearse(
-  client: Client,
-  record: Departure,
-  lines: readonly PageLine[],
-  { types, onProgress }: { types: ReadonlyMap<string, ResourceType> } & Pick<RestoreOptions, 'onProgress'>,
-): Promise<Rehearsal> {
-  const there = new Map<string, StoredObject>()
-  const problems: string[] = []
-  const coming = new Set<string | undefined>()
-  let done = 0
-  await inWaves(lines, async (line) => {
-    const { uid, manifest } = line
-    onProgress?.('trying', done++ / lines.length)
-    const isHomeless = coming.has(manifest.metadata.namespace)
-    // No owner in the rehearsal: the new uids are not known yet.
-    const candidate = withOwners(manifest, () => undefined)
-    const problem = await problemOf(
-      client,
-      typeFor(types, manifest),
-      isHomeless ? elsewhere(record, candidate) : candidate,
-    )
-    const isTaken = problem?.reason === 'AlreadyExists'
-    const found =
-      isTaken && !isHomeless
-        ? await theSame(client, record, { line, type: typeFor(types, manifest), there })
-        : undefined
-    if (found) there.set(uid, found)
-    else if (isNamespace(manifest)) coming.add(manifest.metadata.name)
-    if (!problem || found || (isTaken && isHomeless)) return
-    problems.push(isTaken ? await taken(client, typeFor(types, manifest), manifest) : problem.message)
-  })
-  return { there, problems }
-}
-
-/** Who has an object's name. */
-async function taken(client: Client, type: ResourceType, manifest: KubeObject): Promise<string> {
-  const { name = '', namespace } = manifest.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
-  const ref = describeRef(refOf(manifest))
-  const found = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
-  if (!found) return `${ref} exists`
-  const { uid, deletionTimestamp, finalizers = [] } = found.metadata
-  if (!deletionTimestamp) return `${ref} exists (uid ${uid})`
-  return `${ref} is still leaving (uid ${uid}${finalizers.length > 0 ? `, held by ${finalizers.join(', ')}` : ''})`
-}
-
-/** What the server says against creating an object. */
-async function problemOf(client: Client, type: ResourceType, object: KubeObject): Promise<StatusError | undefined> {
-  try {
-    await client.create(type, object, { dryRun: true })
-    return undefined
-  } catch (error) {
-    if (isStatusError(error)) return error
-    throw error
-  }
-}
-
-/**
- * What has a line's name, if it is that very object: brought back before this restore was cut off, or on a page and never gone; or if a controller
- * has made it anew for its owner, which is back.
- */
-async function theSame(
-  client: Client,
-  record: Departure,
-  { line, type, there }: { line: PageLine; type: ResourceType; there: ReadonlyMap<string, StoredObject> },
-): Promise<StoredObject | undefined> {
-  const { name = '', namespace } = line.manifest.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
-  const found = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
-  if (!found || found.metadata.deletionTimestamp) return undefined
-  const { uid } = found.metadata
-  const neverLeft = uid === line.uid && uid !== record.spec.object.uid
-  if (isBroughtBack(found, line) || neverLeft) return found
-  const back = new Set([...there.values()].map(({ metadata }) => metadata.uid))
-  return isRemadeFor(found, back) ? found : undefined
-}
-
-function markOf({ metadata }: Departure, { uid }: PageLine): string {
-  return `${metadata.name}/${uid}`
-}
-
-function marked(manifest: KubeObject, mark: string): KubeObject {
-  const annotations = { ...manifest.metadata.annotations, [restoredFrom]: mark }
-  return { ...manifest, metadata: { ...manifest.metadata, annotations } }
-}
-
-function isNamespace({ apiVersion, kind }: KubeObject): boolean {
-  return apiVersion === 'v1' && kind === 'Namespace'
-}
-
-/** A rehearsal for what has no namespace yet takes place in ours, where only its name may be taken; another cluster may have none of ours. */
-function elsewhere({ spec }: Departure, manifest: KubeObject): KubeObject {
-  const namespace = spec.object.cluster ? 'default' : sojournNamespace
-  return { ...manifest, metadata: { ...manifest.metadata, namespace } }
-}
-
-/** The manifest as it may be created: its owners by their new uids, none whose new uid is unknown, no finalizers of a deletion. */
-function withOwners(manifest: KubeObject, newUid: (uid: string) => string | undefined): KubeObject {
-  const { ownerReferences = [], finalizers = [], ...metadata } = manifest.metadata
-  const owners = ownerReferences.flatMap((owner): OwnerReference[] => {
-    const uid = newUid(owner.uid)
-    return uid === undefined ? [] : [{ ...owner, uid }]
-  })
-  const kept = finalizers.filter((finalizer) => !deletionFinalizers.has(finalizer))
-  return {
-    ...manifest,
-    metadata: {
-      ...metadata,
-      ...(owners.length > 0 ? { ownerReferences: owners } : {}),
-      ...(kept.length > 0 ? { finalizers: kept } : {}),
-    },
-  }
-}
-
-const deletionFinalizers = new Set(['foregroundDeletion', 'orphan', 'cascade_deletion'])
-
-function notesOf(lines: readonly PageLine[]): readonly string[] {
-  return lines.flatMap(({ manifest }) => {
-    const ref = describeRef(refOf(manifest))
-    if (isSecret(manifest)) return `${ref} is back without its data, which records do not keep: fill it in again`
-    const { volumeName } = (manifest.spec ?? {}) as { readonly volumeName?: string }
-    if (manifest.kind !== 'PersistentVolumeClaim' || !volumeName) return []
-    return `${ref} asks for PersistentVolume ${volumeName}, which it had: if that waits as Released, take spec.claimRef off it; if it is gone, make the claim again without spec.volumeName`
-  })
-}
-
-/** What was somebody's who has gone since stays as nobody's. */
-function ownerNotes(
-  { spec }: Departure,
-  lines: readonly PageLine[],
-  newUids: ReadonlyMap<string, string>,
-): readonly string[] {
-  return lines.flatMap(({ manifest }) => {
-    const isGone = ({ uid }: OwnerReference) => uid !== spec.object.uid && !newUids.has(uid)
-    const gone = (manifest.metadata.ownerReferences ?? []).filter(isGone)
-    if (gone.length === 0) return []
-    const owners = gone.map(({ kind, name }) => `${kind} ${name}`).join(', ')
-    return `${describeRef(refOf(manifest))} is back without its owner ${owners}, which is not there any more`
-  })
-}
-
-function rootNote({ spec }: Departure): readonly string[] {
-  if (spec.manifest) return []
-  return [
-    `${describeRef(spec.object)} itself is not back, its manifest is not in the record: what it owned is back without it as an owner`,
-  ]
-}
-
-function deciderNote({ spec }: Departure): readonly string[] {
-  const { object: rule } = spec.by
-  const went = rule?.namespace === spec.object.name && spec.object.kind === 'Namespace'
-  return rule && went ? [`${describeRef(rule)}, which let it leave, is not back: apply it again when it shall be`] : []
-}
-
-function kindName({ apiVersion, kind }: KubeObject): string {
-  return `${apiVersion} ${kind}`
-}
-
-function typeFor(types: ReadonlyMap<string, ResourceType>, manifest: KubeObject): ResourceType {
-  const type = types.get(kindName(manifest))
-  if (!type) throw new Error(`no type for ${kindName(manifest)}`)
-  return type
+async function sayRestored(client: Client, { metadata }: Departure, now: number): Promise<void> {
+  const { namespace = '', name } = metadata
+  const status = { phase: 'Restored', restoredAt: formatTime(now) }
+  await client.patch(
+    departure.type,
+    { namespace, name },
+    { type: 'merge', body: { status } },
+    { subresource: 'status' },
+  )
 }

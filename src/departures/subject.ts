@@ -66,16 +66,14 @@ export function kubeSubject(client: Client, type: ResourceType, ref: ObjectRef):
   }
 }
 
-/** A namespace takes its contents along, a definition the objects of its kind; those are not recorded, for nothing of a kind comes back before its definition. */
+/** A namespace takes its contents along, a definition the objects of its kind. */
 function companyOf(client: Client, type: ResourceType, { name }: ObjectRef): Pick<Subject, 'company'> {
   switch (groupResource(type)) {
     case 'namespaces':
       return { company: (options) => contentsOf(client, name, options) }
     case 'customresourcedefinitions.apiextensions.k8s.io':
-      return { company: ({ metadataOnly }) => (metadataOnly ? instancesOf(client, name) : nothing()) }
+      return { company: (options) => instancesOf(client, name, options) }
     default:
       return {}
   }
 }
-
-async function* nothing(): AsyncGenerator<KubeObject, void, undefined> {}

@@ -6,6 +6,7 @@ export const testFolders = [
   'src/systems/collector',
   'src/apiserver/objects',
   'src/app',
+  'src/apiserver/kinds',
   'test/e2e/collector',
 ]
 
@@ -56,7 +57,7 @@ const door = inFile('src/departures/door.ts', [
   ],
   [
     'lets an object leave that was spared before',
-    "if (isCurrent && found.status?.phase !== 'Abandoned') return found",
+    "if (isCurrent && hasPages && found.status?.phase !== 'Abandoned') return found",
     'return found',
   ],
   [
@@ -275,15 +276,20 @@ const others: readonly Guard[] = [
   ...inFile('src/departures/subject.ts', [
     [
       'stays while an object of its kind is marked to be kept',
-      '(metadataOnly ? instancesOf(client, name) : nothing())',
-      '(metadataOnly ? nothing() : instancesOf(client, name))',
+      "case 'customresourcedefinitions.apiextensions.k8s.io':",
+      "case 'no-definitions':",
     ],
   ]),
   ...inFile('src/departures/living-owners.ts', [
     [
       'gives what comes back to its owner that has stayed, and says when that has gone',
-      'return metadata.uid === uid && metadata.deletionTimestamp === undefined',
-      'return true',
+      'const isMeant = found.metadata.uid === uid || isBroughtBack(found, uid)',
+      'const isMeant = true',
+    ],
+    [
+      'gives what comes back to its owner that another restore has brought back',
+      'found.metadata.uid === uid || isBroughtBack(found, uid)',
+      'found.metadata.uid === uid',
     ],
   ]),
   ...inFile('src/departures/follow.ts', [
@@ -345,30 +351,14 @@ const others: readonly Guard[] = [
     ],
     ['changes nothing when its namespace is gone', 'if (problems.length > 0) throw', 'if (problems.length < 0) throw'],
     [
-      'refuses what was brought back for another object of that name',
-      'metadata.annotations?.[restoredFrom]?.endsWith(`/${line.uid}`) ?? false',
-      'metadata.annotations?.[restoredFrom] !== undefined',
-    ],
-    [
       'says what was restored before, and as what',
       "record.status?.phase === 'Restored' && lines.every",
       "record.status?.phase === 'Restored' && !lines.every",
     ],
     [
       'comes out whole when two ask for it at once',
-      'if (!isBroughtBack(found, line) && !isRemadeFor(found, new Set(newUids.values()))) throw error',
+      'if (!isBroughtBack(found, line.uid) && !isRemadeFor(found, new Set(newUids.values()))) throw error',
       'if (!isRemadeFor(found, new Set(newUids.values()))) throw error',
-    ],
-    ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
-    [
-      'brings back a whole cascade, owners first',
-      'return uid === undefined ? [] : [{ ...owner, uid }]',
-      'return [owner]',
-    ],
-    [
-      'refuses a page, a record of another cluster and one without manifests',
-      'if (page) throw',
-      'if (page && now < 0) throw',
     ],
     [
       'refuses a page, a record of another cluster and one without manifests',
@@ -376,17 +366,115 @@ const others: readonly Guard[] = [
       'if (cluster === "" && !into)',
     ],
     [
-      'refuses a page, a record of another cluster and one without manifests',
-      'if (!manifest && !record.spec.pages) throw',
-      'if (!manifest && record.spec.pages === -1) throw',
+      'says what could not be tried before it was there and is not taken now',
+      'if (second.problems.size > 0) throw',
+      'if (second.problems.size < 0) throw',
+    ],
+    ['waits until its kind is served', 'kinds = await whenServed(target, lines, wave)', ''],
+    [
+      'comes back with what it needed by one restore, and stays, bound anew',
+      'await unpin(client, bonds.pinned, lines)',
+      '[]',
+    ],
+    ['by itself changes nothing, and says with what it comes back', 'problems.push(...bonds.problems)', ''],
+    [
+      'refuses what was brought back for another object of that name',
+      'if (each === record) problems.push(...against)',
+      '',
+    ],
+    [
+      'stays away where somebody has made it anew',
+      'if (each === record || against.length === 0) coming.set(each, lines)',
+      'if (each !== undefined) coming.set(each, lines)',
+    ],
+    ['comes back with what has no namespace, too', 'kinds.definitionOf(manifest)?.uid, homes', 'undefined, homes'],
+    [
+      'comes back with a namespace, Bonds to one very object included',
+      'neededBy(manifest)].filter(',
+      'undefined].filter(',
     ],
   ]),
-  ...inFile('src/departures/leaving-namespace.ts', [
-    ['has the one record of the system that let it go', "if (found && found.status?.phase !== 'Abandoned') return", ''],
+  ...inFile('src/departures/restored-from.ts', [
+    [
+      'refuses what was brought back for another object of that name',
+      'metadata.annotations?.[restoredFrom]?.endsWith(`/${uid}`) ?? false',
+      'metadata.annotations?.[restoredFrom] !== undefined',
+    ],
+  ]),
+  ...inFile('src/departures/with-owners.ts', [
+    [
+      'brings back a whole cascade, owners first',
+      'return uid === undefined ? [] : [{ ...owner, uid }]',
+      'return [owner]',
+    ],
+    ['comes back with a namespace, Bonds to one very object included', '...renewedBond(manifest, newUid),', ''],
+    ['leaves no mark of a Bond that is gone by then', '  holdFinalizer,\n', ''],
+    [
+      'by hand is recorded before any of its kind goes, and comes back first',
+      "  'customresourcecleanup.apiextensions.k8s.io',\n",
+      '',
+    ],
+  ]),
+  ...inFile('src/departures/belongings.ts', [
+    ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (page) throw',
+      'if (page && page.number < 0) throw',
+    ],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (!manifest && !record.spec.pages && isAskedFor) throw',
+      'if (!manifest && record.spec.pages === -1) throw',
+    ],
+    ['comes back once, as it was last', 'if (places.has(place)) continue', ''],
+    ['knows who followed something, the newest first', 'followers.toSorted(newestFirst)', 'followers'],
+    ['a definition comes back with its objects and what those owned, by one restore', '...(own ? [own] : []), ', ''],
+    [
+      'brings back what is in a namespace for one who may look at nothing else',
+      "if (!isStatusError(error, 'Forbidden')) throw error",
+      'throw error',
+    ],
+  ]),
+  ...inFile('src/departures/coming-kinds.ts', [
+    ['by hand is recorded before any of its kind goes, and comes back first', 'client.discovery.forget()', ''],
+  ]),
+  ...inFile('src/departures/restore-rehearsal.ts', [
+    [
+      'changes nothing when a namespace of those of its kind is gone',
+      "return error.reason === 'NotFound' ? error.message : undefined",
+      'return undefined',
+    ],
+    ['changes nothing when the one that was installed again does not serve them', ' && !kinds.isAwaited(line)', ''],
+    ['brings those of its kind back to the one that somebody has installed again', ' || isInstalled', ''],
+  ]),
+  ...inFile('src/departures/restore-bonds.ts', [
+    [
+      'changes nothing while a Bond names the very one that is no more',
+      'isComing && spec.dependency.uid === undefined',
+      'isComing',
+    ],
+    [
+      'needs nothing else while what it needs is there',
+      'dependents.length === 0 || (await isThere(client, self, uid))',
+      'dependents.length === 0',
+    ],
+  ]),
+  ...inFile('src/departures/record-leaving.ts', [
+    [
+      'has the one record of the system that let it go',
+      'if (found && isStanding(found)) return complete(client, found, company)',
+      '',
+    ],
+    [
+      'has what came or changed after the door had read it added to its record',
+      'return complete(client, found, company)',
+      'return',
+    ],
     [
       'that was spared before is recorded as it is now',
-      "if (found && found.status?.phase !== 'Abandoned') return",
-      'if (found) return',
+      "return status?.phase !== 'Abandoned'",
+      'return status !== undefined',
     ],
     [
       'that was spared before is recorded as it is now',
@@ -396,15 +484,38 @@ const others: readonly Guard[] = [
     ['keeps everything while its record is forbidden', 'if (hasNoPlace(error)) return false', 'return false'],
     [
       'keeps everything while it cannot be known what is in it',
-      'keepsakes(contents))) }',
-      'keepsakes(contents)).catch(() => undefined)) }',
+      '(await writePages(client, wanted, company))',
+      '(await writePages(client, wanted, company).catch(() => undefined))',
     ],
+  ]),
+  ...inFile('src/apiserver/objects/definition-cleaner.ts', [
+    ['keeps all of its kind until it is recorded', '      await this.#ask(name)\n', ''],
+    [
+      'keeps all of its kind until it is recorded',
+      'await this.#report(definition, error instanceof Error ? error.message : String(error))',
+      '',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/create-object.ts', [
+    [
+      'are no more in number than at the moment it was marked',
+      'if (isTerminating(type, view))',
+      'if (type.kind === "")',
+    ],
+  ]),
+  ...inFile('src/systems/collector/bonds.ts', [
+    [
+      'stays until what it needs is recorded',
+      'await recordNeeded(client, ports.clock, { type: neededType, object: needed })',
+      'await Promise.resolve()',
+    ],
+    ['comes back with what it needed by one restore', '        follows,\n', ''],
   ]),
   ...inFile('src/departures/record.ts', [
     [
       'keeps everything while its record is forbidden',
-      "isStatusError(error, 'NotFound') || isNamespaceTerminating(error)",
-      "isStatusError(error, 'NotFound', 'Forbidden')",
+      "isStatusError(error, 'NotFound', 'MethodNotAllowed') || isNamespaceTerminating(error)",
+      "isStatusError(error, 'NotFound', 'MethodNotAllowed', 'Forbidden')",
     ],
   ]),
   ...inFile('src/departures/cascade-recorder.ts', [
@@ -423,6 +534,24 @@ const others: readonly Guard[] = [
     ['lets nothing go on while', 'if (!hasNoPlace(error)) throw error', ''],
     ['lets nothing go on while', '      forget()\n      throw error', '      throw error'],
     ['reads again how far it has got when it could not be told', 'told.catch(forget)', ''],
+  ]),
+  ...inFile('src/departures/pages.ts', [
+    [
+      'comes back without what was on pages of a try that was given up',
+      'await dropPages(client, record, pages + 1)',
+      '',
+    ],
+    [
+      'has what came or changed after the door had read it added to its record',
+      '!deepEqual(before, manifestOf(object))',
+      'before === undefined',
+    ],
+    ['is recorded as it was before it went, though it is looked at again', '!deletionTimestamp && ', ''],
+    [
+      'has what came or changed after the door had read it added to its record',
+      'for (const { uid, manifest } of lines) held.set(uid, manifest)',
+      '',
+    ],
   ]),
   ...inFile('src/departures/pages.ts', [
     ['is recorded as it was when it was emptied', 'await client.update(departure.type, { ...page, metadata })', ''],
@@ -467,7 +596,12 @@ const others: readonly Guard[] = [
 
 const removals: readonly Guard[] = [
   ...inFile('src/app/removal-records.ts', [
-    ['is what nothing depends on', 'if (!takesAlong(view, object.metadata.uid)) return undefined', ''],
+    ['comes back across namespaces, though what it needed did not wait', ' && !isNeeded(object)', ''],
+    [
+      'is what nothing depends on',
+      'if (!takesAlong(view, object.metadata.uid) && !isNeeded(object)) return undefined',
+      '',
+    ],
     ['not where there is none by that name', ' && isThere(view, cascadeRecord)', ''],
     ['is what goes with its namespace', 'if (!takesRecords(view, home)) return undefined', ''],
     ['stands in our own namespace, too', ' ?? recordAt(view, sojournNamespace, name)', ''],
@@ -504,7 +638,7 @@ const removals: readonly Guard[] = [
     ],
     [
       'is nothing where its kind is not served',
-      'if (!type || type.custom?.isTerminating) return []',
+      'if (!type || isTerminating(type, view)) return []',
       'if (!type) throw new Error("no")',
     ],
     ['is remembered for as long as finalizers hold an object', ' ?? notedRecord(object)', ''],

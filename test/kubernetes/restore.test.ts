@@ -8,7 +8,7 @@ import { Client } from '../../src/client/client.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
 import { Door } from '../../src/departures/door.ts'
 import { kubeSubject } from '../../src/departures/subject.ts'
-import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import type { KubeObject, ObjectRef, StoredObject } from '../../src/kube/object.ts'
 import { systemClock } from '../../src/runtime/clock.ts'
 import { EventRecorder } from '../../src/runtime/event-recorder.ts'
 import { Informers } from '../../src/runtime/informers.ts'
@@ -56,6 +56,54 @@ describe.skipIf(missing)('sojourn restore on a real kube-apiserver', () => {
     const type = await client.discovery.typeOf(manifest)
     return client.create<StoredObject>(type!, manifest)
   }
+
+  /** Lets something leave by the door, and answers with its record once it is gone. */
+  async function leave(ref: ObjectRef): Promise<Departure> {
+    const informers = new Informers({ clock: systemClock, log: silentLogger })
+    const events = new EventRecorder('test', { client, clock: systemClock, log: silentLogger })
+    const ports = { client, informers, clock: systemClock, events, log: silentLogger, metrics: new Metrics() }
+    const door = new Door(ports)
+    await door.ready()
+    const type = await client.discovery.typeOf(ref)
+    const { uid } = (await client.get<StoredObject>(type!, { name: ref.name })).metadata
+    const subject = kubeSubject(client, type!, ref)
+    await door.depart({ subject, uid, because: 'test', by: { system: 'janitor' } })
+    await vi.waitFor(() => expect(client.get(type!, { name: ref.name })).rejects.toThrow('not found'), wait)
+    await events.flush()
+    door.close()
+    informers.close()
+    const { items } = await client.list<Departure>(departure.type, { labelSelector: '!sojourn.dev/page' })
+    return items.find(({ spec }) => spec.object.uid === uid) as Departure
+  }
+
+  it('brings a definition back, waits for its kind, and then all objects of it', { timeout: 240_000 }, async () => {
+    const name = 'guests.example.com'
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } }
+    await create({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name },
+      spec: {
+        group: 'example.com',
+        scope: 'Namespaced',
+        names: { kind: 'Guest', plural: 'guests', singular: 'guest', listKind: 'GuestList' },
+        versions: [{ name: 'v1', served: true, storage: true, schema }],
+      },
+    })
+    const guests = { group: 'example.com', version: 'v1', kind: 'Guest', plural: 'guests', namespaced: true }
+    for (const each of ['ann', 'bob']) {
+      const metadata = { name: each, namespace: 'default' }
+      const guest = { apiVersion: 'example.com/v1', kind: 'Guest', metadata }
+      await vi.waitFor(() => client.create(guests, guest), wait)
+    }
+    const record = await leave({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', name })
+    expect(record.spec.takes).toBe(2)
+    const { code, out, err } = await runCommand(cluster.kubeconfig, 'restore', record.metadata.name)
+    expect({ code, err }).toEqual({ code: 0, err: '' })
+    expect(out).toContain(`restored CustomResourceDefinition/${name}`)
+    const { items } = await client.list(guests, { namespace: 'default' })
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['ann', 'bob'])
+  })
 
   it(
     'brings a namespace back with kinds that a server does not take as it has them',
@@ -105,23 +153,8 @@ describe.skipIf(missing)('sojourn restore on a real kube-apiserver', () => {
       )
       const made = await Promise.all(manifests.map(create))
       const pod = await create({ apiVersion: 'v1', kind: 'Pod', metadata: inTeam('bare'), spec: { containers } })
-      const informers = new Informers({ clock: systemClock, log: silentLogger })
-      const events = new EventRecorder('test', { client, clock: systemClock, log: silentLogger })
-      const ports = { client, informers, clock: systemClock, events, log: silentLogger, metrics: new Metrics() }
-      const door = new Door(ports)
-      await door.ready()
-      const spaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
-      const { uid } = (await client.get<StoredObject>(spaces, { name: 'team' })).metadata
-      const ref = { apiVersion: 'v1', kind: 'Namespace', name: 'team' }
-      const by = { system: 'janitor' } as const
-      await door.depart({ subject: kubeSubject(client, spaces, ref), uid, because: 'test', by })
-      await vi.waitFor(() => expect(client.get(spaces, { name: 'team' })).rejects.toThrow('not found'), wait)
-      await events.flush()
-      door.close()
-      informers.close()
-
-      const [record] = (await client.list<Departure>(departure.type, { labelSelector: '!sojourn.dev/page' })).items
-      const { code, out, err } = await runCommand(cluster.kubeconfig, 'restore', record!.metadata.name)
+      const record = await leave({ apiVersion: 'v1', kind: 'Namespace', name: 'team' })
+      const { code, out, err } = await runCommand(cluster.kubeconfig, 'restore', record.metadata.name)
       expect(err + out).toContain('restored Job/team/job')
       expect(code).toBe(0)
       for (const { apiVersion, kind, metadata } of [...made, pod]) {

@@ -18,8 +18,6 @@ export interface CustomKind {
   readonly printerColumns: readonly PrinterColumn[]
   readonly hasStatus: boolean
   readonly deprecationWarning: string | undefined
-  /** Whether the CRD is on its way out: nothing new may be made. */
-  readonly isTerminating: boolean
   /** Documents older than this were written under another schema. */
   readonly since: number
 }

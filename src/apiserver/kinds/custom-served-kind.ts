@@ -118,7 +118,6 @@ class CustomVersion {
       deprecationWarning: deprecated
         ? deprecationWarning || `${spec.group}/${name} ${spec.names.kind} is deprecated`
         : undefined,
-      isTerminating: metadata.deletionTimestamp !== undefined,
       since: this.#since,
     }
   }

@@ -317,6 +317,12 @@ describe('custom kinds', () => {
       await expect(world.get(definitions, 'widgets.example.dev')).rejects.toMatchObject({ code: 404 })
       expect(() => world.type(widgets)).toThrow('not served')
     })
+
+    it('are no more in number than at the moment it was marked, though one was on its way', async () => {
+      const before = world.at(widgets, 'c')
+      await world.delete(definitions, 'widgets.example.dev')
+      await expect(world.objects.create({ ...before, body: widget('c') })).rejects.toMatchObject({ code: 405 })
+    })
   })
 })
 

@@ -17,13 +17,20 @@ export function startControllers(options: ApiServerOptions, core: Core): () => P
     kinds,
     clock,
     authority: credentials.authority,
-    beforeEmptying: async (namespace) => beforeEmptying?.(namespace),
+    beforeEmptying: async (leaving) => beforeEmptying?.(leaving),
     onError: (error, controller, key) => onError?.(error, { controller, key }),
   }
   const running: readonly LifecycleController[] = controllers
     ? [new NamespaceDeleter(ports), new NamespaceFurnisher(ports), new RoleAggregation(ports), new ViewerRole(ports)]
     : []
-  const upkeep = new Upkeep({ store, objects, kinds, clock })
+  const upkeep = new Upkeep({
+    store,
+    objects,
+    kinds,
+    clock,
+    ...(beforeEmptying ? { beforeEmptying } : {}),
+    onError: (error) => ports.onError(error, 'upkeep', ''),
+  })
   return async () => {
     await Promise.all([upkeep.close(), ...running.map((controller) => controller.close())])
   }

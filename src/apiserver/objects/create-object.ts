@@ -1,6 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
+import { definitionResource } from '../kinds/definition.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import { invalid } from '../schema/field-error.ts'
 import { trackUpdate } from '../schema/managed-fields/track-update.ts'
@@ -34,7 +35,7 @@ export function decideCreate(ports: WritePorts, view: View, creation: Creation):
     throw badRequest('resourceVersion should not be set on objects to be created')
   const placed = placeIn(type, creation.object, namespace)
   requireNamespace({ type, namespace, name: placed.metadata.name ?? '', view })
-  if (type.custom?.isTerminating)
+  if (isTerminating(type, view))
     throw new StatusError('MethodNotAllowed', 'create not allowed while custom resource definition is terminating')
   const named = withName(ports, view, creation, placed)
   const prepared = prepare(ports, { ...creation, object: named }, view)
@@ -45,6 +46,13 @@ export function decideCreate(ports: WritePorts, view: View, creation: Creation):
   if (manner.isDryRun) return { answer: { ...answer, document: unstored(prepared.object) }, changes: [] }
   const { change, document } = changeTo(type, prepared.object, { kind: 'create', revision: view.nextRevision })
   return { answer: { ...answer, document }, changes: [change] }
+}
+
+/** By the definition as it is in this moment: once its deletion is marked, nothing more comes to those that are recorded with it. */
+export function isTerminating({ custom }: ServedKind, view: View): boolean {
+  if (!custom) return false
+  const record = view.get({ resource: definitionResource, namespace: '', name: custom.definition })
+  return record?.document.value.metadata.deletionTimestamp !== undefined
 }
 
 function withName(ports: WritePorts, view: View, { type, namespace }: Creation, object: KubeObject): KubeObject {

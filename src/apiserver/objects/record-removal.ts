@@ -3,6 +3,7 @@ import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
 import type { Change, View } from '../store/store.ts'
+import { isTerminating } from './create-object.ts'
 import { newMetadata } from './metadata.ts'
 import { changeTo, type WritePorts } from './write-object.ts'
 
@@ -21,7 +22,7 @@ export function recordRemoval(
   const removal = { object, cascadeRecord: cascadeRecord ?? notedRecord(object) }
   const wanted = ports.recordOf(removal, view)
   const type = wanted && ports.kinds.ofKind(kindOf(wanted.record))
-  if (!type || type.custom?.isTerminating) return []
+  if (!type || isTerminating(type, view)) return []
   try {
     return [put(ports, view, { type, object: wanted.record })]
   } catch (error) {

@@ -1,3 +1,4 @@
+import type { StoredObject } from '../../kube/object.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { Clock } from '../store/clock.ts'
 import type { Store } from '../store/store.ts'
@@ -11,6 +12,8 @@ export interface UpkeepPorts {
   readonly objects: Objects
   readonly kinds: Kinds
   readonly clock: Clock
+  /** Asked before the objects of a CRD that is on its way out are deleted. Defaults to nobody. */
+  readonly beforeEmptying?: (definition: StoredObject) => Promise<void>
   /** Told of work that failed and will be tried again. Defaults to nobody. */
   readonly onError?: (error: unknown) => void
 }

@@ -3,6 +3,7 @@ import { guardedNamespace, guardedNamespaceIn } from '../../apis/bond-guard.ts'
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
+import { recordNeeded } from '../../departures/record-leaving.ts'
 import { kubeSubject } from '../../departures/subject.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
@@ -130,7 +131,7 @@ export function bondController(options: BondOptions): Controller {
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released' && !isRefused) await setBondFinalizer(client, self, false)
     if (decision.effect === 'remove-dependents' && dependents.are === 'known')
-      return removeDependents(self, dependents.objects, object)
+      return removeDependents(self, dependents.objects, found)
     if (isRefused) return wakeAt(ports.clock.now() + 60_000)
     if (decision.retry) return wakeAt(ports.clock.now() + 15_000)
     if (!self.spec.dependency.cluster) return settled
@@ -198,9 +199,13 @@ export function bondController(options: BondOptions): Controller {
   async function removeDependents(
     self: Bond,
     objects: readonly StoredObject[],
-    needed: StoredObject | undefined,
+    { object: needed, type: neededType, home }: FoundDependency,
   ): Promise<Outcome> {
     const propagation = needed?.metadata.finalizers?.includes('foregroundDeletion') ? 'Foreground' : 'Background'
+    const follows = self.spec.dependency.uid ?? self.status?.dependencyUid
+    // With its record they come back as they went, together. One that did not wait was recorded by our own server as it went.
+    if (needed && neededType && home === client && needed.metadata.uid === follows)
+      await recordNeeded(client, ports.clock, { type: neededType, object: needed })
     let again: number | undefined
     for (const object of objects) {
       if (object.metadata.deletionTimestamp) continue
@@ -211,6 +216,7 @@ export function bondController(options: BondOptions): Controller {
         uid: object.metadata.uid,
         because: 'requirement-gone',
         propagation,
+        follows,
         by: { system: 'collector', object: refOf(self) },
       })
       if (answer.result === 'held') again = Math.min(again ?? Infinity, answer.until ?? ports.clock.now() + 60_000)

@@ -5,8 +5,10 @@ import { sojournNamespace } from '../apis/group.ts'
 import { Client } from '../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
 import { StatusError } from '../kube/status-error.ts'
-import type { ApiRequest } from '../kube/transport.ts'
-import { recordLeavingNamespace } from './leaving-namespace.ts'
+import type { ApiRequest, Transport } from '../kube/transport.ts'
+import { silentLogger } from '../runtime/log.ts'
+import { Door } from './door.ts'
+import { recordLeaving } from './record-leaving.ts'
 import { restore } from './restore.ts'
 import { kubeSubject } from './subject.ts'
 
@@ -29,7 +31,7 @@ beforeEach(async () => {
     return world.server.transport(request)
   })
   world = await startWorld({
-    server: { beforeEmptying: (namespace) => recordLeavingNamespace(recording, world.clock, namespace) },
+    server: { beforeEmptying: (leaving) => recordLeaving(recording, world.clock, leaving) },
   })
   await world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'guest' } })
 })
@@ -174,6 +176,99 @@ describe('a Namespace that somebody deletes by hand', () => {
     const [record] = await records()
     await restore(world.client, record as Departure, { now: world.clock.now() })
     expect(await find('ConfigMap', 'settings')).toMatchObject({ data: { version: '2' } })
+  })
+
+  /** Lets it leave by the door; something happens after the door has read what is in it. */
+  async function leaveByDoor(meanwhile: () => Promise<unknown>): Promise<void> {
+    const { metadata } = (await guest()) as StoredObject
+    const subject = kubeSubject(world.client, namespaces, { apiVersion: 'v1', kind: 'Namespace', name: 'guest' })
+    const disturbed: typeof subject = {
+      ...subject,
+      async remove(removal) {
+        await meanwhile()
+        return subject.remove(removal)
+      },
+    }
+    const by = { system: 'cleaner' } as const
+    await world.door.depart({ subject: disturbed, uid: metadata.uid, because: 'expired', by })
+  }
+
+  const change = (name: string, body: object) =>
+    world.client.patch(configMaps, { namespace: 'guest', name }, { type: 'merge', body })
+
+  it('has what came or changed after the door had read it added to its record, each once', async () => {
+    await create('settings', { data: { version: '1' } })
+    await create('plain')
+    let isKilled = false
+    obstruct = ({ method, path }) => {
+      // Killed once the page is there and before the record speaks of it.
+      if (method !== 'PATCH' || !path.includes('/departures/') || path.endsWith('/status') || isKilled) return
+      isKilled = true
+      throw new StatusError('InternalError', 'killed')
+    }
+    await leaveByDoor(async () => {
+      await create('late')
+      await change('settings', { data: { version: '2' } })
+      await change('plain', { metadata: { annotations: {} } })
+    })
+    await untilGone()
+    expect(isKilled).toBe(true)
+    const [record, ...others] = await records()
+    expect(others).toEqual([])
+    expect(record?.spec).toMatchObject({ because: 'expired', takes: 3, pages: 2 })
+    await restore(world.client, record as Departure, { now: world.clock.now() })
+    expect(await find('ConfigMap', 'late')).toBeDefined()
+    expect(await find('ConfigMap', 'settings')).toMatchObject({ data: { version: '2' } })
+  })
+
+  it('keeps everything while what came late cannot be recorded', async () => {
+    obstruct = ({ method, path }) => {
+      if (method === 'POST' && path.endsWith('/departures')) throw new StatusError('Forbidden', 'exceeded quota')
+    }
+    await leaveByDoor(() => create('late'))
+    await until(async () =>
+      expect(await guest()).toMatchObject({
+        status: { conditions: [{ message: 'nothing in it is deleted yet: exceeded quota' }] },
+      }),
+    )
+    expect(await find('ConfigMap', 'late')).toBeDefined()
+  })
+
+  it('is recorded as it was before it went, though it is looked at again while finalizers hold it', async () => {
+    await create('slow', { metadata: { finalizers: ['x.dev/first', 'x.dev/second'] } })
+    await deleteByHand()
+    await until(async () => expect((await find('ConfigMap', 'slow'))?.metadata.deletionTimestamp).toBeDefined())
+    await change('slow', { metadata: { finalizers: ['x.dev/second'] } })
+    await recordLeaving(world.client, world.clock, (await guest()) as StoredObject)
+    expect((await records()).map(({ spec }) => [spec.takes, spec.pages])).toEqual([[1, 1]])
+    await change('slow', { metadata: { finalizers: null } })
+    await untilGone()
+  })
+
+  it('comes back without what was on pages of a try that was given up', async () => {
+    await create('gone-before')
+    let isKilled = true
+    const dying: Transport = (request) => {
+      if (isKilled && isRecord(request)) throw new StatusError('InternalError', 'killed')
+      return world.server.transport(request)
+    }
+    const { client, informers, clock, events, metrics } = world
+    const door = new Door({ client: new Client(dying), informers, clock, events, metrics, log: silentLogger })
+    await world.clock.settle()
+    await door.ready()
+    const { metadata } = (await guest()) as StoredObject
+    const subject = kubeSubject(client, namespaces, { apiVersion: 'v1', kind: 'Namespace', name: 'guest' })
+    const wish = { subject, uid: metadata.uid, because: 'expired', by: { system: 'cleaner' as const } }
+    await expect(door.depart(wish)).rejects.toThrow('killed')
+    await client.deleteObject(configMaps, { namespace: 'guest', name: 'gone-before' })
+    isKilled = false
+    await door.depart(wish)
+    await untilGone()
+    const [record] = await records()
+    expect(record?.spec.takes).toBeUndefined()
+    await restore(client, record as Departure, { now: clock.now() })
+    expect(await find('ConfigMap', 'gone-before')).toBeUndefined()
+    door.close()
   })
 
   it('has the one record of the system that let it go, where one did', async () => {
