@@ -1,11 +1,16 @@
 import type { Address, StoredRecord } from './store.ts'
 
-/** The records used last, up to a size in characters; a miss says nothing about existence. */
+/**
+ * The records used last, up to a size in characters; a miss says nothing about existence. In two generations: moving a record to the end of one Map at each
+ * use leaves a gap there each time, and the gaps of one that is used all the time, a namespace's, are what all others then wait for.
+ */
 export class RecordCache {
   readonly #limit: number
-  /** Least recently used first. */
-  readonly #records = new Map<string, StoredRecord>()
-  /** Sum of the text lengths of `records`. */
+  /** Used since the generations last changed; at most half of all. */
+  #young = new Map<string, StoredRecord>()
+  /** Used before that, and not since. Disjoint from `young`. */
+  #old = new Map<string, StoredRecord>()
+  /** Sum of the text lengths of `young`. */
   #size = 0
 
   constructor(limit: number) {
@@ -14,41 +19,44 @@ export class RecordCache {
 
   get(address: Address): StoredRecord | undefined {
     const key = keyOf(address)
-    const record = this.#records.get(key)
-    if (!record) return undefined
-    this.#records.delete(key)
-    this.#records.set(key, record)
+    const young = this.#young.get(key)
+    if (young) return young
+    const record = this.#old.get(key)
+    if (record) this.#keep(key, record)
     return record
   }
 
   put(record: StoredRecord): void {
-    this.drop(record)
-    if (record.document.text.length > this.#limit / 8) return
-    this.#records.set(keyOf(record), record)
-    this.#size += record.document.text.length
-    this.#shrink()
+    if (record.document.text.length > this.#limit / 8) this.drop(record)
+    else this.#keep(keyOf(record), record)
   }
 
   drop(address: Address): void {
     const key = keyOf(address)
-    const record = this.#records.get(key)
-    if (!record) return
-    this.#records.delete(key)
-    this.#size -= record.document.text.length
+    this.#size -= lengthOf(this.#young.get(key))
+    this.#young.delete(key)
+    this.#old.delete(key)
   }
 
   clear(): void {
-    this.#records.clear()
+    this.#young.clear()
+    this.#old.clear()
     this.#size = 0
   }
 
-  #shrink(): void {
-    for (const [key, record] of this.#records) {
-      if (this.#size <= this.#limit) return
-      this.#records.delete(key)
-      this.#size -= record.document.text.length
-    }
+  #keep(key: string, record: StoredRecord): void {
+    this.#old.delete(key)
+    this.#size += lengthOf(record) - lengthOf(this.#young.get(key))
+    this.#young.set(key, record)
+    if (this.#size <= this.#limit / 2) return
+    this.#old = this.#young
+    this.#young = new Map()
+    this.#size = 0
   }
+}
+
+function lengthOf(record: StoredRecord | undefined): number {
+  return record?.document.text.length ?? 0
 }
 
 function keyOf({ resource, namespace, name }: Address): string {
