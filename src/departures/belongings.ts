@@ -1,36 +1,39 @@
 import { isBond } from '../apis/bond-guard.ts'
 import { departure, type Departure } from '../apis/departure.ts'
+import { sojournNamespace } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
 import { describeRef, refOf, type KubeObject, type StoredObject } from '../kube/object.ts'
 import { ignoring, isStatusError, StatusError } from '../kube/status-error.ts'
 import { asNew } from './as-new.ts'
 import { readPages, type PageLine } from './pages.ts'
-import { followsLabel, pageLabel, recordName } from './record.ts'
+import { followsLabel, pageLabel, recordName, recordNamespace } from './record.ts'
 
 /** Everything that one restore brings back, by the record in which it is. The one that was asked for is the first. */
 export type Belongings = ReadonlyMap<Departure, readonly PageLine[]>
 
 /**
  * What a record holds and, of each of those, what left because of it and has a record of its own: what an object of a deleted kind owned, who needed something
- * by a Bond. Of several that had one name one after the other, the last comes back.
+ * by a Bond. Of several that had one name one after the other, the last comes back; nothing comes back twice.
  */
 export async function belongingsOf(client: Client, record: Departure, index: RecordIndex): Promise<Belongings> {
-  const places = new Set<string>()
-  const found = new Map([[record.metadata.name, record]])
+  const taken = new Set<string>()
+  const found = new Map([[placeOfRecord(record.metadata), record]])
   const belongings = new Map<Departure, PageLine[]>([[record, []]])
   // Grows while it is gone through.
   for (const each of found.values())
     for (const line of await linesOf(client, each, { isAskedFor: each === record })) {
       const place = placeOf(line)
-      if (places.has(place)) continue
-      places.add(place)
+      if (taken.has(place) || taken.has(line.uid)) continue
+      taken.add(place).add(line.uid)
       const its = belongings.get(each)
       if (its) its.push(line)
       else belongings.set(each, [line])
-      for (const { namespace = '', name } of index.about(record.spec.object.cluster ?? '', line)) {
-        if (found.has(name)) continue
+      for (const metadata of index.about(record.spec.object.cluster ?? '', line)) {
+        const at = placeOfRecord(metadata)
+        if (found.has(at)) continue
+        const { namespace = '', name } = metadata
         const other = await client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
-        if (other && other.status?.phase !== 'Abandoned') found.set(name, other)
+        if (other && other.status?.phase !== 'Abandoned') found.set(at, other)
       }
     }
   return belongings
@@ -38,7 +41,8 @@ export async function belongingsOf(client: Client, record: Departure, index: Rec
 
 /** Which records there are. */
 export class RecordIndex {
-  readonly #byName = new Map<string, StoredObject['metadata']>()
+  /** By namespace and name. */
+  readonly #byPlace = new Map<string, StoredObject['metadata']>()
   /** By the uid of what it needed. */
   readonly #followers = new Map<string, StoredObject['metadata'][]>()
 
@@ -55,9 +59,12 @@ export class RecordIndex {
     return index
   }
 
-  /** The record of an object that had this uid. */
+  /** The record of an object that had this uid: beside it, or in our own namespace. One by its name elsewhere is somebody else's. */
   find(cluster: string, { uid, manifest }: PageLine): StoredObject['metadata'] | undefined {
-    return this.#byName.get(recordName(cluster, { ...manifest, metadata: { ...manifest.metadata, uid } }))
+    const name = recordName(cluster, { ...manifest, metadata: { ...manifest.metadata, uid } })
+    return [recordNamespace(cluster, manifest), sojournNamespace]
+      .map((namespace) => this.#byPlace.get(placeOfRecord({ namespace, name })))
+      .find((found) => found !== undefined)
   }
 
   /** Its own record, and those of who followed it, the newest first. */
@@ -69,7 +76,7 @@ export class RecordIndex {
 
   #add(records: readonly StoredObject[]): void {
     for (const { metadata } of records) {
-      this.#byName.set(metadata.name, metadata)
+      this.#byPlace.set(placeOfRecord(metadata), metadata)
       const needed = metadata.labels?.[followsLabel]
       if (needed !== undefined) this.#followers.set(needed, [...(this.#followers.get(needed) ?? []), metadata])
     }
@@ -86,9 +93,28 @@ async function linesOf(
   if (!manifest && !record.spec.pages && isAskedFor) throw new StatusError('Invalid', 'the record holds no manifest')
   const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
   for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
+  const stray = lines.find((line) => !isAtHome(record, line))
+  if (stray && !isAskedFor) return []
+  if (stray)
+    throw new StatusError(
+      'Invalid',
+      `the record is in namespace ${record.metadata.namespace}, and ${describeRef(refOf(stray.manifest))} does not belong there: nothing was restored`,
+    )
   // A page that was written twice, because the first writer did not live to tell of it, counts once; of what changed meanwhile the last word does.
   const byPlace = new Map(lines.map((line) => [placeOf(line), { ...line, manifest: asNew(line.manifest) }]))
   return [...byPlace.values()]
+}
+
+/** Whoever may write records in a namespace has a say about that one alone, not about what others have the right to make. */
+function isAtHome({ metadata, spec }: Departure, { manifest }: PageLine): boolean {
+  return (
+    metadata.namespace === sojournNamespace ||
+    (!spec.object.cluster && manifest.metadata.namespace === metadata.namespace)
+  )
+}
+
+function placeOfRecord({ namespace, name }: { readonly namespace?: string; readonly name: string }): string {
+  return `${namespace}/${name}`
 }
 
 /** Of what has one place there can be one. */

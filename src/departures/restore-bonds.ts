@@ -1,5 +1,6 @@
 import { bond, type Bond } from '../apis/bond.ts'
 import type { Departure } from '../apis/departure.ts'
+import { sojournNamespace } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
 import { describeRef, parseApiVersion, refOf, type KubeObject, type StoredObject } from '../kube/object.ts'
 import { matches, requirementsOf } from '../kube/selector.ts'
@@ -86,8 +87,8 @@ async function takenAgain(
   if (onDelete !== 'Cascade' || dependency.cluster) return []
   const dependents = lines.filter(({ manifest }) => speaksFor(self, manifest))
   if (dependents.length === 0 || (await isThere(client, self, uid))) return []
-  const { apiVersion, kind, name } = dependency
-  const record = index.find('', { uid, manifest: { apiVersion, kind, metadata: { name } } })
+  const { apiVersion, kind, name, namespace = self.metadata.namespace ?? '' } = dependency
+  const record = index.find('', { uid, manifest: { apiVersion, kind, metadata: { name, namespace } } })
   const remedy =
     record && dependency.uid === undefined
       ? `restore ${record.name}, with which it comes back, too`
@@ -102,7 +103,8 @@ function speaksFor({ spec, metadata }: Bond, manifest: KubeObject): boolean {
   const { apiVersion, kind, name, selector } = spec.dependent
   if (manifest.kind.toLowerCase() !== kind.toLowerCase()) return false
   if (parseApiVersion(manifest.apiVersion).group !== parseApiVersion(apiVersion).group) return false
-  if ((manifest.metadata.namespace ?? metadata.namespace) !== metadata.namespace) return false
+  // For what has no namespace only a Bond in ours may speak.
+  if ((manifest.metadata.namespace ?? sojournNamespace) !== metadata.namespace) return false
   if (name !== undefined) return manifest.metadata.name === name
   try {
     return selector !== undefined && matches(requirementsOf(selector), manifest.metadata.labels)
