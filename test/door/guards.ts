@@ -7,6 +7,7 @@ export const testFolders = [
   'src/apiserver/objects',
   'src/app',
   'src/apiserver/kinds',
+  'src/apiserver/http',
   'test/e2e/collector',
 ]
 
@@ -427,7 +428,20 @@ const others: readonly Guard[] = [
       'if (!manifest && !record.spec.pages && isAskedFor) throw',
       'if (!manifest && record.spec.pages === -1) throw',
     ],
-    ['comes back once, as it was last', 'if (places.has(place)) continue', ''],
+    ['comes back once, as it was last', 'if (taken.has(place) || taken.has(line.uid)) continue', ''],
+    ['adds nothing of another one to a restore', ' || taken.has(line.uid)', ''],
+    ['adds nothing of another one to a restore', 'if (stray && !isAskedFor) return []', ''],
+    [
+      'brings back nothing of another one by a page',
+      'const stray = lines.find((line) => !isAtHome(record, line))',
+      'const stray: PageLine | undefined = lines.find(() => false)',
+    ],
+    ['a record in a namespace', '!spec.object.cluster && manifest', 'manifest'],
+    [
+      'does not stand for what left another one',
+      'this.#byPlace.get(placeOfRecord({ namespace, name }))',
+      '[...this.#byPlace.values()].findLast((each) => each.name === name && namespace !== "")',
+    ],
     ['knows who followed something, the newest first', 'followers.toSorted(newestFirst)', 'followers'],
     ['a definition comes back with its objects and what those owned, by one restore', '...(own ? [own] : []), ', ''],
     [
@@ -449,6 +463,7 @@ const others: readonly Guard[] = [
     ['brings those of its kind back to the one that somebody has installed again', ' || isInstalled', ''],
   ]),
   ...inFile('src/departures/restore-bonds.ts', [
+    ['heeds no Bond that may not speak', '?? sojournNamespace) !==', '?? metadata.namespace) !=='],
     [
       'changes nothing while a Bond names the very one that is no more',
       'isComing && spec.dependency.uid === undefined',
@@ -649,8 +664,20 @@ const removals: readonly Guard[] = [
     ],
     [
       'is nothing that an object may claim itself',
-      'if (!isNoted && claimed === undefined) return object',
-      'if (!isNoted) return object',
+      'isAsked ? record : undefined',
+      'isAsked ? record : object.metadata.annotations?.[cascadeRecordAnnotation]',
+    ],
+    [
+      'is nothing that anybody may have an object claim',
+      'old.metadata.deletionTimestamp === undefined ? metadata : saying(metadata, notedRecord(old))',
+      'metadata',
+    ],
+  ]),
+  ...inFile('src/apiserver/http/edge.ts', [
+    [
+      'lets only those say in which cascade something goes who may write its record',
+      'if (cascadeRecord !== undefined) this.#require(request.user, writingOf(cascadeRecord))',
+      '',
     ],
   ]),
   ...inFile('src/apiserver/objects/delete-object.ts', [

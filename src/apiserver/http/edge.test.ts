@@ -133,6 +133,36 @@ describe('the API in the process', () => {
     expect((await bob({ method: 'GET', path: `${maps}/made` })).status).toBe(403)
   })
 
+  it('lets only those say in which cascade something goes who may write its record', async () => {
+    const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
+    const grant = async (name: string, rule: object) => {
+      const apiGroup = 'rbac.authorization.k8s.io'
+      const subjects = [{ apiGroup, kind: 'User', name: 'bob' }]
+      const roleRef = { apiGroup, kind: 'Role', name }
+      for (const [path, body] of [
+        ['roles', { rules: [rule] }],
+        ['rolebindings', { roleRef, subjects }],
+      ] as const)
+        await server.transport({ method: 'POST', path: `${rbac}/${path}`, body: { metadata: { name }, ...body } })
+    }
+    await grant('deletes', { apiGroups: [''], resources: ['configmaps'], verbs: ['delete', 'deletecollection'] })
+    await create('told')
+    const query = { cascadeRecord: 'default/of-the-root' }
+    for (const path of [`${maps}/told`, maps]) {
+      const { status, body } = await bob({ method: 'DELETE', path, query })
+      expect([status, body]).toMatchObject([
+        403,
+        {
+          message: expect.stringContaining('User "bob" cannot patch resource "departures" in API group "sojourn.dev"'),
+        },
+      ])
+    }
+    await grant('records', { apiGroups: ['sojourn.dev'], resources: ['departures'], verbs: ['patch'] })
+    const elsewhere = { cascadeRecord: 'kube-system/of-the-root' }
+    expect((await bob({ method: 'DELETE', path: `${maps}/told`, query: elsewhere })).status).toBe(403)
+    expect((await bob({ method: 'DELETE', path: `${maps}/told`, query })).status).toBe(200)
+  })
+
   it('serves subresources that somebody else knows about', async () => {
     const { body, headers } = await server.transport({ method: 'GET', path: '/api/v1/namespaces/default/pods/p/log' })
     expect([body, headers['content-type']]).toEqual(['log of p\n', 'text/plain; charset=utf-8'])

@@ -51,6 +51,9 @@ export class Edge {
     requireTimeout(sent, info)
     const request = this.#impersonate(sent, info)
     this.#require(request.user, accessOf(info, request))
+    // Who says that something goes in a cascade speaks for the record of that; else anybody could let it go without one.
+    const { cascadeRecord } = request.query
+    if (cascadeRecord !== undefined) this.#require(request.user, writingOf(cascadeRecord))
     return info.kind === 'path' ? this.#servePath(request, info.path) : this.#serveResource(request, info)
   }
 
@@ -102,6 +105,12 @@ function methodNotAllowed(): StatusError {
   return new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {
     details: {},
   })
+}
+
+/** What it takes to write on a record, `NAMESPACE/NAME`. */
+function writingOf(record: string): Access {
+  const [namespace = '', name = ''] = record.split('/')
+  return { verb: 'patch', group: 'sojourn.dev', resource: 'departures', subresource: '', namespace, name }
 }
 
 function accessOf(info: RequestInfo, { query }: EdgeRequest): Access {

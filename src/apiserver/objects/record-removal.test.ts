@@ -147,5 +147,21 @@ describe.each(storeKinds)('what is stored together with a removal, in a %s', (_,
       await release('held')
       expect(asked.map(({ cascadeRecord }) => cascadeRecord)).toEqual([undefined, undefined])
     })
+
+    it('is nothing that anybody may have an object claim, or forget, while it waits', async () => {
+      for (const name of ['told', 'untold']) {
+        const { metadata } = await create(name, { finalizers: ['x.dev/held'] })
+        const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid: metadata.uid }]
+        await create(`of-${name}`, { ownerReferences })
+      }
+      await world.delete(maps, 'told', inCascade)
+      await world.delete(maps, 'untold')
+      for (const [name, claim] of Object.entries({ told: null, untold: 'default/of-the-root' }))
+        await world.merge(maps, name, { metadata: { annotations: { [annotation]: claim, mine: 'yes' } } })
+      expect((await world.get(maps, 'untold')).metadata.annotations).toEqual({ mine: 'yes' })
+      await release('told')
+      await release('untold')
+      expect(asked.map(({ cascadeRecord }) => cascadeRecord)).toEqual(['default/of-the-root', undefined])
+    })
   })
 })

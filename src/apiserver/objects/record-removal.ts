@@ -1,4 +1,4 @@
-import { kindOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
+import { kindOf, type KubeObject, type ObjectMeta, type StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import type { ServedKind } from '../kinds/served-kind.ts'
@@ -37,12 +37,21 @@ export function recordRemoval(
  * as a copy of another would, is no longer said.
  */
 export function noteRecord(view: View, object: KubeObject, record: string | undefined): KubeObject {
-  const { annotations = {}, ...metadata } = object.metadata
-  const { [cascadeRecordAnnotation]: claimed, ...others } = annotations
-  const isNoted = record !== undefined && view.dependentsOf(metadata.uid ?? '', 1).length > 0
-  if (!isNoted && claimed === undefined) return object
-  const noted = isNoted ? { ...others, [cascadeRecordAnnotation]: record } : others
-  return { ...object, metadata: { ...metadata, ...(Object.keys(noted).length > 0 ? { annotations: noted } : {}) } }
+  const isAsked = record !== undefined && view.dependentsOf(object.metadata.uid ?? '', 1).length > 0
+  return { ...object, metadata: saying(object.metadata, isAsked ? record : undefined) }
+}
+
+/** Has an object whose deletion has begun go on saying what it said then, whatever a client would have it say. */
+export function keepNoted(metadata: ObjectMeta, old: StoredObject): ObjectMeta {
+  return old.metadata.deletionTimestamp === undefined ? metadata : saying(metadata, notedRecord(old))
+}
+
+function saying(metadata: ObjectMeta, record: string | undefined): ObjectMeta {
+  const { annotations = {}, ...others } = metadata
+  const { [cascadeRecordAnnotation]: claimed, ...kept } = annotations
+  if (claimed === record) return metadata
+  const said = record === undefined ? kept : { ...kept, [cascadeRecordAnnotation]: record }
+  return { ...others, ...(Object.keys(said).length > 0 ? { annotations: said } : {}) }
 }
 
 function notedRecord({ metadata }: StoredObject): string | undefined {

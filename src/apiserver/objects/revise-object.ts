@@ -10,7 +10,7 @@ import type { Change, View } from '../store/store.ts'
 import { mutate, validate, type Review } from './admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from './failures.ts'
 import { endsOrphaning, freeDependents } from './free-dependents.ts'
-import { recordRemoval } from './record-removal.ts'
+import { keepNoted, recordRemoval } from './record-removal.ts'
 import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from './metadata.ts'
 import type { User } from './request.ts'
 import { checkNumber } from './resource-version.ts'
@@ -102,7 +102,7 @@ const missingVersion = invalidValue('metadata.resourceVersion', 0, 'must be spec
 /** Only the part of the object that its endpoint writes, the rest as it is. */
 function shape({ type, namespace, subresource, current, proposed }: Revision): KubeObject {
   const old = current.value
-  const metadata = keptMetadata(placeIn(type, proposed, namespace).metadata, old.metadata)
+  const metadata = keepNoted(keptMetadata(placeIn(type, proposed, namespace).metadata, old.metadata), old)
   switch (subresource) {
     case '':
       return type.rules.hasStatus ? withStatusOf(old, { ...proposed, metadata }) : { ...proposed, metadata }
