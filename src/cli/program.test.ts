@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cleaner } from '../apis/cleaner.ts'
+import { departure } from '../apis/departure.ts'
 import { readConfig } from '../app/config.ts'
 import { startUp, type Up } from '../app/up.ts'
 import { loadCredentials } from '../apiserver/auth/credentials.ts'
@@ -205,6 +206,20 @@ describe('what is wrong with the cluster is said with what to do', () => {
   ])('when nothing of that name has left (%s)', async (where, advice) => {
     const { code, err } = await sojourn(['restore', 'settings', ...where])
     expect([code, err]).toEqual([1, expect.stringContaining(advice)])
+  })
+
+  it('when records in several namespaces have that name', async () => {
+    const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+    const client = new Client(network.transport)
+    const object = { apiVersion: 'v1', kind: 'ConfigMap', name: 'twice', uid: 'u', resourceVersion: '1' }
+    const spec = { object, because: 'test', by: { system: 'user' }, recordedAt: new Date().toISOString() }
+    for (const namespace of ['default', 'kube-public']) {
+      const { apiVersion, kind, type } = departure
+      await client.create(type, { apiVersion, kind, metadata: { name: 'twice', namespace }, spec })
+    }
+    network.close()
+    const { code, err } = await sojourn(['restore', 'twice'])
+    expect([code, err]).toEqual([1, expect.stringContaining('say by -n which: default, kube-public')])
   })
 
   it('when the token is not valid', async () => {

@@ -57,9 +57,16 @@ Examples:
 async function namespaceOf(client: Client, name: string, given?: string): Promise<string> {
   const where = given === undefined ? {} : { namespace: given }
   const { items } = await client.list<Departure>(departure.type, { ...where, fieldSelector: `metadata.name=${name}` })
-  const [found] = items
+  const [found, ...others] = items
   const inIt = given === undefined ? '' : ` in namespace ${given}`
   if (!found)
     throw new StatusError('NotFound', `there is no departure "${name}"${inIt}; "sojourn departures -A" lists them`)
+  if (others.length > 0) {
+    const places = items.map(({ metadata }) => metadata.namespace).join(', ')
+    throw new StatusError(
+      'Conflict',
+      `there are departures "${name}" in several namespaces, say by -n which: ${places}`,
+    )
+  }
   return found.metadata.namespace ?? ''
 }

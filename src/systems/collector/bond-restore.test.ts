@@ -203,6 +203,25 @@ describe('a restore of what a Bond took along', () => {
     expect(await here.left()).toEqual(['app', 'database'])
   })
 
+  it('heeds no Bond that may not speak for what comes back', async () => {
+    const { metadata } = await here.world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } })
+    const ref = { apiVersion: 'v1', kind: 'Namespace', name: 'shop' }
+    // Who makes it has no say about namespaces: it never takes one along.
+    await here.world.create<Bond>({
+      apiVersion: bond.apiVersion,
+      kind: 'Bond',
+      metadata: { name: 'claims-shop', namespace: 'team' },
+      spec: {
+        dependent: ref,
+        dependency: { apiVersion: 'v1', kind: 'ConfigMap', name: 'none', uid: 'no-such-uid' },
+      },
+    })
+    const subject = kubeSubject(here.world.client, spaces, ref)
+    await here.world.door.depart({ subject, uid: metadata.uid, because: 'test', by: { system: 'cleaner' } })
+    await here.world.pass(60_000)
+    expect(await bringBack('shop')).toEqual(['shop'])
+  })
+
   it('needs nothing else while what it needs is there', async () => {
     await here.create('app')
     await here.create('database')
