@@ -98,7 +98,7 @@ async function linesOf(
   if (stray)
     throw new StatusError(
       'Invalid',
-      `the record is in namespace ${record.metadata.namespace}, and ${describeRef(refOf(stray.manifest))} does not belong there: nothing was restored`,
+      `nothing was restored: the record is in namespace ${record.metadata.namespace}, and ${describeRef(refOf(stray.manifest))} does not belong there`,
     )
   // A page that was written twice, because the first writer did not live to tell of it, counts once; of what changed meanwhile the last word does.
   const byPlace = new Map(lines.map((line) => [placeOf(line), { ...line, manifest: asNew(line.manifest) }]))

@@ -51,7 +51,7 @@ const remaking = new Set(['', 'apps', 'batch', 'discovery.k8s.io'])
 const furnishings = new Set(['ServiceAccount/default', 'ConfigMap/kube-root-ca.crt'])
 
 /** Each kind of a namespace once, without what only tells of the others. */
-function keptTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
+export function keptTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
   const kept = all.filter(
     (type) =>
       type.namespaced &&

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../test/world.ts'
 import { cleanupOptOut } from '../apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../apis/departure.ts'
+import { sojournNamespace } from '../apis/group.ts'
 import { Client } from '../client/client.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
@@ -421,6 +422,7 @@ describe('restore', () => {
     const record = await departWith([], await create('root'))
     const elsewhere = {
       ...record,
+      metadata: { ...record.metadata, namespace: sojournNamespace },
       spec: {
         ...record.spec,
         manifest: { ...(record.spec.manifest as object), metadata: { name: 'root', namespace: 'nowhere' } },

@@ -3,6 +3,7 @@ import type { Client } from '../client/client.ts'
 import { describeRef, refOf, type ResourceType, type StoredObject } from '../kube/object.ts'
 import { isStatusError, StatusError } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
+import { adopt, rejoin } from './adopt.ts'
 import { belongingsOf, RecordIndex, type Belongings } from './belongings.ts'
 import { ComingKinds, whenServed } from './coming-kinds.ts'
 import { livingOwners } from './living-owners.ts'
@@ -77,17 +78,21 @@ export async function restore(
       [wave],
       progress,
     )(async (line) => {
-      const found = there.get(line.uid)
       const type = kinds.typeOf(line.manifest)
-      const object = found ?? (await bringBack(target, record, { line, type, newUids }))
-      if (!found) made.set(line.uid, object)
+      const found = there.get(line.uid)
+      // What was there when it was looked at may have followed its old owner since.
+      const stays = found && (await rejoin(target, type, { object: found, newUids }))
+      const object = stays ?? (await bringBack(target, record, { line, type, newUids }))
+      if (!stays) made.set(line.uid, object)
       newUids.set(line.uid, object.metadata.uid)
     })
   }
+  const adopted = await adopt(target, lines, newUids)
+  const later = await recordedSince(client, record)
   // The one that was asked for last: it speaks for all of them.
-  for (const each of [...coming.keys()].toReversed()) await sayRestored(client, each, now)
+  if (later.length === 0) for (const each of [...coming.keys()].toReversed()) await sayRestored(client, each, now)
   const back = lines.filter(({ uid }) => made.has(uid))
-  const notes = [...restoreNotes(record, back, newUids), ...staying, ...bondNotes]
+  const notes = [...restoreNotes(record, back, newUids), ...staying, ...bondNotes, ...adopted, ...later]
   return { objects: [...made.values()], already: broughtBack(there), notes }
 }
 
@@ -191,6 +196,14 @@ async function bringBack(
     if (!isBroughtBack(found, line.uid) && !isRemadeFor(found, new Set(newUids.values()))) throw error
     return found
   }
+}
+
+/** What left with it while it was brought back is on pages that nobody has read. */
+async function recordedSince(client: Client, { metadata, spec }: Departure): Promise<readonly string[]> {
+  const { namespace = '', name } = metadata
+  const now = await client.get<Departure>(departure.type, { namespace, name })
+  if ((now.spec.pages ?? 0) <= (spec.pages ?? 0)) return []
+  return [`more has left with it meanwhile: restore ${name} again`]
 }
 
 async function sayRestored(client: Client, { metadata }: Departure, now: number): Promise<void> {

@@ -344,7 +344,26 @@ const others: readonly Guard[] = [
       'return annotations',
     ],
   ]),
+  ...inFile('src/departures/adopt.ts', [
+    ['hears what they may not keep from leaving', "'Forbidden', 'NotFound', 'MethodNotAllowed'", "'NotFound'"],
+    ['hears what they may not keep from leaving', "if (!isStatusError(error, 'Forbidden')) throw error", 'throw error'],
+  ]),
   ...inFile('src/departures/restore.ts', [
+    [
+      'keeps all of it when none has come by yet',
+      'const adopted = await adopt(target, lines, newUids)',
+      'const adopted: readonly string[] = []',
+    ],
+    [
+      'has what goes in the very moment back, too',
+      'const stays = found && (await rejoin(target, type, { object: found, newUids }))',
+      'const stays = found',
+    ],
+    [
+      'hears that more has left meanwhile',
+      'if ((now.spec.pages ?? 0) <= (spec.pages ?? 0)) return []',
+      'if (now.spec !== spec) return []',
+    ],
     [
       'changes nothing when a part of it exists again',
       'if (problems.length > 0) throw',
