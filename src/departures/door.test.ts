@@ -5,7 +5,7 @@ import { departure, type Departure } from '../apis/departure.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import { Client } from '../client/client.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
-import { ignoring } from '../kube/status-error.ts'
+import { ignoring, StatusError } from '../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../kube/transport.ts'
 import { EventRecorder } from '../runtime/event-recorder.ts'
 import { Informers } from '../runtime/informers.ts'
@@ -355,6 +355,22 @@ describe('restore', () => {
         await world.pass(120_000)
       }
     }
+  })
+
+  it('says how much is back when the server refuses in the middle what it would have taken before', async () => {
+    const record = await departWith([await create('child')], await create('root'))
+    const now = world.clock.now()
+    const full = new Client(async (request) => {
+      const { kind, metadata } = (request.body ?? {}) as Partial<StoredObject>
+      if (kind === 'ConfigMap' && metadata?.name === 'child' && request.query?.['dryRun'] === undefined)
+        throw new StatusError('Forbidden', 'exceeded quota')
+      return world.server.transport(request)
+    })
+    await expect(restore(full, record, { now })).rejects.toThrow(
+      'exceeded quota; 1 of 2 objects are back: asked for again, it goes on from there',
+    )
+    const { objects } = await restore(world.client, record, { now })
+    expect(objects.map(({ metadata }) => metadata.name)).toEqual(['child'])
   })
 
   it('says what was restored before, and as what, and brings back what has gone again', async () => {

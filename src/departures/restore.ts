@@ -85,6 +85,8 @@ export async function restore(
       const object = stays ?? (await bringBack(target, record, { line, type, newUids }))
       if (!stays) made.set(line.uid, object)
       newUids.set(line.uid, object.metadata.uid)
+    }).catch((error: unknown) => {
+      throw cutOff(error, { made: made.size, all: lines.length })
     })
   }
   const adopted = await adopt(target, lines, newUids)
@@ -150,6 +152,14 @@ function halfWay(made: readonly StoredObject[], problems: readonly string[]): St
   return new StatusError('Invalid', `${back}: ${listed(problems)}`)
 }
 
+/** What a dry run of each by itself cannot foresee, as a quota for all of them. */
+function cutOff(error: unknown, { made, all }: { readonly made: number; readonly all: number }): unknown {
+  if (!isStatusError(error) || made === 0) return error
+  const { reason, message, details } = error
+  const told = `${message}; ${made} of ${all} objects are back: asked for again, it goes on from there`
+  return new StatusError(reason, told, { cause: error, ...(details ? { details } : {}) })
+}
+
 function described(object: StoredObject): string {
   return `${describeRef(refOf(object))} (uid ${object.metadata.uid})`
 }
@@ -160,8 +170,11 @@ type Work = (line: PageLine) => Promise<void>
 function inWaves(waves: readonly (readonly PageLine[])[], count: () => void): (work: Work) => Promise<void> {
   return async (work) => {
     for (const wave of waves)
-      for (let at = 0; at < wave.length; at += atOnce)
-        await Promise.all(wave.slice(at, at + atOnce).map((line) => work(line).then(count)))
+      for (let at = 0; at < wave.length; at += atOnce) {
+        const done = await Promise.allSettled(wave.slice(at, at + atOnce).map((line) => work(line).then(count)))
+        // Not before all of them have come to an end: what is said of it then is so.
+        for (const each of done) if (each.status === 'rejected') throw each.reason
+      }
   }
 }
 
