@@ -1,4 +1,4 @@
-import { Cascades, spaces } from './cascades.ts'
+import { Cascades, spaces, type CascadeOptions } from './cascades.ts'
 import { bond, grantAnnotation, inUseAnnotation, type Bond } from '../src/apis/bond.ts'
 import { Client } from '../src/client/client.ts'
 import type { StoredObject } from '../src/kube/object.ts'
@@ -28,9 +28,9 @@ export class TwoClusters implements AsyncDisposable {
     this.way = new Client((request) => (this.asked.push(request), transport(request)), { cluster: 'far' })
   }
 
-  static async start(): Promise<TwoClusters> {
+  static async start(farOptions: CascadeOptions = {}): Promise<TwoClusters> {
     const near = await Cascades.start({ isRunning: false })
-    const far = await Cascades.start()
+    const far = await Cascades.start(farOptions)
     const system = await near.world.client.get<StoredObject>(spaces, { name: 'kube-system' })
     const both = new TwoClusters(near, far, system.metadata.uid)
     await near.create('app')

@@ -840,7 +840,11 @@ const collector: readonly Guard[] = [
       "if (leavers > 0 && isGranted && spec.onDelete !== 'Orphan')",
       "if (leavers > 0 && spec.onDelete !== 'Orphan')",
     ],
-    ['are those of what it says now', "return isGuarded ? { ...decision, mark: 'hold' } : decision", 'return decision'],
+    [
+      'leave the refusal behind with a former Deny, where another holds already',
+      "return isGuarded ? { ...decision, mark: 'hold' } : decision",
+      'return decision',
+    ],
     [
       'where its server asks Bonds itself leave nothing of a former Hold',
       "return dependency.holdsFinalizer ? { ...decision, mark: 'none' } : decision",
@@ -882,8 +886,8 @@ const collector: readonly Guard[] = [
     ],
     [
       'when another cluster no longer serves the version by which it was found',
-      'if (await home.discovery.typeOf(manifest)) return undefined',
-      'return undefined',
+      'home.discovery.forget(manifest.apiVersion)',
+      '',
     ],
     [
       'leave its namespace together with it, whoever let it go',

@@ -108,13 +108,14 @@ describe('another cluster', () => {
 
 describe('a circle of Holds over two clusters', () => {
   it('waits, and opens when one of them withdraws its leave', async () => {
-    const { near, far } = both
-    const { client } = far.world
-    const id = (await client.get<StoredObject>(spaces, { name: 'kube-system' })).metadata.uid
+    await using ring = await TwoClusters.start({ isRunning: false })
+    const { near, far } = ring
+    ring.run()
+    const id = (await far.world.client.get<StoredObject>(spaces, { name: 'kube-system' })).metadata.uid
     const body = { metadata: { annotations: { [grantAnnotation]: `${id}/team` } } }
     await near.world.client.patch(spaces, { name: 'team' }, { type: 'merge', body })
     far.world.run(bondController({ ...far.world, clusterClient: () => near.world.client }))
-    await both.bind('Hold')
+    await ring.bind('Hold')
     const end = { apiVersion: 'v1', kind: 'ConfigMap' }
     await far.world.create({
       apiVersion: bond.apiVersion,
@@ -126,17 +127,17 @@ describe('a circle of Holds over two clusters', () => {
         onDelete: 'Hold',
       },
     })
-    await both.pass()
+    await ring.pass()
     await near.remove('app')
     await far.remove('database')
-    await both.pass(600_000)
+    await ring.pass(600_000)
     expect([await near.left(), await far.left()]).toEqual([['app'], ['database']])
-    expect((await both.condition())?.message).toBe(
+    expect((await ring.condition())?.message).toBe(
       `1 must go before what they need can: ConfigMap app (waits for sojourn.dev/held-from-${id})`,
     )
-    await both.give(null)
-    await both.pass()
-    await both.pass()
+    await ring.give(null)
+    await ring.pass()
+    await ring.pass()
     expect([await near.left(), await far.left()]).toEqual([[], []])
   })
 })

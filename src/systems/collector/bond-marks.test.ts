@@ -48,6 +48,14 @@ describe('the marks of a Bond', () => {
     expect(Object.keys(labels)).toEqual(now === 'Deny' ? [inUseLabel] : [])
   })
 
+  it('leave the refusal behind with a former Deny, where another holds already', async () => {
+    both.run()
+    await both.bind('Cascade', database, { name: 'second' })
+    await both.bind('Deny')
+    await both.edit({ onDelete: 'Cascade' })
+    expect(await both.marks()).toEqual({ hold: true })
+  })
+
   it('where its server asks Bonds itself leave nothing of a former Hold', async () => {
     await using here = await Cascades.start()
     await here.create('app')
