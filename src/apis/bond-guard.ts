@@ -11,23 +11,17 @@ export function isGuarding({ status }: Bond): boolean {
  * is itself to wait would be emptied while it does.
  */
 export function guardedNamespace(bond: Bond): string | undefined {
-  return guardedNamespaceIn('', bond)
+  return bond.spec.dependency.cluster ? undefined : keptNamespace(bond)
 }
 
-/** The same in another cluster, where one that has no leave keeps nothing. */
-export function guardedNamespaceIn(cluster: string, bond: Bond): string | undefined {
-  const { onDelete, dependency } = bond.spec
-  if ((dependency.cluster ?? '') !== cluster || !isGuarding(bond)) return undefined
-  if (onDelete !== 'Deny' && onDelete !== 'Hold') return undefined
-  return isBoundHere(bond) ? undefined : bond.status?.dependencyNamespace
+/** The same in whichever cluster; in another, one that has no leave keeps nothing. */
+export function keptNamespace(bond: Bond): string | undefined {
+  const { onDelete } = bond.spec
+  return isGuarding(bond) && (onDelete === 'Deny' || onDelete === 'Hold') ? bond.status?.dependencyNamespace : undefined
 }
 
 /** Reason of a Bond that holds or denies something in another cluster without leave: it binds our own door alone. */
 export const boundHere = 'BoundHere'
-
-function isBoundHere({ status }: Bond): boolean {
-  return status?.conditions?.some(({ type, reason }) => type === 'Ready' && reason === boundHere) ?? false
-}
 
 /** Whether nobody may delete an object because of a Bond: it is what the Bond denies, or the namespace that it keeps. */
 export function refusesDeletion(bond: Bond, { apiVersion, kind, metadata }: KubeObject): boolean {
@@ -48,16 +42,20 @@ export function isBond({ apiVersion, kind }: KubeObject): boolean {
   return kind === bond.kind && apiVersion.startsWith(`${bond.group}/`)
 }
 
-/** Bonds as the one who is refused should read them; with the cluster they are in where that is another. */
+/** Bonds as the one who is refused should read them, the first of many; with the cluster they are in where that is another. */
 export function namesOf(bonds: readonly Bond[], origin = ''): string {
   const there = origin === '' ? '' : ` of cluster ${origin}`
-  return bonds
+  const names = bonds
     .map(
       ({ metadata, spec }) => `${metadata.namespace}/${metadata.name}${there}${spec.reason ? ` (${spec.reason})` : ''}`,
     )
     .toSorted()
-    .join(', ')
+  // An annotation has room for so much; where all of them did not fit, none would be said.
+  const more = names.length > mostNames ? [`${names.length - mostNames} more`] : []
+  return [...names.slice(0, mostNames), ...more].join(', ')
 }
+
+const mostNames = 10
 
 /**
  * Whether a namespace, or a cluster-scoped object, lets Bonds of this namespace hold up deletions in it. Those of another cluster are named with its id:

@@ -44,6 +44,9 @@ const status = object({
   phase: optional(oneOf(['Pending', 'Active', 'Broken', 'Released'])),
   dependencyUid: optional(string({ description: 'The pinned dependency.' })),
   dependencyNamespace: optional(string({ description: 'The namespace it is in, or is; absent for what has none.' })),
+  dependencyCluster: optional(
+    string({ description: 'The id of the cluster it is in, where that is another: the uid of kube-system there.' }),
+  ),
   dependents: optional(integer({ minimum: 0, description: 'How many objects it binds.' })),
   dependentUids: optional(list(string())),
   conditions: optional(conditions()),

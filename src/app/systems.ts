@@ -5,7 +5,7 @@ import { isEmbedded } from '../client/embedded.ts'
 import type { Route, RouteUser } from '../runtime/route.ts'
 import type { Promoter } from '../systems/promoter/controller.ts'
 import { sleep } from '../runtime/clock.ts'
-import type { ClusterHandle } from '../runtime/clusters.ts'
+import type { ClusterHandle, ClusterState } from '../runtime/clusters.ts'
 import type { BondOptions } from '../systems/collector/bonds.ts'
 import type { Role } from './config.ts'
 import { isAllowed } from './access-review.ts'
@@ -106,7 +106,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
 }
 
 /** The clusters that Bonds name, each used for as long as the process runs. */
-function otherClusters({ clusters }: Core): Required<Pick<BondOptions, 'clusterClient' | 'onClusterChange'>> {
+function otherClusters({ clusters }: Core): Pick<BondOptions, 'clusterClient' | 'whyAway' | 'onClusterChange'> {
   const used = new Map<string, ClusterHandle>()
   const listeners: ((cluster: string) => void)[] = []
   const use = (name: string): ClusterHandle => {
@@ -120,7 +120,24 @@ function otherClusters({ clusters }: Core): Required<Pick<BondOptions, 'clusterC
       const { status, client } = used.get(name) ?? use(name)
       return status.state === 'reachable' ? client : undefined
     },
+    whyAway: (name) => whyAway((used.get(name) ?? use(name)).status),
     onClusterChange: (listener) => void listeners.push(listener),
+  }
+}
+
+/** Says in the condition of a Bond what has to be mended for it. */
+function whyAway(status: ClusterState): string {
+  switch (status.state) {
+    case 'reachable':
+      return 'it is being asked'
+    case 'connecting':
+      return 'it has not answered yet, or its GitopsCluster and the Secret that names may not be read'
+    case 'not-found':
+      return 'there is no such GitopsCluster (NAMESPACE.NAME)'
+    case 'unreachable':
+    case 'not-ready':
+    case 'no-credentials':
+      return status.because
   }
 }
 

@@ -64,8 +64,9 @@ export class Discovery {
     return this.#every((version) => this.#typesOf(version))
   }
 
-  /** Asks anew from now on. */
-  forget(): void {
+  /** Asks anew from now on; of one group version only, where that is named. */
+  forget(apiVersion?: string): void {
+    if (apiVersion !== undefined) return void this.#versions.delete(apiVersion)
     this.#versions.clear()
     this.#groups = undefined
   }

@@ -852,7 +852,7 @@ const collector: readonly Guard[] = [
   ...inFile('src/systems/collector/bond-decide.ts', [
     [
       '112: a kind that must not be read',
-      "if (dependents.are === 'unknown') return unknown(phase, dependents)",
+      "if (dependents.are === 'unknown') return unknownDependents(observed, dependents)",
       "if (dependents.are === 'unknown') return gone(spec, 0, 0)",
     ],
     [
@@ -876,6 +876,37 @@ const collector: readonly Guard[] = [
       'return isGranted ? hold(active, dependency) : active',
     ],
     [
+      'frees it though nobody can tell who needs it',
+      "if (dependency.is !== 'present' || isGranted) return decision",
+      'return decision',
+    ],
+    ['frees in one cluster, too, what nobody can tell', "{ ...decision, phase: 'Pending' }", 'decision'],
+    [
+      'frees what a Bond holds that waits for its dependents',
+      "if (leavers > 0 && isGranted && spec.onDelete !== 'Orphan')",
+      "if (leavers > 0 && spec.onDelete !== 'Orphan')",
+    ],
+    [
+      'leave the refusal behind with a former Deny, where another holds already',
+      "return isGuarded ? { ...decision, mark: 'hold' } : decision",
+      'return decision',
+    ],
+    [
+      'where its server asks Bonds itself leave nothing of a former Hold',
+      "return dependency.holdsFinalizer ? { ...decision, mark: 'none' } : decision",
+      'return decision',
+    ],
+    [
+      'are taken off a copy that was made of what it needed',
+      'return release(dependency, gone(spec, living, objects.length))',
+      'return gone(spec, living, objects.length)',
+    ],
+    [
+      'that came too late does not claim to hold anything',
+      "if (onDelete !== 'Cascade' && !dependency.holdsFinalizer) return notHeld",
+      '',
+    ],
+    [
       'waits for what has never been seen',
       "if (pinnedUid === undefined) return say('Pending', 'DependencyNotFound', 'what it needs has not been seen yet')",
       '',
@@ -895,6 +926,31 @@ const collector: readonly Guard[] = [
     ],
     ['takes no other leave for its own', "if (origin === '' && there === namespace)", 'if (there === namespace)'],
     [
+      'when another cluster answers under the name of the one where it was',
+      'if (isOther(status, there)) return unseen(anotherCluster(cluster))',
+      '',
+    ],
+    [
+      'when another cluster no longer serves the version by which it was found',
+      'home.discovery.forget(manifest.apiVersion)',
+      '',
+    ],
+    [
+      'leave its namespace together with it, whoever let it go',
+      'if (!found) return this.#absent(home, metadata, { cluster, namespace })',
+      "if (!found) return unseen({ is: 'absent' })",
+    ],
+    [
+      'are not waited for by a Bond that needs something for itself',
+      '.filter((object) => object.metadata.uid !== metadata.uid)',
+      '',
+    ],
+    [
+      'that does not answer keeps no other Bond waiting',
+      'return await patiently(clock, () => this.#look(home, self))',
+      'return await this.#look(home, self)',
+    ],
+    [
       'uses no way into a cluster that another namespace has and does not lend',
       'if (unlent) return unseen(unlent)',
       '',
@@ -902,8 +958,8 @@ const collector: readonly Guard[] = [
     ['takes no other leave for its own', 'grants(grantor, namespace, origin)', 'grants(grantor, namespace)'],
     [
       'goes on holding while nobody can say whether it has leave',
-      ": ignoring('NotFound')\n",
-      ": ignoring('NotFound', 'Forbidden')\n",
+      ": ignoring('NotFound')\n    const grantor",
+      ": ignoring('NotFound', 'Forbidden')\n    const grantor",
     ],
     [
       'goes on holding there while nobody can say whether it has leave',
@@ -914,8 +970,13 @@ const collector: readonly Guard[] = [
   ...inFile('src/systems/collector/bond-act.ts', [
     [
       'takes no mark off but its own',
-      'holding.length > 0 || !isHoldFrom(origin, name)',
-      "holding.length > 0 || !(isHoldFrom(origin, name) || isHoldFrom('', name))",
+      'const others = finalizers.filter((name) => !isHoldFrom(origin, name))',
+      "const others = finalizers.filter((name) => !isHoldFrom(origin, name) && !isHoldFrom('', name))",
+    ],
+    [
+      'are put on again where somebody took half of them off',
+      "(inUseBy === '' || labels[inUseLabel] !== undefined)",
+      'labels !== undefined',
     ],
     [
       'leaves the label to that cluster’s own Bonds',
@@ -929,6 +990,22 @@ const collector: readonly Guard[] = [
       "decision.phase === 'Released' && !isRefused)",
       "decision.phase === 'Released')",
     ],
+    [
+      'are never put on for a Bond that was gone before it could be kept',
+      'if (!(await setBondFinalizer(client, self, true))) return settled',
+      'await setBondFinalizer(client, self, true)',
+    ],
+    [
+      'frees what several hold, none for the others',
+      'const others = await withLeave(dependency, rivals)',
+      'const others = rivals',
+    ],
+    [
+      'holds nothing by another cluster of its own',
+      'const others = await withLeave(dependency, rivals)',
+      'const others = rivals',
+    ],
+    ['gets none by another that has it', 'grants(object, each.metadata.namespace, origin)', 'true'],
   ]),
   ...inFile('src/app/bond-admission.ts', [
     [

@@ -1,9 +1,10 @@
 import { bond, bondFinalizer, inUseLabel, type Bond } from '../../apis/bond.ts'
 import { namesOf } from '../../apis/bond-guard.ts'
-import { isGuardedBeside, isGuardedFrom, isHoldFrom, marksFrom } from '../../apis/bond-marks.ts'
+import { isGuardedBeside, isHoldFrom, marksFrom } from '../../apis/bond-marks.ts'
 import type { Client } from '../../client/client.ts'
 import type { ObjectMeta, ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
+import type { Mark } from './bond-decide.ts'
 import { namespaces } from './bond-observe.ts'
 
 /** What a Bond needs, where it is, and whose marks on it are the Bond's. */
@@ -12,44 +13,59 @@ export interface Dependency {
   readonly type: ResourceType
   readonly object: StoredObject
   readonly origin: string
+  /** Its namespace, if that has been read. */
+  readonly space?: StoredObject | undefined
 }
 
-/** Makes what is needed wait for those who need it. */
-export async function holdDependency({ home, type, object, origin }: Dependency): Promise<void> {
-  await patch(home, type, object, { finalizers: [...(object.metadata.finalizers ?? []), marksFrom(origin).finalizer] })
+/** What the Bonds of one cluster want of something. */
+export interface Wanted {
+  /** What the Bond in hand wants. */
+  readonly mark: Mark
+  /** Whether another one makes it wait. */
+  readonly isHeldByOthers: boolean
+  /** All that refuse its deletion. */
+  readonly denying: readonly Bond[]
 }
 
-/** Makes the cluster refuse the deletion of what is needed. */
-export async function guardDependency(dependency: Dependency, bonds: readonly Bond[]): Promise<void> {
+/** Brings the marks on what is needed in line with what Bonds want; true if that made a difference. The guard of a namespace is `markNamespace`'s. */
+export async function markDependency(dependency: Dependency, wanted: Wanted): Promise<boolean> {
   const { home, type, object, origin } = dependency
-  await patch(home, type, object, {
-    labels: { [inUseLabel]: 'true' },
-    annotations: { [marksFrom(origin).annotation]: namesOf(bonds, origin) },
-  })
+  const change = {
+    ...finalizerPatch(object, origin, wanted),
+    ...(type.kind === namespaces.kind ? {} : guardPatch(object, origin, wanted.denying)),
+  }
+  if (Object.keys(change).length === 0) return false
+  await patch(home, type, object, change)
+  return true
 }
 
-/** Lets go what no other Bond holds or refuses to let go; the mark of a namespace is `markNamespace`'s. */
-export async function releaseDependency(
-  { home, type, object, origin }: Dependency,
-  { holding, denying }: { readonly holding: readonly Bond[]; readonly denying: readonly Bond[] },
-): Promise<void> {
-  const { finalizers = [] } = object.metadata
-  const kept = finalizers.filter((name) => holding.length > 0 || !isHoldFrom(origin, name))
-  const isFree = type.kind !== namespaces.kind && isGuardedFrom(origin, object.metadata) && denying.length === 0
-  if (kept.length === finalizers.length && !isFree) return
-  await patch(home, type, object, { finalizers: kept, ...(isFree ? unguarded(object, origin) : {}) })
+function finalizerPatch({ metadata }: StoredObject, origin: string, { mark, isHeldByOthers }: Wanted): MetadataPatch {
+  const { finalizers = [] } = metadata
+  const others = finalizers.filter((name) => !isHoldFrom(origin, name))
+  const isHeld = others.length < finalizers.length
+  if (mark === 'hold') return isHeld ? {} : { finalizers: [...finalizers, marksFrom(origin).finalizer] }
+  return isHeld && !isHeldByOthers ? { finalizers: others } : {}
 }
 
-/** Makes a cluster refuse the deletion of a namespace for these Bonds; for none, lets it go. */
+/** Makes a cluster refuse the deletion of a namespace for these Bonds; for none, lets it go. True if that made a difference. */
 export async function markNamespace(
   { home, object, origin }: Omit<Dependency, 'type'>,
   bonds: readonly Bond[],
-): Promise<void> {
+): Promise<boolean> {
+  const change = guardPatch(object, origin, bonds)
+  if (change) await patch(home, namespaces, object, change)
+  return change !== undefined
+}
+
+/** What makes a server refuse the deletion of something for these Bonds and no others; undefined where it does. */
+function guardPatch(object: StoredObject, origin: string, bonds: readonly Bond[]): MetadataPatch | undefined {
   const { annotation } = marksFrom(origin)
+  const { annotations = {}, labels = {} } = object.metadata
   const inUseBy = namesOf(bonds, origin)
-  if ((object.metadata.annotations?.[annotation] ?? '') === inUseBy) return
-  const mark = { labels: { [inUseLabel]: 'true' }, annotations: { [annotation]: inUseBy } }
-  await patch(home, namespaces, object, bonds.length > 0 ? mark : unguarded(object, origin))
+  if ((annotations[annotation] ?? '') === inUseBy && (inUseBy === '' || labels[inUseLabel] !== undefined))
+    return undefined
+  if (inUseBy === '') return unguarded(object, origin)
+  return { labels: { [inUseLabel]: 'true' }, annotations: { [annotation]: inUseBy } }
 }
 
 /** Without the mark of Bonds from one cluster; the label stays for as long as others need it. */
@@ -60,12 +76,12 @@ function unguarded({ metadata }: StoredObject, origin: string): MetadataPatch {
   }
 }
 
-/** Puts our finalizer on a Bond, or takes it off. */
-export async function setBondFinalizer(client: Client, self: Bond, isHeld: boolean): Promise<void> {
+/** Puts our finalizer on a Bond, or takes it off; false when the Bond is gone. */
+export async function setBondFinalizer(client: Client, self: Bond, isHeld: boolean): Promise<boolean> {
   const { finalizers = [] } = self.metadata
-  if (finalizers.includes(bondFinalizer) === isHeld) return
+  if (finalizers.includes(bondFinalizer) === isHeld) return true
   const others = finalizers.filter((name) => name !== bondFinalizer)
-  await patch(client, bond.type, self, { finalizers: isHeld ? [...others, bondFinalizer] : others })
+  return patch(client, bond.type, self, { finalizers: isHeld ? [...others, bondFinalizer] : others })
 }
 
 /**
@@ -85,16 +101,17 @@ type MetadataPatch = Pick<ObjectMeta, 'finalizers' | 'ownerReferences'> & {
   readonly annotations?: Readonly<Record<string, string | null>>
 }
 
-/** Only in the version that was judged. */
+/** Only in the version that was judged; false when it is gone. */
 async function patch(
   client: Client,
   type: ResourceType,
   { metadata }: StoredObject,
   change: MetadataPatch,
-): Promise<void> {
+): Promise<boolean> {
   const { name, namespace, resourceVersion } = metadata
   const body = { metadata: { resourceVersion, ...change } }
-  await client
+  const patched = await client
     .patch(type, { name, ...(namespace ? { namespace } : {}) }, { type: 'merge', body })
     .catch(ignoring('NotFound'))
+  return patched !== undefined
 }

@@ -1,5 +1,5 @@
 import { boundHere, leaveOf } from '../../apis/bond-guard.ts'
-import { grantAnnotation, inUsePolicy, type BondSpec } from '../../apis/bond.ts'
+import { bondFinalizer, grantAnnotation, inUsePolicy, type BondSpec } from '../../apis/bond.ts'
 import type { StoredObject } from '../../kube/object.ts'
 
 /** What is known of the object a Bond needs. */
@@ -48,13 +48,19 @@ export interface BondObserved {
 
 type BondPhase = 'Pending' | 'Active' | 'Broken' | 'Released'
 
-/** What a Bond asks for now. At most one of the effects is set, next to how it stands. */
+/** What a Bond puts on what it needs: a finalizer, or the mark that makes its server refuse a DELETE. */
+export type Mark = 'hold' | 'guard' | 'none'
+
+/** What a Bond asks for now, next to how it stands. */
 export interface BondDecision {
   readonly phase: BondPhase
   readonly reason: string
   readonly message: string
   readonly pin?: string
-  readonly effect?: 'hold-dependency' | 'guard-dependency' | 'release-dependency' | 'remove-dependents'
+  /** The one mark of its own that is to be on what it needs; absent where all is as it should be, or must stay as it is. */
+  readonly mark?: Mark
+  /** Whether those who need it are to leave. */
+  readonly removesDependents?: true
   /** Whether something it depends on could not be found out. */
   readonly isUnknown?: true
   /** Whether what it asks for is not in force, or not yet. */
@@ -66,14 +72,15 @@ export interface BondDecision {
 /** One rule for all bonds, from what is. Unknown deletes nothing and releases nothing. */
 export function decideBond(observed: BondObserved): BondDecision {
   const { spec, phase, isMarked, pinnedUid, dependency, dependents } = observed
-  if (dependents.are === 'unknown') return unknown(phase, dependents)
+  if (dependents.are === 'unknown') return unknownDependents(observed, dependents)
   if (dependency.is === 'unknown') return unknown(phase, isMarked ? stillHolding(dependency) : dependency)
   const { objects } = dependents
   const living = objects.filter(({ metadata }) => !metadata.deletionTimestamp).length
-  if (isMarked) return going(spec, dependency, objects.length - living)
+  if (isMarked) return going(observed, objects.length - living)
   if (dependency.is === 'absent' || (pinnedUid !== undefined && dependency.uid !== pinnedUid)) {
     if (pinnedUid === undefined) return say('Pending', 'DependencyNotFound', 'what it needs has not been seen yet')
-    return gone(spec, living, objects.length)
+    // One that was made anew from a copy carries marks of ours that nobody else would take off.
+    return release(dependency, gone(spec, living, objects.length))
   }
   const pin = pinnedUid === undefined ? { pin: dependency.uid } : {}
   if (!dependency.isMarked) return { ...standing(observed, dependency, objects.length), ...pin }
@@ -95,16 +102,28 @@ function unknown(
   return { ...say(phase, reason, message), isUnknown: true, retry: true }
 }
 
+/** Who has no leave holds nothing up, whatever cannot be read of those who need it. */
+function unknownDependents(
+  { spec, phase, isMarked, isGranted, dependency }: BondObserved,
+  why: { readonly reason: string; readonly message: string },
+): BondDecision {
+  const decision = unknown(phase, isMarked ? stillHolding(why) : why)
+  if (dependency.is !== 'present' || isGranted) return decision
+  const isInForce = spec.onDelete === 'Cascade' || spec.dependency.cluster
+  return release(dependency, isInForce ? decision : { ...decision, phase: 'Pending' })
+}
+
 /** The Bond itself was deleted. While those it speaks for are on their way out too, it goes on protecting what they need. */
-function going({ onDelete }: BondSpec, dependency: DependencyFact, leavers: number): BondDecision {
-  if (leavers > 0 && onDelete !== 'Orphan')
+function going({ spec, isGranted, dependency }: BondObserved, leavers: number): BondDecision {
+  if (leavers > 0 && isGranted && spec.onDelete !== 'Orphan')
     return say('Active', 'WaitsForDependents', `the Bond goes when the ${leavers} that are leaving are gone`)
   return release(dependency, say('Released', 'BondDeleted', 'the Bond is going'))
 }
 
-/** A Bond whose own marks elsewhere cannot be taken off yet. */
+/** A Bond of which nobody can tell whether it still has to hold something, or whose own marks elsewhere cannot be taken off yet. */
 function stillHolding({ reason, message }: { readonly reason: string; readonly message: string }) {
-  return { reason, message: `${message}: the Bond stays until what it may hold can be let go` }
+  const until = `the Bond stays until what it may hold can be let go, or until somebody takes the finalizer ${bondFinalizer} off it`
+  return { reason, message: `${message}: ${until}` }
 }
 
 /** What it needs is there and stays. */
@@ -141,18 +160,21 @@ function withoutLeave({ spec, namespace, origin }: BondObserved, all: number): B
   )
 }
 
-function hold(decision: BondDecision, { holdsFinalizer }: Present): BondDecision {
-  return holdsFinalizer ? decision : { ...notYet(decision), effect: 'hold-dependency' }
+function hold(decision: BondDecision, { holdsFinalizer, isGuarded }: Present): BondDecision {
+  if (!holdsFinalizer) return { ...notYet(decision), mark: 'hold' }
+  return isGuarded ? { ...decision, mark: 'hold' } : decision
 }
 
-function deny(decision: BondDecision, denial: Denial, { isGuarded }: Present): BondDecision {
-  if (denial === 'asked') return decision
-  const guard = isGuarded ? {} : { effect: 'guard-dependency' as const }
-  if (denial === 'ignored') return { ...decision, ...notEnforced, ...guard, isPowerless: true, retry: true }
-  if (!isGuarded) return { ...notYet(decision), ...guard }
+function deny(decision: BondDecision, denial: Denial, dependency: Present): BondDecision {
+  // It needs no mark of its own; one by which it held before must go.
+  if (denial === 'asked') return dependency.holdsFinalizer ? { ...decision, mark: 'none' } : decision
+  // Whoever is refused reads in it which Bonds say so, and those may have changed.
+  const mark = 'guard' as const
+  if (denial === 'ignored') return { ...decision, ...notEnforced, mark, isPowerless: true, retry: true }
+  if (!dependency.isGuarded) return { ...notYet(decision), mark }
   return denial === 'unknown'
-    ? { ...decision, isUnknown: true, message: `${decision.message}: ${notChecked}` }
-    : decision
+    ? { ...decision, mark, isUnknown: true, message: `${decision.message}: ${notChecked}` }
+    : { ...decision, mark }
 }
 
 /** Until its mark is on what it needs, nobody is held up by it. */
@@ -177,7 +199,7 @@ function gone({ onDelete }: BondSpec, living: number, all: number): BondDecision
   if (living > 0)
     return {
       ...say('Broken', 'RemovingDependents', `what it needed is gone: ${living} follow`),
-      effect: 'remove-dependents',
+      removesDependents: true,
     }
   return all > 0
     ? say('Broken', 'DependentsLeaving', `${all} are on their way`)
@@ -186,26 +208,38 @@ function gone({ onDelete }: BondSpec, living: number, all: number): BondDecision
 
 /** What it needs is on its way out. */
 function leaving(
-  { spec: { onDelete }, isGranted }: BondObserved,
+  observed: BondObserved,
   dependency: Present,
   { living, inTheWay }: { readonly living: number; readonly inTheWay: readonly StoredObject[] },
 ): BondDecision {
+  const { onDelete } = observed.spec
+  // What it has no leave to hold up does not wait for those who follow it.
+  const unlessLeft = (decision: BondDecision) => (observed.isGranted ? decision : release(dependency, decision))
   if (onDelete === 'Cascade' && living > 0)
-    return {
+    return unlessLeft({
       ...say('Broken', 'RemovingDependents', `what it needs is going: ${living} go first`),
-      effect: 'remove-dependents',
-    }
-  if (inTheWay.length === 0 || onDelete === 'Orphan' || !isGranted)
+      removesDependents: true,
+    })
+  const isOrphan = onDelete === 'Orphan'
+  if (inTheWay.length === 0 || isOrphan || (onDelete === 'Cascade' && !observed.isGranted))
     return release(
       dependency,
-      say('Released', onDelete === 'Orphan' ? 'Orphaned' : 'DependentsGone', 'nothing holds what it needed any more'),
+      say('Released', isOrphan ? 'Orphaned' : 'DependentsGone', 'nothing holds what it needed any more'),
     )
+  if (!observed.isGranted) return release(dependency, withoutLeave(observed, inTheWay.length))
+  if (onDelete !== 'Cascade' && !dependency.holdsFinalizer) return notHeld
   const reason = onDelete === 'Cascade' ? 'DependentsLeaving' : 'Holding'
   // Where all are on their way they may be a circle, of which nobody tells when the last it waits for has gone.
   return {
     ...say('Active', reason, `${inTheWay.length} must go before what they need can: ${named(inTheWay)}`),
     retry: living === 0,
   }
+}
+
+/** No finalizer can be put on what has been told to go. */
+const notHeld: BondDecision = {
+  ...say('Active', 'NotHeld', 'what it needs was told to go while no mark of this Bond was on it: it does not wait'),
+  isPowerless: true,
 }
 
 /** The first few of many, with the finalizers that keep them. */
@@ -221,6 +255,6 @@ const mostNames = 3
 
 function release(dependency: DependencyFact, decision: BondDecision): BondDecision {
   return dependency.is === 'present' && (dependency.holdsFinalizer || dependency.isGuarded)
-    ? { ...decision, effect: 'release-dependency' }
+    ? { ...decision, mark: 'none' }
     : decision
 }

@@ -1,20 +1,25 @@
 import { grants } from '../../apis/bond-guard.ts'
 import { isGuardedFrom, isHeldFrom } from '../../apis/bond-marks.ts'
-import { grantAnnotation, type Bond } from '../../apis/bond.ts'
+import { bondFinalizer, grantAnnotation, type Bond } from '../../apis/bond.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { TransportError } from '../../client/transport-error.ts'
+import { apiVersionOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { formatSelector, requirementsOf } from '../../kube/selector.ts'
-import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
+import type { Clock } from '../../runtime/clock.ts'
 import { placeOfCluster } from '../../runtime/gitops-cluster.ts'
 import type { Denial, DependencyFact, DependentsFact } from './bond-decide.ts'
 import { denialIn } from './denial.ts'
+import { patiently } from './patiently.ts'
 
 export interface BondObservePorts {
   readonly client: Client
-  readonly now: () => number
+  readonly clock: Clock
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
+  /** Why it cannot be reached. */
+  readonly whyAway?: (cluster: string) => string
   /** Told of each kind of this cluster that a Bond speaks of. */
   readonly onType: (type: ResourceType) => void
   /** Whether the server of this cluster asks Bonds itself before it deletes. */
@@ -31,6 +36,8 @@ export interface FoundDependency {
   readonly origin: string
   /** Its namespace, or itself if it is one, where that is in another cluster. */
   readonly space?: StoredObject
+  /** The id of the other cluster that it is in, if that can be read. */
+  readonly clusterId?: string
   /** Whether its namespace lets this Bond hold its deletion up. */
   readonly isGranted: boolean
   /** How its deletion can be refused. */
@@ -42,6 +49,8 @@ export class BondObserver {
   readonly #ports: BondObservePorts
   /** When something in another cluster was first found absent, by `cluster/uid`. */
   readonly #absentSince = new Map<string, number>()
+  /** Clusters that did not answer, why, and until when they are left alone. */
+  readonly #silent = new Map<string, { readonly because: string; readonly until: number }>()
   /** By which this cluster is known to others: the uid of its namespace kube-system, as usual. */
   #id: string | undefined
 
@@ -64,23 +73,42 @@ export class BondObserver {
       const found =
         name === undefined
           ? await this.#select(type, scope, selector ?? {})
-          : await this.#named(type, { ...scope, name })
-      return { are: 'known', objects: found.map((object) => ({ ...object, apiVersion, kind: type.kind })) }
+          : await find(client, type, { ...scope, name })
+      // A Bond that waited for itself would never go.
+      const others = [found ?? []].flat().filter((object) => object.metadata.uid !== metadata.uid)
+      return { are: 'known', objects: others.map((object) => ({ ...object, apiVersion, kind: type.kind })) }
     } catch (error) {
       return { are: 'unknown', ...unknownBecause(error, 'spec.dependent') }
     }
   }
 
   async dependency(self: Bond): Promise<FoundDependency> {
-    const { client, clusterClient } = this.#ports
+    const { client, clusterClient, whyAway } = this.#ports
     const { cluster = '' } = self.spec.dependency
     try {
+      if (cluster === '') return await this.#look(client, self)
       const unlent = await this.#unlent(cluster, self)
       if (unlent) return unseen(unlent)
-      const home = cluster === '' ? client : clusterClient?.(cluster)
-      return home ? await this.#look(home, self) : unseen(unreachable(cluster))
+      const home = clusterClient?.(cluster)
+      return home ? await this.#ask(home, self) : unseen(unreachable(cluster, whyAway?.(cluster)))
     } catch (error) {
       return unseen({ is: 'unknown', ...unknownBecause(error, 'spec.dependency') })
+    }
+  }
+
+  /** Another cluster may be slow or silent, and is then asked by one Bond at a time, now and then. */
+  async #ask(home: Client, self: Bond): Promise<FoundDependency> {
+    const { clock } = this.#ports
+    const { cluster = '' } = self.spec.dependency
+    const silence = this.#silent.get(cluster)
+    if (silence && clock.now() < silence.until) return unseen(unreachable(cluster, silence.because))
+    try {
+      return await patiently(clock, () => this.#look(home, self))
+    } catch (error) {
+      if (!(error instanceof TransportError)) throw error
+      const because = error.message
+      this.#silent.set(cluster, { because, until: clock.now() + leftAloneMs })
+      return unseen(unreachable(cluster, because))
     }
   }
 
@@ -102,20 +130,44 @@ export class BondObserver {
     if (!type) return unseen({ is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) })
     if (home === client) onType(type)
     const namespace = type.namespaced ? (spec.dependency.namespace ?? metadata.namespace ?? '') : ''
-    const found = await home
-      .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) }, { metadataOnly: true })
-      .catch(ignoring('NotFound'))
+    const found = await find(home, type, { name, ...(namespace ? { namespace } : {}) })
     const pinned = spec.dependency.uid ?? status?.dependencyUid
     const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
+    const there = cluster === '' ? {} : await this.#whereIs(home, status, isThere)
+    if (isOther(status, there)) return unseen(anotherCluster(cluster))
     const doubt = this.#doubt(cluster, pinned, isThere)
     if (doubt) return unseen(doubt)
-    if (!found) return unseen({ is: 'absent' })
+    if (!found) return this.#absent(home, metadata, { cluster, namespace })
     const object = { ...found, apiVersion, kind: type.kind }
     const origin = cluster === '' ? '' : await this.#clusterId()
     const leave = await this.#leave(home, metadata, { object, origin })
     const denies = spec.onDelete === 'Deny' && leave.isGranted
     const denial = denies && !(home === client && asksBonds) ? await denialIn(home) : 'asked'
-    return { fact: presentFact(found, origin), object, type, home, origin, denial, ...leave }
+    return { fact: presentFact(found, origin), object, type, home, origin, denial, ...leave, ...there }
+  }
+
+  /**
+   * The id of another cluster, as far as it lets us know: asked once for what is there, and again for what is not. By the same name, and with
+   * credentials that it takes, another one may answer: built anew, or put in its place.
+   */
+  async #whereIs(home: Client, status: Bond['status'], isThere: boolean): Promise<{ readonly clusterId?: string }> {
+    const known = status?.dependencyCluster
+    if (isThere && known !== undefined) return { clusterId: known }
+    const unreadable = known === undefined ? ignoring('NotFound', 'Forbidden') : ignoring('NotFound')
+    const system = await home.get<StoredObject>(namespaces, { name: 'kube-system' }).catch(unreadable)
+    return system ? { clusterId: system.metadata.uid } : {}
+  }
+
+  /** What is gone may have left a mark on its namespace in another cluster, for this Bond to take off. */
+  async #absent(
+    home: Client,
+    { finalizers = [] }: Bond['metadata'],
+    { cluster, namespace }: { readonly cluster: string; readonly namespace: string },
+  ): Promise<FoundDependency> {
+    const gone = unseen({ is: 'absent' })
+    if (cluster === '' || namespace === '' || !finalizers.includes(bondFinalizer)) return gone
+    const space = await home.get<StoredObject>(namespaces, { name: namespace }).catch(ignoring('NotFound'))
+    return space ? { ...gone, home, space, origin: await this.#clusterId() } : gone
   }
 
   /**
@@ -152,24 +204,11 @@ export class BondObserver {
       this.#absentSince.delete(key)
       return undefined
     }
-    const now = this.#ports.now()
+    const now = this.#ports.clock.now()
     const since = this.#absentSince.get(key) ?? now
     this.#absentSince.set(key, since)
     if (now - since >= confirmMs) return undefined
     return { is: 'unknown', reason: 'ConfirmingAbsence', message: `cluster "${cluster}" says it is gone: asking again` }
-  }
-
-  #named(
-    type: ResourceType,
-    place: { readonly namespace?: string; readonly name: string },
-  ): Promise<readonly StoredObject[]> {
-    return this.#ports.client.get<StoredObject>(type, place, { metadataOnly: true }).then(
-      (found) => [found],
-      (error: unknown) => {
-        if (isStatusError(error, 'NotFound')) return []
-        throw error
-      },
-    )
   }
 
   async #select(
@@ -194,6 +233,21 @@ export const namespaces: ResourceType = {
 }
 
 const confirmMs = 60_000
+const leftAloneMs = 30_000
+
+/** One object; undefined where its server says that there is none. One that no longer serves the kind says nothing of it: throws. */
+async function find(
+  home: Client,
+  type: ResourceType,
+  place: { readonly namespace?: string; readonly name: string },
+): Promise<StoredObject | undefined> {
+  const found = await home.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
+  if (found) return found
+  const manifest = { apiVersion: apiVersionOf(type), kind: type.kind }
+  home.discovery.forget(manifest.apiVersion)
+  if (await home.discovery.typeOf(manifest)) return undefined
+  throw new StatusError('NotFound', `no ${manifest.kind} in ${manifest.apiVersion} is served any more`)
+}
 
 const clusterScopedDependent = `spec.dependent is cluster-scoped: only a Bond in namespace ${sojournNamespace} may speak for it`
 
@@ -202,8 +256,19 @@ function unseen(fact: DependencyFact): FoundDependency {
   return { fact, origin: '', isGranted: false, denial: 'asked' }
 }
 
-function unreachable(cluster: string): DependencyFact {
-  return { is: 'unknown', reason: 'ClusterUnreachable', message: `cluster "${cluster}" cannot be reached` }
+/** Whether what was found in one cluster is looked for in another. */
+function isOther(status: Bond['status'], { clusterId }: { readonly clusterId?: string }): boolean {
+  return status?.dependencyCluster !== undefined && status.dependencyCluster !== clusterId
+}
+
+function anotherCluster(cluster: string): DependencyFact {
+  const message = `spec.dependency.cluster: "${cluster}" is another cluster now than the one where it was found (status.dependencyCluster)`
+  return { is: 'unknown', reason: 'ClusterChanged', message }
+}
+
+function unreachable(cluster: string, because?: string): DependencyFact {
+  const message = `cluster "${cluster}" cannot be reached${because ? `: ${because}` : ''}`
+  return { is: 'unknown', reason: 'ClusterUnreachable', message }
 }
 
 function presentFact({ metadata }: StoredObject, origin: string): DependencyFact {

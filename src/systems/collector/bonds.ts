@@ -1,5 +1,5 @@
 import { bond, inUseLabel, type Bond } from '../../apis/bond.ts'
-import { guardedNamespace, guardedNamespaceIn } from '../../apis/bond-guard.ts'
+import { grants, guardedNamespace, keptNamespace } from '../../apis/bond-guard.ts'
 import type { Client } from '../../client/client.ts'
 import { sentenceOf } from '../../departures/because.ts'
 import type { Door } from '../../departures/door.ts'
@@ -9,24 +9,17 @@ import { keyOf, type Key } from '../../kube/key.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
-import { setCondition } from '../../runtime/conditions.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller.ts'
 import type { EventRecorder } from '../../runtime/event-recorder.ts'
 import type { Informer } from '../../runtime/informer.ts'
 import type { Informers } from '../../runtime/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/outcome.ts'
-import {
-  guardDependency,
-  holdDependency,
-  markNamespace,
-  releaseDependency,
-  setBondFinalizer,
-  unblockOwners,
-  type Dependency,
-} from './bond-act.ts'
-import { decideBond, type BondDecision, type DependentsFact } from './bond-decide.ts'
+import { markDependency, markNamespace, setBondFinalizer, unblockOwners, type Dependency } from './bond-act.ts'
+import { decideBond, type Mark } from './bond-decide.ts'
+import { statusOf, type BondFindings } from './bond-status.ts'
 import { isIdle } from './bond-ties.ts'
 import { BondObserver, namespaces, type FoundDependency } from './bond-observe.ts'
+import { patiently } from './patiently.ts'
 import type { Ties } from './ties.ts'
 
 export interface BondOptions {
@@ -38,6 +31,8 @@ export interface BondOptions {
   readonly ports: ControllerPorts
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
+  /** Why a cluster cannot be reached, for whoever waits for it. */
+  readonly whyAway?: (cluster: string) => string
   /** Calls with a cluster that can be reached again, or no longer. */
   readonly onClusterChange?: (listener: (cluster: string) => void) => void
   /** Whether what Bonds guard needs a label, for the cluster's admission policy. Defaults to no: the embedded server asks Bonds itself. */
@@ -50,7 +45,7 @@ export interface BondOptions {
 
 /** Looks after Bonds: pins, holds, lets follow, lets go. */
 export function bondController(options: BondOptions): Controller {
-  const { client, informers, door, events, ports, clusterClient, ties, guards = false } = options
+  const { client, informers, door, events, ports, clusterClient, whyAway, ties, guards = false } = options
   const ringOf = options.ringOf ?? (() => new Set<string>())
   const bonds = informers.open<Bond>(client, bond.type, { indexes: { guards: guardedNamespaces } })
   const namespaceInformer = informers.open(client, namespaces, { metadataOnly: true, indexes: { mark: marks } })
@@ -59,10 +54,11 @@ export function bondController(options: BondOptions): Controller {
   const watched = new Map<string, Informer>()
   const observer = new BondObserver({
     client,
-    now: () => ports.clock.now(),
+    clock: ports.clock,
     onType: watch,
     asksBonds: !guards,
     ...(clusterClient ? { clusterClient } : {}),
+    ...(whyAway ? { whyAway } : {}),
   })
   controller.watch(bonds)
   controller.watch(namespaceInformer, ({ object, initial }) =>
@@ -109,40 +105,35 @@ export function bondController(options: BondOptions): Controller {
     return current ? carryOut(current, { decision, dependents, found }) : settled
   }
 
-  interface Case {
-    readonly decision: BondDecision
-    readonly dependents: DependentsFact
-    readonly found: FoundDependency
-  }
-
-  async function carryOut(self: Bond, { decision, dependents, found }: Case): Promise<Outcome> {
+  async function carryOut(self: Bond, { decision, dependents, found }: BondFindings): Promise<Outcome> {
     const isMarked = self.metadata.deletionTimestamp !== undefined
     const { object, type, home, origin, isGranted } = found
     // First the Bond's own finalizer: what it marks elsewhere must not outlive it.
     if (decision.phase === 'Active' && isGranted && self.spec.onDelete !== 'Orphan' && !isMarked)
-      await setBondFinalizer(client, self, true)
-    // What it has no leave to hold up does not wait for those who follow it.
-    const onDependency = decision.effect === 'remove-dependents' && !isGranted ? 'release-dependency' : decision.effect
-    const isRefused = await refused(self, async () => {
-      if (home && object && type) await carryOutOn({ home, type, object, origin }, onDependency, self)
+      if (!(await setBondFinalizer(client, self, true))) return settled
+    let isMarkedAnew = false
+    const marking = async () => {
+      if (home && object && type && decision.mark)
+        isMarkedAnew = await mark({ home, type, object, origin, space: found.space }, decision.mark, self)
       await markNamespaces(self)
-      if (home && found.space) await markSpace({ home, object: found.space, origin }, self)
-    })
+      if (home && found.space && (await markSpace({ home, object: found.space, origin }, self))) isMarkedAnew = true
+    }
+    const isRefused = await refused(self, () => (origin === '' ? marking() : patiently(ports.clock, marking)))
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released' && !isRefused) await setBondFinalizer(client, self, false)
-    if (decision.effect === 'remove-dependents' && dependents.are === 'known')
+    if (decision.removesDependents && dependents.are === 'known')
       return removeDependents(self, dependents.objects, found)
     if (isRefused) return wakeAt(ports.clock.now() + 60_000)
     if (decision.retry) return wakeAt(ports.clock.now() + 15_000)
     if (!self.spec.dependency.cluster) return settled
     // Another cluster is not watched, but asked now and then; soon where we have just put our mark.
-    return wakeAt(ports.clock.now() + (decision.effect === undefined ? 30_000 : 1000))
+    return wakeAt(ports.clock.now() + (isMarkedAnew ? 1000 : 30_000))
   }
 
   /** Whether marks could not be put on or taken off for want of a right to it; who can give that is told. */
-  async function refused(self: Bond, mark: () => Promise<void>): Promise<boolean> {
+  async function refused(self: Bond, marking: () => Promise<void>): Promise<boolean> {
     try {
-      await mark()
+      await marking()
       return false
     } catch (error) {
       if (!isStatusError(error, 'Forbidden')) throw error
@@ -151,24 +142,31 @@ export function bondController(options: BondOptions): Controller {
     }
   }
 
-  async function carryOutOn(dependency: Dependency, effect: BondDecision['effect'], self: Bond): Promise<void> {
+  /** Puts one mark of a Bond on what it needs and takes off the others, unless other Bonds want them. */
+  async function mark(dependency: Dependency, wanted: Mark, self: Bond): Promise<boolean> {
     const { uid } = dependency.object.metadata
-    const inForce = othersThan(self).filter((other) => isInForce(other) && leavesSameMarks(other, self))
-    const others = inForce.filter(({ status }) => status?.dependencyUid === uid)
+    const rivals = othersThan(self).filter(
+      (other) => other.status?.dependencyUid === uid && isInForce(other) && leavesSameMarks(other, self),
+    )
+    const others = await withLeave(dependency, rivals)
     const denying = others.filter(({ spec }) => spec.onDelete === 'Deny')
-    switch (effect) {
-      case 'hold-dependency':
-        return holdDependency(dependency)
-      case 'guard-dependency':
-        // A namespace has one mark for itself and for what is in it.
-        return dependency.type.kind === namespaces.kind ? undefined : guardDependency(dependency, [self, ...denying])
-      case 'release-dependency': {
-        const holding = others.filter(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold')
-        return releaseDependency(dependency, { holding, denying })
-      }
-      case 'remove-dependents':
-      case undefined:
-    }
+    return markDependency(dependency, {
+      mark: wanted,
+      isHeldByOthers: others.some(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold'),
+      denying: wanted === 'guard' ? [self, ...denying] : denying,
+    })
+  }
+
+  /** Those that may hold up the deletion of something: what others say of themselves gives them no power over it. */
+  async function withLeave(
+    { home, object, origin, space }: Dependency,
+    candidates: readonly Bond[],
+  ): Promise<readonly Bond[]> {
+    const { namespace } = object.metadata
+    const isAtHome = (each: Bond) => origin === '' && namespace !== undefined && each.metadata.namespace === namespace
+    if (candidates.every(isAtHome)) return candidates
+    const grantor = namespace ? (space ?? (await home.get<StoredObject>(namespaces, { name: namespace }))) : object
+    return candidates.filter((each) => isAtHome(each) || grants(grantor, each.metadata.namespace, origin))
   }
 
   /** Every namespace says for which Bonds it must stay whole; the cache may not have seen the newest word of this one yet. */
@@ -184,11 +182,14 @@ export function bondController(options: BondOptions): Controller {
     }
   }
 
-  /** The same for the one namespace of another cluster that a Bond speaks of. */
-  async function markSpace(space: Omit<Dependency, 'type'>, self: Bond): Promise<void> {
-    const { cluster = '' } = self.spec.dependency
-    const keeps = (candidate: Bond) => guardedNamespaceIn(cluster, candidate) === space.object.metadata.name
-    await markNamespace(space, [...othersThan(self), self].filter(keeps))
+  /** The same for the one namespace of another cluster that a Bond speaks of: for those Bonds only that it has given leave. */
+  async function markSpace(space: Omit<Dependency, 'type'>, self: Bond): Promise<boolean> {
+    const { object, origin } = space
+    const keeps = (each: Bond) =>
+      isSameCluster(each, self) &&
+      keptNamespace(each) === object.metadata.name &&
+      grants(object, each.metadata.namespace, origin)
+    return markNamespace(space, [...othersThan(self), self].filter(keeps))
   }
 
   function othersThan({ metadata }: Bond): readonly Bond[] {
@@ -231,7 +232,11 @@ export function bondController(options: BondOptions): Controller {
   }
 
   /** The Bond as an edge of the graph: with what it means now. */
-  function tie(key: Key, { metadata, spec, status }: Bond, { decision, dependents, found: { isGranted } }: Case): void {
+  function tie(
+    key: Key,
+    { metadata, spec, status }: Bond,
+    { decision, dependents, found: { isGranted } }: BondFindings,
+  ): void {
     const dependency = decision.pin ?? spec.dependency.uid ?? status?.dependencyUid
     if (dependents.are === 'unknown') return ties?.unbind(nameOf(key))
     if (dependency === undefined || isIdle(decision, dependents.objects.length)) return ties?.unbind(nameOf(key))
@@ -248,8 +253,8 @@ export function bondController(options: BondOptions): Controller {
   }
 
   /** The Bond with its status as it is now; undefined when it is gone. */
-  async function writeStatus(key: Key, self: Bond, facts: Case): Promise<Bond | undefined> {
-    const status = statusOf(self, { ...facts, now: ports.clock.now() })
+  async function writeStatus(key: Key, self: Bond, facts: BondFindings): Promise<Bond | undefined> {
+    const status = statusOf(self, facts, ports.clock.now())
     if (deepEqual(self.status ?? {}, status)) return self
     const written = await client
       .update<Bond>(bond.type, { ...self, status }, { subresource: 'status' })
@@ -276,6 +281,13 @@ function isInForce({ status }: Bond): boolean {
   return status?.phase !== 'Released' && status?.phase !== 'Pending' && (status?.dependents ?? 0) > 0
 }
 
+/** Whether what two Bonds need is in the same cluster, which may go by several names. */
+function isSameCluster(one: Bond, other: Bond): boolean {
+  const ids = [one, other].map(({ status }) => status?.dependencyCluster)
+  if (ids.every((each) => each !== undefined)) return ids[0] === ids[1]
+  return one.spec.dependency.cluster === other.spec.dependency.cluster
+}
+
 /** Whether two Bonds mark what they need alike: those of this cluster, or those of others. */
 function leavesSameMarks({ spec: one }: Bond, { spec: other }: Bond): boolean {
   return Boolean(one.dependency.cluster) === Boolean(other.dependency.cluster)
@@ -285,48 +297,6 @@ function nameOf({ namespace, name }: Key): string {
   return `${namespace}/${name}`
 }
 
-const mostUids = 100
-
-function statusOf(
-  { status, spec, metadata }: Bond,
-  { decision, dependents, found, now }: StatusFacts,
-): NonNullable<Bond['status']> {
-  const { phase, reason, message, pin, isUnknown, isPowerless = false } = decision
-  const uid = pin ?? spec.dependency.uid
-  const isReady = (phase === 'Active' || phase === 'Released') && !isPowerless
-  const condition = {
-    type: 'Ready',
-    status: isReady ? (isUnknown ? ('Unknown' as const) : ('True' as const)) : ('False' as const),
-    reason,
-    message,
-    ...(metadata.generation === undefined ? {} : { observedGeneration: metadata.generation }),
-  }
-  return {
-    ...status,
-    phase,
-    ...(uid === undefined ? {} : { dependencyUid: uid }),
-    ...(found.object?.metadata.uid === (uid ?? status?.dependencyUid) ? namespaceOf(found.object) : {}),
-    ...(dependents.are === 'known' ? countOf(dependents.objects) : {}),
-    conditions: [...setCondition(status?.conditions, condition, now)],
-  }
-}
-
-interface StatusFacts {
-  readonly decision: BondDecision
-  readonly dependents: DependentsFact
-  readonly found: FoundDependency
-  readonly now: number
-}
-
-/** The namespace an object is in, or is. */
-function namespaceOf(object: StoredObject | undefined): { readonly dependencyNamespace?: string } {
-  if (!object) return {}
-  const { namespace, name } = object.metadata
-  const isNamespace = object.kind === namespaces.kind && object.apiVersion === namespaces.version
-  const home = isNamespace ? name : namespace
-  return home === undefined ? {} : { dependencyNamespace: home }
-}
-
 function guardedNamespaces(found: Bond): readonly string[] {
   const namespace = guardedNamespace(found)
   return namespace === undefined ? [] : [namespace]
@@ -334,13 +304,6 @@ function guardedNamespaces(found: Bond): readonly string[] {
 
 function marks({ metadata }: StoredObject): readonly string[] {
   return metadata.labels?.[inUseLabel] === undefined ? [] : ['in-use']
-}
-
-function countOf(objects: readonly StoredObject[]) {
-  return {
-    dependents: objects.length,
-    dependentUids: objects.slice(0, mostUids).map(({ metadata }) => metadata.uid),
-  }
 }
 
 function speaksOf({ spec, metadata }: Bond, type: ResourceType, { metadata: changed }: StoredObject): boolean {
