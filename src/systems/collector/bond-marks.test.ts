@@ -3,6 +3,10 @@ import { Cascades, configMaps, spaces } from '../../../test/cascades.ts'
 import { database, TwoClusters } from '../../../test/two-clusters.ts'
 import { bond, grantAnnotation, holdFinalizer, inUseLabel } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
+import { TransportError } from '../../client/transport-error.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { Transport } from '../../kube/transport.ts'
+import { bondController } from './bonds.ts'
 
 let both: TwoClusters
 beforeEach(async () => {
@@ -137,6 +141,31 @@ describe('the marks of a Bond', () => {
   })
 })
 
+describe.each(['Hold', 'Deny', 'Cascade'] as const)('no mark of a Bond is left behind: %s', (onDelete) => {
+  it.each(Array.from({ length: 9 }, (_, index) => index))('whoever was killed after %i writes', async (most) => {
+    const { near, far } = both
+    let writes = 0
+    const mortal =
+      (transport: Transport): Transport =>
+      (request) => {
+        const isDead = request.method === 'GET' ? writes > most : ++writes > most
+        return isDead ? Promise.reject(new TransportError('killed')) : transport(request)
+      }
+    const way = new Client(mortal(far.world.server.transport), { cluster: 'far' })
+    const client = new Client(mortal(near.world.server.transport))
+    near.world.run(bondController({ ...near.world, client, clusterClient: () => way }))
+    await both.bind(onDelete)
+    await near.world.client.deleteObject(configMaps, { namespace: 'team', name: 'app' })
+    await both.pass()
+    await far.world.client.deleteObject(configMaps, { namespace: 'team', name: 'database' }).catch(ignoring('Conflict'))
+    await both.unbind()
+    both.run()
+    await both.pass(300_000)
+    expect(await near.bond('app-database')).toBeUndefined()
+    expect(await both.marks()).toEqual(unmarked)
+  })
+})
+
 describe('withdrawn leave', () => {
   beforeEach(() => both.run())
 
@@ -233,7 +262,6 @@ describe('a Bond without leave', () => {
       ['own', forged],
     ])
     const { world } = both.near
-    const { bondController } = await import('./bonds.ts')
     world.run(bondController({ ...world, clusterClient: (name) => ways.get(name) }))
     await both.near.world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'others' } })
     await both.near.create('app', [], { namespace: 'others' })
