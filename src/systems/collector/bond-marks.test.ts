@@ -52,6 +52,31 @@ describe('the marks of a Bond', () => {
     expect(Object.keys(labels)).toEqual(now === 'Deny' ? [inUseLabel] : [])
   })
 
+  it('of all kinds on one object come to rest, and none is there for a server that asks Bonds itself', async () => {
+    await using here = await Cascades.start()
+    await here.create('database')
+    for (const onDelete of ['Hold', 'Deny', 'Orphan', 'Cascade'] as const) {
+      await here.create(onDelete.toLowerCase())
+      await here.bind(onDelete.toLowerCase(), 'database', onDelete)
+    }
+    await here.world.pass(60_000)
+    const { finalizers, labels, resourceVersion } = (await here.get('database'))?.metadata ?? {}
+    expect({ finalizers, labels }).toEqual({ finalizers: [holdFinalizer], labels: undefined })
+    await here.world.pass(600_000)
+    expect((await here.get('database'))?.metadata.resourceVersion).toBe(resourceVersion)
+  })
+
+  it('of all kinds on one object in another cluster come to rest', async () => {
+    both.run()
+    for (const onDelete of ['Hold', 'Deny', 'Orphan', 'Cascade'] as const)
+      await both.bind(onDelete, database, { name: onDelete.toLowerCase() })
+    const { resourceVersion } = (await both.far.get('database'))?.metadata ?? {}
+    const spaceGuard = `${named('deny')}, ${named('hold')}`
+    expect(await both.marks()).toEqual({ hold: true, guard: named('deny'), spaceGuard })
+    await both.pass(600_000)
+    expect((await both.far.get('database'))?.metadata.resourceVersion).toBe(resourceVersion)
+  })
+
   it('leave the refusal behind with a former Deny, where another holds already', async () => {
     both.run()
     await both.bind('Cascade', database, { name: 'second' })
