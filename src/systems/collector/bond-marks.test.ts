@@ -3,6 +3,10 @@ import { Cascades, configMaps, spaces } from '../../../test/cascades.ts'
 import { database, TwoClusters } from '../../../test/two-clusters.ts'
 import { bond, grantAnnotation, holdFinalizer, inUseLabel } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
+import { TransportError } from '../../client/transport-error.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { Transport } from '../../kube/transport.ts'
+import { bondController } from './bonds.ts'
 
 let both: TwoClusters
 beforeEach(async () => {
@@ -46,6 +50,31 @@ describe('the marks of a Bond', () => {
     const { finalizers = [], labels = {} } = (await here.get('database'))?.metadata ?? {}
     expect(finalizers).toEqual(now === 'Deny' ? [] : [holdFinalizer])
     expect(Object.keys(labels)).toEqual(now === 'Deny' ? [inUseLabel] : [])
+  })
+
+  it('of all kinds on one object come to rest, and none is there for a server that asks Bonds itself', async () => {
+    await using here = await Cascades.start()
+    await here.create('database')
+    for (const onDelete of ['Hold', 'Deny', 'Orphan', 'Cascade'] as const) {
+      await here.create(onDelete.toLowerCase())
+      await here.bind(onDelete.toLowerCase(), 'database', onDelete)
+    }
+    await here.world.pass(60_000)
+    const { finalizers, labels, resourceVersion } = (await here.get('database'))?.metadata ?? {}
+    expect({ finalizers, labels }).toEqual({ finalizers: [holdFinalizer], labels: undefined })
+    await here.world.pass(600_000)
+    expect((await here.get('database'))?.metadata.resourceVersion).toBe(resourceVersion)
+  })
+
+  it('of all kinds on one object in another cluster come to rest', async () => {
+    both.run()
+    for (const onDelete of ['Hold', 'Deny', 'Orphan', 'Cascade'] as const)
+      await both.bind(onDelete, database, { name: onDelete.toLowerCase() })
+    const { resourceVersion } = (await both.far.get('database'))?.metadata ?? {}
+    const spaceGuard = `${named('deny')}, ${named('hold')}`
+    expect(await both.marks()).toEqual({ hold: true, guard: named('deny'), spaceGuard })
+    await both.pass(600_000)
+    expect((await both.far.get('database'))?.metadata.resourceVersion).toBe(resourceVersion)
   })
 
   it('leave the refusal behind with a former Deny, where another holds already', async () => {
@@ -133,6 +162,31 @@ describe('the marks of a Bond', () => {
     await both.edit({ dependent: { apiVersion: bond.apiVersion, kind: 'Bond', name: 'app-database' } })
     await both.unbind()
     expect(await both.near.bond('app-database')).toBeUndefined()
+    expect(await both.marks()).toEqual(unmarked)
+  })
+})
+
+describe.each(['Hold', 'Deny', 'Cascade'] as const)('no mark of a Bond is left behind: %s', (onDelete) => {
+  it.each(Array.from({ length: 9 }, (_, index) => index))('whoever was killed after %i writes', async (most) => {
+    const { near, far } = both
+    let writes = 0
+    const mortal =
+      (transport: Transport): Transport =>
+      (request) => {
+        const isDead = request.method === 'GET' ? writes > most : ++writes > most
+        return isDead ? Promise.reject(new TransportError('killed')) : transport(request)
+      }
+    const way = new Client(mortal(far.world.server.transport), { cluster: 'far' })
+    const client = new Client(mortal(near.world.server.transport))
+    near.world.run(bondController({ ...near.world, client, clusterClient: () => way }))
+    await both.bind(onDelete)
+    await near.world.client.deleteObject(configMaps, { namespace: 'team', name: 'app' })
+    await both.pass()
+    await far.world.client.deleteObject(configMaps, { namespace: 'team', name: 'database' }).catch(ignoring('Conflict'))
+    await both.unbind()
+    both.run()
+    await both.pass(300_000)
+    expect(await near.bond('app-database')).toBeUndefined()
     expect(await both.marks()).toEqual(unmarked)
   })
 })
@@ -233,7 +287,6 @@ describe('a Bond without leave', () => {
       ['own', forged],
     ])
     const { world } = both.near
-    const { bondController } = await import('./bonds.ts')
     world.run(bondController({ ...world, clusterClient: (name) => ways.get(name) }))
     await both.near.world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'others' } })
     await both.near.create('app', [], { namespace: 'others' })

@@ -149,7 +149,9 @@ export function bondController(options: BondOptions): Controller {
       (other) => other.status?.dependencyUid === uid && isInForce(other) && leavesSameMarks(other, self),
     )
     const others = await withLeave(dependency, rivals)
-    const denying = others.filter(({ spec }) => spec.onDelete === 'Deny')
+    // Where the server asks Bonds itself it needs no mark.
+    const isMarked = guards || dependency.origin !== ''
+    const denying = isMarked ? others.filter(({ spec }) => spec.onDelete === 'Deny') : []
     return markDependency(dependency, {
       mark: wanted,
       isHeldByOthers: others.some(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold'),
