@@ -89,7 +89,7 @@ async function* listed(
   try {
     for await (const { items } of client.listAll(type, { ...where, metadataOnly: true })) yield* items
   } catch (error) {
-    if (!isStatusError(error, 'Forbidden', 'NotFound', 'MethodNotAllowed')) throw error
+    if (!isStatusError(error)) throw error
   }
 }
 

@@ -345,7 +345,7 @@ const others: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/departures/adopt.ts', [
-    ['hears what they may not keep from leaving', "'Forbidden', 'NotFound', 'MethodNotAllowed'", "'NotFound'"],
+    ['hears what they may not keep from leaving', 'if (!isStatusError(error)) throw error', 'throw error'],
     ['hears what they may not keep from leaving', "if (!isStatusError(error, 'Forbidden')) throw error", 'throw error'],
   ]),
   ...inFile('src/departures/restore.ts', [
