@@ -1,0 +1,355 @@
+import { inFile, type Guard } from '../../scripts/guards/guard.ts'
+
+/** Guards of what is recorded before it goes, and of what comes back. */
+export const recordGuards: readonly Guard[] = [
+  ...inFile('src/departures/adopt.ts', [
+    ['hears what they may not keep from leaving', 'if (!isStatusError(error)) throw error', 'throw error'],
+    ['hears what they may not keep from leaving', "if (!isStatusError(error, 'Forbidden')) throw error", 'throw error'],
+  ]),
+  ...inFile('src/departures/restore.ts', [
+    [
+      'keeps all of it when none has come by yet',
+      'const adopted = await adopt(target, lines, newUids)',
+      'const adopted: readonly string[] = []',
+    ],
+    [
+      'has what goes in the very moment back, too',
+      'const stays = found && (await rejoin(target, type, { object: found, newUids }))',
+      'const stays = found',
+    ],
+    [
+      'hears that more has left meanwhile',
+      'if ((now.spec.pages ?? 0) <= (spec.pages ?? 0)) return []',
+      'if (now.spec !== spec) return []',
+    ],
+    [
+      'changes nothing when a part of it exists again',
+      'if (problems.length > 0) throw',
+      'if (problems.length < 0) throw',
+    ],
+    ['changes nothing when its namespace is gone', 'if (problems.length > 0) throw', 'if (problems.length < 0) throw'],
+    [
+      'says what was restored before, and as what',
+      "record.status?.phase === 'Restored' && lines.every",
+      "record.status?.phase === 'Restored' && !lines.every",
+    ],
+    [
+      'comes out whole when two ask for it at once',
+      'if (!isBroughtBack(found, line.uid) && !isRemadeFor(found, new Set(newUids.values()))) throw error',
+      'if (!isRemadeFor(found, new Set(newUids.values()))) throw error',
+    ],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (cluster && !into)',
+      'if (cluster === "" && !into)',
+    ],
+    [
+      'says what could not be tried before it was there and is not taken now',
+      'if (second.problems.size > 0) throw',
+      'if (second.problems.size < 0) throw',
+    ],
+    ['waits until its kind is served', 'kinds = await whenServed(target, lines, wave)', ''],
+    [
+      'comes back with what it needed by one restore, and stays, bound anew',
+      'await unpin(client, bonds.pinned, lines)',
+      '[]',
+    ],
+    ['by itself changes nothing, and says with what it comes back', 'problems.push(...bonds.problems)', ''],
+    [
+      'refuses what was brought back for another object of that name',
+      'if (each === record) problems.push(...against)',
+      '',
+    ],
+    [
+      'stays away where somebody has made it anew',
+      'if (each === record || against.length === 0) coming.set(each, lines)',
+      'if (each !== undefined) coming.set(each, lines)',
+    ],
+    ['comes back with what has no namespace, too', 'kinds.definitionOf(manifest)?.uid, homes', 'undefined, homes'],
+    [
+      'comes back with a namespace, Bonds to one very object included',
+      'neededBy(manifest)].filter(',
+      'undefined].filter(',
+    ],
+  ]),
+  ...inFile('src/departures/restored-from.ts', [
+    [
+      'refuses what was brought back for another object of that name',
+      'metadata.annotations?.[restoredFrom]?.endsWith(`/${uid}`) ?? false',
+      'metadata.annotations?.[restoredFrom] !== undefined',
+    ],
+  ]),
+  ...inFile('src/departures/with-owners.ts', [
+    [
+      'brings back a whole cascade, owners first',
+      'return uid === undefined ? [] : [{ ...owner, uid }]',
+      'return [owner]',
+    ],
+    ['comes back with a namespace, Bonds to one very object included', '...renewedBond(manifest, newUid),', ''],
+    ['leaves no mark of a Bond that is gone by then', '  holdFinalizer,\n', ''],
+    [
+      'by hand is recorded before any of its kind goes, and comes back first',
+      "  'customresourcecleanup.apiextensions.k8s.io',\n",
+      '',
+    ],
+  ]),
+  ...inFile('src/departures/belongings.ts', [
+    ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (page) throw',
+      'if (page && page.number < 0) throw',
+    ],
+    [
+      'refuses a page, a record of another cluster and one without manifests',
+      'if (!manifest && !record.spec.pages && isAskedFor) throw',
+      'if (!manifest && record.spec.pages === -1) throw',
+    ],
+    ['comes back once, as it was last', 'if (taken.has(place) || taken.has(line.uid)) continue', ''],
+    ['adds nothing of another one to a restore', ' || taken.has(line.uid)', ''],
+    ['adds nothing of another one to a restore', 'if (stray && !isAskedFor) return []', ''],
+    [
+      'brings back nothing of another one by a page',
+      'const stray = lines.find((line) => !isAtHome(record, line))',
+      'const stray: PageLine | undefined = lines.find(() => false)',
+    ],
+    ['a record in a namespace', '!spec.object.cluster && manifest', 'manifest'],
+    [
+      'does not stand for what left another one',
+      'this.#byPlace.get(placeOfRecord({ namespace, name }))',
+      '[...this.#byPlace.values()].findLast((each) => each.name === name && namespace !== "")',
+    ],
+    ['knows who followed something, the newest first', 'followers.toSorted(newestFirst)', 'followers'],
+    ['a definition comes back with its objects and what those owned, by one restore', '...(own ? [own] : []), ', ''],
+    [
+      'brings back what is in a namespace for one who may look at nothing else',
+      "if (!isStatusError(error, 'Forbidden')) throw error",
+      'throw error',
+    ],
+  ]),
+  ...inFile('src/departures/coming-kinds.ts', [
+    ['by hand is recorded before any of its kind goes, and comes back first', 'client.discovery.forget()', ''],
+  ]),
+  ...inFile('src/departures/restore-rehearsal.ts', [
+    [
+      'changes nothing when a namespace of those of its kind is gone',
+      "return error.reason === 'NotFound' ? error.message : undefined",
+      'return undefined',
+    ],
+    ['changes nothing when the one that was installed again does not serve them', ' && !kinds.isAwaited(line)', ''],
+    ['brings those of its kind back to the one that somebody has installed again', ' || isInstalled', ''],
+  ]),
+  ...inFile('src/departures/restore-bonds.ts', [
+    ['heeds no Bond that may not speak', '?? sojournNamespace) !==', '?? metadata.namespace) !=='],
+    [
+      'changes nothing while a Bond names the very one that is no more',
+      'isComing && spec.dependency.uid === undefined',
+      'isComing',
+    ],
+    [
+      'needs nothing else while what it needs is there',
+      'dependents.length === 0 || (await isThere(client, self, uid))',
+      'dependents.length === 0',
+    ],
+  ]),
+  ...inFile('src/departures/record-leaving.ts', [
+    [
+      'has the one record of the system that let it go',
+      'if (found && isStanding(found)) return complete(client, found, company)',
+      '',
+    ],
+    [
+      'has what came or changed after the door had read it added to its record',
+      'return complete(client, found, company)',
+      'return',
+    ],
+    [
+      'that was spared before is recorded as it is now',
+      "return status?.phase !== 'Abandoned'",
+      'return status !== undefined',
+    ],
+    [
+      'that was spared before is recorded as it is now',
+      "if (!isStatusError(error, 'AlreadyExists')) throw error",
+      'return false',
+    ],
+    ['keeps everything while its record is forbidden', 'if (hasNoPlace(error)) return false', 'return false'],
+    [
+      'keeps everything while it cannot be known what is in it',
+      '(await writePages(client, wanted, company))',
+      '(await writePages(client, wanted, company).catch(() => undefined))',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/definition-cleaner.ts', [
+    ['keeps all of its kind until it is recorded', '      await this.#ask(name)\n', ''],
+    [
+      'keeps all of its kind until it is recorded',
+      'await this.#report(definition, error instanceof Error ? error.message : String(error))',
+      '',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/create-object.ts', [
+    [
+      'are no more in number than at the moment it was marked',
+      'if (isTerminating(type, view))',
+      'if (type.kind === "")',
+    ],
+  ]),
+  ...inFile('src/systems/collector/bonds.ts', [
+    [
+      'stays until what it needs is recorded',
+      'await recordNeeded(client, ports.clock, { type: neededType, object: needed })',
+      'await Promise.resolve()',
+    ],
+    ['comes back with what it needed by one restore', '        follows,\n', ''],
+  ]),
+  ...inFile('src/departures/record.ts', [
+    [
+      'keeps everything while its record is forbidden',
+      "isStatusError(error, 'NotFound', 'MethodNotAllowed') || isNamespaceTerminating(error)",
+      "isStatusError(error, 'NotFound', 'MethodNotAllowed', 'Forbidden')",
+    ],
+  ]),
+  ...inFile('src/departures/cascade-recorder.ts', [
+    [
+      'holds what two recorders write at once',
+      "if (!isStatusError(error, 'AlreadyExists')) throw error",
+      'return number',
+    ],
+    [
+      'is begun once by two recorders that both find none',
+      "if (isStatusError(error, 'AlreadyExists')) return this",
+      "if (isStatusError(error, 'Gone')) return this",
+    ],
+    ['holds what two recorders write at once', '{ metadata: { resourceVersion }, spec }', '{ spec }'],
+    ['lets nothing go on while', 'if (hasNoPlace(error)) return number', 'return number'],
+    ['lets nothing go on while', 'if (!hasNoPlace(error)) throw error', ''],
+    ['lets nothing go on while', '      forget()\n      throw error', '      throw error'],
+    ['reads again how far it has got when it could not be told', 'told.catch(forget)', ''],
+  ]),
+  ...inFile('src/departures/pages.ts', [
+    [
+      'comes back without what was on pages of a try that was given up',
+      'await dropPages(client, record, pages + 1)',
+      '',
+    ],
+    [
+      'has what came or changed after the door had read it added to its record',
+      '!deepEqual(before, manifestOf(object))',
+      'before === undefined',
+    ],
+    ['is recorded as it was before it went, though it is looked at again', '!deletionTimestamp && ', ''],
+    [
+      'has what came or changed after the door had read it added to its record',
+      'for (const { uid, manifest } of lines) held.set(uid, manifest)',
+      '',
+    ],
+  ]),
+  ...inFile('src/departures/pages.ts', [
+    ['is recorded as it was when it was emptied', 'await client.update(departure.type, { ...page, metadata })', ''],
+    [
+      'changes nothing when a page of it is missing',
+      "if (isSpokenOf || !isStatusError(error, 'NotFound')) throw error",
+      "if (!isStatusError(error, 'NotFound')) throw error",
+    ],
+    ['without the values of its Secrets', 'manifest: manifestOf(object)', 'manifest: object'],
+  ]),
+  ...inFile('src/app/removal-records.ts', [
+    ['comes back across namespaces, though what it needed did not wait', ' && !isNeeded(object)', ''],
+    [
+      'is what nothing depends on',
+      'if (!takesAlong(view, object.metadata.uid) && !isNeeded(object)) return undefined',
+      '',
+    ],
+    ['not where there is none by that name', ' && isThere(view, cascadeRecord)', ''],
+    ['is what goes with its namespace', 'if (!takesRecords(view, home)) return undefined', ''],
+    ['stands in our own namespace, too', ' ?? recordAt(view, sojournNamespace, name)', ''],
+    ['is nothing of which that takes too long to find out', 'if (++looks > mostLooks) return true', ''],
+    ['is what only the cluster’s own making depends on', 'owners.add(dependent.uid)', ''],
+    ['is what only the cluster’s own making depends on', ' && !isRemade(object)', ''],
+    ['is what owns nothing but itself', 'owners.has(dependent.uid) ? undefined : ', ''],
+  ]),
+  ...inFile('src/departures/removed.ts', [
+    ['stands when it is the door’s', 'if (found && stands(found, object)) return undefined', ''],
+    [
+      'is written anew where it',
+      "    case 'Abandoned':\n      return false",
+      "    case 'Abandoned':\n      return true",
+    ],
+    [
+      'is written anew where it',
+      'return spec.object.resourceVersion === metadata.resourceVersion',
+      'return spec.object.resourceVersion !== undefined',
+    ],
+    ['is written anew where it', '{ ...spec, ...pagesOf(found) }', 'spec'],
+    [
+      'is recorded without a manifest where that is too large',
+      'spec: told, status: {',
+      'spec: { ...told, manifest }, status: {',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/record-removal.ts', [
+    ['is there before the object is gone', 'return [put(ports, view, { type, object: wanted.record })]', 'return []'],
+    [
+      'is the short one where the whole is too large',
+      "if (!isStatusError(error, 'RequestEntityTooLarge')) throw error",
+      'throw error',
+    ],
+    [
+      'is nothing where its kind is not served',
+      'if (!type || isTerminating(type, view)) return []',
+      'if (!type) throw new Error("no")',
+    ],
+    ['is remembered for as long as finalizers hold an object', ' ?? notedRecord(object)', ''],
+    [
+      'is nothing that an object may claim itself',
+      'metadata.deletionTimestamp === undefined ? undefined : metadata',
+      'metadata',
+    ],
+    [
+      'is nothing that an object may claim itself',
+      'isAsked ? record : undefined',
+      'isAsked ? record : object.metadata.annotations?.[cascadeRecordAnnotation]',
+    ],
+    [
+      'is nothing that anybody may have an object claim',
+      'old.metadata.deletionTimestamp === undefined ? metadata : saying(metadata, notedRecord(old))',
+      'metadata',
+    ],
+  ]),
+  ...inFile('src/apiserver/http/edge.ts', [
+    [
+      'lets only those say in which cascade something goes who may write its record',
+      'if (cascadeRecord !== undefined) this.#require(request.user, writingOf(cascadeRecord))',
+      '',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/delete-object.ts', [
+    [
+      'is there before the object is gone',
+      'const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: manner.cascadeRecord })',
+      'const recorded: never[] = []',
+    ],
+    [
+      'is remembered for as long as finalizers hold an object',
+      'isMarked(old) ? marked : noteRecord(view, marked, manner.cascadeRecord)',
+      'marked',
+    ],
+  ]),
+  ...inFile('src/apiserver/objects/revise-object.ts', [
+    ['is stored when the last finalizer is taken off', '? recordRemoval(ports, view, { object: old })', '? []'],
+    [
+      'nor when dependents are set free instead',
+      'return freeDependents(ports, view, { type, owner: old })',
+      'return [...freeDependents(ports, view, { type, owner: old }), ...recordRemoval(ports, view, { object: old })]',
+    ],
+  ]),
+  ...inFile('src/departures/cascade-recorder.ts', [
+    ['are on a record that was given up before', 'found && !isGivenUp(found, root) ? found', 'found ? found'],
+    [
+      'is found in our own namespace',
+      'of new Set([home, sojournNamespace])) {\n      const found',
+      'of [home]) {\n      const found',
+    ],
+  ]),
+]
