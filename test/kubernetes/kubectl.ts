@@ -39,4 +39,15 @@ export async function run(...command: Parameters<typeof attempt>): Promise<strin
   return stdout.trim()
 }
 
+/** Resolves when every definition is served. kubectl fails on one that has no conditions at all yet: then it is asked again. */
+export async function whenEstablished(cluster: { readonly kubeconfig: string }): Promise<void> {
+  const wait = ['wait', '--for=condition=Established', 'crd', '--all'] as const
+  for (
+    let said = await attempt('kubectl', wait, cluster);
+    said.code !== 0;
+    said = await attempt('kubectl', wait, cluster)
+  )
+    if (!said.stderr.includes('.status.conditions accessor error')) throw new Error(said.stderr)
+}
+
 let home: string | undefined

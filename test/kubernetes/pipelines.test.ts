@@ -4,7 +4,7 @@ import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { pipeline } from '../../src/apis/pipeline.ts'
 import { validateRoute } from '../../src/app/webhook.ts'
 import { accepted, pipelineManifest, refusedByProgram, refusedBySchema } from '../pipeline-refusals.ts'
-import { attempt, run } from './kubectl.ts'
+import { attempt, run, whenEstablished } from './kubectl.ts'
 
 const missing = await whyUnavailable('etcd', 'kube-apiserver', 'kubectl')
 if (missing) console.warn(`SKIPPED: Pipelines on a real kube-apiserver: ${missing}`)
@@ -16,7 +16,7 @@ describe.skipIf(missing)('kubectl apply of a Pipeline to a real kube-apiserver',
   beforeAll(async () => {
     cluster = await startReferenceCluster({ durable: false })
     await run('kubectl', ['apply', '--server-side', '-f', '-'], { ...cluster, input: pipeline.crd })
-    await run('kubectl', ['wait', '--for=condition=Established', 'crd', '--all'], cluster)
+    await whenEstablished(cluster)
     await run('kubectl', ['create', 'namespace', 'team'], cluster)
   }, 900_000)
   afterAll(() => cluster?.stop())

@@ -7,7 +7,7 @@ import { validatePath } from '../../src/app/webhook.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { pipelineManifest, refusedByProgram } from '../pipeline-refusals.ts'
 import { accountOf } from './account.ts'
-import { attempt, run } from './kubectl.ts'
+import { attempt, run, whenEstablished } from './kubectl.ts'
 import { SojournProcess } from './sojourn-process.ts'
 
 const missing = await whyUnavailable('etcd', 'kube-apiserver', 'kubectl')
@@ -36,7 +36,7 @@ describe.skipIf(missing)('the webhook in a real cluster', () => {
         ...cluster,
         input: { apiVersion: 'v1', kind: 'List', items },
       })
-    await kubectl('wait', '--for=condition=Established', 'crd', '--all')
+    await whenEstablished(cluster)
     // Nothing routes Services here.
     const url = `https://127.0.0.1:${port}${validatePath}`
     const changes = [{ op: 'replace', path: '/webhooks/0/clientConfig', value: { url } }]
