@@ -1,8 +1,8 @@
 import type { Kind } from '../src/apis/define-kind.ts'
-import { holds, refusals } from '../src/departures/because.ts'
-import type { DeclaredMetric } from '../src/runtime/metrics.ts'
-import { compliances, doubts, exclusions, turns, waits } from '../src/systems/janitor/because.ts'
-import { sentences } from '../src/systems/promoter/because.ts'
+import { holds, refusals } from '../src/departures/door/because.ts'
+import type { DeclaredMetric } from '../src/runtime/observability/metrics.ts'
+import { compliances, doubts, exclusions, turns, waits } from '../src/systems/janitor/model/because.ts'
+import { sentences } from '../src/apis/pipeline-reasons.ts'
 
 /** Where a page's own words end. */
 const mark = '<!-- From here on written by "npm run generate". -->'

@@ -1,16 +1,16 @@
 import { startWorld, type World, type WorldOptions } from './world.ts'
 import { bond, type Bond } from '../src/apis/bond.ts'
-import { BondAdmission } from '../src/app/bond-admission.ts'
-import { authorizer } from '../src/app/bond-authorizer.ts'
-import { sweeper } from '../src/app/sweeper.ts'
+import { BondAdmission } from '../src/admission/bond-admission.ts'
+import { authorizer } from '../src/admission/bond-authorizer.ts'
+import { sweeper } from '../src/app/core/sweeper.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
 import type { Store } from '../src/apiserver/store/store.ts'
 import { Client } from '../src/client/client.ts'
 import type { ObjectMeta, OwnerReference, ResourceType, StoredObject } from '../src/kube/object.ts'
 import type { Transport } from '../src/kube/transport.ts'
-import { bondController } from '../src/systems/collector/bonds.ts'
+import { bondController } from '../src/systems/collector/bonds/bonds.ts'
 import { Collector } from '../src/systems/collector/controller.ts'
-import { dependsOnController } from '../src/systems/collector/depends-on-controller.ts'
+import { dependsOnController } from '../src/systems/collector/bonds/depends-on-controller.ts'
 
 export const configMaps: ResourceType = {
   group: '',

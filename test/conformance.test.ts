@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../src/apiserver/testing.ts'
-import { systemClock } from '../src/runtime/clock.ts'
+import { systemClock } from '../src/runtime/time/clock.ts'
 import { knownDifferences } from './conformance/known-differences.ts'
 import { expectedOf, readRecording } from './conformance/recording.ts'
 import { scenarios } from './conformance/scenarios/all.ts'

@@ -17,7 +17,7 @@ describe('the guards', () => {
     expect(problems).toEqual([
       'C999: no guard is listed',
       'C999: no test has it in its name',
-      'C5: its guard occurs 0 times in src/systems/janitor/judge.ts: not in the file',
+      'C5: its guard occurs 0 times in src/systems/janitor/verdict/judge.ts: not in the file',
     ])
   })
 })

@@ -1,4 +1,4 @@
-import type { ClusterRole } from '../src/app/rbac.ts'
+import type { ClusterRole } from '../src/app/install/rbac.ts'
 import type { KubeObject } from '../src/kube/object.ts'
 
 /** What gives each role something to do, besides what it needs for the door. */

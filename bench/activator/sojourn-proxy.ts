@@ -1,7 +1,7 @@
-import { systemClock } from '../../src/runtime/clock.ts'
-import { ThreadedDataPlane } from '../../src/systems/activator/proxy/threaded-data-plane.ts'
-import { InlineDataPlane } from '../../src/systems/activator/proxy/inline-data-plane.ts'
-import { routeDefaults } from '../../src/systems/activator/proxy/route.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
+import { ThreadedDataPlane } from '../../src/systems/activator/proxy/planes/threaded-data-plane.ts'
+import { InlineDataPlane } from '../../src/systems/activator/proxy/planes/inline-data-plane.ts'
+import { routeDefaults } from '../../src/systems/activator/proxy/routing/route.ts'
 
 // The activator's data plane by itself: one warm route, or a cold one when no backend is given.
 const [port = '0', backend = '', threads = '0'] = process.argv.slice(2)

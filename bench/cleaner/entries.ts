@@ -1,8 +1,8 @@
-import { silentLogger } from '../../src/runtime/log.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { Controller } from '../../src/runtime/controller.ts'
-import { Metrics } from '../../src/runtime/metrics.ts'
-import { settled } from '../../src/runtime/outcome.ts'
+import { silentLogger } from '../../src/runtime/observability/log.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
+import { Controller } from '../../src/runtime/controller/controller.ts'
+import { Metrics } from '../../src/runtime/observability/metrics.ts'
+import { settled } from '../../src/runtime/controller/outcome.ts'
 
 /** Bytes that the schedule of so many Cleaners takes while they wait for their time, keys and all. */
 export function measureEntries(count: number): number {

@@ -1,5 +1,5 @@
-import { Graph } from '../../src/systems/collector/graph.ts'
-import { preview } from '../../src/systems/collector/preview.ts'
+import { Graph } from '../../src/systems/collector/graph/graph.ts'
+import { preview } from '../../src/systems/collector/preview/preview.ts'
 
 /** What a graph of so many objects takes, eight dependents to an owner, and how long it takes to see all of them leave. */
 export function measureGraph(objects: number): Readonly<Record<string, number>> {

@@ -1,9 +1,9 @@
 import { enableCompileCache } from 'node:module'
-import { readConfig } from '../../src/app/config.ts'
-import { startCopy } from '../../src/app/forecast/copy.ts'
+import { readConfig } from '../../src/app/config/config.ts'
+import { startCopy } from '../../src/forecast/copy.ts'
 import { forecastWorld } from '../../src/app/forecast/forecast.ts'
-import { countObjects, readWorld } from '../../src/app/forecast/world.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { countObjects, readWorld } from '../../src/forecast/world.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
 import { populate } from './populate.ts'
 
 // As the program itself does: the systems are loaded when they are started, within the time that is measured.

@@ -1,4 +1,4 @@
-import { lookedAt, shardOf, shardsFor } from '../../src/systems/janitor/ledger.ts'
+import { lookedAt, shardOf, shardsFor } from '../../src/systems/janitor/ledger/ledger.ts'
 import { resource } from '../../src/systems/janitor/testing.ts'
 import { measure, mebibytes } from './measure.ts'
 

@@ -4,7 +4,7 @@ import { openSqliteStore } from '../../src/apiserver/store/sqlite-store.ts'
 import { startTestServer } from '../../src/apiserver/testing.ts'
 import { Client } from '../../src/client/client.ts'
 import type { KubeObject, ResourceType } from '../../src/kube/object.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
 
 /** A cluster in a process of its own: so many ConfigMaps, two fifths of them in use by pods, in a database if one is named. Sends its kubeconfig when it is full. */
 const [, , given = '100000', path] = process.argv

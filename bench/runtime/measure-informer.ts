@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { Informers } from '../../src/runtime/informers.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
+import { Informers } from '../../src/runtime/cache/informers.ts'
 import { configMaps } from './fill-cluster.ts'
 
 /** How long a cache took to fill and what it holds, as the Go peer tells it. */

@@ -1,4 +1,4 @@
-import { WorkQueue, type Priority } from '../../src/runtime/work-queue.ts'
+import { WorkQueue, type Priority } from '../../src/runtime/controller/work-queue.ts'
 
 const priorities: readonly Priority[] = ['change', 'change', 'due', 'initial']
 const keys = 100_000

@@ -1,7 +1,7 @@
 import { PerformanceObserver } from 'node:perf_hooks'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { KeyTable } from '../../src/runtime/key-table.ts'
-import { Schedule } from '../../src/runtime/schedule.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
+import { KeyTable } from '../../src/runtime/controller/key-table.ts'
+import { Schedule } from '../../src/runtime/time/schedule.ts'
 import { keyBatch, repeatable } from './keys.ts'
 import { ObjectHeap } from './object-heap.ts'
 

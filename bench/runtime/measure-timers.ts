@@ -1,6 +1,6 @@
-import { Alarms } from '../../src/runtime/alarms.ts'
-import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { VirtualClock } from '../../src/runtime/virtual-clock.ts'
+import { Alarms } from '../../src/runtime/controller/alarms.ts'
+import { systemClock, type Clock } from '../../src/runtime/time/clock.ts'
+import { VirtualClock } from '../../src/runtime/time/virtual-clock.ts'
 import { judged, type Judgement } from './judgement.ts'
 
 const day = 86_400_000

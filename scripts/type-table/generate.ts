@@ -8,7 +8,7 @@ import { buildTable, type Table } from './table.ts'
  * Writes the type table of the built-in kinds; with `--check` compares instead and fails when the committed one is stale.
  * The facts come from the Go modules of one Kubernetes release, so a Go toolchain is needed.
  */
-const target = join(import.meta.dirname, '../../src/apiserver/schema/types.generated.json')
+const target = join(import.meta.dirname, '../../src/apiserver/schema/types/types.generated.json')
 const isCheck = process.argv.includes('--check')
 
 if (!hasGo()) {

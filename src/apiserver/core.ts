@@ -7,7 +7,7 @@ import { RoleIndex } from './auth/role-index.ts'
 import { ServiceAccountTokens } from './auth/service-account-tokens.ts'
 import { Kinds } from './kinds/kinds.ts'
 import { Objects } from './objects/objects.ts'
-import type { User } from './objects/request.ts'
+import type { User } from './objects/contract/request.ts'
 import type { ApiServerOptions } from './options.ts'
 
 /** The parts of a server that know nothing of requests. */

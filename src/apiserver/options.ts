@@ -1,7 +1,7 @@
 import type { StoredObject } from '../kube/object.ts'
 import type { ExtraRoutes, HttpsLimits } from './http/https-server.ts'
 import type { ResourceHandler } from './http/edge.ts'
-import type { AdmissionHook } from './objects/admission.ts'
+import type { AdmissionHook } from './objects/contract/admission.ts'
 import type { ObjectsOptions } from './objects/objects.ts'
 import type { Clock } from './store/clock.ts'
 import type { Store } from './store/store.ts'

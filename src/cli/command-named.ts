@@ -1,9 +1,9 @@
-import type { Command } from './command.ts'
+import type { Command } from './terminal/command.ts'
 
 /** The command of this name. The long-running ones are loaded alone: they should not wait for what the others are made of. */
 export async function commandNamed(name: string): Promise<Command | undefined> {
-  if (name === 'up') return (await import('./up.ts')).up
-  if (name === 'run') return (await import('./run.ts')).run
+  if (name === 'up') return (await import('./operate/up.ts')).up
+  if (name === 'run') return (await import('./operate/run.ts')).run
   const { commands } = await import('./commands.ts')
   return commands.find((candidate) => candidate.name === name)
 }

@@ -2,8 +2,16 @@ import { departure } from '../apis/departure.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
 import type { ResourceType } from '../kube/object.ts'
-import { textFlag, type Call, type Command, type Completes, type Flag, type FlagValues, type Io } from './command.ts'
-import { connect, contextsFor } from './connect.ts'
+import {
+  textFlag,
+  type Call,
+  type Command,
+  type Completes,
+  type Flag,
+  type FlagValues,
+  type Io,
+} from './terminal/command.ts'
+import { connect, contextsFor } from './terminal/connect.ts'
 
 /** Something that can stand where the user is typing. */
 interface Candidate {

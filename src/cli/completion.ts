@@ -1,4 +1,4 @@
-import { UsageError, type Command } from './command.ts'
+import { UsageError, type Command } from './terminal/command.ts'
 
 /** Prints what a shell needs to complete our words: it asks us each time, so that it always knows this version and this cluster. */
 export const completion: Command = {

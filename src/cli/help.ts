@@ -1,4 +1,4 @@
-import type { Command } from './command.ts'
+import type { Command } from './terminal/command.ts'
 
 /** All commands, a line each. */
 export function overview(commands: readonly Command[]): string {

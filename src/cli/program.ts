@@ -2,9 +2,9 @@ import { parseArgs } from 'node:util'
 import { ConfigError } from '../client/cluster-config.ts'
 import { TransportError } from '../client/transport-error.ts'
 import { isStatusError, type StatusError } from '../kube/status-error.ts'
-import { UsageError, type Command, type FlagValues, type Io } from './command.ts'
+import { UsageError, type Command, type FlagValues, type Io } from './terminal/command.ts'
 import { commandNamed } from './command-named.ts'
-import { nearest } from './nearest.ts'
+import { nearest } from './terminal/nearest.ts'
 
 /** Runs the command the words ask for. 0: fine, 1: failed, 2: wrong usage. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {

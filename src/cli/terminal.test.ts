@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../app/config.ts'
-import { startUp, type Up } from '../app/up.ts'
-import { silentLogger } from '../runtime/log.ts'
+import { readConfig } from '../app/config/config.ts'
+import { startUp, type Up } from '../app/embedded/up.ts'
+import { silentLogger } from '../runtime/observability/log.ts'
 
 const command = `'${process.execPath}' --no-warnings '${join(import.meta.dirname, 'main.ts')}' forecast --for 1d`
 const hasTerminals = spawnSync('script', ['--version']).status === 0

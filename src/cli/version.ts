@@ -1,5 +1,5 @@
-import { ownVersion } from '../app/version.ts'
-import type { Io } from './command.ts'
+import { ownVersion } from '../app/config/version.ts'
+import type { Io } from './terminal/command.ts'
 
 /** Prints what is installed. */
 export function printVersion(io: Io): number {

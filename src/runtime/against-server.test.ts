@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../apiserver/testing.ts'
 import { Client } from '../client/client.ts'
 import type { ResourceType, StoredObject } from '../kube/object.ts'
-import { EventRecorder } from './event-recorder.ts'
-import { Informers } from './informers.ts'
-import { Lease } from './lease.ts'
-import { silentLogger } from './log.ts'
-import { Shards } from './shards.ts'
-import { VirtualClock } from './virtual-clock.ts'
+import { EventRecorder } from './observability/event-recorder.ts'
+import { Informers } from './cache/informers.ts'
+import { Lease } from './sharing/lease.ts'
+import { silentLogger } from './observability/log.ts'
+import { Shards } from './sharing/shards.ts'
+import { VirtualClock } from './time/virtual-clock.ts'
 
 const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const events: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }

@@ -2,9 +2,9 @@ import type { Client } from '../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
 import { deepEqual } from '../kube/patch.ts'
 import { ignoring, isNamespaceTerminating } from '../kube/status-error.ts'
-import type { ControllerPorts } from '../runtime/controller.ts'
-import type { EventRecorder } from '../runtime/event-recorder.ts'
-import type { Informers } from '../runtime/informers.ts'
+import type { ControllerPorts } from '../runtime/controller/controller.ts'
+import type { EventRecorder } from '../runtime/observability/event-recorder.ts'
+import type { Informers } from '../runtime/cache/informers.ts'
 
 /** What every controller of workloads is given. */
 export interface WorkloadPorts {

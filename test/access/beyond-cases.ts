@@ -1,4 +1,4 @@
-import type { ClusterRole } from '../../src/app/rbac.ts'
+import type { ClusterRole } from '../../src/app/install/rbac.ts'
 
 /** Rights that only accidents need which no case can bring about at will, each with what needs it. Keep this list short. */
 export const beyondCases: Readonly<Partial<Record<ClusterRole, Readonly<Record<string, string>>>>> = {

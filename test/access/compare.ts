@@ -1,4 +1,4 @@
-import { accessOf, type ClusterRole, type Rule } from '../../src/app/rbac.ts'
+import { accessOf, type ClusterRole, type Rule } from '../../src/app/install/rbac.ts'
 
 /** One thing that was asked of an API server, and by whose code. */
 export interface Asked {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { clusterRoles } from '../../src/app/rbac.ts'
+import { clusterRoles } from '../../src/app/install/rbac.ts'
 import { compare, type Asked } from './compare.ts'
 
 /**

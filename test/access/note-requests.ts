@@ -1,6 +1,6 @@
 import { appendFileSync } from 'node:fs'
 import { expect } from 'vitest'
-import { requestInfo } from '../../src/apiserver/http/request-info.ts'
+import { requestInfo } from '../../src/apiserver/http/request/request-info.ts'
 import { Client } from '../../src/client/client.ts'
 import { roleOf } from './who-asked.ts'
 

@@ -52,11 +52,11 @@ describe('what the code of a role was seen to ask for', () => {
   it('is told by whose code is nearest', () => {
     const stack = (...files: readonly string[]) => files.map((file) => `at x (/a/${file}:1:1)`).join('\n')
     const client = 'src/client/client.ts'
-    const door = 'src/departures/door.ts'
+    const door = 'src/departures/door/door.ts'
     const test = { testPath: '/a/src/departures/door.test.ts' }
-    expect(roleOf(stack(client, door, 'src/departures/door.test.ts'), test)).toBe('door')
-    expect(roleOf(stack(client, 'src/departures/cascade-recorder.ts'), test)).toBe('collector')
-    expect(roleOf(stack(client, door, 'src/systems/janitor/work.ts'), test)).toBe('janitor')
-    expect(roleOf(stack(client, 'src/departures/door.test.ts'), test)).toBeUndefined()
+    expect(roleOf(stack(client, door, 'src/departures/door/door.test.ts'), test)).toBe('door')
+    expect(roleOf(stack(client, 'src/departures/records/cascade-recorder.ts'), test)).toBe('collector')
+    expect(roleOf(stack(client, door, 'src/systems/janitor/work/work.ts'), test)).toBe('janitor')
+    expect(roleOf(stack(client, 'src/departures/door/door.test.ts'), test)).toBeUndefined()
   })
 })

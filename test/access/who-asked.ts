@@ -1,4 +1,4 @@
-import { clusterRoles, type ClusterRole } from '../../src/app/rbac.ts'
+import { clusterRoles, type ClusterRole } from '../../src/app/install/rbac.ts'
 
 /**
  * The role whose code made a call, by the call's stack: what a test itself asks has a test's file below the client.
@@ -18,16 +18,16 @@ export function roleOf(
     (role) => currentTestName.includes(` the ${role} `) || currentTestName.includes(` the ${role},`),
   )
   // Only the collector writes down what leaves along with something.
-  if (caller === 'src/departures/cascade-recorder.ts') return 'collector'
+  if (caller === 'src/departures/records/cascade-recorder.ts') return 'collector'
   return (
     roleIn(system ?? '') ?? named ?? roleIn(testPath) ?? (caller.startsWith('src/departures/') ? 'door' : undefined)
   )
 }
 
 const nobodysRole = new Set([
-  'src/departures/restore.ts',
-  'src/departures/adopt.ts',
-  'src/departures/record-leaving.ts',
+  'src/departures/restore/restore.ts',
+  'src/departures/restore/adopt.ts',
+  'src/departures/records/record-leaving.ts',
 ])
 
 function isTest(file: string): boolean {

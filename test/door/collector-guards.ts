@@ -2,7 +2,7 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Guards of the collector that keep something from being deleted or released. */
 export const collectorGuards: readonly Guard[] = [
-  ...inFile('src/systems/collector/decide.ts', [
+  ...inFile('src/systems/collector/owners/decide.ts', [
     ['keeps what another owner keeps', "if (those('solid').length > 0) {", "if (those('solid').length > 99) {"],
     [
       'whose owner is missing, the one that names a served version goes',
@@ -25,7 +25,7 @@ export const collectorGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/systems/collector/standing.ts', [
+  ...inFile('src/systems/collector/graph/standing.ts', [
     [
       'what has no namespace and names an owner in one is kept',
       "dependent.metadata.namespace ? 'dangling' : 'unknown'",
@@ -43,7 +43,7 @@ export const collectorGuards: readonly Guard[] = [
       "deletionTimestamp ? 'dangling' : 'solid'",
     ],
   ]),
-  ...inFile('src/systems/collector/observe.ts', [
+  ...inFile('src/systems/collector/owners/observe.ts', [
     [
       'what has no namespace and names an owner in one is kept',
       "if (type?.namespaced && !namespace) return 'unknown'",
@@ -75,7 +75,7 @@ export const collectorGuards: readonly Guard[] = [
       'const coordinates = uid',
     ],
   ]),
-  ...inFile('src/systems/collector/world-watch.ts', [
+  ...inFile('src/systems/collector/watch/world-watch.ts', [
     ['33: stay watched while they cannot be read', 'if (isUnread(type) || collectable', 'if (collectable'],
     [
       '32: are none while they cannot be asked for',
@@ -88,7 +88,7 @@ export const collectorGuards: readonly Guard[] = [
       "if (type === 'added') this.#ended.delete(object.metadata.name)",
     ],
   ]),
-  ...inFile('src/systems/collector/act.ts', [
+  ...inFile('src/systems/collector/owners/act.ts', [
     [
       '102: is followed',
       'const { told, cascadeRecord } = await this.record(followers, root)',
@@ -110,18 +110,18 @@ export const collectorGuards: readonly Guard[] = [
       '{ ownerReferences: kept.length > 0 ? kept : null }',
     ],
   ]),
-  ...inFile('src/systems/collector/sweep.ts', [
+  ...inFile('src/systems/collector/owners/sweep.ts', [
     ['writes down as gone only what goes', '!this.#areGone(dependent, gone) || ', ''],
     ['spares a dependent that is marked to be kept', ' || spares(object) !== undefined', ''],
   ]),
-  ...inFile('src/apiserver/objects/collect-object.ts', [
+  ...inFile('src/apiserver/objects/delete/collect-object.ts', [
     [
       '50: what lives by one that is given another owner',
       'if (owners.some((owner) => isKept(view, owner, request)))',
       'if (owners.length < 0)',
     ],
   ]),
-  ...inFile('src/systems/collector/bond-decide.ts', [
+  ...inFile('src/systems/collector/bonds/bond-decide.ts', [
     [
       '112: a kind that must not be read',
       "if (dependents.are === 'unknown') return unknownDependents(observed, dependents)",
@@ -184,7 +184,7 @@ export const collectorGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/systems/collector/bond-observe.ts', [
+  ...inFile('src/systems/collector/bonds/bond-observe.ts', [
     ['109, 110: another cluster', 'if (now - since >= confirmMs) return undefined', 'return undefined'],
     [
       'speaks for nothing cluster-scoped',
@@ -239,7 +239,7 @@ export const collectorGuards: readonly Guard[] = [
       "origin !== '' ? ignoring",
     ],
   ]),
-  ...inFile('src/systems/collector/bond-act.ts', [
+  ...inFile('src/systems/collector/bonds/bond-act.ts', [
     [
       'takes no mark off but its own',
       'const others = finalizers.filter((name) => !isHoldFrom(origin, name))',
@@ -256,7 +256,7 @@ export const collectorGuards: readonly Guard[] = [
       'labels: { [inUseLabel]: null },',
     ],
   ]),
-  ...inFile('src/systems/collector/bonds.ts', [
+  ...inFile('src/systems/collector/bonds/bonds.ts', [
     [
       'says whom to ask where it may not put its mark',
       "decision.phase === 'Released' && !isRefused)",
@@ -279,7 +279,7 @@ export const collectorGuards: readonly Guard[] = [
     ],
     ['gets none by another that has it', 'grants(object, each.metadata.namespace, origin)', 'true'],
   ]),
-  ...inFile('src/app/bond-admission.ts', [
+  ...inFile('src/admission/bond-admission.ts', [
     [
       'Deny: is refused there',
       'if (denying.length === 0 && elsewhere === undefined) return',
@@ -287,7 +287,7 @@ export const collectorGuards: readonly Guard[] = [
     ],
     ['keeps nothing waiting for what follows it', '&& mayHoldUp(metadata.namespace, object, view)', ''],
   ]),
-  ...inFile('src/app/bond-authorizer.ts', [
+  ...inFile('src/admission/bond-authorizer.ts', [
     [
       'gains no power through a Bond that its maker does not have',
       'served.kind.toLowerCase() === kind.toLowerCase()',

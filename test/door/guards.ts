@@ -8,6 +8,8 @@ export const testFolders = [
   'src/systems/collector',
   'src/apiserver/objects',
   'src/app',
+  'src/admission',
+  'src/queries',
   'src/apiserver/kinds',
   'src/apiserver/http',
   'test/e2e/collector',
@@ -16,7 +18,7 @@ export const testFolders = [
 /** No specification numbers what the door holds to: each guard names the test that misses it. */
 export const cases: readonly string[] = []
 
-const door = inFile('src/departures/door.ts', [
+const door = inFile('src/departures/door/door.ts', [
   // The object is read when it is to go, not when it was judged.
   [
     'keeps what was marked to be kept after it was judged',
@@ -122,7 +124,7 @@ const door = inFile('src/departures/door.ts', [
   ],
 ])
 
-const judge = inFile('src/departures/judge.ts', [
+const judge = inFile('src/departures/door/judge.ts', [
   ['spares another object under the same name', "if (object.metadata.uid !== uid) return { result: 'stale' }", ''],
   ['does not delete twice', "if (object.metadata.deletionTimestamp) return { result: 'leaving' }", ''],
   [
@@ -144,7 +146,7 @@ const judge = inFile('src/departures/judge.ts', [
   ['holds while the breaker is open', "if (state.breaker === 'open')", 'if (state.breaker === undefined)'],
 ])
 
-const protection = inFile('src/departures/protection.ts', [
+const protection = inFile('src/departures/door/protection.ts', [
   ['Deny: binds the doors and cascades of that cluster', ' || refusedElsewhere(object) !== undefined', ''],
   [
     'Deny: binds the doors and cascades of that cluster',
@@ -186,7 +188,7 @@ const protection = inFile('src/departures/protection.ts', [
 ])
 
 const others: readonly Guard[] = [
-  ...inFile('src/departures/door-state.ts', [
+  ...inFile('src/departures/door/door-state.ts', [
     [
       'reads a switch nobody understands as its careful side',
       "data.breaker === undefined || data.breaker === 'closed' ? 'closed' : 'open'",
@@ -203,7 +205,7 @@ const others: readonly Guard[] = [
       "data.dryRun === 'true'",
     ],
   ]),
-  ...inFile('src/departures/budget.ts', [
+  ...inFile('src/departures/door/budget.ts', [
     ['stops at the most per minute', 'if (lastMinute >= maxPerMinute)', 'if (lastMinute < 0)'],
     ['stops at the most of a kind per hour', 'if (lastHour >= maxPerHourOfKind)', 'if (lastHour < 0)'],
     ['stops at a share of a kind', '((lastHour + 1) / before) * 100 > maxPercentOfKind', 'before < 0'],
@@ -223,7 +225,7 @@ const others: readonly Guard[] = [
       'if (at < this.#since) return',
     ],
   ]),
-  ...inFile('src/departures/subject.ts', [
+  ...inFile('src/departures/subjects/subject.ts', [
     [
       'spares an object that changes in the very moment of its deletion',
       '          uid,\n          resourceVersion,\n',
@@ -241,7 +243,7 @@ const others: readonly Guard[] = [
     ],
     ['stays while something in it is opted out', "case 'namespaces':", "case 'none':"],
   ]),
-  ...inFile('src/departures/company.ts', [
+  ...inFile('src/departures/subjects/company.ts', [
     ['is everything in it, each once whatever the versions of its kind', 'type.namespaced &&', ''],
     [
       'is everything in it, each once whatever the versions of its kind',
@@ -276,14 +278,14 @@ const others: readonly Guard[] = [
       'of keptTypes(await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets")))',
     ],
   ]),
-  ...inFile('src/departures/subject.ts', [
+  ...inFile('src/departures/subjects/subject.ts', [
     [
       'stays while an object of its kind is marked to be kept',
       "case 'customresourcedefinitions.apiextensions.k8s.io':",
       "case 'no-definitions':",
     ],
   ]),
-  ...inFile('src/departures/living-owners.ts', [
+  ...inFile('src/departures/restore/living-owners.ts', [
     [
       'gives what comes back to its owner that has stayed, and says when that has gone',
       'const isMeant = found.metadata.uid === uid || isBroughtBack(found, uid)',
@@ -295,7 +297,7 @@ const others: readonly Guard[] = [
       'found.metadata.uid === uid',
     ],
   ]),
-  ...inFile('src/departures/follow.ts', [
+  ...inFile('src/departures/subjects/follow.ts', [
     [
       '50: what is given another owner in that moment',
       'deepEqual(now.ownerReferences ?? [], then.ownerReferences ?? []) &&',
@@ -330,7 +332,7 @@ const others: readonly Guard[] = [
       '{ uid, resourceVersion, propagationPolicy }',
     ],
   ]),
-  ...inFile('src/departures/own-machinery.ts', [
+  ...inFile('src/departures/subjects/own-machinery.ts', [
     [
       'refuses to remove what is not our own',
       'if (!isOwn(type, labels)) throw',
@@ -338,7 +340,7 @@ const others: readonly Guard[] = [
     ],
     ['leaves what was made anew under the name of our own', '{ uid, resourceVersion }', '{}'],
   ]),
-  ...inFile('src/departures/record.ts', [
+  ...inFile('src/departures/records/record.ts', [
     ['never holds the data of a Secret', 'if (!isSecret(object)) return manifest', 'return manifest'],
     [
       'never holds the data of a Secret',
@@ -346,7 +348,7 @@ const others: readonly Guard[] = [
       'return annotations',
     ],
   ]),
-  ...inFile('src/departures/drain.ts', [
+  ...inFile('src/departures/drain/drain.ts', [
     ['takes off what is ours and nothing', 'metadata: { resourceVersion, finalizers:', 'metadata: { finalizers:'],
     ['leaves alone what was made anew under the same name', ' || now.metadata.uid !== uid', ''],
     [
@@ -366,7 +368,7 @@ const others: readonly Guard[] = [
       'ours.length > 0',
     ],
   ]),
-  ...inFile('src/departures/settle-controller.ts', [
+  ...inFile('src/departures/records/settle-controller.ts', [
     ['prunes records when their time is up', 'return now >= recordedAt + keepMs ?', 'return now >= recordedAt ?'],
     ['keeps a record that is still open, however old', 'if (isOpen) return', 'if (isOpen && now < 0) return'],
     [

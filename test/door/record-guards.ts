@@ -2,11 +2,11 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Guards of what is recorded before it goes, and of what comes back. */
 export const recordGuards: readonly Guard[] = [
-  ...inFile('src/departures/adopt.ts', [
+  ...inFile('src/departures/restore/adopt.ts', [
     ['hears what they may not keep from leaving', 'if (!isStatusError(error)) throw error', 'throw error'],
     ['hears what they may not keep from leaving', "if (!isStatusError(error, 'Forbidden')) throw error", 'throw error'],
   ]),
-  ...inFile('src/departures/restore.ts', [
+  ...inFile('src/departures/restore/restore.ts', [
     [
       'keeps all of it when none has come by yet',
       'const adopted = await adopt(target, lines, newUids)',
@@ -72,14 +72,14 @@ export const recordGuards: readonly Guard[] = [
       'undefined].filter(',
     ],
   ]),
-  ...inFile('src/departures/restored-from.ts', [
+  ...inFile('src/departures/restore/restored-from.ts', [
     [
       'refuses what was brought back for another object of that name',
       'metadata.annotations?.[restoredFrom]?.endsWith(`/${uid}`) ?? false',
       'metadata.annotations?.[restoredFrom] !== undefined',
     ],
   ]),
-  ...inFile('src/departures/with-owners.ts', [
+  ...inFile('src/departures/restore/with-owners.ts', [
     [
       'brings back a whole cascade, owners first',
       'return uid === undefined ? [] : [{ ...owner, uid }]',
@@ -93,7 +93,7 @@ export const recordGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/departures/belongings.ts', [
+  ...inFile('src/departures/restore/belongings.ts', [
     ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
     [
       'refuses a page, a record of another cluster and one without manifests',
@@ -127,10 +127,10 @@ export const recordGuards: readonly Guard[] = [
       'throw error',
     ],
   ]),
-  ...inFile('src/departures/coming-kinds.ts', [
+  ...inFile('src/departures/restore/coming-kinds.ts', [
     ['by hand is recorded before any of its kind goes, and comes back first', 'client.discovery.forget()', ''],
   ]),
-  ...inFile('src/departures/restore-rehearsal.ts', [
+  ...inFile('src/departures/restore/restore-rehearsal.ts', [
     [
       'changes nothing when a namespace of those of its kind is gone',
       "return error.reason === 'NotFound' ? error.message : undefined",
@@ -139,7 +139,7 @@ export const recordGuards: readonly Guard[] = [
     ['changes nothing when the one that was installed again does not serve them', ' && !kinds.isAwaited(line)', ''],
     ['brings those of its kind back to the one that somebody has installed again', ' || isInstalled', ''],
   ]),
-  ...inFile('src/departures/restore-bonds.ts', [
+  ...inFile('src/departures/restore/restore-bonds.ts', [
     ['heeds no Bond that may not speak', '?? sojournNamespace) !==', '?? metadata.namespace) !=='],
     [
       'changes nothing while a Bond names the very one that is no more',
@@ -152,7 +152,7 @@ export const recordGuards: readonly Guard[] = [
       'dependents.length === 0',
     ],
   ]),
-  ...inFile('src/departures/record-leaving.ts', [
+  ...inFile('src/departures/records/record-leaving.ts', [
     [
       'has the one record of the system that let it go',
       'if (found && isStanding(found)) return complete(client, found, company)',
@@ -180,7 +180,7 @@ export const recordGuards: readonly Guard[] = [
       '(await writePages(client, wanted, company).catch(() => undefined))',
     ],
   ]),
-  ...inFile('src/apiserver/objects/definition-cleaner.ts', [
+  ...inFile('src/apiserver/objects/upkeep/definition-cleaner.ts', [
     ['keeps all of its kind until it is recorded', '      await this.#ask(name)\n', ''],
     [
       'keeps all of its kind until it is recorded',
@@ -188,14 +188,14 @@ export const recordGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/apiserver/objects/create-object.ts', [
+  ...inFile('src/apiserver/objects/write/create-object.ts', [
     [
       'are no more in number than at the moment it was marked',
       'if (isTerminating(type, view))',
       'if (type.kind === "")',
     ],
   ]),
-  ...inFile('src/systems/collector/bonds.ts', [
+  ...inFile('src/systems/collector/bonds/bonds.ts', [
     [
       'stays until what it needs is recorded',
       'await recordNeeded(client, ports.clock, { type: neededType, object: needed })',
@@ -203,14 +203,14 @@ export const recordGuards: readonly Guard[] = [
     ],
     ['comes back with what it needed by one restore', '        follows,\n', ''],
   ]),
-  ...inFile('src/departures/record.ts', [
+  ...inFile('src/departures/records/record.ts', [
     [
       'keeps everything while its record is forbidden',
       "isStatusError(error, 'NotFound', 'MethodNotAllowed') || isNamespaceTerminating(error)",
       "isStatusError(error, 'NotFound', 'MethodNotAllowed', 'Forbidden')",
     ],
   ]),
-  ...inFile('src/departures/cascade-recorder.ts', [
+  ...inFile('src/departures/records/cascade-recorder.ts', [
     [
       'holds what two recorders write at once',
       "if (!isStatusError(error, 'AlreadyExists')) throw error",
@@ -227,7 +227,7 @@ export const recordGuards: readonly Guard[] = [
     ['lets nothing go on while', '      forget()\n      throw error', '      throw error'],
     ['reads again how far it has got when it could not be told', 'told.catch(forget)', ''],
   ]),
-  ...inFile('src/departures/pages.ts', [
+  ...inFile('src/departures/records/pages.ts', [
     [
       'comes back without what was on pages of a try that was given up',
       'await dropPages(client, record, pages + 1)',
@@ -245,7 +245,7 @@ export const recordGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/departures/pages.ts', [
+  ...inFile('src/departures/records/pages.ts', [
     ['is recorded as it was when it was emptied', 'await client.update(departure.type, { ...page, metadata })', ''],
     [
       'changes nothing when a page of it is missing',
@@ -254,7 +254,7 @@ export const recordGuards: readonly Guard[] = [
     ],
     ['without the values of its Secrets', 'manifest: manifestOf(object)', 'manifest: object'],
   ]),
-  ...inFile('src/app/removal-records.ts', [
+  ...inFile('src/app/embedded/removal-records.ts', [
     ['comes back across namespaces, though what it needed did not wait', ' && !isNeeded(object)', ''],
     [
       'is what nothing depends on',
@@ -269,7 +269,7 @@ export const recordGuards: readonly Guard[] = [
     ['is what only the cluster’s own making depends on', ' && !isRemade(object)', ''],
     ['is what owns nothing but itself', 'owners.has(dependent.uid) ? undefined : ', ''],
   ]),
-  ...inFile('src/departures/removed.ts', [
+  ...inFile('src/departures/records/removed.ts', [
     ['stands when it is the door’s', 'if (found && stands(found, object)) return undefined', ''],
     [
       'is written anew where it',
@@ -288,7 +288,7 @@ export const recordGuards: readonly Guard[] = [
       'spec: { ...told, manifest }, status: {',
     ],
   ]),
-  ...inFile('src/apiserver/objects/record-removal.ts', [
+  ...inFile('src/apiserver/objects/ending/record-removal.ts', [
     ['is there before the object is gone', 'return [put(ports, view, { type, object: wanted.record })]', 'return []'],
     [
       'is the short one where the whole is too large',
@@ -324,7 +324,7 @@ export const recordGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/apiserver/objects/delete-object.ts', [
+  ...inFile('src/apiserver/objects/delete/delete-object.ts', [
     [
       'is there before the object is gone',
       'const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: manner.cascadeRecord })',
@@ -336,7 +336,7 @@ export const recordGuards: readonly Guard[] = [
       'marked',
     ],
   ]),
-  ...inFile('src/apiserver/objects/revise-object.ts', [
+  ...inFile('src/apiserver/objects/write/revise-object.ts', [
     ['is stored when the last finalizer is taken off', '? recordRemoval(ports, view, { object: old })', '? []'],
     [
       'nor when dependents are set free instead',
@@ -344,7 +344,7 @@ export const recordGuards: readonly Guard[] = [
       'return [...freeDependents(ports, view, { type, owner: old }), ...recordRemoval(ports, view, { object: old })]',
     ],
   ]),
-  ...inFile('src/departures/cascade-recorder.ts', [
+  ...inFile('src/departures/records/cascade-recorder.ts', [
     ['are on a record that was given up before', 'found && !isGivenUp(found, root) ? found', 'found ? found'],
     [
       'is found in our own namespace',

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { readConfig } from '../../src/app/config.ts'
-import { startUp, type Up } from '../../src/app/up.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
+import { readConfig } from '../../src/app/config/config.ts'
+import { startUp, type Up } from '../../src/app/embedded/up.ts'
+import { silentLogger } from '../../src/runtime/observability/log.ts'
 
 let up: Up
 let directory: string

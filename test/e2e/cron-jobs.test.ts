@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../src/kube/object.ts'
 import { formatTime } from '../../src/kube/time.ts'
-import { cronJobController } from '../../src/workloads/cron-jobs.ts'
+import { cronJobController } from '../../src/workloads/controllers/cron-jobs.ts'
 import { cronJobs, jobs } from '../../src/workloads/types.ts'
 import { startWorld, type World } from '../world.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
-import type { DisruptionBudget } from '../../src/workloads/disruption-status.ts'
+import type { DisruptionBudget } from '../../src/workloads/controllers/disruption-status.ts'
 import { deployments, disruptionBudgets, endpointSlices, jobs, pods, type Pod } from '../../src/workloads/types.ts'
 import { isReady, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
 

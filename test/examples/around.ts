@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { loadCredentials } from '../../src/apiserver/auth/credentials.ts'
 import { DemoForge } from '../../src/app/demo/forge.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
 import { startMoto, whyNoMoto } from '../janitor/moto.ts'
 import type { Step } from './example.ts'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { prepareChange } from '../../src/systems/promoter/git/change.ts'
-import { HttpTransport } from '../../src/systems/promoter/git/http-transport.ts'
-import { GitRemote, noObject } from '../../src/systems/promoter/git/remote.ts'
-import { networkHttp } from '../../src/systems/promoter/http.ts'
+import { prepareChange } from '../../src/systems/promoter/repository/change.ts'
+import { HttpTransport } from '../../src/git/http-transport.ts'
+import { GitRemote, noObject } from '../../src/git/remote.ts'
+import { networkHttp } from '../../src/runtime/http/http.ts'
 import { ForgeServer, forgePassword, forgeUser } from './forge-server.ts'
 import type { Repository } from './repository.ts'
 

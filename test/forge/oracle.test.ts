@@ -9,9 +9,9 @@ import { PullRequestStatus } from 'azure-devops-node-api/interfaces/GitInterface
 import { giteaApi } from 'gitea-js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ForgeType } from '../../src/apis/pipeline.ts'
-import { openForge } from '../../src/systems/promoter/forges/open-forge.ts'
-import { repositoryAddress } from '../../src/systems/promoter/forges/repository-address.ts'
-import { networkHttp } from '../../src/systems/promoter/http.ts'
+import { openForge } from '../../src/forges/open-forge.ts'
+import { repositoryAddress } from '../../src/forges/repository-address.ts'
+import { networkHttp } from '../../src/runtime/http/http.ts'
 import { ForgeServer, forgeToken } from './forge-server.ts'
 import type { Repository } from './repository.ts'
 

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { freePorts } from '../../scripts/reference-cluster/loopback.ts'
-import { readConfig } from '../../src/app/config.ts'
-import { startUp, type Up } from '../../src/app/up.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
+import { readConfig } from '../../src/app/config/config.ts'
+import { startUp, type Up } from '../../src/app/embedded/up.ts'
+import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { bases, buildImage, whyNoImage, type ImageConfig } from './build-image.ts'
 
 const missing = whyNoImage()

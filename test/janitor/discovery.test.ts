@@ -9,9 +9,9 @@ import {
 import { EC2Client, RegisterImageCommand } from '@aws-sdk/client-ec2'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { ProviderAccount } from '../../src/apis/provider-account.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
 import { AwsProvider } from '../../src/systems/janitor/aws/aws-provider.ts'
-import { describe as described, judge, noHistory } from '../../src/systems/janitor/judge.ts'
+import { describe as described, judge, noHistory } from '../../src/systems/janitor/verdict/judge.ts'
 import { policy } from '../../src/systems/janitor/testing.ts'
 import { startMoto, whyNoMoto, type Moto } from './moto.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { TransportError } from '../../src/client/transport-error.ts'
 import type { Transport } from '../../src/kube/transport.ts'
-import { signatureOf } from '../../src/systems/janitor/notices/webhook-channel.ts'
+import { signatureOf } from '../../src/notices/webhook-channel.ts'
 import { startJanitorWorld, type JanitorWorld } from './janitor-world.ts'
 import { startMailSink, startWebSink, type MailSink, type WebSink } from './sinks.ts'
 

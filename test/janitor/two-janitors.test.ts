@@ -11,8 +11,8 @@ import { departure, type Departure } from '../../src/apis/departure.ts'
 import { startTestServer, type TestServer } from '../../src/apiserver/testing.ts'
 import { Client } from '../../src/client/client.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
-import { seededRandom } from '../../src/runtime/random.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
+import { seededRandom } from '../../src/runtime/time/random.ts'
 import { startWebSink, type WebSink } from './sinks.ts'
 
 const kills = Number(process.env['SOJOURN_KILLS'] ?? 50)

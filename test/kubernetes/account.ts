@@ -1,12 +1,12 @@
 import { writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
-import { readConfig } from '../../src/app/config.ts'
-import { nameOf, targetsLabel, type ClusterRole } from '../../src/app/rbac.ts'
-import { startRun, type Run } from '../../src/app/run.ts'
+import { readConfig } from '../../src/app/config/config.ts'
+import { nameOf, targetsLabel, type ClusterRole } from '../../src/app/install/rbac.ts'
+import { startRun, type Run } from '../../src/app/cluster/run.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
+import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { run } from './kubectl.ts'
 
 /** A kubeconfig with the rights that were granted to a role's account, and no others. */

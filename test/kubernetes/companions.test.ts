@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
-import { installManifests } from '../../src/app/install.ts'
-import type { Run } from '../../src/app/run.ts'
+import { installManifests } from '../../src/app/install/install.ts'
+import type { Run } from '../../src/app/cluster/run.ts'
 import { startAs } from './account.ts'
 import { run as runTool } from './kubectl.ts'
 

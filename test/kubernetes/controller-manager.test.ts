@@ -7,7 +7,7 @@ import { answersOk, freePorts } from '../../scripts/reference-cluster/loopback.t
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { startTestServer, type TestServer } from '../../src/apiserver/testing.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
-import { systemClock } from '../../src/runtime/clock.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
 
 const missing = await whyUnavailable('kube-controller-manager')
 if (missing) console.warn(`SKIPPED: kube-controller-manager against the embedded server: ${missing}`)

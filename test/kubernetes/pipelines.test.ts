@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { pipeline } from '../../src/apis/pipeline.ts'
-import { validateRoute } from '../../src/app/webhook.ts'
+import { validateRoute } from '../../src/admission/webhook.ts'
 import { accepted, pipelineManifest, refusedByProgram, refusedBySchema } from '../pipeline-refusals.ts'
 import { attempt, run, whenEstablished } from './kubectl.ts'
 

@@ -1,7 +1,7 @@
 import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 
 /** Where tests are of what goes without the door: Pods and Jobs by their controllers, and what a takeover made for itself. */
-export const testFolders = ['src/workloads', 'src/systems/activator', 'src/app', 'test/e2e']
+export const testFolders = ['src/workloads', 'src/systems/activator', 'src/app', 'src/admission', 'test/e2e']
 
 /** No specification numbers them: each guard names the test that misses it. */
 export const cases: readonly string[] = []
@@ -26,7 +26,7 @@ export const guards: readonly Guard[] = [
     ],
     ['keep a Job that asks for more time in that moment', '{ resourceVersion: job.metadata.resourceVersion }', '{}'],
   ]),
-  ...inFile('src/workloads/jobs.ts', [
+  ...inFile('src/workloads/controllers/jobs.ts', [
     [
       'that is suspended ends what runs, keeps what has finished',
       'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await removeOwned',
@@ -45,32 +45,32 @@ export const guards: readonly Guard[] = [
     ['counts every end once, though its Pods are deleted', '      finalizers: [trackingFinalizer],\n', ''],
     ['lets Pods go when it is gone', '    await releaseStrays(key, job)\n', ''],
   ]),
-  ...inFile('src/systems/activator/remains.ts', [
+  ...inFile('src/systems/activator/takeover/remains.ts', [
     ['leaves what only looks like ours', 'isOurMade(object) && companionBase(', 'companionBase('],
     ['leaves what somebody scaled since', 'replicas <= least && replicas < former', 'replicas < former'],
   ]),
-  ...inFile('src/systems/activator/workload-reconciler.ts', [
+  ...inFile('src/systems/activator/reconcile/workload-reconciler.ts', [
     [
       'takes neither label nor companion away',
       'if (!isMarked || dryRun) return settled',
       'if (!isMarked) return settled',
     ],
   ]),
-  ...inFile('src/systems/activator/service-reconciler.ts', [
+  ...inFile('src/systems/activator/reconcile/service-reconciler.ts', [
     [
       'takes neither label nor companion away',
       'if (!dryRun) await actions.removeCompanion(',
       'await actions.removeCompanion(',
     ],
   ]),
-  ...inFile('src/systems/activator/act.ts', [
+  ...inFile('src/systems/activator/cluster/act.ts', [
     [
       'lets the newest of two writers win, whichever of them comes last',
       'isNews ? { resourceVersion, annotations }',
       'isNews ? { annotations }',
     ],
   ]),
-  ...inFile('src/workloads/cron-jobs.ts', [
+  ...inFile('src/workloads/controllers/cron-jobs.ts', [
     ['keeps as many finished Jobs as it may', 'finished.slice(limit)', 'finished'],
     [
       'keeps as many finished Jobs as it may',
@@ -88,7 +88,7 @@ export const guards: readonly Guard[] = [
       "if (concurrencyPolicy !== 'Forbid') for",
     ],
   ]),
-  ...inFile('src/systems/activator/takeover-actions.ts', [
+  ...inFile('src/systems/activator/cluster/takeover-actions.ts', [
     [
       'writes the new way before it takes the old one away',
       `    for (const slice of write) await this.#writeSlice(slice)
@@ -129,7 +129,7 @@ export const guards: readonly Guard[] = [
       '{ subsets: null }',
     ],
   ]),
-  ...inFile('src/workloads/deployments.ts', [
+  ...inFile('src/workloads/controllers/deployments.ts', [
     [
       'keeps as many former ReplicaSets as it may, the newest',
       'old.slice(deployment.spec.revisionHistoryLimit ?? 10)',
@@ -147,7 +147,7 @@ export const guards: readonly Guard[] = [
     ],
     ['keeps as many former ReplicaSets as it may, the newest', 'set !== current && ', ''],
   ]),
-  ...inFile('src/workloads/revisions.ts', [
+  ...inFile('src/workloads/controllers/revisions.ts', [
     ['keeps as many former revisions as it may, the newest', 'unused.slice(revisionHistoryLimit)', 'unused'],
     [
       'keeps as many former revisions as it may, the newest',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { caseNumbersIn } from '../case-numbers.ts'
 
-const folders = ['src/systems/promoter', 'test/promoter', 'test/forge', 'test/gitea']
+const folders = ['src/systems/promoter', 'src/git', 'src/forges', 'test/promoter', 'test/forge', 'test/gitea']
 
 /** What pipeline-controller's own tests check. */
 const theirs = Array.from({ length: 61 }, (_, index) => `C${index + 1}`)

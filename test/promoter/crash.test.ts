@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { seededRandom } from '../../src/runtime/random.ts'
+import { seededRandom } from '../../src/runtime/time/random.ts'
 import { ForgeServer } from '../forge/forge-server.ts'
 import { manifest, Stage } from './stage.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { seededRandom } from '../../src/runtime/random.ts'
+import { seededRandom } from '../../src/runtime/time/random.ts'
 import { KillWorld, type Death, type History } from './kill-world.ts'
 
 let world: KillWorld

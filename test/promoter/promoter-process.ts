@@ -1,12 +1,12 @@
 import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
-import { systemClock, type Clock } from '../../src/runtime/clock.ts'
-import { Clusters } from '../../src/runtime/clusters.ts'
-import { EventRecorder } from '../../src/runtime/event-recorder.ts'
-import { Informers } from '../../src/runtime/informers.ts'
-import { silentLogger } from '../../src/runtime/log.ts'
-import { Metrics } from '../../src/runtime/metrics.ts'
+import { systemClock, type Clock } from '../../src/runtime/time/clock.ts'
+import { Clusters } from '../../src/runtime/clusters/clusters.ts'
+import { EventRecorder } from '../../src/runtime/observability/event-recorder.ts'
+import { Informers } from '../../src/runtime/cache/informers.ts'
+import { silentLogger } from '../../src/runtime/observability/log.ts'
+import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { createPromoter } from '../../src/systems/promoter/controller.ts'
 
 /** One promoter in a process of its own, to be killed: `promoter-process.ts KUBECONFIG EPOCH SPEED`. */

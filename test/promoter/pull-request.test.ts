@@ -585,7 +585,7 @@ describe('trouble', () => {
 })
 
 it('gives pipelines whose names run together branches of their own', async () => {
-  const { branchName } = await import('../../src/systems/promoter/identity.ts')
+  const { branchName } = await import('../../src/systems/promoter/model/identity.ts')
   const of = (namespace: string, name: string) =>
     branchName({ namespace, name, environment: 'prod', id: '0123456789abcdef' }, 'own')
   expect(of('a-b', 'c')).not.toBe(of('a', 'b-c'))

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { beforeEach, describe, expect, it } from 'vitest'
 import type { EnvironmentSpec, PipelineSpec } from '../../src/apis/pipeline.ts'
-import type { RouteResponse } from '../../src/systems/promoter/routes.ts'
+import type { RouteResponse } from '../../src/systems/promoter/http/routes.ts'
 import { addLeaf, phase, useClusters, withRepository } from './clusters.ts'
 import { manifest } from './stage.ts'
 

@@ -1,4 +1,4 @@
-/** @import { Preview as Given, PreviewNode } from '../../src/systems/collector/preview.ts' */
+/** @import { Preview as Given, PreviewNode } from '../../src/systems/collector/preview/preview.ts' */
 /** @import { Ref, View } from '../types.d.ts' */
 import { ask, messageIn } from '../api.js'
 import { openPanel } from '../dialogs.js'

@@ -1,4 +1,4 @@
-/** @import { ForecastEvent as Given, Happening } from '../../src/app/forecast/event.ts' */
+/** @import { ForecastEvent as Given, Happening } from '../../src/forecast/event.ts' */
 /** @import { View } from '../types.d.ts' */
 import { ApiError, ask, messageIn, pause, request } from '../api.js'
 import { calendarChart } from '../calendar-chart.js'

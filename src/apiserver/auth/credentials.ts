@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { parseTime } from '../../kube/time.ts'
 import { controllersGroup, viewersGroup } from './bootstrap-roles.ts'
-import { issueCertificate, type CertificateRequest, type Issuer, type KeyPair } from './certificate.ts'
+import { issueCertificate, type CertificateRequest, type Issuer, type KeyPair } from './certificates/certificate.ts'
 import { StaticTokens } from './static-tokens.ts'
 import { mastersGroup } from './user.ts'
 

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { notFound } from '../../kube/status-error.ts'
-import type { AdmissionHook, Review } from '../objects/admission.ts'
+import type { AdmissionHook, Review } from '../objects/contract/admission.ts'
 import { forbiddenResource } from './access.ts'
 import { authorize, rulesOf, type RoleSource } from './rbac.ts'
 import { describeRule, uncovered, type PolicyRule } from './rbac-rules.ts'

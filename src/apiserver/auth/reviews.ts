@@ -7,7 +7,7 @@ import type { PolicyRule } from './rbac-rules.ts'
 import { authorize, rulesOf, type RoleSource } from './rbac.ts'
 import { defaultAudience } from './service-account-tokens.ts'
 import type { User } from './user.ts'
-import { invalid, invalidValue, type FieldError } from '../schema/field-error.ts'
+import { invalid, invalidValue, type FieldError } from '../schema/types/field-error.ts'
 
 /** What the reviews answer from. */
 export interface ReviewPorts {

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { notFound, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
-import { invalid, invalidValue } from '../schema/field-error.ts'
+import { invalid, invalidValue } from '../schema/types/field-error.ts'
 import type { UidLookup } from './authenticator.ts'
 import { defaultAudience, type BoundObject, type ServiceAccountTokens } from './service-account-tokens.ts'
 

@@ -1,4 +1,4 @@
-import type { User } from '../objects/request.ts'
+import type { User } from '../objects/contract/request.ts'
 
 export type { User }
 

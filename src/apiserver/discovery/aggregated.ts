@@ -1,4 +1,4 @@
-import type { ServedKind } from '../kinds/served-kind.ts'
+import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import type { Group } from './groups.ts'
 
 /** Everything at once: the APIGroupDiscoveryList of `/api` (core only) or `/apis` (all others), in one of its two versions. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
 import { startTestServer, type TestServer } from '../testing.ts'
 import { compareVersions } from './groups.ts'
 

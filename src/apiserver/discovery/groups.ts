@@ -1,5 +1,5 @@
 import { apiVersionOf } from '../../kube/object.ts'
-import type { ServedKind } from '../kinds/served-kind.ts'
+import type { ServedKind } from '../kinds/contract/served-kind.ts'
 
 /** One version of a group, with the kinds served in it. */
 export interface GroupVersion {

@@ -1,7 +1,7 @@
-import { parseAccept } from '../http/accept.ts'
-import { json } from '../http/answer.ts'
+import { parseAccept } from '../http/request/accept.ts'
+import { json } from '../http/response/answer.ts'
 import type { PathHandler } from '../http/edge.ts'
-import { tableRelease } from '../schema/type-table.ts'
+import { tableRelease } from '../schema/types/type-table.ts'
 
 /** Asked for with an `@`, which Go's own parser refuses in an answer. */
 const askedType = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { json, type Answer } from '../http/answer.ts'
-import type { EdgeRequest } from '../http/edge-request.ts'
+import { json, type Answer } from '../http/response/answer.ts'
+import type { EdgeRequest } from '../http/request/edge-request.ts'
 import type { Discovery } from './discovery.ts'
 import type { GroupVersion } from './groups.ts'
 

@@ -1,4 +1,4 @@
-import type { ServedKind } from '../kinds/served-kind.ts'
+import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import type { Group, GroupVersion } from './groups.ts'
 
 /** `/api`: the versions of the core group. */

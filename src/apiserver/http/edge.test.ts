@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Transport, WatchEvent } from '../../kube/transport.ts'
-import { systemClock } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
 import { startTestServer, type TestServer } from '../testing.ts'
-import { text } from './answer.ts'
+import { text } from './response/answer.ts'
 
 describe('the API in the process', () => {
   let server: TestServer

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
 import { startTestServer, type TestServer } from '../testing.ts'
 import { recorded } from '../schema/testing/recorded.ts'
-import { bytesBody, UnreadableBody } from './body.ts'
-import { decodeObjectBody } from './object-body.ts'
-import { parseAccept } from './accept.ts'
+import { bytesBody, UnreadableBody } from './request/body.ts'
+import { decodeObjectBody } from './request/object-body.ts'
+import { parseAccept } from './request/accept.ts'
 import { StatusError } from '../../kube/status-error.ts'
 
 /** How long each property may look for a counterexample. */

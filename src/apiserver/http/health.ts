@@ -1,5 +1,5 @@
-import { tableRelease } from '../schema/type-table.ts'
-import { json, text, type Answer } from './answer.ts'
+import { tableRelease } from '../schema/types/type-table.ts'
+import { json, text, type Answer } from './response/answer.ts'
 import type { PathHandler } from './edge.ts'
 
 /** The paths that anybody may ask for. */

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { connect } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { systemClock } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
 import { startTestServer, type TestServer } from '../testing.ts'
 
 interface Reply {

@@ -1,10 +1,10 @@
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, ApiResponse, Transport } from '../../kube/transport.ts'
-import type { User } from '../objects/request.ts'
-import { contentType, failure, type Answer, type Content } from './answer.ts'
-import { valueBody } from './body.ts'
+import type { User } from '../objects/contract/request.ts'
+import { contentType, failure, type Answer, type Content } from './response/answer.ts'
+import { valueBody } from './request/body.ts'
 import type { Edge } from './edge.ts'
-import { EventStream } from './event-stream.ts'
+import { EventStream } from './response/event-stream.ts'
 
 /** Reaches the server by a function call, as this user. */
 export function inProcessTransport(edge: Edge, user: User): Transport {

@@ -1,5 +1,5 @@
 import { defaultAudience, type ServiceAccountTokens } from '../auth/service-account-tokens.ts'
-import { json } from './answer.ts'
+import { json } from './response/answer.ts'
 import type { PathHandler } from './edge.ts'
 
 /** Serves what others need to check our ServiceAccount tokens with. */

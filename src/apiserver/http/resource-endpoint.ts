@@ -1,13 +1,13 @@
 import { apiVersionOf } from '../../kube/object.ts'
 import { patchContentType, type PatchType } from '../../kube/patch.ts'
 import { isStatusError, StatusError } from '../../kube/status-error.ts'
-import type { ServedKind } from '../kinds/served-kind.ts'
+import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import type { Objects } from '../objects/objects.ts'
-import type { DeleteResult, WriteResult } from '../objects/request.ts'
-import { negotiateForm, parseAccept } from './accept.ts'
-import type { Answer } from './answer.ts'
-import type { BodyType, EdgeRequest } from './edge-request.ts'
-import { decodeDeleteOptions, decodeObjectBody, decodePatchBody } from './object-body.ts'
+import type { DeleteResult, WriteResult } from '../objects/contract/request.ts'
+import { negotiateForm, parseAccept } from './request/accept.ts'
+import type { Answer } from './response/answer.ts'
+import type { BodyType, EdgeRequest } from './request/edge-request.ts'
+import { decodeDeleteOptions, decodeObjectBody, decodePatchBody } from './request/object-body.ts'
 import {
   metadataPresentation,
   plainPresentation,
@@ -15,8 +15,8 @@ import {
   type Columns,
   type IncludeObject,
   type Presentation,
-} from './presentation.ts'
-import { isTrue, type ResourceRequest } from './request-info.ts'
+} from './response/presentation.ts'
+import { isTrue, type ResourceRequest } from './request/request-info.ts'
 
 /** A request for a kind that is served. */
 export interface ResourceCall {

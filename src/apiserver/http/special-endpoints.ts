@@ -2,11 +2,11 @@ import { apiVersionOf, parseApiVersion, type KubeObject } from '../../kube/objec
 import { StatusError } from '../../kube/status-error.ts'
 import { review, type ReviewPorts } from '../auth/reviews.ts'
 import { issueToken, type TokenRequestPorts } from '../auth/token-request.ts'
-import { decodeObject } from '../schema/decode.ts'
-import { builtinSchema } from '../schema/object-schema.ts'
-import { json, type Answer } from './answer.ts'
+import { decodeObject } from '../schema/decode/decode.ts'
+import { builtinSchema } from '../schema/types/object-schema.ts'
+import { json, type Answer } from './response/answer.ts'
 import type { ResourceHandler } from './edge.ts'
-import { decodeObjectBody } from './object-body.ts'
+import { decodeObjectBody } from './request/object-body.ts'
 import type { ResourceCall } from './resource-endpoint.ts'
 
 export interface SpecialPorts {

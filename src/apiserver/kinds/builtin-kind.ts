@@ -1,14 +1,14 @@
 import { apiVersionOf, groupResource, type KubeObject } from '../../kube/object.ts'
-import type { BuiltinKind } from '../schema/builtin-kinds.ts'
-import { decodeObject } from '../schema/decode.ts'
+import type { BuiltinKind } from '../schema/types/builtin-kinds.ts'
+import { decodeObject } from '../schema/decode/decode.ts'
 import { defaultObject } from '../schema/defaults/default-object.ts'
-import { builtinSchema } from '../schema/object-schema.ts'
+import { builtinSchema } from '../schema/types/object-schema.ts'
 import { validateCreate, validateUpdate } from '../schema/validation/validate-object.ts'
 import { Document } from '../store/document.ts'
-import { builtinRules } from './builtin-rules.ts'
-import { conversionOf, storageVersionOf } from './conversion.ts'
+import { builtinRules } from './rules/builtin-rules.ts'
+import { conversionOf, storageVersionOf } from './conversion/conversion.ts'
 import { fieldValues, selectableFields } from './selectable-fields.ts'
-import type { ScalePaths, ServedKind } from './served-kind.ts'
+import type { ScalePaths, ServedKind } from './contract/served-kind.ts'
 
 /** A kind of the type table as the server serves it. */
 export function builtinServedKind(kind: BuiltinKind): ServedKind {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openTestObjects, type TestObjects } from '../objects/test-objects.ts'
-import { Upkeep } from '../objects/upkeep.ts'
+import { Upkeep } from '../objects/upkeep/upkeep.ts'
 import { Kinds } from './kinds.ts'
 
 const definitions = 'apiextensions.k8s.io/v1/customresourcedefinitions'

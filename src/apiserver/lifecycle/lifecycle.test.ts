@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
-import { systemClock } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 import { startTestServer, type TestServer } from '../testing.ts'
 import { aggregatedRules } from './role-aggregation.ts'

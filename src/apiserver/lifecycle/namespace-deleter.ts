@@ -1,8 +1,8 @@
 import type { StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
-import type { ServedKind } from '../kinds/served-kind.ts'
-import { KeyedLoop } from './keyed-loop.ts'
+import type { ServedKind } from '../kinds/contract/served-kind.ts'
+import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
 import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const finalizer = 'kubernetes'

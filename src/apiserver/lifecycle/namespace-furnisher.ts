@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { KeyedLoop } from './keyed-loop.ts'
+import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
 import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const accountName = 'default'

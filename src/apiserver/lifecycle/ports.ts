@@ -1,11 +1,11 @@
 import type { StoredObject } from '../../kube/object.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { Objects } from '../objects/objects.ts'
-import type { User } from '../objects/request.ts'
+import type { User } from '../objects/contract/request.ts'
 import { mastersGroup } from '../auth/user.ts'
 import type { Clock } from '../store/clock.ts'
 import type { Store } from '../store/store.ts'
-import type { ServedKind } from '../kinds/served-kind.ts'
+import type { ServedKind } from '../kinds/contract/served-kind.ts'
 
 /** What the server's own controllers work with. */
 export interface LifecyclePorts {

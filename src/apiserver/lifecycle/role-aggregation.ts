@@ -3,7 +3,7 @@ import { deepEqual } from '../../kube/patch.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { PolicyRule } from '../auth/rbac-rules.ts'
-import { KeyedLoop } from './keyed-loop.ts'
+import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
 import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const group = 'rbac.authorization.k8s.io'

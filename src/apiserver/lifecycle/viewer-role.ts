@@ -1,7 +1,7 @@
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { viewerRole, viewerRules } from '../auth/bootstrap-roles.ts'
-import { KeyedLoop } from './keyed-loop.ts'
+import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
 import { asSystem, builtin, type LifecycleController, type LifecyclePorts } from './ports.ts'
 
 const group = 'rbac.authorization.k8s.io'

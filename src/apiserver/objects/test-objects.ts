@@ -1,12 +1,12 @@
 import type { StoredObject } from '../../kube/object.ts'
 import type { WatchEvent } from '../../kube/transport.ts'
 import { Kinds } from '../kinds/kinds.ts'
-import type { ServedKind } from '../kinds/served-kind.ts'
+import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import { MemoryStore } from '../store/memory-store.ts'
 import type { Store } from '../store/store.ts'
 import { SetClock } from '../store/test-stores.ts'
 import { Objects, type ObjectsOptions } from './objects.ts'
-import type { DeleteQuery, ListRequest, User, WatchEventText, WatchRequest, WriteOptions } from './request.ts'
+import type { DeleteQuery, ListRequest, User, WatchEventText, WatchRequest, WriteOptions } from './contract/request.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 

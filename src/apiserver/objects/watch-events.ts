@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../kube/object.ts'
 import type { WatchEvent } from '../../kube/transport.ts'
-import type { Watch, WatchEventText, WatchRequest, WatchSink } from './request.ts'
+import type { Watch, WatchEventText, WatchRequest, WatchSink } from './contract/request.ts'
 
 const bufferLimit = 1000
 

@@ -1,4 +1,4 @@
-/** The time the API server needs, given from outside; `src/runtime/clock.ts` has the machine's own. */
+/** The time the API server needs, given from outside; `src/runtime/time/clock.ts` has the machine's own. */
 export interface Clock {
   /** Wall time in epoch milliseconds. */
   now(): number

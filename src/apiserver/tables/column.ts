@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { formatAge, parseTime } from '../../kube/time.ts'
-import type { Columns } from '../http/presentation.ts'
+import type { Columns } from '../http/response/presentation.ts'
 
 /** One column: its heading, and what it shows of an object at this time. */
 export interface Column {

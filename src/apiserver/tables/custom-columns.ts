@@ -1,5 +1,5 @@
 import { formatAge, parseTime } from '../../kube/time.ts'
-import type { PrinterColumn } from '../kinds/custom-kind.ts'
+import type { PrinterColumn } from '../kinds/contract/custom-kind.ts'
 import { ageColumn, nameColumn, type Column } from './column.ts'
 import { parseJsonPath } from './json-path.ts'
 

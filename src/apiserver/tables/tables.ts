@@ -1,5 +1,5 @@
-import type { Columns } from '../http/presentation.ts'
-import type { ServedKind } from '../kinds/served-kind.ts'
+import type { Columns } from '../http/response/presentation.ts'
+import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import { ageColumn, columnsOf, nameColumn, type Column } from './column.ts'
 import { coreColumns } from './core-columns.ts'
 import { customColumns } from './custom-columns.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../runtime/clock.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
 import { DemoForge } from './forge.ts'
 
 let forge: DemoForge

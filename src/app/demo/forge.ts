@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { loadCredentials } from '../../apiserver/auth/credentials.ts'
-import type { Clock } from '../../runtime/clock.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
 import { GitRepository } from './git-repository.ts'
 
 const owner = 'demo'

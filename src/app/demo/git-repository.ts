@@ -1,15 +1,7 @@
-import {
-  commitOf,
-  idOf,
-  parseCommit,
-  parseTree,
-  treeOf,
-  type GitObject,
-  type Authorship,
-} from '../../systems/promoter/git/objects.ts'
-import { readPack, writePack, type ObjectStore } from '../../systems/promoter/git/pack.ts'
-import { flush, packet, packets, textOf } from '../../systems/promoter/git/pkt-line.ts'
-import { noObject } from '../../systems/promoter/git/remote.ts'
+import { commitOf, idOf, parseCommit, parseTree, treeOf, type GitObject, type Authorship } from '../../git/objects.ts'
+import { readPack, writePack, type ObjectStore } from '../../git/pack.ts'
+import { flush, packet, packets, textOf } from '../../git/pkt-line.ts'
+import { noObject } from '../../git/remote.ts'
 
 /** A git repository in memory that is read and written over git's original smart HTTP protocol. Made for small ones. */
 export class GitRepository {

@@ -1,8 +1,8 @@
 import { parse } from 'yaml'
 import type { Client } from '../../client/client.ts'
 import { parseTime } from '../../kube/time.ts'
-import { sleep, systemClock, type Clock } from '../../runtime/clock.ts'
-import { restoreDeparture } from '../restore.ts'
+import { sleep, systemClock, type Clock } from '../../runtime/time/clock.ts'
+import { restoreDeparture } from '../operations/restore.ts'
 import { askThrough } from './ask.ts'
 import { DemoForge } from './forge.ts'
 import {

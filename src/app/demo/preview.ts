@@ -4,7 +4,7 @@ import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import type { KubeObject, OwnerReference, ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { sleep, type Clock } from '../../runtime/clock.ts'
+import { sleep, type Clock } from '../../runtime/time/clock.ts'
 import { pipeline, type Pipeline } from '../../apis/pipeline.ts'
 import { demoLabel, demoName, demoNamespace, previewCleaner, previewNamespace, pullRequest } from './environment.ts'
 

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { ConfigError } from '../../client/cluster-config.ts'
-import type { Forecast } from './event.ts'
+import type { Forecast } from '../../forecast/event.ts'
 import type { ForecastAnswer, ForecastTask } from './forecast-worker.ts'
 
 /** Looks ahead on a thread of its own: whoever serves others meanwhile must not be held up. */

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { ConfigError } from '../../client/cluster-config.ts'
-import type { Forecast } from './event.ts'
+import type { Forecast } from '../../forecast/event.ts'
 import { forecastWorld, type ForecastOptions } from './forecast.ts'
-import type { World } from './world.ts'
+import type { World } from '../../forecast/world.ts'
 
 /** What a forecast on a thread of its own is given. */
 export interface ForecastTask {

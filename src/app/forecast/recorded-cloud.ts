@@ -1,7 +1,7 @@
-import type { Subject } from '../../departures/subject.ts'
-import type { Clock } from '../../runtime/clock.ts'
-import type { Observation, Provider } from '../../systems/janitor/provider.ts'
-import type { Resource } from '../../systems/janitor/resource.ts'
+import type { Subject } from '../../departures/subjects/subject.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
+import type { Observation, Provider } from '../../systems/janitor/verdict/provider.ts'
+import type { Resource } from '../../systems/janitor/model/resource.ts'
 
 /** A cloud as it is at first sight: looked at once, and what is deleted is only missing from then on. */
 export function recordedCloud(

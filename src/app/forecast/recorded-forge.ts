@@ -4,9 +4,9 @@ import type { Promotion, PullRequestStatus } from '../../apis/pipeline-status.ts
 import type { Client } from '../../client/client.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { parseTime } from '../../kube/time.ts'
-import { tracked, type Clock } from '../../runtime/clock.ts'
+import { tracked, type Clock } from '../../runtime/time/clock.ts'
 import type { PromoterOptions } from '../../systems/promoter/controller.ts'
-import { planOf, type EnvironmentPlan, type TargetPlan } from '../../systems/promoter/plan.ts'
+import { planOf, type EnvironmentPlan, type TargetPlan } from '../../systems/promoter/model/plan.ts'
 
 type Perform = NonNullable<PromoterOptions['perform']>
 type Effect = Parameters<Perform>[0]

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
-import { eventually, rawClient, roundTrip, startEcho } from './proxy/testing.ts'
+import { eventually, rawClient, roundTrip, startEcho } from './proxy/planes/testing.ts'
 import { historyRoute } from './history-route.ts'
-import { autoscalers, deployments, endpointSlices, services } from './resource-types.ts'
+import { autoscalers, deployments, endpointSlices, services } from './model/resource-types.ts'
 
 const namespace = 'default'
 let server: TestServer

@@ -2,10 +2,10 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
-import { giveUpWorkload, surveyRemains } from './remains.ts'
+import { giveUpWorkload, surveyRemains } from './takeover/remains.ts'
 import { fastClock, startReplica } from './testing.ts'
-import { roundTrip, startEcho, type Backend } from './proxy/testing.ts'
-import { endpointSlices, services, statefulSets } from './resource-types.ts'
+import { roundTrip, startEcho, type Backend } from './proxy/planes/testing.ts'
+import { endpointSlices, services, statefulSets } from './model/resource-types.ts'
 
 const namespace = 'default'
 const definitions: ResourceType = {

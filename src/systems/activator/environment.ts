@@ -1,7 +1,7 @@
 import { ConfigError } from '../../client/cluster-config.ts'
 import type { ActivatorOptions } from './controller.ts'
-import { wishDefaults } from './annotations.ts'
-import type { ProxyLimits } from './proxy/ports.ts'
+import { wishDefaults } from './model/annotations.ts'
+import type { ProxyLimits } from './proxy/routing/ports.ts'
 
 /** What proxless's environment variables say, in our words. */
 export interface ProxlessEnvironment {

@@ -1,4 +1,4 @@
-import type { Route } from '../../runtime/route.ts'
+import type { Route } from '../../runtime/http/route.ts'
 import type { Activator } from './controller.ts'
 
 /** The last day of one Service's route in steps of five minutes, and how it stands at this moment in this replica. */

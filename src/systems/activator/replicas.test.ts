@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
-import { seededRandom } from '../../runtime/random.ts'
-import { HttpPeers, peerIdentity, type Membership } from './http-peers.ts'
-import { servePeers, type PeerServer } from './peer-desk.ts'
-import { eventually, rawClient, roundTrip } from './proxy/testing.ts'
+import { seededRandom } from '../../runtime/time/random.ts'
+import { HttpPeers, peerIdentity, type Membership } from './replicas/http-peers.ts'
+import { servePeers, type PeerServer } from './replicas/peer-desk.ts'
+import { eventually, rawClient, roundTrip } from './proxy/planes/testing.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster, type Replica } from './testing.ts'
 
 const token = 'shared'

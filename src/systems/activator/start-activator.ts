@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os'
 import { Activator, type ActivatorOptions, type ActivatorPorts } from './controller.ts'
-import { alone, type Peers } from './peers.ts'
-import type { DataPlane } from './proxy/data-plane.ts'
-import type { ProxyLimits } from './proxy/ports.ts'
-import type { TlsTerms } from './proxy/tls-terms.ts'
-import { ThreadedDataPlane } from './proxy/threaded-data-plane.ts'
+import { alone, type Peers } from './replicas/peers.ts'
+import type { DataPlane } from './proxy/planes/data-plane.ts'
+import type { ProxyLimits } from './proxy/routing/ports.ts'
+import type { TlsTerms } from './proxy/tls/tls-terms.ts'
+import { ThreadedDataPlane } from './proxy/planes/threaded-data-plane.ts'
 
 export interface StartOptions extends ActivatorOptions {
   readonly host: string

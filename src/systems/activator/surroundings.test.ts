@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
 import { proxlessEnvironment } from './environment.ts'
-import { History } from './history.ts'
-import { remarksOf, standingOf } from './standing.ts'
+import { History } from './views/history.ts'
+import { remarksOf, standingOf } from './views/standing.ts'
 
 describe('the environment of proxless', () => {
   it('is read in our words (C28)', () => {

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../kube/object.ts'
-import { tracked } from '../../runtime/clock.ts'
-import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { tracked } from '../../runtime/time/clock.ts'
+import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { ActPorts, Work } from './act.ts'
 import { deletedEvent, sendEvent } from './cloud-event.ts'
 import type { CleanerStatus } from './status.ts'

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startRealWorld, startWorld, type World } from '../../../test/world.ts'
 import { cleaner } from '../../apis/cleaner.ts'
-import { Alarms } from '../../runtime/alarms.ts'
+import { Alarms } from '../../runtime/controller/alarms.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import { cleanerController } from './controller.ts'

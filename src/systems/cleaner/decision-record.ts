@@ -1,7 +1,7 @@
 import type { StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
-import type { Resolution } from './decide.ts'
-import type { Model, Release, Target } from './model.ts'
+import type { Resolution } from './decision/decide.ts'
+import type { Model, Release, Target } from './decision/model.ts'
 import { objectsOf } from './observe.ts'
 import type { CleanerStatus } from './status.ts'
 

@@ -1,4 +1,4 @@
-import type { DepartResult, Hold } from '../../departures/because.ts'
+import type { DepartResult, Hold } from '../../departures/door/because.ts'
 
 /** When to ask the door again about what it did not let go. Only for who says `Held`: the door calls those. */
 export function lookAgainAt(answer: Extract<DepartResult, { because: string }>, now: number): number {

@@ -2,9 +2,9 @@ import type { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { formatSelector, matches } from '../../kube/selector.ts'
 import { isStatusError } from '../../kube/status-error.ts'
-import type { Informer } from '../../runtime/informer.ts'
-import type { Resolution } from './decide.ts'
-import type { Target } from './model.ts'
+import type { Informer } from '../../runtime/cache/informer.ts'
+import type { Resolution } from './decision/decide.ts'
+import type { Target } from './decision/model.ts'
 
 /** A target's type and namespace, or why there are none. */
 export type Located =

@@ -1,10 +1,10 @@
 import type { Cleaner } from '../../apis/cleaner.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
-import { setCondition, type Condition } from '../../runtime/conditions.ts'
-import type { Because, Decision, Resolution } from './decide.ts'
-import { reasons } from './decide.ts'
-import type { Model } from './model.ts'
+import { setCondition, type Condition } from '../../kube/conditions.ts'
+import type { Because, Decision, Resolution } from './decision/decide.ts'
+import { reasons } from './decision/decide.ts'
+import type { Model } from './decision/model.ts'
 import { objectsOf } from './observe.ts'
 
 export type CleanerStatus = NonNullable<Cleaner['status']>

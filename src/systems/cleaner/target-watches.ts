@@ -2,9 +2,9 @@ import type { Client } from '../../client/client.ts'
 import { keyFromString, keyToString, type Key } from '../../kube/key.ts'
 import type { ResourceType } from '../../kube/object.ts'
 import { formatSelector, matches, type Requirement } from '../../kube/selector.ts'
-import type { Change, Informer } from '../../runtime/informer.ts'
-import type { Informers } from '../../runtime/informers.ts'
-import type { Target } from './model.ts'
+import type { Change, Informer } from '../../runtime/cache/informer.ts'
+import type { Informers } from '../../runtime/cache/informers.ts'
+import type { Target } from './decision/model.ts'
 
 /** What one Cleaner wants to be told of, in one namespace of one type. */
 export interface Interest {

@@ -1,5 +1,5 @@
 import { refOf } from '../../kube/object.ts'
-import { wakeAt, type Outcome } from '../../runtime/outcome.ts'
+import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { ActPorts, Work } from './act.ts'
 import { releaseIn } from './decision-record.ts'
 import { RecordsUnavailable, uninstall } from './helm/uninstall.ts'

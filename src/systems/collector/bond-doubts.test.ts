@@ -4,7 +4,7 @@ import { database, TwoClusters } from '../../../test/two-clusters.ts'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import { bondController } from './bonds.ts'
+import { bondController } from './bonds/bonds.ts'
 
 let both: TwoClusters
 beforeEach(async () => {

@@ -3,7 +3,7 @@ import { Cascades, configMaps, spaces, type CascadeOptions } from '../../../test
 import { bond, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
 import type { Transport } from '../../kube/transport.ts'
-import { bondController } from './bonds.ts'
+import { bondController } from './bonds/bonds.ts'
 
 let here: Cascades
 afterEach(() => here[Symbol.asyncDispose]())

@@ -6,7 +6,7 @@ import { Client } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
-import { bondController } from './bonds.ts'
+import { bondController } from './bonds/bonds.ts'
 
 let both: TwoClusters
 beforeEach(async () => {

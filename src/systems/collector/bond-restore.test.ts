@@ -4,8 +4,8 @@ import { bond, holdFinalizer, type Bond } from '../../apis/bond.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { Client } from '../../client/client.ts'
 import { StatusError } from '../../kube/status-error.ts'
-import { restore } from '../../departures/restore.ts'
-import { kubeSubject } from '../../departures/subject.ts'
+import { restore } from '../../departures/restore/restore.ts'
+import { kubeSubject } from '../../departures/subjects/subject.ts'
 
 let here: Cascades
 beforeEach(async () => {

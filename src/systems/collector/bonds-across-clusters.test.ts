@@ -2,14 +2,14 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { configMaps, ownedBy, spaces, type Cascades } from '../../../test/cascades.ts'
 import { database, TwoClusters } from '../../../test/two-clusters.ts'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer, inUseAnnotation, inUseLabel } from '../../apis/bond.ts'
-import { drain } from '../../app/drain.ts'
-import { explainObject } from '../../app/explain.ts'
+import { drain } from '../../app/operations/drain.ts'
+import { explainObject } from '../../queries/explain.ts'
 import { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
-import { kubeSubject } from '../../departures/subject.ts'
+import { kubeSubject } from '../../departures/subjects/subject.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import type { Transport } from '../../kube/transport.ts'
-import { bondController } from './bonds.ts'
+import { bondController } from './bonds/bonds.ts'
 
 let both: TwoClusters
 let here: Cascades

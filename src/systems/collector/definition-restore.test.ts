@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Cascades, ownedBy } from '../../../test/cascades.ts'
 import { Client } from '../../client/client.ts'
-import { recordLeaving } from '../../departures/record-leaving.ts'
-import { restore } from '../../departures/restore.ts'
+import { recordLeaving } from '../../departures/records/record-leaving.ts'
+import { restore } from '../../departures/restore/restore.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 
 const definitions: ResourceType = {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { seedFinalizer } from '../../apis/bond.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import { Graph } from './graph.ts'
+import { Graph } from './graph/graph.ts'
 import { Cascades, configMaps, ownedBy } from '../../../test/cascades.ts'
 
 describe('the five actions on the graph', () => {

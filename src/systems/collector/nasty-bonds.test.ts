@@ -2,9 +2,9 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
 import type { Transport } from '../../kube/transport.ts'
-import { kubeSubject } from '../../departures/subject.ts'
+import { kubeSubject } from '../../departures/subjects/subject.ts'
 import { Cascades, configMaps, ownedBy, spaces, type CascadeOptions } from '../../../test/cascades.ts'
-import { bondController } from './bonds.ts'
+import { bondController } from './bonds/bonds.ts'
 import { Collector } from './controller.ts'
 
 let here: Cascades

@@ -6,10 +6,10 @@ import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
 import type { Store } from '../../apiserver/store/store.ts'
 import { temporaryFolder } from '../../apiserver/store/test-stores.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
-import { readPages } from '../../departures/pages.ts'
-import { recordName } from '../../departures/record.ts'
-import { restore } from '../../departures/restore.ts'
-import { systemClock } from '../../runtime/clock.ts'
+import { readPages } from '../../departures/records/pages.ts'
+import { recordName } from '../../departures/records/record.ts'
+import { restore } from '../../departures/restore/restore.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
 
 const lanes: readonly (readonly [string, CascadeOptions])[] = [
   ['over the API', { isInServer: false }],

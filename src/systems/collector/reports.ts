@@ -1,8 +1,8 @@
 import type { StoredObject } from '../../kube/object.ts'
-import type { EventRecorder } from '../../runtime/event-recorder.ts'
-import type { Graph } from './graph.ts'
-import { describeObstacle, obstaclesOf } from './stuck.ts'
-import type { Ties } from './ties.ts'
+import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import type { Graph } from './graph/graph.ts'
+import { describeObstacle, obstaclesOf } from './preview/stuck.ts'
+import type { Ties } from './graph/ties.ts'
 
 /** Tells people, by Events, what the collector found and did not do. */
 export class Reports {

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Cascades, configMaps, ownedBy } from '../../../test/cascades.ts'
 import { Client } from '../../client/client.ts'
-import { restore } from '../../departures/restore.ts'
+import { restore } from '../../departures/restore/restore.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import type { Transport } from '../../kube/transport.ts'

@@ -1,6 +1,6 @@
-import type { Route } from '../../runtime/route.ts'
+import type { Route } from '../../runtime/http/route.ts'
 import type { Collector } from './controller.ts'
-import type { Preview } from './preview.ts'
+import type { Preview } from './preview/preview.ts'
 
 /** `POST /sojourn/v1alpha1/cascade-preview {uid, policy}`: what would leave with an object, by the running collector. Changes nothing. */
 export function cascadeRoute(collector: Pick<Collector, 'preview'>): Route {

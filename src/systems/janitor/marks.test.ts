@@ -5,7 +5,7 @@ import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
 import { departure } from '../../apis/departure.ts'
 import type { ApiRequest, ApiResponse, Transport } from '../../kube/transport.ts'
 import { StatusError } from '../../kube/status-error.ts'
-import { optOut } from './opt-out.ts'
+import { optOut } from './opt-outs/opt-out.ts'
 
 const hour = 3_600_000
 const minute = 60_000

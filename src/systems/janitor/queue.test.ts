@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld } from '../../../test/janitor/janitor-world.ts'
 import type { ApiRequest } from '../../kube/transport.ts'
-import { LeaseBook } from './lease-book.ts'
-import { writeMark } from './work.ts'
+import { LeaseBook } from './work/lease-book.ts'
+import { writeMark } from './work/work.ts'
 
 const hour = 3_600_000
 const minute = 60_000

@@ -3,10 +3,10 @@ import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '
 import { startTestServer } from '../../apiserver/testing.ts'
 import type { CleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import { Client } from '../../client/client.ts'
-import { VirtualClock } from '../../runtime/virtual-clock.ts'
+import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
 import { applySwabbie } from './swabbie/apply-swabbie.ts'
 import { importSwabbie } from './swabbie/import-swabbie.ts'
-import { assertHeld, FenceLost, writeMark } from './work.ts'
+import { assertHeld, FenceLost, writeMark } from './work/work.ts'
 
 const hour = 3_600_000
 const minute = 60_000

@@ -6,9 +6,9 @@ import { Client } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { parseTime } from '../../kube/time.ts'
-import { Clusters } from '../../runtime/clusters.ts'
-import { Informers } from '../../runtime/informers.ts'
-import { quietClock } from '../../runtime/quiet-clock.ts'
+import { Clusters } from '../../runtime/clusters/clusters.ts'
+import { Informers } from '../../runtime/cache/informers.ts'
+import { quietClock } from '../../runtime/time/quiet-clock.ts'
 import { createJanitor } from './janitor.ts'
 
 const hour = 3_600_000

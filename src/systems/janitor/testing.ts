@@ -1,8 +1,8 @@
 import type { CleanupPolicy, CleanupPolicySpec } from '../../apis/cleanup-policy.ts'
-import type { Mark } from './decide.ts'
-import { noHistory, type Surroundings } from './judge.ts'
-import { compilePolicy, type CompiledPolicy } from './policy.ts'
-import type { Resource } from './resource.ts'
+import type { Mark } from './decision/decide.ts'
+import { noHistory, type Surroundings } from './verdict/judge.ts'
+import { compilePolicy, type CompiledPolicy } from './policy/policy.ts'
+import type { Resource } from './model/resource.ts'
 
 /** Monday, 2026-03-02 10:00 UTC. */
 export const now = 1_772_445_600_000

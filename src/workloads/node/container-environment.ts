@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Container, Pod } from '../types.ts'
-import type { PortMap } from './ports-annotation.ts'
+import type { PortMap } from '../ports-annotation.ts'
 
 export interface EnvironmentFacts {
   readonly client: Client

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { formatMicroTime, parseTime } from '../../kube/time.ts'
-import { sleep, type Clock } from '../../runtime/clock.ts'
+import { sleep, type Clock } from '../../runtime/time/clock.ts'
 
 /** What one container has said, a line each with its time; the former run's is kept beside it. */
 export class ContainerLog {

@@ -3,7 +3,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
 import { kill, pid as ownPid } from 'node:process'
-import type { Clock } from '../../runtime/clock.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
 import type { ContainerLog } from './container-log.ts'
 
 export interface ProcessOptions {

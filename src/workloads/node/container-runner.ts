@@ -1,6 +1,6 @@
 import { formatTime } from '../../kube/time.ts'
-import { sleep, type Clock } from '../../runtime/clock.ts'
-import type { EventNote } from '../../runtime/event-recorder.ts'
+import { sleep, type Clock } from '../../runtime/time/clock.ts'
+import type { EventNote } from '../../runtime/observability/event-recorder.ts'
 import type { Container, ContainerState, ContainerStatus, Handler, PodSpec, Probe } from '../types.ts'
 import { expand } from './container-environment.ts'
 import { ContainerLog } from './container-log.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../../runtime/clock.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
 import type { Probe } from '../types.ts'
 import { call, type HandlerTarget } from './handler.ts'
 

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { seededRandom } from '../../../src/runtime/random.ts'
-import { deployments, secrets, services } from '../../../src/systems/activator/resource-types.ts'
-import { certificateFor, rawClient, roundTrip } from '../../../src/systems/activator/proxy/testing.ts'
+import { seededRandom } from '../../../src/runtime/time/random.ts'
+import { deployments, secrets, services } from '../../../src/systems/activator/model/resource-types.ts'
+import { certificateFor, rawClient, roundTrip } from '../../../src/systems/activator/proxy/planes/testing.ts'
 import { startCluster, startSojourn, type ClusterProcess, type SojournProcess } from './sojourn-process.ts'
 
 const run = promisify(execFile)

@@ -5,13 +5,13 @@ import { parseAllDocuments } from 'yaml'
 import { pageOf } from '../../../scripts/kind-page.ts'
 import { allKinds } from '../../../src/apis/all-kinds.ts'
 import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
-import { ownKindsAdmission } from '../../../src/app/admission.ts'
-import { registerKinds } from '../../../src/app/register-kinds.ts'
+import { ownKindsAdmission } from '../../../src/admission/admission.ts'
+import { registerKinds } from '../../../src/admission/register-kinds.ts'
 import { commands } from '../../../src/cli/commands.ts'
 import { Client } from '../../../src/client/client.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
-import { reasons } from '../../../src/systems/cleaner/decide.ts'
+import { systemClock } from '../../../src/runtime/time/clock.ts'
+import { reasons } from '../../../src/systems/cleaner/decision/decide.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const docs = join(root, 'docs')
@@ -96,6 +96,7 @@ it.each(allKinds)('has a page for $kind: what it is for, one that can be applied
 const spoken = [
   ['src/systems/cleaner', ['cleaner']],
   ['src/systems/collector', ['bond']],
+  ['src/notices', ['notification-channel']],
   ['src/systems/janitor', ['cleanup-policy', 'cleanup-candidate', 'notification-channel']],
   ['src/systems/promoter', ['pipeline', 'approval']],
   ['src/systems/activator', ['activator']],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { installManifests } from '../../../src/app/install.ts'
-import { clusterRoles } from '../../../src/app/rbac.ts'
+import { installManifests } from '../../../src/app/install/install.ts'
+import { clusterRoles } from '../../../src/app/install/rbac.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
 import { describeWith, Session } from '../kubectl/session.ts'
 import { names, podsOf, render as renderWith } from './rendered.ts'

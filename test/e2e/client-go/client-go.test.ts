@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildGo, whyNoGo } from '../../../scripts/reference-cluster/go-build.ts'
 import { toolsDirectory } from '../../../scripts/reference-cluster/tools.ts'
 import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { systemClock } from '../../../src/runtime/time/clock.ts'
 
 const module = join(import.meta.dirname, 'program')
 const source = ['main.go', 'go.mod'].map((file) => readFileSync(join(module, file)))

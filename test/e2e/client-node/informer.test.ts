@@ -10,7 +10,7 @@ import {
 } from '@kubernetes/client-node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { systemClock } from '../../../src/runtime/time/clock.ts'
 
 describe('@kubernetes/client-node', () => {
   let server: TestServer

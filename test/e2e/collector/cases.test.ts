@@ -14,31 +14,40 @@ const runtime = 'src/runtime'
 /** Cases of parts that all systems share: the tests that prove them, by their names. */
 const elsewhere: Readonly<Record<number, readonly (readonly [file: string, name: string])[]>> = {
   20: [
-    [`${runtime}/work-queue.test.ts`, 'never hands a key to two workers, never loses one, never keeps one twice'],
-    [`${runtime}/work-queue.test.ts`, 'gives a key that was added while taken a second turn, at its highest priority'],
-    [`${runtime}/controller.test.ts`, 'looks again exactly when the reconcile asked to, and its last answer counts'],
-    [`${runtime}/alarms.test.ts`, 'keeps the earlier time when asked to'],
-    [`${runtime}/alarms.test.ts`, 'rings no more for a user who has left'],
-    [`${runtime}/controller.test.ts`, 'drops a key that is not ours, with its alarm'],
+    [
+      `${runtime}/controller/work-queue.test.ts`,
+      'never hands a key to two workers, never loses one, never keeps one twice',
+    ],
+    [
+      `${runtime}/controller/work-queue.test.ts`,
+      'gives a key that was added while taken a second turn, at its highest priority',
+    ],
+    [
+      `${runtime}/controller/controller.test.ts`,
+      'looks again exactly when the reconcile asked to, and its last answer counts',
+    ],
+    [`${runtime}/controller/alarms.test.ts`, 'keeps the earlier time when asked to'],
+    [`${runtime}/controller/alarms.test.ts`, 'rings no more for a user who has left'],
+    [`${runtime}/controller/controller.test.ts`, 'drops a key that is not ours, with its alarm'],
   ],
   21: [
-    [`${runtime}/informer.test.ts`, 'shows what is there, then what happens, each once'],
+    [`${runtime}/cache/informer.test.ts`, 'shows what is there, then what happens, each once'],
     [
-      `${runtime}/informer.test.ts`,
+      `${runtime}/cache/informer.test.ts`,
       'ends up with exactly what the server has, through any sequence of changes and failures',
     ],
-    [`${runtime}/informer.test.ts`, 'keeps what it has, and says so, while the server cannot be reached'],
-    [`${runtime}/backoff.test.ts`, 'draws decorrelated waits between the base and three times the last'],
+    [`${runtime}/cache/informer.test.ts`, 'keeps what it has, and says so, while the server cannot be reached'],
+    [`${runtime}/time/backoff.test.ts`, 'draws decorrelated waits between the base and three times the last'],
   ],
   22: [
     [
-      `${runtime}/controller.test.ts`,
+      `${runtime}/controller/controller.test.ts`,
       'tries again with growing waits, forgets failures after a success, and keeps failures apart',
     ],
-    [`${runtime}/controller.test.ts`, 'survives a reconcile that throws before it begins'],
-    [`${runtime}/controller.test.ts`, 'finishes what is under way when it stops, and begins nothing new'],
+    [`${runtime}/controller/controller.test.ts`, 'survives a reconcile that throws before it begins'],
+    [`${runtime}/controller/controller.test.ts`, 'finishes what is under way when it stops, and begins nothing new'],
   ],
-  26: [['src/systems/collector/graph.test.ts', 'always agrees with a naive model']],
+  26: [['src/systems/collector/graph/graph.test.ts', 'always agrees with a naive model']],
   85: [['src/systems/collector/nasty-bonds.test.ts', '115: what a Bond kept from following its owner']],
   86: [
     [
@@ -52,7 +61,7 @@ const elsewhere: Readonly<Record<number, readonly (readonly [file: string, name:
       'protects until the last user is really gone, though the Bond was deleted first',
     ],
   ],
-  88: [['src/systems/collector/bonds.test.ts', 'holds nothing up without leave']],
+  88: [['src/systems/collector/bonds/bonds.test.ts', 'holds nothing up without leave']],
   90: [
     [
       'src/systems/collector/krake-cases.test.ts',

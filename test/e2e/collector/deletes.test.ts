@@ -4,7 +4,7 @@ import { Client } from '../../../src/client/client.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../../src/kube/object.ts'
 import { ignoring, StatusError } from '../../../src/kube/status-error.ts'
-import { VirtualClock } from '../../../src/runtime/virtual-clock.ts'
+import { VirtualClock } from '../../../src/runtime/time/virtual-clock.ts'
 
 const startAt = Date.parse('2026-01-05T08:00:00Z')
 const core = { group: '', version: 'v1', namespaced: true }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ownedBy } from '../../cascades.ts'
 import { departure, type Departure } from '../../../src/apis/departure.ts'
-import { restore } from '../../../src/departures/restore.ts'
+import { restore } from '../../../src/departures/restore/restore.ts'
 import type { StoredObject } from '../../../src/kube/object.ts'
 import { lanes, LiveCascades } from './live-cascades.ts'
 

@@ -1,13 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../../../src/app/config.ts'
-import { startUp } from '../../../src/app/up.ts'
+import { readConfig } from '../../../src/app/config/config.ts'
+import { startUp } from '../../../src/app/embedded/up.ts'
 import { Client } from '../../../src/client/client.ts'
 import { parseKubeconfig } from '../../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
 import type { KubeObject, StoredObject } from '../../../src/kube/object.ts'
-import { silentLogger } from '../../../src/runtime/log.ts'
+import { silentLogger } from '../../../src/runtime/observability/log.ts'
 
 /** A real `sojourn up` with something in it for every view. */
 export interface DashboardWorld extends AsyncDisposable {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { configMaps } from '../../../src/departures/door-state.ts'
+import { configMaps } from '../../../src/departures/door/door-state.ts'
 import { ignoring } from '../../../src/kube/status-error.ts'
 import { chromiumPath } from './chromium.ts'
 import { Visitor, viewNames } from './dashboard-page.ts'

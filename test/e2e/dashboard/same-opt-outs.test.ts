@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { CandidateSpec } from '../../../src/apis/cleanup-candidate.ts'
 import type { CleanupOptOut, CleanupOptOutSpec } from '../../../src/apis/cleanup-opt-out.ts'
-import { optOutCovers } from '../../../src/departures/protection.ts'
-import { optOutName } from '../../../src/systems/janitor/opt-out.ts'
-import { cloudCluster } from '../../../src/systems/janitor/protection.ts'
+import { optOutCovers } from '../../../src/departures/door/protection.ts'
+import { optOutName } from '../../../src/systems/janitor/opt-outs/opt-out.ts'
+import { cloudCluster } from '../../../src/systems/janitor/verdict/protection.ts'
 
 type Resource = CandidateSpec['resource']
 

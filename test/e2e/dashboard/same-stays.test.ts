@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { Reader } from '../../../src/app/reader.ts'
-import { readStays, type Stay } from '../../../src/app/stays.ts'
+import { Reader } from '../../../src/queries/reader.ts'
+import { readStays, type Stay } from '../../../src/queries/stays.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
 import { dashboardObjects, servicesOfAllSorts, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { pipeline } from '../../../src/apis/pipeline.ts'
-import { ownKindsAdmission } from '../../../src/app/admission.ts'
+import { ownKindsAdmission } from '../../../src/admission/admission.ts'
 import { accepted, pipelineManifest, refusedByProgram, refusedBySchema } from '../../pipeline-refusals.ts'
 import { describeWith, Session } from './session.ts'
 

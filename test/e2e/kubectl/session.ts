@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe } from 'vitest'
 import { ensureTool, whyUnavailable, type Tool } from '../../../scripts/reference-cluster/tools.ts'
-import type { AdmissionHook } from '../../../src/apiserver/objects/admission.ts'
+import type { AdmissionHook } from '../../../src/apiserver/objects/contract/admission.ts'
 import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
-import { systemClock } from '../../../src/runtime/clock.ts'
+import { systemClock } from '../../../src/runtime/time/clock.ts'
 
 export interface Output {
   readonly code: number

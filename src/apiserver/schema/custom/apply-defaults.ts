@@ -1,5 +1,5 @@
-import { isRecord, setOwn } from '../set-own.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import { isRecord, setOwn } from '../types/set-own.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /** The object with its schema's defaults, and without nulls its schema does not allow unless told to keep them. */
 export function applyDefaults<T>(schema: StructuralSchema, object: T, { keepsNulls = false } = {}): T {

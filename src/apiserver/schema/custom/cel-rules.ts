@@ -3,10 +3,10 @@ import { Budget } from '../../../cel/frame.ts'
 import type { Program } from '../../../cel/program.ts'
 import { CelOptional, type CelValue } from '../../../cel/values.ts'
 import { deepEqual } from '../../../kube/patch.ts'
-import { duplicate, forbidden, invalidValue, omitted, required, type FieldError } from '../field-error.ts'
-import { isRecord } from '../set-own.ts'
+import { duplicate, forbidden, invalidValue, omitted, required, type FieldError } from '../types/field-error.ts'
+import { isRecord } from '../types/set-own.ts'
 import { compileRule, selfType, type CompiledRule, type SelfType } from './compile-rule.ts'
-import type { StructuralSchema, ValidationRule } from './structural-schema.ts'
+import type { StructuralSchema, ValidationRule } from '../types/structural-schema.ts'
 import type { RuleHook } from './validate-custom.ts'
 
 /** The rules of a schema, ready to check objects with; `rules` is left out when the schema has none. */

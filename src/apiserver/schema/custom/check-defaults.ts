@@ -1,9 +1,9 @@
 import { deepEqual } from '../../../kube/patch.ts'
-import { forbidden, invalidValue, type FieldError } from '../field-error.ts'
-import { isRecord } from '../set-own.ts'
-import { prune } from './prune.ts'
+import { forbidden, invalidValue, type FieldError } from '../types/field-error.ts'
+import { isRecord } from '../types/set-own.ts'
+import { prune } from '../decode/prune.ts'
 import { schemaFaults } from './schema-faults.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /** Defaults that their own schema would not accept, or that stand where they can have no effect. */
 export function* checkDefaults(schema: StructuralSchema, path: string, isRoot = true): Generator<FieldError> {

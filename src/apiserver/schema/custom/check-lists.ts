@@ -1,5 +1,5 @@
-import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /** Faults of x-kubernetes-list-type, -list-map-keys and -map-type at one place of a schema. */
 export function* checkLists(schema: StructuralSchema, path: string): Generator<FieldError> {

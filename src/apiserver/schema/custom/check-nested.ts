@@ -1,7 +1,7 @@
-import { forbidden, invalidValue, required, type FieldError } from '../field-error.ts'
+import { forbidden, invalidValue, required, type FieldError } from '../types/field-error.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { patternFault } from './pattern.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /** What may not stand inside allOf, anyOf, oneOf and not: those constrain values, the schema proper gives them shape. */
 export function* nestedFaults(schema: StructuralSchema, path: string): Generator<FieldError> {

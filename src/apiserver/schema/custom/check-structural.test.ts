@@ -3,7 +3,7 @@ import type { StatusCause } from '../../../kube/status-error.ts'
 import { recorded } from '../testing/recorded.ts'
 import { compileRules } from './cel-rules.ts'
 import { checkStructural } from './check-structural.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 interface Refused {
   readonly schema: StructuralSchema

@@ -1,10 +1,10 @@
-import { forbidden, invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
-import { isRecord } from '../set-own.ts'
+import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { isRecord } from '../types/set-own.ts'
 import { checkDefaults } from './check-defaults.ts'
 import { checkLists } from './check-lists.ts'
 import { completenessFaults, nestedFaults } from './check-nested.ts'
 import { patternFault } from './pattern.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 type Level = 'root' | 'item' | 'field'
 

@@ -5,9 +5,9 @@ import type { Program } from '../../../cel/program.ts'
 import { typeFromSchema } from '../../../cel/schema.ts'
 import { optionalType, type Type } from '../../../cel/types.ts'
 import type { CelValue } from '../../../cel/values.ts'
-import { forbidden, invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
+import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
 import { celGoIssues } from './cel-go-words.ts'
-import type { StructuralSchema, ValidationRule } from './structural-schema.ts'
+import type { StructuralSchema, ValidationRule } from '../types/structural-schema.ts'
 
 /** What `self` is at one place of a schema. */
 export interface SelfType {

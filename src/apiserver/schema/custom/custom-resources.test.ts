@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { StatusCause } from '../../../kube/status-error.ts'
-import { decodeObject } from '../decode.ts'
-import type { FieldError } from '../field-error.ts'
+import { decodeObject } from '../decode/decode.ts'
+import type { FieldError } from '../types/field-error.ts'
 import { recorded } from '../testing/recorded.ts'
 import { applyDefaults } from './apply-defaults.ts'
 import { compileRules } from './cel-rules.ts'
 import { customSchema } from './custom-schema.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 import { validateCustom } from './validate-custom.ts'
 
 interface Recorded {

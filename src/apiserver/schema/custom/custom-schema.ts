@@ -1,9 +1,9 @@
 import type { GroupVersionKind } from '../../../kube/object.ts'
-import type { ObjectSchema } from '../object-schema.ts'
-import { anyNode, scalarNodes, type FieldNode, type MapNode, type SchemaNode } from '../schema-node.ts'
-import { structNode } from '../struct-node.ts'
-import { structType } from '../type-table.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import type { ObjectSchema } from '../types/object-schema.ts'
+import { anyNode, scalarNodes, type FieldNode, type MapNode, type SchemaNode } from '../types/schema-node.ts'
+import { structNode } from '../types/struct-node.ts'
+import { structType } from '../types/type-table.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /** The schema of a custom resource in one version; make it once per generation of its CRD. */
 export function customSchema(gvk: GroupVersionKind, openAPIV3Schema: StructuralSchema | undefined): ObjectSchema {

@@ -1,7 +1,7 @@
 import { deepEqual } from '../../../kube/patch.ts'
-import { duplicate, invalidValue, type FieldError } from '../field-error.ts'
-import { isRecord } from '../set-own.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import { duplicate, invalidValue, type FieldError } from '../types/field-error.ts'
+import { isRecord } from '../types/set-own.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /** Items that repeat an identity in lists of type set and map. Lists that did not change are let pass. */
 export function listFaults(schema: StructuralSchema, object: unknown, old?: unknown): FieldError[] {

@@ -1,9 +1,17 @@
 import { deepEqual } from '../../../kube/patch.ts'
-import { invalidType, invalidValue, required, tooLong, tooMany, unsupported, type FieldError } from '../field-error.ts'
-import { isRecord } from '../set-own.ts'
+import {
+  invalidType,
+  invalidValue,
+  required,
+  tooLong,
+  tooMany,
+  unsupported,
+  type FieldError,
+} from '../types/field-error.ts'
+import { isRecord } from '../types/set-own.ts'
 import { hasFormat } from './formats.ts'
 import { matchesPattern } from './pattern.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /**
  * Faults of a value against the OpenAPI part of a schema. Parts that equal their counterpart in `old` are not looked at:

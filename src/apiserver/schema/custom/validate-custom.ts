@@ -1,7 +1,7 @@
-import { invalidValue, type FieldError } from '../field-error.ts'
+import { invalidValue, type FieldError } from '../types/field-error.ts'
 import { listFaults } from './list-faults.ts'
 import { schemaFaults } from './schema-faults.ts'
-import type { StructuralSchema } from './structural-schema.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /** Checks x-kubernetes-validations of a whole object; `old` is undefined on create. */
 export type RuleHook = (object: unknown, old: unknown) => readonly FieldError[]

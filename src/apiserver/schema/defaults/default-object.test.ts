@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { kindOf, type KubeObject } from '../../../kube/object.ts'
-import { decodeObject } from '../decode.ts'
-import { builtinSchema } from '../object-schema.ts'
+import { decodeObject } from '../decode/decode.ts'
+import { builtinSchema } from '../types/object-schema.ts'
 import { recorded } from '../testing/recorded.ts'
 import { defaultObject } from './default-object.ts'
 

@@ -1,6 +1,6 @@
 import type { GroupVersionKind, KubeObject } from '../../../kube/object.ts'
-import { isRecord, setOwn } from '../set-own.ts'
-import { structOfKind, type Field, type StructType, type TypeExpression } from '../type-table.ts'
+import { isRecord, setOwn } from '../types/set-own.ts'
+import { structOfKind, type Field, type StructType, type TypeExpression } from '../types/type-table.ts'
 import { coreDefaults } from './core-defaults.ts'
 import { groupDefaults } from './group-defaults.ts'
 import { podDefaults } from './pod-defaults.ts'

@@ -1,4 +1,4 @@
-import { isRecord } from '../set-own.ts'
+import { isRecord } from '../types/set-own.ts'
 
 /** An object that is being filled in. */
 export type Json = Record<string, unknown>

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
-import { isRecord } from '../set-own.ts'
+import { isRecord } from '../types/set-own.ts'
 
 /** Whether two versions of an object are the same but for the times in their managedFields: such a write is no write. */
 export function changedOnlyInManagedTimes(one: KubeObject, other: KubeObject): boolean {

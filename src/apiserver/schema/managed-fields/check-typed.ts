@@ -5,9 +5,9 @@ import {
   type MapNode,
   type ScalarNode,
   type SchemaNode,
-} from '../schema-node.ts'
-import { goLiteral, goPrint, goType } from '../go-print.ts'
-import { isRecord } from '../set-own.ts'
+} from '../types/schema-node.ts'
+import { goLiteral, goPrint, goType } from '../patch/go-print.ts'
+import { isRecord } from '../types/set-own.ts'
 import { describeElement, itemElement, ItemError } from './path-element.ts'
 
 /** What keeps a configuration from being merged by its schema, in the API's words: empty when nothing does. */

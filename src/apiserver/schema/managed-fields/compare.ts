@@ -1,6 +1,6 @@
 import { deepEqual } from '../../../kube/patch.ts'
-import { anyMap, childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../schema-node.ts'
-import { isRecord } from '../set-own.ts'
+import { anyMap, childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../types/schema-node.ts'
+import { isRecord } from '../types/set-own.ts'
 import { FieldSetBuilder, type FieldSet } from './field-set.ts'
 import { itemElement, type PathElement } from './path-element.ts'
 

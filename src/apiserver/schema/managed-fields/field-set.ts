@@ -1,5 +1,5 @@
-import { childNode, resolveNode, type SchemaNode } from '../schema-node.ts'
-import { isRecord } from '../set-own.ts'
+import { childNode, resolveNode, type SchemaNode } from '../types/schema-node.ts'
+import { isRecord } from '../types/set-own.ts'
 import { compareElements, type PathElement } from './path-element.ts'
 
 /** FieldsV1 as it stands in managedFields. */

@@ -1,6 +1,6 @@
 import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
-import type { ObjectSchema } from '../object-schema.ts'
-import { isRecord } from '../set-own.ts'
+import type { ObjectSchema } from '../types/object-schema.ts'
+import { isRecord } from '../types/set-own.ts'
 import { compare } from './compare.ts'
 import { fieldSetOf } from './extract.ts'
 import type { FieldSet } from './field-set.ts'

@@ -1,5 +1,5 @@
 import { parseTime } from '../../../kube/time.ts'
-import { isRecord } from '../set-own.ts'
+import { isRecord } from '../types/set-own.ts'
 import { FieldSet, type FieldsV1 } from './field-set.ts'
 
 /** One writer of an object and the fields it owns. */

@@ -1,5 +1,5 @@
-import { childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../schema-node.ts'
-import { isRecord, setOwn } from '../set-own.ts'
+import { childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../types/schema-node.ts'
+import { isRecord, setOwn } from '../types/set-own.ts'
 import { itemElement, ItemError, type PathElement } from './path-element.ts'
 
 /** Lays an applied configuration over a live value: what it says wins, what it does not mention stays. */

@@ -1,4 +1,4 @@
-import type { ObjectSchema } from '../object-schema.ts'
+import type { ObjectSchema } from '../types/object-schema.ts'
 import { compare, type Comparison } from './compare.ts'
 import { FieldSet } from './field-set.ts'
 import type { Managers } from './managers.ts'

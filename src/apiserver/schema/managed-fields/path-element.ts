@@ -1,5 +1,5 @@
-import { isRecord } from '../set-own.ts'
-import type { ListNode } from '../schema-node.ts'
+import { isRecord } from '../types/set-own.ts'
+import type { ListNode } from '../types/schema-node.ts'
 
 /** One step of a path as FieldsV1 writes it: `f:spec`, `k:{"name":"web"}`, `v:"finalizer"`. */
 export type PathElement = string

@@ -1,4 +1,4 @@
-import type { SchemaNode } from '../schema-node.ts'
+import type { SchemaNode } from '../types/schema-node.ts'
 import { below, FieldSet } from './field-set.ts'
 import type { Managers } from './managers.ts'
 import type { SchemaOf } from './ownership.ts'

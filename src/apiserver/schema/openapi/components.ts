@@ -1,6 +1,6 @@
 import type { GroupVersionKind } from '../../../kube/object.ts'
-import type { StructuralSchema } from '../custom/structural-schema.ts'
-import type { ObjectSchema } from '../object-schema.ts'
+import type { StructuralSchema } from '../types/structural-schema.ts'
+import type { ObjectSchema } from '../types/object-schema.ts'
 import {
   structOfKind,
   structType,
@@ -8,7 +8,7 @@ import {
   type Scalar,
   type StructType,
   type TypeExpression,
-} from '../type-table.ts'
+} from '../types/type-table.ts'
 
 type Schema = Record<string, unknown>
 

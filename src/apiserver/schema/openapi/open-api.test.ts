@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { builtinKinds } from '../builtin-kinds.ts'
+import { builtinKinds } from '../types/builtin-kinds.ts'
 import { customSchema } from '../custom/custom-schema.ts'
-import { builtinSchema, type ObjectSchema } from '../object-schema.ts'
+import { builtinSchema, type ObjectSchema } from '../types/object-schema.ts'
 import { openApiDocument, type OpenApiKind } from './open-api.ts'
 
 interface Document {

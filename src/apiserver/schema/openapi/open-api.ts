@@ -1,6 +1,6 @@
 import type { GroupVersionKind } from '../../../kube/object.ts'
-import type { ObjectSchema } from '../object-schema.ts'
-import { tableRelease } from '../type-table.ts'
+import type { ObjectSchema } from '../types/object-schema.ts'
+import { tableRelease } from '../types/type-table.ts'
 import { Components } from './components.ts'
 import { pathsOf } from './paths.ts'
 

@@ -3,8 +3,8 @@ import { kubernetesEnvironment } from '../../../cel/environments.ts'
 import { CelCompileError } from '../../../cel/errors.ts'
 import { dynType, typeText } from '../../../cel/types.ts'
 import { describeIssues } from '../custom/compile-rule.ts'
-import { invalidValue, required, type FieldError } from '../field-error.ts'
-import { at, entries, given, oneOf, size, strings, text, type Json } from './checks.ts'
+import { invalidValue, required, type FieldError } from '../types/field-error.ts'
+import { at, entries, given, oneOf, size, strings, text, type Json } from './parts/checks.ts'
 
 const operations = ['*', 'CONNECT', 'CREATE', 'DELETE', 'UPDATE']
 

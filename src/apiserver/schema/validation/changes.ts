@@ -1,6 +1,6 @@
 import { deepEqual } from '../../../kube/patch.ts'
-import { forbidden, invalidValue, type FieldError } from '../field-error.ts'
-import { at, entries, text, type Json } from './checks.ts'
+import { forbidden, invalidValue, type FieldError } from '../types/field-error.ts'
+import { at, entries, text, type Json } from './parts/checks.ts'
 
 /** What a kind does not let change once it is there. */
 export function changeFaults(key: string, object: Json, old: Json): readonly FieldError[] {

@@ -1,8 +1,8 @@
-import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
-import { at, checked, entries, given, size, text, type Json } from './checks.ts'
+import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { at, checked, entries, given, size, text, type Json } from './parts/checks.ts'
 import { configKeyFaults } from '../../../kube/names.ts'
-import { podSpecFaults, templateFaults } from './pod-spec.ts'
-import { isMore, quantityFaults, resourceNameFaults, storageFaults } from './resources.ts'
+import { podSpecFaults, templateFaults } from './parts/pod-spec.ts'
+import { isMore, quantityFaults, resourceNameFaults, storageFaults } from './parts/resources.ts'
 
 /** Faults of a ConfigMap. */
 export function* configMapFaults(object: Json): Generator<FieldError> {

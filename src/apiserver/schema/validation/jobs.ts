@@ -1,8 +1,8 @@
-import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
-import { at, given, notNegative, oneOf, text, type Json } from './checks.ts'
-import { cronFault } from './cron.ts'
-import { templateFaults } from './pod-spec.ts'
-import { selectorFaults } from './selectors.ts'
+import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { at, given, notNegative, oneOf, text, type Json } from './parts/checks.ts'
+import { cronFault } from './parts/cron.ts'
+import { templateFaults } from './parts/pod-spec.ts'
+import { selectorFaults } from './parts/selectors.ts'
 
 /** Faults of a Job. */
 export function* jobFaults(object: Json): Generator<FieldError> {

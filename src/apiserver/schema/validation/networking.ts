@@ -1,9 +1,21 @@
 import { isIP } from 'node:net'
-import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
-import { at, checked, checkedIfGiven, entries, given, named, oneOf, size, strings, text, type Json } from './checks.ts'
-import { portOrName } from './handlers.ts'
+import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import {
+  at,
+  checked,
+  checkedIfGiven,
+  entries,
+  given,
+  named,
+  oneOf,
+  size,
+  strings,
+  text,
+  type Json,
+} from './parts/checks.ts'
+import { portOrName } from './parts/handlers.ts'
 import { cidrFaults, labelFaults, subdomainFaults } from '../../../kube/names.ts'
-import { selectorFaults } from './selectors.ts'
+import { selectorFaults } from './parts/selectors.ts'
 
 /** Faults of an Ingress. */
 export function* ingressFaults(object: Json): Generator<FieldError> {

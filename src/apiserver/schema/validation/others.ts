@@ -1,7 +1,7 @@
-import { forbidden, invalidValue, required, type FieldError } from '../field-error.ts'
-import { at, entries, given, named, notNegative, number, oneOf, text, type Json } from './checks.ts'
+import { forbidden, invalidValue, required, type FieldError } from '../types/field-error.ts'
+import { at, entries, given, named, notNegative, number, oneOf, text, type Json } from './parts/checks.ts'
 import { pathSegmentFaults } from '../../../kube/names.ts'
-import { selectorFaults } from './selectors.ts'
+import { selectorFaults } from './parts/selectors.ts'
 import { shareFaults } from './workloads.ts'
 
 /** Faults of a HorizontalPodAutoscaler of either version. */

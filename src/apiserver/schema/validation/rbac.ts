@@ -1,7 +1,7 @@
-import { invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
-import { at, entries, given, named, oneOf, size, text, type Json } from './checks.ts'
+import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { at, entries, given, named, oneOf, size, text, type Json } from './parts/checks.ts'
 import { pathSegmentFaults, subdomainFaults } from '../../../kube/names.ts'
-import { selectorFaults } from './selectors.ts'
+import { selectorFaults } from './parts/selectors.ts'
 
 const group = 'rbac.authorization.k8s.io'
 

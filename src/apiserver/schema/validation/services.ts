@@ -1,7 +1,19 @@
-import { duplicate, forbidden, invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
-import { at, checked, entries, named, oneOf, oneOfIfGiven, port, size, strings, text, type Json } from './checks.ts'
-import { portOrName } from './handlers.ts'
-import { labelsFaults } from './metadata.ts'
+import { duplicate, forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import {
+  at,
+  checked,
+  entries,
+  named,
+  oneOf,
+  oneOfIfGiven,
+  port,
+  size,
+  strings,
+  text,
+  type Json,
+} from './parts/checks.ts'
+import { portOrName } from './parts/handlers.ts'
+import { labelsFaults } from './parts/metadata.ts'
 import { cidrFaults, ipFaults, labelFaults, subdomainFaults } from '../../../kube/names.ts'
 
 const types = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { kindOf, type KubeObject } from '../../../kube/object.ts'
 import type { StatusCause } from '../../../kube/status-error.ts'
-import { decodeObject } from '../decode.ts'
+import { decodeObject } from '../decode/decode.ts'
 import { defaultObject } from '../defaults/default-object.ts'
-import { invalid } from '../field-error.ts'
-import { builtinSchema } from '../object-schema.ts'
+import { invalid } from '../types/field-error.ts'
+import { builtinSchema } from '../types/object-schema.ts'
 import { recorded } from '../testing/recorded.ts'
 import { validateCreate, validateUpdate } from './validate-object.ts'
 

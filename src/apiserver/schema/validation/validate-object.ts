@@ -1,11 +1,11 @@
 import type { GroupVersionKind, KubeObject } from '../../../kube/object.ts'
-import type { FieldError } from '../field-error.ts'
+import type { FieldError } from '../types/field-error.ts'
 import { admissionBindingFaults, admissionPolicyFaults } from './admission.ts'
 import { changeFaults } from './changes.ts'
-import type { Json } from './checks.ts'
+import type { Json } from './parts/checks.ts'
 import * as core from './core.ts'
 import * as jobs from './jobs.ts'
-import { metadataChangeFaults, metadataFaults } from './metadata.ts'
+import { metadataChangeFaults, metadataFaults } from './parts/metadata.ts'
 import {
   namespaceFaults,
   pathSegmentFaults,

@@ -1,7 +1,7 @@
-import { forbidden, invalidValue, required, unsupported, type FieldError } from '../field-error.ts'
-import { at, given, notNegative, number, text, type Json } from './checks.ts'
-import { templateFaults } from './pod-spec.ts'
-import { isEmptySelector, selectorFaults, selects } from './selectors.ts'
+import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
+import { at, given, notNegative, number, text, type Json } from './parts/checks.ts'
+import { templateFaults } from './parts/pod-spec.ts'
+import { isEmptySelector, selectorFaults, selects } from './parts/selectors.ts'
 
 /** Faults of a Deployment. */
 export function* deploymentFaults(object: Json): Generator<FieldError> {

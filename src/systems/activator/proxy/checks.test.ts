@@ -5,8 +5,8 @@ import net, { type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { cell, inFlightOf } from './counters.ts'
-import { eventually, rawClient, roundTrip, startEcho, startProxy } from './testing.ts'
+import { cell, inFlightOf } from './routing/counters.ts'
+import { eventually, rawClient, roundTrip, startEcho, startProxy } from './planes/testing.ts'
 
 const checks = { purpose: { is: 'checks' } } as const
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs'
 import net from 'node:net'
 import tls from 'node:tls'
 import { describe, expect, it } from 'vitest'
-import { VirtualClock } from '../../../runtime/virtual-clock.ts'
-import { cell } from './counters.ts'
-import { Proxy } from './proxy.ts'
+import { VirtualClock } from '../../../runtime/time/virtual-clock.ts'
+import { cell } from './routing/counters.ts'
+import { Proxy } from './planes/proxy.ts'
 import {
   aRoute,
   certificateFor,
@@ -14,7 +14,7 @@ import {
   startBackend,
   startEcho,
   startProxy,
-} from './testing.ts'
+} from './planes/testing.ts'
 
 const get = 'GET / HTTP/1.1\r\nHost: app.test\r\n\r\n'
 

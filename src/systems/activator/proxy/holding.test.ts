@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { cell, inFlightOf } from './counters.ts'
-import { aRoute, eventually, rawClient, roundTrip, startBackend, startEcho, startProxy } from './testing.ts'
+import { cell, inFlightOf } from './routing/counters.ts'
+import { aRoute, eventually, rawClient, roundTrip, startBackend, startEcho, startProxy } from './planes/testing.ts'
 
 const get = 'GET / HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n'
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'

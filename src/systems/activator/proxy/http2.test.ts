@@ -3,10 +3,18 @@ import http2, { type IncomingHttpHeaders } from 'node:http2'
 import net, { type AddressInfo } from 'node:net'
 import tls from 'node:tls'
 import { describe, expect, it } from 'vitest'
-import { systemClock } from '../../../runtime/clock.ts'
-import { inFlightOf } from './counters.ts'
-import { Proxy } from './proxy.ts'
-import { askHttp2 as ask, certificateFor, eventually, rawClient, roundTrip, startEcho, startProxy } from './testing.ts'
+import { systemClock } from '../../../runtime/time/clock.ts'
+import { inFlightOf } from './routing/counters.ts'
+import { Proxy } from './planes/proxy.ts'
+import {
+  askHttp2 as ask,
+  certificateFor,
+  eventually,
+  rawClient,
+  roundTrip,
+  startEcho,
+  startProxy,
+} from './planes/testing.ts'
 
 /** A pod that speaks HTTP/2 only: answers each request with its path and body, and a gRPC status in the trailers. */
 async function startHttp2Pod() {

@@ -5,9 +5,9 @@ import { promisify } from 'node:util'
 import * as grpc from '@grpc/grpc-js'
 import { describe, expect, it } from 'vitest'
 import { WebSocket as WsClient, WebSocketServer } from 'ws'
-import { inFlightOf } from './counters.ts'
-import type { Address } from './route.ts'
-import { certificateFor, eventually, startProxy, type TestProxy } from './testing.ts'
+import { inFlightOf } from './routing/counters.ts'
+import type { Address } from './routing/route.ts'
+import { certificateFor, eventually, startProxy, type TestProxy } from './planes/testing.ts'
 
 const text = { serialize: (value: string) => Buffer.from(value), deserialize: (bytes: Buffer) => bytes.toString() }
 

@@ -1,8 +1,8 @@
 import http2 from 'node:http2'
 import { describe, expect, it } from 'vitest'
-import { inFlightOf } from './counters.ts'
-import type { StaticAnswer } from './static-answer.ts'
-import { askHttp2 as ask, eventually, roundTrip, startEcho, startProxy } from './testing.ts'
+import { inFlightOf } from './routing/counters.ts'
+import type { StaticAnswer } from './routing/static-answer.ts'
+import { askHttp2 as ask, eventually, roundTrip, startEcho, startProxy } from './planes/testing.ts'
 
 const answers: readonly StaticAnswer[] = [
   { path: '/robots.txt', status: 200, type: 'text/plain', body: 'nobody', when: 'always' },

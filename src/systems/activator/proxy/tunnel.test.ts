@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import http from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { inFlightOf } from './counters.ts'
-import { eventually, rawClient, roundTrip, startBackend, startProxy, type Backend } from './testing.ts'
+import { inFlightOf } from './routing/counters.ts'
+import { eventually, rawClient, roundTrip, startBackend, startProxy, type Backend } from './planes/testing.ts'
 
 const upgrade = 'GET /ws HTTP/1.1\r\nHost: app.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: raw\r\n\r\n'
 const agreed = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: raw\r\nConnection: Upgrade\r\n\r\n'

@@ -2,8 +2,8 @@ import type { Client } from '../../../client/client.ts'
 import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { parseTime } from '../../../kube/time.ts'
-import type { Clock } from '../../../runtime/clock.ts'
-import type { Release } from '../model.ts'
+import type { Clock } from '../../../runtime/time/clock.ts'
+import type { Release } from '../decision/model.ts'
 import type { Hook } from './uninstall-plan.ts'
 
 export interface HookContext {

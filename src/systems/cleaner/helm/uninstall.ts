@@ -1,7 +1,7 @@
 import type { Client } from '../../../client/client.ts'
-import { sentenceOf } from '../../../departures/because.ts'
-import type { Door } from '../../../departures/door.ts'
-import { kubeSubject } from '../../../departures/subject.ts'
+import { sentenceOf } from '../../../departures/door/because.ts'
+import type { Door } from '../../../departures/door/door.ts'
+import { kubeSubject } from '../../../departures/subjects/subject.ts'
 import {
   describeRef,
   refOf,
@@ -11,8 +11,8 @@ import {
   type StoredObject,
 } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
-import type { Clock } from '../../../runtime/clock.ts'
-import type { Release } from '../model.ts'
+import type { Clock } from '../../../runtime/time/clock.ts'
+import type { Release } from '../decision/model.ts'
 import { decodeRelease, encodeRelease, releaseLabels, revisionOf, type ReleaseRecord } from './release-record.ts'
 import { Hooks, placed, placeOf } from './hooks.ts'
 import { planUninstall } from './uninstall-plan.ts'

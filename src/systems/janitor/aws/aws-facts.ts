@@ -1,5 +1,5 @@
-import type { Use } from '../resource.ts'
-import type { AwsThing, AwsType } from './aws-type.ts'
+import type { Use } from '../model/resource.ts'
+import type { AwsThing, AwsType } from './read/aws-type.ts'
 
 /** A resource in the words of Swabbie's rules and exclusions: AWS fields camel-cased, and flags both true and false. */
 export function awsFacts(

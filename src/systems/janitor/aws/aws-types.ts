@@ -1,5 +1,5 @@
 import type { AwsTypeName } from '../../../apis/cleanup-policy.ts'
-import type { AwsType } from './aws-type.ts'
+import type { AwsType } from './read/aws-type.ts'
 import { imageType } from './types/image.ts'
 import { launchConfigurationType, launchTemplateType } from './types/launch.ts'
 import { loadBalancerType, loadBalancerV2Type } from './types/load-balancer.ts'

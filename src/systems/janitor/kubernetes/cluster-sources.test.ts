@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { startRealWorld } from '../../../../test/world.ts'
-import type { ClusterHandle } from '../../../runtime/clusters.ts'
+import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import { ClusterSources } from './cluster-sources.ts'
 
 const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }

@@ -1,11 +1,11 @@
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
 import { groupResource } from '../../../kube/object.ts'
-import type { ClusterHandle } from '../../../runtime/clusters.ts'
-import type { Informer } from '../../../runtime/informer.ts'
-import { InventoryError } from '../resource.ts'
+import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import { InventoryError } from '../model/resource.ts'
 import { isOurs } from './custom-references.ts'
-import { called } from './detector.ts'
-import { textsOf, writtenTextsOf, type Mentioner } from './mentions.ts'
+import { called } from './references/detector.ts'
+import { textsOf, writtenTextsOf, type Mentioner } from './references/mentions.ts'
 
 /** The caches of one cluster that policies need, opened when first asked for. */
 export class ClusterSources {

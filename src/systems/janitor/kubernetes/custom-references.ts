@@ -1,9 +1,9 @@
 import { sojournGroup } from '../../../apis/group.ts'
 import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
-import type { Use } from '../resource.ts'
-import { called, unknownUse, unused, used } from './detector.ts'
-import { mentionedIn, type Mentioner } from './mentions.ts'
+import type { Use } from '../model/resource.ts'
+import { called, unknownUse, unused, used } from './references/detector.ts'
+import { mentionedIn, type Mentioner } from './references/mentions.ts'
 
 const ownGroups = new Set([
   sojournGroup.group,

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
-import type { Use } from '../resource.ts'
+import type { Use } from '../model/resource.ts'
 import { aggregatedVersions, customReferences, customResidents, definedTypes } from './custom-references.ts'
-import { unknownUse, unused, used } from './detector.ts'
+import { unknownUse, unused, used } from './references/detector.ts'
 import { detectorFor } from './detectors.ts'
-import { mentionsIn, textsOf } from './mentions.ts'
-import type { WellKnown } from './well-known.ts'
+import { mentionsIn, textsOf } from './references/mentions.ts'
+import type { WellKnown } from './references/well-known.ts'
 
 type Given = Partial<Record<WellKnown, readonly StoredObject[]>>
 

@@ -1,4 +1,4 @@
-import type { Detector } from './detector.ts'
+import type { Detector } from './references/detector.ts'
 import { bindingDetector, roleDetector, serviceAccountDetector } from './detectors/access.ts'
 import { configurationDetector } from './detectors/configuration.ts'
 import { namespaceDetector } from './detectors/namespaces.ts'

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import { parseTime } from '../../../kube/time.ts'
-import type { Resource, Use } from '../resource.ts'
+import type { Resource, Use } from '../model/resource.ts'
 
 /** An object of a cluster as a resource. What is not asked for is not worked out: policies look at very many. */
 export class KubeResource implements Resource {

@@ -1,8 +1,8 @@
 import type { Client } from '../../../client/client.ts'
 import { apiVersionOf, type KubeObject, type StoredObject } from '../../../kube/object.ts'
-import type { OwnerSources } from '../owner.ts'
+import type { OwnerSources } from '../policy/owner.ts'
 import type { ClusterSources } from './cluster-sources.ts'
-import { wellKnown, type WellKnown } from './well-known.ts'
+import { wellKnown, type WellKnown } from './references/well-known.ts'
 
 export interface OwnerSourcePorts {
   readonly client: Client

@@ -1,4 +1,4 @@
-import type { RouteResponse } from '../../../runtime/route.ts'
+import type { RouteResponse } from '../../../runtime/http/route.ts'
 
 export function ok(body: unknown): RouteResponse {
   return { status: 200, body }

@@ -1,10 +1,10 @@
-import { look } from '../look.ts'
-import type { CompiledPolicy } from '../policy.ts'
-import { newCandidate } from '../candidate.ts'
-import type { ResourceRef } from '../provider.ts'
-import { InventoryError, type Resource } from '../resource.ts'
-import type { Work, WorkPorts } from '../work.ts'
-import { sentenceFor } from '../because.ts'
+import { look } from '../cycles/look.ts'
+import type { CompiledPolicy } from '../policy/policy.ts'
+import { newCandidate } from '../decision/candidate.ts'
+import type { ResourceRef } from '../verdict/provider.ts'
+import { InventoryError, type Resource } from '../model/resource.ts'
+import type { Work, WorkPorts } from '../work/work.ts'
+import { sentenceFor } from '../model/because.ts'
 import { swabbieNamespace } from './swabbie-view.ts'
 
 const lookTimeMs = 60_000

@@ -1,7 +1,7 @@
 import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { parseTime } from '../../../kube/time.ts'
-import { isActive } from '../decide.ts'
-import type { ResourceRef } from '../provider.ts'
+import { isActive } from '../decision/decide.ts'
+import type { ResourceRef } from '../verdict/provider.ts'
 
 /** `provider:account:location:resourceType`, lower-cased, as Swabbie names a group of resources. */
 export function swabbieNamespace({

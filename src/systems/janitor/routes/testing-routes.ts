@@ -1,8 +1,8 @@
 import { cleanupCandidate, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { formatTime } from '../../../kube/time.ts'
-import type { Route, RouteRequest, RouteResponse } from '../../../runtime/route.ts'
-import { turned } from '../candidate.ts'
-import type { WorkPorts } from '../work.ts'
+import type { Route, RouteRequest, RouteResponse } from '../../../runtime/http/route.ts'
+import { turned } from '../decision/candidate.ts'
+import type { WorkPorts } from '../work/work.ts'
 import { ok, problem } from './answers.ts'
 import { isNamed, stateOf } from './swabbie-view.ts'
 

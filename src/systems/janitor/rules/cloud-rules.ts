@@ -1,5 +1,5 @@
-import { attributeOf, type Described } from '../attribute.ts'
-import { wholeDays } from '../time-to-live.ts'
+import { attributeOf, type Described } from '../model/attribute.ts'
+import { wholeDays } from '../model/time-to-live.ts'
 import { daysParameter, hit, miss, onlyParameters, undecided, type Answer, type Rule } from './rule.ts'
 
 const serverGroup = ['serverGroup'] as const

@@ -3,7 +3,7 @@ import { kubernetesEnvironment } from '../../../cel/environments.ts'
 import { CelCompileError, CelError } from '../../../cel/errors.ts'
 import { CelTimestamp } from '../../../cel/moments.ts'
 import { dynType, timestampType } from '../../../cel/types.ts'
-import type { Resource } from '../resource.ts'
+import type { Resource } from '../model/resource.ts'
 import { hit, miss, onlyParameters, undecided, type Rule } from './rule.ts'
 
 const environment = kubernetesEnvironment({

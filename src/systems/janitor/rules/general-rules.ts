@@ -1,5 +1,5 @@
-import { attributeOf, valueMatcher } from '../attribute.ts'
-import { isExpired, timeToLiveOf, wholeDays } from '../time-to-live.ts'
+import { attributeOf, valueMatcher } from '../model/attribute.ts'
+import { isExpired, timeToLiveOf, wholeDays } from '../model/time-to-live.ts'
 import { daysParameter, hit, miss, onlyParameters, undecided, type Rule } from './rule.ts'
 
 /** Rules for resources of every kind. */

@@ -1,5 +1,5 @@
 import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
-import type { Described } from '../attribute.ts'
+import type { Described } from '../model/attribute.ts'
 import { cloudRules } from './cloud-rules.ts'
 import { expressionRule } from './expression-rule.ts'
 import { generalRules } from './general-rules.ts'

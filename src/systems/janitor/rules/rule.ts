@@ -1,4 +1,4 @@
-import type { Described } from '../attribute.ts'
+import type { Described } from '../model/attribute.ts'
 
 /** What a rule says of a resource. Undecided is neither yes nor no: it never leads to a mark and never lifts one. */
 export type Answer =

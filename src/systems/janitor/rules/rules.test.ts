@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
-import type { Resource } from '../resource.ts'
+import type { Resource } from '../model/resource.ts'
 import { day, now, resource } from '../testing.ts'
 import { compileRules, rules, type Problem } from './rule-tree.ts'
 

@@ -1,8 +1,8 @@
 import type { Promotion } from '../../../apis/pipeline-status.ts'
-import type { RepositoryAccess } from '../repository-access.ts'
-import type { EffectResult } from '../results.ts'
-import { Trouble } from '../trouble.ts'
-import type { Words } from '../wording.ts'
+import type { RepositoryAccess } from '../repository/repository-access.ts'
+import type { EffectResult } from '../decision/results.ts'
+import { Trouble } from '../../../git/trouble.ts'
+import type { Words } from '../repository/wording.ts'
 import { markedChange, type CommitWishes } from './marked-change.ts'
 
 /** Puts the change on the base branch, unless it is there; somebody else's push in between only delays it. */

@@ -1,6 +1,6 @@
-import { branchName } from '../identity.ts'
-import type { Forge } from '../forges/forge.ts'
-import type { Words } from '../wording.ts'
+import { branchName } from '../model/identity.ts'
+import type { Forge } from '../../../forges/forge.ts'
+import type { Words } from '../repository/wording.ts'
 import { holdsValue } from './marked-change.ts'
 import type { PullRequestWork } from './pull-request.ts'
 

@@ -1,9 +1,9 @@
 import type { Promotion } from '../../../apis/pipeline-status.ts'
-import { prepareChange, type Change, type SignCommit } from '../git/change.ts'
-import type { GitRemote } from '../git/remote.ts'
-import { at } from '../draft.ts'
-import { Trouble } from '../trouble.ts'
-import { messageOf, type Words } from '../wording.ts'
+import { prepareChange, type Change, type SignCommit } from '../repository/change.ts'
+import type { GitRemote } from '../../../git/remote.ts'
+import { at } from '../decision/draft.ts'
+import { Trouble } from '../../../git/trouble.ts'
+import { messageOf, type Words } from '../repository/wording.ts'
 
 /** What both strategies that write to git take from the spec. */
 export interface CommitWishes {

@@ -1,10 +1,10 @@
 import type { Pipeline } from '../../../apis/pipeline.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { KubeObject } from '../../../kube/object.ts'
-import type { Http } from '../http.ts'
-import type { EffectResult } from '../results.ts'
-import { Trouble } from '../trouble.ts'
-import type { Words } from '../wording.ts'
+import type { Http } from '../../../runtime/http/http.ts'
+import type { EffectResult } from '../decision/results.ts'
+import { Trouble } from '../../../git/trouble.ts'
+import type { Words } from '../repository/wording.ts'
 
 export interface NotificationPorts {
   /** Creates an Event; one that is there already is success. */

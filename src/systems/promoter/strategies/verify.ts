@@ -1,7 +1,7 @@
-import type { VerificationPlan } from '../plan.ts'
-import type { Http } from '../http.ts'
-import type { EffectResult } from '../results.ts'
-import { troubleOf } from '../trouble.ts'
+import type { VerificationPlan } from '../model/plan.ts'
+import type { Http } from '../../../runtime/http/http.ts'
+import type { EffectResult } from '../decision/results.ts'
+import { troubleOf } from '../../../git/trouble.ts'
 
 /** Calls what runs before the environment, one check after the other; a call that wakes what sleeps is waited for. */
 export async function verify(

@@ -1,10 +1,10 @@
 import type { Promotion } from '../../../apis/pipeline-status.ts'
-import type { Http } from '../http.ts'
-import type { SecretData } from '../repository-access.ts'
-import type { EffectResult } from '../results.ts'
-import { signRequest } from '../signature.ts'
-import { Trouble } from '../trouble.ts'
-import type { Words } from '../wording.ts'
+import type { Http } from '../../../runtime/http/http.ts'
+import type { SecretData } from '../repository/repository-access.ts'
+import type { EffectResult } from '../decision/results.ts'
+import { signRequest } from '../http/signature.ts'
+import { Trouble } from '../../../git/trouble.ts'
+import type { Words } from '../repository/wording.ts'
 
 /** Posts a CloudEvent whose id is the promotion's, so that a repeat can be known. */
 export async function call(

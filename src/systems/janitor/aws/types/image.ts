@@ -1,10 +1,10 @@
 import type { Image } from '@aws-sdk/client-ec2'
-import { isAbsent } from '../aws-subject.ts'
-import { applicationOf, backupShield, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
-import { tagEc2 } from '../ec2-tags.ts'
-import { ownImages, type Evidence } from '../evidence.ts'
-import { inventoryError } from '../listing.ts'
-import type { AwsSession } from '../session.ts'
+import { isAbsent } from '../read/aws-subject.ts'
+import { applicationOf, backupShield, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { tagEc2 } from '../read/ec2-tags.ts'
+import { ownImages, type Evidence } from '../read/evidence.ts'
+import { inventoryError } from '../read/listing.ts'
+import type { AwsSession } from '../read/session.ts'
 
 /** Machine images of our own. In use when anything in any known account of the region may start from them. */
 export const imageType: AwsType = {

@@ -1,9 +1,9 @@
 import type { LaunchConfiguration } from '@aws-sdk/client-auto-scaling'
 import type { LaunchTemplate } from '@aws-sdk/client-ec2'
-import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
-import { tagEc2 } from '../ec2-tags.ts'
-import { Evidence, templatesOf } from '../evidence.ts'
-import { listCompletely } from '../listing.ts'
+import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { tagEc2 } from '../read/ec2-tags.ts'
+import { Evidence, templatesOf } from '../read/evidence.ts'
+import { listCompletely } from '../read/listing.ts'
 
 const unusedBySets = { state: 'unused', because: 'no auto-scaling group uses it' } as const
 

@@ -1,9 +1,9 @@
 import type { LoadBalancerDescription } from '@aws-sdk/client-elastic-load-balancing'
 import type { Action, LoadBalancer } from '@aws-sdk/client-elastic-load-balancing-v2'
-import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
-import { InventoryError } from '../../resource.ts'
-import { inventoryError, listCompletely } from '../listing.ts'
-import type { AwsSession } from '../session.ts'
+import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { InventoryError } from '../../model/resource.ts'
+import { inventoryError, listCompletely } from '../read/listing.ts'
+import type { AwsSession } from '../read/session.ts'
 
 const nothingBehind = { state: 'unused', because: 'nothing is behind it' } as const
 

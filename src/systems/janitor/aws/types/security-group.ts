@@ -1,10 +1,10 @@
 import type { SecurityGroup } from '@aws-sdk/client-ec2'
-import { applicationOf, tagsOf, type AwsThing, type AwsType } from '../aws-type.ts'
-import { tagEc2 } from '../ec2-tags.ts'
-import type { Evidence } from '../evidence.ts'
-import { inventoryError, listCompletely } from '../listing.ts'
-import type { AwsSession } from '../session.ts'
-import { outsideGroups } from '../security-group-users.ts'
+import { applicationOf, tagsOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { tagEc2 } from '../read/ec2-tags.ts'
+import type { Evidence } from '../read/evidence.ts'
+import { inventoryError, listCompletely } from '../read/listing.ts'
+import type { AwsSession } from '../read/session.ts'
+import { outsideGroups } from '../read/security-group-users.ts'
 
 /** Security groups. In use by interfaces, instances, balancers, templates, rules of other groups, and services that start later. */
 export const securityGroupType: AwsType = {

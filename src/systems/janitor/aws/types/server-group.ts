@@ -1,10 +1,10 @@
 import type { AutoScalingGroup } from '@aws-sdk/client-auto-scaling'
 import { parseTime } from '../../../../kube/time.ts'
-import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
-import { discoveryFacts, readRegistry, type Registry } from '../eureka.ts'
-import { Evidence } from '../evidence.ts'
-import { listCompletely } from '../listing.ts'
-import type { AwsSession } from '../session.ts'
+import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { discoveryFacts, readRegistry, type Registry } from '../read/eureka.ts'
+import { Evidence } from '../read/evidence.ts'
+import { listCompletely } from '../read/listing.ts'
+import type { AwsSession } from '../read/session.ts'
 
 /** Auto-scaling groups, which Swabbie calls server groups. In use while they have instances, warm ones included, or are to have some. */
 export const serverGroupType: AwsType = {

@@ -1,8 +1,8 @@
 import type { Snapshot } from '@aws-sdk/client-ec2'
-import { backupShield, tagsOf, timeOf, type AwsThing, type AwsType } from '../aws-type.ts'
-import { tagEc2 } from '../ec2-tags.ts'
-import type { Evidence } from '../evidence.ts'
-import { listCompletely } from '../listing.ts'
+import { backupShield, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { tagEc2 } from '../read/ec2-tags.ts'
+import type { Evidence } from '../read/evidence.ts'
+import { listCompletely } from '../read/listing.ts'
 
 /** Snapshots of our own. In use when an image, a launch configuration or a template maps them. */
 export const snapshotType: AwsType = {

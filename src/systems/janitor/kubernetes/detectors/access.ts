@@ -1,7 +1,7 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
-import { called, customOr, placeKey, unused, used, type Detector, type World } from '../detector.ts'
-import { podSourceKinds, podSources } from '../pod-specs.ts'
+import { called, customOr, placeKey, unused, used, type Detector, type World } from '../references/detector.ts'
+import { podSourceKinds, podSources } from '../references/pod-specs.ts'
 
 interface Binding extends StoredObject {
   readonly roleRef?: { readonly kind?: string; readonly name?: string }

@@ -1,9 +1,9 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
-import { called, placeKey, used, type Detector, type World } from '../detector.ts'
-import { addNames, annotationTexts, mentionedIn, mentionsIn } from '../mentions.ts'
-import { podSourceKinds, podSources, referencesOf, wordsOf, type PodSource } from '../pod-specs.ts'
-import type { WellKnown } from '../well-known.ts'
+import { called, placeKey, used, type Detector, type World } from '../references/detector.ts'
+import { addNames, annotationTexts, mentionedIn, mentionsIn } from '../references/mentions.ts'
+import { podSourceKinds, podSources, referencesOf, wordsOf, type PodSource } from '../references/pod-specs.ts'
+import type { WellKnown } from '../references/well-known.ts'
 
 /** Kinds that name ConfigMaps and Secrets in fields of many sorts: any text in them that is a name counts. */
 const rareReferrers = [

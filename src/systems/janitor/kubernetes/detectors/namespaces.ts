@@ -1,5 +1,5 @@
 import type { StoredObject } from '../../../../kube/object.ts'
-import { called, used, type Detector, type World } from '../detector.ts'
+import { called, used, type Detector, type World } from '../references/detector.ts'
 import { wakersIn } from './workloads.ts'
 
 /** Namespaces: idle when nothing in them runs, could run, wakes up when called, keeps data, or is a custom resource. */

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
-import type { Use } from '../../resource.ts'
+import type { Use } from '../../model/resource.ts'
 import {
   called,
   customOr,
@@ -11,9 +11,9 @@ import {
   used,
   type Detector,
   type World,
-} from '../detector.ts'
-import { podSourceKinds, podSources } from '../pod-specs.ts'
-import { mentionedIn, mentionsIn } from '../mentions.ts'
+} from '../references/detector.ts'
+import { podSourceKinds, podSources } from '../references/pod-specs.ts'
+import { mentionedIn, mentionsIn } from '../references/mentions.ts'
 
 /** Services: unused without endpoints, unless a workload that is asleep or an admission webhook stands behind them. */
 export const serviceDetector: Detector = {

@@ -1,5 +1,5 @@
-import { called, placeKey, unused, used, type Detector } from '../detector.ts'
-import { ephemeralClaims, podSourceKinds, podSources, referencesOf } from '../pod-specs.ts'
+import { called, placeKey, unused, used, type Detector } from '../references/detector.ts'
+import { ephemeralClaims, podSourceKinds, podSources, referencesOf } from '../references/pod-specs.ts'
 
 /** Claims: in use when a pod or template mounts them, a StatefulSet would again, or another claim is a copy of them. */
 export const claimDetector: Detector = {

@@ -1,7 +1,16 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { parseTime } from '../../../../kube/time.ts'
-import type { Use } from '../../resource.ts'
-import { called, customOr, placeKey, unknownUse, unused, used, type Detector, type World } from '../detector.ts'
+import type { Use } from '../../model/resource.ts'
+import {
+  called,
+  customOr,
+  placeKey,
+  unknownUse,
+  unused,
+  used,
+  type Detector,
+  type World,
+} from '../references/detector.ts'
 import { scaleTargetOf } from './network.ts'
 
 /** Deployments and their like: unused at zero replicas, unless something is there to wake them. */

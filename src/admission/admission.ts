@@ -1,0 +1,81 @@
+import type { AdmissionHook } from '../apiserver/objects/contract/admission.ts'
+import { bond, type BondSpec } from '../apis/bond.ts'
+import { cleaner } from '../apis/cleaner.ts'
+import { cleanupOptOut, type CleanupOptOutSpec } from '../apis/cleanup-opt-out.ts'
+import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { pipeline, type PipelineSpec } from '../apis/pipeline.ts'
+import { workSchedule, type WorkScheduleSpec } from '../apis/work-schedule.ts'
+import { scheduleProblems } from '../apis/work-window.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { requirementsOf } from '../kube/selector.ts'
+import { isStatusError, StatusError } from '../kube/status-error.ts'
+import { readModel } from '../systems/cleaner/decision/read-model.ts'
+import { pipelineProblems } from '../systems/promoter/model/problems.ts'
+
+/** Something that keeps an object of ours from working, and where. */
+interface Problem {
+  readonly field: string
+  readonly message: string
+}
+
+/** What the schema of a kind cannot say: by `Kind.group`, everything wrong with an object. Shared by the embedded server and the webhook. */
+export const checks: Readonly<Record<string, (object: KubeObject) => readonly Problem[]>> = {
+  [`${cleaner.kind}.${cleaner.group}`]: cleanerProblems,
+  [`${conditionalTtl.kind}.${conditionalTtl.group}`]: cleanerProblems,
+  [`${pipeline.kind}.${pipeline.group}`]: ({ spec, metadata }) =>
+    pipelineProblems(spec as PipelineSpec, metadata.namespace ?? ''),
+  [`${cleanupOptOut.kind}.${cleanupOptOut.group}`]: ({ spec }) =>
+    selectorProblems('spec.selector.labels', (spec as CleanupOptOutSpec).selector?.labels),
+  [`${bond.kind}.${bond.group}`]: ({ spec }) =>
+    selectorProblems('spec.dependent.selector', (spec as BondSpec).dependent.selector),
+  [`${workSchedule.kind}.${workSchedule.group}`]: ({ spec }) =>
+    scheduleProblems(spec as WorkScheduleSpec).map(({ field, problem }) => ({ field, message: problem })),
+}
+
+/** Refuses objects of ours that cannot work, as the API refuses what is invalid: naming each field. */
+export const ownKindsAdmission: AdmissionHook = {
+  validate({ operation, type, subresource, object, old }) {
+    const check = checks[`${type.kind}.${type.group}`]
+    if (operation === 'DELETE' || subresource !== '' || !check || !object) return
+    // What is stored already may be marked, finalized and deleted even if today it would be refused.
+    if (old && JSON.stringify(old.spec) === JSON.stringify(object.spec)) return
+    const problems = check(object)
+    if (problems.length > 0) throw invalid(type, object.metadata.name ?? '', problems)
+  },
+}
+
+/** A 422 as kube-apiserver words it. */
+export function invalid(
+  { kind, group }: { readonly kind: string; readonly group: string },
+  name: string,
+  problems: readonly Problem[],
+): StatusError {
+  const list = problems.map(({ field, message }) => `${field}: ${message}`)
+  const said = list.length === 1 ? list[0] : `[${list.join(', ')}]`
+  return new StatusError('Invalid', `${kind}.${group} "${name}" is invalid: ${said}`, {
+    details: {
+      name,
+      group,
+      kind,
+      causes: problems.map(({ field, message }) => ({ reason: 'FieldValueInvalid', field, message })),
+    },
+  })
+}
+
+function selectorProblems(
+  field: string,
+  selector: Parameters<typeof requirementsOf>[0] | undefined,
+): readonly Problem[] {
+  try {
+    requirementsOf(selector ?? {})
+    return []
+  } catch (error) {
+    if (!isStatusError(error)) throw error
+    return [{ field, message: error.message }]
+  }
+}
+
+function cleanerProblems(object: KubeObject): readonly Problem[] {
+  const reading = readModel(object)
+  return 'problems' in reading ? reading.problems : []
+}

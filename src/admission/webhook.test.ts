@@ -1,0 +1,83 @@
+import { expect, it } from 'vitest'
+import type { RouteResponse } from '../runtime/http/route.ts'
+import { validateRoute } from './webhook.ts'
+
+const cleaner = (condition: string) => ({
+  apiVersion: 'cleaner.vtex.dev/v1alpha',
+  kind: 'Cleaner',
+  metadata: { name: 'preview', namespace: 'team' },
+  spec: { ttl: '1h', conditions: [condition] },
+})
+const good = cleaner('time > timestamp("2026-01-01T00:00:00Z")')
+const bad = cleaner('time >')
+
+const send = (body: string): Promise<RouteResponse> =>
+  validateRoute.handle({
+    method: 'POST',
+    url: '/sojourn/v1alpha1/validate',
+    remoteAddress: '127.0.0.1',
+    params: {},
+    query: {},
+    headers: {},
+    body,
+  })
+const review = (request: Record<string, unknown>) =>
+  send(
+    JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: { uid: 'u1', ...request } }),
+  )
+
+it('refuses what the embedded server refuses, naming the field', async () => {
+  const { status, body } = await review({ operation: 'CREATE', object: bad })
+  expect(status).toBe(200)
+  expect(body).toMatchObject({
+    apiVersion: 'admission.k8s.io/v1',
+    kind: 'AdmissionReview',
+    response: {
+      uid: 'u1',
+      allowed: false,
+      status: { code: 422, reason: 'Invalid', message: expect.stringContaining('spec.conditions[0]') },
+    },
+  })
+})
+
+it.each([
+  ['what can work', { operation: 'CREATE', object: good }],
+  ['a change that leaves a stored, broken spec as it is', { operation: 'UPDATE', object: bad, oldObject: bad }],
+  ['a deletion', { operation: 'DELETE', object: null, oldObject: bad }],
+  ['a status', { operation: 'UPDATE', subResource: 'status', object: bad, oldObject: good }],
+  ['kinds of others', { operation: 'CREATE', object: { ...bad, apiVersion: 'v1', kind: 'ConfigMap' } }],
+])('lets pass %s', async (_, request) => {
+  expect((await review(request)).body).toMatchObject({ response: { uid: 'u1', allowed: true } })
+})
+
+it.each([
+  ['CleanupOptOut', 'spec.selector.labels', (labels: object) => ({ selector: { kind: 'ConfigMap', labels } })],
+  [
+    'Bond',
+    'spec.dependent.selector',
+    (selector: object) => ({ dependent: { apiVersion: 'v1', kind: 'Pod', selector }, dependency: {} }),
+  ],
+])('refuses a %s whose selector cannot be read', async (kind, field, spec) => {
+  const selector = { matchExpressions: [{ key: 'tier', operator: 'In' }] }
+  const object = { apiVersion: 'sojourn.dev/v1alpha1', kind, metadata: { name: 'x' }, spec: spec(selector) }
+  const message = `${field}: selector operator In for "tier" needs values`
+  expect((await review({ operation: 'CREATE', object })).body).toMatchObject({
+    response: { allowed: false, status: { message: expect.stringContaining(message) } },
+  })
+})
+
+it('refuses an update that breaks a spec', async () => {
+  const { body } = await review({ operation: 'UPDATE', object: bad, oldObject: good })
+  expect(body).toMatchObject({ response: { allowed: false } })
+})
+
+it.each([
+  ['no JSON', '{'],
+  ['null', 'null'],
+  ['another version', JSON.stringify({ apiVersion: 'admission.k8s.io/v1beta1', request: { uid: 'u1' } })],
+  ['no uid', JSON.stringify({ apiVersion: 'admission.k8s.io/v1', request: {} })],
+  ['no request', JSON.stringify({ apiVersion: 'admission.k8s.io/v1', request: null })],
+  ['no object', JSON.stringify({ apiVersion: 'admission.k8s.io/v1', request: { uid: 'u1', object: { kind: 1 } } })],
+])('answers 400 to %s, so that the cluster follows its failure policy', async (_, body) => {
+  expect((await send(body)).status).toBe(400)
+})

@@ -1,0 +1,116 @@
+import type { KubeObject } from '../../../kube/object.ts'
+import type { ListResult, WatchEventText } from '../../objects/contract/request.ts'
+import type { Document } from '../../store/document.ts'
+
+/** How objects of one kind are shown: as stored, as a Table, or as their metadata alone. */
+export interface Presentation {
+  readonly contentType: string
+  /** Documents go out as they are stored: `one` and `item` change nothing. */
+  readonly isPlain: boolean
+  one(document: Document): unknown
+  /** All of a list but its items. */
+  head(metadata: ListResult['metadata']): Readonly<Record<string, unknown>>
+  readonly itemsField: 'items' | 'rows'
+  item(document: Document): unknown
+  /** The object of a watch event; `isFirst` is true once per watch. */
+  event(event: WatchEventText, isFirst: boolean): unknown
+}
+
+/** Objects as they are stored. */
+export function plainPresentation({
+  apiVersion,
+  listKind,
+}: {
+  readonly apiVersion: string
+  readonly listKind: string
+}): Presentation {
+  const show = (document: Document) => document.object
+  return {
+    contentType: 'application/json',
+    isPlain: true,
+    one: show,
+    head: (metadata) => ({ kind: listKind, apiVersion, metadata }),
+    itemsField: 'items',
+    item: show,
+    event: ({ document }) => document.object,
+  }
+}
+
+/** Objects as PartialObjectMetadata of the given version of meta.k8s.io. */
+export function metadataPresentation(version: string): Presentation {
+  const apiVersion = `meta.k8s.io/${version}`
+  const show = ({ object }: Document) => ({ kind: 'PartialObjectMetadata', apiVersion, metadata: object.metadata })
+  return {
+    contentType: 'application/json',
+    isPlain: false,
+    one: show,
+    head: (metadata) => ({ kind: 'PartialObjectMetadataList', apiVersion, metadata }),
+    itemsField: 'items',
+    item: show,
+    event: ({ type, document }) => (type === 'ERROR' ? document.object : show(document)),
+  }
+}
+
+/** What a Table needs to know about a kind. */
+export interface Columns {
+  readonly definitions: readonly {
+    readonly name: string
+    readonly type: string
+    readonly format: string
+    readonly description: string
+    readonly priority: number
+  }[]
+  cells(object: KubeObject): readonly unknown[]
+}
+
+/** How much of each object a Table's rows carry. */
+export type IncludeObject = 'None' | 'Metadata' | 'Object'
+
+/** Objects as rows of a Table of the given version of meta.k8s.io. */
+export function tablePresentation({
+  version,
+  columns,
+  includeObject,
+}: {
+  readonly version: string
+  readonly columns: Columns
+  readonly includeObject: IncludeObject
+}): Presentation {
+  const apiVersion = `meta.k8s.io/${version}`
+  const row = ({ object }: Document) => ({
+    cells: columns.cells(object),
+    ...included(object, includeObject, apiVersion),
+  })
+  const table = (metadata: unknown, rows: readonly unknown[], withColumns = true) => ({
+    kind: 'Table',
+    apiVersion,
+    metadata,
+    columnDefinitions: withColumns ? columns.definitions : null,
+    rows,
+  })
+  return {
+    contentType: 'application/json',
+    isPlain: false,
+    one: (document) => table({ resourceVersion: document.object.metadata.resourceVersion }, [row(document)]),
+    head: (metadata) => ({ kind: 'Table', apiVersion, metadata, columnDefinitions: columns.definitions }),
+    itemsField: 'rows',
+    item: row,
+    event: ({ type, document }, isFirst) => {
+      if (type === 'ERROR') return document.object
+      const { metadata } = document.object
+      if (type === 'BOOKMARK') return table(metadata, [], isFirst)
+      return table({ resourceVersion: metadata.resourceVersion }, [row(document)], isFirst)
+    },
+  }
+}
+
+function included(object: KubeObject, includeObject: IncludeObject, apiVersion: string): { object?: unknown } {
+  switch (includeObject) {
+    case 'None':
+      return {}
+    case 'Metadata':
+      return { object: { kind: 'PartialObjectMetadata', apiVersion, metadata: object.metadata } }
+    case 'Object':
+      return { object }
+  }
+}

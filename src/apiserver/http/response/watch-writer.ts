@@ -1,0 +1,67 @@
+import type { ServerResponse } from 'node:http'
+import type { Watch, WatchEventText, WatchSink } from '../../objects/contract/request.ts'
+import type { Presentation } from './presentation.ts'
+
+/** Most bytes that wait in the process for one slow watcher; what follows waits in the log. */
+const bufferLimit = 1024 * 1024
+
+/** Sends a watch as one JSON value a line. A client that does not read holds back its own watch and nothing else. */
+export class WatchWriter implements WatchSink {
+  readonly #response: ServerResponse
+  readonly #as: Presentation
+  #watch: Watch | undefined
+  readonly #onStall: () => () => void
+  #isFirst = true
+  #goesOn: (() => void) | undefined
+
+  /** `onStall` is called when the client stops reading; its result when it goes on or leaves. */
+  constructor(response: ServerResponse, as: Presentation, onStall: () => () => void) {
+    this.#response = response
+    this.#as = as
+    this.#onStall = onStall
+  }
+
+  /** Follows the watch from now on. */
+  attach(watch: Watch): void {
+    this.#watch = watch
+    this.#response.on('drain', () => {
+      const wasFull = this.#goesOn !== undefined
+      this.#goOn()
+      if (wasFull) watch.resume()
+    })
+    this.#response.once('close', () => {
+      this.#goOn()
+      watch.close()
+    })
+    // The client may have gone while the watch was being opened.
+    if (this.#response.destroyed) watch.close()
+  }
+
+  deliver(events: readonly WatchEventText[]): boolean {
+    const response = this.#response
+    if (response.destroyed || response.writableEnded) return false
+    const lines = this.#as.isPlain ? events.map(({ line }) => line) : events.map((event) => this.#line(event))
+    response.cork()
+    for (const line of lines) response.write(line)
+    response.uncork()
+    if (response.writableLength < bufferLimit || !response.writableNeedDrain) return true
+    this.#goesOn ??= this.#onStall()
+    return false
+  }
+
+  end(): void {
+    this.#watch?.close()
+    this.#response.end()
+  }
+
+  #goOn(): void {
+    this.#goesOn?.()
+    this.#goesOn = undefined
+  }
+
+  #line(event: WatchEventText): string {
+    const object = this.#as.event(event, this.#isFirst)
+    this.#isFirst = false
+    return `${JSON.stringify({ type: event.type, object })}\n`
+  }
+}

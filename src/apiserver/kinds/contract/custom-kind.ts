@@ -1,0 +1,23 @@
+import type { StructuralSchema } from '../../schema/types/structural-schema.ts'
+
+/** A column of `kubectl get` as a CRD gives it. */
+export interface PrinterColumn {
+  readonly name: string
+  readonly type: string
+  readonly jsonPath: string
+  readonly format?: string
+  readonly description?: string
+  readonly priority?: number
+}
+
+/** What a CustomResourceDefinition says about one version of its kind. */
+export interface CustomKind {
+  /** The CRD's name: `cleaners.cleaner.vtex.dev`. */
+  readonly definition: string
+  readonly openAPIV3Schema: StructuralSchema | undefined
+  readonly printerColumns: readonly PrinterColumn[]
+  readonly hasStatus: boolean
+  readonly deprecationWarning: string | undefined
+  /** Documents older than this were written under another schema. */
+  readonly since: number
+}

@@ -1,0 +1,31 @@
+import type { KubeObject } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import { isTrue, type Definition } from './definition.ts'
+import { establish, terminate, withCleanup, type TakenNames } from './establish-definition.ts'
+import type { KindRules } from '../rules/kind-rules.ts'
+import { validateDefinition } from './validate-definition.ts'
+
+/** A CRD is established by the write that makes it, so that its kind can be used at once. */
+export function definitionRules({ taken, now }: { taken: TakenNames; now: () => string }): Partial<KindRules> {
+  const established = (object: KubeObject) => {
+    if (!canBeEstablished(object)) return object
+    const definition = object as unknown as Definition
+    return establish(definition, { now: now(), taken }) as unknown as KubeObject
+  }
+  return {
+    prepareCreate: established,
+    prepareUpdate(object, old) {
+      const isSettled = deepEqual(object.spec, old.spec) && isTrue(old as unknown as Definition, 'NamesAccepted')
+      return isSettled ? object : established(object)
+    },
+    mark: (object, at) => withCleanup(terminate(object, at)),
+    validate: (object, old) =>
+      validateDefinition(object as unknown as Definition, old as unknown as Definition | undefined),
+  }
+}
+
+/** What cannot even be named is left to validation to refuse. */
+function canBeEstablished(object: KubeObject): boolean {
+  const { names, versions, group } = (object.spec ?? {}) as Partial<Definition['spec']>
+  return Boolean(group && names?.kind && names.plural && versions && versions.length > 0)
+}

@@ -1,0 +1,70 @@
+import type { StoredMeta } from '../../../kube/object.ts'
+import type { StructuralSchema } from '../../schema/types/structural-schema.ts'
+import type { PrinterColumn } from '../contract/custom-kind.ts'
+import type { ScalePaths } from '../contract/served-kind.ts'
+
+export const definitionResource = 'customresourcedefinitions.apiextensions.k8s.io'
+
+/** Keeps a CRD until all its instances are gone. */
+export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
+
+export interface DefinitionNames {
+  readonly plural: string
+  readonly singular?: string
+  readonly kind: string
+  readonly listKind?: string
+  readonly shortNames?: readonly string[]
+  readonly categories?: readonly string[]
+}
+
+export interface DefinitionVersion {
+  readonly name: string
+  readonly served: boolean
+  readonly storage: boolean
+  readonly deprecated?: boolean
+  readonly deprecationWarning?: string
+  readonly schema?: { readonly openAPIV3Schema?: StructuralSchema }
+  readonly subresources?: { readonly status?: object; readonly scale?: WrittenScalePaths }
+  readonly additionalPrinterColumns?: readonly PrinterColumn[]
+  readonly selectableFields?: readonly { readonly jsonPath: string }[]
+}
+
+/** Paths as a CRD writes them, with a dot in front. */
+export type WrittenScalePaths = ScalePaths
+
+export interface DefinitionSpec {
+  readonly group: string
+  readonly names: DefinitionNames
+  readonly scope: string
+  readonly versions: readonly DefinitionVersion[]
+  readonly conversion?: { readonly strategy?: string }
+  readonly preserveUnknownFields?: boolean
+}
+
+export interface DefinitionCondition {
+  readonly type: string
+  readonly status: string
+  readonly reason?: string
+  readonly message?: string
+  readonly lastTransitionTime?: string
+}
+
+export interface DefinitionStatus {
+  readonly conditions?: readonly DefinitionCondition[]
+  readonly acceptedNames?: DefinitionNames
+  readonly storedVersions?: readonly string[]
+}
+
+/** A CustomResourceDefinition. */
+export interface Definition {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: StoredMeta
+  readonly spec: DefinitionSpec
+  readonly status?: DefinitionStatus
+}
+
+/** Whether a condition of this type is true. */
+export function isTrue({ status }: Definition, type: string): boolean {
+  return status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
+}

@@ -1,0 +1,48 @@
+import type { KubeObject } from '../../../kube/object.ts'
+import type { FieldError } from '../../schema/types/field-error.ts'
+
+/** What an object is being made with. */
+export interface CreateContext {
+  readonly uid: string
+  /** RFC 3339. */
+  readonly now: string
+}
+
+/** What a kind does beyond what all kinds do. Functions return the object they were given, or a changed copy. */
+export interface KindRules {
+  /** Whether metadata.generation counts changes of what is asked for. */
+  readonly countsGenerations: boolean
+  /** Whether PUT makes an object that is not there. */
+  readonly createsOnUpdate: boolean
+  /** Whether PUT may leave out the resourceVersion. */
+  readonly updatesUnconditionally: boolean
+  /** Whether status is written at /status only. */
+  readonly hasStatus: boolean
+  /** What a write of /status may change of the metadata. */
+  readonly statusMetadata: 'all' | 'no labels' | 'none'
+  /** Whether deleting it leaves its dependents, unless the request says otherwise. */
+  readonly orphansDependents: boolean
+  /** Whether a delete answers with the object rather than with a Status. */
+  readonly answersDeleted: boolean
+  prepareCreate?(object: KubeObject, context: CreateContext): KubeObject
+  prepareUpdate?(object: KubeObject, old: KubeObject): KubeObject
+  /** Seconds an object may take to leave; kinds without it leave at once. */
+  graceSeconds?(object: KubeObject, requested: number | undefined): number
+  /** Whether something beside metadata.finalizers keeps a marked object. */
+  isHeld?(object: KubeObject): boolean
+  /** The object as it is once it is marked for deletion. */
+  mark?(object: KubeObject, now: string): KubeObject
+  /** Refuses what the schema cannot. */
+  validate?(object: KubeObject, old: KubeObject | undefined): readonly FieldError[]
+}
+
+/** What most kinds do. */
+export const plainRules: KindRules = {
+  countsGenerations: false,
+  createsOnUpdate: false,
+  updatesUnconditionally: true,
+  hasStatus: false,
+  statusMetadata: 'all',
+  orphansDependents: false,
+  answersDeleted: false,
+}

@@ -1,0 +1,49 @@
+import type { KubeObject } from '../../../kube/object.ts'
+import type { KindRules } from './kind-rules.ts'
+
+interface PodSpec {
+  readonly nodeName?: string
+  readonly terminationGracePeriodSeconds?: number
+  /** Null when none were sent, as Go writes it. */
+  readonly containers?: readonly Container[] | null
+  readonly initContainers?: readonly Container[] | null
+}
+
+interface Container {
+  readonly resources?: {
+    readonly requests?: Readonly<Record<string, string>>
+    readonly limits?: Readonly<Record<string, string>>
+  }
+}
+
+const defaultGraceSeconds = 30
+
+/** A pod begins pending, and is given time to end unless it never began or has ended. */
+export const podRules: Partial<KindRules> = {
+  prepareCreate: (object) => ({ ...object, status: { phase: 'Pending', qosClass: qosClass(specOf(object)) } }),
+  graceSeconds(object, requested) {
+    const { nodeName, terminationGracePeriodSeconds = defaultGraceSeconds } = specOf(object)
+    const { phase } = (object.status ?? {}) as { readonly phase?: string }
+    if (!nodeName || phase === 'Succeeded' || phase === 'Failed') return 0
+    return requested ?? terminationGracePeriodSeconds
+  },
+}
+
+/** How well a pod's needs are known: the class the kubelet evicts by. */
+export function qosClass({ containers, initContainers }: PodSpec): 'Guaranteed' | 'Burstable' | 'BestEffort' {
+  const all = [...(containers ?? []), ...(initContainers ?? [])].map(({ resources = {} }) => resources)
+  const says = all.some(({ requests = {}, limits = {} }) => counts(requests) || counts(limits))
+  if (!says) return 'BestEffort'
+  const isExact = all.every(({ requests = {}, limits = {} }) =>
+    ['cpu', 'memory'].every((name) => limits[name] !== undefined && (requests[name] ?? limits[name]) === limits[name]),
+  )
+  return isExact ? 'Guaranteed' : 'Burstable'
+}
+
+function counts(resources: Readonly<Record<string, string>>): boolean {
+  return resources['cpu'] !== undefined || resources['memory'] !== undefined
+}
+
+function specOf(object: KubeObject): PodSpec {
+  return (object.spec ?? {}) as PodSpec
+}

@@ -1,0 +1,100 @@
+import type { KubeObject } from '../../../kube/object.ts'
+import type { Document } from '../../store/document.ts'
+import type { Store, StoreEvent } from '../../store/store.ts'
+import type { AdmissionHook, Review } from '../contract/admission.ts'
+
+interface ServicePort {
+  readonly nodePort?: number
+}
+
+interface ServiceSpec {
+  readonly type?: string
+  readonly clusterIP?: string
+  readonly clusterIPs?: readonly string[]
+  readonly ports?: readonly ServicePort[] | null
+}
+
+const none = 'None'
+const firstNodePort = 30_000
+const nodePorts = 2768
+/** 10.96.0.0/16; the first few are left to those who ask for them by number. */
+const addresses = 65_280
+const reserved = 10
+
+/** Gives Services their addresses and ports, none to two of them. */
+export class ServiceAddresses implements AdmissionHook {
+  readonly #taken = new Set<string>()
+  readonly #unsubscribe: () => void
+  /** Only ever moves on: what is given but not stored yet is not given again. */
+  #nextAddress = reserved
+  #nextPort = 0
+
+  constructor(store: Store) {
+    for (const { document } of store.scan({ resource: 'services', limit: Number.MAX_SAFE_INTEGER }))
+      this.#take(document)
+    this.#unsubscribe = store.subscribe((events) => events.forEach((event) => this.#note(event)))
+  }
+
+  close(): void {
+    this.#unsubscribe()
+  }
+
+  mutate({ type, subresource, object, old }: Review & { readonly object: KubeObject }): KubeObject {
+    if (type.resource !== 'services' || subresource) return object
+    const spec = (object.spec ?? {}) as ServiceSpec
+    if (spec.type === 'ExternalName') return object
+    const clusterIP = spec.clusterIP || spec.clusterIPs?.[0] || specOf(old).clusterIP || this.#newAddress()
+    const families = { ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' }
+    const ports = isPublished(spec) ? { ports: this.#withNodePorts(spec.ports ?? [], specOf(old).ports ?? []) } : {}
+    return {
+      ...object,
+      spec: { ...families, ...spec, clusterIP, clusterIPs: spec.clusterIPs ?? [clusterIP], ...ports },
+    }
+  }
+
+  #withNodePorts(ports: readonly ServicePort[], old: readonly ServicePort[]): readonly ServicePort[] {
+    return ports.map((port, index) => ({ ...port, nodePort: port.nodePort || old[index]?.nodePort || this.#newPort() }))
+  }
+
+  #newAddress(): string {
+    for (let tries = 0; tries < addresses; tries++) {
+      const number = this.#nextAddress
+      this.#nextAddress = reserved + ((number + 1 - reserved) % (addresses - reserved))
+      const address = `10.96.${number >> 8}.${number & 255}`
+      if (!this.#taken.has(address)) return address
+    }
+    return none
+  }
+
+  #newPort(): number {
+    for (let tries = 0; tries < nodePorts; tries++) {
+      const port = firstNodePort + this.#nextPort
+      this.#nextPort = (this.#nextPort + 1) % nodePorts
+      if (!this.#taken.has(String(port))) return port
+    }
+    return 0
+  }
+
+  #note({ resource, type, document, previous }: StoreEvent): void {
+    if (resource !== 'services') return
+    if (previous) for (const each of namesOf(previous)) this.#taken.delete(each)
+    if (type !== 'delete') this.#take(document)
+  }
+
+  #take(document: Document): void {
+    for (const each of namesOf(document)) this.#taken.add(each)
+  }
+}
+
+function namesOf({ value }: Document): readonly string[] {
+  const { clusterIP = '', ports } = specOf(value)
+  return [clusterIP, ...(ports ?? []).map(({ nodePort = 0 }) => String(nodePort))]
+}
+
+function isPublished({ type }: ServiceSpec): boolean {
+  return type === 'NodePort' || type === 'LoadBalancer'
+}
+
+function specOf(object: KubeObject | undefined): ServiceSpec {
+  return (object?.spec ?? {}) as ServiceSpec
+}

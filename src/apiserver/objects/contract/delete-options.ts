@@ -1,0 +1,95 @@
+import { invalid, invalidValue, unsupported, type FieldError } from '../../schema/types/field-error.ts'
+import { isStatusError } from '../../../kube/status-error.ts'
+import { decodeObject } from '../../schema/decode/decode.ts'
+import { builtinSchema } from '../../schema/types/object-schema.ts'
+import { parseFlag } from './list-options.ts'
+import { badRequest, notRegistered } from './failures.ts'
+import type { DeleteQuery } from './request.ts'
+import { dryRunErrors } from './write-options.ts'
+
+export type Propagation = 'Background' | 'Foreground' | 'Orphan'
+
+/** How to delete, checked. */
+export interface DeleteManner {
+  readonly graceSeconds: number | undefined
+  readonly propagation: Propagation | undefined
+  /** Whether the request said `orphanDependents: false`, which old clients expect a 202 for. */
+  readonly isLegacy: boolean
+  readonly isDryRun: boolean
+  readonly uid: string | undefined
+  readonly resourceVersion: string | undefined
+  /** The record of the cascade in which it goes. */
+  readonly cascadeRecord: string | undefined
+}
+
+interface DeleteOptions {
+  readonly gracePeriodSeconds?: number
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
+  readonly orphanDependents?: boolean
+  readonly propagationPolicy?: string
+  readonly dryRun?: readonly string[]
+}
+
+const policies = ['Foreground', 'Background', 'Orphan']
+
+/** Reads DeleteOptions from the body or, without one, from the query. */
+export function deleteMannerOf({ body, query = {} }: { body?: unknown; query?: DeleteQuery }): DeleteManner {
+  const options = body === undefined || body === null ? fromQuery(query) : fromBody(body)
+  const { gracePeriodSeconds: grace, preconditions = {}, orphanDependents, propagationPolicy, dryRun = [] } = options
+  const errors = [...policyErrors(options), ...dryRunErrors(dryRun)]
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', errors)
+  const legacy = orphanDependents === undefined ? undefined : orphanDependents ? 'Orphan' : 'Background'
+  return {
+    graceSeconds: grace !== undefined && grace < 0 ? 1 : grace,
+    propagation: (propagationPolicy || legacy) as Propagation | undefined,
+    isLegacy: orphanDependents === false,
+    isDryRun: dryRun.length > 0,
+    uid: preconditions.uid,
+    resourceVersion: preconditions.resourceVersion,
+    cascadeRecord: query.cascadeRecord,
+  }
+}
+
+function* policyErrors({ orphanDependents, propagationPolicy }: DeleteOptions): Generator<FieldError> {
+  if (orphanDependents !== undefined && propagationPolicy !== undefined)
+    yield invalidValue(
+      'propagationPolicy',
+      propagationPolicy,
+      'orphanDependents and deletionPropagation cannot be both set',
+    )
+  if (propagationPolicy && !policies.includes(propagationPolicy))
+    yield unsupported('propagationPolicy', propagationPolicy, [...policies, 'nil'])
+}
+
+function fromBody(body: unknown): DeleteOptions {
+  const kind = { group: '', version: 'v1', kind: 'DeleteOptions' }
+  const schema = builtinSchema(kind)
+  if (!schema) throw new Error('no type for DeleteOptions')
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw badRequest('the body of a delete must be DeleteOptions')
+  const { kind: given, apiVersion = 'v1' } = body as { kind?: unknown; apiVersion?: unknown }
+  if (typeof given === 'string' && given !== '' && given !== 'DeleteOptions')
+    throw badRequest(notRegistered(given, String(apiVersion)))
+  try {
+    return decodeObject(schema, body).object as unknown as DeleteOptions
+  } catch (error) {
+    if (!isStatusError(error, 'BadRequest')) throw error
+    throw badRequest(error.message.slice(error.message.indexOf('json: ')))
+  }
+}
+
+function fromQuery({
+  gracePeriodSeconds,
+  propagationPolicy,
+  orphanDependents,
+  dryRun = [],
+}: DeleteQuery): DeleteOptions {
+  if (gracePeriodSeconds !== undefined && !/^-?\d{1,15}$/.test(gracePeriodSeconds))
+    throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(gracePeriodSeconds)}: invalid syntax`)
+  return {
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds: Number(gracePeriodSeconds) }),
+    ...(propagationPolicy === undefined ? {} : { propagationPolicy }),
+    ...(orphanDependents === undefined ? {} : { orphanDependents: parseFlag(orphanDependents) }),
+    dryRun,
+  }
+}

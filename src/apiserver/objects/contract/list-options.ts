@@ -1,0 +1,76 @@
+import { forbidden, invalid, unsupported, type FieldError } from '../../schema/types/field-error.ts'
+import { badRequest } from './failures.ts'
+import type { ListRequest, WatchRequest } from './request.ts'
+import { parseResourceVersion } from './resource-version.ts'
+
+const listOptions = { group: 'meta.k8s.io', version: 'v1', kind: 'ListOptions' }
+
+/** Which state a list wants to see. */
+export type Wanted =
+  | { readonly state: 'newest' }
+  | { readonly state: 'notOlderThan'; readonly revision: number }
+  | { readonly state: 'exactly'; readonly revision: number }
+
+/** Checks the combination of version options and says which state is wanted; Invalid for combinations without meaning. */
+export function wantedState(request: ListRequest, limit: number | undefined): Wanted {
+  const { resourceVersion, resourceVersionMatch, sendInitialEvents } = request
+  const errors: FieldError[] = []
+  if (sendInitialEvents) errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))
+  errors.push(...matchErrors(request, request.continue))
+  if (errors.length > 0) throw invalid(listOptions, '', errors)
+  const revision = parseResourceVersion(resourceVersion, 'invalid resource version: ')
+  if (!revision) return { state: 'newest' }
+  // Without a match, a limit has always meant "exactly this", and no limit "not older than this".
+  const exactly = resourceVersionMatch ? resourceVersionMatch === 'Exact' : limit !== undefined
+  return { state: exactly ? 'exactly' : 'notOlderThan', revision }
+}
+
+/** Checks the options of a watch. */
+export function checkWatchOptions(request: WatchRequest): void {
+  const { resourceVersionMatch, sendInitialEvents } = request
+  const errors = [...matchErrors(request, undefined, true)]
+  if (sendInitialEvents !== undefined && resourceVersionMatch !== 'NotOlderThan')
+    errors.push(
+      forbidden('resourceVersionMatch', 'sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'),
+    )
+  if (sendInitialEvents !== undefined && resourceVersionMatch && resourceVersionMatch !== 'NotOlderThan')
+    errors.push(unsupported('resourceVersionMatch', resourceVersionMatch, ['NotOlderThan']))
+  if (sendInitialEvents === undefined && resourceVersionMatch)
+    errors.push(
+      forbidden(
+        'resourceVersionMatch',
+        'resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided',
+      ),
+    )
+  if (errors.length > 0) throw invalid(listOptions, '', errors)
+}
+
+/** A number of a query; undefined when none was sent or it means "no limit". */
+export function parseCount(text: string | undefined): number | undefined {
+  if (text === undefined || text === '') return undefined
+  const refuse = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`)
+  if (!/^[-+]?\d+$/.test(text)) throw refuse('invalid syntax')
+  if (text.length > 19) throw refuse('value out of range')
+  return Number(text) > 0 ? Number(text) : undefined
+}
+
+/** A flag of a query, as Go reads it. */
+export function parseFlag(text: string | undefined): boolean {
+  return text !== undefined && ['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text)
+}
+
+function* matchErrors(
+  { resourceVersion = '', resourceVersionMatch = '' }: ListRequest | WatchRequest,
+  token: string | undefined,
+  isWatch = false,
+): Generator<FieldError> {
+  const field = 'resourceVersionMatch'
+  if (resourceVersionMatch === '' || isWatch) return
+  if (token) yield forbidden(field, 'resourceVersionMatch is forbidden when continue is provided')
+  if (resourceVersion === '')
+    yield forbidden(field, 'resourceVersionMatch is forbidden unless resourceVersion is provided')
+  if (resourceVersionMatch !== 'Exact' && resourceVersionMatch !== 'NotOlderThan')
+    yield unsupported(field, resourceVersionMatch, ['Exact', 'NotOlderThan', ''])
+  if (resourceVersionMatch === 'Exact' && resourceVersion === '0')
+    yield forbidden(field, 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+}

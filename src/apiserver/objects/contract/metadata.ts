@@ -1,0 +1,99 @@
+import type { KubeObject, ObjectMeta, StoredMeta } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import { forbidden, invalidValue, type FieldError } from '../../schema/types/field-error.ts'
+import type { OwnerEdge } from '../../store/store.ts'
+import { badRequest } from './failures.ts'
+
+const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
+const suffixLength = 5
+const longestPrefix = 58
+
+/** A name that starts as asked and ends by chance. */
+export function generateName(prefix: string, random: () => number): string {
+  const letter = () => suffixLetters[Math.floor(random() * suffixLetters.length)] ?? 'b'
+  return prefix.slice(0, longestPrefix) + Array.from({ length: suffixLength }, letter).join('')
+}
+
+/** The namespace of a body and of its URL are one; a cluster-scoped object has none. */
+export function placeIn(type: ServedKind, object: KubeObject, namespace: string): KubeObject {
+  const { namespace: given = '', ...metadata } = object.metadata
+  if (!type.namespaced) return given ? { ...object, metadata } : object
+  if (given && given !== namespace)
+    throw badRequest('the namespace of the provided object does not match the namespace sent on the request')
+  return given ? object : { ...object, metadata: { ...metadata, namespace } }
+}
+
+/** What only the server may say about a new object. */
+export function newMetadata(
+  metadata: ObjectMeta,
+  { uid, now, generation }: { readonly uid: string; readonly now: string; readonly generation: number | undefined },
+): ObjectMeta {
+  const { uid: _uid, resourceVersion: _version, ...rest } = metadata
+  const {
+    deletionTimestamp: _deleted,
+    deletionGracePeriodSeconds: _grace,
+    selfLink: _link,
+    ...own
+  } = rest as ObjectMeta & {
+    selfLink?: string
+  }
+  return { ...own, uid, creationTimestamp: now, ...(generation === undefined ? {} : { generation }) }
+}
+
+/** What a client may not change about an object that is there. */
+export function keptMetadata(metadata: ObjectMeta, old: StoredMeta): ObjectMeta {
+  const { generation: _generation, deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...own } = metadata
+  const { generation, deletionTimestamp, deletionGracePeriodSeconds } = old
+  return {
+    ...own,
+    uid: old.uid,
+    creationTimestamp: old.creationTimestamp,
+    resourceVersion: old.resourceVersion,
+    ...(generation === undefined ? {} : { generation }),
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+    ...(deletionGracePeriodSeconds === undefined ? {} : { deletionGracePeriodSeconds }),
+  }
+}
+
+/** What a client may send back as it got it, but not make up. */
+export function* immutableErrors(proposed: ObjectMeta, old: StoredMeta): Generator<FieldError> {
+  const { uid, deletionTimestamp } = proposed
+  if (uid && uid !== old.uid) yield invalidValue('metadata.uid', uid, 'field is immutable')
+  if (deletionTimestamp && old.deletionTimestamp === undefined)
+    yield invalidValue('metadata.deletionTimestamp', deletionTimestamp, 'field is immutable')
+}
+
+/** An object that leaves can only be let go, not held by anyone new. */
+export function* newFinalizerErrors(object: KubeObject, old: KubeObject): Generator<FieldError> {
+  if (old.metadata.deletionTimestamp === undefined) return
+  const before = new Set(old.metadata.finalizers)
+  const added = (object.metadata.finalizers ?? []).filter((finalizer) => !before.has(finalizer))
+  if (added.length === 0) return
+  const names = added.map((name) => JSON.stringify(name)).join(', ')
+  yield forbidden(
+    'metadata.finalizers',
+    `no new finalizers can be added if the object is being deleted, found new finalizers []string{${names}}`,
+  )
+}
+
+/** Whether what is asked for differs: anything but metadata and, where it is written apart, status. */
+export function isSpecChanged(type: ServedKind, object: KubeObject, old: KubeObject): boolean {
+  const ignored = new Set(['apiVersion', 'kind', 'metadata', ...(type.rules.hasStatus ? ['status'] : [])])
+  const fields = new Set([...Object.keys(object), ...Object.keys(old)])
+  return [...fields].some((field) => !ignored.has(field) && !deepEqual(object[field], old[field]))
+}
+
+/** The owners an object names, each once. */
+export function ownerEdges({ metadata }: KubeObject): readonly OwnerEdge[] {
+  const edges = new Map<string, OwnerEdge>()
+  for (const { uid, blockOwnerDeletion, controller } of metadata.ownerReferences ?? []) {
+    const known = edges.get(uid)
+    edges.set(uid, {
+      ownerUid: uid,
+      blocking: blockOwnerDeletion === true || known?.blocking === true,
+      controller: controller === true || known?.controller === true,
+    })
+  }
+  return [...edges.values()]
+}

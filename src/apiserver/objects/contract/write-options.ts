@@ -1,0 +1,71 @@
+import {
+  forbidden,
+  invalid,
+  invalidValue,
+  required,
+  tooLong,
+  unsupported,
+  type FieldError,
+} from '../../schema/types/field-error.ts'
+import type { PatchRequest, WriteOptions } from './request.ts'
+
+/** How a write is done, its options checked. */
+export interface Manner {
+  readonly isDryRun: boolean
+  readonly fieldValidation: 'Strict' | 'Warn' | 'Ignore'
+  readonly manager: string
+}
+
+type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'
+
+const longestManager = 128
+
+/** Reads the options of a write; Invalid, naming the option, for values without meaning. */
+export function mannerOf(kind: OptionsKind, options: WriteOptions, more: readonly FieldError[] = []): Manner {
+  const { fieldManager = '', fieldValidation = '', dryRun = [], userAgent = '' } = options
+  const errors = [
+    ...more,
+    ...dryRunErrors(dryRun),
+    ...managerErrors(fieldManager),
+    ...validationErrors(fieldValidation),
+  ]
+  if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', errors)
+  return {
+    isDryRun: dryRun.length > 0,
+    fieldValidation: (fieldValidation || 'Warn') as Manner['fieldValidation'],
+    manager: fieldManager || managerFromAgent(userAgent),
+  }
+}
+
+/** The same for a patch, whose kind decides what else must or must not be said. */
+export function patchMannerOf(request: PatchRequest): Manner {
+  const { patchType, force, fieldManager } = request
+  const errors: FieldError[] = []
+  if (patchType !== 'apply' && force !== undefined)
+    errors.push(forbidden('force', 'may not be specified for non-apply patch'))
+  if (patchType === 'apply' && !fieldManager) errors.push(required('fieldManager', 'is required for apply patch'))
+  return mannerOf('PatchOptions', request, errors)
+}
+
+/** Only `All` is a way of not doing it. */
+export function* dryRunErrors(dryRun: readonly string[]): Generator<FieldError> {
+  if (dryRun.some((value) => value !== 'All')) yield unsupported('dryRun', dryRun, ['All'])
+}
+
+function* managerErrors(manager: string): Generator<FieldError> {
+  if (manager.length > longestManager) yield tooLong('fieldManager', longestManager)
+  const at = manager.search(/\p{C}/u)
+  const code = manager.codePointAt(at)?.toString(16).toUpperCase().padStart(4, '0')
+  if (at >= 0) yield invalidValue('fieldManager', manager, `invalid character U+${code} (at position ${at})`)
+}
+
+function* validationErrors(value: string): Generator<FieldError> {
+  if (!['', 'Strict', 'Warn', 'Ignore'].includes(value))
+    yield unsupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])
+}
+
+/** `kubectl/v1.33 (linux)` writes as `kubectl`. */
+function managerFromAgent(userAgent: string): string {
+  const [first = ''] = userAgent.split('/')
+  return first.replaceAll(/[^\x20-\x7e]/g, '').slice(0, longestManager) || 'unknown'
+}

@@ -1,0 +1,181 @@
+import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import { notFound, type Status } from '../../../kube/status-error.ts'
+import { formatTime, parseTime } from '../../../kube/time.ts'
+import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import type { Document } from '../../store/document.ts'
+import type { Decision, View } from '../../store/store.ts'
+import { validate } from '../contract/admission.ts'
+import { deleteMannerOf, type DeleteManner, type Propagation } from '../contract/delete-options.ts'
+import { conflict, detailsOf } from '../contract/failures.ts'
+import { noteRecord, recordRemoval } from '../ending/record-removal.ts'
+import type { DeleteRequest, DeleteResult } from '../contract/request.ts'
+import { isLeaving } from '../write/revise-object.ts'
+import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
+
+/** Krake's finalizer: the object stays until what depends on it is gone. */
+export const cascadeFinalizer = 'cascade_deletion'
+
+const collectorFinalizers: Readonly<Record<Propagation, readonly string[]>> = {
+  Background: [],
+  Foreground: ['foregroundDeletion'],
+  Orphan: ['orphan'],
+}
+
+/** Removes an object or, while something holds it, marks it for deletion. */
+export async function deleteObject(ports: WritePorts, request: DeleteRequest): Promise<DeleteResult> {
+  const manner = deleteMannerOf(request)
+  return ports.store.write((view) => decideDelete(ports, view, { request, manner }))
+}
+
+/** A delete with its options checked. */
+export interface Deletion {
+  readonly request: DeleteRequest
+  readonly manner: DeleteManner
+}
+
+/** Decides a delete. */
+export function decideDelete(ports: WritePorts, view: View, { request, manner }: Deletion): Decision<DeleteResult> {
+  const { type, name, namespace = '', user } = request
+  const existing = view.get({ resource: type.resource, namespace, name })
+  if (!existing) throw notFound(type, name)
+  const current = type.serve(existing.document)
+  const old = current.value
+  checkPreconditions(type, old, manner)
+  const warnings = validate(ports.hooks, {
+    operation: 'DELETE',
+    type,
+    namespace,
+    name,
+    subresource: '',
+    user,
+    isDryRun: manner.isDryRun,
+    object: undefined,
+    old,
+    propagation: manner.propagation,
+    view,
+  })
+  const marked = mark(ports, view, { type, old, manner })
+  const isGone = isLeaving(type, marked)
+  const result = { warnings, code: manner.isLegacy && !isGone ? (202 as const) : (200 as const) }
+  if (isGone && !isMarked(old)) return gone(ports, view, { type, object: old, old, manner, result })
+  if (isGone) return gone(ports, view, { type, object: marked, old, manner, result })
+  return kept(view, { type, marked, current, manner, result })
+}
+
+interface Ending {
+  readonly type: ServedKind
+  readonly manner: DeleteManner
+  readonly result: { readonly code: 200 | 202; readonly warnings: readonly string[] }
+}
+
+function gone(
+  ports: WritePorts,
+  view: View,
+  { type, object, old, manner, result }: Ending & { readonly object: KubeObject; readonly old: StoredObject },
+): Decision<DeleteResult> {
+  const status = type.rules.answersDeleted ? undefined : success(type, old)
+  if (manner.isDryRun)
+    return { answer: { ...result, ...(status ? { status } : { document: unstored(object) }) }, changes: [] }
+  const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: manner.cascadeRecord })
+  const revision = view.nextRevision + recorded.length
+  const { change, document } = changeTo(type, object, { kind: 'delete', revision, old })
+  return { answer: { ...result, ...(status ? { status } : { document }) }, changes: [...recorded, change] }
+}
+
+function kept(
+  view: View,
+  { type, marked, current, manner, result }: Ending & { readonly marked: KubeObject; readonly current: Document },
+): Decision<DeleteResult> {
+  if (marked === current.value) return { answer: { ...result, document: current }, changes: [] }
+  if (manner.isDryRun) return { answer: { ...result, document: unstored(marked) }, changes: [] }
+  const old = current.value
+  const noted = isMarked(old) ? marked : noteRecord(view, marked, manner.cascadeRecord)
+  const { change, document } = changeTo(type, noted, { kind: 'update', revision: view.nextRevision, old })
+  return { answer: { ...result, document }, changes: [change] }
+}
+
+interface Marking {
+  readonly type: ServedKind
+  readonly old: StoredObject
+  readonly manner: DeleteManner
+}
+
+/** The object as it is once its deletion was asked for; the very same when that changes nothing. */
+function mark(ports: WritePorts, view: View, { type, old, manner }: Marking): KubeObject {
+  const nowMs = ports.clock.now()
+  const finalizers = finalizersOf(ports, view, { type, old, manner })
+  const times = deletionTimes(old, graceOf(type, old, manner), nowMs)
+  if (isMarked(old) && !times && sameItems(finalizers, old.metadata.finalizers ?? [])) return old
+  const { finalizers: _finalizers, ...metadata } = old.metadata
+  const generation = isMarked(old) || !metadata.generation ? {} : { generation: metadata.generation + 1 }
+  const object: KubeObject = {
+    ...old,
+    metadata: { ...metadata, ...(finalizers.length > 0 ? { finalizers } : {}), ...times, ...generation },
+  }
+  return isMarked(old) ? object : (type.rules.mark?.(object, formatTime(nowMs)) ?? object)
+}
+
+/** When it has to be gone; undefined where an earlier delete has said so, which can only be shortened. */
+function deletionTimes({ metadata }: StoredObject, graceSeconds: number, nowMs: number) {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata
+  const askedAt =
+    deletionTimestamp === undefined
+      ? nowMs
+      : (parseTime(deletionTimestamp) ?? nowMs) - deletionGracePeriodSeconds * 1000
+  if (deletionTimestamp !== undefined && graceSeconds >= deletionGracePeriodSeconds) return undefined
+  return { deletionTimestamp: formatTime(askedAt + graceSeconds * 1000), deletionGracePeriodSeconds: graceSeconds }
+}
+
+function graceOf({ rules }: ServedKind, old: StoredObject, { graceSeconds }: DeleteManner): number {
+  if (!rules.graceSeconds) return 0
+  return rules.graceSeconds(old, graceSeconds ?? old.metadata.deletionGracePeriodSeconds)
+}
+
+function finalizersOf(ports: WritePorts, view: View, { type, old, manner }: Marking): readonly string[] {
+  const present = old.metadata.finalizers ?? []
+  const others = present.filter((name) => name !== 'orphan' && name !== 'foregroundDeletion')
+  const chosen =
+    manner.propagation ?? propagationOf(present) ?? (type.rules.orphansDependents ? 'Orphan' : 'Background')
+  const cascade =
+    !isMarked(old) && !others.includes(cascadeFinalizer) && ports.cascades(old, view) ? [cascadeFinalizer] : []
+  return [...others, ...collectorFinalizers[chosen], ...cascade]
+}
+
+function propagationOf(finalizers: readonly string[]): Propagation | undefined {
+  if (finalizers.includes('orphan')) return 'Orphan'
+  return finalizers.includes('foregroundDeletion') ? 'Foreground' : undefined
+}
+
+function checkPreconditions(
+  type: ServedKind,
+  { metadata }: StoredObject,
+  { uid, resourceVersion }: DeleteManner,
+): void {
+  const { name } = metadata
+  const kind = { group: type.group, plural: type.kind }
+  if (uid !== undefined && uid !== metadata.uid)
+    throw conflict(
+      kind,
+      name,
+      `the UID in the precondition (${uid}) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
+    )
+  if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)
+    throw conflict(
+      kind,
+      name,
+      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
+    )
+}
+
+function success(type: ServedKind, { metadata }: StoredObject): Status {
+  const details = { ...detailsOf(type, metadata.name), uid: metadata.uid }
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details, code: 200 }
+}
+
+function isMarked({ metadata }: KubeObject): boolean {
+  return metadata.deletionTimestamp !== undefined
+}
+
+function sameItems(left: readonly string[], right: readonly string[]): boolean {
+  return left.length === right.length && left.every((item, index) => item === right[index])
+}

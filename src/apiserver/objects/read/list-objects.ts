@@ -1,0 +1,179 @@
+import { StatusError, type Status } from '../../../kube/status-error.ts'
+import type { Clock } from '../../store/clock.ts'
+import type { Document } from '../../store/document.ts'
+import type { ScanQuery, Store, StoredRecord } from '../../store/store.ts'
+import { formatContinue, parseContinue, type ContinueToken } from './continue-token.ts'
+import { badRequest, expired } from '../contract/failures.ts'
+import { parseCount, wantedState, type Wanted } from '../contract/list-options.ts'
+import { reachRevision } from './reach-revision.ts'
+import type { ListRequest, ListResult } from '../contract/request.ts'
+import { filterOf, type Filter } from './selection.ts'
+
+/** What reading needs. */
+export interface ReadPorts {
+  readonly store: Store
+  readonly clock: Pick<Clock, 'after' | 'breathe'>
+}
+
+/** Lists objects at one revision: a page, or everything in chunks. */
+export async function listObjects(ports: ReadPorts, request: ListRequest): Promise<ListResult> {
+  const limit = parseCount(request.limit)
+  parseCount(request.timeoutSeconds)
+  const filter = filterOf(request.type, request)
+  const wanted = wantedState(request, limit)
+  const token = request.continue ? parseContinue(request.continue) : undefined
+  if (token && wanted.state !== 'newest')
+    throw badRequest('specifying resource version is not allowed when using continue')
+  const revision = await snapshotRevision(ports, wanted, token)
+  const reader = new SnapshotReader(ports, { request, filter, revision })
+  if (limit === undefined && !token) {
+    const metadata = { resourceVersion: String(revision) }
+    return { metadata, items: reader.chunks() }
+  }
+  return reader.page(limit ?? Infinity, token)
+}
+
+async function snapshotRevision(ports: ReadPorts, wanted: Wanted, token: ContinueToken | undefined): Promise<number> {
+  const { store } = ports
+  if (wanted.state !== 'newest') await reachRevision(ports, wanted.revision)
+  const revision = token?.revision ?? (wanted.state === 'exactly' ? wanted.revision : store.decidedRevision)
+  if (revision < store.compactedRevision)
+    throw token ? new SnapshotExpired(token) : expired('The resourceVersion for the provided list is too old.')
+  await reachRevision(ports, revision)
+  return revision
+}
+
+const chunkSize = 500
+
+/** Reads one snapshot, in order. */
+class SnapshotReader {
+  readonly #ports: ReadPorts
+  readonly #request: ListRequest
+  readonly #filter: Filter
+  readonly #revision: number
+
+  constructor(ports: ReadPorts, options: { request: ListRequest; filter: Filter; revision: number }) {
+    this.#ports = ports
+    this.#request = options.request
+    this.#filter = options.filter
+    this.#revision = options.revision
+  }
+
+  async *chunks(): AsyncGenerator<readonly Document[]> {
+    const { type } = this.#request
+    for await (const { records } of this.#scan(undefined, chunkSize)) {
+      const chosen = records.filter((record) => this.#accepts(record)).map(({ document }) => type.serve(document))
+      if (chosen.length > 0) yield chosen
+    }
+  }
+
+  async page(limit: number, token: ContinueToken | undefined): Promise<ListResult> {
+    const { type } = this.#request
+    const chosen: StoredRecord[] = []
+    let more = false
+    const size = this.#filter.selectsAll ? Math.min(limit + 1, chunkSize) : chunkSize
+    for await (const { records } of this.#scan(token, size)) {
+      for (const record of records) {
+        more = chosen.length >= limit
+        if (more) break
+        if (this.#accepts(record)) chosen.push(record)
+      }
+      if (more) break
+    }
+    const documents = chosen.map(({ document }) => type.serve(document))
+    const last = chosen.at(-1)
+    return { metadata: this.#pageMetadata(more ? last : undefined, token, chosen.length), items: once(documents) }
+  }
+
+  #pageMetadata(
+    last: StoredRecord | undefined,
+    token: ContinueToken | undefined,
+    size: number,
+  ): ListResult['metadata'] {
+    const resourceVersion = String(this.#revision)
+    if (!last) return { resourceVersion }
+    const remaining = this.#filter.selectsAll ? this.#remaining(last, token, size) : undefined
+    const { namespace, name } = last
+    return {
+      resourceVersion,
+      continue: formatContinue({ revision: this.#revision, namespace, name, remaining }),
+      ...(remaining === undefined ? {} : { remainingItemCount: remaining }),
+    }
+  }
+
+  /** Counted once per list: the snapshot does not change while it is walked. */
+  #remaining(last: StoredRecord, token: ContinueToken | undefined, size: number): number {
+    if (token?.remaining !== undefined && token.revision === this.#revision) return token.remaining - size
+    return this.#ports.store.count({ ...this.#place(), after: last, at: this.#revision })
+  }
+
+  async *#scan(
+    after: { readonly namespace: string; readonly name: string } | undefined,
+    limit: number,
+  ): AsyncGenerator<{ readonly records: readonly StoredRecord[] }> {
+    const single = after ? undefined : this.#single()
+    if (single) return yield { records: [single] }
+    let last = after
+    for (;;) {
+      const records = this.#read({ ...this.#place(), ...(last ? { after: last } : {}), limit, at: this.#revision })
+      yield { records }
+      last = records.at(-1)
+      if (records.length < limit || !last) return
+      await this.#ports.clock.breathe()
+    }
+  }
+
+  /** The only object that can be meant, where one read finds it as it was at the snapshot. */
+  #single(): StoredRecord | undefined {
+    const { onlyName } = this.#filter
+    const { resource, namespace = '' } = this.#place()
+    if (onlyName === undefined || (namespace === '' && this.#request.type.namespaced)) return undefined
+    const record = this.#ports.store.get({ resource, namespace, name: onlyName })
+    return record && record.document.revision <= this.#revision ? record : undefined
+  }
+
+  #read(query: ScanQuery): readonly StoredRecord[] {
+    try {
+      return this.#ports.store.scan(query)
+    } catch (error) {
+      if (error instanceof RangeError) throw expired('The resourceVersion for the provided list is too old.')
+      throw error
+    }
+  }
+
+  #place(): { resource: string; namespace?: string } {
+    const { type } = this.#request
+    const namespace = type.namespaced ? (this.#request.namespace ?? this.#filter.onlyNamespace) : undefined
+    return { resource: type.resource, ...(namespace === undefined ? {} : { namespace }) }
+  }
+
+  #accepts({ name, document }: StoredRecord): boolean {
+    const { onlyName } = this.#filter
+    if (onlyName !== undefined && onlyName !== name) return false
+    return this.#filter.accepts(this.#request.type.serve(document))
+  }
+}
+
+/** Says how to go on from a snapshot that is gone: with a token for the newest state. */
+class SnapshotExpired extends StatusError {
+  readonly #token: string
+
+  constructor(token: ContinueToken) {
+    super(
+      'Expired',
+      'The provided continue parameter is too old to display a consistent list result. You can start a new list without ' +
+        'the continue parameter, or use the continue token in this response to retrieve the remainder of the results. ' +
+        'Continuing with the provided token results in an inconsistent list - objects that were created, modified, or ' +
+        'deleted between the time the first chunk was returned and now may show up in the list.',
+    )
+    this.#token = formatContinue({ ...token, revision: undefined, remaining: undefined })
+  }
+
+  override toStatus(): Status {
+    return { ...super.toStatus(), metadata: { continue: this.#token } }
+  }
+}
+
+async function* once<T>(value: T): AsyncGenerator<T> {
+  yield value
+}

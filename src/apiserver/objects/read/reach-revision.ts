@@ -1,0 +1,26 @@
+import type { Clock } from '../../store/clock.ts'
+import type { Store } from '../../store/store.ts'
+import { tooLargeVersion } from '../contract/failures.ts'
+
+const patienceMs = 3000
+
+/** Waits until this revision is durable; gives up with 504 when it has not come within three seconds. */
+export async function reachRevision(
+  { store, clock }: { readonly store: Store; readonly clock: Pick<Clock, 'after'> },
+  revision: number,
+): Promise<void> {
+  if (revision <= store.revision) return
+  if (revision <= store.decidedRevision) return store.durable(revision)
+  await new Promise<void>((resolve, reject) => {
+    const stop = store.subscribe(() => {
+      if (store.revision < revision) return
+      stop()
+      cancel()
+      resolve()
+    })
+    const cancel = clock.after(patienceMs, () => {
+      stop()
+      reject(tooLargeVersion(revision, store.revision))
+    })
+  })
+}

@@ -1,0 +1,68 @@
+import type { Clock } from '../../store/clock.ts'
+
+const firstRetryMs = 200
+const longestRetryMs = 30_000
+
+/** Works through keys one after the other, each at least once after it was last added; failed ones again, later. */
+export class KeyedLoop {
+  readonly #clock: Clock
+  readonly #work: (key: string) => Promise<void>
+  readonly #onError: (error: unknown, key: string) => void
+  readonly #ready = new Set<string>()
+  readonly #failures = new Map<string, number>()
+  /** Cancels the retries that are waiting. */
+  readonly #waiting = new Set<() => void>()
+  #running: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(options: {
+    readonly clock: Clock
+    readonly work: (key: string) => Promise<void>
+    readonly onError: (error: unknown, key: string) => void
+  }) {
+    this.#clock = options.clock
+    this.#work = options.work
+    this.#onError = options.onError
+  }
+
+  add(key: string): void {
+    if (this.#isClosed) return
+    this.#ready.add(key)
+    this.#running ??= this.#run().finally(() => (this.#running = undefined))
+  }
+
+  /** Starts nothing more and resolves when what runs has ended. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#ready.clear()
+    for (const cancel of this.#waiting) cancel()
+    await this.#running
+  }
+
+  async #run(): Promise<void> {
+    // The caller may be inside the store's notification; work starts after it.
+    await Promise.resolve()
+    for (const key of this.#ready) {
+      this.#ready.delete(key)
+      try {
+        await this.#work(key)
+        this.#failures.delete(key)
+      } catch (error) {
+        if (this.#isClosed) return
+        this.#onError(error, key)
+        this.#retry(key)
+      }
+    }
+  }
+
+  #retry(key: string): void {
+    const failures = (this.#failures.get(key) ?? 0) + 1
+    this.#failures.set(key, failures)
+    const delayMs = Math.min(longestRetryMs, firstRetryMs * 2 ** (failures - 1))
+    const cancel = this.#clock.after(delayMs, () => {
+      this.#waiting.delete(cancel)
+      this.add(key)
+    })
+    this.#waiting.add(cancel)
+  }
+}

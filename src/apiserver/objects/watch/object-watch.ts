@@ -1,0 +1,210 @@
+import { StatusError } from '../../../kube/status-error.ts'
+import type { StoredRecord } from '../../store/store.ts'
+import { expired } from '../contract/failures.ts'
+import type { ReadPorts } from '../read/list-objects.ts'
+import { reachRevision } from '../read/reach-revision.ts'
+import type { Watch, WatchEventText, WatchRequest, WatchSink } from '../contract/request.ts'
+import type { Filter } from '../read/selection.ts'
+import { bookmark, eventText, failureEvent, ServedEvent } from './watch-event.ts'
+
+/** Where a watch begins. */
+export interface WatchStart {
+  /** With what follows a revision or the present, or with the present state and then what follows it. */
+  readonly from: number | 'now' | 'state'
+  readonly atLeast: number
+  /** Whether a bookmark says when the initial state is complete. */
+  readonly marksInitialEnd: boolean
+}
+
+export interface ObjectWatchOptions {
+  readonly request: WatchRequest
+  readonly filter: Filter
+  readonly sink: WatchSink
+  readonly start: WatchStart
+  onClose(watch: ObjectWatch): void
+}
+
+/** A snapshot, and the last record of it that was delivered. */
+interface InitialState {
+  readonly revision: number
+  last: StoredRecord | undefined
+}
+
+const chunkSize = 500
+
+/**
+ * One watcher. It reads the initial state and the log in chunks for as long as its sink takes them, and is live once it has
+ * caught up. A sink that is full sends it back to the log: nothing is ever held in memory for a slow reader.
+ */
+export class ObjectWatch implements Watch {
+  readonly #ports: ReadPorts
+  readonly #options: ObjectWatchOptions
+  /** Everything up to here was delivered or did not match. Meaningless before `catchingUp`. */
+  #position = 0
+  #state: 'starting' | 'catchingUp' | 'live' | 'closed' = 'starting'
+  #isFull = false
+  #isReading = false
+  /** Undefined once the initial state is delivered, or when none was asked for. */
+  #initial: InitialState | undefined
+
+  constructor(ports: ReadPorts, options: ObjectWatchOptions) {
+    this.#ports = ports
+    this.#options = options
+  }
+
+  get resource(): string {
+    return this.#options.request.type.resource
+  }
+
+  get type() {
+    return this.#options.request.type
+  }
+
+  /** Begins to deliver; failures arrive as ERROR events. */
+  start(): void {
+    void this.#run()
+  }
+
+  /** Hands over what has just happened to this watch's kind. */
+  offer(events: readonly ServedEvent[]): void {
+    if (this.#state !== 'live') return
+    const texts = this.#translate(events)
+    this.#position = Math.max(this.#position, events.at(-1)?.revision ?? 0)
+    this.#deliver(texts)
+  }
+
+  /** Tells how far the server has come, if this watch has come as far. */
+  mark(): void {
+    if (this.#state !== 'live') return
+    const { revision } = this.#ports.store
+    this.#position = Math.max(this.#position, revision)
+    this.#deliver([bookmark(this.type, revision)])
+  }
+
+  resume(): void {
+    if (!this.#isFull || this.#state === 'closed') return
+    this.#isFull = false
+    void this.#run()
+  }
+
+  close(): void {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    this.#options.onClose(this)
+  }
+
+  /** Ends it from the server's side. */
+  end(): void {
+    if (this.#state === 'closed') return
+    this.close()
+    this.#options.sink.end()
+  }
+
+  async #run(): Promise<void> {
+    if (this.#isReading) return
+    this.#isReading = true
+    try {
+      if (this.#state === 'starting') await this.#begin()
+      while (this.#canRead() && this.#readChunk()) await this.#ports.clock.breathe()
+    } catch (error) {
+      this.#fail(error)
+    } finally {
+      this.#isReading = false
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { from, atLeast } = this.#options.start
+    await reachRevision(this.#ports, atLeast)
+    if (this.#state === 'closed') return
+    const revision = typeof from === 'number' ? from : this.#ports.store.revision
+    if (from === 'state') this.#initial = { revision, last: undefined }
+    this.#position = revision
+    this.#state = 'catchingUp'
+  }
+
+  #canRead(): boolean {
+    return this.#state === 'catchingUp' && !this.#isFull
+  }
+
+  /** False once there is nothing more to read and the watch is live. */
+  #readChunk(): boolean {
+    if (this.#initial) return this.#readInitial(this.#initial)
+    const { events, reached } = this.#changes()
+    this.#position = reached
+    if (reached >= this.#ports.store.revision) this.#state = 'live'
+    this.#deliver(this.#translate(events, true))
+    return this.#state === 'catchingUp'
+  }
+
+  #readInitial(initial: InitialState): boolean {
+    const { filter, start } = this.#options
+    const { namespace } = this.#options.request
+    const records = this.#ports.store.scan({
+      resource: this.resource,
+      limit: chunkSize,
+      at: initial.revision,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(initial.last ? { after: initial.last } : {}),
+    })
+    initial.last = records.at(-1)
+    const added = records
+      .filter(({ name }) => filter.onlyName === undefined || filter.onlyName === name)
+      .map(({ document }) => this.type.serve(document))
+      .filter((document) => filter.accepts(document))
+      .map((document) => eventText('ADDED', document))
+    const isComplete = records.length < chunkSize
+    if (isComplete) this.#initial = undefined
+    if (isComplete && start.marksInitialEnd) added.push(bookmark(this.type, initial.revision, true))
+    this.#deliver(added)
+    return true
+  }
+
+  #changes(): { readonly events: readonly ServedEvent[]; readonly reached: number } {
+    const { store } = this.#ports
+    try {
+      const { events, reached } = store.changes({ resource: this.resource, after: this.#position, limit: chunkSize })
+      return { events: events.map((event) => new ServedEvent(event, this.type)), reached }
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error
+      throw expired(`too old resource version: ${this.#position} (${store.compactedRevision})`)
+    }
+  }
+
+  #translate(events: readonly ServedEvent[], isReplay = false): readonly WatchEventText[] {
+    const { filter, request } = this.#options
+    const texts: WatchEventText[] = []
+    for (const event of events) {
+      if (!isReplay && event.revision <= this.#position) continue
+      const text = event.seenThrough(filter, request.namespace)
+      if (text) texts.push(text)
+    }
+    return texts
+  }
+
+  #deliver(events: readonly WatchEventText[]): void {
+    if (events.length === 0) return
+    let takesMore: boolean
+    try {
+      takesMore = this.#options.sink.deliver(events)
+    } catch {
+      // A sink that fails is nobody else's trouble.
+      return this.close()
+    }
+    if (takesMore || this.#state === 'closed') return
+    this.#isFull = true
+    this.#state = 'catchingUp'
+  }
+
+  #fail(error: unknown): void {
+    if (this.#state === 'closed') return
+    const status =
+      error instanceof StatusError
+        ? error
+        : error instanceof RangeError
+          ? expired(`too old resource version: ${this.#position} (${this.#ports.store.compactedRevision})`)
+          : new StatusError('InternalError', 'the watch failed', { cause: error })
+    this.#options.sink.deliver([failureEvent(status)])
+    this.end()
+  }
+}

@@ -1,0 +1,129 @@
+import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import type { StoreEvent } from '../../store/store.ts'
+import type { ReadPorts } from '../read/list-objects.ts'
+import { checkWatchOptions, parseCount, parseFlag } from '../contract/list-options.ts'
+import { ObjectWatch, type WatchStart } from './object-watch.ts'
+import type { Watch, WatchRequest, WatchSink } from '../contract/request.ts'
+import { parseResourceVersion } from '../contract/resource-version.ts'
+import { filterOf } from '../read/selection.ts'
+import { ServedEvent } from './watch-event.ts'
+
+const bookmarkEveryMs = 60_000
+const lastBookmarkMs = 2000
+const shortestDefaultMs = 30 * 60_000
+
+export interface WatchPorts extends ReadPorts {
+  /** A number from 0 up to, not including, 1. */
+  readonly random: () => number
+}
+
+/** All watchers, and what has to reach them. */
+export class WatchHub {
+  readonly #ports: WatchPorts
+  readonly #watches = new Map<string, Set<ObjectWatch>>()
+  readonly #unsubscribe: () => void
+
+  constructor(ports: WatchPorts) {
+    this.#ports = ports
+    this.#unsubscribe = ports.store.subscribe((events) => this.#publish(events))
+  }
+
+  /** How many watches are open. */
+  get size(): number {
+    return [...this.#watches.values()].reduce((sum, { size }) => sum + size, 0)
+  }
+
+  /** Opens a watch; throws for options without meaning, before anything is delivered. */
+  open(request: WatchRequest, sink: WatchSink): Watch {
+    const timers = new Set<() => void>()
+    const watch = new ObjectWatch(this.#ports, {
+      request: withNamespace(request),
+      filter: filterOf(request.type, request),
+      sink,
+      start: startOf(request),
+      onClose: () => {
+        for (const cancel of timers) cancel()
+        this.#remove(watch)
+      },
+    })
+    const lifetimeMs = this.#lifetimeMs(request)
+    timers.add(this.#ports.clock.after(lifetimeMs, () => watch.end()))
+    if (parseFlag(request.allowWatchBookmarks)) this.#markRegularly(watch, lifetimeMs, timers)
+    this.#add(watch)
+    watch.start()
+    return watch
+  }
+
+  /** Ends all watches of a kind that is not served as it was. */
+  endAll(isAffected: (type: ServedKind) => boolean): void {
+    for (const watches of this.#watches.values()) for (const watch of watches) if (isAffected(watch.type)) watch.end()
+  }
+
+  close(): void {
+    this.#unsubscribe()
+    this.endAll(() => true)
+  }
+
+  #publish(events: readonly StoreEvent[]): void {
+    for (const [resource, changes] of Map.groupBy(events, ({ resource }) => resource)) {
+      const watches = this.#watches.get(resource)
+      if (!watches) continue
+      const served = new Map<ServedKind, readonly ServedEvent[]>()
+      for (const watch of watches) {
+        const forType = served.get(watch.type) ?? changes.map((event) => new ServedEvent(event, watch.type))
+        served.set(watch.type, forType)
+        watch.offer(forType)
+      }
+    }
+  }
+
+  #lifetimeMs({ timeoutSeconds }: WatchRequest): number {
+    const seconds = parseCount(timeoutSeconds)
+    return seconds === undefined ? shortestDefaultMs * (1 + this.#ports.random()) : seconds * 1000
+  }
+
+  #markRegularly(watch: ObjectWatch, lifetimeMs: number, timers: Set<() => void>): void {
+    const { clock } = this.#ports
+    const again = () => {
+      watch.mark()
+      timers.delete(cancel)
+      cancel = clock.after(bookmarkEveryMs, again)
+      timers.add(cancel)
+    }
+    let cancel = clock.after(bookmarkEveryMs, again)
+    timers.add(cancel)
+    if (lifetimeMs > lastBookmarkMs) timers.add(clock.after(lifetimeMs - lastBookmarkMs, () => watch.mark()))
+  }
+
+  #add(watch: ObjectWatch): void {
+    const watches = this.#watches.get(watch.resource) ?? new Set()
+    this.#watches.set(watch.resource, watches.add(watch))
+  }
+
+  #remove(watch: ObjectWatch): void {
+    const watches = this.#watches.get(watch.resource)
+    watches?.delete(watch)
+    if (watches?.size === 0) this.#watches.delete(watch.resource)
+  }
+}
+
+function startOf(request: WatchRequest): WatchStart {
+  checkWatchOptions(request)
+  const revision = parseResourceVersion(request.resourceVersion) ?? 0
+  const sendsInitial = parseFlag(request.sendInitialEvents)
+  const from = sendsInitial
+    ? 'state'
+    : revision > 0
+      ? revision
+      : request.sendInitialEvents === undefined
+        ? 'state'
+        : 'now'
+  return { from, atLeast: revision, marksInitialEnd: sendsInitial && parseFlag(request.allowWatchBookmarks) }
+}
+
+/** A field selector may name the only namespace, too. */
+function withNamespace(request: WatchRequest): WatchRequest {
+  if (!request.type.namespaced || request.namespace !== undefined) return request
+  const { onlyNamespace } = filterOf(request.type, request)
+  return onlyNamespace === undefined ? request : { ...request, namespace: onlyNamespace }
+}

@@ -1,0 +1,108 @@
+import { jsonPatch, type JsonPatchOperation } from '../../../kube/json-patch.ts'
+import { apiVersionOf } from '../../../kube/object.ts'
+import { mergePatch } from '../../../kube/patch.ts'
+import { StatusError } from '../../../kube/status-error.ts'
+import { strategicMergePatch } from '../../schema/patch/strategic-merge-patch.ts'
+import type { ObjectSchema } from '../../schema/types/object-schema.ts'
+import { badRequest } from '../contract/failures.ts'
+import type { PatchRequest } from '../contract/request.ts'
+
+const mostOperations = 10_000
+const operations = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test'])
+
+/** A value after a patch that is not an apply. Throws in the API's words for patches that are none. */
+export function applyPatch(
+  schema: ObjectSchema,
+  current: unknown,
+  { patchType, body }: Pick<PatchRequest, 'patchType' | 'body'>,
+): unknown {
+  switch (patchType) {
+    case 'json':
+      return applyOperations(current, operationsOf(body))
+    case 'merge':
+      return mergePatch(current, recordOf(body, 'error decoding patch: '))
+    case 'strategic':
+      // Such a patch is of the kind that it changes, whatever it says.
+      return { ...(strategicMergePatch(schema, current, recordOf(body)) as object), ...typeOf(schema) }
+    case 'apply':
+      throw new Error('an apply is not a patch of the object')
+  }
+}
+
+/** The fields of a configuration to apply; BadRequest when it is something else. */
+export function appliedRecord(body: unknown): Record<string, unknown> {
+  return recordOf(body ?? {}, 'error decoding YAML: error unmarshaling JSON: while decoding JSON: ')
+}
+
+function typeOf({ gvk }: ObjectSchema) {
+  return { apiVersion: apiVersionOf(gvk), kind: gvk.kind }
+}
+
+/** What the operations of a JSON patch say beyond what an operation is. */
+export function operationFindings({ patchType, body }: PatchRequest): readonly string[] {
+  if (patchType !== 'json' || !Array.isArray(body)) return []
+  return body.flatMap((operation, index) =>
+    Object.keys((operation ?? {}) as object)
+      .filter((name) => !['op', 'path', 'from', 'value'].includes(name))
+      .map((name) => `json patch unknown field "[${index}].${name}"`),
+  )
+}
+
+/** The API does not tell which operation failed, nor why. */
+function applyOperations(current: unknown, patch: readonly JsonPatchOperation[]): unknown {
+  try {
+    return jsonPatch(current, patch)
+  } catch (error) {
+    throw rejected(error)
+  }
+}
+
+function rejected(cause: unknown): StatusError {
+  return new StatusError('Invalid', 'the server rejected our request due to an error in our request', {
+    details: {},
+    cause,
+  })
+}
+
+function operationsOf(body: unknown): readonly JsonPatchOperation[] {
+  if (!Array.isArray(body))
+    throw badRequest('error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp')
+  if (body.length > mostOperations)
+    throw new StatusError(
+      'RequestEntityTooLarge',
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${mostOperations}, got ${body.length}`,
+    )
+  for (const operation of body as unknown[]) {
+    checkOperation(operation)
+    if (!isOperation(operation)) throw rejected(new Error(`invalid operation ${JSON.stringify(operation)}`))
+  }
+  return body as readonly JsonPatchOperation[]
+}
+
+/** Refuses what Go could not read as an operation at all. */
+function checkOperation(value: unknown): void {
+  const cannot = (given: unknown, into: string) =>
+    badRequest(`error decoding patch: json: cannot unmarshal ${describe(given)} into Go ${into}`)
+  if (value === null) return
+  if (typeof value !== 'object' || Array.isArray(value)) throw cannot(value, 'value of type handlers.jsonPatchOp')
+  for (const [name, text] of Object.entries(value))
+    if (['op', 'path', 'from'].includes(name) && typeof text !== 'string' && text !== null)
+      throw cannot(text, `struct field jsonPatchOp.${name} of type string`)
+}
+
+function isOperation(value: unknown): value is JsonPatchOperation {
+  if (value === null) return false
+  const { op, path, from } = value as Record<string, unknown>
+  if (typeof op !== 'string' || typeof path !== 'string' || !operations.has(op)) return false
+  return (op !== 'move' && op !== 'copy') || typeof from === 'string'
+}
+
+function recordOf(body: unknown, prefix = ''): Record<string, unknown> {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
+  throw badRequest(`${prefix}json: cannot unmarshal ${describe(body)} into Go value of type map[string]interface {}`)
+}
+
+function describe(body: unknown): string {
+  if (Array.isArray(body)) return 'array'
+  return body === null ? 'null' : typeof body === 'boolean' ? 'bool' : typeof body
+}

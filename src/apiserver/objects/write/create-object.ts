@@ -1,0 +1,121 @@
+import type { KubeObject } from '../../../kube/object.ts'
+import { StatusError } from '../../../kube/status-error.ts'
+import { formatTime } from '../../../kube/time.ts'
+import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import { invalid } from '../../schema/types/field-error.ts'
+import { trackUpdate } from '../../schema/managed-fields/track-update.ts'
+import type { Decision, View } from '../../store/store.ts'
+import { mutate, validate, type Review } from '../contract/admission.ts'
+import { alreadyExists, badRequest } from '../contract/failures.ts'
+import { generateName, newMetadata, placeIn } from '../contract/metadata.ts'
+import { requireNamespace } from '../admission/namespace-lifecycle.ts'
+import type { User, WriteResult } from '../contract/request.ts'
+import { isTerminating } from '../contract/terminating.ts'
+import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
+import type { Manner } from '../contract/write-options.ts'
+
+/** An object to be made, decoded. */
+export interface Creation {
+  readonly type: ServedKind
+  readonly namespace: string
+  readonly object: KubeObject
+  readonly user: User
+  readonly manner: Manner
+  readonly warnings: readonly string[]
+  /** Set by server-side apply, which knows the owners of the fields already. */
+  readonly isApplied?: boolean
+}
+
+const nameAttempts = 8
+
+/** Decides a create: everything from the namespace's state to the text that is stored. */
+export function decideCreate(ports: WritePorts, view: View, creation: Creation): Decision<WriteResult> {
+  const { type, namespace, manner } = creation
+  if (creation.object.metadata.resourceVersion)
+    throw badRequest('resourceVersion should not be set on objects to be created')
+  const placed = placeIn(type, creation.object, namespace)
+  requireNamespace({ type, namespace, name: placed.metadata.name ?? '', view })
+  if (isTerminating(type, view))
+    throw new StatusError('MethodNotAllowed', 'create not allowed while custom resource definition is terminating')
+  const named = withName(ports, view, creation, placed)
+  const prepared = prepare(ports, { ...creation, object: named }, view)
+  const name = prepared.object.metadata.name ?? ''
+  const existing = view.get({ resource: type.resource, namespace: type.namespaced ? namespace : '', name })
+  if (existing) throw alreadyExists(type, name, existing.document.value.metadata.deletionTimestamp !== undefined)
+  const answer = { created: true, warnings: [...creation.warnings, ...prepared.warnings] }
+  if (manner.isDryRun) return { answer: { ...answer, document: unstored(prepared.object) }, changes: [] }
+  const { change, document } = changeTo(type, prepared.object, { kind: 'create', revision: view.nextRevision })
+  return { answer: { ...answer, document }, changes: [change] }
+}
+
+function withName(ports: WritePorts, view: View, { type, namespace }: Creation, object: KubeObject): KubeObject {
+  const { name, generateName: prefix } = object.metadata
+  if (name || !prefix) return object
+  for (let attempt = 0; attempt < nameAttempts; attempt++) {
+    const candidate = generateName(prefix, ports.random)
+    if (view.get({ resource: type.resource, namespace: type.namespaced ? namespace : '', name: candidate })) continue
+    return { ...object, metadata: { ...object.metadata, name: candidate } }
+  }
+  throw alreadyExists(type, prefix)
+}
+
+function prepare(
+  ports: WritePorts,
+  creation: Creation,
+  view: View,
+): { readonly object: KubeObject; readonly warnings: readonly string[] } {
+  const { type, namespace, user, manner } = creation
+  const { rules } = type
+  const now = formatTime(ports.clock.now())
+  const uid = ports.uid()
+  const generation = rules.countsGenerations ? 1 : undefined
+  const withMetadata = {
+    ...creation.object,
+    metadata: newMetadata(creation.object.metadata, { uid, now, generation }),
+  }
+  const shaped = rules.hasStatus ? withoutStatus(type, withMetadata) : withMetadata
+  const defaulted = type.default(shaped, { isApplied: creation.isApplied === true })
+  // Fields belong to whoever sent them, not to what the server makes of them afterwards.
+  const tracked = ports.tracksFields ? track(creation, defaulted, now) : defaulted
+  const review: Review & { object: KubeObject } = {
+    operation: 'CREATE',
+    type,
+    namespace,
+    name: tracked.metadata.name ?? '',
+    subresource: '',
+    user,
+    isDryRun: manner.isDryRun,
+    object: tracked,
+    old: undefined,
+    view,
+  }
+  const admitted = mutate(ports.hooks, review)
+  const object = rules.prepareCreate?.(admitted, { uid, now }) ?? admitted
+  const errors = [...type.validateCreate(object), ...(rules.validate?.(object, undefined) ?? [])]
+  if (errors.length > 0) throw invalid(type, object.metadata.name ?? object.metadata.generateName ?? '', errors)
+  const warnings = validate(ports.hooks, { ...review, object })
+  return { object, warnings }
+}
+
+function track({ type, manner, isApplied = false }: Creation, object: KubeObject, now: string): KubeObject {
+  if (isApplied) return object
+  const { schema, rules } = type
+  const resetFields = rules.hasStatus ? ['status'] : []
+  return trackUpdate({
+    schema,
+    live: undefined,
+    object,
+    manager: manner.manager,
+    now,
+    resetFields,
+    schemaOf: type.schemaOf,
+  })
+}
+
+/** Status is not the client's to begin with. */
+function withoutStatus(type: ServedKind, object: KubeObject): KubeObject {
+  const { status: _status, ...rest } = object
+  if (type.custom) return rest as KubeObject
+  const { status } = type.decode({ apiVersion: object.apiVersion, kind: object.kind, metadata: {} }).object
+  return (status === undefined ? rest : { ...rest, status }) as KubeObject
+}

@@ -1,0 +1,103 @@
+import { apiVersionOf, parseApiVersion, type KubeObject, type OwnerReference } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import { strictError, strictFindings } from '../../schema/decode/decode.ts'
+import { invalid, invalidValue } from '../../schema/types/field-error.ts'
+import { builtinSchema } from '../../schema/types/object-schema.ts'
+import { badRequest, notRegistered } from '../contract/failures.ts'
+import type { Manner } from '../contract/write-options.ts'
+
+/** A body as its type keeps it, and what to warn of. */
+export interface DecodedBody {
+  readonly object: KubeObject
+  readonly warnings: readonly string[]
+}
+
+/** Reads a body as an object of this type; BadRequest when it is none, or says more than it may under `Strict`. */
+export function decodeBody(
+  type: ServedKind,
+  { body, duplicates = [] }: { readonly body: unknown; readonly duplicates?: readonly string[] },
+  { fieldValidation }: Pick<Manner, 'fieldValidation'>,
+): DecodedBody {
+  const { object: decoded, unknown } = type.decode(withType(type, body))
+  const findings = strictFindings({ unknown, duplicates })
+  const { object, warnings } = withoutRepeatedOwners(decoded)
+  if (findings.length === 0 || fieldValidation === 'Ignore') return { object, warnings }
+  if (fieldValidation === 'Strict') throw strictError(type, findings)
+  return { object, warnings: [...findings, ...warnings] }
+}
+
+/** An owner that is named twice in the same words counts once, and is warned of in Kubernetes' words. */
+function withoutRepeatedOwners(object: KubeObject): DecodedBody {
+  const { ownerReferences = [] } = object.metadata
+  const isRepeated = (owner: OwnerReference, index: number) =>
+    ownerReferences.findIndex((other) => deepEqual(other, owner)) < index
+  const repeated = ownerReferences.filter(isRepeated)
+  if (repeated.length === 0) return { object, warnings: [] }
+  const uids = [...new Set(repeated.map(({ uid }) => uid))].join(', ')
+  const kept = ownerReferences.filter((owner, index) => !isRepeated(owner, index))
+  const warning =
+    '.metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, ' +
+    `and may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: ${uids}`
+  return { object: { ...object, metadata: { ...object.metadata, ownerReferences: kept } }, warnings: [warning] }
+}
+
+/** The body with the apiVersion and kind of its URL, if it leaves them out; refuses others. */
+export function withType(type: ServedKind, body: unknown): Record<string, unknown> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw badRequest(
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${goName(body)} into Go value of type struct ` +
+        '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
+    )
+  const expected = apiVersionOf(type)
+  const { apiVersion = '', kind = '' } = body as { apiVersion?: unknown; kind?: unknown }
+  if (typeof apiVersion !== 'string' || typeof kind !== 'string')
+    throw badRequest(`couldn't get version/kind; json parse error: apiVersion and kind must be strings`)
+  if (type.custom) checkCustomType(type, body, { apiVersion, kind })
+  else checkBuiltinType(type, { apiVersion: apiVersion || expected, kind: kind || type.kind })
+  return { ...body, apiVersion: expected, kind: type.kind }
+}
+
+interface TypeNames {
+  readonly apiVersion: string
+  readonly kind: string
+}
+
+/** A built-in body may leave out what it is, and is refused in Go's words if it is something else. */
+function checkBuiltinType(type: ServedKind, { apiVersion, kind }: TypeNames): void {
+  if (apiVersion === apiVersionOf(type) && kind === type.kind) return
+  const { version } = parseApiVersion(apiVersion)
+  const why = unconvertible(type, { apiVersion, kind })
+  throw badRequest(`${kind} in version "${version}" cannot be handled as a ${type.kind}: ${why}`)
+}
+
+/** Why what is of one kind cannot be read as another, in Go's words. */
+export function unconvertible(type: ServedKind, { apiVersion, kind }: TypeNames): string {
+  const { group, version } = parseApiVersion(apiVersion)
+  return builtinSchema({ group, version, kind })
+    ? `converting (${version}.${kind}) to (${type.group.split('.')[0] || 'core'}.${type.kind}): unknown conversion`
+    : notRegistered(kind, apiVersion)
+}
+
+/** A custom one must say what it is. */
+function checkCustomType(type: ServedKind, body: object, { apiVersion, kind }: TypeNames): void {
+  const expected = apiVersionOf(type)
+  if (!kind) {
+    const text = JSON.stringify(body)
+    throw badRequest(
+      `the object provided is unrecognized (must be of type ${type.kind}): Object 'Kind' is missing in '${text}' (${text.slice(0, 30)} ...)`,
+    )
+  }
+  if (apiVersion !== expected)
+    throw badRequest(
+      `the API version in the data (${apiVersion}) does not match the expected API version (${expected})`,
+    )
+  if (kind === type.kind) return
+  const { name = '' } = ((body as { metadata?: unknown }).metadata ?? {}) as { readonly name?: string }
+  throw invalid({ group: type.group, kind }, name, [invalidValue('kind', kind, `must be ${type.kind}`)])
+}
+
+function goName(body: unknown): string {
+  if (Array.isArray(body)) return 'array'
+  return body === null || body === undefined ? 'null' : typeof body === 'boolean' ? 'bool' : typeof body
+}

@@ -1,0 +1,162 @@
+import { apiVersionOf, parseApiVersion, type KubeObject } from '../../../kube/object.ts'
+import { isStatusError, notFound, StatusError } from '../../../kube/status-error.ts'
+import { formatTime } from '../../../kube/time.ts'
+import { strictFindings } from '../../schema/decode/decode.ts'
+import { apply, checkTyped } from '../../schema/managed-fields/apply.ts'
+import type { Document } from '../../store/document.ts'
+import type { Decision, View } from '../../store/store.ts'
+import { appliedRecord, applyPatch, operationFindings } from './apply-patch.ts'
+import { decideCreate } from './create-object.ts'
+import { withType } from './decode-body.ts'
+import { badRequest } from '../contract/failures.ts'
+import { placeIn } from '../contract/metadata.ts'
+import { decodeFault, invalidPatch } from './patch-fault.ts'
+import type { PatchRequest, WriteResult } from '../contract/request.ts'
+import { resetFieldsOf, revise } from './revise-object.ts'
+import { decideScalePatch } from './scale-object.ts'
+import type { WritePorts } from '../contract/write-object.ts'
+import { patchMannerOf, type Manner } from '../contract/write-options.ts'
+
+/** Changes an object by one of the four kinds of patch. */
+export async function patchObject(ports: WritePorts, request: PatchRequest): Promise<WriteResult> {
+  const manner = patchMannerOf(request)
+  if (request.patchType === 'strategic' && request.type.custom)
+    throw new StatusError(
+      'UnsupportedMediaType',
+      'the body of the request was in an unknown format - accepted media types include: ' +
+        'application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
+    )
+  const decide = request.subresource === 'scale' ? decideScalePatch : decidePatch
+  return ports.store.write((view) => decide(ports, view, { request, manner }))
+}
+
+/** A patch with its options checked. */
+export interface Patch {
+  readonly request: PatchRequest
+  readonly manner: Manner
+}
+
+function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<WriteResult> {
+  const { request, manner } = patch
+  const { type, name, namespace = '', subresource = '', user } = request
+  const existing = view.get({ resource: type.resource, namespace, name })
+  const now = formatTime(ports.clock.now())
+  if (!existing) {
+    if (request.patchType !== 'apply' || subresource) throw notFound(type, name)
+    const { object: made, warnings } = applied(patch, undefined, now)
+    const { resourceVersion: _version, ...metadata } = made.metadata
+    const object = { ...made, metadata }
+    return decideCreate(ports, view, { type, namespace, object, user, manner, warnings, isApplied: true })
+  }
+  const current = type.serve(existing.document)
+  const proposal = request.patchType === 'apply' ? applied(patch, current, now) : patched(patch, current)
+  const { document, changes, warnings } = revise(ports, view, {
+    type,
+    name,
+    namespace,
+    subresource,
+    user,
+    manner,
+    current,
+    proposed: proposal.object,
+    isReplacement: false,
+    isApplied: request.patchType === 'apply',
+  })
+  return {
+    answer: { document, created: false, warnings: [...proposal.warnings, ...warnings] },
+    changes,
+  }
+}
+
+interface Proposal {
+  readonly object: KubeObject
+  readonly warnings: readonly string[]
+}
+
+function patched({ request, manner }: Patch, current: Document): Proposal {
+  const { type, duplicates = [] } = request
+  const result = applyPatch(type.schema, current.value, request)
+  const { object, unknown } = decodePatched(request, result)
+  const findings = [...operationFindings(request), ...strictFindings({ unknown, duplicates })]
+  if (findings.length === 0 || manner.fieldValidation === 'Ignore') return { object, warnings: [] }
+  if (manner.fieldValidation === 'Warn') return { object, warnings: findings }
+  throw invalidPatch(request, result, `strict decoding error: ${findings.join(', ')}`)
+}
+
+/** A patch that makes nonsense of an object is itself what is wrong. */
+function decodePatched(request: PatchRequest, result: unknown) {
+  const { type } = request
+  try {
+    return type.decode(withType(type, result))
+  } catch (error) {
+    if (!isStatusError(error, 'BadRequest')) throw error
+    throw invalidPatch(request, result, decodeFault(request, result, error))
+  }
+}
+
+function applied({ request, manner }: Patch, current: Document | undefined, now: string): Proposal {
+  const { type, name, namespace = '', subresource = '', force = false, duplicates = [] } = request
+  checkApplied(request)
+  const { object, unknown } = decodeApplied(request)
+  const { metadata } = object
+  if (!metadata.name && !current)
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
+  if (metadata.name && metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
+  if (unknown.length > 0) throw undeclared(request, object, unknown)
+  const findings = strictFindings({ unknown, duplicates })
+  if (findings.length > 0 && manner.fieldValidation === 'Strict')
+    throw badRequest(`error strict decoding YAML: ${findings.join(', ')}`)
+  const merged = apply({
+    schema: type.schema,
+    live: current?.value,
+    // As it was sent: decoding adds zero values that nobody meant to own.
+    applied: withMetadata(withType(type, request.body)),
+    manager: manner.manager,
+    force,
+    now,
+    ...(subresource ? { subresource } : {}),
+    resetFields: resetFieldsOf(type, subresource),
+    schemaOf: type.schemaOf,
+  })
+  const version = current && metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}
+  return {
+    object: placeIn(type, { ...merged, metadata: { ...merged.metadata, ...version } }, namespace),
+    warnings: manner.fieldValidation === 'Warn' ? findings : [],
+  }
+}
+
+function withMetadata(body: Record<string, unknown>): KubeObject {
+  return { ...body, metadata: body['metadata'] ?? {} } as KubeObject
+}
+
+/** What does not fit the schema is refused as such before it is refused as a body. */
+function decodeApplied({ type, body }: PatchRequest) {
+  try {
+    return type.decode(withType(type, body))
+  } catch (error) {
+    checkTyped(type.schema, body as KubeObject)
+    throw error
+  }
+}
+
+/** What is applied must say what it is. */
+function checkApplied({ type, body }: PatchRequest): void {
+  const { apiVersion = '', kind = '' } = appliedRecord(body) as {
+    readonly apiVersion?: unknown
+    readonly kind?: unknown
+  }
+  if (apiVersion === apiVersionOf(type) && kind === type.kind) return
+  const { group, version } = parseApiVersion(String(apiVersion))
+  throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind)}`)
+}
+
+/** Nobody can own a field that the type does not have, so an apply cannot set it. */
+function undeclared({ type }: PatchRequest, { metadata }: KubeObject, unknown: readonly string[]): StatusError {
+  const { group, version, kind } = type
+  const lines = unknown.map((path) => `.${path}: field not declared in schema`)
+  const what = lines.length === 1 ? lines[0] : `errors:\n${lines.map((line) => `  ${line}`).join('\n')}`
+  return badRequest(
+    `failed to create typed patch object (${metadata.namespace ?? ''}/${metadata.name ?? ''}; ${group}/${version}, Kind=${kind}): ${what}`,
+  )
+}

@@ -1,0 +1,205 @@
+import type { KubeObject, ObjectMeta, StoredObject } from '../../../kube/object.ts'
+import { formatTime } from '../../../kube/time.ts'
+import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import { invalid, invalidValue } from '../../schema/types/field-error.ts'
+import { metadataChangeFaults } from '../../schema/validation/parts/metadata.ts'
+import { changedOnlyInManagedTimes } from '../../schema/managed-fields/changed-only-in-managed-times.ts'
+import { trackUpdate } from '../../schema/managed-fields/track-update.ts'
+import type { Document } from '../../store/document.ts'
+import type { Change, View } from '../../store/store.ts'
+import { mutate, validate, type Review } from '../contract/admission.ts'
+import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from '../contract/failures.ts'
+import { endsOrphaning, freeDependents } from '../ending/free-dependents.ts'
+import { keepNoted, recordRemoval } from '../ending/record-removal.ts'
+import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from '../contract/metadata.ts'
+import type { User } from '../contract/request.ts'
+import { checkNumber } from '../contract/resource-version.ts'
+import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
+import type { Manner } from '../contract/write-options.ts'
+
+/** A change to an object that is there. */
+export interface Revision {
+  readonly type: ServedKind
+  readonly name: string
+  readonly namespace: string
+  /** Empty at the main endpoint. */
+  readonly subresource: string
+  readonly user: User
+  readonly manner: Manner
+  /** What is stored, in the version of the request. */
+  readonly current: Document
+  /** What the client wants it to be. */
+  readonly proposed: KubeObject
+  /** Whether the client sent a whole object rather than a change. */
+  readonly isReplacement: boolean
+  /** Set by server-side apply, which knows the owners of the fields already. */
+  readonly isApplied?: boolean
+}
+
+/** What comes of a revision; no changes when everything is as it was. */
+export interface Revised {
+  readonly document: Document
+  readonly changes: readonly Change[]
+  readonly warnings: readonly string[]
+}
+
+/** Turns a proposal into what is stored: checks, defaults, admission, generation, field owners, the end of what was leaving. */
+export function revise(ports: WritePorts, view: View, revision: Revision): Revised {
+  const { type, manner, current } = revision
+  const old = current.value
+  checkIdentity(revision)
+  const shaped = type.default(shape(revision), { isApplied: revision.isApplied === true })
+  // Fields belong to whoever sent them, not to what the server makes of them afterwards.
+  const tracked = revision.isApplied ? shaped : track(revision, shaped, formatTime(ports.clock.now()))
+  const { object, warnings } = admit(ports, view, revision, tracked)
+  if (changedOnlyInManagedTimes(old, object) && !isLeaving(type, object))
+    return { document: current, changes: [], warnings }
+  if (manner.isDryRun) return { document: unstored(object), changes: [], warnings }
+  const kind = isLeaving(type, object) ? 'delete' : 'update'
+  const before = changesBefore(ports, view, { type, old, object })
+  const { document, change } = changeTo(type, object, { kind, revision: view.nextRevision + before.length, old })
+  return { document, changes: [...before, change], warnings }
+}
+
+/** What comes first, in the same transaction: dependents that are set free, or the record of what is gone then. */
+function changesBefore(
+  ports: WritePorts,
+  view: View,
+  { type, old, object }: { readonly type: ServedKind; readonly old: StoredObject; readonly object: KubeObject },
+): readonly Change[] {
+  if (endsOrphaning(old, object)) return freeDependents(ports, view, { type, owner: old })
+  return isLeaving(type, object) ? recordRemoval(ports, view, { object: old }) : []
+}
+
+/** Whether nothing holds a marked object any more. */
+export function isLeaving({ rules }: ServedKind, object: KubeObject): boolean {
+  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata
+  if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
+  return !(rules.isHeld?.(object) ?? false)
+}
+
+function checkIdentity(revision: Revision): void {
+  const { type, name, namespace, subresource, current, proposed, isReplacement } = revision
+  const { metadata } = placeIn(type, proposed, namespace)
+  const old = current.value.metadata
+  if (metadata.name && metadata.name !== name)
+    throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
+  if (!metadata.name)
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
+  // A whole object names the one it replaces; a patch that changes the uid changes a field that cannot change.
+  if (isReplacement && metadata.uid && metadata.uid !== old.uid)
+    throw uidMismatch(type, { namespace, name }, [metadata.uid, old.uid])
+  if (metadata.resourceVersion && metadata.resourceVersion !== old.resourceVersion) {
+    checkNumber(metadata.resourceVersion)
+    throw conflict(type, name, modifiedMeanwhile)
+  }
+  if (!metadata.resourceVersion && isReplacement && subresource === '' && !type.rules.updatesUnconditionally)
+    throw invalid({ group: type.group, kind: type.plural }, name, [missingVersion])
+}
+
+const missingVersion = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')
+
+/** Only the part of the object that its endpoint writes, the rest as it is. */
+function shape({ type, namespace, subresource, current, proposed }: Revision): KubeObject {
+  const old = current.value
+  const metadata = keepNoted(keptMetadata(placeIn(type, proposed, namespace).metadata, old.metadata), old)
+  switch (subresource) {
+    case '':
+      return type.rules.hasStatus ? withStatusOf(old, { ...proposed, metadata }) : { ...proposed, metadata }
+    case 'status':
+      return withStatusOf(proposed, { ...old, metadata: statusMetadata(type, metadata, old) })
+    case 'finalize':
+      return { ...old, spec: { ...(old.spec as object), finalizers: finalizersOf(proposed) } }
+    case 'scale':
+      return { ...proposed, metadata }
+    default:
+      return { ...old, metadata, ...(proposed.spec === undefined ? {} : { spec: proposed.spec }) }
+  }
+}
+
+function withStatusOf(source: KubeObject, object: KubeObject): KubeObject {
+  const { status: _status, ...rest } = object
+  return (source.status === undefined ? rest : { ...rest, status: source.status }) as KubeObject
+}
+
+/** What /status may change of the metadata: nothing but who owns which field, or all, or all but the labels. */
+function statusMetadata({ rules }: ServedKind, metadata: ObjectMeta, { metadata: old }: StoredObject): ObjectMeta {
+  const { managedFields } = metadata
+  switch (rules.statusMetadata) {
+    case 'all':
+      return metadata
+    case 'none':
+      return { ...old, ...(managedFields === undefined ? {} : { managedFields }) }
+    case 'no labels': {
+      const { labels: _labels, ...rest } = metadata
+      return old.labels === undefined ? rest : { ...rest, labels: old.labels }
+    }
+  }
+}
+
+function finalizersOf({ spec }: KubeObject): readonly string[] {
+  return (spec as { readonly finalizers?: readonly string[] } | undefined)?.finalizers ?? []
+}
+
+function admit(
+  ports: WritePorts,
+  view: View,
+  revision: Revision,
+  proposed: KubeObject,
+): { readonly object: KubeObject; readonly warnings: readonly string[] } {
+  const { type, name, namespace, subresource, user, manner } = revision
+  const { rules } = type
+  const old = revision.current.value
+  const review: Review & { object: KubeObject } = {
+    operation: 'UPDATE',
+    type,
+    namespace,
+    name,
+    subresource,
+    user,
+    isDryRun: manner.isDryRun,
+    object: proposed,
+    old,
+    view,
+  }
+  const admitted = mutate(ports.hooks, review)
+  const prepared = subresource === '' ? (rules.prepareUpdate?.(admitted, old) ?? admitted) : admitted
+  const object = withGeneration(type, prepared, old)
+  // What is wrong with the change of the metadata is said by all kinds alike, and once more by each.
+  const identity = [...newFinalizerErrors(object, old), ...immutableErrors(revision.proposed.metadata, old.metadata)]
+  const errors = [
+    ...identity,
+    ...metadataChangeFaults(object, old),
+    ...identity,
+    ...type.validateUpdate(object, old),
+    ...(subresource === '' ? (rules.validate?.(object, old) ?? []) : []),
+  ]
+  if (errors.length > 0) throw invalid(type, name, errors)
+  return { object, warnings: validate(ports.hooks, { ...review, object }) }
+}
+
+function withGeneration(type: ServedKind, object: KubeObject, old: StoredObject): KubeObject {
+  if (!type.rules.countsGenerations || !isSpecChanged(type, object, old)) return object
+  return { ...object, metadata: { ...object.metadata, generation: (old.metadata.generation ?? 0) + 1 } }
+}
+
+function track({ type, subresource, manner, current }: Revision, object: KubeObject, now: string): KubeObject {
+  return trackUpdate({
+    schema: type.schema,
+    live: current.value,
+    object,
+    manager: manner.manager,
+    now,
+    ...(subresource ? { subresource } : {}),
+    resetFields: resetFieldsOf(type, subresource),
+    schemaOf: type.schemaOf,
+  })
+}
+
+/** What an endpoint ignores, so that nobody comes to own it there. */
+export function resetFieldsOf({ rules }: ServedKind, subresource: string): readonly string[] {
+  if (subresource === 'status') return statusResets[rules.statusMetadata]
+  return subresource === '' && rules.hasStatus ? ['status'] : []
+}
+
+const statusResets = { all: ['spec'], none: ['spec', 'metadata'], 'no labels': ['spec', 'metadata.labels'] } as const

@@ -1,0 +1,142 @@
+import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
+import { notFound } from '../../../kube/status-error.ts'
+import { formatTime } from '../../../kube/time.ts'
+import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import { decodeObject, strictError, strictFindings } from '../../schema/decode/decode.ts'
+import { apply } from '../../schema/managed-fields/apply.ts'
+import { fromScaleEntries, toScaleEntries } from '../../schema/managed-fields/scale-entries.ts'
+import { builtinSchema, type ObjectSchema } from '../../schema/types/object-schema.ts'
+import type { Document } from '../../store/document.ts'
+import type { Decision, View } from '../../store/store.ts'
+import { appliedRecord, applyPatch } from './apply-patch.ts'
+import type { Patch } from './patch-object.ts'
+import type { PatchRequest, UpdateRequest, WriteResult } from '../contract/request.ts'
+import { revise } from './revise-object.ts'
+import { scaled, scaleOf } from '../read/scale.ts'
+import { unstored, type WritePorts } from '../contract/write-object.ts'
+import type { Manner } from '../contract/write-options.ts'
+
+/** PUT of a Scale. */
+export function decideScaleUpdate(
+  ports: WritePorts,
+  view: View,
+  { request, manner }: { readonly request: UpdateRequest; readonly manner: Manner },
+): Decision<WriteResult> {
+  const { type } = request
+  const current = currentOf(view, request)
+  const scale = decodeScale(type, request.body, manner)
+  return rescale(ports, view, {
+    request,
+    manner,
+    current,
+    proposed: withIdentity(scaled(type, current.value, scale), scale),
+  })
+}
+
+/** PATCH of a Scale, of any kind. */
+export function decideScalePatch(ports: WritePorts, view: View, { request, manner }: Patch): Decision<WriteResult> {
+  const { type } = request
+  const current = currentOf(view, request)
+  const live = scaleOf(type, current.value)
+  if (request.patchType === 'apply') return applyScale(ports, view, { request, manner, current })
+  const scale = decodeScale(type, applyPatch(scaleSchema(), live, request), manner)
+  return rescale(ports, view, {
+    request,
+    manner,
+    current,
+    proposed: withIdentity(scaled(type, current.value, scale), scale),
+  })
+}
+
+interface Rescaling {
+  readonly request: UpdateRequest | PatchRequest
+  readonly manner: Manner
+  readonly current: Document
+}
+
+function applyScale(
+  ports: WritePorts,
+  view: View,
+  rescaling: Rescaling & { request: PatchRequest },
+): Decision<WriteResult> {
+  const { request, manner, current } = rescaling
+  const { type, force = false } = request
+  const object = current.value
+  const apiVersion = apiVersionOf(type)
+  const mapping = { apiVersion, replicasPaths: { [apiVersion]: type.scale?.specReplicasPath ?? '' } }
+  const live = scaleOf(type, object)
+  const managedFields = toScaleEntries(object.metadata.managedFields, mapping)
+  const result = apply({
+    schema: scaleSchema(),
+    live: { ...live, metadata: { ...live.metadata, managedFields } },
+    // As it was sent: decoding adds zero values that nobody meant to own.
+    applied: appliedRecord(request.body) as unknown as KubeObject,
+    manager: manner.manager,
+    force,
+    now: formatTime(ports.clock.now()),
+    subresource: 'scale',
+  })
+  decodeScale(type, request.body, manner)
+  const entries = fromScaleEntries(object.metadata.managedFields, result.metadata.managedFields, mapping)
+  const changed = scaled(type, object, result)
+  const proposed = { ...changed, metadata: { ...changed.metadata, managedFields: entries } }
+  return rescale(ports, view, { ...rescaling, proposed, isApplied: true })
+}
+
+function rescale(
+  ports: WritePorts,
+  view: View,
+  { request, manner, current, proposed, isApplied = false }: Rescaling & { proposed: KubeObject; isApplied?: boolean },
+): Decision<WriteResult> {
+  const { type, name, namespace = '', user } = request
+  const revision = {
+    type,
+    name,
+    namespace,
+    subresource: 'scale',
+    user,
+    manner,
+    current,
+    proposed,
+    isReplacement: false,
+    isApplied,
+  }
+  const { document, changes, warnings } = revise(ports, view, revision)
+  const answer = { document: unstored(scaleOf(type, document.value)), created: false, warnings }
+  return { answer, changes }
+}
+
+function currentOf(view: View, { type, namespace = '', name }: UpdateRequest | PatchRequest): Document {
+  const existing = view.get({ resource: type.resource, namespace, name })
+  if (!existing) throw notFound(type, name)
+  return type.serve(existing.document)
+}
+
+function decodeScale(type: ServedKind, body: unknown, { fieldValidation }: Manner): KubeObject {
+  const { object, unknown } = decodeObject(scaleSchema(), body)
+  const findings = strictFindings({ unknown })
+  if (findings.length > 0 && fieldValidation === 'Strict') throw strictError(scaleSchema().gvk, findings)
+  return object.metadata ? object : { ...object, apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: {} }
+}
+
+/** The version and uid that a Scale was read with hold for the object behind it. */
+function withIdentity(object: KubeObject, scale: KubeObject): KubeObject {
+  const { resourceVersion, uid, name, namespace } = scale.metadata
+  const { resourceVersion: _old, ...metadata } = object.metadata
+  return {
+    ...object,
+    metadata: {
+      ...metadata,
+      ...(resourceVersion ? { resourceVersion } : {}),
+      ...(uid ? { uid } : {}),
+      ...(name ? { name } : {}),
+      ...(namespace ? { namespace } : {}),
+    },
+  }
+}
+
+function scaleSchema(): ObjectSchema {
+  const schema = builtinSchema({ group: 'autoscaling', version: 'v1', kind: 'Scale' })
+  if (!schema) throw new Error('no type for Scale')
+  return schema
+}

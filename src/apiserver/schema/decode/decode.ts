@@ -1,0 +1,75 @@
+import { apiVersionOf, type GroupVersionKind, type KubeObject } from '../../../kube/object.ts'
+import { StatusError } from '../../../kube/status-error.ts'
+import { prune } from './prune.ts'
+import { DecodeError } from './decode-scalar.ts'
+import { decodeStruct } from './decode-struct.ts'
+import type { ObjectSchema } from '../types/object-schema.ts'
+import { isRecord } from '../types/set-own.ts'
+import { structType } from '../types/type-table.ts'
+
+/** An object as its type keeps it, and the paths of fields its type does not have. */
+export interface Decoded {
+  readonly object: KubeObject
+  readonly unknown: readonly string[]
+}
+
+/**
+ * What the server keeps of a body: unknown fields are dropped and named, nulls of built-in kinds go, structs that Go always
+ * writes are there. Throws BadRequest, in Go's words, when a value has the wrong type.
+ */
+export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
+  try {
+    return schema.struct ? decodeBuiltin(schema, value) : decodeCustom(schema, value)
+  } catch (error) {
+    if (!(error instanceof DecodeError)) throw error
+    throw badBody(schema.gvk, error.message, { cause: error })
+  }
+}
+
+/** The texts of Warning headers for a body that says more than its type: `unknown field "spec.x"`. */
+export function strictFindings(found: {
+  readonly unknown: readonly string[]
+  readonly duplicates?: readonly string[]
+}): readonly string[] {
+  return [
+    ...found.unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+    ...(found.duplicates ?? []).map((path) => `duplicate field ${JSON.stringify(path)}`),
+  ]
+}
+
+/** The answer to such a body under `fieldValidation=Strict`. */
+export function strictError(gvk: GroupVersionKind, findings: readonly string[]): StatusError {
+  return badBody(gvk, `strict decoding error: ${findings.join(', ')}`)
+}
+
+function decodeBuiltin({ struct }: ObjectSchema, value: unknown): Decoded {
+  const unknown: string[] = []
+  const object = struct ? decodeStruct(value, struct, unknown) : {}
+  return { object: object as unknown as KubeObject, unknown }
+}
+
+function decodeCustom({ gvk, structural = {} }: ObjectSchema, value: unknown): Decoded {
+  if (!isRecord(value))
+    throw new DecodeError(`json: cannot unmarshal ${typeof value} into Go value of type map[string]interface {}`)
+  const meta = structType('meta/v1.ObjectMeta')
+  const unknown: string[] = []
+  const metadata =
+    meta && value.metadata !== undefined && value.metadata !== null
+      ? decodeStruct(value.metadata, meta, unknown, 'metadata')
+      : {}
+  const pruned = prune(structural, {
+    ...value,
+    apiVersion: value.apiVersion ?? apiVersionOf(gvk),
+    kind: value.kind ?? gvk.kind,
+    metadata,
+  })
+  return { object: pruned.object as unknown as KubeObject, unknown: [...unknown, ...pruned.unknown] }
+}
+
+function badBody({ version, kind }: GroupVersionKind, detail: string, options?: ErrorOptions): StatusError {
+  return new StatusError(
+    'BadRequest',
+    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${detail}`,
+    options,
+  )
+}

@@ -1,0 +1,237 @@
+import { deepEqual } from '../../../kube/patch.ts'
+import { StatusError } from '../../../kube/status-error.ts'
+import { goPrint, goType } from './go-print.ts'
+import type { ObjectSchema } from '../types/object-schema.ts'
+import { orderItems } from './patch-order.ts'
+import { isRecord, setOwn } from '../types/set-own.ts'
+import type { Field, StructType, TypeExpression } from '../types/type-table.ts'
+
+type JsonMap = Record<string, unknown>
+
+const setOrder = '$setElementOrder/'
+const deleteFromList = '$deleteFromPrimitiveList/'
+const retainKeys = '$retainKeys'
+
+/**
+ * Applies a strategic merge patch to an object of a built-in kind. The result shares what did not change; decode it before
+ * use, as any body. Throws BadRequest for a patch whose directives make no sense.
+ */
+export function strategicMergePatch({ struct }: ObjectSchema, original: unknown, patch: unknown): unknown {
+  if (!struct) throw bad('strategic merge patch format is not supported')
+  if (!isRecord(patch)) throw bad('invalid JSON document')
+  return mergeMap(isRecord(original) ? original : {}, patch, { is: 'struct', struct })
+}
+
+function mergeMap(original: JsonMap, patch: JsonMap, type: TypeExpression): JsonMap {
+  if ('$patch' in patch) return replaced(patch)
+  const result = retain(original, patch)
+  for (const key of Object.keys(patch))
+    if (key.startsWith(setOrder)) mergeOrdered(result, patch, key.slice(setOrder.length), type)
+  for (const key of Object.keys(patch)) {
+    if (key === retainKeys || key.startsWith(setOrder) || `${setOrder}${key}` in patch) continue
+    if (key.startsWith(deleteFromList)) removeFromList(result, key.slice(deleteFromList.length), patch[key])
+    else mergeKey(result, key, patch[key], type)
+  }
+  return result
+}
+
+/** A whole object replaced or emptied. */
+function replaced(patch: JsonMap): JsonMap {
+  const { $patch: directive, ...rest } = patch
+  if (directive === 'replace') return rest
+  if (directive === 'delete') return {}
+  throw bad(`unknown patch type: ${goPrint(directive)} in map: ${goPrint(patch)}`)
+}
+
+/** A copy of the original, without the keys a `$retainKeys` list leaves out. */
+function retain(original: JsonMap, patch: JsonMap): JsonMap {
+  const keys = patch[retainKeys]
+  if (keys === undefined) return { ...original }
+  if (!Array.isArray(keys)) throw bad('invalid patch format of retainKeys')
+  const isStray = (key: string): boolean => patch[key] !== null && !key.startsWith('$') && !keys.includes(key)
+  if (Object.keys(patch).some(isStray)) throw bad('invalid patch format of retainKeys')
+  return Object.fromEntries(Object.entries(original).filter(([key]) => keys.includes(key)))
+}
+
+function mergeKey(result: JsonMap, key: string, value: unknown, type: TypeExpression): void {
+  if (value === null) {
+    delete result[key]
+    return
+  }
+  const before = Object.hasOwn(result, key) ? result[key] : undefined
+  const { field, inner } = lookup(type, key)
+  if (isRecord(before) && isRecord(value)) {
+    setOwn(result, key, strategyOf(field) === 'replace' ? value : mergeMap(before, value, inner))
+  } else if (Array.isArray(before) && Array.isArray(value)) {
+    setOwn(result, key, mergeList(before, value, field, inner))
+  } else {
+    const plain = withoutDirectives(value)
+    if (plain === undefined) delete result[key]
+    else setOwn(result, key, plain)
+  }
+}
+
+/** A list whose patch says in which order its items shall stand. */
+function mergeOrdered(result: JsonMap, patch: JsonMap, key: string, type: TypeExpression): void {
+  const order = patch[setOrder + key]
+  if (!Array.isArray(order)) throw bad(`expected a []interface {}, but received a ${goType(order)}`)
+  const [live, changes] = [result[key], patch[key]]
+  if (
+    (live !== undefined && live !== null && !Array.isArray(live)) ||
+    (changes !== undefined && changes !== null && !Array.isArray(changes))
+  ) {
+    throw bad('invalid patch format of setElementOrder list')
+  }
+  if (changes === null) {
+    delete result[key]
+    return
+  }
+  if (live == null && changes === undefined) return
+  const { field, inner } = lookup(type, key)
+  const before = (live ?? []) as unknown[]
+  if (changes) checkOrder(changes, order, field?.mergeKey)
+  const merged = changes
+    ? live == null
+      ? withoutDirectives(changes)
+      : mergeList(before, changes, field, inner)
+    : before
+  setOwn(result, key, orderItems(merged as unknown[], order, before, field?.mergeKey))
+}
+
+/** Items of the patch must stand in the order the patch itself asks for. */
+function checkOrder(changes: readonly unknown[], order: readonly unknown[], mergeKey: string | undefined): void {
+  if (order.length === 0 || changes.length === 0) return
+  const rest = changes.filter((item) => !(isRecord(item) && '$patch' in item))
+  let at = 0
+  for (const step of order) {
+    if (at < rest.length && isSameItem(rest[at], step, mergeKey)) at++
+  }
+  if (at < rest.length) {
+    throw bad(
+      `The order in patch list:\n${goPrint(changes)}\n doesn't match $setElementOrder list:\n${goPrint(order)}\n`,
+    )
+  }
+}
+
+function mergeList(
+  live: readonly unknown[],
+  changes: readonly unknown[],
+  field: Field | undefined,
+  inner: TypeExpression,
+): unknown[] {
+  if (strategyOf(field) !== 'merge') return [...changes]
+  if (live.length === 0 && changes.length === 0) return []
+  if (!isRecord(live[0] ?? changes[0])) {
+    const merged = [...new Set([...live, ...changes])]
+    return orderItems(merged, changes, live, undefined)
+  }
+  const mergeKey = field?.mergeKey
+  if (!mergeKey) throw bad('cannot merge lists without merge key')
+  if (![...live, ...changes].every(isRecord))
+    throw bad(`list element types are not identical: ${goPrint([live, changes])}`)
+  const { kept, rest } = specialItems(live, changes, mergeKey)
+  const merged = mergeItems(kept, rest, mergeKey, inner)
+  return orderItems(merged, rest, kept, mergeKey)
+}
+
+/** Carries out `$patch: delete` and `$patch: replace` items, and gives what remains to be merged. */
+function specialItems(
+  live: readonly unknown[],
+  changes: readonly unknown[],
+  mergeKey: string,
+): { kept: unknown[]; rest: unknown[] } {
+  let kept = [...live]
+  let isReplaced = false
+  const rest: unknown[] = []
+  for (const item of changes) {
+    if (!isRecord(item)) continue
+    switch (item.$patch) {
+      case undefined:
+        rest.push(item)
+        break
+      case 'delete':
+        if (!(mergeKey in item)) throw missingKey(item, mergeKey)
+        kept = kept.filter((each) => !isSameItem(each, item, mergeKey))
+        break
+      case 'replace':
+        isReplaced = true
+        break
+      case 'merge':
+        throw bad('merging lists cannot yet be specified in the patch')
+      default:
+        throw bad(`unknown patch type: ${goPrint(item.$patch)} in map: ${goPrint(item)}`)
+    }
+  }
+  return isReplaced ? { kept: rest, rest: [] } : { kept, rest }
+}
+
+function mergeItems(
+  kept: readonly unknown[],
+  rest: readonly unknown[],
+  mergeKey: string,
+  inner: TypeExpression,
+): unknown[] {
+  const merged = [...kept]
+  for (const item of rest as readonly JsonMap[]) {
+    if (!(mergeKey in item)) throw missingKey(item, mergeKey)
+    const index = merged.findIndex((each) => isSameItem(each, item, mergeKey))
+    const before = merged[index]
+    if (isRecord(before)) merged[index] = mergeMap(before, item, inner)
+    else merged.push(withoutDirectives(item))
+  }
+  return merged
+}
+
+function removeFromList(result: JsonMap, key: string, items: unknown): void {
+  const live = result[key]
+  if (!Array.isArray(live)) return
+  if (!Array.isArray(items)) throw bad('invalid patch format of primitive list')
+  result[key] = live.filter((item) => !items.includes(item))
+}
+
+/** A value that was not there before: nulls and everything directed at something that is not there go. */
+function withoutDirectives(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined)
+  if (!isRecord(value)) return value
+  if ('$patch' in value) return undefined
+  const result: JsonMap = {}
+  for (const key of Object.keys(value)) {
+    const inner = value[key] === null || key.startsWith('$') ? undefined : withoutDirectives(value[key])
+    if (inner !== undefined) setOwn(result, key, inner)
+  }
+  return result
+}
+
+function isSameItem(one: unknown, other: unknown, mergeKey: string | undefined): boolean {
+  if (!mergeKey) return deepEqual(one, other)
+  return isRecord(one) && isRecord(other) && mergeKey in one && one[mergeKey] === other[mergeKey]
+}
+
+/** The field a key names and the type of what is in it: of its items, if it is a list. */
+function lookup(type: TypeExpression, key: string): { field: Field | undefined; inner: TypeExpression } {
+  if (type.is === 'map') return { field: undefined, inner: elementType(type.of) }
+  const field = type.is === 'struct' ? fieldOf(type.struct, key) : undefined
+  return { field, inner: field ? elementType(field.type) : opaque }
+}
+
+function fieldOf(struct: StructType, key: string): Field | undefined {
+  return struct.fields.get(key)
+}
+
+function elementType(type: TypeExpression): TypeExpression {
+  return type.is === 'list' ? type.of : type
+}
+
+const opaque: TypeExpression = { is: 'scalar', scalar: 'JSON' }
+
+function strategyOf(field: Field | undefined): string | undefined {
+  return field?.patchStrategies.find((strategy) => strategy !== 'retainKeys')
+}
+
+function missingKey(item: JsonMap, mergeKey: string): StatusError {
+  return bad(`map: ${goPrint(item)} does not contain declared merge key: ${mergeKey}`)
+}
+
+function bad(message: string): StatusError {
+  return new StatusError('BadRequest', message)
+}

@@ -1,0 +1,105 @@
+import type { GroupVersionKind } from '../../../kube/object.ts'
+import { StatusError } from '../../../kube/status-error.ts'
+
+const titles = {
+  FieldValueNotFound: 'Not found',
+  FieldValueRequired: 'Required value',
+  FieldValueDuplicate: 'Duplicate value',
+  FieldValueInvalid: 'Invalid value',
+  FieldValueNotSupported: 'Unsupported value',
+  FieldValueForbidden: 'Forbidden',
+  FieldValueTooLong: 'Too long',
+  FieldValueTooMany: 'Too many',
+  FieldValueTypeInvalid: 'Invalid value',
+  InternalError: 'Internal error',
+} as const
+
+export type FieldErrorType = keyof typeof titles
+
+/** One fault of an object, where it is and what is wrong. */
+export interface FieldError {
+  readonly type: FieldErrorType
+  /** `spec.containers[0].name`. */
+  readonly field: string
+  /** The part of the message after the field. */
+  readonly message: string
+}
+
+/** The 422 that lists all faults of an object. */
+export function invalid(
+  { group, kind }: Pick<GroupVersionKind, 'group' | 'kind'>,
+  name: string,
+  errors: readonly FieldError[],
+): StatusError {
+  const lines = [...new Set(errors.map(describe))]
+  const what = lines.length === 1 ? lines[0] : `[${lines.join(', ')}]`
+  return new StatusError('Invalid', `${group ? `${kind}.${group}` : kind} ${quote(name)} is invalid: ${what}`, {
+    details: {
+      name,
+      ...(group ? { group } : {}),
+      kind,
+      causes: errors.map(({ type, field, message }) => ({ reason: type, message, field })),
+    },
+  })
+}
+
+/** A fault as the API writes it: `spec.replicas: Invalid value: -1: must be greater than or equal to 0`. */
+export function describe({ field, message }: FieldError): string {
+  return `${field}: ${message}`
+}
+
+/** Stands for a value that is too big to be quoted. */
+export const omitted = Symbol('omitted')
+
+export function required(field: string, detail = ''): FieldError {
+  return make('FieldValueRequired', field, '', detail)
+}
+
+export function forbidden(field: string, detail: string): FieldError {
+  return make('FieldValueForbidden', field, '', detail)
+}
+
+export function invalidValue(field: string, value: unknown, detail: string): FieldError {
+  return make('FieldValueInvalid', field, value === omitted ? '' : printed(value), detail)
+}
+
+export function invalidType(field: string, value: unknown, detail: string): FieldError {
+  return make('FieldValueTypeInvalid', field, printed(value), detail)
+}
+
+export function duplicate(field: string, value: unknown): FieldError {
+  return make('FieldValueDuplicate', field, value === omitted ? '' : printed(value), '')
+}
+
+export function notFoundValue(field: string, value: unknown): FieldError {
+  return make('FieldValueNotFound', field, printed(value), '')
+}
+
+export function unsupported(field: string, value: unknown, supported: readonly string[]): FieldError {
+  return make('FieldValueNotSupported', field, printed(value), `supported values: ${supported.map(quote).join(', ')}`)
+}
+
+export function tooLong(field: string, max: number): FieldError {
+  return make('FieldValueTooLong', field, '', `may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`)
+}
+
+export function tooMany(field: string, actual: number, max: number): FieldError {
+  return make('FieldValueTooMany', field, printed(actual), `must have at most ${max} ${max === 1 ? 'item' : 'items'}`)
+}
+
+/** A string as Go quotes it. */
+export function quote(text: string): string {
+  return JSON.stringify(text)
+}
+
+function make(type: FieldErrorType, field: string, value: string, detail: string): FieldError {
+  return { type, field, message: [titles[type], value, detail].filter(Boolean).join(': ') }
+}
+
+/** Strings are quoted as they are; all else is JSON as Go writes it, with markup escaped. */
+function printed(value: unknown): string {
+  const json = JSON.stringify(value) ?? 'null'
+  return typeof value === 'string'
+    ? json
+    : json.replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)
+}

@@ -1,0 +1,235 @@
+import { readFileSync } from 'node:fs'
+import type { GroupVersionKind } from '../../../kube/object.ts'
+
+/** An endpoint below an object: `status`, `scale`, `token`, with the kind its bodies are of. */
+export interface SubresourceRow extends GroupVersionKind {
+  readonly name: string
+  readonly verbs: readonly string[]
+}
+
+/** A kind as the table states it. */
+export interface KindRow extends GroupVersionKind {
+  readonly plural: string
+  readonly namespaced: boolean
+  readonly shortNames: readonly string[]
+  readonly categories: readonly string[]
+  /** Those of the API, in alphabetical order; only `create` for reviews. */
+  readonly verbs: readonly string[]
+  readonly subresources: readonly SubresourceRow[]
+}
+
+/** A value that is not made of fields; each has its own JSON and wire form. */
+export type Scalar =
+  | 'string'
+  | 'bool'
+  | 'int32'
+  | 'int64'
+  | 'double'
+  | 'bytes'
+  | 'Time'
+  | 'MicroTime'
+  | 'Duration'
+  | 'Quantity'
+  | 'IntOrString'
+  | 'RawExtension'
+  | 'FieldsV1'
+  | 'JSON'
+  | 'Strings'
+  | 'SchemaOrArray'
+  | 'SchemaOrBool'
+  | 'SchemaOrStrings'
+
+/** The type of a field, a list's items or a map's values. */
+export type TypeExpression =
+  | { readonly is: 'scalar'; readonly scalar: Scalar }
+  | { readonly is: 'list'; readonly of: TypeExpression }
+  | { readonly is: 'map'; readonly of: TypeExpression }
+  | { readonly is: 'struct'; readonly struct: StructType }
+
+/** One field of a built-in type. */
+export interface Field {
+  readonly name: string
+  /** Its protobuf number; 0 when it does not travel in protobuf. */
+  readonly number: number
+  readonly type: TypeExpression
+  readonly isPointer: boolean
+  /** Its own fields stand beside its siblings in JSON; nested on the wire. */
+  readonly isInline: boolean
+  readonly omitEmpty: boolean
+  readonly omitZero: boolean
+  readonly isRequired: boolean
+  readonly listType: 'atomic' | 'set' | 'map' | undefined
+  readonly listKeys: readonly string[]
+  readonly isAtomicMap: boolean
+  readonly patchStrategies: readonly string[]
+  readonly mergeKey: string | undefined
+  readonly default: unknown
+  /** The type as Go prints it in errors. */
+  readonly goType: string
+}
+
+/** A built-in type. Its parts are resolved when first asked for: types may contain themselves. */
+export class StructType {
+  /** `core/v1.PodSpec`. */
+  readonly id: string
+  readonly isAtomic: boolean
+  readonly #rows: readonly FieldRow[]
+  #own: readonly Field[] | undefined
+  #fields: ReadonlyMap<string, Field> | undefined
+  #byNumber: readonly (Field | undefined)[] | undefined
+
+  constructor(id: string, row: TypeRow) {
+    this.id = id
+    this.isAtomic = row.atomic === true
+    this.#rows = row.fields
+  }
+
+  /** `PodSpec`. */
+  get goName(): string {
+    return this.id.slice(this.id.lastIndexOf('.') + 1)
+  }
+
+  /** Fields as declared, inline ones unopened. */
+  get own(): readonly Field[] {
+    return (this.#own ??= this.#rows.map(fieldFrom))
+  }
+
+  /** Fields by JSON name, inline ones opened. */
+  get fields(): ReadonlyMap<string, Field> {
+    if (this.#fields) return this.#fields
+    const fields = new Map<string, Field>()
+    for (const field of this.own) {
+      if (field.isInline && field.type.is === 'struct') {
+        for (const [name, inner] of field.type.struct.fields) fields.set(name, inner)
+      } else fields.set(field.name, field)
+    }
+    return (this.#fields = fields)
+  }
+
+  /** The embedded structs on the way to an inline field, as Go's errors name them: `ProbeHandler.`; '' for own fields. */
+  embeddingOf(name: string): string {
+    const holder = this.own.find(
+      (field) => field.isInline && field.type.is === 'struct' && field.type.struct.fields.has(name),
+    )
+    if (holder?.type.is !== 'struct') return ''
+    return `${holder.type.struct.goName}.${holder.type.struct.embeddingOf(name)}`
+  }
+
+  /** Fields by protobuf number, inline ones unopened. */
+  get byNumber(): readonly (Field | undefined)[] {
+    if (this.#byNumber) return this.#byNumber
+    const byNumber: (Field | undefined)[] = []
+    for (const field of this.own) if (field.number > 0) byNumber[field.number] = field
+    return (this.#byNumber = byNumber)
+  }
+}
+
+/** The built-in type of this name; undefined when the table does not have it. */
+export function structType(id: string): StructType | undefined {
+  const known = structs.get(id)
+  if (known) return known
+  const row = table().types[id]
+  if (!row) return undefined
+  const made = new StructType(id, row)
+  structs.set(id, made)
+  return made
+}
+
+/** The built-in type of a kind, or of an options or review object. */
+export function structOfKind({ group, version, kind }: GroupVersionKind): StructType | undefined {
+  const packageName = group === '' ? 'core' : (group.split('.')[0] ?? '')
+  return (
+    structType(`${packageName}/${version}.${kind}`) ?? (metaKinds.has(kind) ? structType(`meta/v1.${kind}`) : undefined)
+  )
+}
+
+/** The kinds of the table, as `builtin-kinds.ts` offers them. */
+export function kindRows(): readonly KindRow[] {
+  return table().kinds
+}
+
+/** The Kubernetes release the table was made from: `v1.36.4`. */
+export function tableRelease(): string {
+  return table().release
+}
+
+type FieldRow = readonly [string, number, string, string, Rarities?]
+
+interface Rarities {
+  readonly l?: 'atomic' | 'set' | 'map'
+  readonly k?: readonly string[]
+  readonly a?: 1
+  readonly s?: string
+  readonly m?: string
+  readonly d?: unknown
+  readonly g?: string
+}
+
+interface TypeRow {
+  readonly atomic?: true
+  readonly fields: readonly FieldRow[]
+}
+
+interface Table {
+  readonly release: string
+  readonly kinds: readonly KindRow[]
+  readonly types: Readonly<Record<string, TypeRow>>
+}
+
+const metaKinds = new Set(['DeleteOptions', 'CreateOptions', 'UpdateOptions', 'PatchOptions', 'Status', 'WatchEvent'])
+const structs = new Map<string, StructType>()
+let loaded: Table | undefined
+
+function table(): Table {
+  return (loaded ??= JSON.parse(readFileSync(new URL('types.generated.json', import.meta.url), 'utf8')) as Table)
+}
+
+function fieldFrom([name, number, expression, flags, rare = {}]: FieldRow): Field {
+  return {
+    name,
+    number,
+    type: expressionFrom(expression),
+    isPointer: flags.includes('p'),
+    isInline: flags.includes('i'),
+    omitEmpty: flags.includes('o'),
+    omitZero: flags.includes('z'),
+    isRequired: flags.includes('r'),
+    listType: rare.l,
+    listKeys: rare.k ?? [],
+    isAtomicMap: rare.a === 1,
+    patchStrategies: rare.s?.split(',') ?? [],
+    mergeKey: rare.m,
+    default: rare.d,
+    goType: rare.g ?? goTypeOf(expression),
+  }
+}
+
+function expressionFrom(text: string): TypeExpression {
+  if (text.startsWith('[]')) return { is: 'list', of: expressionFrom(text.slice(2)) }
+  if (text.startsWith('{}')) return { is: 'map', of: expressionFrom(text.slice(2)) }
+  if (!text.startsWith('@')) return { is: 'scalar', scalar: text as Scalar }
+  const struct = structType(text.slice(1))
+  if (!struct) throw new Error(`the type table mentions ${text}, which it does not have`)
+  return { is: 'struct', struct }
+}
+
+const goScalars: Readonly<Record<string, string>> = {
+  double: 'float64',
+  bytes: '[]uint8',
+  Time: 'v1.Time',
+  MicroTime: 'v1.MicroTime',
+  Duration: 'v1.Duration',
+  Quantity: 'resource.Quantity',
+  IntOrString: 'intstr.IntOrString',
+  RawExtension: 'runtime.RawExtension',
+  FieldsV1: 'v1.FieldsV1',
+  JSON: 'v1.JSON',
+  Strings: 'v1.ExtraValue',
+}
+
+function goTypeOf(expression: string): string {
+  if (expression.startsWith('[]')) return `[]${goTypeOf(expression.slice(2))}`
+  if (expression.startsWith('{}')) return `map[string]${goTypeOf(expression.slice(2))}`
+  if (expression.startsWith('@')) return expression.slice(expression.lastIndexOf('/') + 1)
+  return goScalars[expression] ?? expression
+}

@@ -1,0 +1,37 @@
+import type { Core } from './core.ts'
+import { Upkeep } from './objects/upkeep/upkeep.ts'
+import type { ApiServerOptions } from './options.ts'
+import { NamespaceDeleter } from './lifecycle/namespace-deleter.ts'
+import { NamespaceFurnisher } from './lifecycle/namespace-furnisher.ts'
+import type { LifecycleController, LifecyclePorts } from './lifecycle/ports.ts'
+import { RoleAggregation } from './lifecycle/role-aggregation.ts'
+import { ViewerRole } from './lifecycle/viewer-role.ts'
+
+/** Starts the store's upkeep and the server's own controllers; the result stops them all. */
+export function startControllers(options: ApiServerOptions, core: Core): () => Promise<void> {
+  const { store, clock, controllers = true, beforeEmptying, onError } = options
+  const { objects, kinds, credentials } = core
+  const ports: LifecyclePorts = {
+    store,
+    objects,
+    kinds,
+    clock,
+    authority: credentials.authority,
+    beforeEmptying: async (leaving) => beforeEmptying?.(leaving),
+    onError: (error, controller, key) => onError?.(error, { controller, key }),
+  }
+  const running: readonly LifecycleController[] = controllers
+    ? [new NamespaceDeleter(ports), new NamespaceFurnisher(ports), new RoleAggregation(ports), new ViewerRole(ports)]
+    : []
+  const upkeep = new Upkeep({
+    store,
+    objects,
+    kinds,
+    clock,
+    ...(beforeEmptying ? { beforeEmptying } : {}),
+    onError: (error) => ports.onError(error, 'upkeep', ''),
+  })
+  return async () => {
+    await Promise.all([upkeep.close(), ...running.map((controller) => controller.close())])
+  }
+}

@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
+import { loadCredentials } from '../../apiserver/auth/credentials.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import { ConfigError } from '../../client/cluster-config.ts'
+import { sleep, type Clock } from '../../runtime/time/clock.ts'
+import type { Logger } from '../../runtime/observability/log.ts'
+import type { Config } from '../config/config.ts'
+import { keptCertificate, type KeptCertificatePorts } from '../core/kept-certificate.ts'
+import { nameOf, type ClusterRole } from '../install/rbac.ts'
+import { webhookCertificate } from './webhook-certificate.ts'
+import { promoterSecret } from '../../admission/webhook-configuration.ts'
+
+/** Where the certificate of a server comes from. */
+export interface CertificateSource {
+  /** The one to use now. Throws when that cannot be known. */
+  readonly current: () => Promise<KeyPair>
+  /** What will do while nothing better can be had. */
+  readonly own?: KeyPair
+}
+
+type SourcePorts = Omit<KeptCertificatePorts, 'hosts'>
+
+/** The files that are named, or else the certificate that callers from the cluster were told to trust, or else one of our own. */
+export function certificateSource(config: Config, ports: SourcePorts): CertificateSource {
+  const { tlsCert, tlsKey, only } = config
+  if (tlsCert !== undefined && tlsKey !== undefined) return fileSource(tlsCert, tlsKey)
+  if (tlsCert !== undefined || tlsKey !== undefined) throw new ConfigError('--tls-cert and --tls-key go together')
+  const called = calledRoles.filter((role) => only.includes(role))
+  const hosts = ['localhost', '127.0.0.1', ...called.flatMap(namesOf)]
+  const { server: own } = loadCredentials({ hosts: [config.host, ...hosts], now: ports.clock.now() })
+  const shared = async () => {
+    const webhook = called.includes('cleaner') ? await webhookCertificate({ ...ports, hosts }) : undefined
+    if (webhook || !called.includes('promoter')) return webhook
+    return (await keptCertificate(promoterSecret, { ...ports, hosts }))?.server
+  }
+  return { current: async () => (await shared()) ?? own, own }
+}
+
+/** Roles that programs of the cluster call by name: its API server asks the webhook, Flux and pipelines of builds tell the promoter. */
+const calledRoles = ['cleaner', 'promoter'] as const satisfies readonly ClusterRole[]
+
+function namesOf(role: ClusterRole): readonly string[] {
+  const name = `${nameOf(role)}.${sojournNamespace}.svc`
+  return [name, `${name}.cluster.local`]
+}
+
+/** The certificate to begin with. A cluster that keeps its Secret from us loses who calls us by name, and nothing else. */
+export async function firstCertificate({ current, own }: CertificateSource, log: Logger): Promise<KeyPair> {
+  try {
+    return await current()
+  } catch (error) {
+    if (!own) throw error
+    log.error('certificate not available: callers will not trust us', { error })
+    return own
+  }
+}
+
+/** A certificate that somebody else renews: read again each time. */
+function fileSource(certificate: string, key: string): CertificateSource {
+  const read = (path: string) => {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      throw new ConfigError(`cannot read the certificate file ${path}: ${(error as Error).message}`, { cause: error })
+    }
+  }
+  return { current: () => Promise.resolve().then(() => ({ certificate: read(certificate), key: read(key) })) }
+}
+
+/** Looks for a new certificate every minute, and has it used without a restart. What cannot be read, or is half renewed, leaves the one in use. */
+export function followCertificate(
+  source: CertificateSource,
+  { clock, log, use }: { readonly clock: Clock; readonly log: Logger; readonly use: (pair: KeyPair) => void },
+): { start(signal: AbortSignal): Promise<void> } {
+  return {
+    async start(signal) {
+      while (await waited(clock, lookMs, signal))
+        await source
+          .current()
+          .then(use)
+          .catch((error: unknown) => log.error('certificate not renewed', { error }))
+    },
+  }
+}
+
+const lookMs = 60_000
+
+function waited(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
+  return sleep(clock, ms, signal).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,108 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
+import type { Client } from '../../client/client.ts'
+import type { ResourceType } from '../../kube/object.ts'
+import type { RouteUser } from '../../runtime/http/route.ts'
+import { isAllowed } from '../core/access-review.ts'
+import type { RouteTable } from '../core/route-table.ts'
+
+export interface SideServerOptions {
+  readonly host: string
+  readonly port: number
+  readonly routes: RouteTable
+  /** The cluster that says who somebody is and what they may do. */
+  readonly client: Client
+  /** To begin with. */
+  readonly certificate: KeyPair
+  /** Whether this replica can do its work. */
+  readonly isReady: () => boolean
+}
+
+/** A running server of ours. */
+export interface SideServer {
+  readonly url: string
+  /** From the next connection on. */
+  readonly use: (certificate: KeyPair) => void
+  close(): Promise<void>
+}
+
+/** What `sojourn run` serves beside the cluster's API: health, metrics, opt-out pages, approvals, the webhook. */
+export async function startSideServer(options: SideServerOptions): Promise<SideServer> {
+  const { host, port } = options
+  const server = createServer(
+    { ...contextOf(options.certificate), ALPNProtocols: ['http/1.1'] },
+    (request, response) => {
+      answer(options, request, response).catch(() => response.destroy())
+    },
+  )
+  await new Promise<void>((resolve, reject) => server.on('error', reject).listen(port, host, resolve))
+  const { port: bound } = server.address() as AddressInfo
+  return {
+    url: `https://${host}:${bound}`,
+    use: (certificate) => server.setSecureContext(contextOf(certificate)),
+    close: () => closed(server),
+  }
+}
+
+function contextOf({ certificate, key }: KeyPair): { cert: string; key: string } {
+  return { cert: certificate, key }
+}
+
+async function answer(
+  { routes, client, isReady }: SideServerOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const { method = 'GET', url = '/' } = request
+  const path = url.split('?')[0] ?? '/'
+  if (path === '/healthz' || path === '/livez') return void response.end('ok')
+  if (path === '/readyz') return void response.writeHead(isReady() ? 200 : 503).end(isReady() ? 'ok' : 'not ready')
+  const route = routes.find(method, path)
+  if (!route) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('there is nothing here\n')
+  const user = await userOf(client, request.headers.authorization)
+  if (route.access === 'public') return route.serve(request, response, user ?? anonymous)
+  if (!user)
+    return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('a token of the cluster is needed\n')
+  if (
+    !(await isAllowed(client, {
+      user: user.name,
+      groups: user.groups,
+      nonResourceAttributes: { verb: method.toLowerCase(), path },
+    }))
+  )
+    return void response.writeHead(403).end(`${user.name} may not ${method} ${path}\n`)
+  return route.serve(request, response, user)
+}
+
+const anonymous: RouteUser = { name: 'system:anonymous', groups: ['system:unauthenticated'] }
+
+async function userOf(client: Client, authorization: string | undefined): Promise<RouteUser | undefined> {
+  const token = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1]
+  if (!token) return undefined
+  const review = await client.create<{
+    status?: { authenticated?: boolean; user?: { username?: string; groups?: string[] } }
+  }>(tokenReviews, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenReview',
+    metadata: {},
+    spec: { token },
+  })
+  const { authenticated, user } = review.status ?? {}
+  return authenticated && user?.username ? { name: user.username, groups: user.groups ?? [] } : undefined
+}
+
+const tokenReviews: ResourceType = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'TokenReview',
+  plural: 'tokenreviews',
+  namespaced: false,
+}
+function closed(server: Server): Promise<void> {
+  return new Promise((resolve) => {
+    server.close(() => resolve())
+    server.closeAllConnections()
+  })
+}

@@ -1,0 +1,181 @@
+import { isIP } from 'node:net'
+import { ConfigError } from '../../client/cluster-config.ts'
+import { faultOf, type TlsTerms } from '../../systems/activator/proxy/tls/tls-terms.ts'
+import { proxlessEnvironment, type ProxlessEnvironment } from '../../systems/activator/environment.ts'
+
+/** What the activator alone can be told. */
+export interface ActivatorConfig {
+  /** The proxy's HTTPS port, with certificates from Secrets; 0 picks a free one. Defaults to none. */
+  readonly tlsPort?: number
+  /** What clients' TLS must meet. Defaults to TLS 1.2 and Node's own ciphers and groups. */
+  readonly tlsTerms: TlsTerms
+  /** Connections to the proxy begin with a PROXY protocol header. Defaults to false. */
+  readonly proxyProtocol: boolean
+  /** Where replicas talk to each other; 0 picks a free one. Defaults to 0. */
+  readonly peerPort: number
+  /** For how long a replica that was killed is taken for alive. Defaults to 15 s. */
+  readonly peerLeaseMs: number
+  /** Where the cluster reaches this replica. Defaults to POD_IP, then to the address it listens on. */
+  readonly address?: string
+  /** What this replica is called. Defaults to POD_NAME, then to host and process. */
+  readonly name?: string
+  /** Make companion Services for callers inside the cluster. Defaults to true where the cluster can reach this replica. */
+  readonly companions: boolean
+  /** Take over Services that ask for it. Defaults to true where the cluster can reach this replica. */
+  readonly takeover?: boolean
+  /** The ports at which proxies listen for Services that are taken over. Defaults to 20000-29999. */
+  readonly takeoverPorts: { readonly from: number; readonly to: number }
+  /** Where other proxies ask whether a workload is up; 0 picks a free one. Defaults to none. */
+  readonly checkPort?: number
+  /** How long requests under way may take to end when the process stops. Defaults to 3 s. */
+  readonly drainMs: number
+  /** How long the proxy still takes requests after it has said that it will stop. Defaults to 0. */
+  readonly drainDelayMs: number
+  /** What the environment of a proxless installation says. */
+  readonly proxless: Pick<ProxlessEnvironment, 'options' | 'limits' | 'unneeded'>
+}
+
+export const activatorFlags = {
+  'proxy-tls-port': {
+    type: 'string',
+    help: 'HTTPS port of the activator, with certificates from Secrets (default: none)',
+    value: 'PORT',
+  },
+  'proxy-tls-min-version': {
+    type: 'string',
+    help: 'Least TLS version of clients of the activator: 1.2 or 1.3 (default: 1.2)',
+    value: 'VERSION',
+  },
+  'proxy-tls-ciphers': {
+    type: 'string',
+    help: "Cipher suites the activator offers, in OpenSSL's words (default: Node's)",
+    value: 'LIST',
+  },
+  'proxy-tls-groups': {
+    type: 'string',
+    help: "Groups for the activator's key exchange, such as X25519:P-256 (default: Node's)",
+    value: 'LIST',
+  },
+  'proxy-protocol': { type: 'boolean', help: 'Connections to the proxy begin with a PROXY protocol header' },
+  'proxy-address': {
+    type: 'string',
+    help: 'Where the cluster reaches this replica of the proxy (default: POD_IP)',
+    value: 'ADDRESS',
+  },
+  'peer-port': {
+    type: 'string',
+    help: 'Where replicas of the activator talk to each other; 0 picks a free one (default: 0)',
+    value: 'PORT',
+  },
+  'peer-lease': {
+    type: 'string',
+    help: 'For how long a replica of the activator that was killed is taken for alive, the same for all (default: 15s)',
+    value: 'DURATION',
+  },
+  companions: {
+    type: 'boolean',
+    help: 'Make a Service NAME-proxless for callers inside the cluster (default: where the cluster reaches the proxy)',
+  },
+  takeover: {
+    type: 'boolean',
+    help: 'Take over Services annotated with sojourn.dev/takeover (default: where the cluster reaches the proxy)',
+  },
+  'takeover-ports': {
+    type: 'string',
+    help: 'The ports at which the proxies listen for Services that are taken over (default: 20000-29999)',
+    value: 'FROM-TO',
+  },
+  'check-port': {
+    type: 'string',
+    help: 'Where other proxies ask whether a workload is up, and wait until it is: forward auth (default: none)',
+    value: 'PORT',
+  },
+  drain: { type: 'string', help: 'How long requests may take to end when stopping (default: 3s)', value: 'DURATION' },
+  'drain-delay': {
+    type: 'string',
+    help: 'How long requests are still taken when stopping, not ready any more (default: 0s)',
+    value: 'DURATION',
+  },
+} as const
+
+/** How settings are looked up and checked; the configuration's own ways. */
+export interface Settings {
+  port(flag: string): number | undefined
+  text(flag: string): { readonly text: string; readonly where: string } | undefined
+  boolean(flag: string, otherwise: boolean): boolean
+  duration(flag: string, otherwise: number): number
+  readonly env: Readonly<Record<string, string | undefined>>
+}
+
+/** Reads what the activator alone can be told; `env` is that of proxless too. */
+export function readActivatorConfig(settings: Settings): ActivatorConfig {
+  const { env } = settings
+  const address = addressOf(settings)
+  const tlsPort = settings.port('proxy-tls-port')
+  const checkPort = settings.port('check-port')
+  return {
+    tlsTerms: tlsTermsOf(settings),
+    proxyProtocol: settings.boolean('proxy-protocol', false),
+    peerPort: settings.port('peer-port') ?? 0,
+    peerLeaseMs: peerLeaseOf(settings),
+    companions: settings.boolean('companions', address !== undefined && !isLoopback(address)),
+    drainMs: settings.duration('drain', 3000),
+    drainDelayMs: settings.duration('drain-delay', 0),
+    proxless: proxlessEnvironment(env),
+    takeoverPorts: portRangeOf(settings.text('takeover-ports')),
+    ...(settings.text('takeover') ? { takeover: settings.boolean('takeover', false) } : {}),
+    ...(checkPort === undefined ? {} : { checkPort }),
+    ...(tlsPort === undefined ? {} : { tlsPort }),
+    ...(address === undefined ? {} : { address }),
+    ...(env.POD_NAME ? { name: env.POD_NAME } : {}),
+  }
+}
+
+/** Leases last whole seconds, and their holders need a few tries to renew them. */
+function peerLeaseOf(settings: Settings): number {
+  const leaseMs = settings.duration('peer-lease', 15_000)
+  if (leaseMs >= 3000 && leaseMs % 1000 === 0) return leaseMs
+  const { text, where } = settings.text('peer-lease') ?? { text: '', where: '' }
+  throw new ConfigError(`${where} is ${JSON.stringify(text)}: it must be at least 3s, in whole seconds`)
+}
+
+function tlsTermsOf(settings: Settings): TlsTerms {
+  const version = settings.text('proxy-tls-min-version')
+  if (version && version.text !== '1.2' && version.text !== '1.3')
+    throw new ConfigError(`${version.where} is ${JSON.stringify(version.text)}: it must be 1.2 or 1.3`)
+  const ciphers = settings.text('proxy-tls-ciphers')
+  const groups = settings.text('proxy-tls-groups')
+  const lists = [
+    ciphers && { where: ciphers.where, terms: { ciphers: ciphers.text } },
+    groups && { where: groups.where, terms: { ecdhCurve: groups.text } },
+  ]
+  for (const list of lists) {
+    const fault = list && faultOf(list.terms)
+    if (list && fault !== undefined) throw new ConfigError(`${list.where} cannot be used: ${fault}`)
+  }
+  return {
+    ...(version ? { minVersion: version.text === '1.3' ? 'TLSv1.3' : 'TLSv1.2' } : {}),
+    ...lists.reduce((all, list) => ({ ...all, ...list?.terms }), {}),
+  }
+}
+
+function addressOf(settings: Settings): string | undefined {
+  const { POD_IP: podIp } = settings.env
+  const found = settings.text('proxy-address') ?? (podIp ? { text: podIp, where: 'POD_IP' } : undefined)
+  if (!found || isIP(found.text) !== 0) return found?.text
+  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be an IP address`)
+}
+
+function portRangeOf(found: { readonly text: string; readonly where: string } | undefined): {
+  readonly from: number
+  readonly to: number
+} {
+  const { text, where } = found ?? { text: '20000-29999', where: '' }
+  const [, from = 0, to = 0] = (/^(\d{1,5})-(\d{1,5})$/.exec(text) ?? []).map(Number)
+  if (from > 0 && from <= to && to <= 65_535) return { from, to }
+  throw new ConfigError(`${where} is ${JSON.stringify(text)}: it must be two ports such as 20000-29999`)
+}
+
+function isLoopback(address: string): boolean {
+  return address.startsWith('127.') || address === '::1'
+}

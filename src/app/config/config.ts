@@ -1,0 +1,288 @@
+import { readFileSync } from 'node:fs'
+import { ConfigError } from '../../client/cluster-config.ts'
+import { parseLongDuration } from '../../kube/time.ts'
+import { yaml } from '../../kube/yaml.ts'
+import { proxlessSettings } from '../../systems/activator/environment.ts'
+import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
+
+/** The parts that can be run alone. */
+export const roles = ['api', 'cleaner', 'collector', 'janitor', 'promoter', 'activator', 'workloads'] as const
+export type Role = (typeof roles)[number]
+
+/** Everything `sojourn up` and `sojourn run` can be told. */
+export interface Config {
+  /** Where the embedded server keeps everything. Defaults to .sojourn. */
+  readonly data: string
+  /** The address to listen on. Defaults to 127.0.0.1: nobody else can reach it. */
+  readonly host: string
+  /** API, dashboard, metrics and health, over HTTPS; 0 picks a free one. Defaults to 7443. */
+  readonly port: number
+  /** The activator's HTTP proxy; 0 picks a free one. Defaults to 7080. */
+  readonly proxyPort: number
+  /** Which roles to run. Defaults to all. */
+  readonly only: readonly Role[]
+  /** Decide everything; delete nothing, promote nothing. Defaults to false. */
+  readonly dryRun: boolean
+  /** The least important log level. Defaults to info. */
+  readonly logLevel: 'debug' | 'info' | 'error'
+  /** Kubeconfig of the cluster to run against (`sojourn run`). Defaults to KUBECONFIG, then in-cluster. */
+  readonly kubeconfig?: string
+  /** Context of that kubeconfig. Defaults to its current one. */
+  readonly context?: string
+  /** Where Flux's notification controller takes the promoter's events. Defaults to nowhere. */
+  readonly eventsAddress?: string
+  /** A swabbie.yml whose policies the janitor runs. */
+  readonly swabbieConfig?: string
+  /** How much may leave before the breaker opens. */
+  readonly maxDeparturesPerMinute?: number
+  readonly maxDeparturesPerHour?: number
+  readonly maxDeparturesPercent?: number
+  /** How long departure records are kept, in milliseconds. Defaults to 30 days. */
+  readonly keepRecordsMs: number
+  /** Whether writes survive a power failure (fsync). Defaults to true. */
+  readonly durable: boolean
+  /** Certificate and key of the HTTPS port, as files (`sojourn run`). Default to ones it makes and keeps itself. */
+  readonly tlsCert?: string
+  readonly tlsKey?: string
+  /** Whether the collector also takes circles of owners that nothing else keeps. Defaults to false: they are reported. */
+  readonly collectCycles: boolean
+  /** Where people reach this server from outside, for links in notices. Defaults to its own address. */
+  readonly publicUrl?: string
+  readonly activator: ActivatorConfig
+}
+
+interface ConfigFlag {
+  readonly type: 'string' | 'boolean'
+  readonly help: string
+  readonly value?: string
+  /** What a shell may offer: these words, one or several of them, files, or contexts of the kubeconfig. */
+  readonly completes?: readonly string[] | { readonly listOf: readonly string[] } | 'files' | 'contexts'
+}
+
+/** The flags of `sojourn up` and `sojourn run`; env and file use the same names (`SOJOURN_PROXY_PORT`, `proxyPort`). */
+export const configFlags = {
+  config: {
+    type: 'string',
+    help: 'A configuration file (default: sojourn.yaml, if it exists)',
+    value: 'FILE',
+    completes: 'files',
+  },
+  data: {
+    type: 'string',
+    help: 'Where the embedded server keeps everything (default: .sojourn)',
+    value: 'DIR',
+    completes: 'files',
+  },
+  host: { type: 'string', help: 'Address to listen on (default: 127.0.0.1)', value: 'ADDRESS' },
+  port: { type: 'string', help: 'HTTPS port of API and dashboard; 0 picks a free one (default: 7443)', value: 'PORT' },
+  'proxy-port': {
+    type: 'string',
+    help: 'HTTP port of the activator; 0 picks a free one (default: 7080)',
+    value: 'PORT',
+  },
+  only: {
+    type: 'string',
+    help: `Run only these roles: ${roles.join(', ')}`,
+    value: 'ROLE,…',
+    completes: { listOf: roles },
+  },
+  'dry-run': { type: 'boolean', help: 'Decide everything; delete nothing, promote nothing' },
+  'log-level': {
+    type: 'string',
+    help: 'debug, info or error (default: info)',
+    value: 'LEVEL',
+    completes: ['debug', 'info', 'error'],
+  },
+  kubeconfig: { type: 'string', help: 'Kubeconfig of the cluster', value: 'FILE', completes: 'files' },
+  context: { type: 'string', help: 'Context of the kubeconfig', value: 'NAME', completes: 'contexts' },
+  'events-address': {
+    type: 'string',
+    help: "Where Flux's notification controller takes events of promotions (default: nowhere)",
+    value: 'URL',
+  },
+  'swabbie-config': {
+    type: 'string',
+    help: 'A swabbie.yml whose policies the janitor runs',
+    value: 'FILE',
+    completes: 'files',
+  },
+  'max-departures-per-minute': { type: 'string', help: 'Beyond it the breaker opens (default: 1000)', value: 'N' },
+  'max-departures-per-hour': {
+    type: 'string',
+    help: 'Of one kind; beyond it the breaker opens (default: 5000)',
+    value: 'N',
+  },
+  'max-departures-percent': {
+    type: 'string',
+    help: 'Of one kind in an hour; beyond it the breaker opens (default: 50)',
+    value: 'N',
+  },
+  'keep-records': { type: 'string', help: 'How long departure records are kept (default: 30d)', value: 'DURATION' },
+  durable: { type: 'boolean', help: 'Writes survive a power failure (default: true; --no-durable is faster)' },
+  'tls-cert': { type: 'string', help: 'Certificate of the HTTPS port of "sojourn run", PEM', value: 'FILE' },
+  'tls-key': { type: 'string', help: 'Its key, PEM; both are read again when they are renewed', value: 'FILE' },
+  'collect-cycles': {
+    type: 'boolean',
+    help: 'Collect circles of owners that nothing else keeps (default: report them)',
+  },
+  'public-url': { type: 'string', help: 'Where people reach this server, for links in notices', value: 'URL' },
+  ...activatorFlags,
+} as const satisfies Record<string, ConfigFlag>
+
+export interface ConfigSources {
+  /** By flag name, as given on the command line. */
+  readonly flags: Readonly<Record<string, string | boolean | undefined>>
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Whether the environment may be that of a proxless installation. Defaults to false. */
+  readonly proxless?: boolean
+}
+
+/** Flags over environment over file over defaults, each checked once; throws ConfigError saying what, where, how to mend it. */
+export function readConfig({ flags, env: given, proxless = false }: ConfigSources): Config {
+  const env = proxless ? { ...proxlessSettings(given), ...given } : given
+  const look = lookupOf(flags, env)
+  const optional = (field: keyof Config, value: unknown) => (value === undefined ? {} : { [field]: value })
+  return {
+    data: look('data')?.text ?? '.sojourn',
+    host: look('host')?.text ?? '127.0.0.1',
+    port: portOf(look('port'), 7443),
+    proxyPort: portOf(look('proxy-port'), 7080),
+    only: rolesOf(look('only')),
+    dryRun: booleanOf(look('dry-run'), false),
+    logLevel: oneOf(look('log-level'), ['debug', 'info', 'error'] as const, 'info'),
+    keepRecordsMs: durationOf(look('keep-records'), 30 * 86_400_000),
+    durable: booleanOf(look('durable'), true),
+    collectCycles: booleanOf(look('collect-cycles'), false),
+    activator: readActivatorConfig({
+      port: (flag) => (look(flag) ? portOf(look(flag), 0) : undefined),
+      text: look,
+      boolean: (flag, otherwise) => booleanOf(look(flag), otherwise),
+      duration: (flag, otherwise) => durationOf(look(flag), otherwise),
+      env: proxless ? env : {},
+    }),
+    ...optional('kubeconfig', look('kubeconfig')?.text),
+    ...optional('context', look('context')?.text),
+    ...optional('swabbieConfig', look('swabbie-config')?.text),
+    ...optional('maxDeparturesPerMinute', countOf(look('max-departures-per-minute'))),
+    ...optional('maxDeparturesPerHour', countOf(look('max-departures-per-hour'))),
+    ...optional('maxDeparturesPercent', countOf(look('max-departures-percent'))),
+    ...optional('tlsCert', look('tls-cert')?.text),
+    ...optional('tlsKey', look('tls-key')?.text),
+    ...optional('publicUrl', urlOf(look('public-url'))),
+    ...optional('eventsAddress', urlOf(look('events-address'))),
+  }
+}
+
+/** A setting as it was found, with where: `--port`, `SOJOURN_PORT`, `sojourn.yaml: port`. */
+interface Found {
+  readonly text: string
+  readonly where: string
+}
+
+function lookupOf(flags: ConfigSources['flags'], env: ConfigSources['env']): (flag: string) => Found | undefined {
+  const file = readFile(typeof flags.config === 'string' ? flags.config : env.SOJOURN_CONFIG)
+  return (flag) => {
+    const given = flags[flag]
+    if (given !== undefined) return { text: String(given), where: `--${flag}` }
+    const variable = `SOJOURN_${flag.toUpperCase().replaceAll('-', '_')}`
+    const exported = env[variable]
+    if (exported !== undefined && exported !== '') return { text: exported, where: variable }
+    const field = camelCase(flag)
+    const written = file.values[field]
+    return written === undefined || written === null
+      ? undefined
+      : { text: textOf(written), where: `${file.path}: ${field}` }
+  }
+}
+
+function textOf(written: unknown): string {
+  if (Array.isArray(written)) return written.map(textOf).join(',')
+  return typeof written === 'object' ? JSON.stringify(written) : String(written as string | number | boolean)
+}
+
+function readFile(named: string | undefined): { path: string; values: Record<string, unknown> } {
+  const path = named ?? 'sojourn.yaml'
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    const absent = (error as NodeJS.ErrnoException).code === 'ENOENT'
+    if (absent && named === undefined) return { path, values: {} }
+    throw new ConfigError(
+      `cannot read the configuration file ${path}: ${absent ? 'it does not exist' : (error as Error).message}`,
+      { cause: error },
+    )
+  }
+  return { path, values: checkFile(path, text) }
+}
+
+function checkFile(path: string, text: string): Record<string, unknown> {
+  let values: unknown
+  try {
+    values = yaml().parse(text) ?? {}
+  } catch (error) {
+    throw new ConfigError(`${path} is not YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error })
+  }
+  if (typeof values !== 'object' || values === null || Array.isArray(values))
+    throw new ConfigError(`${path} must hold settings, such as "port: 7443"`)
+  const known = Object.keys(configFlags).map(camelCase)
+  const unknown = Object.keys(values).find((field) => !known.includes(field))
+  if (unknown) throw new ConfigError(`${path}: there is no setting "${unknown}"; there are ${known.join(', ')}`)
+  return values as Record<string, unknown>
+}
+
+function portOf(found: Found | undefined, fallback: number): number {
+  if (!found) return fallback
+  if (/^\d{1,5}$/.test(found.text) && Number(found.text) <= 65_535) return Number(found.text)
+  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: a port is a number from 0 to 65535`)
+}
+
+function countOf(found: Found | undefined): number | undefined {
+  if (!found) return undefined
+  if (/^\d{1,9}$/.test(found.text)) return Number(found.text)
+  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be a whole number`)
+}
+
+function booleanOf(found: Found | undefined, fallback: boolean): boolean {
+  if (!found) return fallback
+  if (['true', '1', 'yes'].includes(found.text)) return true
+  if (['false', '0', 'no'].includes(found.text)) return false
+  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be true or false`)
+}
+
+function durationOf(found: Found | undefined, fallback: number): number {
+  if (!found) return fallback
+  const ms = parseLongDuration(found.text)
+  if (ms !== undefined && ms >= 0) return ms
+  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: a duration looks like 90m, 36h or 30d`)
+}
+
+function urlOf(found: Found | undefined): string | undefined {
+  if (!found) return undefined
+  if (/^https?:\/\//.test(found.text) && URL.canParse(found.text)) return found.text.replace(/\/$/, '')
+  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be an http(s) URL`)
+}
+
+function oneOf<T extends string>(found: Found | undefined, values: readonly T[], fallback: T): T {
+  if (!found) return fallback
+  const value = values.find((candidate) => candidate === found.text)
+  if (value !== undefined) return value
+  throw new ConfigError(`${found.where} is ${JSON.stringify(found.text)}: it must be one of ${values.join(', ')}`)
+}
+
+function rolesOf(found: Found | undefined): readonly Role[] {
+  if (!found) return roles
+  const names = found.text
+    .split(',')
+    .map((name) => name.trim())
+    .filter(Boolean)
+  const unknown = names.find((name) => !roles.includes(name as Role))
+  if (unknown !== undefined)
+    throw new ConfigError(`${found.where} names the role "${unknown}"; there are ${roles.join(', ')}`)
+  if (names.length === 0) throw new ConfigError(`${found.where} names no role; there are ${roles.join(', ')}`)
+  return names as Role[]
+}
+
+function camelCase(flag: string): string {
+  return flag.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}

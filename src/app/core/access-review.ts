@@ -1,0 +1,21 @@
+import type { Client } from '../../client/client.ts'
+import type { ResourceType } from '../../kube/object.ts'
+
+/** Asks the cluster whether somebody may do something: the `spec` of a SubjectAccessReview. */
+export async function isAllowed(client: Client, spec: Readonly<Record<string, unknown>>): Promise<boolean> {
+  const review = await client.create<{ status?: { allowed?: boolean } }>(accessReviews, {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    metadata: {},
+    spec,
+  })
+  return review.status?.allowed === true
+}
+
+const accessReviews: ResourceType = {
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  kind: 'SubjectAccessReview',
+  plural: 'subjectaccessreviews',
+  namespaced: false,
+}

@@ -1,0 +1,89 @@
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
+import { issueCertificate, type KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
+import { isUsable } from '../../apiserver/auth/credentials.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import type { Client } from '../../client/client.ts'
+import type { KubeObject, ResourceType } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
+
+export interface KeptCertificatePorts {
+  readonly client: Client
+  readonly clock: Clock
+  /** Names and addresses by which callers reach us. */
+  readonly hosts: readonly string[]
+}
+
+/** A certificate, and the authority that callers trust for it. */
+export interface Chain {
+  readonly authority: KeyPair
+  readonly server: KeyPair
+}
+
+/**
+ * What a Secret of our own namespace holds, made anew when that will not do any more; undefined when there is no such Secret: whoever installs us
+ * makes it. Of several replicas that renew it at once, one wins and the others use its.
+ */
+export async function keptCertificate(
+  name: string,
+  { client, clock, hosts }: KeptCertificatePorts,
+): Promise<Chain | undefined> {
+  const place = { namespace: sojournNamespace, name }
+  const found = await client.get(secrets, place).catch(ignoring('NotFound'))
+  if (!found) return undefined
+  const known = chainIn(found)
+  const now = clock.now()
+  if (known && isUsable(known.server, known.authority, now, hosts)) return known
+  const made = renewed(known?.authority, { name, hosts, now })
+  const written = await client.update(secrets, { ...found, data: dataOf(made) }).catch(ignoring('Conflict'))
+  return written ? made : (chainIn(await client.get(secrets, place)) ?? made)
+}
+
+const day = 86_400_000
+
+/** A new certificate, by the authority that is trusted already if it lasts. */
+function renewed(
+  known: KeyPair | undefined,
+  { name, hosts, now }: { readonly name: string; readonly hosts: readonly string[]; readonly now: number },
+): Chain {
+  const authorityName = `${name}-ca`
+  const lasts = known && isUsable(known, known, now + 365 * day)
+  const authority = lasts
+    ? { ...known, issuer: { commonName: authorityName, key: createPrivateKey(known.key) } }
+    : issueCertificate({ commonName: authorityName, usage: 'authority', now, days: 3650, serial: randomBytes(16) })
+  const { certificate, key } = issueCertificate(
+    { commonName: 'sojourn', hosts, usage: 'server', now, days: 365, serial: randomBytes(16) },
+    authority.issuer,
+  )
+  return { authority: { certificate: authority.certificate, key: authority.key }, server: { certificate, key } }
+}
+
+const fields = { 'ca.crt': 0, 'ca.key': 1, 'tls.crt': 2, 'tls.key': 3 } as const
+
+function dataOf({ authority, server }: Chain): Record<string, string> {
+  const texts = [authority.certificate, authority.key, server.certificate, server.key]
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, index]) => [name, Buffer.from(texts[index] ?? '').toString('base64')]),
+  )
+}
+
+/** What a Secret holds; undefined when that is nothing, or nothing we could have written. */
+function chainIn(secret: KubeObject): Chain | undefined {
+  const data = (secret.data ?? {}) as Readonly<Record<string, string>>
+  const [ca = '', caKey = '', certificate = '', key = ''] = Object.keys(fields).map((name) =>
+    Buffer.from(data[name] ?? '', 'base64').toString('utf8'),
+  )
+  const isReadable =
+    [ca, certificate].every(isCertificate) && [caKey, key].every((text) => text.includes('PRIVATE KEY'))
+  return isReadable ? { authority: { certificate: ca, key: caKey }, server: { certificate, key } } : undefined
+}
+
+function isCertificate(text: string): boolean {
+  try {
+    return new X509Certificate(text).subject !== ''
+  } catch {
+    return false
+  }
+}
+
+const secrets: ResourceType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }

@@ -1,0 +1,63 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, it } from 'vitest'
+import type { Route } from '../../runtime/http/route.ts'
+import { RouteTable } from './route-table.ts'
+
+const echo: Route = {
+  method: 'POST',
+  path: '/things/:name/touch',
+  handle: ({ params, query, body, user }) =>
+    Promise.resolve({ status: 200, body: { params, query, body, user: user?.name ?? null } }),
+}
+
+async function ask(
+  method: string,
+  path: string,
+  body?: string,
+): Promise<{ status: number; headers: Headers; text: string }> {
+  const table = new RouteTable()
+  table.add(echo)
+  const server = createServer((request, response) => {
+    const found = table.find(request.method ?? '', new URL(request.url ?? '', 'http://x').pathname)
+    if (!found) return void response.writeHead(404).end('left to the API')
+    void found.serve(request, response, { name: 'bob', groups: [] })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  try {
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`, {
+      method,
+      ...(body === undefined ? {} : { body }),
+    })
+    return { status: response.status, headers: response.headers, text: await response.text() }
+  } finally {
+    server.close()
+  }
+}
+
+describe('RouteTable', () => {
+  it('hands a route its parameters, query, body and user', async () => {
+    const { status, text } = await ask('POST', '/things/a%20b/touch?x=1', 'hello')
+    expect([status, JSON.parse(text)]).toEqual([
+      200,
+      { params: { name: 'a b' }, query: { x: '1' }, body: 'hello', user: 'bob' },
+    ])
+  })
+
+  it.each([
+    ['another path', 'POST', '/things/a', 404],
+    ['an empty parameter', 'POST', '/things//touch', 404],
+    ['a broken escape', 'POST', '/things/%zz/touch', 404],
+    ['another method', 'GET', '/things/a/touch', 405],
+  ])('does not answer %s', async (_, method, path, status) => expect((await ask(method, path)).status).toBe(status))
+
+  it('refuses a body that is too large', async () =>
+    expect((await ask('POST', '/things/a/touch', 'x'.repeat(1_100_000))).status).toBe(413))
+
+  it('lets no answer be framed, cached or sniffed', async () => {
+    const { headers } = await ask('POST', '/things/a/touch', '')
+    expect(headers.get('content-security-policy')).toContain("frame-ancestors 'none'")
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+  })
+})

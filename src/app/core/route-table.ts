@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ExtraRoute } from '../../apiserver/http/https-server.ts'
+import type { Route, RouteResponse, RouteUser } from '../../runtime/http/route.ts'
+
+/** The pages and calls that systems offer beside the Kubernetes API. Systems add theirs when they start. */
+export class RouteTable {
+  readonly #routes: { readonly route: Route; readonly match: (path: string) => Record<string, string> | undefined }[] =
+    []
+
+  add(...routes: readonly Route[]): void {
+    for (const route of routes) this.#routes.push({ route, match: matcherOf(route.path) })
+  }
+
+  /** The page for a path, in the API server's terms; undefined leaves it to the API. */
+  find(method: string, path: string): ExtraRoute | undefined {
+    const matching = this.#routes.flatMap(({ route, match }) => {
+      const params = match(path)
+      return params ? [{ route, params }] : []
+    })
+    if (matching.length === 0) return undefined
+    const found = matching.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method))
+    if (!found)
+      return {
+        access: 'public',
+        serve: (_, response) =>
+          send(response, {
+            status: 405,
+            headers: { allow: matching.map(({ route }) => route.method).join(', ') },
+            body: 'method not allowed\n',
+          }),
+      }
+    const { route, params } = found
+    return {
+      access: route.authenticated === false ? 'public' : 'authorized',
+      serve: (request, response, user) => answer(route, { request, response, params, user }),
+    }
+  }
+}
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly params: Readonly<Record<string, string>>
+  readonly user: RouteUser
+}
+
+async function answer(route: Route, { request, response, params, user }: Exchange): Promise<void> {
+  const url = new URL(request.url ?? '/', 'https://localhost')
+  const body = await readText(request)
+  if (body === undefined) return send(response, { status: 413, body: 'the body is too large\n' })
+  const isKnown = user.name !== 'system:anonymous'
+  send(
+    response,
+    await route.handle({
+      method: request.method ?? '',
+      url: request.url ?? '',
+      remoteAddress: request.socket.remoteAddress ?? '',
+      params,
+      query: Object.fromEntries(url.searchParams),
+      headers: Object.fromEntries(
+        Object.entries(request.headers).map(([name, value]) => [
+          name,
+          Array.isArray(value) ? value.join(', ') : (value ?? ''),
+        ]),
+      ),
+      body,
+      ...(isKnown ? { user } : {}),
+    }),
+  )
+}
+
+function matcherOf(path: string | RegExp): (path: string) => Record<string, string> | undefined {
+  if (path instanceof RegExp) return (given) => (path.test(given) ? {} : undefined)
+  const pattern = path.split('/')
+  return (given) => paramsOf(pattern, given.split('/'))
+}
+
+function paramsOf(pattern: readonly string[], segments: readonly string[]): Record<string, string> | undefined {
+  if (pattern.length !== segments.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [index, part] of pattern.entries()) {
+    const segment = segments[index] ?? ''
+    if (!part.startsWith(':')) {
+      if (part !== segment) return undefined
+      continue
+    }
+    const value = decode(segment)
+    if (value === undefined || value === '') return undefined
+    params[part.slice(1)] = value
+  }
+  return params
+}
+
+function decode(segment: string): string | undefined {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return undefined
+  }
+}
+
+async function readText(request: IncomingMessage): Promise<string | undefined> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length
+    if (size > largestBody) return undefined
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const largestBody = 1024 * 1024
+
+/** Everything we serve is ours alone to frame, sniff and script, unless the route says otherwise. */
+const safeHeaders = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy':
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+}
+
+function send(response: ServerResponse, { status, headers = {}, body }: RouteResponse): void {
+  const isText = typeof body === 'string' || body instanceof Uint8Array
+  const type = isText ? 'text/plain; charset=utf-8' : 'application/json'
+  response.writeHead(status, { ...safeHeaders, 'content-type': type, ...headers })
+  response.end(body === undefined ? '' : isText ? body : JSON.stringify(body))
+}

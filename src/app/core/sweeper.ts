@@ -1,0 +1,29 @@
+import type { ApiServer } from '../../apiserver/server.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import type { Hand } from '../../systems/collector/owners/act.ts'
+
+/** The server's own hand for the collector: check and delete are one decision there, and reading is looking. */
+export function sweeper({ kinds, objects, store }: Pick<ApiServer, 'kinds' | 'objects' | 'store'>): Hand {
+  return {
+    read(type, { metadata }) {
+      const served = kinds.find(type)
+      const record =
+        served && store.get({ resource: served.resource, namespace: metadata.namespace ?? '', name: metadata.name })
+      return record && record.uid === metadata.uid ? (served.serve(record.document).value as StoredObject) : undefined
+    },
+
+    remove(type, { metadata }, { propagation: propagationPolicy, cascadeRecord }) {
+      const served = kinds.find(type)
+      if (!served) return Promise.resolve('gone')
+      const { name, namespace, uid, resourceVersion, ownerReferences = [] } = metadata
+      const preconditions = { uid, resourceVersion }
+      const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions }
+      const query = cascadeRecord === undefined ? {} : { cascadeRecord }
+      const place = { name, ...(namespace ? { namespace } : {}) }
+      const request = { type: served, ...place, user: collectorUser, body, query }
+      return objects.collect({ request, owners: ownerReferences })
+    },
+  }
+}
+
+const collectorUser = { name: 'sojourn:collector', groups: ['system:masters'] }

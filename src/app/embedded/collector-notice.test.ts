@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { MemoryStore } from '../../apiserver/store/memory-store.ts'
+import { startWorld, type World } from '../../../test/world.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
+import { collectorNotice } from './collector-notice.ts'
+
+const now = Date.parse('2026-01-05T08:00:00Z')
+const renewedAt = (ms: number) => new Date(now + ms).toISOString().replace('Z', '000Z')
+
+let world: World
+beforeEach(async () => {
+  const clock = new VirtualClock(now)
+  const store = new MemoryStore({ clock })
+  world = await startWorld({ server: { store, admission: [collectorNotice(store, clock)] } })
+  const owner = await create('owner')
+  await create('owned', owner)
+  await create('lone')
+})
+afterEach(() => world[Symbol.asyncDispose]())
+
+function create(name: string, owner?: StoredObject): Promise<StoredObject> {
+  const { uid = '' } = owner?.metadata ?? {}
+  const ownerReferences = owner ? [{ apiVersion: 'v1', kind: 'ConfigMap', name: owner.metadata.name, uid }] : []
+  return world.create({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'team', ownerReferences } })
+}
+
+const hold = (namespace: string, name: string, renewTime: string) =>
+  world.create({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { namespace, name },
+    spec: { holderIdentity: 'somebody', leaseDurationSeconds: 15, renewTime },
+  })
+
+/** The Warning headers that kubectl would show. */
+async function warned(name: string, propagationPolicy: string): Promise<string | undefined> {
+  const path = `/api/v1/namespaces/team/configmaps/${name}`
+  const { headers } = await world.client.request({
+    method: 'DELETE',
+    path,
+    query: { propagationPolicy, dryRun: 'All' },
+  })
+  return headers['warning']
+}
+
+describe('a deletion while no collector runs', () => {
+  it.each([
+    ['of an owner', 'owner', 'Background', 'what it owns stays until one does'],
+    ['of an owner in the foreground', 'owner', 'Foreground', 'it stays, being deleted, until one does'],
+    ['of what owns nothing in the foreground', 'lone', 'Foreground', 'it stays, being deleted, until one does'],
+    ['of an owner that leaves its dependents', 'owner', 'Orphan', 'its dependents keep it as an owner until one does'],
+  ])('%s is answered with a warning', async (_, name, policy, text) => {
+    expect(await warned(name, policy)).toContain('no collector is running: ')
+    expect(await warned(name, policy)).toContain(text)
+  })
+
+  it('of what owns nothing is nobody’s concern', async () => expect(await warned('lone', 'Background')).toBeUndefined())
+
+  it.each([
+    ['sojourn-system', 'sojourn-collector', 0, false],
+    ['sojourn-system', 'sojourn-cleaner-collector', 0, false],
+    ['sojourn-system', 'sojourn', 0, false],
+    ['kube-system', 'kube-controller-manager', 0, false],
+    ['sojourn-system', 'sojourn-cleaner', 0, true],
+    ['sojourn-system', 'sojourn-collector', -20_000, true],
+    ['team', 'sojourn-collector', 0, true],
+  ])('is seen by the Lease %s/%s, renewed %i ms from now: warned %s', async (namespace, name, ms, isWarned) => {
+    await hold(namespace, name, renewedAt(ms))
+    expect((await warned('owner', 'Foreground')) !== undefined).toBe(isWarned)
+  })
+})

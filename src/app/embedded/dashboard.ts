@@ -1,0 +1,68 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { extname, join } from 'node:path'
+import type { Client } from '../../client/client.ts'
+import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
+import type { Route, RouteUser } from '../../runtime/http/route.ts'
+import { restoreDeparture } from '../operations/restore.ts'
+
+export interface DashboardPorts {
+  /** Acts as this user, with no more rights than theirs. */
+  readonly clientAs: (user: RouteUser) => Client
+  readonly clock: Clock
+}
+
+/** The dashboard at `/`: public files without any data in them, and the one call the Kubernetes API has no word for. */
+export function dashboardRoutes(ports: DashboardPorts): readonly Route[] {
+  const folder = join(import.meta.dirname, '../../../ui')
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => extname(file) in mediaTypes)
+  return [
+    fileRoute('/', join(folder, 'index.html')),
+    ...files.map((file) => fileRoute(`/ui/${file.replaceAll('\\', '/')}`, join(folder, file))),
+    restoreRoute(ports),
+  ]
+}
+
+const mediaTypes: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+}
+
+const pageHeaders = {
+  'cache-control': 'no-cache',
+  'cross-origin-opener-policy': 'same-origin',
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+}
+
+function fileRoute(path: string, file: string): Route {
+  const headers = { ...pageHeaders, 'content-type': mediaTypes[extname(file)] ?? 'text/plain' }
+  let body: Buffer | undefined
+  return {
+    method: 'GET',
+    path,
+    authenticated: false,
+    handle: () => Promise.resolve({ status: 200, headers, body: (body ??= readFileSync(file)) }),
+  }
+}
+
+/** `POST /sojourn/v1alpha1/departures/NAMESPACE/NAME/restore`: brings back what left, as the one who asks. */
+function restoreRoute({ clientAs, clock }: DashboardPorts): Route {
+  return {
+    method: 'POST',
+    path: '/sojourn/v1alpha1/departures/:namespace/:name/restore',
+    async handle({ params: { namespace = '', name = '' }, user }) {
+      if (!user) return { status: 401, body: { message: 'sign in first' } }
+      const { objects, already, notes } = await restoreDeparture(
+        clientAs(user),
+        { namespace, name },
+        { now: clock.now() },
+      )
+      const refs = (those: readonly StoredObject[]) => those.map((object) => describeRef(refOf(object)))
+      return { status: 200, body: { restored: refs(objects), already: refs(already), notes } }
+    },
+  }
+}

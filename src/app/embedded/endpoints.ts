@@ -1,0 +1,39 @@
+import { sojournNamespace } from '../../apis/group.ts'
+import type { Client } from '../../client/client.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { ownVersion } from '../config/version.ts'
+
+const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+const name = 'sojourn-endpoints'
+
+/** Says in the cluster itself where this `sojourn up` is reached; `none` where nothing listens. */
+export async function publishEndpoints(client: Client, endpoints: { api: string; proxy: string }): Promise<void> {
+  const metadata = { namespace: sojournNamespace, name, labels: { 'app.kubernetes.io/part-of': 'sojourn' } }
+  await client.apply(
+    configMaps,
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { ...endpoints, version: ownVersion() } },
+    { force: true },
+  )
+}
+
+/** Where the proxy of the `sojourn up` behind this client listens; undefined on any other cluster. */
+export async function readProxyAddress(client: Client): Promise<string | undefined> {
+  const { proxy } = await readEndpoints(client)
+  return proxy === 'none' ? undefined : proxy
+}
+
+/** The version of the `sojourn up` behind this client; undefined on any other cluster. */
+export async function readServerVersion(client: Client): Promise<string | undefined> {
+  return (await readEndpoints(client)).version
+}
+
+async function readEndpoints(client: Client): Promise<{ readonly proxy?: string; readonly version?: string }> {
+  const found = await client
+    .get<StoredObject & { data?: { proxy?: string; version?: string } }>(configMaps, {
+      namespace: sojournNamespace,
+      name,
+    })
+    .catch(ignoring('NotFound', 'Forbidden'))
+  return found?.data ?? {}
+}

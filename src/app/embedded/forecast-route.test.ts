@@ -1,0 +1,73 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cleaner } from '../../apis/cleaner.ts'
+import { Client } from '../../client/client.ts'
+import { loadKubeconfig } from '../../client/kubeconfig.ts'
+import { networkTransport } from '../../client/network-transport.ts'
+import { silentLogger } from '../../runtime/observability/log.ts'
+import { readConfig } from '../config/config.ts'
+import { startUp, type Up } from './up.ts'
+
+let data: string
+let up: Up
+let network: ReturnType<typeof networkTransport>
+let client: Client
+
+beforeAll(async () => {
+  data = mkdtempSync(join(tmpdir(), 'forecast-'))
+  up = await startUp(readConfig({ flags: { data, port: '0', only: 'api', durable: false }, env: {} }), silentLogger)
+  network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+  client = new Client(network.transport)
+  await client.create(cleaner.type, {
+    apiVersion: cleaner.apiVersion,
+    kind: cleaner.kind,
+    metadata: { name: 'tomorrow', namespace: 'default' },
+    spec: { ttl: '24h' },
+  })
+})
+afterAll(async () => {
+  network.close()
+  await up.stop()
+  rmSync(data, { recursive: true })
+})
+
+const post = (body: unknown, headers: Record<string, string> = {}) =>
+  client.request({ method: 'POST', path: '/sojourn/v1alpha1/forecast', body, headers })
+
+describe('POST /sojourn/v1alpha1/forecast', () => {
+  it('tells what will happen, with times that people and machines read', async () => {
+    const { body } = await post({ for: '2d' })
+    expect(body).toMatchObject({
+      kind: 'Forecast',
+      from: expect.stringMatching(/^\d{4}-.*Z$/),
+      events: [{ what: 'leaves', system: 'cleaner', object: { name: 'tomorrow' }, because: 'conditions-met' }],
+      unread: [],
+    })
+  }, 60_000)
+
+  it('takes what it is told for granted, and says what cannot be', async () => {
+    const { body } = await post({ for: '2d', assume: ['opt-out:cleaner/default/tomorrow'] })
+    expect(body).toMatchObject({ events: [{ what: 'assumed' }] })
+    await expect(post({ assume: ['delete:cleaner/default/nobody'] })).rejects.toThrow()
+  }, 60_000)
+
+  it('is a calendar for those who ask for one', async () => {
+    const { headers } = await post({ for: '2d' }, { accept: 'text/calendar' })
+    expect(headers['content-type']).toContain('text/calendar')
+  }, 60_000)
+
+  it.each([
+    { for: 'soon' },
+    { for: '-1d' },
+    { for: '9999d' },
+    { for: 5 },
+    7,
+    { assume: ['/etc/passwd'] },
+    { assume: ['merge:soon'] },
+    { assume: 'merge:1h' },
+  ])('refuses %j', async (wish) => {
+    await expect(post(wish)).rejects.toThrow()
+  })
+})

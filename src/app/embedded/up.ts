@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
+import { administrator, createApiServer } from '../../apiserver/server.ts'
+import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
+import { Client } from '../../client/client.ts'
+import { recordLeaving } from '../../departures/records/record-leaving.ts'
+import { systemClock } from '../../runtime/time/clock.ts'
+import type { Logger } from '../../runtime/observability/log.ts'
+import { loopLag } from '../../runtime/observability/loop-lag.ts'
+import { systemRandom } from '../../runtime/time/random.ts'
+import type { RouteUser } from '../../runtime/http/route.ts'
+import { ownKindsAdmission } from '../../admission/admission.ts'
+import { approvalAdmission } from '../../admission/approval-policy.ts'
+import { BondAdmission } from '../../admission/bond-admission.ts'
+import { authorizer } from '../../admission/bond-authorizer.ts'
+import { collectorNotice } from './collector-notice.ts'
+import type { Config } from '../config/config.ts'
+import { createCore } from '../core/core.ts'
+import { dashboardRoutes } from './dashboard.ts'
+import { holdDataDirectory } from './data-directory.ts'
+import { EmbeddedWorkloads } from './embedded-workloads.ts'
+import { publishEndpoints } from './endpoints.ts'
+import { forecastRoute } from './forecast-route.ts'
+import { registerKinds } from '../../admission/register-kinds.ts'
+import { removalRecords } from './removal-records.ts'
+import { RouteTable } from '../core/route-table.ts'
+import { sweeper } from '../core/sweeper.ts'
+import { startSystems, whenReady } from '../core/systems.ts'
+
+const nodeName = 'sojourn'
+
+/** A running `sojourn up`. */
+export interface Up {
+  readonly api: string
+  readonly proxy: string
+  /** Where the proxy takes TLS, and where other proxies ask, if they were asked for. */
+  readonly tls?: string
+  readonly check?: string
+  readonly kubeconfig: string
+  stop(): Promise<void>
+}
+
+/** Starts everything on this machine: the embedded API server and, on it, the roles that were asked for. */
+export async function startUp(config: Config, log: Logger): Promise<Up> {
+  const clock = systemClock
+  const directory = holdDataDirectory(config.data)
+  const store = openSqliteStore({ path: directory.file('store.db'), clock, durable: config.durable })
+  const workloads = new EmbeddedWorkloads()
+  const routes = new RouteTable()
+  const bonds = new BondAdmission()
+  const notices = config.only.includes('collector') ? [] : [collectorNotice(store, clock)]
+  const home = Promise.withResolvers<Client>()
+  const server = await createApiServer({
+    store,
+    clock,
+    random: systemRandom,
+    uid: () => randomUUID(),
+    credentialsDirectory: directory.file('pki'),
+    admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
+    cascades: bonds.cascades,
+    recordOf: removalRecords(clock, bonds),
+    beforeEmptying: async (leaving) => recordLeaving(await home.promise, clock, leaving),
+    nodeName,
+    handlers: workloads.handlers,
+    extraRoutes: (method, path) => routes.find(method, path),
+    hosts: [config.host],
+    onError: (error, where) =>
+      log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) }),
+  })
+  const client = new Client(server.transportAs(administrator))
+  await registerKinds(client)
+  home.resolve(client)
+  const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
+  routes.add(...dashboardRoutes({ clientAs, clock }), forecastRoute({ clientAs, clock, config }))
+  const core = createCore({
+    config,
+    client,
+    clock,
+    log,
+    routes,
+    url: () => url,
+    exists: (uid) => store.owners.addressOf(uid) !== undefined,
+    hand: sweeper(server),
+  })
+  core.runEverywhere(loopLag(core))
+  // Before anybody can ask for a deletion.
+  await bonds.follow(core.informers, client, authorizer(server))
+  const { url } = await server.listen({ port: config.port, host: config.host })
+  const kubeconfig = directory.file('kubeconfig')
+  writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
+  if (config.only.includes('workloads')) await workloads.start(core, { nodeName, directory: directory.file('pods') })
+  const started = await startSystems(core, config.only)
+  await whenReady(started, core)
+  const { proxyPort, proxyTlsPort, checkPort } = started
+  const proxy = proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`
+  await publishEndpoints(client, { api: url, proxy })
+  return {
+    api: url,
+    proxy,
+    ...(proxyTlsPort === undefined ? {} : { tls: `https://${config.host}:${proxyTlsPort}` }),
+    ...(checkPort === undefined ? {} : { check: `http://${config.host}:${checkPort}` }),
+    kubeconfig,
+    async stop() {
+      await core.stop()
+      await server.close()
+      await store.close()
+      directory.release()
+    },
+  }
+}

@@ -1,0 +1,154 @@
+import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../../apis/bond.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import { expirationMark, expirationMarks, keepMark } from '../../departures/door/protection.ts'
+import type { KubeObject } from '../../kube/object.ts'
+
+const apiVersion = 'admissionregistration.k8s.io/v1'
+const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
+
+/** What the cluster itself enforces for marks on objects, whichever systems run. Needs Kubernetes 1.30. */
+export function keepPolicies(): readonly KubeObject[] {
+  return [policy('sojourn-keep', keep), binding('sojourn-keep')]
+}
+
+/** What the cluster itself enforces for Bonds, whether we run or not. Needs Kubernetes 1.30. */
+export function bondPolicies(): readonly KubeObject[] {
+  return [
+    policy(inUsePolicy, inUse),
+    binding(inUsePolicy),
+    policy('sojourn-bond-authority', authority),
+    binding('sojourn-bond-authority'),
+  ]
+}
+
+function policy(name: string, spec: Readonly<Record<string, unknown>>): KubeObject {
+  return {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name, labels },
+    spec: { failurePolicy: 'Fail', ...spec },
+  }
+}
+
+function binding(name: string): KubeObject {
+  return {
+    apiVersion,
+    kind: 'ValidatingAdmissionPolicyBinding',
+    metadata: { name, labels },
+    spec: { policyName: name, validationActions: ['Deny'] },
+  }
+}
+
+/**
+ * Kubernetes' own garbage collector takes along what we would spare: what is marked stays when its owner goes, as it does on the embedded server.
+ * A namespace takes everything; the door asks before it lets one leave.
+ */
+const keep = {
+  matchConstraints: {
+    resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] }],
+  },
+  matchConditions: [
+    {
+      name: 'by-the-garbage-collector',
+      expression: `request.userInfo.username in ['system:serviceaccount:kube-system:generic-garbage-collector', 'system:kube-controller-manager']`,
+    },
+    {
+      name: 'namespace-stays',
+      expression: 'namespaceObject == null || !has(namespaceObject.metadata.deletionTimestamp)',
+    },
+  ],
+  variables: [
+    { name: 'annotations', expression: marksOf('annotations') },
+    { name: 'labels', expression: marksOf('labels') },
+  ],
+  validations: ['annotations', 'labels'].flatMap((place) => [
+    {
+      expression: `!('${keepMark}' in variables.${place}) || variables.${place}['${keepMark}'] == 'false'`,
+      reason: 'Forbidden',
+      message: `it is marked ${keepMark}: it stays when its owner goes`,
+    },
+    {
+      expression: `!variables.${place}.exists(key, key in [${expirationMarks.map((mark) => `'${mark}'`).join(', ')}] && variables.${place}[key].lowerAscii() == 'never')`,
+      reason: 'Forbidden',
+      message: `it is marked ${expirationMark}: never: it stays when its owner goes`,
+    },
+  ]),
+}
+
+function marksOf(place: 'annotations' | 'labels'): string {
+  return `has(oldObject.metadata.${place}) ? oldObject.metadata.${place} : {}`
+}
+
+/** Refuses the deletion of what a Bond with Deny guards, and of a namespace with something in it that is denied or held. */
+const inUse = {
+  matchConstraints: {
+    objectSelector: { matchExpressions: [{ key: inUseLabel, operator: 'Exists' }] },
+    resourceRules: [{ apiGroups: ['*'], apiVersions: ['*'], operations: ['DELETE'], resources: ['*'] }],
+  },
+  validations: [
+    {
+      expression: 'has(oldObject.metadata.deletionTimestamp)',
+      reason: 'Forbidden',
+      message: 'it is in use, and a Bond refuses its deletion',
+      // Those of this cluster under the name itself, those of others with their clusters' ids behind it.
+      messageExpression: `'in use by Bond ' + (has(oldObject.metadata.annotations) && oldObject.metadata.annotations.exists(key, key.startsWith('${inUseAnnotation}')) ? oldObject.metadata.annotations.filter(key, key.startsWith('${inUseAnnotation}')).map(key, oldObject.metadata.annotations[key]).join(', ') : 'unknown')`,
+    },
+  ],
+}
+
+const collectorAccount = `system:serviceaccount:${sojournNamespace}:sojourn-collector`
+
+/** Nobody may have the collector do what they may not do themselves; as src/admission/bond-authority.ts decides on the embedded server. */
+const authority = {
+  matchConstraints: {
+    resourceRules: [
+      { apiGroups: [bond.group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources: [bond.plural] },
+    ],
+  },
+  matchConditions: [
+    { name: 'spec-changed', expression: "request.operation == 'CREATE' || object.spec != oldObject.spec" },
+    { name: 'not-the-collector', expression: `request.userInfo.username != '${collectorAccount}'` },
+  ],
+  variables: [
+    ...['dependent', 'dependency'].flatMap((end) => [
+      { name: `${end}Group`, expression: groupOf(`object.spec.${end}.apiVersion`) },
+      { name: `${end}Kind`, expression: `object.spec.${end}.kind.lowerAscii()` },
+      { name: `${end}Resource`, expression: pluralOf(`variables.${end}Kind`) },
+    ]),
+    { name: 'action', expression: "has(object.spec.onDelete) ? object.spec.onDelete : 'Cascade'" },
+    {
+      name: 'isElsewhere',
+      expression:
+        "(has(object.spec.dependency.cluster) && object.spec.dependency.cluster != '') || (has(object.spec.dependency.namespace) && object.spec.dependency.namespace != object.metadata.namespace)",
+    },
+  ],
+  validations: [
+    {
+      expression: `variables.action != 'Cascade' || ${allowed('dependent', "has(object.spec.dependent.name) ? object.spec.dependent.name : ''", 'delete')}`,
+      reason: 'Forbidden',
+      messageExpression:
+        "'the dependent would be deleted in your name, and you may not delete ' + variables.dependentResource",
+    },
+    {
+      expression: `variables.action == 'Orphan' || variables.isElsewhere || ${allowed('dependency', 'object.spec.dependency.name', 'update', 'finalizers')}`,
+      reason: 'Forbidden',
+      messageExpression:
+        "'the deletion of the dependency would be held up in your name, and you may not update ' + variables.dependencyResource + '/finalizers'",
+    },
+  ],
+}
+
+function groupOf(text: string): string {
+  return `${text}.contains('/') ? ${text}.split('/')[0] : ''`
+}
+
+/** The plural that Kubernetes itself guesses from a kind; a guess that is wrong refuses, for want of a right to it. */
+function pluralOf(kind: string): string {
+  return `${kind} == 'endpoints' ? ${kind} : ${kind}.matches('(s|x|ch|sh)$') ? ${kind} + 'es' : ${kind}.matches('[^aeiou]y$') ? ${kind}.substring(0, ${kind}.size() - 1) + 'ies' : ${kind} + 's'`
+}
+
+function allowed(end: string, name: string, verb: string, subresource?: string): string {
+  const resource = `authorizer.group(variables.${end}Group).resource(variables.${end}Resource)`
+  const part = subresource ? `.subresource('${subresource}')` : ''
+  return `${resource}${part}.namespace(object.metadata.namespace).name(${name}).check('${verb}').allowed()`
+}

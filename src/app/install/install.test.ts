@@ -1,0 +1,125 @@
+import { expect, it } from 'vitest'
+import { allKinds } from '../../apis/all-kinds.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import { startTestServer } from '../../apiserver/testing.ts'
+import { Client } from '../../client/client.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { Transport } from '../../kube/transport.ts'
+import { silentLogger } from '../../runtime/observability/log.ts'
+import { quietClock } from '../../runtime/time/quiet-clock.ts'
+import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
+import { readConfig } from '../config/config.ts'
+import { createCore } from '../core/core.ts'
+import { installManifests } from './install.ts'
+import { accessOf, clusterRoles, rbacFor } from './rbac.ts'
+import { startSystems } from '../core/systems.ts'
+import { proofOfWork, work } from '../../../test/role-work.ts'
+
+const options = { roles: clusterRoles, image: 'sojourn:1', replicas: 2, dryRun: false }
+const hour = 3_600_000
+
+it.each(clusterRoles)('lets the %s do all of its own work with its own account', async (role) => {
+  const clock = new VirtualClock(Date.parse('2026-01-05T08:00:00Z'))
+  await using server = await startTestServer({ clock: quietClock(clock) })
+  const administrator = new Client(server.transport)
+  const create = async (manifest: KubeObject) => {
+    const type = await administrator.discovery.typeOf(manifest)
+    if (type) await administrator.create(type, manifest)
+  }
+  // The embedded server judges our kinds itself and takes no webhooks.
+  for (const manifest of installManifests({ ...options, roles: [role] }))
+    if (manifest.kind !== 'ValidatingWebhookConfiguration') await create(manifest)
+  await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
+  for (const manifest of work[role]) await create(manifest)
+
+  const refused = new Set<string>()
+  const asked = new Set<string>()
+  const as = server.transportAs({
+    name: `system:serviceaccount:${sojournNamespace}:sojourn-${role}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${sojournNamespace}`, 'system:authenticated'],
+  })
+  const transport: Transport = async (request) => {
+    const answer = await as(request)
+    const line = `${request.method} ${request.path}`
+    asked.add(line)
+    if (answer.status === 403) refused.add(line)
+    return answer
+  }
+  const config = readConfig({ flags: { 'proxy-port': '0', 'proxy-address': '10.0.0.7', only: role }, env: {} })
+  const core = createCore({
+    config,
+    client: new Client(transport),
+    clock,
+    log: silentLogger,
+    caches: quietClock(clock),
+    turn: () => Promise.resolve(),
+  })
+  await startSystems(core, [role])
+  await clock.run(clock.now() + (role === 'janitor' ? 48 * hour : hour))
+  await core.stop()
+
+  expect(asked.size).toBeGreaterThan(5)
+  // The collector looks at every kind there is; which ones it may see is the administrator's choice.
+  const seesAll = role === 'collector'
+  expect([...refused].filter((line) => !seesAll || !line.startsWith('GET '))).toEqual([])
+  expect([...asked]).toContainEqual(expect.stringMatching(proofOfWork[role]))
+})
+
+it('applies in order: namespace, kinds, accounts, workloads, webhook', () => {
+  const kinds = [...new Set(installManifests(options).map(({ kind }) => kind))]
+  expect(kinds.slice(0, 3)).toEqual(['Namespace', 'CustomResourceDefinition', 'ServiceAccount'])
+  expect(kinds.slice(-4)).toEqual(['Secret', 'Deployment', 'Service', 'ValidatingWebhookConfiguration'])
+  expect(installManifests(options).filter(({ kind }) => kind === 'CustomResourceDefinition')).toHaveLength(
+    allKinds.length,
+  )
+})
+
+it('runs as many activators as are asked for, each of which can be found by the others', () => {
+  const deployment = installManifests({ ...options, replicas: 3 }).find(
+    ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'sojourn-activator',
+  )
+  const args = expect.arrayContaining(['--host=0.0.0.0', '--peer-port=7081']) as unknown
+  const env = expect.arrayContaining([expect.objectContaining({ name: 'POD_IP' })]) as unknown
+  expect(deployment).toMatchObject({
+    spec: { replicas: 3, template: { spec: { containers: [{ args, env }] } } },
+  })
+})
+
+it('lets an activator of one namespace see that one only', () => {
+  const manifests = rbacFor(['activator'], { activatorNamespace: 'shop', options: ['tls'] })
+  const named = (kind: string) => manifests.filter((each) => each.kind === kind)
+  const resources = (object: KubeObject) =>
+    (object['rules'] as readonly { readonly resources: readonly string[] }[]).flatMap((rule) => rule.resources)
+  expect(named('ClusterRole').flatMap(resources)).toEqual(['tokenreviews', 'subjectaccessreviews'])
+  const [scope] = named('Role').filter(({ metadata }) => metadata.namespace === 'shop')
+  expect(resources(scope!)).toEqual(expect.arrayContaining(['services', 'deployments/scale', 'secrets']))
+  expect(named('ClusterRoleBinding').map(({ metadata }) => metadata.name)).toEqual(['sojourn-activator'])
+  const targets = named('RoleBinding').find(({ metadata }) => metadata.name === 'sojourn-activator-targets')
+  expect(targets).toMatchObject({ metadata: { namespace: 'shop' }, roleRef: { kind: 'ClusterRole' } })
+})
+
+it('grants no role the deletion of anything that belongs to users', () => {
+  for (const role of clusterRoles) {
+    const { cluster, credentials } = accessOf(role)
+    const deletes = [...cluster, ...credentials].filter(({ verbs }) => verbs.some((verb) => /^(delete|\*)/.test(verb)))
+    for (const { apiGroups } of deletes)
+      for (const group of apiGroups) expect(['sojourn.dev', 'cleaner.vtex.dev', 'cleaner.vtex.io']).toContain(group)
+  }
+})
+
+it('lets the activator remove its companion Services only where there are to be some', () => {
+  const rules = (wanted: readonly string[]) => JSON.stringify(rbacFor(['activator'], { options: wanted }))
+  expect(rules([])).not.toContain('delete')
+  expect(rules([])).not.toContain('"secrets"],"verbs":["get","list","watch"]')
+  expect(rules(['companions'])).toContain('delete')
+  expect(rules(['companions'])).not.toContain('"endpoints"')
+  expect(rules(['takeover'])).toContain('"endpoints"')
+})
+
+it('uses no wildcard and names only the accounts of the roles that are wanted', () => {
+  const manifests = rbacFor(['promoter', 'api'])
+  expect(JSON.stringify(manifests)).not.toContain('"*"')
+  expect(manifests.filter(({ kind }) => kind === 'ServiceAccount').map(({ metadata }) => metadata.name)).toEqual([
+    'sojourn-promoter',
+  ])
+})

@@ -1,0 +1,138 @@
+import { allKinds } from '../../apis/all-kinds.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import { bondPolicies, keepPolicies } from './admission-policies.ts'
+import { approvalManifests } from '../../admission/approval-policy.ts'
+import type { Role } from '../config/config.ts'
+import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'
+import { emptySecret, promoterSecret, webhookManifests } from '../../admission/webhook-configuration.ts'
+
+export interface InstallOptions {
+  readonly roles: readonly Role[]
+  readonly image: string
+  readonly replicas: number
+  readonly dryRun: boolean
+  /** The one namespace the activator looks after. Defaults to all. */
+  readonly activatorNamespace?: string
+}
+
+const ports = { https: 7443, proxy: 7080, peers: 7081 }
+
+/** Everything a cluster needs to run the systems, in the order in which it can be applied. */
+export function installManifests(options: InstallOptions): readonly KubeObject[] {
+  const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
+  const roles = clusterRoles.filter((role) => options.roles.includes(role))
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace, labels } },
+    ...allKinds.map(({ crd }) => crd),
+    ...rbacFor(roles, {
+      options: ['takeover', 'detection'],
+      ...(options.activatorNamespace === undefined ? {} : { activatorNamespace: options.activatorNamespace }),
+    }),
+    ...keepPolicies(),
+    ...(roles.includes('collector') ? bondPolicies() : []),
+    ...(roles.includes('promoter') ? [...approvalManifests, emptySecret(promoterSecret)] : []),
+    ...roles.map((role) => deployment(role, options)),
+    ...roles.map((role) => service(role, { name: nameOf(role), port: 443, targetPort: 'https' })),
+    ...(roles.includes('activator')
+      ? [service('activator', { name: 'sojourn-proxy', port: 80, targetPort: 'proxy' })]
+      : []),
+    ...(roles.includes('cleaner') ? webhookManifests() : []),
+  ]
+}
+
+function labelsOf(role: ClusterRole): Record<string, string> {
+  return {
+    'app.kubernetes.io/name': 'sojourn',
+    'app.kubernetes.io/part-of': 'sojourn',
+    'app.kubernetes.io/component': role,
+  }
+}
+
+function selectorOf(role: ClusterRole): Record<string, string> {
+  return { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/component': role }
+}
+
+function deployment(role: ClusterRole, options: InstallOptions): KubeObject {
+  const { image, replicas, dryRun } = options
+  const name = nameOf(role)
+  const isProxy = role === 'activator'
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace: sojournNamespace, labels: labelsOf(role) },
+    spec: {
+      replicas,
+      selector: { matchLabels: selectorOf(role) },
+      template: {
+        metadata: { labels: labelsOf(role) },
+        spec: {
+          serviceAccountName: name,
+          // Variables named after our own Services would be taken for settings: SOJOURN_PROXY_PORT.
+          enableServiceLinks: false,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 65532,
+            runAsGroup: 65532,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          ...(isProxy ? { terminationGracePeriodSeconds: 60 } : {}),
+          containers: [
+            {
+              name: 'sojourn',
+              image,
+              args: [
+                'run',
+                `--only=${role}`,
+                '--host=0.0.0.0',
+                `--port=${ports.https}`,
+                `--proxy-port=${ports.proxy}`,
+                ...(isProxy ? [`--peer-port=${ports.peers}`, '--drain-delay=5s', '--drain=45s'] : []),
+                ...(dryRun ? ['--dry-run'] : []),
+              ],
+              ...(isProxy ? { env: proxyEnvironment(options) } : {}),
+              ports: [
+                { name: 'https', containerPort: ports.https },
+                ...(isProxy
+                  ? [
+                      { name: 'proxy', containerPort: ports.proxy },
+                      { name: 'peers', containerPort: ports.peers },
+                    ]
+                  : []),
+              ],
+              livenessProbe: { httpGet: { path: '/healthz', port: 'https', scheme: 'HTTPS' } },
+              readinessProbe: { httpGet: { path: '/readyz', port: 'https', scheme: 'HTTPS' } },
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ['ALL'] },
+              },
+              resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '1Gi' } },
+            },
+          ],
+        },
+      },
+    },
+  }
+}
+
+/** What a replica of the proxy must know of itself to be found by the others. */
+function proxyEnvironment({ activatorNamespace }: InstallOptions): readonly Readonly<Record<string, unknown>>[] {
+  return [
+    { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+    { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    ...(activatorNamespace === undefined ? [] : [{ name: 'NAMESPACE', value: activatorNamespace }]),
+  ]
+}
+
+function service(
+  role: ClusterRole,
+  { name, port, targetPort }: { readonly name: string; readonly port: number; readonly targetPort: string },
+): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: sojournNamespace, labels: labelsOf(role) },
+    spec: { selector: selectorOf(role), ports: [{ name: targetPort, port, targetPort }] },
+  }
+}

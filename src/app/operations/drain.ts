@@ -1,0 +1,181 @@
+import { bond, bondFinalizer, inUseLabel, type Bond } from '../../apis/bond.ts'
+import type { Client } from '../../client/client.ts'
+import { letGo, runningSystems, surveyHeld, type Held } from '../../departures/drain/drain.ts'
+import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { sleep, systemClock, type Clock } from '../../runtime/time/clock.ts'
+import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import { silentLogger } from '../../runtime/observability/log.ts'
+import { giveBackAll } from '../../systems/activator/takeover/giving-back.ts'
+import {
+  giveUpWorkload,
+  removeCompanion,
+  surveyRemains,
+  takeWordBack,
+  type MarkedWorkload,
+  type Remains,
+} from '../../systems/activator/takeover/remains.ts'
+
+export interface DrainOptions {
+  /** Defaults to the machine's. */
+  readonly clock?: Clock
+  /** Only look. */
+  readonly dryRun: boolean
+  /** Leave what sleeps as it is: without replicas, and marked as ours. */
+  readonly keepAsleep?: boolean
+  readonly onProgress?: (doing: string, done: number) => void
+  readonly signal?: AbortSignal
+}
+
+/** An object with something of ours on it, and what becomes of it once that is off. */
+export interface DrainItem {
+  readonly object: StoredObject
+  readonly heldBy: readonly string[]
+  readonly becomes: 'goes' | 'stays' | 'given-back' | 'wakes' | 'stays-asleep'
+  /** To how many a workload that wakes is scaled. */
+  readonly replicas?: number
+  readonly outcome: 'planned' | 'done' | 'failed'
+}
+
+/** What a drain found, and whether nothing is held any more. */
+export interface Drained {
+  readonly items: readonly DrainItem[]
+  /** Who of us still runs there. */
+  readonly running: readonly string[]
+  /** Sentences about what is, or may be, still held; empty when all is let go. */
+  readonly problems: readonly string[]
+}
+
+/**
+ * Lets go of everything that Sojourn holds in a cluster, wakes what it put to sleep, and gives back what it has taken over, so that it can be
+ * taken away. While it runs there, changes nothing.
+ */
+export async function drain(client: Client, options: DrainOptions): Promise<Drained> {
+  const { clock = systemClock, dryRun, keepAsleep = false, onProgress, signal } = options
+  const running = await runningSystems(client, clock.now())
+  const found = await survey(client, keepAsleep, (done) => onProgress?.('looking', done))
+  const unseen = [...found.unread.map((what) => `could not be looked at: ${what}`), ...(await heldElsewhere(client))]
+  const planned = itemsOf(found, keepAsleep)
+  if (dryRun || running.length > 0 || planned.length === 0)
+    return { items: planned.map((item) => ({ ...item, outcome: 'planned' })), running, problems: unseen }
+  const failed = await carryOut(client, found, { ...options, clock })
+  // Whoever holds no Lease, such as `sojourn up`, is found out by what it takes hold of again.
+  await sleep(clock, againMs, signal)
+  const left = await survey(client, keepAsleep, (done) => onProgress?.('looking again', done))
+  const known = new Set([...failed.keys()].map(({ metadata }) => metadata.uid))
+  const again = itemsOf({ ...left, remains: { ...left.remains, workloads: left.workloads } }, keepAsleep).filter(
+    ({ object }) => !known.has(object.metadata.uid),
+  )
+  return {
+    items: planned.map((item) => ({ ...item, outcome: failed.has(item.object) ? 'failed' : 'done' })),
+    running,
+    problems: [
+      ...unseen,
+      ...[...failed].map(([object, why]) => `could not be let go: ${describeRef(refOf(object))}: ${why}`),
+      ...(again.length > 0 ? [`held again: ${describe(again)}; ${stopIt}`] : []),
+    ],
+  }
+}
+
+const againMs = 2000
+const stopIt = 'something of Sojourn still runs, stop it and drain again'
+const mostNamed = 5
+
+interface Found {
+  readonly held: readonly Held[]
+  readonly remains: Remains
+  /** Those of them that are to be touched. */
+  readonly workloads: readonly MarkedWorkload[]
+  readonly unread: readonly string[]
+}
+
+/** What Bonds may hold in other clusters, where a drain of this one does not reach. */
+async function heldElsewhere(client: Client): Promise<readonly string[]> {
+  const list = await client.list<Bond>(bond.type).catch(ignoring('NotFound'))
+  const holding = (list?.items ?? []).filter(
+    ({ metadata, spec }) => spec.dependency.cluster && metadata.finalizers?.includes(bondFinalizer),
+  )
+  return holding.map(
+    ({ metadata, spec: { dependency } }) =>
+      `may be held in cluster "${dependency.cluster}": ${dependency.kind} ${dependency.name}, by Bond ${metadata.namespace}/${metadata.name}; delete the Bond while the collector runs, or take the marks off there`,
+  )
+}
+
+async function survey(client: Client, keepAsleep: boolean, onProgress: (done: number) => void): Promise<Found> {
+  const { held, unread } = await surveyHeld(client, onProgress)
+  const remains = await surveyRemains(client)
+  const workloads = keepAsleep ? remains.workloads.filter(({ wakesTo }) => wakesTo === undefined) : remains.workloads
+  return { held, remains, workloads, unread: [...unread, ...remains.unread] }
+}
+
+/** Does all of it, what callers wait for first; answers what could not be done, and why. */
+async function carryOut(
+  client: Client,
+  { held, remains, workloads }: Found,
+  { clock, onProgress, signal }: DrainOptions & { readonly clock: Clock },
+): Promise<ReadonlyMap<StoredObject, string>> {
+  const events = new EventRecorder('sojourn', { client, clock, log: silentLogger })
+  const failed = new Map<StoredObject, string>()
+  const each = async <T extends { readonly object: StoredObject }>(
+    doing: string,
+    all: readonly T[],
+    act: (one: T) => Promise<void>,
+  ) => {
+    for (const [index, one] of all.entries()) {
+      onProgress?.(doing, index / all.length)
+      await act(one).catch((error: unknown) => failed.set(one.object, messageOf(error)))
+    }
+  }
+  await each('waking', workloads, (one) => giveUpWorkload(client, one, events))
+  const kept = await giveBackAll(client, remains.taken, {
+    clock,
+    events,
+    onProgress: (done) => onProgress?.('giving back', done),
+    ...(signal ? { signal } : {}),
+  })
+  for (const [object, why] of kept) failed.set(object, why)
+  await each('removing companions', remains.companions, (one) => removeCompanion(client, one))
+  const given = remains.told.filter((service) => !kept.has(service)).map((object) => ({ object }))
+  await each('taking words back', given, ({ object }) => takeWordBack(client, object))
+  const notLet = await letGo(client, held, (done) => onProgress?.('letting go', done))
+  for (const [object, why] of notLet) failed.set(object, why)
+  await events.flush()
+  return failed
+}
+
+type Planned = Omit<DrainItem, 'outcome'>
+
+function itemsOf({ held, remains }: Found, keepAsleep: boolean): readonly Planned[] {
+  const { taken, companions, workloads, told } = remains
+  return [
+    ...held.map(({ object, finalizers, isMarked, goes }): Planned => {
+      const heldBy = [...finalizers, ...(isMarked ? [inUseLabel] : [])]
+      return { object, heldBy, becomes: goes ? 'goes' : 'stays' }
+    }),
+    ...taken.map((object): Planned => ({ object, heldBy: ['takeover'], becomes: 'given-back' })),
+    ...companions.map(({ object }): Planned => ({ object, heldBy: ['companion'], becomes: 'goes' })),
+    ...workloads.map((workload) => workloadItem(workload, keepAsleep)),
+    // What is given back is said to be so.
+    ...told
+      .filter((service) => !taken.includes(service))
+      .map((object): Planned => ({ object, heldBy: ['status.conditions'], becomes: 'stays' })),
+  ]
+}
+
+function workloadItem({ object, wakesTo, replicas }: MarkedWorkload, keepAsleep: boolean): Planned {
+  const heldBy = ['proxless=true']
+  if (wakesTo === undefined) return { object, heldBy, becomes: replicas === 0 ? 'stays-asleep' : 'stays' }
+  return keepAsleep
+    ? { object, heldBy, becomes: 'stays-asleep' }
+    : { object, heldBy, becomes: 'wakes', replicas: wakesTo }
+}
+
+function describe(items: readonly Planned[]): string {
+  const named = items.slice(0, mostNamed).map(({ object }) => describeRef(refOf(object)))
+  const more = items.length - named.length
+  return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

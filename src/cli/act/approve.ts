@@ -1,0 +1,89 @@
+import { pipeline, type Pipeline } from '../../apis/pipeline.ts'
+import type { Client } from '../../client/client.ts'
+import type { ResourceType } from '../../kube/object.ts'
+import { isStatusError, StatusError } from '../../kube/status-error.ts'
+import { readFlags, textFlag, type Command } from '../terminal/command.ts'
+import { connect } from '../terminal/connect.ts'
+import { nearest } from '../terminal/nearest.ts'
+
+const { output: _, 'all-namespaces': __, ...flags } = readFlags
+
+/** Lets a revision go on. */
+export const approve: Command = {
+  name: 'approve',
+  summary: 'Approve (or reject) the promotion of a revision',
+  usage: 'PIPELINE ENVIRONMENT REVISION [flags]',
+  help: `
+An approval names the revision it is for: another one needs another approval.
+
+Examples:
+  sojourn approve podinfo prod 6.7.0 -n pipelines
+  sojourn approve podinfo prod 6.7.0 -n pipelines --reject --comment "not on a Friday"`,
+  flags: {
+    ...flags,
+    reject: { type: 'boolean', help: 'Reject it instead' },
+    comment: { type: 'string', value: 'TEXT', help: 'Why' },
+  },
+  words: { least: 3, most: 3, completes: ['pipelines', 'environments', 'revisions'] },
+  async run(call) {
+    using connection = connect(call)
+    const { client, namespace = 'default' } = connection
+    const [name = '', environment = '', revision = ''] = call.words
+    const { approvePromotion } = await import('../../app/operations/approve.ts')
+    const comment = textFlag(call.flags, 'comment')
+    const decision = call.flags.reject ? 'Reject' : 'Approve'
+    const answer = await approvePromotion(
+      client,
+      { namespace, name },
+      { environment, revision, decision, approver: await whoAmI(client), ...(comment ? { comment } : {}) },
+    ).catch((error: unknown) => {
+      if (!isStatusError(error, 'NotFound')) throw error
+      const message = `there is no Pipeline "${name}" in namespace ${namespace}; "sojourn status -A" lists all`
+      throw new StatusError('NotFound', message, { cause: error })
+    })
+    if (answer.outcome === 'stale') {
+      await checkEnvironment(client, { namespace, name }, environment)
+      const there =
+        answer.revision === undefined ? 'nothing is on its way there' : `${answer.revision} is on its way there`
+      const why = answer.revision === revision ? 'it has had its answer, or waits for something else' : there
+      call.io.err(`sojourn approve: ${revision} does not wait for approval in ${environment}: ${why}\n`)
+      call.io.err(`"sojourn explain pipeline/${name} -n ${namespace}" says what it waits for\n`)
+      return 1
+    }
+    call.io.out(
+      `${decision === 'Approve' ? 'approved' : 'rejected'} ${revision} for ${environment}${answer.outcome === 'same' ? ' (as before)' : ''}\n`,
+    )
+    return 0
+  },
+}
+
+async function checkEnvironment(
+  client: Client,
+  place: { readonly namespace: string; readonly name: string },
+  environment: string,
+): Promise<void> {
+  const { spec } = await client.get<Pipeline>(pipeline.type, place)
+  const names = spec.environments.map((each) => each.name)
+  if (names.includes(environment)) return
+  const guess = nearest(environment, names)
+  const help = guess ? `did you mean "${guess}"?` : `it has ${names.join(', ')}`
+  throw new StatusError('NotFound', `Pipeline "${place.name}" has no environment "${environment}"; ${help}`)
+}
+
+/** Who the server takes us for: approvals are counted by person. */
+async function whoAmI(client: Client): Promise<string> {
+  const review = await client.create<{ status?: { userInfo?: { username?: string } } }>(selfSubjectReviews, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'SelfSubjectReview',
+    metadata: {},
+  })
+  return review.status?.userInfo?.username ?? 'unknown'
+}
+
+const selfSubjectReviews: ResourceType = {
+  group: 'authentication.k8s.io',
+  version: 'v1',
+  kind: 'SelfSubjectReview',
+  plural: 'selfsubjectreviews',
+  namespaced: false,
+}

@@ -1,0 +1,42 @@
+import { configFlags, readConfig, roles } from '../../app/config/config.ts'
+import { createLog } from '../../app/config/log.ts'
+import { UsageError, type Command } from '../terminal/command.ts'
+import { findConfig } from '../terminal/connect.ts'
+import { stopped } from '../terminal/stopped.ts'
+
+/** The systems against a cluster. */
+export const run: Command = {
+  name: 'run',
+  summary: 'Run the systems against a cluster: kubeconfig, or in-cluster credentials',
+  usage: '[flags]',
+  help: `
+The kinds must be there: sojourn install | kubectl apply --server-side -f -
+A cluster that does not answer yet is waited for, and /readyz says no; one that refuses the credentials is not.
+
+Examples:
+  sojourn run --kubeconfig ~/.kube/config --dry-run
+  sojourn run --only cleaner,collector`,
+  flags: configFlags,
+  async run({ flags, io }) {
+    const given = flags as Record<string, string | boolean | undefined>
+    const config = readConfig({ flags: given, env: io.env, proxless: true })
+    const embedded = config.only.filter((role) => role === 'api' || role === 'workloads')
+    if (embedded.length > 0 && config.only.length < roles.length)
+      throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
+    const { startRun } = await import('../../app/cluster/run.ts')
+    const { signal } = io
+    const cluster = findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH)
+    const running = await startRun(config, cluster, { log: createLog(config, io), signal }).catch((error: unknown) => {
+      if (!signal.aborted) throw error
+    })
+    if (!running) return 0
+    const { server, url, proxy, tls, check } = running
+    const facts = Object.entries({ server, url, proxy, tls, check }).filter(([, value]) => value !== undefined)
+    io.out(`sojourn running ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
+    const isReplaced = await Promise.race([stopped(signal).then(() => false), running.replaced.then(() => true)])
+    await running.stop()
+    if (!isReplaced) return 0
+    io.err('sojourn run: another replica has taken over\n')
+    return 1
+  },
+}

@@ -1,0 +1,31 @@
+import { configFlags, readConfig } from '../../app/config/config.ts'
+import { createLog } from '../../app/config/log.ts'
+import type { Command } from '../terminal/command.ts'
+import { stopped } from '../terminal/stopped.ts'
+
+/** Everything on this machine. */
+export const up: Command = {
+  name: 'up',
+  summary: 'Start everything on this machine: embedded API, five systems, proxy, dashboard',
+  usage: '[flags]',
+  help: `
+Every flag can also be an environment variable (--proxy-port is SOJOURN_PROXY_PORT) or a line in sojourn.yaml (proxyPort: 7080).
+
+Examples:
+  sojourn up
+  sojourn up --data /var/lib/sojourn --port 7443
+  sojourn up --only api,cleaner --dry-run
+  kubectl --kubeconfig .sojourn/kubeconfig get namespaces`,
+  flags: configFlags,
+  async run({ flags, io }) {
+    const config = readConfig({ flags: flags as Record<string, string | boolean | undefined>, env: io.env })
+    // Only this command needs the whole product in memory.
+    const { startUp } = await import('../../app/embedded/up.ts')
+    const running = await startUp(config, createLog(config, io))
+    const { api, proxy, kubeconfig, tls, check } = running
+    const facts = Object.entries({ api, proxy, kubeconfig, tls, check }).filter(([, value]) => value !== undefined)
+    io.out(`sojourn ready ${facts.map(([name, value]) => `${name}=${value}`).join(' ')}\n`)
+    await stopped(io.signal)
+    await running.stop()
+  },
+}

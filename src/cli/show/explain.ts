@@ -1,0 +1,67 @@
+import type { Client } from '../../client/client.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { readFlags, type Command } from '../terminal/command.ts'
+import { connect } from '../terminal/connect.ts'
+import { findObject } from '../terminal/object-word.ts'
+import { checkVersions } from '../terminal/same-version.ts'
+import { print } from '../terminal/output.ts'
+import { stayDocument } from './stay-document.ts'
+
+/** Why it is (not) deleted, promoted, asleep. */
+export const explain: Command = {
+  name: 'explain',
+  summary: 'Why it is (not) deleted, promoted, asleep: the last decision, in sentences',
+  usage: 'KIND/NAME [flags]',
+  help: `
+Examples:
+  sojourn explain cleaner/preview -n team
+  sojourn explain service/shop -n team
+  sojourn explain pipeline/shop -n team
+  sojourn explain cleanuppolicy/unused
+  sojourn explain configmap/settings -n team -o json`,
+  flags: readFlags,
+  words: { least: 1, most: 1, completes: ['objects'] },
+  async run(call) {
+    using connection = connect(call)
+    await checkVersions(connection, call.io)
+    const { client, namespace } = connection
+    const { type, object } = await findObject(client, call.words[0] ?? '', namespace)
+    const { explainObject } = await import('../../queries/explain.ts')
+    const { sentences, stays, unread } = await explainObject(client, { type, object }, call.io.now())
+    const events = await eventsOf(client, object)
+    const { managedFields: _, ...metadata } = object.metadata
+    const data = { object: { kind: type.kind, ...metadata }, sentences, stays: stays.map(stayDocument), unread, events }
+    print(call, data, () =>
+      [
+        ...sentences,
+        ...(events.length > 0 ? ['', 'What happened lately:', ...events.map((line) => `  ${line}`)] : []),
+      ].join('\n'),
+    )
+  },
+}
+
+interface EventObject extends StoredObject {
+  readonly reason?: string
+  readonly message?: string
+  readonly note?: string
+  readonly lastTimestamp?: string
+  readonly eventTime?: string
+}
+
+async function eventsOf(client: Client, { metadata }: StoredObject): Promise<readonly string[]> {
+  const list = await client
+    .list<EventObject>(eventsType, {
+      namespace: metadata.namespace ?? 'default',
+      fieldSelector: `involvedObject.uid=${metadata.uid}`,
+    })
+    .catch(ignoring('NotFound', 'Forbidden', 'BadRequest'))
+  const at = ({ lastTimestamp, eventTime, metadata: { creationTimestamp } }: EventObject) =>
+    lastTimestamp ?? eventTime ?? creationTimestamp
+  return (list?.items ?? [])
+    .toSorted((left, right) => (at(left) < at(right) ? 1 : -1))
+    .slice(0, 10)
+    .map((event) => `${at(event)}  ${event.reason}: ${event.message ?? event.note ?? ''}`)
+}
+
+const eventsType: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }

@@ -1,0 +1,129 @@
+import { readFileSync } from 'node:fs'
+import { readConfig } from '../../app/config/config.ts'
+import { assumptionHelp, readAssumption } from '../../forecast/assumption.ts'
+import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
+import { describeRef } from '../../kube/object.ts'
+import { formatTime, parseLongDuration } from '../../kube/time.ts'
+import { readFlags, textFlag, textFlags, UsageError, type Call, type Command, type Io } from '../terminal/command.ts'
+import { connect } from '../terminal/connect.ts'
+import { fittedTable } from '../terminal/fitted-table.ts'
+import { print } from '../terminal/output.ts'
+import { progress } from '../terminal/progress.ts'
+
+/** What will happen if nobody acts. */
+export const forecast: Command = {
+  name: 'forecast',
+  summary: 'What will leave, sleep, be promoted and announced, when and why, if nobody acts',
+  usage: '[flags]',
+  help: `
+The real controllers run on a copy of the cluster, in memory, on a clock that jumps. The cluster itself is only read, and
+nobody is told anything: mails, calls, pushes and deletions of cloud resources are written down instead.
+
+Examples:
+  sojourn forecast --for 30d
+  sojourn forecast -n team -o json
+  sojourn forecast -o ical > departures.ics
+  sojourn forecast --assume policy.yaml
+  sojourn forecast --assume delete:configmap/team/database@2d --assume opt-out:deployment/team/shop
+  sojourn forecast --assume approve:team/shop/production --assume merge:2h
+
+What can be assumed:
+${assumptionHelp}`,
+  flags: {
+    ...readFlags,
+    output: {
+      ...readFlags.output,
+      help: 'table, json, yaml or ical (default: table)',
+      completes: ['table', 'json', 'yaml', 'ical'],
+    },
+    namespace: { ...readFlags.namespace, help: 'Only what happens in this namespace (default: all)' },
+    'all-namespaces': { ...readFlags['all-namespaces'], help: 'All namespaces, as without it' },
+    for: { type: 'string', value: 'DURATION', help: 'How far to look ahead (default: 30d)' },
+    assume: {
+      type: 'string',
+      multiple: true,
+      value: 'WHAT',
+      help: 'Something to take for granted; may be given again',
+    },
+  },
+  async run(call) {
+    const { flags, io } = call
+    const forMs = durationOf(textFlag(flags, 'for') ?? '30d')
+    using connection = connect(call)
+    const now = io.now()
+    const assumptions = textFlags(flags, 'assume').map((text) => readAssumption(text, { now, readFile }))
+    const { forecast: lookAhead } = await import('../../app/forecast/forecast.ts')
+    const { forecastDocument } = await import('../../forecast/document.ts')
+    using bar = progress(io)
+    const found = await lookAhead(connection.client, {
+      config: readConfig({ flags: {}, env: io.env }),
+      now,
+      forMs,
+      assumptions,
+      onProgress: bar.show,
+      signal: io.signal,
+    })
+    bar.end()
+    const shown = { ...found, events: found.events.filter((event) => isWanted(event, call)) }
+    if (textFlag(flags, 'output') === 'ical')
+      return io.out((await import('../../forecast/calendar.ts')).forecastCalendar(shown))
+    print(call, forecastDocument(shown), () => timeline(shown, io))
+  },
+}
+
+function readFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new UsageError(
+      `--assume ${path}: it is neither a file that can be read nor one of delete:, opt-out:, approve:, merge:, rollout:`,
+      { cause: error },
+    )
+  }
+}
+
+const longestMs = 3653 * 86_400_000
+
+function durationOf(text: string): number {
+  const ms = parseLongDuration(text)
+  if (ms === undefined || ms <= 0) throw new UsageError(`--for is "${text}": a duration looks like 36h or 30d`)
+  if (ms > longestMs) throw new UsageError(`--for is "${text}": nobody can look further ahead than ten years`)
+  return ms
+}
+
+function isWanted({ object }: ForecastEvent, { flags }: Call): boolean {
+  return flags.namespace === undefined || object.namespace === textFlag(flags, 'namespace')
+}
+
+function timeline({ events, until, objects, assumed, halts, unread }: Forecast, io: Io): string {
+  const rows = events.map((event) => [
+    formatTime(event.at),
+    event.what,
+    describeRef(event.object),
+    event.by ?? event.system,
+    event.to?.join(', ') ?? '',
+    whyOf(event),
+  ])
+  const { text } = fittedTable(io, {
+    headings: ['WHEN', 'WHAT', 'OBJECT', 'BY', 'TOLD', 'WHY'],
+    rows,
+    brief: [0, 1, 2],
+    detail: ([, , , by, told, why]) => `${by}: ${why}${told ? `; told ${told}` : ''}`,
+  })
+  return [
+    ...halts,
+    events.length === 0 ? 'Nothing will happen by itself.' : text,
+    '',
+    `${objects} objects looked at, until ${formatTime(until)}. Taken for granted: ${assumed.join('; ')}.`,
+    ...unread.map((what) => `Not read, so not in it: ${what}`),
+  ].join('\n')
+}
+
+function whyOf({ why, takes, environment, revision, leavesAt }: ForecastEvent): string {
+  const facts = [
+    ...(environment ? [`${revision} in ${environment}: ${why}`] : [why]),
+    ...(takes ? [`takes ${takes} with it`] : []),
+    ...(leavesAt === undefined ? [] : [`leaves ${formatTime(leavesAt)}`]),
+  ]
+  return facts.join('; ')
+}

@@ -1,0 +1,231 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { cleaner } from '../../apis/cleaner.ts'
+import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
+import { pipeline } from '../../apis/pipeline.ts'
+import { readConfig } from '../../app/config/config.ts'
+import { startUp, type Up } from '../../app/embedded/up.ts'
+import { Client } from '../../client/client.ts'
+import { loadKubeconfig } from '../../client/kubeconfig.ts'
+import { networkTransport } from '../../client/network-transport.ts'
+import type { KubeObject, ResourceType } from '../../kube/object.ts'
+import { silentLogger } from '../../runtime/observability/log.ts'
+import { main } from '../program.ts'
+
+const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+const lastTransitionTime = '2026-11-01T00:00:00Z'
+const ready = { type: 'Ready', status: 'True', reason: 'ReconciliationSucceeded', message: 'run 0', lastTransitionTime }
+
+let directory: string
+let up: Up
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), 'status-'))
+  const flags = { data: join(directory, 'data'), port: '0', only: 'api', durable: false }
+  up = await startUp(readConfig({ flags, env: {} }), silentLogger)
+  const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+  const client = new Client(network.transport)
+  const create = async (type: ResourceType, object: KubeObject, status?: object) => {
+    const created = await client.create(type, object)
+    if (status) await client.update(type, { ...created, status }, { subresource: 'status' })
+  }
+  const appRef = { apiVersion: 'v1', kind: 'ConfigMap', name: 'shop' }
+  await create(
+    pipeline.type,
+    {
+      apiVersion: pipeline.apiVersion,
+      kind: pipeline.kind,
+      metadata: { name: 'shop', namespace: 'default' },
+      spec: { appRef, environments: [{ name: 'dev', targets: [{ namespace: 'default' }] }] },
+    },
+    { conditions: [ready] },
+  )
+  for (let index = 0; index < 20; index++)
+    await create(cleaner.type, {
+      apiVersion: cleaner.apiVersion,
+      kind: cleaner.kind,
+      metadata: { name: `preview-${index}`, namespace: 'default' },
+      spec: { ttl: '24h' },
+    })
+  await create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'report', namespace: 'default' } })
+  await create(
+    cleanupPolicy.type,
+    {
+      apiVersion: cleanupPolicy.apiVersion,
+      kind: cleanupPolicy.kind,
+      metadata: { name: 'unused' },
+      spec: {
+        dryRun: true,
+        targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }] } }],
+        rules: [{ rules: [{ name: 'Unused' }] }],
+      },
+    },
+    { locations: { kubernetes: { visited: 3, excluded: 1, violating: 1, wouldMark: ['ConfigMap default/report'] } } },
+  )
+  network.close()
+})
+afterAll(async () => {
+  await up?.stop()
+  rmSync(directory, { recursive: true })
+})
+
+interface Given {
+  readonly colours?: boolean
+  readonly isTerminal?: boolean
+  readonly lines?: number
+  readonly columns?: number
+  readonly kubeconfig?: string
+}
+
+/** What the program says on a terminal of a hundred columns. */
+async function said(words: readonly string[], given: Given = {}) {
+  const { colours = false, isTerminal = false, lines = 50, columns = 100, kubeconfig = up.kubeconfig } = given
+  const stop = new AbortController()
+  let text = ''
+  const out = (part: string) => {
+    text += part
+    // A command that keeps going has said all it has to say once the table is there.
+    if (words.includes('-w') && text.includes('OBJECT')) stop.abort(new Error('enough'))
+  }
+  await main([...words, '-n', 'default', '--kubeconfig', kubeconfig], {
+    out,
+    err: () => {},
+    env: {},
+    now: () => Date.now(),
+    isTerminal,
+    isErrTerminal: false,
+    colours,
+    width: columns,
+    height: lines,
+    signal: stop.signal,
+  })
+  return text
+}
+
+const quiet = {
+  out: () => {},
+  err: () => {},
+  env: {},
+  now: () => Date.now(),
+  isTerminal: false,
+  isErrTerminal: false,
+  colours: false,
+  width: 100,
+  height: 50,
+  signal: new AbortController().signal,
+}
+
+describe('status', () => {
+  it('is coloured where it may be, and nowhere else; colours take no room', async () => {
+    const plain = await said(['status'], { isTerminal: true })
+    const coloured = await said(['status'], { isTerminal: true, colours: true })
+    expect(plain).not.toContain('\u001B')
+    expect(coloured).toContain('\u001B[34mNoRevision\u001B[0m')
+    // eslint-disable-next-line no-control-regex
+    expect(coloured.replaceAll(/\u001B\[\d+m/g, '')).toBe(plain)
+  })
+
+  it('does not call it a success that a pipeline has nothing to carry yet', async () => {
+    const line = (await said(['status'])).split('\n').find((each) => each.includes('pipeline/shop'))
+    expect(line).toMatch(/NoRevision .*no revision is ready in dev yet$/)
+  })
+
+  it('fits the screen it is watched on, and says how much does not', async () => {
+    const text = await said(['status', '-w'], { isTerminal: true, lines: 10 })
+    const [, screen = ''] = text.split('\u001B[H\u001B[2J')
+    const lines = screen.trimEnd().split('\n')
+    expect(lines).toHaveLength(9)
+    expect(lines.at(-1)).toBe('… and 14 more, which have longer')
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100)
+  })
+
+  it('says each in two lines on a narrow terminal, and nothing is wider than that', async () => {
+    const lines = (await said(['status'], { isTerminal: true, columns: 60 })).trimEnd().split('\n')
+    expect(lines[0]).toMatch(/^OBJECT +STATE +NEXT +IN$/)
+    expect(lines[1]).toMatch(/^cleaner\/preview-\d+ +/)
+    expect(lines[2]).toBe('  cleaner: nobody has looked at it yet')
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(60)
+    const few = await said(['status', '-w'], { isTerminal: true, columns: 60, lines: 10 })
+    expect(few.split('\u001B[H\u001B[2J')[1]?.trimEnd().split('\n').at(-1)).toBe('… and 18 more, which have longer')
+  })
+
+  it('says first that nothing leaves, and what ends that', async () => {
+    await main(['departures', '--pause', '--kubeconfig', up.kubeconfig], quiet)
+    const paused = await said(['status'])
+    await main(['departures', '--resume', '--kubeconfig', up.kubeconfig], quiet)
+    expect(paused).toMatch(/^Nothing leaves now: departures are paused; "sojourn departures --resume" ends that\n/)
+    expect(await said(['status'])).toMatch(/^OBJECT/)
+  })
+
+  it('does not call it nothing when it may not be read', async () => {
+    const [, token = ''] = /token: "?([^"\n]*)/.exec(readFileSync(up.kubeconfig, 'utf8')) ?? []
+    const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
+    const accounts = { group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', namespaced: true }
+    const client = new Client(network.transport)
+    const metadata = { name: 'stranger', namespace: 'default' }
+    await client.create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata })
+    const { body } = await client.request({
+      method: 'POST',
+      path: '/api/v1/namespaces/default/serviceaccounts/stranger/token',
+      body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+    })
+    network.close()
+    const kubeconfig = join(directory, 'stranger')
+    const theirs = (body as { status: { token: string } }).status.token
+    writeFileSync(kubeconfig, readFileSync(up.kubeconfig, 'utf8').replace(token, theirs))
+    const text = await said(['status'], { kubeconfig })
+    expect(text).not.toContain('Nothing is in our care')
+    expect(text).toMatch(/You may not read cleaners\.cleaner\.vtex\.dev.*: they are not in it\.\n$/)
+  })
+
+  it('goes on when the server is away for a while, and says so meanwhile', async () => {
+    const data = join(directory, 'away')
+    const start = (port: string) =>
+      startUp(readConfig({ flags: { data, port, only: 'api', durable: false }, env: {} }), silentLogger)
+    const first = await start('0')
+    const stop = new AbortController()
+    let text = ''
+    const awaiting = new Map<RegExp, () => void>()
+    const seen = (pattern: RegExp) => new Promise<void>((resolve) => awaiting.set(pattern, resolve))
+    const shown = seen(/Nothing is in our care/)
+    const out = (part: string) => {
+      text += part
+      for (const [pattern, resolve] of awaiting) if (pattern.test(text)) resolve()
+    }
+    const running = main(['status', '-A', '-w', '--kubeconfig', first.kubeconfig], {
+      ...quiet,
+      out,
+      isTerminal: true,
+      signal: stop.signal,
+    })
+    await shown
+    text = ''
+    const missed = seen(/not renewed since 20.*trying again\nNothing is in our care/)
+    await first.stop()
+    await missed
+    const again = await start(new URL(first.api).port)
+    text = ''
+    await seen(/\[2JNothing is in our care/)
+    stop.abort(new Error('enough'))
+    expect(await running).toBe(0)
+    await again.stop()
+  }, 60_000)
+
+  it('leaves nothing out in a pipe', async () => expect((await said(['status'])).split('preview-')).toHaveLength(21))
+})
+
+describe('explain, in a dry run', () => {
+  it('says of an object which policy would mark it', async () =>
+    expect(await said(['explain', 'configmap/report'])).toContain(
+      'CleanupPolicy unused would mark it now; it does not, because it is a dry run.',
+    ))
+
+  it('says of a policy what it would mark', async () =>
+    expect(await said(['explain', 'cleanuppolicy/unused'])).toContain(
+      'This is a dry run; at kubernetes it would mark ConfigMap default/report.',
+    ))
+
+  it('says nothing of the kind of what it would not mark', async () =>
+    expect(await said(['explain', 'cleaner/preview-1'])).not.toContain('CleanupPolicy'))
+})

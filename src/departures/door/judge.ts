@@ -1,0 +1,50 @@
+import type { WorkScheduleSpec } from '../../apis/work-schedule.ts'
+import { windowState } from '../../apis/work-window.ts'
+import type { KubeObject } from '../../kube/object.ts'
+import type { DepartResult } from './because.ts'
+import type { DoorState } from './door-state.ts'
+import { protectionOf, type ProtectionFacts } from './protection.ts'
+
+/** Everything that is known when someone wants an object gone. `undefined` stands for what could not be found out. */
+export interface Wish {
+  /** The object as it is now. */
+  readonly object: KubeObject | undefined
+  /** The one that was judged. */
+  readonly uid: string
+  /** The version that was judged, where the judgement depends on it. */
+  readonly resourceVersion?: string
+  readonly protections: Omit<ProtectionFacts, 'now'> | undefined
+  readonly state: DoorState | undefined
+  /** By configuration, system or policy. */
+  readonly dryRun: boolean
+  /** Schedules that must all be open; `undefined` for one that is named and not there. */
+  readonly schedules: readonly (WorkScheduleSpec | undefined)[]
+  readonly now: number
+}
+
+/** Whether an object may leave, budget aside. Pure: the order of these lines is the order of the door's rules. */
+export function judge(wish: Wish): DepartResult | { readonly result: 'may-leave' } {
+  const { object, uid, resourceVersion, protections, state, dryRun, schedules, now } = wish
+  if (!object) return { result: 'gone' }
+  if (object.metadata.uid !== uid) return { result: 'stale' }
+  if (object.metadata.deletionTimestamp) return { result: 'leaving' }
+  if (resourceVersion !== undefined && object.metadata.resourceVersion !== resourceVersion) return { result: 'stale' }
+  if (!protections || !state) return { result: 'held', because: 'protections-unknown' }
+  const protection = protectionOf(object, { ...protections, now })
+  if (protection) return protection
+  if (dryRun || state.dryRun) return { result: 'held', because: 'dry-run' }
+  if (state.paused) return { result: 'held', because: 'paused' }
+  for (const schedule of schedules) {
+    if (!schedule) return { result: 'held', because: 'no-such-schedule' }
+    const window = windowState(schedule, now)
+    if (!window.open)
+      return {
+        result: 'held',
+        because: 'outside-window',
+        ...(window.nextOpenAt === undefined ? {} : { until: window.nextOpenAt }),
+      }
+  }
+  if (state.breaker === 'open')
+    return { result: 'held', because: 'breaker-open', ...(state.because ? { detail: state.because } : {}) }
+  return { result: 'may-leave' }
+}

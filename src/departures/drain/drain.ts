@@ -1,0 +1,159 @@
+import { inUseLabel, seedFinalizer } from '../../apis/bond.ts'
+import { isInUseAnnotation } from '../../apis/bond-marks.ts'
+import { cleaner } from '../../apis/cleaner.ts'
+import { conditionalTtl } from '../../apis/conditional-ttl.ts'
+import { sojournGroup, sojournNamespace } from '../../apis/group.ts'
+import type { Client } from '../../client/client.ts'
+import type { DiscoveredType } from '../../client/discovery.ts'
+import { apiVersionOf, groupResource, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { parseTime } from '../../kube/time.ts'
+
+/** An object that only a running Sojourn would let go of: by finalizers, or by the mark that the admission policy reads. */
+export interface Held {
+  readonly type: ResourceType
+  /** Its metadata. */
+  readonly object: StoredObject
+  /** Those of its finalizers that are ours. */
+  readonly finalizers: readonly string[]
+  readonly isMarked: boolean
+  /** Whether it goes the moment it is let go: it was told to leave, and nobody else keeps it. */
+  readonly goes: boolean
+}
+
+export interface Survey {
+  readonly held: readonly Held[]
+  /** What could not be looked at, and why. */
+  readonly unread: readonly string[]
+}
+
+/** Told how far it is: `done` is from 0 to 1. */
+export type OnProgress = (done: number) => void
+
+/** Everything in the cluster that Sojourn holds. Changes nothing. */
+export async function surveyHeld(client: Client, onProgress?: OnProgress): Promise<Survey> {
+  const held: Held[] = []
+  const unread: string[] = []
+  client.discovery.forget()
+  const types = kindsOf(await client.discovery.all())
+  await client.discovery.complete().catch((error: unknown) => unread.push(`an API group: ${messageOf(error)}`))
+  for (const [index, type] of types.entries()) {
+    onProgress?.(index / types.length)
+    try {
+      for await (const { items } of client.listAll(type, { metadataOnly: true }))
+        held.push(
+          ...items.flatMap(
+            (object) => heldOf(type, { ...object, apiVersion: apiVersionOf(type), kind: type.kind }) ?? [],
+          ),
+        )
+    } catch (error) {
+      // Gone with its definition since we asked what there is.
+      if (!isStatusError(error, 'NotFound')) unread.push(`${groupResource(type)}: ${messageOf(error)}`)
+    }
+  }
+  return { held, unread }
+}
+
+/** Lets go of everything that was found; answers what could not be let go, and why. */
+export async function letGo(
+  client: Client,
+  held: readonly Held[],
+  onProgress?: OnProgress,
+): Promise<ReadonlyMap<StoredObject, string>> {
+  const failed = new Map<StoredObject, string>()
+  for (let at = 0; at < held.length; at += atOnce) {
+    onProgress?.(at / held.length)
+    const results = await Promise.allSettled(held.slice(at, at + atOnce).map((each) => release(client, each)))
+    for (const [index, result] of results.entries()) {
+      const { object } = held[at + index]!
+      if (result.status === 'rejected') failed.set(object, messageOf(result.reason))
+    }
+  }
+  return failed
+}
+
+/** Who of us still runs there, by the Leases they hold: they would take hold of everything again. */
+export async function runningSystems(client: Client, now: number): Promise<readonly string[]> {
+  const list = await client.list<LeaseObject>(leases, { namespace: sojournNamespace }).catch(ignoring('NotFound'))
+  return (list?.items ?? [])
+    .filter((lease) => isLeaseHeld(lease, now))
+    .map(({ metadata, spec }) => `${metadata.name} (${spec?.holderIdentity})`)
+}
+
+/** Whether somebody holds a Lease, as far as its last renewal tells. */
+export function isLeaseHeld({ spec }: LeaseObject, now: number): boolean {
+  const { holderIdentity, renewTime, leaseDurationSeconds = 0 } = spec ?? {}
+  return Boolean(holderIdentity) && (parseTime(renewTime) ?? 0) + leaseDurationSeconds * 1000 > now
+}
+
+export interface LeaseObject extends StoredObject {
+  readonly spec?: {
+    readonly holderIdentity?: string
+    readonly renewTime?: string
+    readonly leaseDurationSeconds?: number
+  }
+}
+
+const leases: ResourceType = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  namespaced: true,
+}
+
+const atOnce = 16
+const attempts = 5
+
+/** Whether a finalizer is one that only we take off. */
+export function isOurFinalizer(name: string): boolean {
+  return name === seedFinalizer || ourDomains.has(name.split('/')[0] ?? '')
+}
+
+const ourDomains = new Set([sojournGroup.group, cleaner.group, conditionalTtl.group])
+
+/** Each kind once: its versions show the same objects. */
+function kindsOf(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
+  const first = new Map<string, DiscoveredType>()
+  for (const type of all)
+    if (['list', 'patch'].every((verb) => type.verbs.includes(verb)) && !first.has(groupResource(type)))
+      first.set(groupResource(type), type)
+  return [...first.values()]
+}
+
+function heldOf(type: ResourceType, object: StoredObject): Held | undefined {
+  const { finalizers = [], labels = {}, deletionTimestamp } = object.metadata
+  const ours = finalizers.filter(isOurFinalizer)
+  const isMarked = labels[inUseLabel] !== undefined
+  if (ours.length === 0 && !isMarked) return undefined
+  const goes = deletionTimestamp !== undefined && ours.length > 0 && ours.length === finalizers.length
+  return { type, object, finalizers: ours, isMarked, goes }
+}
+
+/** Only from the version that was read: what others put on it meanwhile stays. */
+async function release(client: Client, { type, object }: Held): Promise<void> {
+  const { name, namespace, uid } = object.metadata
+  const place = { name, ...(namespace ? { namespace } : {}) }
+  let now: StoredObject | undefined = object
+  for (let attempt = 1; ; attempt++) {
+    if (!now || now.metadata.uid !== uid || !heldOf(type, now)) return
+    const { finalizers = [], annotations = {}, resourceVersion } = now.metadata
+    const named = Object.keys(annotations).filter(isInUseAnnotation)
+    const mark = { labels: { [inUseLabel]: null }, annotations: Object.fromEntries(named.map((name) => [name, null])) }
+    const body = {
+      metadata: { resourceVersion, finalizers: finalizers.filter((each) => !isOurFinalizer(each)), ...mark },
+    }
+    try {
+      await client.patch(type, place, { type: 'merge', body })
+      return
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return
+      if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
+    }
+    now = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

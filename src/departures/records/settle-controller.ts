@@ -1,0 +1,120 @@
+import { departure, type Departure } from '../../apis/departure.ts'
+import type { Client } from '../../client/client.ts'
+import type { Key } from '../../kube/key.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import { ignoring } from '../../kube/status-error.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
+import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
+import type { Informers } from '../../runtime/cache/informers.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import { removeOwn } from '../subjects/own-machinery.ts'
+import { recordOfPage } from './pages.ts'
+import { pageLabel, recordsOnly } from './record.ts'
+
+export interface SettleOptions {
+  readonly client: Client
+  readonly informers: Informers
+  readonly ports: ControllerPorts
+  /** The client of a cluster by name, while it can be had. */
+  readonly clusterClient?: (cluster: string) => Client | undefined
+  /** Whose records are looked after: others' objects need not be ours to read. Defaults to everybody's. */
+  readonly systems?: readonly string[]
+  /** How long records are kept. Defaults to 30 days. */
+  readonly keepMs?: number
+}
+
+/** Closes records that a crash or a finalizer left open, and prunes those whose time is up. */
+export function settleController(options: SettleOptions): Controller {
+  const { client, informers, ports, clusterClient, systems, keepMs = 30 * 86_400_000 } = options
+  const records = informers.open<Departure>(client, departure.type, recordsOnly)
+  const pages = informers.open(client, departure.type, { labelSelector: pageLabel, metadataOnly: true })
+  const controller = new Controller({ name: 'departures', reconcile, ports, concurrency: 2 })
+  controller.watch(records)
+  controller.watch(pages)
+  return controller
+
+  async function reconcile({ namespace, name }: Key): Promise<Outcome> {
+    const now = ports.clock.now()
+    const page = pages.get(namespace, name)
+    if (page) return lookAtPage(page, now)
+    const record = records.get(namespace, name)
+    if (!record || record.metadata.deletionTimestamp) return settled
+    const step = nextStep(record, { now, keepMs })
+    switch (step.do) {
+      case 'wait':
+        return wakeAt(step.until)
+      case 'prune':
+        await removeOwn(client, departure.type, record)
+        return settled
+      case 'look':
+        return !systems || systems.includes(record.spec.by.system) ? look(record, now) : settled
+    }
+  }
+
+  /** A page goes after its record, which may be kept for longer than its time while it is open. */
+  async function lookAtPage(page: StoredObject, now: number): Promise<Outcome> {
+    const { namespace = '', name, creationTimestamp, deletionTimestamp } = page.metadata
+    if (deletionTimestamp) return settled
+    const until = (parseTime(creationTimestamp) ?? now) + keepMs
+    if (now < until) return wakeAt(until)
+    if (records.get(namespace, recordOfPage(name))) return wakeAt(now + pagePatienceMs)
+    await removeOwn(client, departure.type, page)
+    return settled
+  }
+
+  async function look(record: Departure, now: number): Promise<Outcome> {
+    const living = await find(record)
+    const again = wakeAt(now + pauseOf(now - (parseTime(record.spec.recordedAt) ?? now)))
+    if (living === 'unknown') return again
+    if (living === undefined) {
+      await writeStatus(record, { phase: 'Gone', goneAt: formatTime(now) })
+    } else if (living.metadata.deletionTimestamp) {
+      const waitingFor = [...(living.metadata.finalizers ?? [])]
+      if (record.status?.phase !== 'Leaving' || waitingFor.join() !== (record.status.waitingFor ?? []).join())
+        await writeStatus(record, { phase: 'Leaving', waitingFor })
+    } else {
+      await writeStatus(record, { phase: 'Abandoned', message: 'the deletion was never carried out' })
+    }
+    return again
+  }
+
+  /** The object of a record if the very same still lives; a cluster that cannot be asked leaves it unknown. */
+  async function find({ spec }: Departure): Promise<StoredObject | undefined | 'unknown'> {
+    const { cluster = '', namespace, name, uid } = spec.object
+    const home = cluster === '' ? client : clusterClient?.(cluster)
+    const type = await home?.discovery.typeOf(spec.object).catch(() => undefined)
+    if (!home || !type) return 'unknown'
+    const found = await home
+      .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
+      .catch(ignoring('NotFound'))
+    return found?.metadata.uid === uid ? found : undefined
+  }
+
+  async function writeStatus({ metadata }: Departure, status: NonNullable<Departure['status']>): Promise<void> {
+    const { namespace = '', name } = metadata
+    await client
+      .patch(departure.type, { namespace, name }, { type: 'merge', body: { status } }, { subresource: 'status' })
+      .catch(ignoring('NotFound'))
+  }
+}
+
+/** How long an open record may wait for its delete before somebody looks after it. */
+const patienceMs = 60_000
+/** How long after its delete an object that only waits on finalizers is looked at for the first time. */
+const leavingPatienceMs = 2000
+/** How soon it is looked at again: soon at first, then ever more seldom, for most that wait on a finalizer wait for a moment only. */
+const pauseOf = (ageMs: number) => Math.min(3_600_000, Math.max(leavingPatienceMs, ageMs / 10))
+/** How soon a page whose time is up is looked at again while its record is there. */
+const pagePatienceMs = 3_600_000
+
+/** What a record needs next. */
+export function nextStep(
+  { spec, status }: Pick<Departure, 'spec' | 'status'>,
+  { now, keepMs }: { readonly now: number; readonly keepMs: number },
+): { readonly do: 'prune' | 'look' } | { readonly do: 'wait'; readonly until: number } {
+  const recordedAt = parseTime(spec.recordedAt) ?? now
+  const isOpen = status?.phase === undefined || status.phase === 'Recorded' || status.phase === 'Leaving'
+  const lookAt = recordedAt + (status?.phase === 'Leaving' ? leavingPatienceMs : patienceMs)
+  if (isOpen) return now < lookAt ? { do: 'wait', until: lookAt } : { do: 'look' }
+  return now >= recordedAt + keepMs ? { do: 'prune' } : { do: 'wait', until: recordedAt + keepMs }
+}

@@ -1,0 +1,98 @@
+import type { Client } from '../../client/client.ts'
+import type { DiscoveredType } from '../../client/discovery.ts'
+import { apiVersionOf, describeRef, refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { isDefinition } from './coming-kinds.ts'
+import { isRemade, keptTypes } from '../subjects/company.ts'
+import type { PageLine } from '../records/pages.ts'
+
+/** The uids that owners have now, by those they had. */
+export type NewUids = ReadonlyMap<string, string>
+
+/**
+ * Gives what still names an owner that is back by the uid which that had the one it has now. No collector may have come by yet, or it is half through: what
+ * names an owner that is gone would leave after all. What cannot be listed is not looked at. Says what became of it.
+ */
+export async function adopt(client: Client, lines: readonly PageLine[], newUids: NewUids): Promise<readonly string[]> {
+  const found = await Array.fromAsync(strays(client, lines, newUids))
+  const stay: StoredObject[] = []
+  const lost: string[] = []
+  const work = found.map(({ type, object }) => async () => {
+    try {
+      if (await rejoin(client, type, { object, newUids })) stay.push(object)
+    } catch (error) {
+      if (!isStatusError(error, 'Forbidden')) throw error
+      lost.push(`${describeRef(refOf(object))} has not left yet and will: you may not give it its new owner`)
+    }
+  })
+  for (let at = 0; at < work.length; at += atOnce) await Promise.all(work.slice(at, at + atOnce).map((each) => each()))
+  return [...staying(stay), ...lost]
+}
+
+const atOnce = 16
+
+function staying([first, ...others]: readonly StoredObject[]): readonly string[] {
+  if (!first) return []
+  const more = others.length > 0 ? ` and ${others.length} more` : ''
+  return [`${describeRef(refOf(first))}${more} had not left yet: what is back owns it again, and it stays`]
+}
+
+/** Has an object name its owners as they are now. Undefined when it is gone, or on its way. */
+export async function rejoin(
+  client: Client,
+  type: ResourceType,
+  { object, newUids }: { readonly object: StoredObject; readonly newUids: NewUids },
+): Promise<StoredObject | undefined> {
+  const { name, namespace, uid } = object.metadata
+  const place = { name, ...(namespace ? { namespace } : {}) }
+  for (let now: StoredObject | undefined = object; ;) {
+    if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp !== undefined) return undefined
+    if (!isStray(now, newUids)) return now
+    const { resourceVersion, ownerReferences = [] } = now.metadata
+    const owners = ownerReferences.map((owner) => ({ ...owner, uid: newUids.get(owner.uid) ?? owner.uid }))
+    const body = { metadata: { resourceVersion, ownerReferences: owners } }
+    const told = await client
+      .patch<StoredObject>(type, place, { type: 'merge', body })
+      .catch(ignoring('Conflict', 'NotFound'))
+    if (told) return told
+    now = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
+  }
+}
+
+/** What the cluster makes anew is left to go. */
+async function* strays(client: Client, lines: readonly PageLine[], newUids: NewUids) {
+  const owners = lines.filter(({ uid }) => newUids.has(uid) && newUids.get(uid) !== uid)
+  for (const type of keptTypes(await client.discovery.all()))
+    for (const where of placesOf(owners))
+      for await (const found of listed(client, type, where)) {
+        const object = { ...found, apiVersion: apiVersionOf(type), kind: type.kind }
+        if (isStray(object, newUids) && !isRemade(object)) yield { type, object }
+      }
+}
+
+/** Where there may be something that lived by these: in their namespaces, or anywhere. A namespace or a definition takes along what it does not own. */
+function placesOf(owners: readonly PageLine[]): readonly { readonly namespace?: string }[] {
+  const homes = new Set(
+    owners
+      .filter(({ manifest }) => manifest.kind !== 'Namespace' && !isDefinition(manifest))
+      .map(({ manifest }) => manifest.metadata.namespace),
+  )
+  if (homes.has(undefined)) return [{}]
+  return [...homes].flatMap((namespace) => (namespace ? [{ namespace }] : []))
+}
+
+async function* listed(
+  client: Client,
+  type: DiscoveredType,
+  where: { readonly namespace?: string },
+): AsyncGenerator<StoredObject, void, undefined> {
+  try {
+    for await (const { items } of client.listAll(type, { ...where, metadataOnly: true })) yield* items
+  } catch (error) {
+    if (!isStatusError(error)) throw error
+  }
+}
+
+function isStray({ metadata }: StoredObject, newUids: NewUids): boolean {
+  return (metadata.ownerReferences ?? []).some(({ uid }) => (newUids.get(uid) ?? uid) !== uid)
+}

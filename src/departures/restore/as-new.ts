@@ -1,0 +1,90 @@
+import { parseApiVersion, type KubeObject } from '../../kube/object.ts'
+
+/**
+ * A recorded manifest as a server takes it for a new object: without what it had given the old one (the uid a Job selects by, addresses, a node, a bound
+ * volume), which it would refuse, and with something in the place of Secret values that it would not take empty.
+ */
+export function asNew(manifest: KubeObject): KubeObject {
+  const { group } = parseApiVersion(manifest.apiVersion)
+  return renewals[group ? `${manifest.kind}.${group}` : manifest.kind]?.(manifest) ?? manifest
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const renewals: Readonly<Record<string, (manifest: KubeObject) => KubeObject>> = {
+  'Job.batch': newJob,
+  PersistentVolumeClaim: ({ metadata, ...rest }) => ({
+    ...rest,
+    metadata: { ...metadata, ...without('annotations', metadata.annotations, bindMarks) },
+  }),
+  Pod: (manifest) => withSpec(manifest, omit(fields(manifest.spec), ['nodeName', 'ephemeralContainers'])),
+  Secret: newSecret,
+  Service: newService,
+}
+
+/** Unless it says how it selects its pods, a Job does so by its uid. */
+function newJob(manifest: KubeObject): KubeObject {
+  const { selector: _, ...spec } = fields(manifest.spec)
+  if (spec.manualSelector) return manifest
+  const template = fields(spec.template)
+  const inside = fields(template.metadata)
+  const { metadata } = manifest
+  const labels = without('labels', inside.labels as Readonly<Record<string, string>> | undefined, uidLabels)
+  return withSpec(
+    { ...manifest, metadata: { ...metadata, ...without('labels', metadata.labels, uidLabels) } },
+    { ...spec, template: { ...template, metadata: { ...inside, ...labels } } },
+  )
+}
+
+/** A headless one has no address to lose. */
+function newService(manifest: KubeObject): KubeObject {
+  const spec = fields(manifest.spec)
+  const given = spec.clusterIP === 'None' ? [] : ['clusterIP', 'clusterIPs']
+  return withSpec(manifest, omit(spec, [...given, 'healthCheckNodePort']))
+}
+
+/** One that cannot be changed could not be filled in again. */
+function newSecret({ immutable: _, ...manifest }: KubeObject): KubeObject {
+  const needed = neverEmpty[String(manifest.type)]
+  const data = fields(manifest.data)
+  return needed && data[needed.key] === ''
+    ? { ...manifest, data: { ...data, [needed.key]: Buffer.from(needed.value).toString('base64') } }
+    : manifest
+}
+
+/** Types of Secrets with a key that must say something. */
+const neverEmpty: Readonly<Record<string, { readonly key: string; readonly value: string }>> = {
+  'kubernetes.io/dockercfg': { key: '.dockercfg', value: '{}' },
+  'kubernetes.io/dockerconfigjson': { key: '.dockerconfigjson', value: '{"auths":{}}' },
+  'kubernetes.io/ssh-auth': { key: 'ssh-privatekey', value: 'to be filled in again' },
+}
+
+const uidLabels = ['controller-uid', 'batch.kubernetes.io/controller-uid']
+const bindMarks = [
+  'pv.kubernetes.io/bind-completed',
+  'pv.kubernetes.io/bound-by-controller',
+  'volume.kubernetes.io/selected-node',
+]
+
+function withSpec(manifest: KubeObject, spec: Fields): KubeObject {
+  return { ...manifest, spec }
+}
+
+function fields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? (value as Fields) : {}
+}
+
+function without<Name extends string>(
+  name: Name,
+  marks: Readonly<Record<string, string>> | undefined,
+  keys: readonly string[],
+): { readonly [name in Name]?: Readonly<Record<string, string>> } {
+  return marks === undefined ? {} : ({ [name]: omit(marks, keys) } as { [name in Name]: Record<string, string> })
+}
+
+function omit<Value>(
+  record: Readonly<Record<string, Value>>,
+  keys: readonly string[],
+): Readonly<Record<string, Value>> {
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !keys.includes(key)))
+}

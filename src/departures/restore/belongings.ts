@@ -1,0 +1,134 @@
+import { isBond } from '../../apis/bond-guard.ts'
+import { departure, type Departure } from '../../apis/departure.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import type { Client } from '../../client/client.ts'
+import { describeRef, refOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
+import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
+import { asNew } from './as-new.ts'
+import { readPages, type PageLine } from '../records/pages.ts'
+import { followsLabel, pageLabel, recordName, recordNamespace } from '../records/record.ts'
+
+/** Everything that one restore brings back, by the record in which it is. The one that was asked for is the first. */
+export type Belongings = ReadonlyMap<Departure, readonly PageLine[]>
+
+/**
+ * What a record holds and, of each of those, what left because of it and has a record of its own: what an object of a deleted kind owned, who needed something
+ * by a Bond. Of several that had one name one after the other, the last comes back; nothing comes back twice.
+ */
+export async function belongingsOf(client: Client, record: Departure, index: RecordIndex): Promise<Belongings> {
+  const taken = new Set<string>()
+  const found = new Map([[placeOfRecord(record.metadata), record]])
+  const belongings = new Map<Departure, PageLine[]>([[record, []]])
+  // Grows while it is gone through.
+  for (const each of found.values())
+    for (const line of await linesOf(client, each, { isAskedFor: each === record })) {
+      const place = placeOf(line)
+      if (taken.has(place) || taken.has(line.uid)) continue
+      taken.add(place).add(line.uid)
+      const its = belongings.get(each)
+      if (its) its.push(line)
+      else belongings.set(each, [line])
+      for (const metadata of index.about(record.spec.object.cluster ?? '', line)) {
+        const at = placeOfRecord(metadata)
+        if (found.has(at)) continue
+        const { namespace = '', name } = metadata
+        const other = await client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
+        if (other && other.status?.phase !== 'Abandoned') found.set(at, other)
+      }
+    }
+  return belongings
+}
+
+/** Which records there are. */
+export class RecordIndex {
+  /** By namespace and name. */
+  readonly #byPlace = new Map<string, StoredObject['metadata']>()
+  /** By the uid of what it needed. */
+  readonly #followers = new Map<string, StoredObject['metadata'][]>()
+
+  /** Those of all namespaces, or of one for who may not look at more. */
+  static async read(client: Client, namespace: string): Promise<RecordIndex> {
+    const index = new RecordIndex()
+    const only = { labelSelector: `!${pageLabel}`, metadataOnly: true }
+    try {
+      for await (const { items } of client.listAll(departure.type, only)) index.#add(items)
+    } catch (error) {
+      if (!isStatusError(error, 'Forbidden')) throw error
+      for await (const { items } of client.listAll(departure.type, { ...only, namespace })) index.#add(items)
+    }
+    return index
+  }
+
+  /** The record of an object that had this uid: beside it, or in our own namespace. One by its name elsewhere is somebody else's. */
+  find(cluster: string, { uid, manifest }: PageLine): StoredObject['metadata'] | undefined {
+    const name = recordName(cluster, { ...manifest, metadata: { ...manifest.metadata, uid } })
+    return [recordNamespace(cluster, manifest), sojournNamespace]
+      .map((namespace) => this.#byPlace.get(placeOfRecord({ namespace, name })))
+      .find((found) => found !== undefined)
+  }
+
+  /** Its own record, and those of who followed it, the newest first. */
+  about(cluster: string, line: PageLine): readonly StoredObject['metadata'][] {
+    const own = this.find(cluster, line)
+    const followers = this.#followers.get(line.uid) ?? []
+    return [...(own ? [own] : []), ...followers.toSorted(newestFirst)]
+  }
+
+  #add(records: readonly StoredObject[]): void {
+    for (const { metadata } of records) {
+      this.#byPlace.set(placeOfRecord(metadata), metadata)
+      const needed = metadata.labels?.[followsLabel]
+      if (needed !== undefined) this.#followers.set(needed, [...(this.#followers.get(needed) ?? []), metadata])
+    }
+  }
+}
+
+async function linesOf(
+  client: Client,
+  record: Departure,
+  { isAskedFor }: { readonly isAskedFor: boolean },
+): Promise<readonly PageLine[]> {
+  const { manifest, object, page } = record.spec
+  if (page) throw new StatusError('Invalid', `${record.metadata.name} is a page of ${page.of}: restore that one`)
+  if (!manifest && !record.spec.pages && isAskedFor) throw new StatusError('Invalid', 'the record holds no manifest')
+  const lines: PageLine[] = manifest ? [{ uid: object.uid, manifest: manifest as unknown as KubeObject }] : []
+  for await (const line of readPages(client, record)) if (!isDecider(record, line)) lines.push(line)
+  const stray = lines.find((line) => !isAtHome(record, line))
+  if (stray && !isAskedFor) return []
+  if (stray)
+    throw new StatusError(
+      'Invalid',
+      `nothing was restored: the record is in namespace ${record.metadata.namespace}, and ${describeRef(refOf(stray.manifest))} does not belong there`,
+    )
+  // A page that was written twice, because the first writer did not live to tell of it, counts once; of what changed meanwhile the last word does.
+  const byPlace = new Map(lines.map((line) => [placeOf(line), { ...line, manifest: asNew(line.manifest) }]))
+  return [...byPlace.values()]
+}
+
+/** Whoever may write records in a namespace has a say about that one alone, not about what others have the right to make. */
+function isAtHome({ metadata, spec }: Departure, { manifest }: PageLine): boolean {
+  return (
+    metadata.namespace === sojournNamespace ||
+    (!spec.object.cluster && manifest.metadata.namespace === metadata.namespace)
+  )
+}
+
+function placeOfRecord({ namespace, name }: { readonly namespace?: string; readonly name: string }): string {
+  return `${namespace}/${name}`
+}
+
+/** Of what has one place there can be one. */
+function placeOf({ manifest }: PageLine): string {
+  return `${manifest.apiVersion} ${describeRef(refOf(manifest))}`
+}
+
+function newestFirst(left: StoredObject['metadata'], right: StoredObject['metadata']): number {
+  const byAge = right.creationTimestamp.localeCompare(left.creationTimestamp)
+  return byAge === 0 ? Number(right.resourceVersion) - Number(left.resourceVersion) : byAge
+}
+
+/** The rule that let everything leave must not come back along with it: it would do so again. A Bond does not, once what it needs is back, too. */
+function isDecider({ spec }: Departure, { manifest }: PageLine): boolean {
+  const rule = spec.by.object
+  return rule !== undefined && !isBond(manifest) && describeRef(rule) === describeRef(refOf(manifest))
+}

@@ -1,0 +1,153 @@
+import type { Departure } from '../../apis/departure.ts'
+import { sojournNamespace } from '../../apis/group.ts'
+import type { Client } from '../../client/client.ts'
+import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { ignoring, isStatusError, type StatusError } from '../../kube/status-error.ts'
+import { isDefinition, type ComingKinds } from './coming-kinds.ts'
+import type { PageLine } from '../records/pages.ts'
+import { isBroughtBack } from './restored-from.ts'
+import { withOwners } from './with-owners.ts'
+
+/** What of a restore is there already, by the uids of the record, and what speaks against the rest. */
+export interface Rehearsal {
+  readonly there: ReadonlyMap<string, StoredObject>
+  /** By the uids of the record, too. */
+  readonly problems: ReadonlyMap<string, string>
+}
+
+export interface RehearsalOptions {
+  readonly record: Departure
+  readonly kinds: ComingKinds
+  /** What has come back before. */
+  readonly back: readonly StoredObject[]
+  /** In which order, several at once. */
+  readonly inWaves: (work: (line: PageLine) => Promise<void>) => Promise<void>
+}
+
+/**
+ * Tries everything as a dry run. What has a namespace that is only coming is tried in another one; of what has a kind that is only coming no server can say
+ * whether it will take it: only its namespace is looked at.
+ */
+export async function rehearse(client: Client, options: RehearsalOptions): Promise<Rehearsal> {
+  const { record, kinds, inWaves } = options
+  const there = new Map<string, StoredObject>()
+  const problems = new Map<string, string>()
+  const coming = new Set<string | undefined>()
+  const homes = new Homes(client)
+  await inWaves(async (line) => {
+    const { uid, manifest } = line
+    const type = kinds.typeOf(manifest)
+    const { namespace } = manifest.metadata
+    const isHomeless = coming.has(namespace)
+    if (kinds.definitionOf(manifest)) {
+      const problem = namespace && !isHomeless ? await homes.problemWith(namespace) : undefined
+      if (problem) problems.set(uid, `${describeRef(refOf(manifest))}: ${problem}`)
+      return
+    }
+    // No owner in the rehearsal: the new uids are not known yet.
+    const candidate = withOwners(manifest, () => undefined)
+    const problem = await problemOf(client, type, isHomeless ? elsewhere(record, candidate) : candidate)
+    const isTaken = problem?.reason === 'AlreadyExists'
+    const found = isTaken && !isHomeless ? await theSame(client, line, { ...options, there }) : undefined
+    if (found) there.set(uid, found)
+    else if (isNamespace(manifest)) coming.add(manifest.metadata.name)
+    if (!problem || found || (isTaken && isHomeless)) return
+    problems.set(uid, isTaken ? await taken(client, type, manifest) : problem.message)
+  })
+  return { there, problems }
+}
+
+/** Whether something is the work of a controller for an owner that is back. */
+export function isRemadeFor({ metadata }: StoredObject, back: ReadonlySet<string>): boolean {
+  const controller = metadata.ownerReferences?.find((owner) => owner.controller)
+  return controller !== undefined && back.has(controller.uid)
+}
+
+/** The namespaces of what cannot be tried. */
+class Homes {
+  readonly #client: Client
+  readonly #problems = new Map<string, Promise<string | undefined>>()
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  problemWith(name: string): Promise<string | undefined> {
+    const asked = this.#problems.get(name) ?? this.#look(name)
+    this.#problems.set(name, asked)
+    return asked
+  }
+
+  async #look(name: string): Promise<string | undefined> {
+    try {
+      const { metadata } = await this.#client.get<StoredObject>(namespaces, { name }, { metadataOnly: true })
+      return metadata.deletionTimestamp ? `namespace ${name} is still leaving` : undefined
+    } catch (error) {
+      if (!isStatusError(error, 'NotFound', 'Forbidden')) throw error
+      // Who may not look at a namespace may still be allowed to fill it.
+      return error.reason === 'NotFound' ? error.message : undefined
+    }
+  }
+}
+
+const namespaces: ResourceType = {
+  group: '',
+  version: 'v1',
+  kind: 'Namespace',
+  plural: 'namespaces',
+  namespaced: false,
+}
+
+/** Who has an object's name. */
+async function taken(client: Client, type: ResourceType, manifest: KubeObject): Promise<string> {
+  const { name = '', namespace } = manifest.metadata
+  const place = { name, ...(namespace ? { namespace } : {}) }
+  const ref = describeRef(refOf(manifest))
+  const found = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
+  if (!found) return `${ref} exists`
+  const { uid, deletionTimestamp, finalizers = [] } = found.metadata
+  if (!deletionTimestamp) return `${ref} exists (uid ${uid})`
+  return `${ref} is still leaving (uid ${uid}${finalizers.length > 0 ? `, held by ${finalizers.join(', ')}` : ''})`
+}
+
+/** What the server says against creating an object. */
+async function problemOf(client: Client, type: ResourceType, object: KubeObject): Promise<StatusError | undefined> {
+  try {
+    await client.create(type, object, { dryRun: true })
+    return undefined
+  } catch (error) {
+    if (isStatusError(error)) return error
+    throw error
+  }
+}
+
+/**
+ * What has a line's name, if it is that very object: brought back before this restore was cut off, or on a page and never gone; or if a controller
+ * has made it anew for its owner, which is back. A definition that somebody has installed again will do for those of its kind.
+ */
+async function theSame(
+  client: Client,
+  line: PageLine,
+  { record: { spec }, kinds, back, there }: Omit<RehearsalOptions, 'inWaves'> & Pick<Rehearsal, 'there'>,
+): Promise<StoredObject | undefined> {
+  const { name = '', namespace } = line.manifest.metadata
+  const place = { name, ...(namespace ? { namespace } : {}) }
+  const found = await client.get<StoredObject>(kinds.typeOf(line.manifest), place).catch(ignoring('NotFound'))
+  if (!found || found.metadata.deletionTimestamp) return undefined
+  const { uid } = found.metadata
+  const neverLeft = uid === line.uid && uid !== spec.object.uid
+  const isInstalled = isDefinition(line.manifest) && Boolean(spec.takes) && !kinds.isAwaited(line)
+  if (isBroughtBack(found, line.uid) || neverLeft || isInstalled) return found
+  const owners = new Set([...back, ...there.values()].map(({ metadata }) => metadata.uid))
+  return isRemadeFor(found, owners) ? found : undefined
+}
+
+function isNamespace({ apiVersion, kind }: KubeObject): boolean {
+  return apiVersion === 'v1' && kind === 'Namespace'
+}
+
+/** A rehearsal for what has no namespace yet takes place in ours, where only its name may be taken; another cluster may have none of ours. */
+function elsewhere({ spec }: Departure, manifest: KubeObject): KubeObject {
+  const namespace = spec.object.cluster ? 'default' : sojournNamespace
+  return { ...manifest, metadata: { ...manifest.metadata, namespace } }
+}

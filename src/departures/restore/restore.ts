@@ -1,0 +1,231 @@
+import { departure, type Departure } from '../../apis/departure.ts'
+import type { Client } from '../../client/client.ts'
+import { describeRef, refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { isStatusError, StatusError } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
+import { adopt, rejoin } from './adopt.ts'
+import { belongingsOf, RecordIndex, type Belongings } from './belongings.ts'
+import { ComingKinds, whenServed } from './coming-kinds.ts'
+import { livingOwners } from './living-owners.ts'
+import { wavesOf, type Before } from './owners-first.ts'
+import type { PageLine } from '../records/pages.ts'
+import { bondsAround, unpin } from './restore-bonds.ts'
+import { restoreNotes } from './restore-notes.ts'
+import { isRemadeFor, rehearse, type Rehearsal } from './restore-rehearsal.ts'
+import { isBroughtBack, marked } from './restored-from.ts'
+import { neededBy, withOwners } from './with-owners.ts'
+
+export interface RestoreOptions {
+  readonly now: number
+  /** The cluster that it left, where that is another than the one with its record. */
+  readonly into?: Client | undefined
+  /** Told how far it is: `done` is from 0 to 1. */
+  readonly onProgress?: ((doing: string, done: number) => void) | undefined
+}
+
+/** What is back, and what a person still has to do. */
+export interface Restored {
+  /** Made now, owners first. */
+  readonly objects: readonly StoredObject[]
+  /** What an earlier restore that was cut off, or whose work somebody deleted in part, had brought back. */
+  readonly already: readonly StoredObject[]
+  readonly notes: readonly string[]
+}
+
+/**
+ * Brings back what a record holds, and what left because of that and has a record of its own, owners first, with new uids. Everything is tried as a dry run
+ * before anything is created: a restore that cannot be whole changes nothing and throws Invalid, saying why for each object. Only what is of a kind that comes
+ * back itself can be tried no sooner than when its definition is there. One that was cut off goes on where it was when it is asked for again; one that was
+ * not, and of which everything is still there, throws AlreadyExists.
+ */
+export async function restore(
+  client: Client,
+  record: Departure,
+  { now, into, onProgress }: RestoreOptions,
+): Promise<Restored> {
+  const target = targetOf(client, record, into)
+  const index = await RecordIndex.read(client, record.metadata.namespace ?? '')
+  const belongings = await belongingsOf(client, record, index)
+  let lines = [...belongings.values()].flat()
+  let kinds = await ComingKinds.read(target, lines)
+  const rehearsed = (waves: readonly (readonly PageLine[])[], back: readonly StoredObject[]) => {
+    const count = counted('trying', lines.length, onProgress)
+    return rehearse(target, { record, kinds, back, inWaves: inWaves(waves, count) })
+  }
+  const first = await rehearsed(wavesOf(lines, prerequisites(lines, kinds)), [])
+  const there = new Map(first.there)
+  const { coming, staying, problems } = sorted(record, belongings, first)
+  lines = [...coming.values()].flat()
+  const bonds = await bondsAround(client, { record, lines, index })
+  problems.push(...bonds.problems)
+  if (problems.length > 0) throw new StatusError('Invalid', `nothing was restored: ${listed(problems)}`)
+  if (record.status?.phase === 'Restored' && lines.every(({ uid }) => there.has(uid)))
+    throw restoredBefore(record, there)
+
+  const bondNotes = await unpin(client, bonds.pinned, lines)
+  const newUids = new Map(await livingOwners(target, lines))
+  const made = new Map<string, StoredObject>()
+  const progress = counted('restoring', lines.length, onProgress)
+  const waves = wavesOf(lines, prerequisites(lines, kinds))
+  for (const [at, wave] of waves.entries()) {
+    if (wave.some(({ manifest }) => kinds.definitionOf(manifest))) {
+      kinds = await whenServed(target, lines, wave)
+      const second = await rehearsed(waves.slice(at), [...there.values(), ...made.values()])
+      if (second.problems.size > 0) throw halfWay([...made.values()], [...second.problems.values()])
+      for (const [uid, object] of second.there) there.set(uid, object)
+    }
+    await inWaves(
+      [wave],
+      progress,
+    )(async (line) => {
+      const type = kinds.typeOf(line.manifest)
+      const found = there.get(line.uid)
+      // What was there when it was looked at may have followed its old owner since.
+      const stays = found && (await rejoin(target, type, { object: found, newUids }))
+      const object = stays ?? (await bringBack(target, record, { line, type, newUids }))
+      if (!stays) made.set(line.uid, object)
+      newUids.set(line.uid, object.metadata.uid)
+    }).catch((error: unknown) => {
+      throw cutOff(error, { made: made.size, all: lines.length })
+    })
+  }
+  const adopted = await adopt(target, lines, newUids)
+  const later = await recordedSince(client, record)
+  // The one that was asked for last: it speaks for all of them.
+  if (later.length === 0) for (const each of [...coming.keys()].toReversed()) await sayRestored(client, each, now)
+  const back = lines.filter(({ uid }) => made.has(uid))
+  const notes = [...restoreNotes(record, back, newUids), ...staying, ...bondNotes, ...adopted, ...later]
+  return { objects: [...made.values()], already: broughtBack(there), notes }
+}
+
+/** What comes back: all of the record that was asked for, or nothing. Of what followed that, a record that cannot come back whole stays away, and a note says why. */
+function sorted(record: Departure, belongings: Belongings, { problems: found }: Rehearsal) {
+  const coming = new Map<Departure, readonly PageLine[]>()
+  const staying: string[] = []
+  const problems: string[] = []
+  for (const [each, lines] of belongings) {
+    const against = lines.flatMap(({ uid }) => found.get(uid) ?? [])
+    if (each === record) problems.push(...against)
+    if (each === record || against.length === 0) coming.set(each, lines)
+    else staying.push(`${describeRef(each.spec.object)}, which left because of it, is not back: ${listed(against)}`)
+  }
+  return { coming, staying, problems }
+}
+
+/** Where it has to come back: only the one who asks can say which of the clusters they know a record means. */
+function targetOf(home: Client, { spec }: Departure, into: Client | undefined): Client {
+  const { cluster } = spec.object
+  if (cluster && !into)
+    throw new StatusError('Invalid', `it left cluster "${cluster}": say by --into-context which of yours that is`)
+  if (!cluster && into)
+    throw new StatusError('Invalid', 'it left the cluster that its record is in: no other is needed')
+  return into ?? home
+}
+
+/** Beside its owners: the definition of its kind and its namespace, where these come back, too; of a Bond, the very object that it names. */
+function prerequisites(lines: readonly PageLine[], kinds: ComingKinds): Before {
+  const homes = new Map(
+    lines.flatMap(({ uid, manifest }) =>
+      manifest.kind === 'Namespace' && manifest.apiVersion === 'v1' ? [[manifest.metadata.name, uid]] : [],
+    ),
+  )
+  return ({ manifest }) =>
+    [kinds.definitionOf(manifest)?.uid, homes.get(manifest.metadata.namespace), neededBy(manifest)].filter(
+      (uid) => uid !== undefined,
+    )
+}
+
+/** Those of a record's objects that are there with another uid than they had. */
+function broughtBack(there: Rehearsal['there']): readonly StoredObject[] {
+  return [...there].filter(([uid, { metadata }]) => metadata.uid !== uid).map(([, object]) => object)
+}
+
+function restoredBefore({ metadata, status }: Departure, there: Rehearsal['there']): StatusError {
+  const when = status?.restoredAt ? ` at ${status.restoredAt}` : ''
+  const { name } = metadata
+  const message = `nothing was restored: ${name} was restored before${when}, and what it holds is still there: ${listed(broughtBack(there).map(described))}`
+  return new StatusError('AlreadyExists', message, { details: { name, kind: departure.plural } })
+}
+
+function halfWay(made: readonly StoredObject[], problems: readonly string[]): StatusError {
+  const back = made.length > 0 ? `only ${listed(made.map(described))} is back` : 'nothing was restored'
+  return new StatusError('Invalid', `${back}: ${listed(problems)}`)
+}
+
+/** What a dry run of each by itself cannot foresee, as a quota for all of them. */
+function cutOff(error: unknown, { made, all }: { readonly made: number; readonly all: number }): unknown {
+  if (!isStatusError(error) || made === 0) return error
+  const { reason, message, details } = error
+  const told = `${message}; ${made} of ${all} objects are back: asked for again, it goes on from there`
+  return new StatusError(reason, told, { cause: error, ...(details ? { details } : {}) })
+}
+
+function described(object: StoredObject): string {
+  return `${describeRef(refOf(object))} (uid ${object.metadata.uid})`
+}
+
+type Work = (line: PageLine) => Promise<void>
+
+/** Does something for every line, wave after wave, several at once. */
+function inWaves(waves: readonly (readonly PageLine[])[], count: () => void): (work: Work) => Promise<void> {
+  return async (work) => {
+    for (const wave of waves)
+      for (let at = 0; at < wave.length; at += atOnce) {
+        const done = await Promise.allSettled(wave.slice(at, at + atOnce).map((line) => work(line).then(count)))
+        // Not before all of them have come to an end: what is said of it then is so.
+        for (const each of done) if (each.status === 'rejected') throw each.reason
+      }
+  }
+}
+
+const atOnce = 16
+
+function counted(doing: string, all: number, onProgress: RestoreOptions['onProgress']): () => void {
+  let done = 0
+  return () => onProgress?.(doing, Math.min(1, ++done / all))
+}
+
+/** The first few of many. */
+function listed(problems: readonly string[]): string {
+  const more = problems.length > mostProblems ? `; and ${problems.length - mostProblems} more` : ''
+  return `${problems.slice(0, mostProblems).join('; ')}${more}`
+}
+
+const mostProblems = 20
+
+/** Creates one object again, or finds what another restore, or a controller for its owner, which is back already, was quicker to make. */
+async function bringBack(
+  client: Client,
+  record: Departure,
+  { line, type, newUids }: { line: PageLine; type: ResourceType; newUids: ReadonlyMap<string, string> },
+): Promise<StoredObject> {
+  const manifest = withOwners(line.manifest, (owner) => newUids.get(owner))
+  try {
+    return await client.create<StoredObject>(type, marked(manifest, record, line))
+  } catch (error) {
+    const { name = '', namespace } = manifest.metadata
+    if (!isStatusError(error, 'AlreadyExists')) throw error
+    const found = await client.get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
+    if (!isBroughtBack(found, line.uid) && !isRemadeFor(found, new Set(newUids.values()))) throw error
+    return found
+  }
+}
+
+/** What left with it while it was brought back is on pages that nobody has read. */
+async function recordedSince(client: Client, { metadata, spec }: Departure): Promise<readonly string[]> {
+  const { namespace = '', name } = metadata
+  const now = await client.get<Departure>(departure.type, { namespace, name })
+  if ((now.spec.pages ?? 0) <= (spec.pages ?? 0)) return []
+  return [`more has left with it meanwhile: restore ${name} again`]
+}
+
+async function sayRestored(client: Client, { metadata }: Departure, now: number): Promise<void> {
+  const { namespace = '', name } = metadata
+  const status = { phase: 'Restored', restoredAt: formatTime(now) }
+  await client.patch(
+    departure.type,
+    { namespace, name },
+    { type: 'merge', body: { status } },
+    { subresource: 'status' },
+  )
+}

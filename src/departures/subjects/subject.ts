@@ -1,0 +1,85 @@
+import type { Client } from '../../client/client.ts'
+import { kindKey } from '../../kube/key.ts'
+import {
+  groupResource,
+  type KubeObject,
+  type ObjectRef,
+  type ResourceType,
+  type StoredObject,
+} from '../../kube/object.ts'
+import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { contentsOf, instancesOf } from './company.ts'
+
+/** How to take something out: only this very one, in this version. */
+export interface Removal {
+  readonly uid: string
+  readonly resourceVersion: string
+  readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
+  readonly gracePeriodSeconds?: number
+}
+
+/** Something that may leave: an object of a cluster, or a resource of a cloud dressed as one. */
+export interface Subject {
+  readonly cluster: string
+  readonly ref: ObjectRef
+  /** As it is now; undefined when it is gone. Throws when that cannot be known. */
+  read(): Promise<KubeObject | undefined>
+  /** `changed` when it is no longer the one that was read. */
+  remove(removal: Removal): Promise<'gone' | 'leaving' | 'changed'>
+  /** How many of its kind there are, itself included. Throws when that cannot be known. */
+  countKind(): Promise<number>
+  /** What leaves with it by the cluster's own doing. Throws when that cannot be known for certain. */
+  company?(options: { readonly metadataOnly: boolean }): AsyncIterable<KubeObject>
+}
+
+/** `Kind.group` in its cluster: what budgets count by. */
+export function subjectKind({ cluster, ref }: Pick<Subject, 'cluster' | 'ref'>): string {
+  const slash = ref.apiVersion.indexOf('/')
+  const group = slash < 0 ? '' : ref.apiVersion.slice(0, slash)
+  return `${cluster}/${kindKey({ group, kind: ref.kind })}`
+}
+
+/** An object of a cluster. */
+export function kubeSubject(client: Client, type: ResourceType, ref: ObjectRef): Subject {
+  const place = { name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) }
+  return {
+    cluster: client.cluster,
+    ref,
+    read: () => client.get<StoredObject>(type, place).catch(ignoring('NotFound')),
+
+    async remove({ uid, resourceVersion, propagation = 'Background', gracePeriodSeconds }) {
+      try {
+        const answer = await client.deleteObject(type, place, {
+          uid,
+          resourceVersion,
+          propagationPolicy: propagation,
+          ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+        })
+        return answer.metadata?.deletionTimestamp ? 'leaving' : 'gone'
+      } catch (error) {
+        if (isStatusError(error, 'NotFound')) return 'gone'
+        if (isStatusError(error, 'Conflict')) return 'changed'
+        throw error
+      }
+    },
+
+    async countKind() {
+      const { metadata, items } = await client.list(type, { limit: 1, metadataOnly: true })
+      return items.length + (metadata.remainingItemCount ?? 0)
+    },
+
+    ...companyOf(client, type, ref),
+  }
+}
+
+/** A namespace takes its contents along, a definition the objects of its kind. */
+function companyOf(client: Client, type: ResourceType, { name }: ObjectRef): Pick<Subject, 'company'> {
+  switch (groupResource(type)) {
+    case 'namespaces':
+      return { company: (options) => contentsOf(client, name, options) }
+    case 'customresourcedefinitions.apiextensions.k8s.io':
+      return { company: (options) => instancesOf(client, name, options) }
+    default:
+      return {}
+  }
+}

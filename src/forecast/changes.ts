@@ -1,0 +1,152 @@
+import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candidate.ts'
+import { departure, type DepartureSpec } from '../apis/departure.ts'
+import { pipeline, type Pipeline } from '../apis/pipeline.ts'
+import type { Promotion } from '../apis/pipeline-status.ts'
+import type { StoreEvent } from '../apiserver/store/store.ts'
+import { configMaps, doorStateName } from '../departures/door/door-state.ts'
+import { groupResource, refOf, type ObjectRef, type StoredObject } from '../kube/object.ts'
+import { sentenceFor } from '../systems/janitor/model/because.ts'
+import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
+import type { ForecastEvent, Happening } from './event.ts'
+
+type Reading = (event: StoreEvent, at: number) => readonly ForecastEvent[]
+
+/** What a change of the copy means to people: most mean nothing. */
+export function eventsIn(change: StoreEvent, at: number): readonly ForecastEvent[] {
+  const read = readings[change.resource] ?? scaling
+  return read(change, at)
+}
+
+const readings: Readonly<Record<string, Reading>> = {
+  [groupResource(departure.type)]: departing,
+  [groupResource(cleanupCandidate.type)]: marking,
+  [groupResource(pipeline.type)]: promoting,
+  [groupResource(configMaps)]: halting,
+}
+
+function departing({ type, document }: StoreEvent, at: number): readonly ForecastEvent[] {
+  const { spec } = document.value as unknown as { spec: DepartureSpec }
+  if (type !== 'create' || spec.page) return []
+  const { cluster, apiVersion, kind, namespace, name } = spec.object
+  const { system, object: rule } = spec.by
+  return [
+    {
+      at,
+      what: 'leaves',
+      system,
+      object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(cluster ? { cluster } : {}) },
+      because: spec.because,
+      why: departureSentences[spec.because] ?? spec.because,
+      ...(rule ? { by: `${rule.kind}/${rule.name}` } : {}),
+      ...(spec.takes === undefined ? {} : { takes: spec.takes }),
+    },
+  ]
+}
+
+const departureSentences: Readonly<Record<string, string>> = {
+  target: 'its Cleaner’s time is up and its conditions hold',
+  'conditions-met': 'its time is up and its conditions hold',
+  release: 'its Helm release is uninstalled',
+  'requirement-gone': 'what it needed has left',
+  'owners-gone': 'its owners have left',
+  deleted: 'somebody deleted it',
+}
+
+function marking({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
+  const { spec, status } = document.value as unknown as CleanupCandidate
+  const before = (previous?.value as unknown as CleanupCandidate | undefined)?.status?.phase
+  const phase = status?.phase
+  if (type === 'delete' || !phase || phase === before) return []
+  const what = phase === 'Marked' ? 'marked' : phase === 'Unmarked' || phase === 'OptedOut' ? 'spared' : undefined
+  if (!what) return []
+  const { because = 'violates', summaries = [] } = status
+  const reasons = summaries.map(({ description }) => description).join('; ')
+  return [
+    {
+      at,
+      what,
+      system: 'janitor',
+      object: resourceRef(spec.resource),
+      because,
+      why: what === 'marked' && reasons ? reasons : sentenceFor(because),
+      by: `CleanupPolicy/${spec.policy}`,
+    },
+  ]
+}
+
+/** The object behind a mark; a cloud's account and region stand where a cluster would. */
+export function resourceRef(resource: CleanupCandidate['spec']['resource']): ForecastEvent['object'] {
+  const { provider, cluster, account, region, apiVersion, kind, namespace, name } = resource
+  const place = provider === 'kubernetes' ? cluster : [provider, account, region].filter(Boolean).join('/')
+  return { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(place ? { cluster: place } : {}) }
+}
+
+const phaseMeanings: Readonly<Partial<Record<Promotion['phase'], Happening>>> = {
+  Gated: 'waits',
+  AwaitingApproval: 'waits',
+  Intended: 'promotes',
+  Proposed: 'waits',
+  Notified: 'told',
+  Succeeded: 'arrives',
+  Rejected: 'fails',
+  Superseded: 'fails',
+  Failed: 'fails',
+}
+
+function promoting({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
+  if (type === 'delete') return []
+  const object = document.value as unknown as Pipeline & StoredObject
+  const before = (previous?.value as unknown as Pipeline | undefined)?.status?.environments ?? {}
+  return Object.entries(object.status?.environments ?? {}).flatMap(([environment, { promotion, gates = [] }]) => {
+    const former = before[environment]?.promotion
+    if (!promotion || (former?.id === promotion.id && former.phase === promotion.phase)) return []
+    const what = phaseMeanings[promotion.phase]
+    if (!what) return []
+    const { because, revision, strategy, pullRequest } = promotion
+    const closed = promotion.phase === 'Gated' ? gates.filter(({ state }) => state !== 'Open') : []
+    const reasons = closed.map(({ reason, message }) => message ?? sentenceOf(reason as Because))
+    return [
+      {
+        at,
+        what,
+        system: 'promoter' as const,
+        object: refOf(object),
+        because: closed[0]?.reason ?? because,
+        why: reasons.join('; ') || sentenceOf(because as Because),
+        environment,
+        revision,
+        ...(what === 'told' || pullRequest ? { to: [strategy?.url ?? 'Events of the pipeline'] } : {}),
+        ...(strategy ? { channel: strategy.kind } : {}),
+      },
+    ]
+  })
+}
+
+function halting({ name, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
+  if (name !== doorStateName) return []
+  const { breaker, because = '' } = dataOf(document.value)
+  if (breaker !== 'open' || dataOf(previous?.value).breaker === 'open') return []
+  const why = `${because}; nothing more leaves until somebody closes the breaker`
+  return [{ at, what: 'halts', system: 'user', object: refOf(document.value), because: 'breaker-open', why }]
+}
+
+function dataOf(object: StoredObject | undefined): Readonly<Record<string, string>> {
+  return (object?.data ?? {}) as Readonly<Record<string, string>>
+}
+
+/** Only the activator changes how many there are of something. */
+function scaling({ type, document, previous }: StoreEvent, at: number): readonly ForecastEvent[] {
+  if (type !== 'update' || !previous) return []
+  const [from, to] = [replicasOf(previous.value), replicasOf(document.value)]
+  if (from === undefined || to === undefined || from === to) return []
+  const object: ObjectRef = refOf(document.value)
+  const common = { at, system: 'activator', object } as const
+  return to < from
+    ? [{ ...common, what: 'sleeps', because: 'idle', why: `nobody has used it for long enough: ${from} → ${to}` }]
+    : [{ ...common, what: 'wakes', because: 'hours', why: `its awake hours begin: ${from} → ${to}` }]
+}
+
+function replicasOf({ spec }: StoredObject): number | undefined {
+  const { replicas } = (spec ?? {}) as { readonly replicas?: unknown }
+  return typeof replicas === 'number' ? replicas : undefined
+}

@@ -1,0 +1,71 @@
+import { Trouble } from '../git/trouble.ts'
+import type { Forge, PullRequest } from './forge.ts'
+import { nextLink, query, type ForgeApi } from './forge-api.ts'
+import type { RepositoryAddress } from './repository-address.ts'
+
+interface GiteaPull {
+  readonly number: number
+  readonly html_url: string
+  readonly state: 'open' | 'closed'
+  readonly merged?: boolean
+  readonly merge_commit_sha?: string | null
+  readonly head: { readonly ref: string; readonly sha?: string }
+  readonly base: { readonly ref: string }
+  readonly body?: string
+}
+
+/** Gitea and Forgejo. */
+export function gitea(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
+  const repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
+  return {
+    async list({ head, base }) {
+      // There is no filter by branch; asking for the pair first spares the walk where there is nothing to find.
+      if (!(await isKnown(api, `${repository}/pulls/${encodeURIComponent(base)}/${encodeURIComponent(head)}`)))
+        return []
+      const path = query(`${repository}/pulls`, { state: 'all', limit: 50, page: 1 })
+      const pulls = await api.getAll<GiteaPull>(path, (items, response) => ({ items, next: nextLink(response) }))
+      return pulls.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
+    },
+    get: async (number) => toPullRequest(await api.get<GiteaPull>(`${repository}/pulls/${number}`)),
+    async create({ labels, ...request }) {
+      const ids = labels.length > 0 ? await labelIds(api, repository, labels) : []
+      return toPullRequest(await api.send<GiteaPull>('POST', `${repository}/pulls`, { ...request, labels: ids }))
+    },
+    update: (number, change) => api.send('PATCH', `${repository}/pulls/${number}`, change),
+    comment: (number, body) => api.send('POST', `${repository}/issues/${number}/comments`, { body }),
+    close: (number) => api.send('PATCH', `${repository}/pulls/${number}`, { state: 'closed' }),
+    merge: (number, sha) =>
+      api.attempt('POST', `${repository}/pulls/${number}/merge`, { Do: 'merge', head_commit_id: sha }, [405, 409, 423]),
+  }
+}
+
+async function isKnown(api: ForgeApi, path: string): Promise<boolean> {
+  try {
+    await api.get(path)
+    return true
+  } catch (error) {
+    if (error instanceof Trouble && error.httpStatus === 404) return false
+    throw error
+  }
+}
+
+async function labelIds(api: ForgeApi, repository: string, names: readonly string[]): Promise<number[]> {
+  const labels = await api.getAll<{ readonly id: number; readonly name: string }>(
+    query(`${repository}/labels`, { limit: 50, page: 1 }),
+    (items, response) => ({ items, next: nextLink(response) }),
+  )
+  return labels.filter((label) => names.includes(label.name)).map(({ id }) => id)
+}
+
+function toPullRequest(pull: GiteaPull): PullRequest {
+  return {
+    number: pull.number,
+    url: pull.html_url,
+    state: pull.merged ? 'merged' : pull.state,
+    head: pull.head.ref,
+    base: pull.base.ref,
+    headSHA: pull.head.sha,
+    mergeSHA: pull.merged ? (pull.merge_commit_sha ?? undefined) : undefined,
+    body: pull.body ?? '',
+  }
+}

@@ -1,0 +1,56 @@
+import type { ForgeType } from '../apis/pipeline.ts'
+import type { Http } from '../runtime/http/http.ts'
+import { azureDevops } from './azure-devops.ts'
+import { bitbucketCloud } from './bitbucket-cloud.ts'
+import { bitbucketServer } from './bitbucket-server.ts'
+import { ForgeApi, type KnownAnswers } from './forge-api.ts'
+import type { Forge } from './forge.ts'
+import { gitea } from './gitea.ts'
+import { github } from './github.ts'
+import { gitlab } from './gitlab.ts'
+import type { RepositoryAddress } from './repository-address.ts'
+
+export interface ForgeAccess {
+  readonly http: Http
+  readonly token: string
+  readonly ca?: string | undefined
+  readonly signal?: AbortSignal | undefined
+  readonly known?: KnownAnswers | undefined
+}
+
+/** The forge of a repository, behind one face. */
+export function openForge(type: ForgeType, address: RepositoryAddress, access: ForgeAccess): Forge {
+  const { http, token, ca, signal, known } = access
+  const { open, headers } = dialects[type]
+  return open(new ForgeApi({ http, base: address.apiURL, headers: headers(token), ca, signal, known }), address)
+}
+
+interface Dialect {
+  readonly open: (api: ForgeApi, address: RepositoryAddress) => Forge
+  readonly headers: (token: string) => Readonly<Record<string, string>>
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+const dialects: Readonly<Record<ForgeType, Dialect>> = {
+  github: {
+    open: github,
+    headers: (token) => ({
+      ...bearer(token),
+      accept: 'application/vnd.github+json',
+      'x-github-api-version': '2022-11-28',
+    }),
+  },
+  gitlab: { open: gitlab, headers: (token) => ({ 'private-token': token }) },
+  gitea: { open: gitea, headers: (token) => ({ authorization: `token ${token}` }) },
+  forgejo: { open: gitea, headers: (token) => ({ authorization: `token ${token}` }) },
+  'bitbucket-server': {
+    open: bitbucketServer,
+    headers: (token) => ({ ...bearer(token), 'x-atlassian-token': 'no-check' }),
+  },
+  'bitbucket-cloud': { open: bitbucketCloud, headers: bearer },
+  'azure-devops': {
+    open: azureDevops,
+    headers: (token) => ({ authorization: `Basic ${Buffer.from(`:${token}`).toString('base64')}` }),
+  },
+}

@@ -1,0 +1,78 @@
+import type { Http, HttpResponse } from '../runtime/http/http.ts'
+import { Trouble } from './trouble.ts'
+import { maxAnswerBytes, type GitService, type GitTransport } from './transport.ts'
+
+export interface HttpTransportOptions {
+  readonly url: string
+  readonly username: string
+  readonly password: string
+  readonly ca?: string | undefined
+  readonly http: Http
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Git's smart HTTP protocol. */
+export class HttpTransport implements GitTransport {
+  readonly #options: HttpTransportOptions
+  #url: string
+
+  constructor(options: HttpTransportOptions) {
+    this.#options = options
+    this.#url = options.url.replace(/\/+$/, '')
+  }
+
+  async advertisement(service: GitService): Promise<Buffer> {
+    const path = `/info/refs?service=${service}`
+    const headers = service === 'git-upload-pack' ? { 'git-protocol': 'version=2' } : undefined
+    const request = { method: 'GET', path, ...(headers ? { headers } : {}) } as const
+    const response = await this.#send(request)
+    const moved = response.status >= 300 && response.status < 400 ? response.headers['location'] : undefined
+    if (!moved) return bodyOf(response, this.#url)
+    const target = new URL(moved, `${this.#url}${path}`)
+    if (target.origin !== new URL(this.#url).origin || !target.pathname.endsWith('/info/refs'))
+      throw new Trouble('Permanent', 'RepositoryNotFound', `the repository has moved to ${target.origin}`)
+    this.#url = `${target.origin}${target.pathname.slice(0, -'/info/refs'.length)}`
+    return bodyOf(await this.#send(request), this.#url)
+  }
+
+  async ask(service: GitService, request: Buffer, version: 0 | 2): Promise<Buffer> {
+    const headers = {
+      'content-type': `application/x-${service}-request`,
+      accept: `application/x-${service}-result`,
+      ...(version === 2 ? { 'git-protocol': 'version=2' } : {}),
+    }
+    return bodyOf(await this.#send({ method: 'POST', path: `/${service}`, headers, body: request }), this.#url)
+  }
+
+  /** Connections are pooled by whoever gave `http`. */
+  close(): void {}
+
+  #send(request: {
+    method: 'GET' | 'POST'
+    path: string
+    headers?: Record<string, string>
+    body?: Buffer
+  }): Promise<HttpResponse> {
+    const { username, password, ca, http, signal } = this.#options
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+    return http({
+      method: request.method,
+      url: `${this.#url}${request.path}`,
+      headers: { authorization, 'user-agent': 'git/sojourn', ...request.headers },
+      ...(request.body ? { body: request.body } : {}),
+      ca,
+      signal,
+      maxBytes: maxAnswerBytes,
+    })
+  }
+}
+
+function bodyOf({ status, body }: HttpResponse, url: string): Buffer {
+  if (status === 200) return body
+  const message = `${url} answered ${status}`
+  if (status === 401 || status === 403)
+    throw new Trouble('Permanent', 'CredentialsRefused', message, { httpStatus: status })
+  if (status === 404 || (status >= 300 && status < 400))
+    throw new Trouble('Permanent', 'RepositoryNotFound', message, { httpStatus: status })
+  throw new Trouble('Transient', 'GitProviderUnavailable', message, { httpStatus: status })
+}

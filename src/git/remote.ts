@@ -1,0 +1,172 @@
+import { Trouble } from './trouble.ts'
+import type { GitObject } from './objects.ts'
+import { readPack, writePack, type ObjectStore } from './pack.ts'
+import { delimiter, flush, packet, packets, textOf } from './pkt-line.ts'
+import type { GitTransport } from './transport.ts'
+
+/** What a fetch asks for. */
+export interface FetchRequest {
+  readonly wants: readonly string[]
+  /** Commits only this deep. Defaults to all. */
+  readonly depth?: number
+  /** Leave file contents out where the server can do that. */
+  readonly withoutBlobs?: boolean
+}
+
+/** No object: the old value of a branch that must not exist yet, the new one of a branch that is to go. */
+export const noObject = '0'.repeat(40)
+
+/** A repository on a server that speaks git's protocol, version 2 or the original one. */
+export class GitRemote {
+  readonly #transport: GitTransport
+  #session: Promise<Session> | undefined
+
+  constructor(transport: GitTransport) {
+    this.#transport = transport
+  }
+
+  /** What the branches with these names point at. */
+  async branches(...names: readonly string[]): Promise<Map<string, string>> {
+    const session = await this.#open()
+    const refs = session.refs ?? (await this.#listRefs(names))
+    return new Map(
+      names.flatMap((name) => (refs.has(`refs/heads/${name}`) ? [[name, refs.get(`refs/heads/${name}`)!]] : [])),
+    )
+  }
+
+  /** Whether the server can leave file contents out of a fetch. */
+  async canFilter(): Promise<boolean> {
+    const { version, capabilities } = await this.#open()
+    return version === 2 && (capabilities.get('fetch') ?? '').split(' ').includes('filter')
+  }
+
+  async fetch(request: FetchRequest): Promise<ObjectStore> {
+    const { version, capabilities } = await this.#open()
+    const body = version === 2 ? await this.#fetchBody(request) : originalFetchBody(request, capabilities)
+    const answer = await this.#transport.ask('git-upload-pack', body, version)
+    return readPack(packOf(answer, version === 2 || capabilities.has('side-band-64k')))
+  }
+
+  /**
+   * Moves a branch from exactly this old value to this new one; the server refuses when it is not there any more.
+   * Returns the server's refusal.
+   */
+  async push(change: {
+    readonly branch: string
+    readonly from: string
+    readonly to: string
+    readonly objects: Iterable<GitObject>
+  }): Promise<string | undefined> {
+    const { capabilities } = readAdvertisement(await this.#transport.advertisement('git-receive-pack'))
+    const { branch, from, to, objects } = change
+    const features = [
+      'report-status',
+      ...(capabilities.has('object-format') ? ['object-format=sha1'] : []),
+      'agent=sojourn',
+    ]
+    const command = packet(`${from} ${to} refs/heads/${branch}\0 ${features.join(' ')}`)
+    const pack = to === noObject ? [] : [writePack(objects)]
+    return refusalOf(await this.#transport.ask('git-receive-pack', Buffer.concat([command, flush, ...pack]), 0))
+  }
+
+  close(): void {
+    this.#transport.close()
+  }
+
+  #open(): Promise<Session> {
+    this.#session ??= this.#transport.advertisement('git-upload-pack').then(readAdvertisement)
+    return this.#session
+  }
+
+  async #listRefs(names: readonly string[]): Promise<Map<string, string>> {
+    const lines = ['command=ls-refs\n', 'agent=sojourn\n', 'object-format=sha1\n']
+    const prefixes = names.map((name) => packet(`ref-prefix refs/heads/${name}\n`))
+    const body = Buffer.concat([...lines.map(packet), delimiter, ...prefixes, flush])
+    const answer = await this.#transport.ask('git-upload-pack', body, 2)
+    const refs = new Map<string, string>()
+    for (const { packet: each } of packets(answer)) {
+      const [id, name] = textOf(each)?.split(' ') ?? []
+      if (id && name) refs.set(name, id)
+    }
+    return refs
+  }
+
+  async #fetchBody({ wants, depth, withoutBlobs }: FetchRequest): Promise<Buffer> {
+    const filter = withoutBlobs && (await this.canFilter()) ? [packet('filter blob:none\n')] : []
+    return Buffer.concat([
+      ...['command=fetch', 'agent=sojourn', 'object-format=sha1'].map(packet),
+      delimiter,
+      ...['no-progress\n', 'ofs-delta\n'].map(packet),
+      ...(depth ? [packet(`deepen ${depth}\n`)] : []),
+      ...filter,
+      ...wants.map((want) => packet(`want ${want}\n`)),
+      packet('done\n'),
+      flush,
+    ])
+  }
+}
+
+interface Session {
+  readonly version: 0 | 2
+  readonly capabilities: ReadonlyMap<string, string>
+  /** Listed with the capabilities by the original protocol only. */
+  readonly refs: Map<string, string> | undefined
+}
+
+function readAdvertisement(body: Buffer): Session {
+  const lines = [...packets(body)].map(({ packet: each }) => textOf(each)).filter((line) => line !== undefined)
+  const content = lines.filter((line) => !line.startsWith('# service='))
+  if (content[0] === 'version 2') return { version: 2, capabilities: capabilitiesOf(content.slice(1)), refs: undefined }
+  const refs = new Map<string, string>()
+  let capabilities: ReadonlyMap<string, string> = new Map()
+  for (const line of content) {
+    const [ref = '', features] = line.split('\0')
+    if (features) capabilities = capabilitiesOf(features.trim().split(' '))
+    const [id = '', name = ''] = ref.split(' ')
+    if (name && id !== noObject) refs.set(name, id)
+  }
+  return { version: 0, capabilities, refs }
+}
+
+function capabilitiesOf(features: readonly string[]): ReadonlyMap<string, string> {
+  return new Map(
+    features.map((feature) => {
+      const equals = feature.indexOf('=')
+      return equals < 0 ? [feature, ''] : [feature.slice(0, equals), feature.slice(equals + 1)]
+    }),
+  )
+}
+
+function originalFetchBody({ wants, depth }: FetchRequest, capabilities: ReadonlyMap<string, string>): Buffer {
+  const features = ['multi_ack_detailed', 'side-band-64k', 'ofs-delta', 'no-progress'].filter((name) =>
+    capabilities.has(name),
+  )
+  return Buffer.concat([
+    ...wants.map((want, index) => packet(`want ${want}${index === 0 ? ` ${features.join(' ')}` : ''}\n`)),
+    ...(depth ? [packet(`deepen ${depth}\n`)] : []),
+    flush,
+    packet('done\n'),
+  ])
+}
+
+/** The pack out of an answer: what stands before it is skipped, what it is wrapped in is taken off. */
+function packOf(answer: Buffer, isBanded: boolean): Buffer {
+  const parts: Buffer[] = []
+  for (const { packet: each, end } of packets(answer)) {
+    if (typeof each === 'string') continue
+    const text = each.line.toString('latin1', 0, 64)
+    if (text.startsWith('ERR '))
+      throw new Trouble('Permanent', 'RepositoryNotFound', `git says ${each.line.toString('utf8').trim()}`)
+    if (!isBanded && text.startsWith('NAK')) return answer.subarray(end)
+    if (each.line[0] === 1) parts.push(each.line.subarray(1))
+    if (each.line[0] === 3) throw new Error(`git says ${each.line.subarray(1).toString('utf8').trim()}`)
+  }
+  return Buffer.concat(parts)
+}
+
+function refusalOf(answer: Buffer): string | undefined {
+  const lines = [...packets(answer)].map(({ packet: each }) => textOf(each) ?? '')
+  const unpack = lines.find((line) => line.startsWith('unpack '))
+  if (unpack !== 'unpack ok') return unpack ?? 'the git server said nothing about the push'
+  return lines.find((line) => line.startsWith('ng '))
+}

@@ -1,0 +1,102 @@
+import { formatTime } from './time.ts'
+
+/** One entry of `status.conditions`, as metav1.Condition. */
+export interface Condition {
+  readonly type: string
+  readonly status: 'True' | 'False' | 'Unknown'
+  readonly reason: string
+  readonly message: string
+  readonly observedGeneration?: number
+  readonly lastTransitionTime: string
+}
+
+/** What a condition says, before the clock has had its part. */
+export type ConditionClaim = Omit<Condition, 'lastTransitionTime'>
+
+/** Why an object is in a state, for the setters that choose type and status themselves. */
+export type Cause = Pick<ConditionClaim, 'reason' | 'message' | 'observedGeneration'>
+
+/** The conditions with this one set. The transition time moves only when the status does; nothing changed returns the same array. */
+export function setCondition(
+  conditions: readonly Condition[] | undefined,
+  claim: ConditionClaim,
+  now: number,
+): readonly Condition[] {
+  const given = conditions ?? []
+  const previous = findCondition(given, claim.type)
+  const moved = previous?.status !== claim.status
+  const { observedGeneration } = claim
+  const next: Condition = {
+    type: claim.type,
+    status: claim.status,
+    reason: claim.reason,
+    message: claim.message,
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+    lastTransitionTime: moved ? formatTime(now) : previous.lastTransitionTime,
+  }
+  if (!previous) return [...given, next]
+  if (isSame(previous, next)) return given
+  return given.map((condition) => (condition === previous ? next : condition))
+}
+
+/** Ready: the object is as its spec asks. Takes away what would say otherwise. */
+export function markReady(
+  conditions: readonly Condition[] | undefined,
+  cause: Cause,
+  now: number,
+): readonly Condition[] {
+  return setCondition(without(conditions, 'Stalled', 'Reconciling'), { type: 'Ready', status: 'True', ...cause }, now)
+}
+
+/** Not ready, and nobody is working on it or stuck: it waits for something outside. */
+export function markNotReady(
+  conditions: readonly Condition[] | undefined,
+  cause: Cause,
+  now: number,
+): readonly Condition[] {
+  return setCondition(without(conditions, 'Stalled', 'Reconciling'), { type: 'Ready', status: 'False', ...cause }, now)
+}
+
+/** On its way: Reconciling, Ready not known yet, and therefore not Stalled. */
+export function markReconciling(
+  conditions: readonly Condition[] | undefined,
+  cause: Cause,
+  now: number,
+): readonly Condition[] {
+  const working = setCondition(without(conditions, 'Stalled'), { type: 'Reconciling', status: 'True', ...cause }, now)
+  return setCondition(working, { type: 'Ready', status: 'Unknown', ...cause }, now)
+}
+
+/** Stuck until someone changes the object: Stalled, not Ready, and therefore not Reconciling. */
+export function markStalled(
+  conditions: readonly Condition[] | undefined,
+  cause: Cause,
+  now: number,
+): readonly Condition[] {
+  const stuck = setCondition(without(conditions, 'Reconciling'), { type: 'Stalled', status: 'True', ...cause }, now)
+  return setCondition(stuck, { type: 'Ready', status: 'False', ...cause }, now)
+}
+
+/** The condition of this type, if there is one. */
+export function findCondition(conditions: readonly Condition[] | undefined, type: string): Condition | undefined {
+  return conditions?.find((condition) => condition.type === type)
+}
+
+/** Whether the condition of this type is there and True. */
+export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
+  return findCondition(conditions, type)?.status === 'True'
+}
+
+function without(conditions: readonly Condition[] | undefined, ...types: readonly string[]): readonly Condition[] {
+  const given = conditions ?? []
+  return given.some(({ type }) => types.includes(type)) ? given.filter(({ type }) => !types.includes(type)) : given
+}
+
+function isSame(left: Condition, right: Condition): boolean {
+  return (
+    left.status === right.status &&
+    left.reason === right.reason &&
+    left.message === right.message &&
+    left.observedGeneration === right.observedGeneration
+  )
+}

@@ -1,0 +1,31 @@
+import { formatTime } from '../kube/time.ts'
+import type { Notice } from './notice.ts'
+
+/** A notice as a CloudEvent 1.0 in its JSON form. */
+export function noticeCloudEvent(notice: Notice, now: number): Record<string, unknown> {
+  return {
+    specversion: '1.0',
+    id: notice.messageId.slice(1, -1),
+    source: `sojourn/janitor/${encodeURIComponent(notice.policy)}`,
+    type: notice.kind === 'reminder' ? 'dev.sojourn.cleanup.reminder' : 'dev.sojourn.cleanup.notice',
+    time: formatTime(now),
+    datacontenttype: 'application/json',
+    data: noticeJson(notice),
+  }
+}
+
+/** A notice as plain JSON. */
+export function noticeJson({ kind, policy, to, items, part, parts, docsUrl }: Notice): Record<string, unknown> {
+  return {
+    kind,
+    policy,
+    owners: to,
+    part,
+    parts,
+    ...(docsUrl ? { docsUrl } : {}),
+    resources: items.map(({ leavesAt, generation: _, object: __, ...item }) => ({
+      ...item,
+      deletedFrom: formatTime(leavesAt),
+    })),
+  }
+}

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto'
+import { cleanupCandidate } from '../apis/cleanup-candidate.ts'
+import type { Client } from '../client/client.ts'
+import type { ResourceType } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { formatTime } from '../kube/time.ts'
+import type { Clock } from '../runtime/time/clock.ts'
+import { dateText, reasonsOf, type Channel, type Notice, type NoticeItem } from './notice.ts'
+
+const events: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+
+/** Writes an Event on each object, or on its mark where the object is elsewhere. Stored means told. */
+export function eventChannel(
+  name: string,
+  { client, clock }: { readonly client: Client; readonly clock: Clock },
+): Channel {
+  return {
+    name,
+    reaches: 'onlookers',
+    async send(notice, signal) {
+      for (const item of notice.items)
+        await client.create(events, eventOf(item, notice, clock.now()), { signal }).catch(ignoring('AlreadyExists'))
+      return { accepted: [`event:${name}`], rejected: [] }
+    },
+  }
+}
+
+function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy }: Notice, now: number) {
+  const about = item.object ?? {
+    apiVersion: cleanupCandidate.apiVersion,
+    kind: cleanupCandidate.kind,
+    name: item.candidate,
+  }
+  // Events about what has no namespace are kept in default.
+  const namespace = item.object?.namespace ?? 'default'
+  const digest = createHash('sha256').update(`${messageId}/${item.candidate}`).digest('hex').slice(0, 16)
+  const at = formatTime(now)
+  // Events hold 1024 characters, and the link must stay whole.
+  const why = reasonsOf(item)
+    .join('; ')
+    .slice(0, Math.max(0, 850 - item.optOutUrl.length))
+  return {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: `${about.name.slice(0, 200)}.${digest}`, namespace },
+    involvedObject: about,
+    type: 'Warning',
+    reason: kind === 'reminder' ? 'CleanupReminder' : 'CleanupScheduled',
+    message: `policy ${policy} will delete it from ${dateText(item.leavesAt, timeZone)}: ${why}. To keep it: ${item.optOutUrl}`,
+    source: { component: 'sojourn-janitor' },
+    firstTimestamp: at,
+    lastTimestamp: at,
+    count: 1,
+  }
+}

@@ -1,0 +1,82 @@
+import { sojournNamespace } from '../apis/group.ts'
+import type { NotificationChannel } from '../apis/notification-channel.ts'
+import type { Client } from '../client/client.ts'
+import type { ResourceType } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import type { Clock } from '../runtime/time/clock.ts'
+import { eventChannel } from './event-channel.ts'
+import type { Channel } from './notice.ts'
+import { slackChannel } from './slack-channel.ts'
+import { smtpChannel } from './smtp-channel.ts'
+import { webhookChannel } from './webhook-channel.ts'
+
+export interface ChannelPorts {
+  readonly client: Client
+  readonly clock: Clock
+}
+
+const secrets: ResourceType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
+
+/** What a channel's definition lacks; undefined when nothing can be sent for no such reason. */
+export function channelProblem({ spec }: Pick<NotificationChannel, 'spec'>): string | undefined {
+  const { smtp, slack = {}, webhook } = spec
+  switch (spec.type) {
+    case 'smtp':
+      return smtp ? undefined : 'it needs spec.smtp'
+    case 'slack':
+      return slack.url || slack.secretRef ? undefined : 'it needs spec.slack.url or spec.slack.secretRef'
+    case 'webhook':
+      if (!webhook) return 'it needs spec.webhook'
+      return URL.canParse(webhook.url) ? undefined : 'spec.webhook.url is not a URL'
+    case 'event':
+      return undefined
+  }
+}
+
+/** A channel ready to send, or an Error that says what its definition lacks. Secrets are read anew for each notice. */
+export function openChannel({ metadata, spec }: NotificationChannel, ports: ChannelPorts): Channel {
+  const { name } = metadata
+  const problem = channelProblem({ spec })
+  if (problem !== undefined) throw new Error(`NotificationChannel ${name}: ${problem}`)
+  switch (spec.type) {
+    case 'smtp': {
+      const { smtp = missing() } = spec
+      const { secretRef } = smtp
+      return smtpChannel(name, smtp, async () => {
+        if (!secretRef) return undefined
+        const data = await readSecret(ports.client, secretRef.name)
+        return { username: data.username ?? '', password: data.password ?? '' }
+      })
+    }
+    case 'slack': {
+      const { url, secretRef, users = {} } = spec.slack ?? {}
+      return slackChannel(name, users, async () => {
+        if (!secretRef) return url ?? ''
+        return (await readSecret(ports.client, secretRef.name))[secretRef.key ?? 'url'] ?? ''
+      })
+    }
+    case 'webhook': {
+      const { webhook = missing() } = spec
+      const { secretRef } = webhook
+      const key = async () =>
+        secretRef ? (await readSecret(ports.client, secretRef.name))[secretRef.key ?? 'key'] : undefined
+      return webhookChannel(name, webhook, { clock: ports.clock, key })
+    }
+    case 'event':
+      return eventChannel(name, ports)
+  }
+}
+
+function missing(): never {
+  throw new Error('a problem of a channel was overlooked')
+}
+
+/** The texts of a Secret of ours. Throws when it is missing: sending without it would be something else. */
+export async function readSecret(client: Client, name: string): Promise<Readonly<Record<string, string>>> {
+  const secret = await client.get(secrets, { namespace: sojournNamespace, name }).catch(ignoring('NotFound'))
+  if (!secret) throw new Error(`there is no Secret ${sojournNamespace}/${name}`)
+  const data = (secret.data ?? {}) as Readonly<Record<string, string>>
+  return Object.fromEntries(
+    Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8').trim()]),
+  )
+}

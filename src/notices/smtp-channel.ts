@@ -1,0 +1,73 @@
+import { createTransport } from 'nodemailer'
+import type { ChannelSpec } from '../apis/notification-channel.ts'
+import { noticeHtml } from './html.ts'
+import { subjectOf, type Channel } from './notice.ts'
+import { noticeText } from './text.ts'
+
+export interface SmtpCredentials {
+  readonly username: string
+  readonly password: string
+}
+
+/** Mails over SMTP, one connection each: notices are rare and servers drop idle ones. */
+export function smtpChannel(
+  name: string,
+  smtp: NonNullable<ChannelSpec['smtp']>,
+  credentials: () => Promise<SmtpCredentials | undefined>,
+): Channel {
+  return {
+    name,
+    reaches: (smtp.to ?? []).length === 0 ? 'owner' : 'people',
+    async send(notice, signal) {
+      const login = await credentials()
+      const to = smtp.to?.length ? [...smtp.to] : [...notice.to]
+      const transport = createTransport({
+        host: smtp.host,
+        port: smtp.port ?? 587,
+        secure: smtp.secure ?? false,
+        requireTLS: smtp.requireTls ?? false,
+        connectionTimeout: 15_000,
+        greetingTimeout: 15_000,
+        socketTimeout: 30_000,
+        disableFileAccess: true,
+        disableUrlAccess: true,
+        ...(login ? { auth: { user: login.username, pass: login.password } } : {}),
+      })
+      const stop = () => transport.close()
+      signal.addEventListener('abort', stop, { once: true })
+      try {
+        const {
+          accepted,
+          rejected,
+          rejectedErrors = [],
+        } = await transport.sendMail({
+          from: smtp.from,
+          to,
+          cc: [...(smtp.cc ?? [])],
+          subject: subjectOf(notice),
+          text: noticeText(notice),
+          html: noticeHtml(notice),
+          messageId: notice.messageId,
+          headers: { 'auto-submitted': 'auto-generated', 'x-sojourn-policy': notice.policy },
+        })
+        const taken = accepted.map(addressOf)
+        const meant = new Set(to.map((address) => address.toLowerCase()))
+        return {
+          accepted: taken.filter((address) => meant.has(address.toLowerCase())),
+          copies: taken.filter((address) => !meant.has(address.toLowerCase())),
+          rejected: rejected.map((recipient) => {
+            const error = rejectedErrors.find((candidate) => candidate.recipient === addressOf(recipient))
+            return { recipient: addressOf(recipient), error: error?.response ?? 'refused' }
+          }),
+        }
+      } finally {
+        signal.removeEventListener('abort', stop)
+        transport.close()
+      }
+    },
+  }
+}
+
+function addressOf(recipient: string | { readonly address: string }): string {
+  return typeof recipient === 'string' ? recipient : recipient.address
+}

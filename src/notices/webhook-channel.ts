@@ -1,0 +1,44 @@
+import { createHmac } from 'node:crypto'
+import type { ChannelSpec } from '../apis/notification-channel.ts'
+import type { Clock } from '../runtime/time/clock.ts'
+import { noticeCloudEvent, noticeJson } from './cloud-event.ts'
+import type { Channel } from './notice.ts'
+import { post } from './post.ts'
+
+/** Posts JSON or CloudEvents; with a key, signed over method, path, time and body. */
+export function webhookChannel(
+  name: string,
+  { url, format = 'cloudevents' }: NonNullable<ChannelSpec['webhook']>,
+  { clock, key }: { readonly clock: Clock; readonly key: () => Promise<string | undefined> },
+): Channel {
+  return {
+    name,
+    reaches: 'people',
+    async send(notice, signal) {
+      const events = format === 'cloudevents'
+      const body = JSON.stringify(events ? noticeCloudEvent(notice, clock.now()) : noticeJson(notice))
+      const secret = await key()
+      const timestamp = String(Math.floor(clock.now() / 1000))
+      const signed = secret && signatureOf(secret, { method: 'POST', path: new URL(url).pathname, timestamp, body })
+      const headers = {
+        'content-type': events ? 'application/cloudevents+json; charset=utf-8' : 'application/json',
+        ...(signed ? { 'x-sojourn-timestamp': timestamp, 'x-sojourn-signature': `sha256=${signed}` } : {}),
+      }
+      await post(url, { headers, body, signal })
+      return { accepted: [`webhook:${name}`], rejected: [] }
+    },
+  }
+}
+
+/** What a receiver computes to know that a request is ours, and new. */
+export function signatureOf(
+  secret: string,
+  {
+    method,
+    path,
+    timestamp,
+    body,
+  }: { readonly method: string; readonly path: string; readonly timestamp: string; readonly body: string },
+): string {
+  return createHmac('sha256', secret).update(`${method}\n${path}\n${timestamp}\n${body}`).digest('hex')
+}

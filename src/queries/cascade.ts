@@ -1,0 +1,120 @@
+import { bond, type Bond } from '../apis/bond.ts'
+import { isGuarding, namesOf, refusesDeletion } from '../apis/bond-guard.ts'
+import { refusedElsewhere } from '../apis/bond-marks.ts'
+import { cleanupOptOut, type CleanupOptOut } from '../apis/cleanup-opt-out.ts'
+import type { Client } from '../client/client.ts'
+import type { DiscoveredType } from '../client/discovery.ts'
+import { protectionOf } from '../departures/door/protection.ts'
+import { apiVersionOf, groupResource, type StoredObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { tiesOf } from '../systems/collector/bonds/bond-ties.ts'
+import { contentsOf } from '../systems/collector/graph/contents.ts'
+import { Graph } from '../systems/collector/graph/graph.ts'
+import { preview, type Preview } from '../systems/collector/preview/preview.ts'
+import { describeObstacle, obstaclesOf } from '../systems/collector/preview/stuck.ts'
+
+export type { Preview, PreviewNode } from '../systems/collector/preview/preview.ts'
+
+export interface CascadeOptions {
+  readonly policy: Preview['policy']
+  readonly now: number
+  /** Told how far reading is, from 0 to 1. */
+  readonly onProgress?: (done: number) => void
+}
+
+/** What would leave with an object, from a fresh reading of the whole cluster's metadata. Changes nothing. */
+export async function previewCascade(
+  client: Client,
+  object: StoredObject,
+  options: CascadeOptions,
+): Promise<Preview & { readonly obstacles: readonly string[] }> {
+  const { graph, types, unknownKinds } = await readGraph(client, options)
+  const optOuts = await listOf<CleanupOptOut>(client, cleanupOptOut.type)
+  const bonds = await listOf<Bond>(client, bond.type)
+  const root = graph.find(object.metadata.uid) ?? graph.put(object)
+  const ties = tiesOf(graph, bonds)
+  const found = preview(graph, root, {
+    policy: options.policy,
+    spares: (node) => sparesOf(graph.object(node), { optOuts, bonds, now: options.now }),
+    refuses: (node) => denialOf(graph.object(node), bonds),
+    ties,
+    contents: (node) => contentsOf(graph, node, types),
+    isKnowable: ({ apiVersion, kind }) => types.some((type) => apiVersionOf(type) === apiVersion && type.kind === kind),
+    unknownKinds,
+  })
+  const obstacles = object.metadata.deletionTimestamp ? obstaclesOf(graph, ties, root) : []
+  return { ...found, obstacles: obstacles.map(describeObstacle) }
+}
+
+/** What an object that is leaving still waits for, in words; empty when nothing holds it. */
+export async function obstacles(client: Client, object: StoredObject): Promise<readonly string[]> {
+  const { graph } = await readGraph(client, {})
+  const root = graph.find(object.metadata.uid)
+  if (root === undefined) return []
+  const ties = tiesOf(graph, await listOf<Bond>(client, bond.type))
+  return obstaclesOf(graph, ties, root).map(describeObstacle)
+}
+
+async function readGraph(
+  client: Client,
+  { onProgress }: Pick<CascadeOptions, 'onProgress'>,
+): Promise<{ graph: Graph; types: readonly DiscoveredType[]; unknownKinds: readonly string[] }> {
+  const graph = new Graph()
+  const { types: served, unread } = await client.discovery.survey()
+  const unknownKinds = [...unread]
+  const types = served.filter(
+    ({ verbs, plural }) => ['delete', 'list'].every((verb) => verbs.includes(verb)) && plural !== 'events',
+  )
+  // Versions of a kind show the same objects: each is read once.
+  const kinds = types.filter(
+    (type, index) => types.findIndex((other) => groupResource(other) === groupResource(type)) === index,
+  )
+  for (const [index, type] of kinds.entries()) {
+    let read = 0
+    try {
+      for await (const { items, metadata } of client.listAll(type, { metadataOnly: true })) {
+        for (const item of items) graph.put({ ...item, apiVersion: apiVersionOf(type), kind: type.kind })
+        read += items.length
+        const ofKind = read === 0 ? 1 : read / (read + (metadata.remainingItemCount ?? 0))
+        onProgress?.((index + ofKind) / kinds.length)
+      }
+    } catch {
+      unknownKinds.push(type.plural)
+    }
+  }
+  return { graph, types, unknownKinds }
+}
+
+interface Protectors {
+  readonly optOuts: readonly CleanupOptOut[]
+  readonly bonds: readonly Bond[]
+  readonly now: number
+}
+
+/** Why a dependent stays when its owners are gone. */
+function sparesOf(object: StoredObject | undefined, { optOuts, bonds, now }: Protectors): string | undefined {
+  if (!object) return undefined
+  const refusing = bonds.filter((found) => isGuarding(found) && isOf(found, object) && found.spec.onDelete === 'Deny')
+  const because = protectionOf(object, { cluster: '', optOuts, bonds: refusing, now })?.because
+  return because === undefined || machinery.has(because) ? undefined : because
+}
+
+/** Why nobody may delete an object. */
+function denialOf(object: StoredObject | undefined, bonds: readonly Bond[]): string | undefined {
+  if (!object) return undefined
+  const denying = bonds.filter((found) => refusesDeletion(found, object))
+  const refusing = denying.length > 0 ? namesOf(denying) : refusedElsewhere(object)
+  return refusing === undefined ? undefined : `Bond ${refusing}`
+}
+
+function isOf({ status, spec }: Bond, { metadata }: StoredObject): boolean {
+  return !spec.dependency.cluster && status?.dependencyUid === metadata.uid
+}
+
+/** A user may well delete what our systems must not. */
+const machinery = new Set(['system-namespace', 'own-machinery'])
+
+async function listOf<T>(client: Client, type: Parameters<Client['list']>[0]): Promise<readonly T[]> {
+  const list = await client.list<T>(type).catch(ignoring('NotFound', 'Forbidden'))
+  return list?.items ?? []
+}

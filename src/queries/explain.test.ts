@@ -1,0 +1,270 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startTestServer, type TestServer } from '../apiserver/testing.ts'
+import { bond } from '../apis/bond.ts'
+import { cleaner } from '../apis/cleaner.ts'
+import { cleanupCandidate } from '../apis/cleanup-candidate.ts'
+import { cleanupPolicy } from '../apis/cleanup-policy.ts'
+import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { pipeline } from '../apis/pipeline.ts'
+import { Client } from '../client/client.ts'
+import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { systemClock } from '../runtime/time/clock.ts'
+import { pauseDepartures } from './door-switches.ts'
+import { explainObject } from './explain.ts'
+import { registerKinds } from '../admission/register-kinds.ts'
+
+const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
+const lastTransitionTime = '2026-11-01T00:00:00Z'
+
+let server: TestServer
+let client: Client
+beforeAll(async () => {
+  server = await startTestServer({ clock: systemClock })
+  client = new Client(server.transport)
+  await registerKinds(client)
+  for (const name of ['team', 'sojourn-system'])
+    await client
+      .create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+      .catch(ignoring('AlreadyExists'))
+})
+afterAll(() => server?.close())
+
+async function create(
+  kind: { readonly type: ResourceType; readonly apiVersion: string; readonly kind: string },
+  name: string,
+  { metadata = {}, ...rest }: { readonly metadata?: object; readonly spec?: object; readonly status?: object },
+): Promise<StoredObject> {
+  const { type, apiVersion } = kind
+  const place = { name, ...(type.namespaced ? { namespace: 'team' } : {}), ...metadata }
+  const created = await client.create(type, { apiVersion, kind: kind.kind, ...rest, metadata: place } as KubeObject)
+  if (!rest.status) return created
+  return client.update(type, { ...created, status: rest.status }, { subresource: 'status' })
+}
+
+const configMap = (name: string, metadata: object = {}) =>
+  create({ type: configMaps, apiVersion: 'v1', kind: 'ConfigMap' }, name, { metadata })
+
+/** What is said of an object, to one who may do what `as` may. */
+async function said(type: ResourceType, name: string, as = client): Promise<string> {
+  const place = { name, ...(type.namespaced ? { namespace: 'team' } : {}) }
+  const found = (await client.discovery.find(`${type.plural}${type.group ? `.${type.group}` : ''}`))!
+  const explained = { type: found, object: await client.get(type, place) }
+  return (await explainObject(as, explained, Date.now())).sentences.join('\n')
+}
+
+function condition(type: string, status: string, message: string) {
+  return { type, status, reason: 'Because', message, lastTransitionTime }
+}
+
+describe('explain', () => {
+  it('does not say of what a Bond takes along that it stays', async () => {
+    const needed = await configMap('needed')
+    const needing = await configMap('needing')
+    await create(bond, 'casc', {
+      spec: {
+        dependent: { apiVersion: 'v1', kind: 'ConfigMap', name: 'needing' },
+        dependency: { apiVersion: 'v1', kind: 'ConfigMap', name: 'needed' },
+        onDelete: 'Cascade',
+      },
+      status: {
+        phase: 'Active',
+        dependencyUid: needed.metadata.uid,
+        dependents: 1,
+        dependentUids: [needing.metadata.uid],
+      },
+    })
+    expect(await said(configMaps, 'needing')).toBe('Bond team/casc: it goes when configmap/needed is to go.')
+    expect(await said(configMaps, 'needed')).toBe('Bond team/casc: before it goes, configmap/needing goes.')
+    expect(await said(bond.type, 'casc')).toContain('It says that configmap/needing needs configmap/needed: when that')
+  })
+
+  it('does not take for absent what may not be read', async () => {
+    await configMap('secretive')
+    const stranger = new Client(server.transportAs({ name: 'stranger', groups: ['system:authenticated'] }))
+    const text = await said(configMaps, 'secretive', stranger)
+    expect(text).not.toContain('it stays')
+    expect(text).toMatch(/You may not read .*cleaners\.cleaner\.vtex\.dev.*bonds\.sojourn\.dev.*it may not stay\.$/)
+    expect(await said(configMaps, 'secretive')).toBe('No system of ours has anything to do with it: it stays.')
+  })
+
+  it('finds the Cleaner that selects it by labels, and not one for another group', async () => {
+    await configMap('labelled', { labels: { app: 'shop' } })
+    const labelSelector = { matchLabels: { app: 'shop' } }
+    const target = (apiVersion: string) => [
+      {
+        name: 'x',
+        delete: true,
+        includeWhenEvaluating: false,
+        reference: { apiVersion, kind: 'ConfigMap', labelSelector },
+      },
+    ]
+    await create(conditionalTtl, 'by-label', { spec: { ttl: '24h', targets: target('v1') } })
+    await create(cleaner, 'other-group', { spec: { ttl: '24h', targets: target('example.org/v1') } })
+    const text = await said(configMaps, 'labelled')
+    expect(text).toBe('ConditionalTTL by-label is to delete it: nobody has looked at it yet.')
+  })
+
+  it('quotes the condition a Cleaner waits for, and what it takes along', async () => {
+    await create(cleaner, 'waiting', {
+      spec: {
+        ttl: '1s',
+        targets: [
+          { name: 'x', delete: true, includeWhenEvaluating: true, reference: { kind: 'ConfigMap', name: 'settings' } },
+        ],
+        conditions: ['true', 'x.data.done == "yes"'],
+        helm: { release: 'preview', delete: true },
+      },
+      status: { conditions: [condition('Ready', 'True', 'spec.conditions[1] is false')] },
+    })
+    const text = await said(cleaner.type, 'waiting')
+    expect(text).toContain('spec.conditions[1] is x.data.done == "yes".')
+    expect(text).toContain('When it goes, it takes along configmap/settings, the Helm release preview.')
+  })
+
+  it('names its own finalizers once', async () => {
+    await configMap('stuck', { finalizers: ['example.org/never'] })
+    await client.request({ method: 'DELETE', path: '/api/v1/namespaces/team/configmaps/stuck' })
+    const text = await said(configMaps, 'stuck')
+    expect(text).toMatch(/^It was told to leave \d+s ago; it is still here because of example\.org\/never\.$/)
+  })
+})
+
+describe('explain, of policies', () => {
+  const policy = (name: string, spec: object, status?: object) =>
+    create(cleanupPolicy, name, {
+      spec: {
+        targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], labelSelector: { matchLabels: { of: name } } } }],
+        rules: [{ rules: [{ name: 'Unused' }] }],
+        ...spec,
+      },
+      ...(status ? { status } : {}),
+    })
+  const looked = { locations: { kubernetes: { markedAt: '2026-11-17T12:00:00Z', visited: 1 } } }
+
+  it.each([
+    ['young', { minAge: '10d' }, looked, /leaves it alone: it is younger than the policy’s minimum age, until 20/],
+    [
+      'wrong',
+      { scheduleRef: 'nope' },
+      { conditions: [condition('Ready', 'False', 'there is no WorkSchedule "nope"')] },
+      /would look at it, but is not ready: there is no WorkSchedule "nope"\./,
+    ],
+    ['suspended', { suspend: true }, looked, /would look at it, but is suspended\./],
+    [
+      'shut',
+      { minAge: '0s', scheduleRef: 'office' },
+      { ...looked, conditions: [condition('InWindow', 'False', 'office')] },
+      /marks nothing now: its WorkSchedule office is closed\./,
+    ],
+    [
+      'blind',
+      { minAge: '0s' },
+      { locations: { kubernetes: { trouble: 'pods are forbidden' } } },
+      /could not look at it/,
+    ],
+    ['used', { minAge: '0s' }, looked, /did not mark it when it last looked, at 2026-11-17T12:00:00Z: it was in use/],
+    ['new', { minAge: '0s' }, undefined, /has not looked at it yet\./],
+    [
+      'ruled',
+      { minAge: '0s', rules: [{ rules: [{ name: 'AgeRule', parameters: { moreThanDays: 3 } }] }] },
+      looked,
+      /leaves it alone: no rule of the policy matches it\./,
+    ],
+  ])('that have not marked it says why: %s', async (name, spec, status, expected) => {
+    await policy(name, spec, status)
+    await configMap(`of-${name}`, { labels: { of: name } })
+    expect(await said(configMaps, `of-${name}`)).toMatch(new RegExp(`^CleanupPolicy ${name} ${expected.source}`))
+  })
+
+  it('says of one that is wrong what is', async () =>
+    expect(await said(cleanupPolicy.type, 'wrong')).toContain('It is not ready: there is no WorkSchedule "nope".'))
+})
+
+describe('explain, of marks', () => {
+  const marked = async (name: string, status: object, uid?: string) => {
+    const object = await configMap(name)
+    const resource = { provider: 'kubernetes', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'team', name }
+    await create(cleanupCandidate, `mark-${name}`, {
+      spec: { policy: 'p', location: 'kubernetes', resource: { ...resource, uid: uid ?? object.metadata.uid } },
+      status: { summaries: [{ rule: 'Unused', description: 'nothing refers to it' }], ...status },
+    })
+    return said(configMaps, name)
+  }
+  const owner = { address: 'me@example.org', source: 'default' }
+  const at = '2026-11-17T12:00:00Z'
+  const projectedDeletionTime = '2030-01-01T00:00:00Z'
+
+  it('says whom it could not tell, and not when it leaves: that is counted from the notice', async () => {
+    const notices = [{ channel: 'mail', at, error: 'connect ECONNREFUSED' }]
+    const text = await marked('untold', { phase: 'Marked', owner, notices, projectedDeletionTime, nextAttemptTime: at })
+    expect(text).toContain('me@example.org could not be told: connect ECONNREFUSED.')
+    expect(text).not.toContain('was told')
+    expect(text).not.toContain('leaves')
+  })
+
+  it('says who was told, and when it leaves', async () => {
+    const notices = [{ channel: 'mail', at, recipient: 'me@example.org' }]
+    const text = await marked('told', { phase: 'Notified', owner, notices, projectedDeletionTime })
+    expect(text).toContain('nothing refers to it, me@example.org was told.')
+    expect(text).toContain('Next, leaves at 2030-01-01T00:00:00Z')
+    expect(text).toContain('To keep it: sojourn opt-out configmap/told -n team.')
+  })
+
+  it('says of one that ended why it did', async () =>
+    expect(
+      await marked('spared', { phase: 'OptedOut', because: 'opted-out', owner, message: 'CleanupOptOut x' }),
+    ).toContain('The janitor says OptedOut: CleanupOptOut x.'))
+
+  it('says nothing of the mark of another under the same name', async () =>
+    expect(await marked('again', { phase: 'Deleted', because: 'deleted' }, 'another')).not.toContain('janitor'))
+})
+
+describe('explain, of pipelines', () => {
+  const environments = [{ name: 'production', targets: [{ namespace: 'team' }] }]
+  const appRef = { apiVersion: 'v1', kind: 'ConfigMap', name: 'shop' }
+
+  it('says that one is suspended', async () => {
+    const conditions = [condition('Suspended', 'True', 'the pipeline is suspended')]
+    await create(pipeline, 'resting', { spec: { appRef, environments, suspend: true }, status: { conditions } })
+    expect(await said(pipeline.type, 'resting')).toContain('Nothing is promoted now: the pipeline is suspended.')
+  })
+
+  it('does not say of one at a closed gate that nothing is in its way', async () => {
+    const promotion = {
+      id: 'p1',
+      revision: '1.1.0',
+      phase: 'Gated',
+      phaseAt: lastTransitionTime,
+      because: 'GatesOpen',
+      createdAt: lastTransitionTime,
+      runSequence: 1,
+      strategyHash: 'h',
+      attempt: 1,
+    }
+    const gates = [{ name: 'soak', state: 'Closed', reason: 'Soaking', message: 'needs 10m' }]
+    await create(pipeline, 'soaking', {
+      spec: { appRef, environments },
+      status: { environments: { production: { promotion, gates } } },
+    })
+    const text = await said(pipeline.type, 'soaking')
+    expect(text).toContain('production: the gate soak is closed: needs 10m.')
+    expect(text).not.toContain('nothing is in the way')
+  })
+})
+
+describe('explain, while nothing leaves', () => {
+  it('says so, and what ends that, of what is to leave and of nothing else', async () => {
+    await configMap('bystander')
+    await pauseDepartures(client, true)
+    try {
+      expect(await said(cleaner.type, 'waiting')).toContain(
+        'Nothing leaves now: departures are paused; "sojourn departures --resume" ends that.',
+      )
+      expect(await said(configMaps, 'bystander')).not.toContain('paused')
+    } finally {
+      await pauseDepartures(client, false)
+    }
+  })
+})

@@ -1,0 +1,167 @@
+import { bond, type Bond } from '../apis/bond.ts'
+import { cleaner, type Cleaner } from '../apis/cleaner.ts'
+import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candidate.ts'
+import { conditionalTtl } from '../apis/conditional-ttl.ts'
+import { departure, type Departure } from '../apis/departure.ts'
+import { pipeline, type Pipeline } from '../apis/pipeline.ts'
+import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
+import { parseTime } from '../kube/time.ts'
+import { isOnDemand, missingTarget, readWishes } from '../systems/activator/model/annotations.ts'
+import { remarksOf, standingOf } from '../systems/activator/views/standing.ts'
+import { candidateStay } from './candidate-stay.ts'
+import type { Reader } from './reader.ts'
+
+/** One object in our care: how it stands, what happens to it next, when and why. */
+export interface Stay {
+  readonly object: ObjectRef
+  readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator'
+  readonly state: string
+  readonly next?: { readonly what: string; readonly at?: number }
+  /** In few words: sentences, or less. */
+  readonly why: string
+  /** What it is about beside the object itself: the workloads behind a Service. */
+  readonly behind?: readonly ObjectRef[]
+  /** Only this very object is meant, not another under its name. */
+  readonly uid?: string
+}
+
+/** Everything in a stay that may be read, those with the nearest end first. */
+export async function readStays(
+  reader: Reader,
+  { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
+): Promise<readonly Stay[]> {
+  const [cleaners, ttls, candidates, pipelines, bonds, departures, services] = await Promise.all([
+    reader.list<Cleaner>(cleaner.type, { namespace }),
+    reader.list<Cleaner>(conditionalTtl.type, { namespace }),
+    reader.list<CleanupCandidate>(cleanupCandidate.type),
+    reader.list<Pipeline & StoredObject>(pipeline.type, { namespace }),
+    reader.list<Bond>(bond.type, { namespace }),
+    reader.list<Departure>(departure.type, { namespace, labelSelector: '!sojourn.dev/page' }),
+    reader.list<StoredObject>(servicesType, { namespace }),
+  ])
+  const onDemand = services.filter((service) => isOnDemand(service) || missingTarget(service))
+  const stays = [
+    ...cleaners.map((object) => cleanerStay(object, cleaner)),
+    ...ttls.map((object) => cleanerStay(object, conditionalTtl)),
+    ...candidates.filter(({ spec }) => !namespace || spec.resource.namespace === namespace).map(candidateStay),
+    ...pipelines.map(pipelineStay),
+    ...bonds.map(bondStay),
+    ...departures
+      // A Cleaner that leaves says itself what it waits for.
+      .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
+      .map(leavingStay),
+    ...(await Promise.all(onDemand.map((service) => serviceStay(reader, service, now)))),
+  ]
+  return stays.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
+}
+
+const servicesType: ResourceType = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
+
+function refFor(
+  { metadata }: StoredObject,
+  { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
+): ObjectRef {
+  return { apiVersion, kind, name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) }
+}
+
+function readyOf(status: unknown): { readonly reason: string; readonly message: string } {
+  const { conditions = [] } = (status ?? {}) as {
+    conditions?: readonly { type: string; reason: string; message: string }[]
+  }
+  return conditions.find(({ type }) => type === 'Ready') ?? { reason: 'New', message: 'nobody has looked at it yet' }
+}
+
+function cleanerStay(object: Cleaner, kind: { readonly apiVersion: string; readonly kind: string }): Stay {
+  const { reason, message } = readyOf(object.status)
+  if (object.metadata.deletionTimestamp)
+    return { object: refFor(object, kind), system: 'cleaner', state: 'Leaving', next: { what: 'gone' }, why: message }
+  const at = parseTime(object.status?.nextScheduledEvaluation)
+  return {
+    object: refFor(object, kind),
+    system: 'cleaner',
+    state: reason,
+    ...(at === undefined ? {} : { next: { what: reason === 'NotExpired' ? 'its time is up' : 'looked at again', at } }),
+    why: message,
+  }
+}
+
+function isCleaner({ apiVersion, kind }: ObjectRef): boolean {
+  return [cleaner, conditionalTtl].some((own) => own.apiVersion === apiVersion && own.kind === kind)
+}
+
+function pipelineStay(object: Pipeline & StoredObject): Stay {
+  const { reason, message } = readyOf(object.status)
+  const environments = Object.entries(object.status?.environments ?? {})
+  const waiting = environments.find(([, { waitingApproval }]) => waitingApproval?.promotionId)
+  const times = environments.flatMap(([name, { gates = [] }]) =>
+    gates.flatMap(({ state, nextCheckAt }) => {
+      const at = state === 'Open' ? undefined : parseTime(nextCheckAt)
+      return at === undefined ? [] : [{ what: `${name} may go on`, at }]
+    }),
+  )
+  const [soonest] = times.toSorted((left, right) => left.at - right.at)
+  const next = waiting ? { what: `waits for approval in ${waiting[0]}` } : soonest
+  return {
+    object: refFor(object, pipeline),
+    system: 'promoter',
+    ...pipelineState(object, { isWaiting: waiting !== undefined, reason, message }),
+    ...(next ? { next } : {}),
+  }
+}
+
+/** That all targets could be read is no news of a pipeline that has nothing to carry yet. */
+function pipelineState(
+  { spec, status }: Pipeline,
+  { isWaiting, reason, message }: { readonly isWaiting: boolean; readonly reason: string; readonly message: string },
+): Pick<Stay, 'state' | 'why'> {
+  if (isWaiting) return { state: 'AwaitingApproval', why: message }
+  if (status?.run) return { state: status.run.phase, why: message }
+  const [first] = spec.environments
+  if (reason !== 'ReconciliationSucceeded') return { state: reason, why: message }
+  return { state: 'NoRevision', why: `no revision is ready in ${first?.name ?? 'its first environment'} yet` }
+}
+
+function bondStay(object: Bond): Stay {
+  const { reason, message } = readyOf(object.status)
+  return { object: refFor(object, bond), system: 'collector', state: object.status?.phase ?? reason, why: message }
+}
+
+function leavingStay({ spec, status }: Departure): Stay {
+  const { apiVersion, kind, namespace, name } = spec.object
+  const finalizers = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'on its way out'
+  const waits = status?.message ?? finalizers
+  return {
+    object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
+    system: spec.by.system === 'user' ? 'collector' : spec.by.system,
+    uid: spec.object.uid,
+    state: 'Leaving',
+    next: { what: 'gone' },
+    why: `${waits} (${spec.because})`,
+  }
+}
+
+async function serviceStay(reader: Reader, service: StoredObject, now: number): Promise<Stay> {
+  const { workloads } = readWishes(service)
+  const [named] = workloads
+  const workload = named && (await findWorkload(reader, named))
+  const { state, next, why } = standingOf(service, workload, now)
+  return {
+    object: refFor(service, { apiVersion: 'v1', kind: 'Service' }),
+    system: 'activator',
+    state: state === 'awake' ? 'Awake' : state === 'asleep' ? 'Asleep' : 'Unknown',
+    ...(next ? { next: { what: next.what === 'sleep' ? 'falls asleep' : 'wakes', at: next.at } } : {}),
+    why: [...remarksOf(service), why].join(' '),
+    ...(workloads.length > 0 ? { behind: workloads } : {}),
+  }
+}
+
+/** A workload, with its replicas where one of the apps group has them. */
+async function findWorkload(reader: Reader, ref: ObjectRef): Promise<StoredObject | undefined> {
+  const type = await reader.client.discovery.typeOf(ref)
+  if (!type) return undefined
+  const place = { name: ref.name, ...(ref.namespace ? { namespace: ref.namespace } : {}) }
+  const object = await reader.get<StoredObject>(type, place)
+  if (!object || type.group === 'apps') return object
+  const scale = await reader.get<StoredObject>(type, place, { subresource: 'scale' })
+  return scale && { ...object, spec: { replicas: 0, ...(scale.spec as object) } }
+}

@@ -1,0 +1,157 @@
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { IndexFunction } from './object-cache.ts'
+import type { Trouble } from './reflector.ts'
+import { isAtLeast } from './resource-version.ts'
+import type { SharedCache } from './shared-cache.ts'
+
+/** One difference between what the cache held and what it holds. `initial`: it was there when we came. */
+export interface Change<T extends StoredObject = StoredObject> {
+  readonly type: 'added' | 'modified' | 'deleted'
+  readonly object: T
+  /** What the cache held before; absent for 'added'. */
+  readonly previous?: T
+  readonly initial: boolean
+}
+
+/** Leaves out what nobody who shares a cache needs; its metadata stays. */
+export type Trim = (object: StoredObject) => StoredObject
+
+/** Which objects of a type are of interest, and how they are to be found. */
+export interface InformerOptions<T extends StoredObject = StoredObject> {
+  /** Defaults to all namespaces. */
+  readonly namespace?: string
+  readonly labelSelector?: string
+  readonly fieldSelector?: string
+  /** Keep metadata only. Defaults to false. */
+  readonly metadataOnly?: boolean
+  /** Defaults to keeping everything. Caches with the same function are shared. */
+  readonly trim?: Trim
+  readonly indexes?: Readonly<Record<string, IndexFunction<T>>>
+}
+
+/** Where an informer's objects come from, and what ends with it. */
+export interface InformerSource {
+  readonly type: ResourceType
+  readonly cluster: string
+  readonly cache: SharedCache
+  readonly indexes: Readonly<Record<string, IndexFunction>>
+  readonly release: () => void
+}
+
+/** One use of a shared cache of one cluster's objects of one type. Reads are synchronous; what they return must not be changed. */
+export class Informer<T extends StoredObject = StoredObject> {
+  readonly type: ResourceType
+  readonly cluster: string
+  /** Holds `T`s, as whoever opened this use has said. */
+  readonly #cache: SharedCache
+  readonly #indexes: Readonly<Record<string, IndexFunction>>
+  readonly #release: () => void
+  /** What ends with this use. */
+  readonly #endings = new Set<() => void>()
+  #closed = false
+
+  constructor({ type, cluster, cache, indexes, release }: InformerSource) {
+    this.type = type
+    this.cluster = cluster
+    this.#cache = cache
+    this.#indexes = indexes
+    this.#release = release
+    for (const index of Object.values(indexes)) cache.objects.addIndex(index)
+  }
+
+  /** Everything that was there when we came is in the cache. Never goes back to false. */
+  get synced(): boolean {
+    return this.#cache.synced
+  }
+
+  /** The newest version the cache has seen; '' before the first list. */
+  get resourceVersion(): string {
+    return this.#cache.resourceVersion
+  }
+
+  /** Why the cache cannot follow its cluster at the moment; what it holds is then of uncertain age. */
+  get trouble(): Trouble | undefined {
+    return this.#cache.currentTrouble
+  }
+
+  get size(): number {
+    return this.#cache.objects.size
+  }
+
+  /** Nobody follows the cluster for this use any more, and its indexes are gone. */
+  get closed(): boolean {
+    return this.#closed
+  }
+
+  async whenSynced(signal?: AbortSignal): Promise<void> {
+    if (!signal) return this.#cache.whenSynced
+    signal.throwIfAborted()
+    const aborted = Promise.withResolvers<never>()
+    const onAbort = () => aborted.reject(signal.reason as Error)
+    signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      await Promise.race([this.#cache.whenSynced, aborted.promise])
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  /** The object; `namespace` is '' for what has none. */
+  get(namespace: string, name: string): T | undefined {
+    return this.#cache.objects.get(namespace, name) as T | undefined
+  }
+
+  /** All objects, or those of one namespace. */
+  list(namespace?: string): readonly T[] {
+    return this.#cache.objects.all(namespace) as T[]
+  }
+
+  /** The objects under this value of a declared index. */
+  byIndex(index: string, value: string): readonly T[] {
+    const valuesOf = this.#indexes[index]
+    if (!valuesOf) throw new Error(`no index ${index} was declared for ${this.type.plural}`)
+    return [...this.#cache.objects.byIndex(valuesOf, value)] as T[]
+  }
+
+  /** Whether the cache has reached this version. */
+  hasReached(resourceVersion: string): boolean {
+    return isAtLeast(this.#cache.resourceVersion, resourceVersion)
+  }
+
+  /** Calls once, when the cache has reached this version; the result cancels. */
+  onReached(resourceVersion: string, callback: () => void): () => void {
+    return this.#ending(this.#cache.onReached(resourceVersion, callback))
+  }
+
+  /** Tells of each change after the cache has it; first, at once, of what is there. The result ends it. */
+  subscribe(handler: (change: Change<T>) => void): () => void {
+    return this.#ending(this.#cache.subscribe(handler as (change: Change) => void))
+  }
+
+  /** Calls when `trouble` comes or goes. The result ends it. */
+  onTrouble(handler: (trouble: Trouble | undefined) => void): () => void {
+    return this.#ending(this.#cache.onTrouble(handler))
+  }
+
+  /** Ends this use and its subscriptions; the cache goes with its last use. */
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    for (const end of this.#endings) end()
+    this.#endings.clear()
+    for (const index of Object.values(this.#indexes)) this.#cache.objects.removeIndex(index)
+    this.#release()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  #ending(end: () => void): () => void {
+    this.#endings.add(end)
+    return () => {
+      this.#endings.delete(end)
+      end()
+    }
+  }
+}

@@ -1,0 +1,169 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { kindKey } from '../../kube/key.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { cacheMetrics } from './cache-metrics.ts'
+import type { Clock } from '../time/clock.ts'
+import { Informer, type InformerOptions, type Trim } from './informer.ts'
+import { silentLogger, type Logger } from '../observability/log.ts'
+import { Metrics } from '../observability/metrics.ts'
+import type { IndexFunction } from './object-cache.ts'
+import { systemRandom, type Random } from '../time/random.ts'
+import { Reflector, type Selection } from './reflector.ts'
+import { SharedCache } from './shared-cache.ts'
+import type { ApiReader } from './watch-stream.ts'
+
+export interface InformersPorts {
+  readonly clock: Clock
+  /** Defaults to the machine's. */
+  readonly random?: Random
+  /** Defaults to silence. */
+  readonly log?: Logger
+  readonly metrics?: Metrics
+}
+
+export interface InformersOptions {
+  /** Deep-freeze what is cached, so that a reader who writes is found out. For tests. Defaults to false. */
+  readonly freeze?: boolean
+  /** How long a cache outlives its last use. Defaults to 0. */
+  readonly lingerMs?: number
+  /** Ask for first pictures as streams, where the server can. Defaults to true. */
+  readonly streams?: boolean
+}
+
+interface Shared {
+  readonly cache: SharedCache
+  readonly reflector: Reflector
+  readonly cluster: string
+  uses: number
+  stopLingering(): void
+  close(): void
+}
+
+/** Every cache of the process: one per cluster, type and selection, however many use it. */
+export class Informers {
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #log: Logger
+  readonly #metrics: Metrics
+  readonly #freeze: boolean
+  readonly #lingerMs: number
+  readonly #streams: boolean
+  /** By reader, then by what is selected and kept of it. Each is in use, or was until less than a linger ago. */
+  readonly #shared = new Map<ApiReader, Map<string, Shared>>()
+  readonly #trims: Trim[] = []
+  /** Follow clusters outside the asynchronous context of whoever asked first. */
+  readonly #run: (reflector: Reflector, signal: AbortSignal) => void
+
+  constructor({ clock, random, log, metrics }: InformersPorts, options: InformersOptions = {}) {
+    this.#clock = clock
+    this.#random = random ?? systemRandom
+    this.#log = log ?? silentLogger
+    this.#metrics = metrics ?? new Metrics()
+    this.#freeze = options.freeze ?? false
+    this.#lingerMs = options.lingerMs ?? 0
+    this.#streams = options.streams ?? true
+    this.#run = AsyncLocalStorage.bind((reflector: Reflector, signal: AbortSignal) => void reflector.run(signal))
+  }
+
+  /** One more use of the cache of these objects, which starts with the first. */
+  open<T extends StoredObject = StoredObject>(
+    client: ApiReader,
+    type: ResourceType,
+    { indexes = {}, trim, ...where }: InformerOptions<T> = {},
+  ): Informer<T> {
+    const shared = this.#sharedFor(client, { ...where, type }, trim)
+    shared.uses++
+    shared.stopLingering()
+    return new Informer<T>({
+      type,
+      cluster: client.cluster,
+      cache: shared.cache,
+      indexes: indexes as Readonly<Record<string, IndexFunction>>,
+      release: () => this.#release(shared),
+    })
+  }
+
+  /** Lists everything of a cluster anew, for instance because it is reached by another way. */
+  relist(cluster: string): void {
+    for (const shared of this.#all()) if (shared.cluster === cluster) shared.reflector.relist('asked')
+  }
+
+  /** Ends every cache. */
+  close(): void {
+    for (const shared of this.#all()) shared.close()
+  }
+
+  [Symbol.dispose](): void {
+    this.close()
+  }
+
+  #all(): readonly Shared[] {
+    return [...this.#shared.values()].flatMap((caches) => [...caches.values()])
+  }
+
+  #release(shared: Shared): void {
+    if (--shared.uses > 0) return
+    if (this.#lingerMs === 0) shared.close()
+    else shared.stopLingering = this.#clock.after(this.#lingerMs, () => shared.close())
+  }
+
+  #sharedFor(reader: ApiReader, selection: Selection, trim: Trim | undefined): Shared {
+    let caches = this.#shared.get(reader)
+    if (!caches) this.#shared.set(reader, (caches = new Map()))
+    const name = `${nameOf(selection)}${trim ? this.#numberOf(trim) : ''}`
+    const existing = caches.get(name)
+    if (existing) return existing
+    const forget = () => {
+      caches.delete(name)
+      if (caches.size === 0) this.#shared.delete(reader)
+    }
+    const shared = this.#start(reader, selection, { trim, forget })
+    caches.set(name, shared)
+    return shared
+  }
+
+  #numberOf(trim: Trim): number {
+    if (!this.#trims.includes(trim)) this.#trims.push(trim)
+    return this.#trims.indexOf(trim)
+  }
+
+  #start(
+    reader: ApiReader,
+    selection: Selection,
+    { trim, forget }: { readonly trim: Trim | undefined; readonly forget: () => void },
+  ): Shared {
+    const { cluster } = reader
+    const { type } = selection
+    const control = new AbortController()
+    const metrics = cacheMetrics(this.#metrics, { cluster, type }, () => ({
+      objects: cache.objects.size,
+      trouble: cache.currentTrouble !== undefined,
+    }))
+    const log = this.#log.with({ kind: kindKey(type), ...(cluster ? { cluster } : {}) })
+    const cache = new SharedCache({ type, freeze: this.#freeze, trim, log, metrics })
+    const reflector = new Reflector(selection, cache, {
+      reader,
+      clock: this.#clock,
+      random: this.#random,
+      streams: this.#streams,
+    })
+    this.#run(reflector, control.signal)
+    const close = () => {
+      control.abort(new Error('the cache is closed'))
+      cache.close()
+      metrics.close()
+      forget()
+    }
+    return { cache, reflector, cluster, uses: 0, stopLingering() {}, close }
+  }
+}
+
+function nameOf({
+  type,
+  namespace = '',
+  labelSelector = '',
+  fieldSelector = '',
+  metadataOnly = false,
+}: Selection): string {
+  return JSON.stringify([type.group, type.version, type.plural, namespace, labelSelector, fieldSelector, metadataOnly])
+}

@@ -1,0 +1,184 @@
+import { withoutManagedFields } from '../../kube/creator.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { CacheMetrics } from './cache-metrics.ts'
+import type { Change, Trim } from './informer.ts'
+import type { LogFields, Logger } from '../observability/log.ts'
+import { ObjectCache } from './object-cache.ts'
+import type { Sink, Trouble } from './reflector.ts'
+import { isAtLeast } from './resource-version.ts'
+
+export interface SharedCacheOptions {
+  readonly type: ResourceType
+  readonly freeze: boolean
+  /** What is kept of each object. */
+  readonly trim?: Trim | undefined
+  readonly log: Logger
+  readonly metrics: CacheMetrics
+}
+
+/** What a reflector tells, as objects, changes and versions: each change once, in order, to everyone, after the cache has it. */
+export class SharedCache implements Sink {
+  readonly objects = new ObjectCache()
+  readonly #options: SharedCacheOptions
+  readonly #apiVersion: string
+  /** Replaced, never changed: who comes while a change is told has already seen it in the cache. */
+  #handlers: readonly ((change: Change) => void)[] = []
+  #troubleHandlers: readonly ((trouble: Trouble | undefined) => void)[] = []
+  /** Those who wait for a version, lowest first. */
+  readonly #awaited: { readonly resourceVersion: string; readonly callback: () => void }[] = []
+  #synced = false
+  readonly #whenSynced = Promise.withResolvers<void>()
+  #resourceVersion = ''
+  #trouble: Trouble | undefined
+  /** While a full picture comes in over what is there: the objects it has mentioned. */
+  #mentioned: Set<StoredObject> | undefined
+
+  constructor(options: SharedCacheOptions) {
+    this.#options = options
+    const { group, version } = options.type
+    this.#apiVersion = group ? `${group}/${version}` : version
+  }
+
+  get synced(): boolean {
+    return this.#synced
+  }
+
+  get whenSynced(): Promise<void> {
+    return this.#whenSynced.promise
+  }
+
+  get resourceVersion(): string {
+    return this.#resourceVersion
+  }
+
+  get currentTrouble(): Trouble | undefined {
+    return this.#trouble
+  }
+
+  subscribe(handler: (change: Change) => void): () => void {
+    for (const object of this.objects.all()) this.#call(handler, { type: 'added', object, initial: true })
+    this.#handlers = [...this.#handlers, handler]
+    return () => {
+      this.#handlers = this.#handlers.filter((other) => other !== handler)
+    }
+  }
+
+  onTrouble(handler: (trouble: Trouble | undefined) => void): () => void {
+    this.#troubleHandlers = [...this.#troubleHandlers, handler]
+    return () => {
+      this.#troubleHandlers = this.#troubleHandlers.filter((other) => other !== handler)
+    }
+  }
+
+  onReached(resourceVersion: string, callback: () => void): () => void {
+    const waiter = { resourceVersion, callback }
+    let index = this.#awaited.length
+    while (index > 0 && !isAtLeast(resourceVersion, this.#awaited[index - 1]?.resourceVersion ?? '')) index--
+    this.#awaited.splice(index, 0, waiter)
+    return () => {
+      const place = this.#awaited.indexOf(waiter)
+      if (place >= 0) this.#awaited.splice(place, 1)
+    }
+  }
+
+  begin(because: string): void {
+    this.#mentioned = this.objects.size > 0 ? new Set() : undefined
+    this.#options.metrics.listed(because)
+    if (because !== 'start') this.#options.log.debug('cache is listed anew', { because })
+  }
+
+  put(received: StoredObject): void {
+    const { namespace = '', name } = received.metadata
+    const previous = this.objects.get(namespace, name)
+    const isSame = previous?.metadata.uid === received.metadata.uid
+    if (previous && isSame && isAtLeast(previous.metadata.resourceVersion, received.metadata.resourceVersion)) {
+      this.#mentioned?.add(previous)
+      return
+    }
+    if (previous && !isSame) this.#drop(previous, previous)
+    const object = this.#kept(received)
+    this.objects.put(object)
+    this.#mentioned?.add(object)
+    const initial = !this.#synced
+    if (previous && isSame) this.#tell({ type: 'modified', object, previous, initial })
+    else this.#tell({ type: 'added', object, initial })
+  }
+
+  remove(received: StoredObject): void {
+    const { namespace = '', name, uid } = received.metadata
+    const previous = this.objects.get(namespace, name)
+    if (previous?.metadata.uid === uid) this.#drop(previous, this.#kept(received))
+  }
+
+  complete(resourceVersion: string): void {
+    const mentioned = this.#mentioned
+    this.#mentioned = undefined
+    if (mentioned) {
+      for (const object of this.objects.all()) if (!mentioned.has(object)) this.#drop(object, object)
+    }
+    this.progress(resourceVersion)
+    this.#synced = true
+    this.#whenSynced.resolve()
+  }
+
+  progress(resourceVersion: string): void {
+    this.#resourceVersion = resourceVersion
+    while (this.#awaited[0] && isAtLeast(resourceVersion, this.#awaited[0].resourceVersion)) {
+      const { callback } = this.#awaited.shift() ?? {}
+      if (callback) this.#safely(callback)
+    }
+  }
+
+  trouble(trouble: Trouble | undefined): void {
+    if (this.#trouble === trouble) return
+    if (trouble && !this.#trouble) this.#options.log.error('cache cannot follow its cluster', { error: trouble })
+    if (!trouble) this.#options.log.info('cache follows its cluster again')
+    this.#trouble = trouble
+    for (const handler of this.#troubleHandlers) this.#safely(() => handler(trouble))
+  }
+
+  /** Keeps those who wait from waiting for ever. */
+  close(): void {
+    this.#whenSynced.promise.catch(() => {})
+    this.#whenSynced.reject(new Error('the cache was closed before it was synced'))
+  }
+
+  #drop(previous: StoredObject, object: StoredObject): void {
+    this.objects.delete(previous)
+    this.#tell({ type: 'deleted', object, previous, initial: false })
+  }
+
+  /** List items come without kind and apiVersion, partial ones with the wrong ones; of managed fields, only who came first is of use here. */
+  #kept(received: StoredObject): StoredObject {
+    const { kind } = this.#options.type
+    const metadata = withoutManagedFields(received.metadata)
+    const whole = { ...received, apiVersion: this.#apiVersion, kind, metadata }
+    const object = this.#options.trim?.(whole) ?? whole
+    return this.#options.freeze ? deepFreeze(object) : object
+  }
+
+  #tell(change: Change): void {
+    this.#options.metrics.changed(change.type)
+    for (const handler of this.#handlers) this.#call(handler, change)
+  }
+
+  /** What a user of the cache does wrong is its own affair: the cache goes on, and so do the others. */
+  #safely(callback: () => void, about: LogFields = {}): void {
+    try {
+      callback()
+    } catch (error) {
+      this.#options.log.error('handler of a change failed', { ...about, error })
+    }
+  }
+
+  #call(handler: (change: Change) => void, change: Change): void {
+    const { namespace, name } = change.object.metadata
+    this.#safely(() => handler(change), { namespace, name })
+  }
+}
+
+function deepFreeze<V>(value: V): V {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const field of Object.values(value)) deepFreeze(field)
+  return Object.freeze(value)
+}

@@ -1,0 +1,68 @@
+import type { Client, WatchOptions } from '../../client/client.ts'
+import { resourcePath } from '../../client/resource-path.ts'
+import { TransportError } from '../../client/transport-error.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { StatusError } from '../../kube/status-error.ts'
+import type { WatchEvent } from '../../kube/transport.ts'
+
+/** What it takes to follow a cluster; every Client has it. */
+export type ApiReader = Pick<Client, 'cluster' | 'list' | 'request'>
+
+/** Opens a watch. Unlike an iterator that has not begun, the promise tells whether the server is there and willing. */
+export async function openWatch(
+  reader: ApiReader,
+  type: ResourceType,
+  options: WatchOptions,
+): Promise<AsyncIterable<unknown>> {
+  const { signal, metadataOnly } = options
+  const { stream } = await reader.request({
+    method: 'GET',
+    path: resourcePath(type, options.namespace ? { namespace: options.namespace } : {}),
+    query: queryOf(options),
+    headers: { accept: metadataOnly ? `${json};as=PartialObjectMetadata;g=meta.k8s.io;v=v1,${json}` : json },
+    ...(signal ? { signal } : {}),
+  })
+  if (!stream) throw new TransportError(`the watch of ${type.plural} was answered without a stream`)
+  return stream
+}
+
+/** An event as it should be, or an error: what the server reports, or that it does not speak the protocol. */
+export function checkedEvent(event: unknown): WatchEvent<StoredObject> {
+  const { type, object } = (event ?? {}) as Partial<WatchEvent<StoredObject>>
+  if (type === 'ERROR') throw StatusError.from((object as { code?: number } | undefined)?.code ?? 500, object)
+  if (type !== 'ADDED' && type !== 'MODIFIED' && type !== 'DELETED' && type !== 'BOOKMARK')
+    throw new GarbledError('a watch sent something that is not an event')
+  checkObject(object, type !== 'BOOKMARK')
+  return event as WatchEvent<StoredObject>
+}
+
+/** Throws unless this is an object with a version and, where it needs one, a name. */
+export function checkObject(object: unknown, named = true): asserts object is StoredObject {
+  const { metadata } = (object ?? {}) as Partial<StoredObject>
+  if (typeof metadata?.resourceVersion !== 'string' || (named && typeof metadata.name !== 'string'))
+    throw new GarbledError('the server sent something that is not an object')
+}
+
+/** The other side sent what no API server sends: nothing it has said can be relied on, so all is listed anew. */
+export class GarbledError extends TransportError {}
+
+/** Whether a failure means that the stream's content, rather than its connection, was broken. */
+export function isGarbled(error: unknown): boolean {
+  return error instanceof GarbledError || (error instanceof TransportError && error.cause instanceof SyntaxError)
+}
+
+const json = 'application/json'
+
+function queryOf(options: WatchOptions): Record<string, string> {
+  const { labelSelector, fieldSelector, resourceVersion, resourceVersionMatch, timeoutSeconds } = options
+  return {
+    watch: 'true',
+    ...(labelSelector ? { labelSelector } : {}),
+    ...(fieldSelector ? { fieldSelector } : {}),
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    ...(resourceVersionMatch ? { resourceVersionMatch } : {}),
+    ...(options.allowWatchBookmarks ? { allowWatchBookmarks: 'true' } : {}),
+    ...(options.sendInitialEvents ? { sendInitialEvents: 'true' } : {}),
+    ...(timeoutSeconds ? { timeoutSeconds: String(timeoutSeconds) } : {}),
+  }
+}

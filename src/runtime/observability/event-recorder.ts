@@ -1,0 +1,207 @@
+import type { Client } from '../../client/client.ts'
+import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../../kube/object.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import { formatTime } from '../../kube/time.ts'
+import { sleep, tracked, type Clock } from '../time/clock.ts'
+import type { Logger } from './log.ts'
+import type { Counter } from './metric.ts'
+import type { Metrics } from './metrics.ts'
+import { slices } from '../time/slices.ts'
+import { TokenBuckets } from '../time/token-buckets.ts'
+
+export interface EventNote {
+  readonly type: 'Normal' | 'Warning'
+  /** CamelCase, from the system's closed vocabulary. */
+  readonly reason: string
+  readonly message: string
+  /** What was done or tried. Defaults to the reason. */
+  readonly action?: string
+  readonly related?: ObjectRef
+}
+
+export interface EventRecorderPorts {
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics?: Metrics
+}
+
+/** What an Event is about. */
+export type EventSubject = KubeObject | (ObjectRef & { readonly uid?: string })
+
+/** One Event and how often it happened. */
+interface Series {
+  readonly id: string
+  readonly name: string
+  readonly namespace: string
+  readonly subject: Subject
+  readonly note: EventNote
+  readonly firstAt: number
+  lastAt: number
+  count: number
+  created: boolean
+}
+
+interface Subject {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly name: string
+  readonly namespace?: string
+  readonly uid?: string
+  readonly resourceVersion?: string
+}
+
+const events: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
+
+/** Writes Events: the same again counts up, an object that talks too much is cut short, and failures harm nobody. */
+export class EventRecorder {
+  readonly #component: string
+  readonly #ports: EventRecorderPorts
+  readonly #counter: Counter<'result'> | undefined
+  /** By what they say, the one that happened longest ago first. */
+  readonly #series = new Map<string, Series>()
+  /** Not written yet, or again since. */
+  readonly #unwritten = new Set<Series>()
+  readonly #allowance: TokenBuckets
+  #writing: Promise<void> | undefined
+  #names = 0
+
+  constructor(component: string, ports: EventRecorderPorts) {
+    this.#component = component
+    this.#ports = ports
+    this.#allowance = new TokenBuckets({ clock: ports.clock, burst: 25, refillMs: 300_000, most: mostRemembered })
+    this.#counter = ports.metrics?.counter({
+      name: 'sojourn_events_total',
+      help: 'Kubernetes Events by what became of them.',
+      labels: ['result'],
+    })
+  }
+
+  /** Returns at once; the Event follows. */
+  record(about: EventSubject, note: EventNote): void {
+    const series = this.#seriesOf(subjectOf(about), note)
+    series.count++
+    series.lastAt = this.#ports.clock.now()
+    const { apiVersion, kind, namespace, name } = series.subject
+    if (!this.#allowance.take(JSON.stringify([apiVersion, kind, namespace, name]))) return this.#count('suppressed')
+    if (this.#unwritten.size >= mostUnwritten) return this.#count('suppressed')
+    this.#unwritten.add(series)
+    this.#startWriting()
+  }
+
+  /** Resolves when everything recorded so far is written or given up. */
+  async flush(): Promise<void> {
+    while (this.#writing) await this.#writing
+  }
+
+  #startWriting(): void {
+    this.#writing ??= tracked(this.#ports.clock, () => this.#write()).finally(() => {
+      this.#writing = undefined
+      if (this.#unwritten.size > 0) this.#startWriting()
+    })
+  }
+
+  #seriesOf(subject: Subject, note: EventNote): Series {
+    const { clock } = this.#ports
+    const id = JSON.stringify([subject, note.type, note.reason, note.message])
+    const known = this.#series.get(id)
+    this.#series.delete(id)
+    const series = known && clock.now() - known.lastAt < seriesMs ? known : this.#newSeries(id, subject, note)
+    this.#series.set(id, series)
+    if (this.#series.size > mostRemembered) this.#series.delete(this.#series.keys().next().value ?? '')
+    return series
+  }
+
+  #newSeries(id: string, subject: Subject, note: EventNote): Series {
+    const now = this.#ports.clock.now()
+    const unique = `${Math.round(now * 1000).toString(16)}${(this.#names++ & 0xffff).toString(16).padStart(4, '0')}`
+    const name = `${subject.name.slice(0, 200)}.${unique}`
+    const namespace = subject.namespace ?? 'default'
+    return { id, name, namespace, subject, note, firstAt: now, lastAt: now, count: 0, created: false }
+  }
+
+  async #write(): Promise<void> {
+    const breathe = slices(this.#ports.clock)
+    for (const series of this.#unwritten) {
+      await breathe()
+      this.#unwritten.delete(series)
+      try {
+        await this.#writeWithPatience(series)
+        this.#count('written')
+      } catch (error) {
+        this.#count('failed')
+        this.#ports.log.debug('event could not be written', { event: series.name, error })
+      }
+    }
+  }
+
+  async #writeWithPatience(series: Series): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#writeOnce(series)
+      } catch (error) {
+        const isFinal = isStatusError(error) && error.code < 500 && error.code !== 429
+        if (isFinal || tries === 3) throw error
+        await sleep(this.#ports.clock, 1000 * tries)
+      }
+    }
+  }
+
+  async #writeOnce(series: Series): Promise<void> {
+    const { client } = this.#ports
+    const { namespace, name } = series
+    if (series.created) {
+      const body = { count: series.count, lastTimestamp: formatTime(series.lastAt) }
+      try {
+        await client.patch(events, { namespace, name }, { type: 'merge', body })
+        return
+      } catch (error) {
+        // Events live for an hour; this one's time was up.
+        if (!isStatusError(error, 'NotFound')) throw error
+      }
+    }
+    await client.create<StoredObject>(events, this.#eventOf(series))
+    series.created = true
+  }
+
+  #eventOf({ name, namespace, subject, note, firstAt, lastAt, count }: Series): KubeObject {
+    const { type, reason, message, action = reason, related } = note
+    return {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name, namespace },
+      involvedObject: subject,
+      type,
+      reason,
+      action,
+      message: message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message,
+      count,
+      firstTimestamp: formatTime(firstAt),
+      lastTimestamp: formatTime(lastAt),
+      source: { component: this.#component },
+      reportingComponent: this.#component,
+      reportingInstance: this.#component,
+      ...(related ? { related } : {}),
+    }
+  }
+
+  #count(result: 'written' | 'suppressed' | 'failed'): void {
+    this.#counter?.inc({ result })
+  }
+}
+
+const mostRemembered = 4096
+const mostUnwritten = 1000
+const longestMessage = 1024
+/** The same thing after so long is a new Event. */
+const seriesMs = 600_000
+
+function subjectOf(about: EventSubject): Subject {
+  const { apiVersion, kind } = about
+  if (!('metadata' in about)) {
+    const { name, namespace, uid } = about as ObjectRef & { readonly uid?: string }
+    return { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(uid ? { uid } : {}) }
+  }
+  const { name = '', namespace, uid } = (about as KubeObject).metadata
+  return { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(uid ? { uid } : {}) }
+}

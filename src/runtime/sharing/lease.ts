@@ -1,0 +1,218 @@
+import type { Client } from '../../client/client.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import { formatMicroTime } from '../../kube/time.ts'
+import { Attempt } from '../time/attempt.ts'
+import { sleep, tracked, type Clock } from '../time/clock.ts'
+import type { Logger } from '../observability/log.ts'
+import { jittered, systemRandom, type Random } from '../time/random.ts'
+
+export interface LeasePorts {
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Logger
+  readonly random?: Random
+}
+
+export interface LeaseTimes {
+  /** How long a lease lasts after its last renewal, for those who watch it. Defaults to 15 s. */
+  readonly durationMs?: number
+  /** How long its holder may act after its last renewal; shorter than the duration. Defaults to 10 s. */
+  readonly renewDeadlineMs?: number
+  /** How often the holder renews and the others look. Defaults to 2 s. */
+  readonly retryMs?: number
+}
+
+export interface LeaseOptions extends LeaseTimes {
+  readonly namespace: string
+  readonly name: string
+  /** Who we are; unlike every other member. */
+  readonly identity: string
+  /** Labels a new Lease gets. */
+  readonly labels?: Readonly<Record<string, string>>
+}
+
+/** A Lease as the API stores it. */
+export interface LeaseObject extends StoredObject {
+  readonly spec?: {
+    readonly holderIdentity?: string | null
+    readonly leaseDurationSeconds?: number
+    readonly acquireTime?: string | null
+    readonly renewTime?: string | null
+    readonly leaseTransitions?: number
+  }
+}
+
+export const leases: ResourceType = {
+  group: 'coordination.k8s.io',
+  version: 'v1',
+  kind: 'Lease',
+  plural: 'leases',
+  namespaced: true,
+}
+
+/**
+ * One `coordination.k8s.io` Lease that at most one member holds. Nobody's wall clock counts: its holder acts only for
+ * the renew deadline after it began its last renewal, the others wait for its whole duration after they saw it change.
+ */
+export class Lease {
+  readonly #options: Required<Omit<LeaseOptions, 'labels'>> & Pick<LeaseOptions, 'labels'>
+  readonly #ports: LeasePorts
+  /** The Lease as last seen. */
+  #seen: LeaseObject | undefined
+  /** When it last looked different, on the monotonic clock. */
+  #changedAt = 0
+  /** When our last successful renewal began, on the monotonic clock; undefined while it is not ours. */
+  #renewedAt: number | undefined
+  #told = false
+  readonly #handlers = new Set<(held: boolean) => void>()
+  #stopTimer = () => {}
+
+  constructor(options: LeaseOptions, ports: LeasePorts) {
+    this.#options = { durationMs: 15_000, renewDeadlineMs: 10_000, retryMs: 2000, ...options }
+    if (this.#options.renewDeadlineMs >= this.#options.durationMs)
+      throw new RangeError('a lease must last longer than its holder may act on it')
+    this.#ports = ports
+  }
+
+  /** Ours, and renewed recently enough by our own clock to act on it. Ask before each act. */
+  get held(): boolean {
+    if (this.#renewedAt === undefined) return false
+    return this.#ports.clock.monotonic() - this.#renewedAt < this.#options.renewDeadlineMs
+  }
+
+  /** Who holds it as far as we have seen; '' when nobody does, or nobody has for its whole duration. */
+  get holder(): string {
+    const { holderIdentity, leaseDurationSeconds = 0 } = this.#seen?.spec ?? {}
+    if (!holderIdentity) return ''
+    const isExpired = this.#ports.clock.monotonic() - this.#changedAt >= leaseDurationSeconds * 1000
+    return isExpired && holderIdentity !== this.#options.identity ? '' : holderIdentity
+  }
+
+  /** How often it has changed hands: goes into writes as a soft fence. */
+  get transitions(): number {
+    return this.#seen?.spec?.leaseTransitions ?? 0
+  }
+
+  /** Tells when `held` changes. The result ends it. */
+  onChange(handler: (held: boolean) => void): () => void {
+    this.#handlers.add(handler)
+    return () => void this.#handlers.delete(handler)
+  }
+
+  /** Tries to hold the lease until the signal aborts, then gives it back. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, log, random = systemRandom } = this.#ports
+    const { retryMs, name } = this.#options
+    while (!signal.aborted) {
+      try {
+        await this.contend(signal)
+      } catch (error) {
+        if (!signal.aborted) log.error('lease could not be renewed', { lease: name, error })
+      }
+      await sleep(clock, jittered(retryMs, 0.1, random), signal).catch(() => {})
+    }
+    await this.release().catch((error: unknown) => log.debug('lease could not be given back', { lease: name, error }))
+  }
+
+  /** Notes what the Lease looks like now. */
+  observe(object: LeaseObject | undefined): void {
+    if (object?.metadata.resourceVersion === this.#seen?.metadata.resourceVersion) return
+    this.#seen = object
+    this.#changedAt = this.#ports.clock.monotonic()
+    if (object?.spec?.holderIdentity !== this.#options.identity) this.#renewedAt = undefined
+    this.#tell()
+  }
+
+  /** One try to get or keep the lease; whether it is ours now. */
+  async contend(signal: AbortSignal): Promise<boolean> {
+    if (this.#seen === undefined || this.#renewedAt === undefined) this.observe(await this.#read(signal))
+    const holder = this.holder
+    if (holder !== '' && holder !== this.#options.identity) return false
+    const startedAt = this.#ports.clock.monotonic()
+    const written = await this.#write(signal, this.#options.identity)
+    this.observe(written)
+    if (!written) return false
+    this.#renewedAt = startedAt
+    this.#tell()
+    return true
+  }
+
+  /** Gives the lease back, so that the next one need not wait. */
+  async release(signal: AbortSignal = new AbortController().signal): Promise<void> {
+    const wasOurs = this.#renewedAt !== undefined
+    this.#renewedAt = undefined
+    this.#tell()
+    if (wasOurs) this.observe(await this.#write(signal, ''))
+  }
+
+  #read(signal: AbortSignal): Promise<LeaseObject | undefined> {
+    const { namespace, name } = this.#options
+    return this.#request(signal, (inTime) =>
+      this.#ports.client.get<LeaseObject>(leases, { namespace, name }, { signal: inTime }).catch(ignoring('NotFound')),
+    )
+  }
+
+  /** The Lease as written, or undefined when someone else was faster. */
+  async #write(signal: AbortSignal, holderIdentity: string): Promise<LeaseObject | undefined> {
+    const { client } = this.#ports
+    const object = this.#claim(holderIdentity)
+    try {
+      return await this.#request(signal, (inTime) =>
+        this.#seen
+          ? client.update<LeaseObject>(leases, object, { signal: inTime })
+          : client.create<LeaseObject>(leases, object, { signal: inTime }),
+      )
+    } catch (error) {
+      if (isStatusError(error, 'Conflict', 'AlreadyExists', 'NotFound')) return undefined
+      throw error
+    }
+  }
+
+  #claim(holderIdentity: string): LeaseObject {
+    const { namespace, name, durationMs, labels } = this.#options
+    const now = formatMicroTime(this.#ports.clock.now())
+    const former = this.#seen?.spec
+    const isSame = former?.holderIdentity === holderIdentity
+    const isTaken = !isSame && holderIdentity !== ''
+    return {
+      apiVersion: 'coordination.k8s.io/v1',
+      kind: 'Lease',
+      metadata: {
+        ...(this.#seen?.metadata ?? { namespace, name, ...(labels ? { labels } : {}) }),
+      } as LeaseObject['metadata'],
+      spec: {
+        holderIdentity,
+        leaseDurationSeconds: holderIdentity === '' ? 1 : Math.ceil(durationMs / 1000),
+        acquireTime: isTaken ? now : (former?.acquireTime ?? now),
+        renewTime: now,
+        leaseTransitions: (former?.leaseTransitions ?? 0) + (isTaken && this.#seen ? 1 : 0),
+      },
+    }
+  }
+
+  /** A request that outlasts the deadline would be of no use. */
+  async #request<R>(signal: AbortSignal, send: (signal: AbortSignal) => Promise<R>): Promise<R> {
+    const { clock } = this.#ports
+    const attempt = new Attempt(clock, this.#options.renewDeadlineMs / 2, signal)
+    try {
+      return await attempt.run((inTime) => tracked(clock, () => send(inTime)))
+    } finally {
+      attempt.end()
+    }
+  }
+
+  /** Tells those who listen, now and when the deadline passes. */
+  #tell(): void {
+    this.#stopTimer()
+    const { held } = this
+    if (held && this.#renewedAt !== undefined) {
+      const leftMs = this.#renewedAt + this.#options.renewDeadlineMs - this.#ports.clock.monotonic()
+      this.#stopTimer = this.#ports.clock.after(leftMs, () => this.#tell())
+    }
+    if (held === this.#told) return
+    this.#told = held
+    this.#ports.log.info(held ? 'lease gained' : 'lease lost', { lease: this.#options.name })
+    for (const handler of this.#handlers) handler(held)
+  }
+}

@@ -1,0 +1,269 @@
+import type { Client } from '../../../client/client.ts'
+import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
+import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import { ignoring, isStatusError } from '../../../kube/status-error.ts'
+import { formatTime } from '../../../kube/time.ts'
+import type { Condition } from '../../../kube/conditions.ts'
+import { annotation, onDemandLabel } from '../model/annotations.ts'
+import { companionName } from '../model/claims.ts'
+import type { ServicePort } from '../model/endpoints.ts'
+import { configMaps, endpointSlices, services } from '../model/resource-types.ts'
+import { persistedLastUsed } from './observe.ts'
+import type { Scale } from '../model/scales.ts'
+
+const attempts = 5
+
+/** A workload and where it is served. */
+export interface Placed {
+  readonly type: ResourceType
+  readonly ref: ObjectRef
+}
+
+/** A use of a workload that is worth a write, as far as what was seen of the workload tells. */
+export interface LastUse {
+  readonly at: number
+  readonly seen: StoredObject
+}
+
+/** Everything the activator writes. Each write carries the version it rests on. */
+export class Actions {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** A ConfigMap's files; `absent`, or what keeps us from knowing them. */
+  async readConfigMap(place: { readonly namespace: string; readonly name: string }): Promise<StoredObject | string> {
+    try {
+      return await this.#client.get<StoredObject>(configMaps, place)
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return 'absent'
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  /**
+   * Scales up from nothing, once: whoever comes second sees that it has been done. Answers the version written, or
+   * undefined when someone else was first.
+   */
+  async wake({ type, ref }: Placed, replicas: number, seenVersion: string): Promise<string | undefined> {
+    let resourceVersion = seenVersion
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const scale = await this.#scale({ type, ref }, replicas, resourceVersion)
+        return scale.metadata.resourceVersion
+      } catch (error) {
+        if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
+      }
+      const scale = await this.#client.get<Scale>(type, placeOf(ref), { subresource: 'scale' })
+      if ((scale.spec?.replicas ?? 0) >= replicas || ((scale.spec?.replicas ?? 0) > 0 && replicas > 0)) return undefined
+      resourceVersion = scale.metadata.resourceVersion
+    }
+  }
+
+  /** Scales down exactly the version that was judged, and notes how many there were. Throws Conflict when it has changed. */
+  async sleep(
+    { type, ref }: Placed,
+    sleep: {
+      readonly replicas: number
+      readonly former: number
+      readonly lastUsedAt: number
+      readonly resourceVersion: string
+    },
+  ): Promise<string> {
+    const metadata = {
+      resourceVersion: sleep.resourceVersion,
+      annotations: {
+        [annotation.formerReplicas]: String(sleep.former),
+        [annotation.lastUsed]: formatTime(sleep.lastUsedAt),
+      },
+    }
+    if (type.group === 'apps') {
+      const body = { metadata, spec: { replicas: sleep.replicas } }
+      const written = await this.#client.patch(type, placeOf(ref), { type: 'merge', body })
+      return written.metadata.resourceVersion
+    }
+    const noted = await this.#client.patch(type, placeOf(ref), { type: 'merge', body: { metadata } })
+    const scale = await this.#scale({ type, ref }, sleep.replicas, noted.metadata.resourceVersion)
+    return scale.metadata.resourceVersion
+  }
+
+  /**
+   * Marks a workload as on demand or takes the mark away, and shares when it was last used. Of last uses the newest wins, whoever
+   * writes last: one is written over an older one that was read, or not at all. Answers the version written, if any was.
+   */
+  async mark(
+    { type, ref }: Placed,
+    { onDemand, lastUsed }: { readonly onDemand?: boolean; readonly lastUsed?: LastUse },
+  ): Promise<string | undefined> {
+    const labels = onDemand === undefined ? {} : { [onDemandLabel.key]: onDemand ? onDemandLabel.value : null }
+    for (let attempt = 1, now = lastUsed?.seen; ; attempt++) {
+      const isNews = lastUsed !== undefined && isNewer(lastUsed, now)
+      if (onDemand === undefined && !isNews) return undefined
+      const { resourceVersion } = now?.metadata ?? {}
+      const annotations = { [annotation.lastUsed]: formatTime(lastUsed?.at ?? 0) }
+      const body = { metadata: { labels, ...(isNews ? { resourceVersion, annotations } : {}) } }
+      try {
+        return (await this.#client.patch(type, placeOf(ref), { type: 'merge', body })).metadata.resourceVersion
+      } catch (error) {
+        if (isStatusError(error, 'NotFound')) return undefined
+        if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
+      }
+      now = await this.#readAgain({ type, ref })
+    }
+  }
+
+  /** As the one item of a list: that takes no right but the one that caches need. */
+  async #readAgain({ type, ref: { namespace, name } }: Placed): Promise<StoredObject | undefined> {
+    const where = namespace ? { namespace } : {}
+    const { items } = await this.#client.list(type, { ...where, fieldSelector: `metadata.name=${name}` })
+    return items[0]
+  }
+
+  /** Puts replicas back, where some are named, and takes off everything we noted. Throws Conflict when it has changed. */
+  async giveUp({ type, ref }: Placed, replicas: number | undefined, seenVersion: string): Promise<void> {
+    const isPlain = type.group === 'apps' || replicas === undefined
+    // Scaled first: cut off after that, its notes still tell that it was ours.
+    const scale = isPlain ? undefined : await this.#scale({ type, ref }, replicas, seenVersion)
+    const metadata = {
+      resourceVersion: scale?.metadata.resourceVersion ?? seenVersion,
+      labels: { [onDemandLabel.key]: null },
+      annotations: { [annotation.formerReplicas]: null, [annotation.lastUsed]: null },
+    }
+    const body = { metadata, ...(isPlain && replicas !== undefined ? { spec: { replicas } } : {}) }
+    await this.#client.patch(type, placeOf(ref), { type: 'merge', body })
+  }
+
+  /** Says in a Service's status how it stands. */
+  async report(service: StoredObject, conditions: readonly Condition[]): Promise<void> {
+    const { resourceVersion } = service.metadata
+    const body = { metadata: { resourceVersion }, status: { conditions } }
+    const place = placeOfObject(service)
+    await this.#client
+      .patch(services, place, { type: 'merge', body }, { subresource: 'status' })
+      .catch(ignoring('NotFound', 'Conflict'))
+  }
+
+  /** Sees to the Service through which callers inside the cluster reach the proxy, and to where it leads. */
+  async ensureCompanion(
+    service: StoredObject,
+    existing: { readonly service: StoredObject | undefined; readonly slice: StoredObject | undefined },
+    proxy: { readonly addresses: readonly string[]; readonly port: number },
+  ): Promise<void> {
+    const wanted = companionOf(service, proxy.port)
+    if (!existing.service) await this.#client.create(services, wanted).catch(ignoring('AlreadyExists'))
+    else if (isOurs(existing.service) && !sameShape(existing.service, wanted)) {
+      await this.#client.patch(services, placeOfObject(existing.service), {
+        type: 'merge',
+        body: { spec: wanted.spec },
+      })
+    }
+    if (existing.service && !isOurs(existing.service)) return
+    if (proxy.addresses.length === 0) return
+    const slice = sliceOf(service, proxy)
+    if (!existing.slice) await this.#client.create(endpointSlices, slice).catch(ignoring('AlreadyExists'))
+    else if (
+      !deepEqual(existing.slice['endpoints'], slice['endpoints']) ||
+      !deepEqual(existing.slice['ports'], slice['ports'])
+    ) {
+      const body = { endpoints: slice['endpoints'], ports: slice['ports'] }
+      await this.#client.patch(endpointSlices, placeOfObject(existing.slice), { type: 'merge', body })
+    }
+  }
+
+  /** Removes a companion that is ours; a Service of that name that someone else made stays. */
+  async removeCompanion(existing: {
+    readonly service: StoredObject | undefined
+    readonly slice: StoredObject | undefined
+  }): Promise<void> {
+    if (existing.slice && isOurs(existing.slice)) await removeOwn(this.#client, endpointSlices, existing.slice)
+    if (existing.service && isOurs(existing.service)) await removeOwn(this.#client, services, existing.service)
+  }
+
+  #scale({ type, ref }: Placed, replicas: number, resourceVersion: string): Promise<Scale> {
+    const body = { metadata: { resourceVersion }, spec: { replicas } }
+    return this.#client.patch<Scale>(type, placeOf(ref), { type: 'merge', body }, { subresource: 'scale' })
+  }
+}
+
+/** Whether a workload is still the one that was seen, and says of no later use. It is written in whole seconds. */
+function isNewer({ at, seen }: LastUse, now: StoredObject | undefined): boolean {
+  return now?.metadata.uid === seen.metadata.uid && (persistedLastUsed(now) ?? 0) <= at - 1000
+}
+
+/** Whether we made it: by our label. */
+export function isOurs({ metadata: { labels = {} } }: StoredObject): boolean {
+  return Object.entries(ownLabel).every(([key, value]) => labels[key] === value)
+}
+
+function companionOf(service: StoredObject, port: number): KubeObject {
+  const { ports = [] } = (service.spec ?? {}) as { readonly ports?: readonly ServicePort[] }
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: ownedMeta(service, companionName(service.metadata.name)),
+    spec: {
+      ports: ports.map((each) => ({
+        ...(each.name === undefined ? {} : { name: each.name }),
+        port: each.port,
+        protocol: each.protocol ?? 'TCP',
+        targetPort: port,
+      })),
+    },
+  }
+}
+
+function sliceOf(
+  service: StoredObject,
+  { addresses, port }: { readonly addresses: readonly string[]; readonly port: number },
+): KubeObject {
+  const name = companionName(service.metadata.name)
+  const { ports = [] } = (service.spec ?? {}) as { readonly ports?: readonly ServicePort[] }
+  const meta = ownedMeta(service, name)
+  const labels = {
+    ...meta.labels,
+    'kubernetes.io/service-name': name,
+    'endpointslice.kubernetes.io/managed-by': 'sojourn',
+  }
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { ...meta, labels },
+    addressType: addresses.some((address) => address.includes(':')) ? 'IPv6' : 'IPv4',
+    endpoints: addresses.toSorted().map((address) => ({ addresses: [address], conditions: { ready: true } })),
+    ports: ports.map((each) => ({ name: each.name ?? '', port, protocol: 'TCP' })),
+  }
+}
+
+function ownedMeta(service: StoredObject, name: string) {
+  const { namespace, uid, name: owner } = service.metadata
+  return {
+    name,
+    ...(namespace ? { namespace } : {}),
+    labels: { ...ownLabel },
+    ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: owner, uid }],
+  }
+}
+
+function sameShape(existing: StoredObject, wanted: KubeObject): boolean {
+  const shape = (object: KubeObject) =>
+    ((object.spec as { ports?: readonly ServicePort[] } | undefined)?.ports ?? []).map(({ name, port, targetPort }) => [
+      name,
+      port,
+      targetPort,
+    ])
+  return JSON.stringify(shape(existing)) === JSON.stringify(shape(wanted))
+}
+
+function placeOf({ namespace, name }: Pick<ObjectRef, 'namespace' | 'name'>): {
+  readonly name: string
+  readonly namespace?: string
+} {
+  return { name, ...(namespace ? { namespace } : {}) }
+}
+
+function placeOfObject({ metadata }: StoredObject): { readonly name: string; readonly namespace?: string } {
+  return placeOf({ name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) })
+}

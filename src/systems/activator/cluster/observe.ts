@@ -1,0 +1,81 @@
+import type { StoredObject } from '../../../kube/object.ts'
+import { parseTime } from '../../../kube/time.ts'
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import { annotation } from '../model/annotations.ts'
+import type { Rule, Workload } from '../decision/decide.ts'
+import { backendsOf, type Backends, type EndpointSlice, type ServicePort } from '../model/endpoints.ts'
+import { backendId, type OnDemandService } from '../model/route-book.ts'
+import { isOurSlice } from '../decision/takeover.ts'
+
+/** The caches that are read by index. */
+export interface Caches {
+  readonly services: Informer
+  readonly slices: Informer<EndpointSlice>
+  readonly autoscalers: Informer
+}
+
+/** EndpointSlices by the Service they belong to. */
+export function sliceService({ metadata: { namespace = '', labels = {} } }: EndpointSlice): string[] {
+  const name = labels['kubernetes.io/service-name']
+  return name === undefined ? [] : [`${namespace}/${name}`]
+}
+
+/** Autoscalers by what they scale. */
+export function autoscalerTarget({ metadata: { namespace = '' }, spec }: StoredObject): string[] {
+  const { scaleTargetRef } = (spec ?? {}) as {
+    readonly scaleTargetRef?: { readonly kind?: string; readonly name?: string }
+  }
+  return scaleTargetRef?.kind && scaleTargetRef.name
+    ? [`${namespace}/${scaleTargetRef.kind}/${scaleTargetRef.name}`]
+    : []
+}
+
+/** A workload as the cache shows it. */
+export function observeWorkload(object: StoredObject, replicas: number, autoscalers: Informer): Workload {
+  const { namespace = '', name, resourceVersion, deletionTimestamp } = object.metadata
+  const [autoscaler] = autoscalers.byIndex('target', `${namespace}/${object.kind}/${name}`)
+  return {
+    replicas,
+    formerReplicas: notedReplicas(object),
+    autoscalerMin: autoscaler && ((autoscaler.spec as { readonly minReplicas?: number }).minReplicas ?? 1),
+    resourceVersion,
+    deleting: deletionTimestamp !== undefined,
+  }
+}
+
+/** When replicas agreed it was last used; undefined when nobody has said. */
+export function persistedLastUsed({ metadata: { annotations = {} } }: StoredObject): number | undefined {
+  return parseTime(annotations[annotation.lastUsed])
+}
+
+/** The pods behind a Service, as its slices list them. */
+export function observeBackends(
+  service: OnDemandService,
+  slices: Informer<EndpointSlice>,
+  port: ServicePort | undefined = service.port,
+): Backends {
+  if (!port) return { addresses: [], protocol: 'http1' }
+  return backendsOf(podSlicesOf(slices, backendId(service)), port)
+}
+
+/** The slices of a Service that list pods: those of ours may lead to the proxies, which would go round in circles. */
+export function podSlicesOf(slices: Informer<EndpointSlice>, id: string): readonly EndpointSlice[] {
+  return slices.byIndex('service', id).filter((slice) => !isOurSlice(slice))
+}
+
+/** What a Service asks for of the workloads behind it. */
+export function ruleOf({ wishes }: OnDemandService, isBypassed: boolean): Rule {
+  const { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil } = wishes
+  return { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil, isBypassed }
+}
+
+/** How many replicas a workload had before it was last put to sleep, if that was noted. */
+export function notedReplicas({ metadata: { annotations = {} } }: StoredObject): number | undefined {
+  const noted = Number(annotations[annotation.formerReplicas])
+  return Number.isInteger(noted) && noted > 0 ? noted : undefined
+}
+
+/** How many replicas there would be if it were awake. */
+export function formerReplicas(object: StoredObject, replicas: number): number {
+  return notedReplicas(object) ?? Math.max(1, replicas)
+}

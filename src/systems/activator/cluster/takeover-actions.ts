@@ -1,0 +1,191 @@
+import type { Client } from '../../../client/client.ts'
+import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
+import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import { ignoring } from '../../../kube/status-error.ts'
+import type { EventNote } from '../../../runtime/observability/event-recorder.ts'
+import { annotation } from '../model/annotations.ts'
+import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
+import { endpoints, endpointSlices, services } from '../model/resource-types.ts'
+import {
+  formatSelector,
+  isMirrored,
+  podsServiceName,
+  type PlainTakeoverStep,
+  type Selector,
+} from '../decision/takeover.ts'
+
+/** Everything that taking a Service over writes. Each is safe to do twice. */
+export class TakeoverActions {
+  readonly #client: Client
+
+  constructor(client: Client) {
+    this.#client = client
+  }
+
+  /** Does what a step says. `pods` is the Service that lists the pods, if there is one. */
+  async carryOut(step: PlainTakeoverStep, service: StoredObject, pods: StoredObject | undefined): Promise<void> {
+    switch (step.do) {
+      case 'lead':
+        return this.#lead(step.write, step.remove)
+      case 'move-selector':
+        return this.#moveSelector(service, step.selector)
+      case 'empty-leftovers':
+        return this.#emptyLeftovers(service, step.slices)
+      case 'put-selector-back':
+        return this.#putSelectorBack(service, step.selector)
+      case 'remove-slices':
+        return this.#removeSlices(step.slices)
+      case 'forget-pods':
+        return pods && this.#forgetPods(pods)
+      case 'wait':
+      case 'rest':
+        return
+    }
+  }
+
+  /** Has Kubernetes list the pods of a selector under a name of ours, and notes where the proxies listen. */
+  async listPods(
+    service: StoredObject,
+    wanted: { readonly selector: Selector; readonly proxyPorts: ReadonlyMap<string, number> },
+    existing: StoredObject | undefined,
+  ): Promise<void> {
+    const made = podsService(service, wanted)
+    if (!existing) return void (await this.#client.create(services, made).catch(ignoring('AlreadyExists')))
+    const before = (existing.spec as { readonly selector?: Selector }).selector ?? {}
+    const gone = Object.keys(before).filter((key) => !(key in wanted.selector))
+    const spec = made.spec as { readonly selector: Selector }
+    const selector = { ...Object.fromEntries(gone.map((key) => [key, null])), ...spec.selector }
+    const { annotations, ownerReferences } = made.metadata
+    const body = { metadata: { annotations, ownerReferences }, spec: { ...spec, selector, clusterIP: undefined } }
+    await this.#client.patch(services, placeOf(existing), { type: 'merge', body })
+  }
+
+  async #forgetPods(existing: StoredObject): Promise<void> {
+    await removeOwn(this.#client, services, existing)
+  }
+
+  /** Writes first, removes after: there is always somewhere to go. */
+  async #lead(write: readonly KubeObject[], remove: readonly EndpointSlice[]): Promise<void> {
+    for (const slice of write) await this.#writeSlice(slice)
+    await this.#removeSlices(remove)
+  }
+
+  async #removeSlices(slices: readonly EndpointSlice[]): Promise<void> {
+    for (const slice of slices) await removeOwn(this.#client, endpointSlices, slice)
+  }
+
+  /** Out of the spec, into an annotation, in one write on exactly the version that was judged. */
+  async #moveSelector(service: StoredObject, selector: Selector): Promise<void> {
+    const { resourceVersion } = service.metadata
+    const annotations = { [annotation.selector]: formatSelector(selector) }
+    const body = { metadata: { resourceVersion, annotations }, spec: { selector: null } }
+    await this.#client.patch(services, placeOf(service), { type: 'merge', body })
+  }
+
+  async #putSelectorBack(service: StoredObject, selector: Selector): Promise<void> {
+    const { resourceVersion } = service.metadata
+    const body = { metadata: { resourceVersion, annotations: { [annotation.selector]: null } }, spec: { selector } }
+    await this.#client.patch(services, placeOf(service), { type: 'merge', body })
+  }
+
+  /** Who owns the selector, by the fields that the server keeps; undefined when it does not tell. */
+  async whoSetSelector(service: StoredObject): Promise<string | undefined> {
+    const found = await this.#client.get(services, placeOf(service)).catch(ignoring('NotFound', 'Forbidden'))
+    const { managedFields = [] } = (found?.metadata ?? {}) as {
+      readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: { 'f:spec'?: object } }[]
+    }
+    return managedFields.find(({ fieldsV1 }) => 'f:selector' in (fieldsV1?.['f:spec'] ?? {}))?.manager
+  }
+
+  /** Empties what Kubernetes listed and no longer looks after. It is filled again once there is a selector again. */
+  async #emptyLeftovers(service: StoredObject, slices: readonly EndpointSlice[]): Promise<void> {
+    for (const slice of slices) {
+      if (isMirrored(slice)) continue
+      const body = { metadata: { resourceVersion: slice.metadata.resourceVersion }, endpoints: [] }
+      await this.#client
+        .patch(endpointSlices, placeOf(slice), { type: 'merge', body })
+        .catch(ignoring('NotFound', 'Conflict'))
+    }
+    if (slices.some(isMirrored)) await this.#emptyEndpoints(service)
+  }
+
+  async #emptyEndpoints(service: StoredObject): Promise<void> {
+    const found = await this.#client.get(endpoints, placeOf(service)).catch(ignoring('NotFound'))
+    if (!found || !isKubernetesOwn(found)) return
+    const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, subsets: null }
+    await this.#client
+      .patch(endpoints, placeOf(service), { type: 'merge', body })
+      .catch(ignoring('NotFound', 'Conflict'))
+  }
+
+  async #writeSlice(slice: KubeObject): Promise<void> {
+    const { labels, ownerReferences } = slice.metadata
+    const body = { metadata: { labels, ownerReferences }, endpoints: slice['endpoints'], ports: slice['ports'] }
+    const patched = await this.#client
+      .patch(endpointSlices, placeOf(slice), { type: 'merge', body })
+      .catch(ignoring('NotFound'))
+    if (!patched) await this.#client.create(endpointSlices, slice)
+  }
+}
+
+/** What the people of a Service are told once a step is done. */
+export function newsOf(step: PlainTakeoverStep): EventNote | undefined {
+  if (step.do === 'move-selector') {
+    const message = `Its selector is now in ${annotation.selector}; its callers come through the proxy.`
+    return { type: 'Normal', reason: 'TakenOver', message }
+  }
+  if (step.do === 'put-selector-back') {
+    const message = 'Its selector is back in its spec; its callers go straight to its pods.'
+    return { type: 'Normal', reason: 'GivenBack', message }
+  }
+  return undefined
+}
+
+/** Written by the controller that lists what a selector selects, not by someone who knows better. */
+function isKubernetesOwn({ metadata: { annotations = {}, labels = {} } }: StoredObject): boolean {
+  return (
+    'endpoints.kubernetes.io/last-change-trigger-time' in annotations ||
+    labels['endpoints.kubernetes.io/managed-by'] === 'endpoint-controller'
+  )
+}
+
+function podsService(
+  service: StoredObject,
+  { selector, proxyPorts }: { readonly selector: Selector; readonly proxyPorts: ReadonlyMap<string, number> },
+): KubeObject {
+  const { namespace, name, uid } = service.metadata
+  const { ports = [], publishNotReadyAddresses = false } = (service.spec ?? {}) as {
+    readonly ports?: readonly ServicePort[]
+    readonly publishNotReadyAddresses?: boolean
+  }
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name: podsServiceName(name),
+      ...(namespace ? { namespace } : {}),
+      labels: { ...ownLabel },
+      annotations: { [annotation.proxyPorts]: JSON.stringify(Object.fromEntries(proxyPorts)) },
+      ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name, uid }],
+    },
+    spec: {
+      clusterIP: 'None',
+      selector,
+      publishNotReadyAddresses,
+      ports: ports.map((each) => ({
+        ...(each.name === undefined ? {} : { name: each.name }),
+        port: each.port,
+        protocol: each.protocol ?? 'TCP',
+        ...(each.targetPort === undefined ? {} : { targetPort: each.targetPort }),
+        ...(each.appProtocol === undefined ? {} : { appProtocol: each.appProtocol }),
+      })),
+    },
+  }
+}
+
+function placeOf({ metadata: { name = '', namespace } }: KubeObject): {
+  readonly name: string
+  readonly namespace?: string
+} {
+  return { name, ...(namespace ? { namespace } : {}) }
+}

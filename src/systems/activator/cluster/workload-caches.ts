@@ -1,0 +1,128 @@
+import type { Client } from '../../../client/client.ts'
+import { kindKey, type Key } from '../../../kube/key.ts'
+import { parseApiVersion, type ObjectRef, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import type { Informers } from '../../../runtime/cache/informers.ts'
+import { deployments, replicaSets, statefulSets } from '../model/resource-types.ts'
+import { Scales } from '../model/scales.ts'
+
+export interface WorkloadCachesPorts {
+  readonly client: Client
+  readonly informers: Informers
+  /** Called for each newly opened cache. */
+  readonly onOpen: (informer: Informer) => void
+  /** Called when a workload's scale has been read. */
+  readonly onScale: (workload: Key) => void
+}
+
+/** The caches of every kind of workload that Services name: Deployments and StatefulSets always, others once needed. */
+export class WorkloadCaches {
+  readonly #ports: WorkloadCachesPorts
+  readonly #namespace: string | undefined
+  readonly #byKind = new Map<string, Informer>()
+  readonly #looking = new Set<string>()
+  /** Kinds that the server did not have when first asked. */
+  readonly #unserved = new Set<string>()
+  readonly #scales: Scales
+
+  constructor(ports: WorkloadCachesPorts, namespace: string | undefined) {
+    this.#ports = ports
+    this.#namespace = namespace
+    this.#scales = new Scales(ports.client, ports.onScale)
+  }
+
+  openUsual(): void {
+    this.#open(deployments)
+    this.#open(statefulSets)
+  }
+
+  /** The object; `unknown` while it cannot be told whether there is one. */
+  find(workload: ObjectRef): StoredObject | 'unknown' | 'absent' {
+    const informer = this.#cacheOf(workload)
+    if (!informer) return this.#unserved.has(kindOf(workload)) ? 'absent' : 'unknown'
+    if (!informer.synced || informer.trouble) return 'unknown'
+    return informer.get(workload.namespace ?? '', workload.name) ?? 'absent'
+  }
+
+  /** What was last seen of it, however old. */
+  recall(workload: ObjectRef): StoredObject | undefined {
+    return this.#cacheOf(workload)?.get(workload.namespace ?? '', workload.name)
+  }
+
+  /** How many replicas a workload asks for; undefined while that has to be found out. */
+  replicas(object: StoredObject): number | undefined {
+    const type = this.#typeOf(object)
+    return type && this.#scales.of(type, object)
+  }
+
+  /** The same as was last seen of a workload, however old. */
+  recallReplicas(workload: ObjectRef): number | undefined {
+    const object = this.recall(workload)
+    const type = object && this.#typeOf(object)
+    return type && this.#scales.lastOf(type, object)
+  }
+
+  /** The type and cache of a workload's kind, if it is known by now. */
+  of({ kind }: Pick<Key, 'kind'>): Informer | undefined {
+    return this.#byKind.get(kind)
+  }
+
+  get synced(): boolean {
+    return [...this.#byKind.values()].every(({ synced }) => synced)
+  }
+
+  async whenSynced(): Promise<void> {
+    await Promise.all([...this.#byKind.values()].map((informer) => informer.whenSynced()))
+  }
+
+  close(): void {
+    for (const informer of this.#byKind.values()) informer.close()
+    this.#byKind.clear()
+  }
+
+  #typeOf({ apiVersion, kind }: StoredObject): ResourceType | undefined {
+    return this.#byKind.get(kindOf({ apiVersion, kind }))?.type
+  }
+
+  #cacheOf({ apiVersion, kind }: ObjectRef): Informer | undefined {
+    const key = kindOf({ apiVersion, kind })
+    const known = this.#byKind.get(key)
+    if (known) return known
+    if (apiVersion === 'apps/v1' && kind === 'ReplicaSet') return this.#open(replicaSets)
+    this.#lookUp(apiVersion, kind, key)
+    return undefined
+  }
+
+  #lookUp(apiVersion: string, kind: string, key: string): void {
+    if (this.#looking.has(key)) return
+    this.#looking.add(key)
+    const { client } = this.#ports
+    void client.discovery
+      .typeOf({ apiVersion, kind })
+      .then(
+        (type) => {
+          if (type) this.#open(type)
+          else {
+            this.#unserved.add(key)
+            // It may come at any time, beside others of its group.
+            client.discovery.forget()
+          }
+        },
+        () => {},
+      )
+      .finally(() => this.#looking.delete(key))
+  }
+
+  #open(type: ResourceType): Informer {
+    const key = kindKey(type)
+    const { client, informers, onOpen } = this.#ports
+    const informer = informers.open(client, type, this.#namespace === undefined ? {} : { namespace: this.#namespace })
+    this.#byKind.set(key, informer)
+    onOpen(informer)
+    return informer
+  }
+}
+
+function kindOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {
+  return kindKey({ ...parseApiVersion(apiVersion), kind })
+}

@@ -1,0 +1,169 @@
+import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
+import { windowState } from '../../../apis/work-window.ts'
+
+/** A workload as the API shows it. */
+export interface Workload {
+  readonly replicas: number
+  /** How many there were before it was put to sleep. */
+  readonly formerReplicas: number | undefined
+  /** The least its autoscaler allows, if it has one. */
+  readonly autoscalerMin: number | undefined
+  readonly resourceVersion: string
+  readonly deleting: boolean
+}
+
+/** What the Services in front of a workload ask for, one entry each. */
+export interface Rule {
+  readonly ttlMs: number
+  readonly minReplicas: number
+  readonly wakeReplicas: number | undefined
+  readonly maySleep: boolean
+  readonly awakeHours: WorkScheduleSpec | undefined
+  readonly awakeUntil: number | undefined
+  /** Its callers may reach the pods unseen, though they are meant to come through the proxy. */
+  readonly isBypassed: boolean
+}
+
+/** How a workload is used, over all its Services. */
+export interface Usage {
+  readonly inFlight: number
+  readonly waiting: number
+  /** The last time anyone used it, as far as is known anywhere. */
+  readonly lastUsedAt: number
+}
+
+/** What is remembered of attempts to wake it. */
+export interface WakeMemory {
+  readonly failures: number
+  /** No attempt before this time. */
+  readonly retryAt: number
+  readonly because: 'backoff' | 'wake-denied'
+}
+
+export interface Observed {
+  /** `unknown`: the API cannot be read just now; `absent`: it has no such object. */
+  readonly workload: Workload | 'unknown' | 'absent'
+  readonly rules: readonly Rule[]
+  readonly usage: Usage
+  readonly wake: WakeMemory
+}
+
+/** Why something is done, or not. One vocabulary for events, metrics, logs and people. */
+export type Because =
+  | 'requested'
+  | 'office-hours'
+  | 'minimum'
+  | 'idle'
+  | 'in-use'
+  | 'recently-used'
+  | 'kept-awake'
+  | 'bypassed'
+  | 'asleep'
+  | 'unknown'
+  | 'absent'
+  | 'being-deleted'
+  | 'no-route'
+
+export type Decision =
+  | { readonly do: 'wake'; readonly because: Because; readonly replicas: number; readonly resourceVersion: string }
+  | {
+      readonly do: 'sleep'
+      readonly because: 'idle'
+      readonly replicas: number
+      readonly former: number
+      readonly resourceVersion: string
+    }
+  | {
+      readonly do: 'refuse'
+      readonly because: 'backoff' | 'wake-denied' | 'target-gone'
+      readonly until: number | undefined
+    }
+  | { readonly do: 'stay'; readonly because: Because; readonly until: number | undefined }
+
+/** Whether a workload is to be woken, put to sleep, or left alone, and until when that holds if nothing changes. */
+export function decide({ workload, rules, usage, wake }: Observed, now: number): Decision {
+  if (workload === 'unknown') return stay('unknown')
+  if (workload === 'absent')
+    return usage.waiting > 0 ? { do: 'refuse', because: 'target-gone', until: undefined } : stay('absent')
+  if (workload.deleting) return stay('being-deleted')
+  if (rules.length === 0) return stay('no-route')
+  const hours = hoursOf(rules, now)
+  const least = Math.max(...rules.map(({ minReplicas }) => minReplicas))
+  const wanted = wantedBecause(usage.waiting, hours.open, least)
+  if (wanted && workload.replicas < (wanted === 'minimum' ? least : 1))
+    return rouse(workload, { rules, least, because: wanted, wake, waiting: usage.waiting }, now)
+  if (workload.replicas === 0) return stay('asleep', hours.changesAt)
+  const idleAt = usage.lastUsedAt + Math.max(...rules.map(({ ttlMs }) => ttlMs))
+  const isUsed = usage.inFlight > 0 || usage.waiting > 0 || now < idleAt
+  if (workload.replicas <= least) {
+    const because = isUsed ? 'requested' : hours.open ? 'office-hours' : undefined
+    // What is left at the minimum takes the first requests; whoever uses it gets all of it back.
+    const isAsleep = workload.replicas < (workload.formerReplicas ?? 0)
+    const roused = isAsleep && because && rouse(workload, { rules, least, because, wake, waiting: usage.waiting }, now)
+    const isMore = roused && roused.do === 'wake' && roused.replicas > workload.replicas
+    return isMore ? roused : stay('minimum', hours.changesAt)
+  }
+  if (usage.inFlight > 0 || usage.waiting > 0) return stay('in-use')
+  if (rules.some(({ maySleep }) => !maySleep)) return stay('kept-awake')
+  if (rules.some(({ isBypassed }) => isBypassed)) return stay('bypassed')
+  if (hours.open) return stay('office-hours', hours.changesAt)
+  if (now < idleAt) return stay('recently-used', idleAt)
+  return {
+    do: 'sleep',
+    because: 'idle',
+    replicas: least,
+    former: workload.replicas,
+    resourceVersion: workload.resourceVersion,
+  }
+}
+
+interface Rousing {
+  readonly rules: readonly Rule[]
+  readonly least: number
+  readonly because: Because
+  readonly wake: WakeMemory
+  readonly waiting: number
+}
+
+function rouse(workload: Workload, { rules, least, because, wake, waiting }: Rousing, now: number): Decision {
+  if (now < wake.retryAt) {
+    return waiting > 0 ? { do: 'refuse', because: wake.because, until: wake.retryAt } : stay('asleep', wake.retryAt)
+  }
+  const explicit = rules.flatMap(({ wakeReplicas }) => wakeReplicas ?? [])
+  const usual =
+    workload.autoscalerMin === undefined ? (workload.formerReplicas ?? 1) : Math.max(1, workload.autoscalerMin)
+  const replicas = Math.max(
+    1,
+    least,
+    because === 'minimum' ? least : explicit.length > 0 ? Math.max(...explicit) : usual,
+  )
+  return { do: 'wake', because, replicas, resourceVersion: workload.resourceVersion }
+}
+
+function wantedBecause(waiting: number, open: boolean, least: number): Because | undefined {
+  if (waiting > 0) return 'requested'
+  if (open) return 'office-hours'
+  return least > 0 ? 'minimum' : undefined
+}
+
+/** Whether any Service wants it awake at this hour, and when that changes. */
+function hoursOf(
+  rules: readonly Rule[],
+  now: number,
+): { readonly open: boolean; readonly changesAt: number | undefined } {
+  const closings: number[] = []
+  const openings: number[] = []
+  for (const { awakeHours, awakeUntil } of rules) {
+    if (awakeUntil !== undefined && now < awakeUntil) closings.push(awakeUntil)
+    if (!awakeHours) continue
+    const state = windowState(awakeHours, now)
+    if (state.open) closings.push(state.until)
+    else if (state.nextOpenAt !== undefined) openings.push(state.nextOpenAt)
+  }
+  if (closings.length > 0) return { open: true, changesAt: Math.max(...closings) }
+  return { open: false, changesAt: openings.length > 0 ? Math.min(...openings) : undefined }
+}
+
+function stay(because: Because, until?: number): Decision {
+  return { do: 'stay', because, until }
+}

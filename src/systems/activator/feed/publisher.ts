@@ -1,0 +1,206 @@
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import type { EndpointSlice } from '../model/endpoints.ts'
+import { observeBackends } from '../cluster/observe.ts'
+import type { ServicePort } from '../model/endpoints.ts'
+import type { DataPlane, TargetLoad } from '../proxy/planes/data-plane.ts'
+import { routeDefaults, type Address, type RouteConfig } from '../proxy/routing/route.ts'
+import { shareOf, type Seat } from '../proxy/routing/shares.ts'
+import type { TargetState } from '../proxy/routing/target.ts'
+import { portRouteId, workloadId, type OnDemandService, type RouteBook, type TakenPort } from '../model/route-book.ts'
+import type { WaitingFiles } from '../model/static-answers.ts'
+import type { WakeMemories } from '../decision/wake-memory.ts'
+import type { WorkloadCaches } from '../cluster/workload-caches.ts'
+
+export interface PublisherParts {
+  readonly plane: DataPlane
+  readonly book: RouteBook
+  readonly workloads: WorkloadCaches
+  readonly slices: Informer<EndpointSlice>
+  readonly memories: WakeMemories
+  /** Whether requests may be served at all yet. */
+  readonly mayServe: () => boolean
+  /** Which of the replicas this one is. */
+  readonly seat: () => Seat
+  readonly now: () => number
+}
+
+/** Tells the data plane how each Service's pods stand, whenever that has changed. */
+export class Publisher {
+  readonly #parts: PublisherParts
+  readonly #published = new Map<string, string>()
+  readonly #configs = new Map<string, string>()
+  /** Routes that are being drained, by us or for another replica: left as they are until someone has decided. */
+  readonly #held = new Set<string>()
+  /** Workloads we scaled down at a version that the cache may not show yet. */
+  readonly #asleep = new Map<string, string>()
+
+  constructor(parts: PublisherParts) {
+    this.#parts = parts
+  }
+
+  /** Makes the route known, or changes it. */
+  setRoute(config: RouteConfig): void {
+    const text = JSON.stringify(config)
+    if (this.#configs.get(config.id) === text) return
+    this.#configs.set(config.id, text)
+    this.#published.delete(config.id)
+    this.#parts.plane.setRoute(config)
+  }
+
+  removeRoute(id: string): void {
+    if (!this.#configs.delete(id)) return
+    this.#published.delete(id)
+    this.#held.delete(id)
+    this.#parts.plane.removeRoute(id)
+  }
+
+  hold(id: string): void {
+    this.#held.add(id)
+    for (const [target] of this.#targets(id)) this.#published.delete(target)
+  }
+
+  /** Has all threads hold back new requests to a Service, at all its ports; answers what is under way. */
+  async drain(id: string): Promise<TargetLoad> {
+    const loads = await Promise.all(this.#targets(id).map(([target]) => this.#parts.plane.drain(target)))
+    return {
+      busy: loads.reduce((sum, { busy }) => sum + busy, 0),
+      waiting: loads.reduce((sum, { waiting }) => sum + waiting, 0),
+    }
+  }
+
+  release(id: string): void {
+    if (this.#held.delete(id)) this.publish(id)
+  }
+
+  /** We have just scaled it to nothing: believe that until the cache does. */
+  sleeps(workload: string, resourceVersion: string): void {
+    this.#asleep.set(workload, resourceVersion)
+  }
+
+  /** Tells the data plane what is now true of a Service, if that is news. */
+  publish(id: string): void {
+    const service = this.#parts.book.get(id)
+    if (!service || !this.#configs.has(id) || !this.#parts.mayServe()) return
+    if (this.#held.has(id)) {
+      // Asleep is a decision: whoever drained it has made it.
+      if (!this.isAsleep(service) || this.#stateOf(service, service.port)?.is !== 'cold') return
+      this.#held.delete(id)
+    }
+    for (const [target, port] of this.#targets(id)) this.#tell(target, this.#stateOf(service, port))
+  }
+
+  #tell(target: string, state: TargetState | undefined): void {
+    if (!state || !this.#configs.has(target)) return
+    const text = JSON.stringify(state)
+    if (this.#published.get(target) === text) return
+    this.#published.set(target, text)
+    this.#parts.plane.setTarget(target, state)
+  }
+
+  /** What the data plane knows of a Service: itself, and each of its ports that is taken over. */
+  #targets(id: string): readonly (readonly [string, ServicePort | undefined])[] {
+    const service = this.#parts.book.get(id)
+    return [[id, service?.port], ...(service?.ports ?? []).map((port) => [portRouteId(id, port), port] as const)]
+  }
+
+  /** Whether any pod of a Service can take requests. */
+  isReachable(service: OnDemandService): boolean {
+    return this.podsOf(service) > 0
+  }
+
+  /** How many pods of a Service can take requests. */
+  podsOf(service: OnDemandService): number {
+    return observeBackends(service, this.#parts.slices).addresses.length
+  }
+
+  /** Whether any of a Service's workloads has been put to sleep. */
+  isAsleep(service: OnDemandService): boolean {
+    return service.wishes.workloads.some((each) => this.#isAsleep(each))
+  }
+
+  #stateOf(service: OnDemandService, port: ServicePort | undefined): TargetState | undefined {
+    const { workloads, memories, slices, now } = this.#parts
+    const { addresses, protocol } = observeBackends(service, slices, port)
+    if (this.isAsleep(service)) {
+      return this.#refusal(service, memories, now()) ?? { is: 'cold' }
+    }
+    if (addresses.length > 0) return { is: 'warm', endpoints: this.#share(service, addresses), protocol }
+    const [main] = service.wishes.workloads
+    if (main && workloads.find(main) === 'absent')
+      return { is: 'refusing', because: 'target-gone', retryAfterSeconds: 5 }
+    return this.#refusal(service, memories, now()) ?? { is: 'cold' }
+  }
+
+  /** Where a pod takes only so many requests at a time, replicas keep out of each other's way. */
+  #share({ wishes }: OnDemandService, addresses: readonly Address[]): readonly Address[] {
+    const { maxRequestsPerPod: limit } = wishes
+    if (limit === undefined) return addresses
+    return shareOf(
+      addresses.map((address) => ({ ...address, limit })),
+      this.#parts.seat(),
+    )
+  }
+
+  #refusal(service: OnDemandService, memories: WakeMemories, now: number): TargetState | undefined {
+    for (const workload of service.wishes.workloads) {
+      const { retryAt, because } = memories.of(workloadId(workload))
+      if (now < retryAt) return { is: 'refusing', because, retryAfterSeconds: Math.ceil((retryAt - now) / 1000) }
+    }
+    return undefined
+  }
+
+  #isAsleep(workload: Parameters<WorkloadCaches['find']>[0]): boolean {
+    const id = workloadId(workload)
+    const version = this.#asleep.get(id)
+    if (version !== undefined) {
+      const informer = this.#parts.workloads.of({ kind: id.split('/')[1] ?? '' })
+      if (!informer?.hasReached(version)) return true
+      this.#asleep.delete(id)
+    }
+    return this.#parts.workloads.recallReplicas(workload) === 0
+  }
+}
+
+/** A Service's route, for the data plane. */
+export function routeConfig(
+  service: OnDemandService,
+  {
+    hosts,
+    slot,
+    fallback,
+    files,
+  }: {
+    readonly hosts: readonly string[]
+    readonly slot: number
+    readonly fallback: Address | undefined
+    readonly files: WaitingFiles | undefined
+  },
+): RouteConfig {
+  const { wishes, id } = service
+  return {
+    ...routeDefaults,
+    id,
+    target: id,
+    slot,
+    hosts,
+    pathPrefix: wishes.pathPrefix,
+    readinessTimeoutMs: wishes.readinessTimeoutMs,
+    responseTimeoutMs: wishes.responseTimeoutMs,
+    tunnelIdleMs: wishes.tunnelIdleMs,
+    maxWaiting: wishes.maxWaiting,
+    waitingPage: wishes.waitingPage,
+    ...(files?.page ? { ownPage: files.page } : {}),
+    staticAnswers: [...wishes.staticAnswers, ...(files?.answers ?? [])],
+    coldStartHeader: wishes.coldStartHeader,
+    probePaths: wishes.probePaths,
+    probeAgents: wishes.probeAgents,
+    fallbackTimeoutMs: wishes.fallbackTimeoutMs,
+    ...(fallback ? { fallback } : {}),
+  }
+}
+
+/** The way from a port of the proxies' own to a Service's port. It needs no host, and counts as the Service does. */
+export function portRouteConfig(service: RouteConfig, port: TakenPort): RouteConfig {
+  const id = portRouteId(service.id, port)
+  return { ...service, id, target: id, hosts: [], pathPrefix: '/' }
+}

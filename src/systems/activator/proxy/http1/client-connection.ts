@@ -1,0 +1,364 @@
+import type { Socket } from 'node:net'
+import { adoptSocket, disownSocket, readBuffer, type SocketOwner } from '../wire/adopt-socket.ts'
+import { answer, type Because } from '../answers/answers.ts'
+import { ChunkedBody } from '../wire/chunked-body.ts'
+import type { Core } from '../routing/core.ts'
+import { Exchange, type ClientLink } from './exchange.ts'
+import { Head, type Parsed } from '../wire/head.ts'
+import { ProxyPreamble } from '../wire/proxy-protocol.ts'
+import type { Purpose } from '../routing/purpose.ts'
+import { understand } from './request.ts'
+import { ownBytes, write, writeBytes } from '../wire/socket-writes.ts'
+
+const requestHead = new Head()
+const preface = 'PRI * HTTP/2.0\r\n\r\n'
+const lingerMs = 2000
+/** How long an idle client that is to leave may still come with a request: one may be on its way. */
+const farewellMs = 1000
+const maxPipelinedBytes = 65_536
+
+const faults: Record<Exclude<Parsed, 'complete' | 'incomplete'>, Because> = {
+  malformed: 'malformed-request',
+  'too-large': 'head-too-large',
+  'target-too-long': 'target-too-long',
+}
+
+export interface ClientOptions {
+  readonly secure: boolean
+  /** The connection begins with a PROXY protocol header. */
+  readonly proxyProtocol: boolean
+  /** Who the client is, where the socket does not tell. */
+  readonly remoteAddress?: string
+  readonly purpose: Purpose
+}
+
+/**
+ * One client's connection: finds the requests in its bytes, strictly, and hands them to an exchange one at a time.
+ * `head` waits for a request, `body` reads one, `response` has read one and waits for its answer to end.
+ */
+export class ClientConnection implements ClientLink, SocketOwner {
+  readonly #core: Core
+  readonly #socket: Socket
+  readonly #exchange: Exchange
+  #preamble: ProxyPreamble | undefined
+  #phase: 'head' | 'body' | 'response' | 'tunnel' | 'closing' | 'gone' = 'head'
+  minor = 1
+  keepAlive = true
+  remoteAddress: string
+  readonly proto: 'http' | 'https'
+  readonly purpose: Purpose
+  /** The forwarding fields, and the host they are for. */
+  addedFor = ''
+  added = ''
+  #carry: Buffer | undefined
+  #requests = 0
+  /** Part of a head has arrived. */
+  #inHead = false
+  /** Bytes the body still lacks, or -1 if it is chunked. */
+  #bodyLeft = 0
+  #chunks: ChunkedBody | undefined
+  #deadlineAt: number
+  #working = false
+  #halfOpen = false
+
+  constructor(accepted: Socket, core: Core, { secure, proxyProtocol, remoteAddress, purpose }: ClientOptions) {
+    this.#core = core
+    this.purpose = purpose
+    this.#deadlineAt = core.time.now + core.limits.headTimeoutMs
+    this.proto = secure ? 'https' : 'http'
+    this.remoteAddress = remoteAddress ?? plainAddress(accepted.remoteAddress)
+    if (proxyProtocol) this.#preamble = new ProxyPreamble()
+    this.#exchange = new Exchange(core, this)
+    this.#socket = adoptSocket(accepted, this)
+  }
+
+  write(payload: string | Buffer): boolean {
+    if (this.#halfOpen) this.#touchTunnel()
+    return write(this.#socket, payload)
+  }
+
+  writeBytes(bytes: Buffer, start: number, end: number): boolean {
+    return writeBytes(this.#socket, bytes, start, end)
+  }
+
+  pauseReading(): void {
+    this.#socket.pause()
+  }
+
+  resumeReading(): void {
+    if (this.#socket.isPaused()) this.#socket.resume()
+  }
+
+  exchangeDone(keep: boolean): void {
+    if (this.#phase === 'gone') return
+    if (!keep) return this.#linger()
+    this.#phase = 'head'
+    this.#deadlineAt = this.#core.time.now + (this.#core.closing ? farewellMs : this.#core.limits.keepAliveMs)
+    if (this.#working) return
+    this.#continue()
+    this.resumeReading()
+  }
+
+  enterTunnel(): void {
+    this.#phase = 'tunnel'
+    this.#touchTunnel()
+    this.#continue()
+    this.resumeReading()
+  }
+
+  end(): void {
+    this.#closeHalf()
+    this.#socket.end()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  breakOff(endsByClosing: boolean): void {
+    // Within TLS a proper end is said, and is missed here.
+    if (endsByClosing && this.proto === 'http') this.#socket.resetAndDestroy()
+    else this.#socket.destroy()
+  }
+
+  /** Asks the client to leave: soon if it is idle, else after its answer. */
+  retire(): void {
+    if (this.#phase !== 'head' || this.#inHead) return
+    this.#deadlineAt = Math.min(this.#deadlineAt, this.#core.time.now + farewellMs)
+  }
+
+  sweep(now: number): void {
+    if (this.#exchange.active) this.#exchange.sweep(now)
+    if (now < this.#deadlineAt || this.#phase === 'response') return
+    // Whoever waits for a pod, or for us to read on, is not slow.
+    if (this.#phase === 'body' && (!this.#exchange.forwarding || this.#socket.isPaused())) return
+    if (this.#phase === 'head' && this.#carry) return this.#refuse('head-timeout')
+    this.#socket.destroy()
+  }
+
+  connected(): void {}
+
+  drained(): void {
+    this.#exchange.clientDrained()
+  }
+
+  read(length: number): void {
+    let bytes = readBuffer
+    let end = length
+    if (this.#phase === 'closing') return
+    if (this.#carry) {
+      if (this.#phase === 'response') return this.#keepForLater(readBuffer, 0, length)
+      end = this.#carry.length + length
+      bytes = Buffer.allocUnsafe(end + 1)
+      this.#carry.copy(bytes)
+      readBuffer.copy(bytes, this.#carry.length, 0, length)
+      // A head cannot have become complete, nor newly wrong in a way that matters, without a line's end.
+      if (this.#phase === 'head' && end < 16_384 && readBuffer.subarray(0, length).indexOf(10) < 0) {
+        this.#carry = bytes.subarray(0, end)
+        return
+      }
+      this.#carry = undefined
+    }
+    this.#work(bytes, end)
+  }
+
+  /** Takes up what was kept while the last answer was under way. */
+  #continue(): void {
+    const kept = this.#carry
+    if (!kept) return
+    this.#carry = undefined
+    const bytes = Buffer.allocUnsafe(kept.length + 1)
+    kept.copy(bytes)
+    this.#work(bytes, kept.length)
+  }
+
+  #work(bytes: Buffer, end: number): void {
+    this.#working = true
+    let at = 0
+    while (at < end) {
+      const next = this.#step(bytes, at, end)
+      if (next < 0) break
+      at = next
+    }
+    this.#working = false
+  }
+
+  /** Consumes what it can; answers where to go on, or -1 when nothing more can be done with these bytes now. */
+  #step(bytes: Buffer, at: number, end: number): number {
+    switch (this.#phase) {
+      case 'head':
+        return this.#preamble ? this.#beforeHead(bytes, at, end) : this.#head(bytes, at, end)
+      case 'body':
+        return this.#body(bytes, at, end)
+      case 'response':
+        this.#keepForLater(bytes, at, end)
+        return -1
+      case 'tunnel':
+        this.#touchTunnel()
+        this.#exchange.tunnel(ownBytes(bytes, at, end))
+        return -1
+      default:
+        return -1
+    }
+  }
+
+  #beforeHead(bytes: Buffer, at: number, end: number): number {
+    const found = this.#preamble!.read(bytes.subarray(at, end))
+    if (found === 'incomplete') return this.#wantMore(bytes, at, end)
+    if (found === 'malformed') {
+      this.#socket.destroy()
+      return -1
+    }
+    this.#preamble = undefined
+    if (found.address !== undefined) this.remoteAddress = found.address
+    return at + found.length
+  }
+
+  #head(bytes: Buffer, at: number, end: number): number {
+    const parsed = requestHead.parseRequest(bytes, at, end)
+    if (parsed === 'incomplete') return this.#wantMore(bytes, at, end)
+    if (parsed !== 'complete') {
+      const begun = bytes.toString('latin1', at, Math.min(end, at + preface.length))
+      if (this.#requests === 0 && this.purpose.is !== 'checks' && preface.startsWith(begun)) {
+        return begun === preface ? this.#speakHttp2(bytes, at, end) : this.#wantMore(bytes, at, end)
+      }
+      this.#refuse(faults[parsed])
+      return -1
+    }
+    this.#requests++
+    this.#inHead = false
+    return this.#request(bytes, end)
+  }
+
+  #request(bytes: Buffer, end: number): number {
+    const head = requestHead
+    this.minor = head.minor
+    this.keepAlive = head.minor === 1
+    const bodyStart = head.end
+    const request = understand(bytes, head, this, this.#core)
+    if (typeof request === 'string') {
+      const unread = head.chunked || head.contentLength > 0
+      if (unread || request !== 'unknown-host' || !this.keepAlive) {
+        this.#refuse(request)
+        return -1
+      }
+      const isHead =
+        head.methodEnd - head.start === 4 && bytes.toString('latin1', head.start, head.methodEnd) === 'HEAD'
+      this.write(answer(request, { close: false, isHead }))
+      return bodyStart
+    }
+    this.#bodyLeft = head.chunked ? -1 : Math.max(0, head.contentLength)
+    if (this.#bodyLeft < 0) (this.#chunks ??= new ChunkedBody()).reset()
+    const bodyEnd = this.#follow(bytes, bodyStart, end)
+    if (bodyEnd < 0) {
+      this.#refuse('malformed-request')
+      return -1
+    }
+    const complete = this.#bodyLeft === 0
+    this.#phase = complete ? 'response' : 'body'
+    this.#deadlineAt = this.#core.time.now + this.#core.limits.bodyTimeoutMs
+    const body = bodyEnd > bodyStart ? ownBytes(bytes, bodyStart, bodyEnd) : ''
+    this.#exchange.begin(request, body, complete)
+    return bodyEnd
+  }
+
+  #body(bytes: Buffer, at: number, end: number): number {
+    const bodyEnd = this.#follow(bytes, at, end)
+    if (bodyEnd < 0) {
+      this.#exchange.reject('malformed-request')
+      return -1
+    }
+    const complete = this.#bodyLeft === 0
+    if (complete) this.#phase = 'response'
+    this.#deadlineAt = this.#core.time.now + this.#core.limits.bodyTimeoutMs
+    this.#exchange.body(ownBytes(bytes, at, bodyEnd), complete)
+    return bodyEnd
+  }
+
+  /** Where in the bytes the body ends or breaks off; negative if it is malformed. */
+  #follow(bytes: Buffer, start: number, end: number): number {
+    if (this.#bodyLeft >= 0) {
+      const taken = Math.min(end - start, this.#bodyLeft)
+      this.#bodyLeft -= taken
+      return start + taken
+    }
+    const bodyEnd = this.#chunks!.follow(bytes, start, end)
+    if (this.#chunks!.broken) return -1
+    if (this.#chunks!.done) this.#bodyLeft = 0
+    return bodyEnd
+  }
+
+  #wantMore(bytes: Buffer, at: number, end: number): number {
+    // The time for a head runs from its first byte, however slowly the rest drips in; the first one's from the start.
+    if (this.#requests > 0 && !this.#inHead) this.#deadlineAt = this.#core.time.now + this.#core.limits.headTimeoutMs
+    this.#inHead = true
+    this.#carry = Buffer.from(bytes.subarray(at, end))
+    return -1
+  }
+
+  #keepForLater(bytes: Buffer, at: number, end: number): void {
+    const rest = bytes.subarray(at, end)
+    this.#carry = this.#carry ? Buffer.concat([this.#carry, rest]) : Buffer.from(rest)
+    if (this.#carry.length >= maxPipelinedBytes) this.pauseReading()
+  }
+
+  #speakHttp2(bytes: Buffer, at: number, end: number): number {
+    this.#phase = 'gone'
+    disownSocket(this.#socket)
+    this.#core.clients.delete(this)
+    this.#core.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)), {
+      client: this.remoteAddress,
+      purpose: this.purpose,
+    })
+    return -1
+  }
+
+  #refuse(because: Because): void {
+    this.write(answer(because, { close: true }))
+    this.#linger()
+  }
+
+  /** Closes our side, and reads a little longer: a reset now could destroy the answer on its way. */
+  #linger(): void {
+    this.#phase = 'closing'
+    this.#carry = undefined
+    this.#deadlineAt = this.#core.time.now + lingerMs
+    this.#socket.end()
+    this.resumeReading()
+  }
+
+  /** One end has closed. It may have vanished altogether, which looks the same: the other end gets a while, not for ever. */
+  #closeHalf(): void {
+    this.#halfOpen = true
+    this.#touchTunnel()
+  }
+
+  #touchTunnel(): void {
+    const idleMs = this.#exchange.route.config.tunnelIdleMs
+    const { halfOpenMs } = this.#core.limits
+    const silenceMs = this.#halfOpen ? Math.min(idleMs || halfOpenMs, halfOpenMs) : idleMs
+    this.#deadlineAt = silenceMs > 0 ? this.#core.time.now + silenceMs : Infinity
+  }
+
+  ended(): void {
+    if (this.#phase === 'tunnel') {
+      this.#closeHalf()
+      return this.#exchange.closeTunnel()
+    }
+    if (this.#phase === 'closing') this.#socket.destroy()
+    else if (this.#phase !== 'gone') this.#socket.destroy()
+  }
+
+  closed(): void {
+    if (this.#phase === 'gone') return
+    this.#phase = 'gone'
+    this.#carry = undefined
+    this.#exchange.abandon()
+    this.#core.clients.delete(this)
+  }
+}
+
+/** IPv4 addresses come mapped into IPv6 when the listener takes both. */
+export function plainAddress(address = 'unknown'): string {
+  return address.startsWith('::ffff:') ? address.slice(7) : address
+}

@@ -1,0 +1,458 @@
+import { answer, page, probeAnswer, statusFor, type Because } from '../answers/answers.ts'
+import { word } from '../wire/bytes.ts'
+import { fallbackTarget, type Core } from '../routing/core.ts'
+import { cell, noteStatus, noteWait } from '../routing/counters.ts'
+import { fieldKind, type Head } from '../wire/head.ts'
+import { Place } from '../routing/place.ts'
+import type { Refusal, Waiter } from '../routing/ports.ts'
+import { rewriteResponse, saysOnly, valuesOfKind } from '../routing/rewrite.ts'
+import type { Route } from '../routing/route.ts'
+import type { StaticAnswer } from '../routing/static-answer.ts'
+import type { Target } from '../routing/target.ts'
+import type { Breakage, Framing, Served, UpstreamConnection } from '../routing/upstream-connection.ts'
+import { ourPage, refreshSeconds } from '../answers/waiting-page.ts'
+
+/** The client's side of an exchange. */
+export interface ClientLink {
+  /** HTTP/1.`minor` is what the client speaks. */
+  readonly minor: number
+  readonly keepAlive: boolean
+  /** False when the client cannot keep up. */
+  write(payload: string | Buffer): boolean
+  /** The same for bytes that will be overwritten. */
+  writeBytes(bytes: Buffer, start: number, end: number): boolean
+  pauseReading(): void
+  resumeReading(): void
+  /** The answer has gone out; the connection may carry another request if `keep`. */
+  exchangeDone(keep: boolean): void
+  enterTunnel(): void
+  end(): void
+  destroy(): void
+  /** Breaks off so that nobody takes what was sent for all of it, also where closing is how an answer ends. */
+  breakOff(endsByClosing: boolean): void
+}
+
+/** A request as it will be forwarded. */
+export interface Forwarded {
+  readonly route: Route
+  readonly method: string
+  readonly host: string
+  readonly head: string
+  readonly asksUpgrade: boolean
+  /** Nothing is to be forwarded: someone else does that, and wants to know when it can. */
+  readonly isCheck: boolean
+  /** The request comes from someone who only wants to know whether anybody is there. */
+  readonly isProbe: boolean
+  /** What it is answered without the workload. */
+  readonly fixed: StaticAnswer | undefined
+  /** The request is a browser opening a page. */
+  readonly isNavigation: boolean
+}
+
+const fixedBecause = 'X-Sojourn-Because: static-answer\r\n'
+const wakingFields = `Retry-After: ${refreshSeconds}\r\nX-Sojourn-Because: waking\r\n`
+const keepAlive = word('keep-alive')
+const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
+export const maxReplays = 2
+
+/** Whether a request of this method may be sent twice. */
+export function isIdempotent(method: string): boolean {
+  return idempotent.has(method)
+}
+
+/** One request and its answer, from admission to the last byte. Each client connection reuses one. */
+export class Exchange implements Served, Waiter {
+  readonly #core: Core
+  readonly #client: ClientLink
+  route!: Route
+  active = false
+  isHead = false
+  asksUpgrade = false
+  unchunked = false
+  sent = false
+  deadlineAt = 0
+  /** When the workload must have begun to answer, or the client to read again. */
+  #impatientAt = Infinity
+  #request!: Forwarded
+  #upstream: UpstreamConnection | undefined
+  #held: (string | Buffer)[] = []
+  #heldBytes = 0
+  /** All of the body has arrived. */
+  #received = false
+  /** All that was ever sent on is still in `request` and `held`. */
+  #whole = true
+  #responding = false
+  /** The end of the answer is the end of the connection. */
+  #endsByClosing = false
+  #keep = false
+  #replays = 0
+  /** It was sent to the fallback: there is nowhere else to go. */
+  #fellBack = false
+  /** It is a use of the workload. */
+  #counts = true
+  #place: Place | undefined
+  #waitingSince = 0
+  cold = false
+
+  constructor(core: Core, client: ClientLink) {
+    this.#core = core
+    this.#client = client
+  }
+
+  /** Takes a request on, with what arrived of its body together with its head, and whether that is all of it. */
+  begin(request: Forwarded, body: string | Buffer, complete: boolean): void {
+    const { route } = request
+    this.active = true
+    this.route = route
+    this.#request = request
+    this.isHead = request.method === 'HEAD'
+    this.asksUpgrade = request.asksUpgrade
+    this.unchunked = this.#client.minor === 0
+    this.sent = false
+    this.#received = complete
+    this.#whole = true
+    this.#responding = false
+    this.cold = false
+    this.#replays = 0
+    this.#fellBack = false
+    this.#waitingSince = 0
+    this.#impatientAt = Infinity
+    const { fixed } = request
+    const isFixed = fixed !== undefined && (fixed.when === 'always' || route.target.state.is !== 'warm')
+    this.#counts = !request.isProbe && !isFixed
+    if (this.#counts) route.cells[cell.started]!++
+    if (isFixed) return this.#answerFixed(fixed)
+    if (body.length > 0) this.#hold(body)
+    if (request.isCheck && route.target.isReachable) return this.#pass()
+    const upstream = route.target.waiters.size === 0 ? route.target.take(this.#mayReuse()) : undefined
+    if (upstream) this.#use(upstream)
+    else this.#wait()
+  }
+
+  /** The next stretch of the request's body. */
+  body(payload: string | Buffer, last: boolean): void {
+    this.#received = last
+    if (this.#upstream?.open) {
+      this.sent = last
+      this.#whole = false
+      // Once it answers, only a client that does not read is waited for.
+      if (!this.#responding) this.#impatientAt = this.#core.time.now + this.#patienceMs()
+      if (!this.#upstream.send(payload) && !last) this.#client.pauseReading()
+      return
+    }
+    this.#hold(payload)
+    if (this.#heldBytes >= this.#core.limits.holdBytes) this.#client.pauseReading()
+  }
+
+  /** A pod is taking the request. */
+  get forwarding(): boolean {
+    return this.#upstream?.open ?? false
+  }
+
+  /** The client is gone: so is its request. */
+  abandon(): void {
+    if (!this.active) return
+    this.route.cells[cell.clientLeft]!++
+    this.#letGo()
+  }
+
+  /** The request turned out to be broken while it was being forwarded. */
+  reject(because: Because): void {
+    this.#upstream?.destroy()
+    this.#upstream = undefined
+    this.#answer(because, undefined, true)
+  }
+
+  clientDrained(): void {
+    if (!this.#upstream) return
+    this.#impatientAt = Infinity
+    this.#upstream.socket.resume()
+  }
+
+  tunnel(payload: string | Buffer): void {
+    if (this.#upstream && !this.#upstream.send(payload)) this.#client.pauseReading()
+  }
+
+  /** The client will send no more into its tunnel. */
+  closeTunnel(): void {
+    this.#upstream?.socket.end()
+  }
+
+  sweep(now: number): void {
+    if (now < this.#impatientAt || !this.#upstream) return
+    if (this.#responding) return this.#client.destroy()
+    this.#upstream.destroy()
+    this.#upstream = undefined
+    this.#answer('upstream-timeout', 1, false)
+  }
+
+  resume(): void {
+    const upstream = this.#place?.target?.take(this.#mayReuse())
+    if (!upstream) return
+    this.#place?.leave()
+    this.#use(upstream)
+  }
+
+  refuse(because: Refusal, retryAfterSeconds: number): void {
+    this.#place?.leave()
+    this.route.cells[cell.refused]!++
+    this.#answer(because, retryAfterSeconds, false)
+  }
+
+  glance(now: number): void {
+    const { config } = this.route
+    if (now >= this.deadlineAt) {
+      if (!config.fallback || this.#fellBack) return this.refuse('not-ready-in-time', 1)
+      this.#fellBack = true
+      this.#place?.leave()
+      this.#waitOn(fallbackTarget(this.#core, config.fallback), this.#core.limits.dialTimeoutMs)
+    } else if (
+      this.#request.isNavigation &&
+      this.cold &&
+      now - this.#waitingSince >= this.#core.limits.waitingPageAfterMs
+    ) {
+      this.#showPage()
+    }
+  }
+
+  connected(): void {
+    this.#send()
+  }
+
+  interim(bytes: Buffer, head: Head): void {
+    if (this.#client.minor === 1) this.#client.write(rewriteResponse(bytes, head, ''))
+  }
+
+  respond(bytes: Buffer, head: Head, framing: Framing): string | undefined {
+    const client = this.#client
+    this.#responding = true
+    this.#impatientAt = Infinity
+    noteStatus(this.route.cells, head.status)
+    const unframed = this.unchunked && framing === 'chunked'
+    this.#endsByClosing = framing === 'until-close' || unframed
+    this.#keep = client.keepAlive && !this.#endsByClosing && !this.#core.closing
+    let added = ''
+    if (!this.#keep) added = 'Connection: close\r\n'
+    else if (client.minor === 0) added = 'Connection: keep-alive\r\n'
+    if (this.cold) added += this.#coldStart()
+    const asIs = added === '' && head.clean && !head.hasHop && !head.hasUpgrade && head.minor === 1
+    if (asIs && (head.connections === 0 || saysOnly(bytes, head, keepAlive))) return undefined
+    return rewriteResponse(bytes, head, added, unframed)
+  }
+
+  relay(payload: string | Buffer, last: boolean): void {
+    this.#relayed(payload.length === 0 || this.#client.write(payload), last)
+  }
+
+  relayBytes(bytes: Buffer, start: number, end: number, last: boolean): void {
+    this.#relayed(start === end || this.#client.writeBytes(bytes, start, end), last)
+  }
+
+  #relayed(flowing: boolean, last: boolean): void {
+    const upstream = this.#upstream
+    if (last) {
+      this.#end()
+      this.#client.exchangeDone(this.#keep && this.#received)
+    } else if (!flowing && upstream) {
+      this.#impatientAt = this.#core.time.now + this.#patienceMs()
+      upstream.socket.pause()
+    }
+  }
+
+  switched(bytes: Buffer, head: Head, rest: string | Buffer): void {
+    this.route.cells[cell.tunnels]!++
+    this.#responding = true
+    this.#impatientAt = Infinity
+    noteStatus(this.route.cells, head.status)
+    const protocol = valuesOfKind(bytes, head, fieldKind.upgrade)
+    const cold = this.cold ? this.#coldStart() : ''
+    this.#client.write(rewriteResponse(bytes, head, `Connection: Upgrade\r\nUpgrade: ${protocol}\r\n${cold}`))
+    if (rest.length > 0) this.#client.write(rest)
+    this.#client.enterTunnel()
+  }
+
+  tunnelled(payload: string | Buffer): void {
+    if (!this.#client.write(payload)) this.#upstream?.socket.pause()
+  }
+
+  tunnelEnded(): void {
+    this.#client.end()
+  }
+
+  drained(): void {
+    this.#client.resumeReading()
+  }
+
+  broke(because: Breakage): void {
+    this.#upstream = undefined
+    if (because === 'dial-failed') return this.#wait()
+    if (because === 'closed-unanswered' && this.#mayReplay()) {
+      this.#replays++
+      this.route.cells[cell.retries]!++
+      const upstream = this.route.target.take(false)
+      return upstream ? this.#use(upstream) : this.#wait()
+    }
+    if (this.#responding) this.#client.breakOff(this.#endsByClosing)
+    else this.#answer('upstream-failed', 1, false)
+  }
+
+  /** How long whoever serves it may take to begin its answer. */
+  #patienceMs(): number {
+    const { fallbackTimeoutMs, responseTimeoutMs } = this.route.config
+    return this.#fellBack ? fallbackTimeoutMs : responseTimeoutMs
+  }
+
+  /** A kept connection may be closing just now: only what can be sent twice is risked on one that was idle for long. */
+  #mayReuse(): boolean {
+    return isIdempotent(this.#request.method)
+  }
+
+  /** Nothing came back, and all that was sent is still here to be sent again. */
+  #mayReplay(): boolean {
+    return this.sent && this.#whole && isIdempotent(this.#request.method) && this.#replays < maxReplays
+  }
+
+  #hold(payload: string | Buffer): void {
+    this.#held.push(payload)
+    this.#heldBytes += payload.length
+    this.#place?.grow(payload.length)
+  }
+
+  #use(upstream: UpstreamConnection): void {
+    this.#upstream = upstream
+    upstream.serve(this)
+    if (upstream.open) this.#send()
+    else if (!this.#received && this.#heldBytes >= this.#core.limits.holdBytes) this.#client.pauseReading()
+  }
+
+  #send(): void {
+    const upstream = this.#upstream!
+    if (this.#request.isCheck) {
+      this.#upstream = undefined
+      upstream.giveBack()
+      return this.#pass()
+    }
+    this.#impatientAt = this.#core.time.now + this.#patienceMs()
+    this.sent = this.#received
+    upstream.begin()
+    if (this.#held.length === 0) upstream.send(this.#request.head)
+    else this.#sendHeld(upstream)
+    if (this.#received) return
+    this.#whole = false
+    this.#dropHeld()
+    this.#client.resumeReading()
+  }
+
+  #sendHeld(upstream: UpstreamConnection): void {
+    const [first] = this.#held
+    if (typeof first === 'string' && this.#held.length === 1) return void upstream.send(this.#request.head + first)
+    upstream.socket.cork()
+    upstream.send(this.#request.head)
+    for (const piece of this.#held) upstream.send(piece)
+    upstream.socket.uncork()
+  }
+
+  #dropHeld(): void {
+    if (this.#held.length === 0) return
+    this.#held = []
+    this.#heldBytes = 0
+  }
+
+  #wait(): void {
+    const { target, config } = this.route
+    if (target.state.is === 'refusing') return this.#turnAway(target.state.because, target.state.retryAfterSeconds)
+    if (this.route.removed) return this.#turnAway('route-gone', 1)
+    if (this.#request.isProbe && target.state.is !== 'warm') return this.#answerProbe()
+    this.#waitOn(target, config.readinessTimeoutMs || this.#core.limits.longestWaitMs)
+  }
+
+  #waitOn(target: Target, patienceMs: number): void {
+    const core = this.#core
+    const { route } = this
+    const now = core.ports.clock.monotonic()
+    if (this.#waitingSince === 0) this.#waitingSince = now
+    if (target === route.target) {
+      this.deadlineAt = this.#waitingSince + patienceMs
+      this.cold ||= target.isCold
+    } else {
+      this.deadlineAt = now + patienceMs
+    }
+    this.#place ??= new Place(core, this)
+    if (!this.#place.take(target, this.#request.head.length + this.#heldBytes)) this.#turnAway('queue-full', 1)
+  }
+
+  #turnAway(because: Refusal, retryAfterSeconds: number): void {
+    this.route.cells[cell.refused]!++
+    this.#answer(because, retryAfterSeconds, false)
+  }
+
+  /** Answers in the workload's place. */
+  #answer(because: Because, retryAfterSeconds: number | undefined, close: boolean): void {
+    noteStatus(this.route.cells, statusFor(because))
+    const keep = !close && this.#mayKeep()
+    const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
+    this.#reply(answer(because, { close: !keep, isHead: this.isHead, ...retry }), keep)
+  }
+
+  /** Tells whoever asked that a pod will take the request. */
+  #pass(): void {
+    noteStatus(this.route.cells, 200)
+    const keep = this.#mayKeep()
+    const extra = this.cold ? this.#coldStart() : ''
+    this.#reply(page(200, '', { type: 'text/plain', close: !keep, isHead: this.isHead, extra }), keep)
+  }
+
+  #answerProbe(): void {
+    const { probeStatus } = this.route.config
+    noteStatus(this.route.cells, probeStatus)
+    const keep = this.#mayKeep()
+    this.#reply(probeAnswer(probeStatus, { close: !keep, isHead: this.isHead }), keep)
+  }
+
+  #answerFixed({ status, type, body }: StaticAnswer): void {
+    noteStatus(this.route.cells, status)
+    const keep = this.#mayKeep()
+    this.#reply(page(status, body, { type, close: !keep, isHead: this.isHead, extra: fixedBecause }), keep)
+  }
+
+  #showPage(): void {
+    this.#place?.leave()
+    noteStatus(this.route.cells, 503)
+    const keep = this.#mayKeep()
+    const { ownPage } = this.route.config
+    const { wakingMs, expectedWakeMs: expectedMs } = this.route.target
+    const shown = ownPage ?? ourPage({ host: this.#request.host, wakingMs, expectedMs })
+    this.#reply(page(503, shown.body, { type: shown.type, close: !keep, extra: wakingFields }), keep)
+  }
+
+  /** The connection outlives an answer of ours only if the request was read whole. */
+  #mayKeep(): boolean {
+    return this.#client.keepAlive && this.#received && !this.#core.closing
+  }
+
+  #reply(text: string, keep: boolean): void {
+    this.#client.write(text)
+    this.#end()
+    this.#client.exchangeDone(keep)
+  }
+
+  #coldStart(): string {
+    const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#waitingSince))
+    noteWait(this.route.cells, waitedMs)
+    return this.route.config.coldStartHeader ? `X-Cold-Start: ${waitedMs}\r\n` : ''
+  }
+
+  #letGo(): void {
+    this.#place?.leave()
+    this.#upstream?.destroy()
+    this.#end()
+  }
+
+  #end(): void {
+    if (!this.active) return
+    this.active = false
+    this.#upstream = undefined
+    this.#dropHeld()
+    if (this.#counts) this.route.cells[cell.finished]!++
+  }
+}

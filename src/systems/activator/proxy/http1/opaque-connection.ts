@@ -1,0 +1,198 @@
+import type { Socket } from 'node:net'
+import { adoptSocket, readBuffer, type SocketOwner } from '../wire/adopt-socket.ts'
+import type { Core, Sweepable } from '../routing/core.ts'
+import { cell, noteWait } from '../routing/counters.ts'
+import { Place } from '../routing/place.ts'
+import type { Waiter } from '../routing/ports.ts'
+import type { Route } from '../routing/route.ts'
+import { ownBytes } from '../wire/socket-writes.ts'
+import type { Breakage, Carried, UpstreamConnection } from '../routing/upstream-connection.ts'
+
+/** How long a connection may say nothing before it counts as use: long enough for a balancer that only knocks. */
+const knockMs = 500
+
+/**
+ * One client's connection whose bytes are passed on as they are. While it is open its workload is in use. It waits like a
+ * request while the workload wakes, once it has said something, or has been silent for so long that the pod must speak first.
+ */
+export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
+  readonly #core: Core
+  readonly #socket: Socket
+  readonly route: Route
+  readonly #acceptedAt: number
+  readonly #pod: Carried = {
+    connected: () => this.#open(),
+    tunnelled: (payload) => this.#answer(payload),
+    tunnelEnded: () => this.#podEnded(),
+    drained: () => this.#socket.resume(),
+    broke: (because) => this.#broke(because),
+  }
+  deadlineAt = Infinity
+  cold = false
+  #upstream: UpstreamConnection | undefined
+  #place: Place | undefined
+  #waitingSince = 0
+  #held: (string | Buffer)[] = []
+  #heldBytes = 0
+  #isCounted = false
+  #clientEnded = false
+  #hasPodEnded = false
+  #silentUntil = Infinity
+
+  constructor(accepted: Socket, core: Core, route: Route) {
+    this.#core = core
+    this.route = route
+    this.#acceptedAt = core.time.now
+    this.#socket = adoptSocket(accepted, this)
+    if (route.target.isReachable) this.#begin()
+  }
+
+  read(length: number): void {
+    this.#count()
+    this.#touch()
+    const bytes = ownBytes(readBuffer, 0, length)
+    if (this.#upstream?.open) {
+      if (!this.#upstream.send(bytes)) this.#socket.pause()
+      return
+    }
+    this.#held.push(bytes)
+    this.#heldBytes += length
+    this.#place?.grow(length)
+    if (this.#heldBytes >= this.#core.limits.holdBytes) this.#socket.pause()
+    if (!this.#upstream && !this.#place?.target) this.#begin()
+  }
+
+  /** The client will send no more: if it never did, it wanted nothing. */
+  ended(): void {
+    this.#clientEnded = true
+    if (this.#upstream?.open) this.#upstream.socket.end()
+    else if (this.#heldBytes === 0) this.#socket.destroy()
+  }
+
+  closed(): void {
+    this.#core.clients.delete(this)
+    this.#place?.leave()
+    this.#upstream?.destroy()
+    this.#upstream = undefined
+    this.#held = []
+    if (!this.#isCounted) return
+    this.#isCounted = false
+    this.route.cells[cell.finished]!++
+  }
+
+  connected(): void {}
+
+  drained(): void {
+    this.#upstream?.socket.resume()
+  }
+
+  resume(): void {
+    const upstream = this.#place?.target?.take(false)
+    if (!upstream) return
+    this.#place?.leave()
+    this.#use(upstream)
+  }
+
+  /** There is no way to tell it why. */
+  refuse(): void {
+    this.route.cells[cell.refused]!++
+    this.#place?.leave()
+    this.#socket.resetAndDestroy()
+  }
+
+  glance(now: number): void {
+    if (now >= this.deadlineAt) this.refuse()
+  }
+
+  sweep(now: number): void {
+    if (now >= this.#silentUntil) {
+      this.#socket.resetAndDestroy()
+      return
+    }
+    if (this.#isCounted || now - this.#acceptedAt < knockMs) return
+    this.#count()
+    if (!this.#upstream) this.#begin()
+  }
+
+  /** Nobody can ask it to leave; what it does may end. One that has said nothing has nothing to end. */
+  retire(): void {
+    if (!this.#isCounted) this.#socket.destroy()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #count(): void {
+    if (this.#isCounted) return
+    this.#isCounted = true
+    this.route.cells[cell.started]!++
+  }
+
+  #begin(): void {
+    const { target } = this.route
+    const upstream = target.waiters.size === 0 ? target.take(false) : undefined
+    if (upstream) this.#use(upstream)
+    else this.#wait()
+  }
+
+  #use(upstream: UpstreamConnection): void {
+    this.#upstream = upstream
+    upstream.carry(this.#pod)
+    if (upstream.open) this.#open()
+  }
+
+  #wait(): void {
+    const { target, config, removed } = this.route
+    const { clock } = this.#core.ports
+    if (removed || target.state.is === 'refusing') return this.refuse()
+    // Whoever waits is someone, even without a word.
+    this.#count()
+    if (this.#waitingSince === 0) this.#waitingSince = clock.monotonic()
+    this.deadlineAt = this.#waitingSince + (config.readinessTimeoutMs || this.#core.limits.longestWaitMs)
+    this.cold ||= target.isCold
+    this.#place ??= new Place(this.#core, this)
+    if (!this.#place.take(target, this.#heldBytes)) this.refuse()
+  }
+
+  #open(): void {
+    const upstream = this.#upstream!
+    upstream.beginTunnel()
+    this.route.cells[cell.tunnels]!++
+    if (this.cold) {
+      const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#waitingSince))
+      noteWait(this.route.cells, waitedMs)
+    }
+    for (const piece of this.#held.splice(0)) upstream.send(piece)
+    this.#heldBytes = 0
+    if (this.#clientEnded) upstream.socket.end()
+    this.#touch()
+    this.#socket.resume()
+  }
+
+  #answer(payload: string | Buffer): void {
+    this.#count()
+    this.#touch()
+    if (!this.#socket.write(payload as string, 'latin1')) this.#upstream?.socket.pause()
+  }
+
+  #podEnded(): void {
+    this.#hasPodEnded = true
+    this.#touch()
+    this.#socket.end()
+  }
+
+  #broke(because: Breakage): void {
+    this.#upstream = undefined
+    if (because === 'dial-failed') this.#wait()
+    else this.#socket.resetAndDestroy()
+  }
+
+  #touch(): void {
+    const { tunnelIdleMs: idleMs } = this.route.config
+    const { halfOpenMs } = this.#core.limits
+    // A client that stays after the pod has left may have vanished: it gets a while, not for ever.
+    const silenceMs = this.#hasPodEnded ? Math.min(idleMs || halfOpenMs, halfOpenMs) : idleMs
+    if (silenceMs > 0) this.#silentUntil = this.#core.time.now + silenceMs
+  }
+}

@@ -1,0 +1,28 @@
+import { Counters } from '../routing/counters.ts'
+import type { DataPlane, TargetLoad } from './data-plane.ts'
+
+/** A proxy that nobody calls: for forecasts of what happens if nobody acts. */
+export class SilentDataPlane implements DataPlane {
+  readonly counters: readonly Counters[] = [new Counters()]
+
+  setRoute(): void {}
+  removeRoute(): void {}
+  setTarget(): void {}
+  unlisten(): void {}
+
+  drain(): Promise<TargetLoad> {
+    return Promise.resolve({ busy: 0, waiting: 0 })
+  }
+
+  setCertificates(): Promise<readonly []> {
+    return Promise.resolve([])
+  }
+
+  listen(): Promise<number> {
+    return Promise.resolve(0)
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}

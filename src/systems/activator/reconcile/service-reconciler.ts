@@ -1,0 +1,333 @@
+import type { StoredObject } from '../../../kube/object.ts'
+import type { Key } from '../../../kube/key.ts'
+import { setCondition, type ConditionClaim } from '../../../kube/conditions.ts'
+import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
+import { isOurs as isOurMade, type Actions } from '../cluster/act.ts'
+import {
+  annotation,
+  isOnDemand,
+  missingTarget,
+  readWishes,
+  type Fault,
+  type WishDefaults,
+} from '../model/annotations.ts'
+import { ClaimBook, companionName, innerHosts } from '../model/claims.ts'
+import { backendsOf, portOf, type EndpointSlice } from '../model/endpoints.ts'
+import { podSlicesOf } from '../cluster/observe.ts'
+import type { Peers } from '../replicas/peers.ts'
+import type { Address } from '../proxy/routing/route.ts'
+import { routeConfig, type Publisher } from '../feed/publisher.ts'
+import type { OnDemandService, RouteBook } from '../model/route-book.ts'
+import { conditionsOf, isOurs, onDemandCondition, withoutTakenOver } from '../model/service-conditions.ts'
+import type { PortListeners } from '../takeover/port-listeners.ts'
+import { podsServiceName, whyNotTakeover } from '../decision/takeover.ts'
+import type { TakeoverKeeper } from '../takeover/takeover-keeper.ts'
+import { filesOf, type WaitingFiles } from '../model/static-answers.ts'
+import type { UsageTracker } from '../decision/usage.ts'
+import type { WorkloadCaches } from '../cluster/workload-caches.ts'
+import type { ObjectRef } from '../../../kube/object.ts'
+
+export interface ServiceReconcilerParts {
+  readonly services: Informer
+  readonly slices: Informer<EndpointSlice>
+  readonly workloads: Pick<WorkloadCaches, 'find'>
+  readonly book: RouteBook
+  readonly usage: UsageTracker
+  readonly publisher: Publisher
+  readonly actions: Actions
+  readonly peers: Peers
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly now: () => number
+  readonly defaults: WishDefaults
+  /** Only one namespace is looked after, so that bare names are not ambiguous. */
+  readonly namespaced: boolean
+  /** The port the proxies take requests from the cluster at; undefined makes no companions. */
+  readonly companionPort: number | undefined
+  /** Companions are neither made nor removed. */
+  readonly dryRun: boolean
+  readonly takeover: TakeoverKeeper
+  readonly listeners: PortListeners
+  /** What is wrong with the certificate that a Service names. */
+  readonly certificateFaults: (service: OnDemandService) => readonly Fault[]
+  /** Whether anything may be taken over here. */
+  readonly takesOver: boolean
+  readonly enqueueWorkloads: (workloads: readonly ObjectRef[]) => void
+  readonly enqueueServices: (ids: Iterable<string>) => void
+}
+
+const filesEveryMs = 60_000
+/** Who applies a Service before its workload is not told so at once. */
+const absenceMs = 5000
+
+/** Makes of each annotated Service a route, and of each that is no longer annotated none. */
+export class ServiceReconciler {
+  readonly #parts: ServiceReconcilerParts
+  readonly #claims = new ClaimBook()
+  /** What ConfigMaps last held for those who wait, by the Service that names them. */
+  readonly #files = new Map<string, WaitingFiles>()
+  /** Since when Services miss a workload that they name. */
+  readonly #missedSince = new Map<string, number>()
+
+  constructor(parts: ServiceReconcilerParts) {
+    this.#parts = parts
+  }
+
+  /** The hosts that lead to a Service. */
+  hostsOf(id: string): readonly string[] {
+    return this.#claims.granted(id)
+  }
+
+  async reconcile({ namespace, name }: Key): Promise<Outcome> {
+    const { services } = this.#parts
+    const object = services.get(namespace, name)
+    const id = `${namespace}/${name}`
+    if (!object || object.metadata.deletionTimestamp !== undefined || !isOnDemand(object))
+      return this.#leave(id, object, { namespace, name })
+    const { service, faults } = this.#understand(object, id)
+    const missing = await this.#readFiles(service)
+    await this.#admit(service, object)
+    const { waitingFiles } = service.wishes
+    // Nothing tells of a change there: that would take the right to watch every ConfigMap.
+    const filesAt = waitingFiles === undefined ? Infinity : this.#parts.now() + filesEveryMs
+    if (!this.#parts.peers.leading) return lookAt(filesAt)
+    await this.#accompany(object, service)
+    const isTakeable = !faults.some((fault) => fault.annotation === annotation.takeover)
+    const { claim, until } = await this.#parts.takeover.keep(object, isTakeable ? service : undefined)
+    const { absent, isOpen } = this.#look(object, service)
+    const all = [...faults, ...absent, ...missing, ...this.#parts.certificateFaults(service), ...this.#lost(id)]
+    // That it can be woken is not claimed before that is known of its workloads.
+    await this.#report(object, isOpen && all.length === 0 ? undefined : all, service.wishes.takeover ? claim : 'none')
+    const lookAgainAt = isOpen ? this.#parts.now() + absenceMs : Infinity
+    return lookAt(Math.min(filesAt, until ?? Infinity, lookAgainAt))
+  }
+
+  /** While callers are still led to the proxies, their way on stays open. */
+  async #leave(id: string, object: StoredObject | undefined, place: Pick<Key, 'namespace' | 'name'>): Promise<Outcome> {
+    const { takeover, peers, now } = this.#parts
+    const isTraced = object !== undefined && takeover.isTraced(object)
+    if (!isTraced) this.#forget(id)
+    if (!peers.leading) return settled
+    if (isTraced) {
+      const { until } = await takeover.keep(object, undefined)
+      return wakeAt(until ?? now() + 1000)
+    }
+    await this.#dismiss(place.namespace, place.name, object)
+    return settled
+  }
+
+  #understand(
+    object: StoredObject,
+    id: string,
+  ): { readonly service: OnDemandService; readonly faults: readonly Fault[] } {
+    const { namespace = '', name } = object.metadata
+    const wishes = readWishes(object, this.#parts.defaults)
+    const backend = wishes.backend === name ? object : this.#parts.services.get(namespace, wishes.backend)
+    const faults = [...wishes.faults]
+    if (!backend) faults.push({ annotation: annotation.service, message: `there is no Service "${wishes.backend}"` })
+    const port = backend && portOf(backend, wishes.port)
+    if (backend && !port) {
+      faults.push({
+        annotation: annotation.port,
+        message: wishes.port === undefined ? 'the Service has no port' : `the Service has no port "${wishes.port}"`,
+      })
+    }
+    const { fallback } = wishes
+    if (fallback !== undefined && !this.#parts.services.get(namespace, fallback)) {
+      faults.push({ annotation: annotation.fallback, message: `there is no Service "${fallback}"` })
+    }
+    const refusal = wishes.takeover ? this.#whyNotTakeover(object, wishes.backend) : undefined
+    if (refusal !== undefined) faults.push({ annotation: annotation.takeover, message: refusal })
+    const { takeover } = this.#parts
+    const pods = takeover.podsOf(namespace, wishes.backend)
+    const ports = takeover.takenPorts(object)
+    const service = { id, namespace, name, wishes, port, ...(pods === undefined ? {} : { pods }), ports }
+    return { service, faults }
+  }
+
+  #whyNotTakeover(object: StoredObject, backend: string): string | undefined {
+    const { name, namespace = '' } = object.metadata
+    if (!this.#parts.takesOver) return 'the proxy is not set up to take Services over: see --takeover'
+    if (backend !== name) return `is for the Service that has the pods: annotate "${backend}" itself`
+    const listing = this.#parts.services.get(namespace, podsServiceName(name))
+    if (listing && !isOurMade(listing)) return `there is a Service "${podsServiceName(name)}" of someone else`
+    return whyNotTakeover(object)
+  }
+
+  async #admit(service: OnDemandService, object: StoredObject): Promise<void> {
+    const { book, usage, publisher, enqueueWorkloads, enqueueServices, now } = this.#parts
+    const { uid, creationTimestamp } = object.metadata
+    const { domains, pathPrefix } = service.wishes
+    const inner = this.#innerHostsOf(service)
+    enqueueServices(
+      this.#claims.set({
+        id: service.id,
+        uid,
+        createdAt: creationTimestamp,
+        domains,
+        inner,
+        pathPrefix,
+      }),
+    )
+    enqueueWorkloads(book.set(service))
+    const [hosts, slot] = [this.#claims.granted(service.id), usage.slotOf(service.id, now())]
+    const files = this.#files.get(service.id)
+    const config = routeConfig(service, { hosts, slot, files, fallback: this.#fallbackOf(service) })
+    publisher.setRoute(config)
+    await this.#parts.listeners.ensure(service, config)
+    publisher.publish(service.id)
+  }
+
+  /** Reads the ConfigMap with the waiting page; while that cannot be done, what it last held stays. */
+  async #readFiles({ id, namespace, wishes }: OnDemandService): Promise<readonly Fault[]> {
+    const { waitingFiles: name } = wishes
+    if (name === undefined) {
+      this.#files.delete(id)
+      return []
+    }
+    const found = await this.#parts.actions.readConfigMap({ namespace, name })
+    if (typeof found !== 'string') {
+      const files = filesOf(found)
+      this.#files.set(id, files)
+      if (files.page) return []
+      return [{ annotation: annotation.waitingPage, message: `ConfigMap "${name}" has no key index.html` }]
+    }
+    if (found === 'absent') this.#files.delete(id)
+    const message =
+      found === 'absent' ? `there is no ConfigMap "${name}"` : `ConfigMap "${name}" cannot be read: ${found}`
+    return [{ annotation: annotation.waitingPage, message }]
+  }
+
+  /** A pod of the Service to fall back on or, where it lists none, the Service's own address. */
+  #fallbackOf({ namespace, wishes }: OnDemandService): Address | undefined {
+    const other = wishes.fallback === undefined ? undefined : this.#parts.services.get(namespace, wishes.fallback)
+    const port = other && portOf(other, undefined)
+    if (!other || !port) return undefined
+    const [pod] = backendsOf(podSlicesOf(this.#parts.slices, `${namespace}/${other.metadata.name}`), port).addresses
+    const { clusterIP } = (other.spec ?? {}) as { readonly clusterIP?: string }
+    return pod ?? (clusterIP && clusterIP !== 'None' ? { host: clusterIP, port: port.port } : undefined)
+  }
+
+  #forget(id: string): void {
+    const { book, usage, publisher, enqueueWorkloads, enqueueServices } = this.#parts
+    enqueueServices(this.#claims.remove(id))
+    publisher.removeRoute(id)
+    this.#files.delete(id)
+    this.#missedSince.delete(id)
+    this.#parts.listeners.drop(id)
+    this.#parts.takeover.forget(id)
+    enqueueWorkloads(book.remove(id))
+    usage.forget(id)
+  }
+
+  /** Which of a Service's workloads are not there; open while that cannot be told, or they may be about to come. */
+  #look(
+    { metadata: { annotations = {} } }: StoredObject,
+    { id, wishes }: OnDemandService,
+  ): { readonly absent: readonly Fault[]; readonly isOpen: boolean } {
+    const now = this.#parts.now()
+    const found = wishes.workloads.map((workload) => this.#parts.workloads.find(workload))
+    const main = annotation.deployment in annotations ? annotation.deployment : annotation.target
+    const absent = wishes.workloads.flatMap(({ kind, name }, index): Fault[] => {
+      if (found[index] !== 'absent') return []
+      const key = index === 0 ? main : annotation.wakeWith
+      return [{ annotation: key, message: `there is no ${kind} "${name}"` }]
+    })
+    const since = absent.length === 0 ? now : (this.#missedSince.get(id) ?? now)
+    if (absent.length === 0) this.#missedSince.delete(id)
+    else this.#missedSince.set(id, since)
+    const isFresh = absent.length > 0 && now - since < absenceMs
+    return { absent: isFresh ? [] : absent, isOpen: isFresh || found.includes('unknown') }
+  }
+
+  /** Domains that someone else has; names inside the cluster are not the user's doing, so they are no fault. */
+  #lost(id: string): Fault[] {
+    const wanted = this.#parts.book.get(id)?.wishes.domains ?? []
+    return this.#claims
+      .lost(id)
+      .filter(({ domain }) => wanted.includes(domain))
+      .map(({ domain, owner }) => ({
+        annotation: annotation.domains,
+        message: `"${domain}" belongs to Service ${owner}, ${this.#isNameOf(domain, owner) ? 'whose name it is' : 'which is older'}`,
+      }))
+  }
+
+  #isNameOf(domain: string, id: string): boolean {
+    const service = this.#parts.book.get(id)
+    return service !== undefined && this.#innerHostsOf(service).includes(domain)
+  }
+
+  #innerHostsOf({ namespace, wishes }: OnDemandService): readonly string[] {
+    return innerHosts(namespace, wishes.backend, this.#parts.namespaced)
+  }
+
+  async #accompany(object: StoredObject, service: OnDemandService): Promise<void> {
+    const { companionPort, peers, actions, dryRun } = this.#parts
+    // A Service that stands before the proxy by itself needs no other.
+    if (dryRun || companionPort === undefined || service.wishes.backend !== service.name) return
+    const existing = this.#companionOf(service.namespace, service.name)
+    await actions.ensureCompanion(object, existing, { addresses: peers.addresses, port: companionPort })
+  }
+
+  async #dismiss(namespace: string, name: string, object: StoredObject | undefined): Promise<void> {
+    const { peers, actions, dryRun } = this.#parts
+    if (!peers.leading) return
+    if (!dryRun) await actions.removeCompanion(this.#companionOf(namespace, name))
+    const missing = object && missingTarget(object)
+    if (object && missing) return this.#report(object, [missing], 'none')
+    const conditions = object && conditionsOf(object)
+    if (object && conditions?.some(isOurs)) {
+      await actions.report(
+        object,
+        conditions.filter((condition) => !isOurs(condition)),
+      )
+    }
+  }
+
+  #companionOf(
+    namespace: string,
+    name: string,
+  ): { readonly service: StoredObject | undefined; readonly slice: StoredObject | undefined } {
+    const companion = companionName(name)
+    return {
+      service: this.#parts.services.get(namespace, companion),
+      slice: this.#parts.slices.get(namespace, companion),
+    }
+  }
+
+  /** Undefined faults leave what was said of them as it is. */
+  async #report(
+    object: StoredObject,
+    faults: readonly Fault[] | undefined,
+    takeover: ConditionClaim | 'none' | undefined,
+  ): Promise<void> {
+    const { actions, events, now } = this.#parts
+    const before = conditionsOf(object)
+    const routed = faults ? setCondition(before, onDemandClaim(faults), now()) : before
+    const isNews = routed !== before
+    const after =
+      takeover === 'none' ? withoutTakenOver(routed) : takeover ? setCondition(routed, takeover, now()) : routed
+    if (after === before) return
+    await actions.report(object, after)
+    if (!isNews) return
+    for (const fault of faults ?? []) {
+      events.record(object, {
+        type: 'Warning',
+        reason: 'InvalidAnnotation',
+        message: `${fault.annotation}: ${fault.message}`,
+      })
+    }
+  }
+}
+
+function onDemandClaim(faults: readonly Fault[]): ConditionClaim {
+  const type = onDemandCondition
+  if (faults.length === 0) return { type, status: 'True', reason: 'Routed', message: 'Requests wake its workload.' }
+  const message = faults.map((fault) => `${fault.annotation}: ${fault.message}`).join('; ')
+  return { type, status: 'False', reason: 'InvalidAnnotation', message }
+}
+
+function lookAt(at: number): Outcome {
+  return at === Infinity ? settled : wakeAt(at)
+}

@@ -1,0 +1,70 @@
+import type { Peers } from '../replicas/peers.ts'
+import type { Publisher } from '../feed/publisher.ts'
+import type { OnDemandService } from '../model/route-book.ts'
+import type { UsageTracker } from '../decision/usage.ts'
+
+export interface TwoPhaseSleepParts {
+  readonly peers: Peers
+  readonly publisher: Publisher
+  readonly usage: UsageTracker
+  readonly now: () => number
+}
+
+/**
+ * Sleep without loss. First every thread of every replica holds new requests back, closes idle connections and says how it
+ * stands; only if all are idle is the scale written. Whoever came meanwhile has been held, and wakes it again or goes on.
+ */
+export class TwoPhaseSleep {
+  readonly #parts: TwoPhaseSleepParts
+
+  constructor(parts: TwoPhaseSleepParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Writes only if nobody uses any of the routes; answers whether it did. What the write throws comes through. The others go on
+   * by themselves once they see that nothing is left; where `write` says that something is, they are told.
+   */
+  async attempt(
+    routes: readonly OnDemandService[],
+    lastUsedAt: number,
+    write: () => Promise<'asleep' | 'reduced'>,
+  ): Promise<boolean> {
+    const { publisher, peers } = this.#parts
+    let written: 'asleep' | 'reduced' | undefined
+    for (const { id } of routes) publisher.hold(id)
+    try {
+      if (!(await this.#allIdle(routes, lastUsedAt))) return false
+      written = await write()
+      return true
+    } finally {
+      for (const { id } of routes) {
+        if (written !== 'asleep') peers.release(id)
+        publisher.release(id)
+      }
+    }
+  }
+
+  async #allIdle(routes: readonly OnDemandService[], lastUsedAt: number): Promise<boolean> {
+    const { publisher, usage, now } = this.#parts
+    const ids = routes.map(({ id }) => id)
+    const loads = await Promise.all(ids.map((id) => publisher.drain(id)))
+    if (loads.some(({ busy, waiting }) => busy > 0 || waiting > 0)) return false
+    const { inFlight, waiting, lastUsedAt: usedAt } = usage.of(ids, now())
+    if (inFlight > 0 || waiting > 0 || usedAt !== lastUsedAt) return false
+    const ttlMs = Math.max(...routes.map(({ wishes }) => wishes.ttlMs))
+    for (const id of ids) if (!(await this.#peersIdle(id, ttlMs))) return false
+    return usage.of(ids, now()).waiting === 0
+  }
+
+  /** A replica that cannot be asked is not idle: the question rejects, and nothing sleeps. */
+  async #peersIdle(id: string, ttlMs: number): Promise<boolean> {
+    const { peers, usage, now } = this.#parts
+    for (const { busy, waiting, idleMs } of await peers.drain(id)) {
+      if (busy === 0 && waiting === 0 && idleMs >= ttlMs) continue
+      usage.note(id, now() - idleMs, now())
+      return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,402 @@
+import { keyToString, refFromKey, type Key } from '../../../kube/key.ts'
+import type { ObjectRef, StoredObject } from '../../../kube/object.ts'
+import { isStatusError } from '../../../kube/status-error.ts'
+import { formatDuration } from '../../../kube/time.ts'
+import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import type { Logger } from '../../../runtime/observability/log.ts'
+import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
+import type { Actions, Placed } from '../cluster/act.ts'
+import type { Activity } from '../cluster/activity.ts'
+import { annotation, onDemandLabel } from '../model/annotations.ts'
+import { decide, type Decision, type Workload } from '../decision/decide.ts'
+import { observeWorkload, persistedLastUsed, ruleOf, type Caches } from '../cluster/observe.ts'
+import type { Peers } from '../replicas/peers.ts'
+import type { DataPlane } from '../proxy/planes/data-plane.ts'
+import type { Publisher } from '../feed/publisher.ts'
+import { workloadId, type OnDemandService, type RouteBook } from '../model/route-book.ts'
+import { afterWaking } from '../model/service-conditions.ts'
+import { TwoPhaseSleep } from './two-phase-sleep.ts'
+import type { UsageTracker } from '../decision/usage.ts'
+import type { WakeMemories } from '../decision/wake-memory.ts'
+import type { WorkloadCaches } from '../cluster/workload-caches.ts'
+
+export interface WorkloadReconcilerParts {
+  readonly caches: Caches
+  readonly workloads: WorkloadCaches
+  readonly book: RouteBook
+  readonly usage: UsageTracker
+  readonly memories: WakeMemories
+  readonly publisher: Publisher
+  readonly plane: DataPlane
+  readonly peers: Peers
+  readonly actions: Actions
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly log: Logger
+  readonly now: () => number
+  readonly pause: (ms: number) => Promise<void>
+  readonly dryRun: boolean
+  /** Whether callers may reach a Service's pods unseen. */
+  readonly isBypassed: (service: OnDemandService) => boolean
+  /** What a Service's pods say of themselves. */
+  readonly ask: (service: OnDemandService) => Promise<Activity>
+  /** Whether every Service there is has been read and understood. */
+  readonly areServicesKnown: () => boolean
+  /** A workload that Services name is not there, or has come. */
+  readonly onPresence: (routes: readonly OnDemandService[]) => void
+  /** Our own write: the cache must show it before we look again. */
+  readonly expect: (key: Key, resourceVersion: string, informer: Informer) => void
+  readonly onDecision: (workload: string, decision: Decision) => void
+}
+
+const lookAgainMs = 5000
+const soonMs = 1000
+const leastPersistMs = 30_000
+/** How long pods that go are waited for; longer, and something else makes more of them than there should be. */
+const goingMs = 5000
+const lookForGoneMs = 50
+
+/** How much newer a last use must be before it is worth a write. */
+export function persistEveryMs(ttlMs: number): number {
+  return Math.max(leastPersistMs, ttlMs / 4)
+}
+
+/** Wakes a workload, puts it to sleep or leaves it, as `decide` says. */
+export class WorkloadReconciler {
+  readonly #parts: WorkloadReconcilerParts
+  readonly #twoPhase: TwoPhaseSleep
+  /** Replicas when last looked at: a rise from nothing by someone else counts as a use. */
+  readonly #seen = new Map<string, number>()
+  /** Routes whose persisted last use has been taken into account. */
+  readonly #recalled = new Set<string>()
+  /** Workloads that are named and were not there when last looked at. */
+  readonly #absent = new Set<string>()
+
+  constructor(parts: WorkloadReconcilerParts) {
+    this.#parts = parts
+    this.#twoPhase = new TwoPhaseSleep(parts)
+  }
+
+  async reconcile(key: Key): Promise<Outcome> {
+    const { book, workloads, now } = this.#parts
+    const id = keyToString(key)
+    const routes = book.ofWorkload(id)
+    const ref = refOfWorkload(routes, id) ?? refFromKey(key, workloads.of(key)?.type.version ?? 'v1')
+    const object = workloads.find(ref)
+    const informer = workloads.of(key)
+    this.#noticeAbsence(id, object, routes)
+    if (!informer) return routes.length > 0 ? wakeAt(now() + lookAgainMs) : settled
+    if (routes.length === 0) return this.#leave(id, { type: informer.type, ref })
+    const replicas = typeof object === 'string' ? undefined : workloads.replicas(object)
+    if (typeof object !== 'string' && replicas !== undefined) this.#learn(id, { object, replicas }, routes)
+    const workload = this.#observe(object, replicas)
+    this.#judgeWaking(id, workload, routes)
+    const decision = this.#decide(id, workload, routes)
+    for (const route of routes) this.#parts.publisher.publish(route.id)
+    if (typeof object === 'string' || replicas === undefined)
+      return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + lookAgainMs) : settled
+    const subject = { key, id, object, placed: { type: informer.type, ref }, routes, informer }
+    // Nobody who waits has to wait for a label.
+    const isChanged = decision.do !== 'wake' && (await this.#keepMarks(subject))
+    // Only what was judged may sleep, and that has just changed.
+    if (isChanged && decision.do === 'sleep') return wakeAt(now())
+    return this.#carryOut(subject, decision)
+  }
+
+  /** Tells when a workload is missed for the first time, and when it has come. */
+  #noticeAbsence(id: string, object: StoredObject | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
+    const { publisher, onPresence } = this.#parts
+    if (object === 'unknown' || this.#absent.has(id) === (object === 'absent')) return
+    if (object === 'absent') this.#absent.add(id)
+    else this.#absent.delete(id)
+    for (const route of routes) publisher.publish(route.id)
+    onPresence(routes)
+  }
+
+  #observe(object: StoredObject | 'unknown' | 'absent', replicas: number | undefined): Workload | 'unknown' | 'absent' {
+    if (typeof object === 'string') return object
+    return replicas === undefined ? 'unknown' : observeWorkload(object, replicas, this.#parts.caches.autoscalers)
+  }
+
+  #decide(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): Decision {
+    const { usage, memories, now, onDecision, isBypassed } = this.#parts
+    const at = now()
+    const ids = routes.map((route) => route.id)
+    const decision = decide(
+      {
+        workload,
+        rules: routes.map((route) => ruleOf(route, isBypassed(route))),
+        usage: usage.of(ids, at),
+        wake: memories.of(id),
+      },
+      at,
+    )
+    onDecision(id, decision)
+    return decision
+  }
+
+  async #carryOut(subject: Subject, decision: Decision): Promise<Outcome> {
+    const { now } = this.#parts
+    switch (decision.do) {
+      case 'wake':
+        return this.#wake(subject, decision)
+      case 'sleep':
+        return this.#sleep(subject, decision)
+      case 'refuse':
+        return decision.until === undefined ? settled : wakeAt(decision.until)
+      case 'stay': {
+        const waking = this.#wakingUntil(subject)
+        if (decision.because === 'bypassed') return wakeAt(now() + lookAgainMs)
+        // Nothing tells when the last request has ended: look when it could have been idle for long enough.
+        const ttlMs = Math.max(...subject.routes.map(({ wishes }) => wishes.ttlMs))
+        const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until
+        return until === undefined ? settled : wakeAt(until)
+      }
+    }
+  }
+
+  async #wake(
+    { key, id, object, placed, routes, informer }: Subject,
+    decision: Extract<Decision, { do: 'wake' }>,
+  ): Promise<Outcome> {
+    const { actions, memories, publisher, events, log, now, dryRun } = this.#parts
+    if (dryRun) {
+      log.info('would wake', { workload: id, because: decision.because })
+      return wakeAt(now() + lookAgainMs)
+    }
+    try {
+      const version = await actions.wake(placed, decision.replicas, decision.resourceVersion)
+      const since = memories.began(id, now())
+      if (version !== undefined) {
+        this.#parts.expect(key, version, informer)
+        log.info('woke', { workload: id, because: decision.because, replicas: decision.replicas })
+        events.record(object, {
+          type: 'Normal',
+          reason: 'Woken',
+          message: `Scaled to ${decision.replicas}: ${sentence[decision.because] ?? decision.because}.`,
+        })
+        await this.#tellServices(routes, undefined)
+      }
+      return wakeAt(since + patienceOf(routes))
+    } catch (error) {
+      if (!isDenial(error)) throw error
+      const retryAt = memories.failed(id, 'wake-denied', now())
+      for (const route of routes) publisher.publish(route.id)
+      log.error('could not wake', { workload: id, error })
+      const message = `Could not be scaled up: ${(error as Error).message}`
+      events.record(object, { type: 'Warning', reason: 'WakeDenied', message })
+      await this.#tellServices(routes, message)
+      return wakeAt(retryAt)
+    }
+  }
+
+  async #tellServices(routes: readonly OnDemandService[], denial: string | undefined): Promise<void> {
+    const { caches, actions, now } = this.#parts
+    for (const { namespace, name } of routes) {
+      const service = caches.services.get(namespace, name)
+      const conditions = service && afterWaking(service, denial, now())
+      if (service && conditions) await actions.report(service, conditions)
+    }
+  }
+
+  async #sleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>): Promise<Outcome> {
+    const { peers, usage, log, now, dryRun } = this.#parts
+    const { id, routes } = subject
+    if (!peers.leading) return wakeAt(now() + lookAgainMs)
+    if (dryRun) {
+      log.info('would sleep', { workload: id })
+      return wakeAt(now() + lookAgainMs)
+    }
+    if (!(await this.#podsAreIdle(routes))) return wakeAt(now() + soonMs)
+    const ids = routes.map((route) => route.id)
+    const { lastUsedAt } = usage.of(ids, now())
+    try {
+      const write = () => this.#writeSleep(subject, decision, lastUsedAt)
+      return (await this.#twoPhase.attempt(routes, lastUsedAt, write)) ? settled : wakeAt(now() + soonMs)
+    } catch (error) {
+      // Changed since we looked: whatever it is now, the watch will say.
+      if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + soonMs)
+      throw error
+    }
+  }
+
+  /** Whoever has a connection past the proxy is known to the pods alone. What they do not say is not idle. */
+  async #podsAreIdle(routes: readonly OnDemandService[]): Promise<boolean> {
+    const { ask, usage, caches, events, now } = this.#parts
+    for (const route of routes) {
+      if (!route.wishes.activityProbe) continue
+      const activity = await ask(route)
+      if (activity.is === 'idle') continue
+      usage.note(route.id, now(), now())
+      const service = caches.services.get(route.namespace, route.name)
+      if (service && activity.is === 'unknown') {
+        const message = `${annotation.activityProbe}: ${activity.why}. It stays awake.`
+        events.record(service, { type: 'Warning', reason: 'ActivityUnknown', message })
+      }
+      return false
+    }
+    return true
+  }
+
+  async #writeSleep(
+    subject: Subject,
+    decision: Extract<Decision, { do: 'sleep' }>,
+    lastUsedAt: number,
+  ): Promise<'asleep' | 'reduced'> {
+    const { publisher, actions, events, log, now, memories, expect } = this.#parts
+    const { id, key, object, placed, informer } = subject
+    const { replicas, former, because } = decision
+    const version = await actions.sleep(placed, { ...decision, lastUsedAt })
+    if (replicas === 0) publisher.sleeps(id, version)
+    memories.forget(id)
+    this.#seen.set(id, replicas)
+    expect(key, version, informer)
+    const idle = formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)
+    log.info('put to sleep', { workload: id, because, former })
+    const message = `Scaled from ${former} to ${replicas}: nobody used it for ${idle}.`
+    events.record(object, { type: 'Normal', reason: 'Slept', message })
+    if (replicas === 0) return 'asleep'
+    await this.#untilGone(subject, replicas)
+    return 'reduced'
+  }
+
+  /** Which of its pods stay is not known before the others are no longer listed: until then nobody is sent to any. */
+  async #untilGone({ id, routes }: Subject, replicas: number): Promise<void> {
+    const { publisher, now, pause } = this.#parts
+    const until = now() + goingMs
+    const isListed = () => routes.some((route) => isMain(route, id) && publisher.podsOf(route) > replicas)
+    while (isListed() && now() < until) await pause(lookForGoneMs)
+  }
+
+  /** Merges what other replicas wrote down, and notices that someone else woke it. */
+  #learn(
+    id: string,
+    { object, replicas }: { readonly object: StoredObject; readonly replicas: number },
+    routes: readonly OnDemandService[],
+  ): void {
+    const { usage, now } = this.#parts
+    const at = now()
+    const persisted = persistedLastUsed(object)
+    const rose = this.#seen.get(id) === 0 && replicas > 0
+    this.#seen.set(id, replicas)
+    for (const { id: route, wishes } of routes) {
+      if (persisted !== undefined) {
+        // What was used since the last write died with whoever knew of it: give it the benefit of the doubt.
+        if (!this.#recalled.has(`${id} ${route}`))
+          usage.recall(route, Math.min(at, persisted + persistEveryMs(wishes.ttlMs)))
+        usage.note(route, persisted, at)
+      }
+      this.#recalled.add(`${id} ${route}`)
+      if (rose) usage.note(route, at, at)
+    }
+  }
+
+  /** A workload that is up and yet unreachable for too long, while someone waits, is left alone for a moment. */
+  #judgeWaking(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
+    const { memories, publisher, usage, now, events, workloads } = this.#parts
+    if (typeof workload === 'string' || workload.replicas === 0) return
+    const main = routes.filter((route) => isMain(route, id))
+    if (main.length === 0 || main.some((route) => publisher.isReachable(route))) return memories.forget(id)
+    const waiting =
+      usage.of(
+        main.map((route) => route.id),
+        now(),
+      ).waiting > 0
+    const { retryAt } = memories.of(id)
+    if (!waiting || now() < retryAt) return
+    const since = memories.began(id, now())
+    if (now() < since + patienceOf(routes)) return
+    memories.failed(id, 'backoff', now())
+    const object = workloads.recall(refOfWorkload(routes, id)!)
+    const message = `No pod was ready within ${formatDuration(patienceOf(routes))}.`
+    if (object) events.record(object, { type: 'Warning', reason: 'NotReadyInTime', message })
+  }
+
+  /** When a waking workload has to be judged, or a resting one tried again. */
+  #wakingUntil({ id, routes }: Subject): number | undefined {
+    const { memories, usage, publisher, now } = this.#parts
+    const { retryAt } = memories.of(id)
+    if (now() < retryAt) return retryAt
+    const waiting =
+      usage.of(
+        routes.map((route) => route.id),
+        now(),
+      ).waiting > 0
+    if (!waiting || routes.some((route) => isMain(route, id) && publisher.isReachable(route))) return undefined
+    return memories.began(id, now()) + patienceOf(routes)
+  }
+
+  /** The label, and now and then the last use: what other replicas and people go by. Answers whether it wrote. */
+  async #keepMarks({ key, id, object, placed, routes, informer }: Subject): Promise<boolean> {
+    const { usage, actions, peers, now, dryRun, expect } = this.#parts
+    if (dryRun) return false
+    const isUnmarked = peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value
+    const { lastUsedAt } = usage.of(
+      routes.map((route) => route.id),
+      now(),
+    )
+    const ttlMs = Math.max(...routes.map(({ wishes }) => wishes.ttlMs))
+    const persisted = persistedLastUsed(object) ?? 0
+    const isNews = lastUsedAt - persisted >= persistEveryMs(ttlMs) && this.#seen.get(id) !== 0
+    if (!isUnmarked && !isNews) return false
+    const version = await actions.mark(placed, {
+      ...(isUnmarked ? { onDemand: true } : {}),
+      ...(isNews ? { lastUsed: { at: lastUsedAt, seen: object } } : {}),
+    })
+    if (version !== undefined) expect(key, version, informer)
+    return version !== undefined
+  }
+
+  /** No Service speaks for it any more: take our mark away, once all Services are known. */
+  async #leave(id: string, placed: Placed): Promise<Outcome> {
+    const { areServicesKnown, workloads, memories, peers, actions, now, dryRun } = this.#parts
+    const { labels = {} } = workloads.recall(placed.ref)?.metadata ?? {}
+    const isMarked = labels[onDemandLabel.key] === onDemandLabel.value
+    if (!areServicesKnown()) return isMarked ? wakeAt(now() + soonMs) : settled
+    memories.forget(id)
+    this.#seen.delete(id)
+    this.#absent.delete(id)
+    if (!isMarked || dryRun) return settled
+    if (!peers.leading) return wakeAt(now() + lookAgainMs)
+    await actions.mark(placed, { onDemand: false })
+    return settled
+  }
+}
+
+interface Subject {
+  readonly key: Key
+  readonly id: string
+  readonly object: StoredObject
+  readonly placed: Placed
+  readonly routes: readonly OnDemandService[]
+  readonly informer: Informer
+}
+
+const sentence: Partial<Record<Decision['because'], string>> = {
+  requested: 'someone is waiting for it',
+  'office-hours': 'its awake hours have begun',
+  minimum: 'it has a minimum',
+}
+
+/** The server said no, and saying it again will not help for a while. */
+function isDenial(error: unknown): boolean {
+  return (
+    isStatusError(error) &&
+    error.code >= 400 &&
+    error.code < 500 &&
+    !isStatusError(error, 'Conflict', 'NotFound', 'TooManyRequests', 'Unauthorized')
+  )
+}
+
+function patienceOf(routes: readonly OnDemandService[]): number {
+  return Math.max(...routes.map(({ wishes }) => wishes.readinessTimeoutMs || 300_000))
+}
+
+function isMain({ wishes }: OnDemandService, id: string): boolean {
+  const [main] = wishes.workloads
+  return main !== undefined && workloadId(main) === id
+}
+
+function refOfWorkload(routes: readonly OnDemandService[], id: string): ObjectRef | undefined {
+  return routes[0]?.wishes.workloads.find((workload) => workloadId(workload) === id)
+}

@@ -1,0 +1,90 @@
+import { sojournNamespace } from '../../../apis/group.ts'
+import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
+import type { LeasePorts, LeaseTimes } from '../../../runtime/sharing/lease.ts'
+import { sharedSecret } from '../../../runtime/sharing/shared-secret.ts'
+import { Shards } from '../../../runtime/sharing/shards.ts'
+import { HttpPeers, peerIdentity } from './http-peers.ts'
+import { servePeers } from './peer-desk.ts'
+import type { Peers, PeerService } from './peers.ts'
+
+export interface FleetOptions {
+  /** Unlike every other replica's. */
+  readonly name: string
+  /** Where this replica listens for the others. */
+  readonly host: string
+  /** The port for that; 0 picks a free one. */
+  readonly port: number
+  /** Where the others reach it. */
+  readonly address: string
+  /** For how long one that was killed is taken for alive. Defaults to 15 s. */
+  readonly leaseMs?: number
+}
+
+/** The replicas of the proxy in one cluster: they find each other by Leases and trust each other by a shared Secret. */
+export interface Fleet {
+  readonly peers: Peers
+  /** Takes part from now on, answering for this replica. */
+  start(service: PeerService): void
+  /** Tells the others that nobody is to be led here any more. */
+  retire(): Promise<void>
+  /** Leaves: the others hear of it. */
+  close(): Promise<void>
+}
+
+const group = 'activator'
+/** What replicas know each other by. */
+const tokenPlace = {
+  namespace: sojournNamespace,
+  name: 'sojourn-activator-peers',
+  field: 'token',
+  labels: ownLabel,
+}
+
+/** Prepares to take part; nobody hears of it before `start`. */
+export async function openFleet(
+  ports: LeasePorts,
+  { name, host, port, address, leaseMs = 15_000 }: FleetOptions,
+): Promise<Fleet> {
+  const token = await sharedSecret(ports.client, tokenPlace)
+  let service: PeerService = {
+    drain: () => Promise.reject(new Error('not started')),
+    release: () => {},
+    listens: () => false,
+  }
+  const desk = await servePeers(
+    {
+      drain: (route) => service.drain(route),
+      release: (route) => service.release(route),
+      listens: (route) => service.listens(route),
+      retiring: (identity) => peers.retiring(identity),
+      announced: (identity) => peers.announced(identity),
+      departed: (identity) => peers.departed(identity),
+    },
+    { token, host, port },
+  )
+  const identity = peerIdentity({ name, host: address, port: desk.port })
+  const membership = new Shards({ namespace: sojournNamespace, group, identity, slots: 1, ...timesOf(leaseMs) }, ports)
+  const peers = new HttpPeers({ identity, token, membership, clock: ports.clock })
+  const control = new AbortController()
+  let taking = Promise.resolve()
+  return {
+    peers,
+    start(given) {
+      service = given
+      taking = membership.start(control.signal)
+    },
+    retire: () => peers.retire(),
+    async close() {
+      await peers.leave()
+      peers.close()
+      control.abort()
+      await taking
+      await desk[Symbol.asyncDispose]()
+    },
+  }
+}
+
+/** In the proportions that Kubernetes' own controllers keep: its holder stops in good time, after some tries. */
+function timesOf(durationMs: number): Required<LeaseTimes> {
+  return { durationMs, renewDeadlineMs: (durationMs * 2) / 3, retryMs: (durationMs * 2) / 15 }
+}

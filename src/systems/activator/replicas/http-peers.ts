@@ -1,0 +1,272 @@
+import http from 'node:http'
+import type { Clock } from '../../../runtime/time/clock.ts'
+import type { DrainReport, Peers } from './peers.ts'
+import type { Seat } from '../proxy/routing/shares.ts'
+
+/** Who takes part; `Shards` of one slot is one. */
+export interface Membership {
+  /** Those who are alive, ourselves included, each as `peerIdentity` writes it. */
+  readonly members: readonly string[]
+  readonly held: ReadonlySet<number>
+  /** Looks again, at once. */
+  look(): Promise<void>
+}
+
+export interface HttpPeersOptions {
+  /** Ourselves, as `peerIdentity` writes it. */
+  readonly identity: string
+  /** Shared by all replicas: only they may ask. */
+  readonly token: string
+  readonly membership: Membership
+  readonly clock: Clock
+}
+
+const askMs = 2000
+const lookMs = 1000
+/** How long a replica that left without a word is still asked, should it be only cut off from the API. */
+const graceMs = 60_000
+
+/** A replica's name in the membership, with the address at which the others reach it. */
+export function peerIdentity({
+  name,
+  host,
+  port,
+}: {
+  readonly name: string
+  readonly host: string
+  readonly port: number
+}): string {
+  return `${name}@${host}:${port}`
+}
+
+/** The other replicas, asked over HTTP. A replica that cannot be asked counts as busy. */
+export class HttpPeers implements Peers {
+  readonly #options: HttpPeersOptions
+  readonly #handlers = new Set<(change: { readonly lost: boolean }) => void>()
+  /** Replicas that said they are there, before the membership shows them, and until when they are believed. */
+  readonly #announced = new Map<string, number>()
+  /** Replicas that the membership no longer shows, and since when. They may be cut off, and busy. */
+  readonly #missing = new Map<string, number>()
+  readonly #left = new Set<string>()
+  /** Replicas that are about to leave, ourselves perhaps: still asked, no longer led to. */
+  readonly #retiring = new Set<string>()
+  /** Replicas that still have a seat, and at whose address nobody listens: not led to, though still asked before a sleep. */
+  #silent: ReadonlySet<string> = new Set()
+  #known: readonly string[] = []
+  #wasLeading = false
+  #joined = false
+  #closed = false
+  #cancelLook: () => void
+
+  constructor(options: HttpPeersOptions) {
+    this.#options = options
+    this.#cancelLook = options.clock.after(0, () => void this.#look())
+  }
+
+  get leading(): boolean {
+    return this.#joined && this.#options.membership.held.size > 0
+  }
+
+  get joined(): boolean {
+    return this.#joined
+  }
+
+  get seat(): Seat {
+    const { identity, membership } = this.#options
+    const members = membership.members.toSorted()
+    return { index: Math.max(0, members.indexOf(identity)), count: Math.max(1, members.length) }
+  }
+
+  get addresses(): readonly string[] {
+    const { members } = this.#options.membership
+    const staying = members.filter((member) => !this.#retiring.has(member) && !this.#silent.has(member))
+    return [...new Set(staying.map((member) => addressOf(member).host))]
+  }
+
+  /** Counts those, too, that have only just said they are there: the membership is told of them later. */
+  get isLast(): boolean {
+    return this.#others().every((peer) => this.#retiring.has(peer))
+  }
+
+  get address(): string | undefined {
+    const { identity } = this.#options
+    return this.#retiring.has(identity) ? undefined : addressOf(identity).host
+  }
+
+  async listening(route: string): Promise<readonly string[]> {
+    const staying = this.#others().filter((peer) => !this.#retiring.has(peer))
+    const answers = await Promise.all(
+      staying.map(async (peer) => ((await this.#ask(peer, 'listens', route).catch(() => '')) === 'yes' ? [peer] : [])),
+    )
+    return answers.flat().map((peer) => addressOf(peer).host)
+  }
+
+  /** Another replica says that it is about to leave: nobody is to be led there any more. */
+  retiring(identity: string): void {
+    this.#retiring.add(identity)
+    this.#tell({ lost: false })
+  }
+
+  /** Tells everybody that we are about to leave. */
+  async retire(): Promise<void> {
+    const { identity } = this.#options
+    this.retiring(identity)
+    await Promise.allSettled(this.#others().map((peer) => this.#ask(peer, 'retire', identity)))
+  }
+
+  async drain(route: string): Promise<readonly DrainReport[]> {
+    const present = this.#others().map((peer) => this.#ask(peer, 'drain', route).then(parseReport))
+    const missing = [...this.#missing.keys()].map((peer) => this.#drainMissing(peer, route))
+    return (await Promise.all([...present, ...missing])).filter((report) => report !== undefined)
+  }
+
+  release(route: string): void {
+    for (const peer of [...this.#others(), ...this.#missing.keys()])
+      void this.#ask(peer, 'release', route).catch(() => {})
+  }
+
+  /** Another replica says that it is there. */
+  announced(identity: string): void {
+    this.#left.delete(identity)
+    this.#announced.set(identity, this.#options.clock.monotonic() + graceMs)
+  }
+
+  /** Another replica says that it has served its last request: what it knew is written down. */
+  departed(identity: string): void {
+    this.#announced.delete(identity)
+    this.#left.add(identity)
+  }
+
+  onChange(handler: (change: { readonly lost: boolean }) => void): () => void {
+    this.#handlers.add(handler)
+    return () => this.#handlers.delete(handler)
+  }
+
+  /** Says goodbye: nothing was lost with us. The seat is the membership's to give back. */
+  async leave(): Promise<void> {
+    const { identity } = this.#options
+    await Promise.allSettled(this.#others().map((peer) => this.#ask(peer, 'leave', identity)))
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#cancelLook()
+  }
+
+  #others(): string[] {
+    const { identity, membership } = this.#options
+    const all = new Set([...membership.members, ...this.#announced.keys()])
+    return [...all].filter((member) => member !== identity && !this.#left.has(member))
+  }
+
+  async #look(): Promise<void> {
+    const { clock, membership } = this.#options
+    if (!this.#joined) await this.#join().catch(() => {})
+    const now = clock.monotonic()
+    for (const [peer, until] of this.#announced)
+      if (membership.members.includes(peer) || now > until) this.#announced.delete(peer)
+    for (const peer of this.#retiring)
+      if (peer !== this.#options.identity && !membership.members.includes(peer)) this.#retiring.delete(peer)
+    for (const peer of this.#left) if (!membership.members.includes(peer)) this.#left.delete(peer)
+    this.#compare(now)
+    if (this.leading) await this.#noticeSilent()
+    if (!this.#closed) this.#cancelLook = clock.after(lookMs, () => void this.#look())
+  }
+
+  /** One that was killed keeps its seat until its lease is over; callers are not led there for so long. */
+  async #noticeSilent(): Promise<void> {
+    const silent = new Set<string>()
+    const look = (peer: string) =>
+      this.#ask(peer, 'listens', '').catch((error: unknown) => {
+        if (isRefused(error)) silent.add(peer)
+      })
+    await Promise.all(this.#others().map(look))
+    const isNews = silent.size !== this.#silent.size || [...silent].some((peer) => !this.#silent.has(peer))
+    this.#silent = silent
+    if (isNews) this.#tell({ lost: false })
+  }
+
+  /** Tells all who were there before us. Whoever comes after us sees our seat, and tells us. */
+  async #join(): Promise<void> {
+    const { identity, membership } = this.#options
+    if (!membership.members.includes(identity)) return
+    // Those who took their seats at the same time as we did show only to a look that began after that.
+    await membership.look()
+    await Promise.all(this.#others().map((peer) => this.#ask(peer, 'join', identity)))
+    this.#joined = true
+    this.#tell({ lost: false })
+  }
+
+  #compare(now: number): void {
+    const { members } = this.#options.membership
+    const { leading } = this
+    const gone = this.#known.filter((member) => !members.includes(member))
+    const lost = gone.filter((member) => !this.#left.has(member) && member !== this.#options.identity)
+    const isNews = gone.length > 0 || members.length !== this.#known.length || leading !== this.#wasLeading
+    this.#known = [...members]
+    this.#wasLeading = leading
+    for (const peer of lost) this.#missing.set(peer, now)
+    for (const member of members) this.#missing.delete(member)
+    if (isNews) this.#tell({ lost: lost.length > 0 })
+  }
+
+  #tell(change: { readonly lost: boolean }): void {
+    for (const handler of this.#handlers) handler(change)
+  }
+
+  /** Its word still counts if it gives it. Once nobody listens there, or nobody has for long, it is gone. */
+  async #drainMissing(peer: string, route: string): Promise<DrainReport | undefined> {
+    try {
+      return parseReport(await this.#ask(peer, 'drain', route))
+    } catch (error) {
+      const since = this.#missing.get(peer) ?? -Infinity
+      if (!isRefused(error) && this.#options.clock.monotonic() - since < graceMs) throw error
+      this.#missing.delete(peer)
+      return undefined
+    }
+  }
+
+  #ask(
+    peer: string,
+    what: 'drain' | 'release' | 'listens' | 'join' | 'retire' | 'leave',
+    body: string,
+  ): Promise<string> {
+    const { host, port } = addressOf(peer)
+    const headers = { authorization: `Bearer ${this.#options.token}` }
+    return new Promise((resolve, reject) => {
+      const request = http.request(
+        { host, port, path: `/${what}`, method: 'POST', headers, timeout: askMs },
+        (response) => {
+          let text = ''
+          response.setEncoding('utf8')
+          response.on('data', (chunk: string) => (text += chunk))
+          response.on('end', () =>
+            response.statusCode === 200 ? resolve(text) : reject(new Error(`${peer} answered ${response.statusCode}`)),
+          )
+          response.on('error', reject)
+        },
+      )
+      request.on('timeout', () => request.destroy(new Error(`${peer} did not answer in time`)))
+      request.on('error', reject)
+      request.end(body)
+    })
+  }
+}
+
+/** The address is there, and nobody listens: the process is gone. */
+function isRefused(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
+}
+
+function addressOf(identity: string): { readonly host: string; readonly port: number } {
+  const address = identity.slice(identity.lastIndexOf('@') + 1)
+  const colon = address.lastIndexOf(':')
+  return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) }
+}
+
+function parseReport(text: string): DrainReport {
+  const { busy, waiting, idleMs } = JSON.parse(text) as Partial<DrainReport>
+  if (typeof busy !== 'number' || typeof waiting !== 'number' || typeof idleMs !== 'number')
+    throw new Error('a replica answered in other words')
+  return { busy, waiting, idleMs }
+}

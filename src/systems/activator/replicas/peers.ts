@@ -1,0 +1,57 @@
+import type { Seat } from '../proxy/routing/shares.ts'
+
+/** What another replica says of a route it was asked to drain. */
+export interface DrainReport {
+  readonly busy: number
+  readonly waiting: number
+  /** How long ago it was last used there. An age, not a time: clocks differ. */
+  readonly idleMs: number
+}
+
+/** The other replicas of the proxy. */
+export interface Peers {
+  /** Whether this replica puts workloads to sleep and keeps things in order; every replica wakes. */
+  readonly leading: boolean
+  /** Whether all others know of this replica. Until then it holds requests back, since nobody would ask it before a sleep. */
+  readonly joined: boolean
+  /** Has every other replica hold back new requests to a route. Rejects when any of them cannot be asked. */
+  drain(route: string): Promise<readonly DrainReport[]>
+  /** Nothing came of it: the others may go on. */
+  release(route: string): void
+  /** Which of the replicas this one is. */
+  readonly seat: Seat
+  /** Addresses at which all replicas take requests, this one included. */
+  readonly addresses: readonly string[]
+  /** Whether nobody would stay behind if this replica went. */
+  readonly isLast: boolean
+  /** Where this replica takes requests; undefined when it is not known, and once it is about to leave. */
+  readonly address: string | undefined
+  /** Addresses of the other replicas that take connections at the ports of a Service; one that cannot be asked is left out. */
+  listening(route: string): Promise<readonly string[]>
+  /** Tells when this replica has joined, and when others came or were lost. The result ends it. */
+  onChange(handler: (change: { readonly lost: boolean }) => void): () => void
+}
+
+/** What another replica may ask of this one. */
+export interface PeerService {
+  drain(route: string): Promise<DrainReport>
+  release(route: string): void
+  /** Whether it takes connections at all ports of a Service. */
+  listens(route: string): boolean
+}
+
+/** The only replica there is. */
+export function alone(addresses: readonly string[] = []): Peers {
+  return {
+    leading: true,
+    joined: true,
+    drain: () => Promise.resolve([]),
+    release: () => {},
+    addresses,
+    isLast: true,
+    seat: { index: 0, count: 1 },
+    address: addresses[0],
+    listening: () => Promise.resolve([]),
+    onChange: () => () => {},
+  }
+}

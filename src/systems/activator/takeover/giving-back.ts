@@ -1,0 +1,112 @@
+import type { Client } from '../../../client/client.ts'
+import type { StoredObject } from '../../../kube/object.ts'
+import { ignoring, isStatusError } from '../../../kube/status-error.ts'
+import { sleep, type Clock } from '../../../runtime/time/clock.ts'
+import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
+import type { EndpointSlice } from '../model/endpoints.ts'
+import { endpointSlices, services } from '../model/resource-types.ts'
+import { newsOf, TakeoverActions } from '../cluster/takeover-actions.ts'
+import { podsServiceOf, tracesOf, type TakeoverWorld } from './takeover-traces.ts'
+import { decideGivingBack, podsServiceName, sliceOwnerLabel, type TakeoverDelay } from '../decision/takeover.ts'
+
+export interface GivingBackOptions {
+  readonly clock: Clock
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly signal?: AbortSignal
+  /** Told how far it is: `done` is from 0 to 1. */
+  readonly onProgress?: (done: number) => void
+}
+
+/** Gives Services back without any proxy, as the last replica would; answers what could not be, and why. */
+export async function giveBackAll(
+  client: Client,
+  taken: readonly StoredObject[],
+  { clock, events, signal, onProgress }: GivingBackOptions,
+): Promise<ReadonlyMap<StoredObject, string>> {
+  const failed = new Map<StoredObject, string>()
+  let left: readonly (readonly [service: StoredObject, waitsFor: string])[] = taken.map((service) => [service, ''])
+  for (let movedAt = clock.now(); ;) {
+    const waiting: (readonly [StoredObject, string])[] = []
+    for (const [service] of left) {
+      onProgress?.(1 - (left.length - waiting.length) / taken.length)
+      try {
+        const waitsFor = await giveBack(client, service, events)
+        if (waitsFor !== undefined) waiting.push([service, waitsFor])
+      } catch (error) {
+        failed.set(service, error instanceof Error ? error.message : String(error))
+      }
+    }
+    if (waiting.length < left.length) movedAt = clock.now()
+    left = waiting
+    if (left.length === 0 || clock.now() - movedAt >= patienceMs) break
+    await sleep(clock, againMs, signal)
+  }
+  return new Map([...failed, ...left])
+}
+
+/** How long nothing may get any further before what is left is given up. Kubernetes lists pods within seconds. */
+const patienceMs = 15_000
+const againMs = 250
+/** More than it takes from beginning to end. */
+const mostSteps = 10
+
+/** Goes as far as it gets at once; answers what it waits for, undefined when all is done. */
+async function giveBack(
+  client: Client,
+  { metadata }: StoredObject,
+  events: GivingBackOptions['events'],
+): Promise<string | undefined> {
+  const { name, namespace = '' } = metadata
+  const actions = new TakeoverActions(client)
+  for (let steps = 0; steps < mostSteps; steps++) {
+    const { service, world } = await look(client, namespace, name)
+    // Gone, and everything of ours goes with its owner.
+    if (!service) return undefined
+    const step = decideGivingBack(tracesOf(world, service))
+    if (step.do === 'wait') return delays[step.because] ?? step.because
+    if (step.do === 'rest') return undefined
+    try {
+      await actions.carryOut(step, service, podsServiceOf(world, service))
+      const news = newsOf(step)
+      if (news) events.record(service, news)
+    } catch (error) {
+      // Changed since we looked: look again.
+      if (!isStatusError(error, 'Conflict', 'AlreadyExists', 'NotFound')) throw error
+    }
+  }
+  return 'someone keeps changing it'
+}
+
+const delays: Partial<Record<TakeoverDelay, string>> = {
+  'no-selector':
+    'nobody knows its pods any more: set its spec.selector, then drain again, which takes our EndpointSlices off it',
+  'not-listed-again':
+    'its selector is back and its callers are led to its pods by our EndpointSlices, but Kubernetes does not list its pods; drain again once it does',
+}
+
+/** One Service and what is around it, as the server has it now. */
+async function look(
+  client: Client,
+  namespace: string,
+  name: string,
+): Promise<{ readonly service: StoredObject | undefined; readonly world: TakeoverWorld }> {
+  const names = [name, podsServiceName(name)]
+  const [service, pods] = await Promise.all(
+    names.map((each) => client.get<StoredObject>(services, { namespace, name: each }).catch(ignoring('NotFound'))),
+  )
+  const labelSelector = `${sliceOwnerLabel} in (${names.join(',')})`
+  const { items } = await client.list<EndpointSlice>(endpointSlices, { namespace, labelSelector })
+  return { service, world: worldOf(pods ? [pods] : [], items) }
+}
+
+export function worldOf(known: readonly StoredObject[], slices: readonly EndpointSlice[]): TakeoverWorld {
+  const keyOf = (namespace = '', name = '') => `${namespace}/${name}`
+  const byName = new Map(known.map((each) => [keyOf(each.metadata.namespace, each.metadata.name), each]))
+  const byOwner = Map.groupBy(slices, ({ metadata: { namespace, labels = {} } }) =>
+    keyOf(namespace, labels[sliceOwnerLabel]),
+  )
+  return {
+    service: (namespace, name) => byName.get(keyOf(namespace, name)),
+    slices: (namespace, name) => byOwner.get(keyOf(namespace, name)) ?? [],
+  }
+}

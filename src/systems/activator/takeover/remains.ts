@@ -1,0 +1,208 @@
+import type { Client } from '../../../client/client.ts'
+import { removeOwn } from '../../../departures/subjects/own-machinery.ts'
+import { apiVersionOf, describeRef, refOf, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import { ignoring, isStatusError } from '../../../kube/status-error.ts'
+import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
+import { Actions, isOurs as isOurMade } from '../cluster/act.ts'
+import { isOnDemand, onDemandLabel, readWishes } from '../model/annotations.ts'
+import { companionBase } from '../model/claims.ts'
+import type { EndpointSlice } from '../model/endpoints.ts'
+import { notedReplicas } from '../cluster/observe.ts'
+import { deployments, endpointSlices, replicaSets, services, statefulSets } from '../model/resource-types.ts'
+import { workloadId } from '../model/route-book.ts'
+import { replicasOf, type Scale } from '../model/scales.ts'
+import { conditionsOf, isOurs } from '../model/service-conditions.ts'
+import { isTraced } from './takeover-traces.ts'
+import { ourSlices, sliceOwnerLabel } from '../decision/takeover.ts'
+import { worldOf } from './giving-back.ts'
+
+/** What is left in a cluster that is of no use, or does harm, once no activator runs there. */
+export interface Remains {
+  /** Services that are taken over, or partly so. */
+  readonly taken: readonly StoredObject[]
+  /** Services, and their slices, that lead callers to proxies. */
+  readonly companions: readonly Companion[]
+  readonly workloads: readonly MarkedWorkload[]
+  /** Services whose status says that requests wake them. */
+  readonly told: readonly StoredObject[]
+  /** What could not be looked at, and why. */
+  readonly unread: readonly string[]
+}
+
+export interface Companion {
+  readonly type: ResourceType
+  readonly object: StoredObject
+}
+
+/** A workload that carries the label of those on demand. */
+export interface MarkedWorkload {
+  readonly type: ResourceType
+  readonly object: StoredObject
+  readonly replicas: number
+  /** With so many it sleeps. */
+  readonly least: number
+  /** How many it had before it was put to sleep; undefined when it is awake, or nobody noted it. */
+  readonly wakesTo: number | undefined
+}
+
+/** Finds what remains of the activator in a cluster. Changes nothing. */
+export async function surveyRemains(client: Client): Promise<Remains> {
+  const unread: string[] = []
+  const all = await collect(client, services, {}, unread)
+  const slices = await collect<EndpointSlice>(client, endpointSlices, { labelSelector: ourSlices }, unread)
+  const world = worldOf(all, slices)
+  const isCompanion = (object: StoredObject, name: string | undefined) =>
+    isOurMade(object) && companionBase(name ?? '') !== undefined
+  return {
+    taken: all.filter((service) => isTraced(world, service)),
+    companions: [
+      ...slices
+        .filter((slice) => isCompanion(slice, slice.metadata.labels?.[sliceOwnerLabel]))
+        .map((object) => ({ type: endpointSlices, object })),
+      ...all
+        .filter((service) => isCompanion(service, service.metadata.name))
+        .map((object) => ({ type: services, object })),
+    ],
+    workloads: await surveyWorkloads(client, all, unread),
+    told: all.filter((service) => conditionsOf(service).some(isOurs)),
+    unread,
+  }
+}
+
+async function surveyWorkloads(
+  client: Client,
+  all: readonly StoredObject[],
+  unread: string[],
+): Promise<readonly MarkedWorkload[]> {
+  const least = leastReplicas(all)
+  const labelSelector = `${onDemandLabel.key}=${onDemandLabel.value}`
+  const found: MarkedWorkload[] = []
+  for (const type of await kindsNamed(client, all, unread)) {
+    for (const object of await collect(client, type, { labelSelector }, unread)) {
+      try {
+        found.push(await judge(client, { type, object, least: least.get(workloadId(refOf(object))) ?? 0 }))
+      } catch (error) {
+        if (!isStatusError(error, 'NotFound')) unread.push(`${describeRef(refOf(object))}: ${messageOf(error)}`)
+      }
+    }
+  }
+  return found
+}
+
+/** The kinds that are always looked after, and those that Services name beside them. */
+async function kindsNamed(
+  client: Client,
+  all: readonly StoredObject[],
+  unread: string[],
+): Promise<readonly ResourceType[]> {
+  const usual = [deployments, statefulSets, replicaSets]
+  const named = all.filter(isOnDemand).flatMap((service) => readWishes(service).workloads)
+  const others = new Map(
+    named.filter(({ apiVersion }) => apiVersion !== 'apps/v1').map((ref) => [`${ref.apiVersion} ${ref.kind}`, ref]),
+  )
+  const types = await Promise.all(
+    [...others.values()].map((ref) =>
+      client.discovery.typeOf(ref).catch((error: unknown) => {
+        unread.push(`${ref.kind}: ${messageOf(error)}`)
+        return undefined
+      }),
+    ),
+  )
+  return [...usual, ...types.filter((type) => type !== undefined)]
+}
+
+/** To how many replicas Services let a workload sleep, where that is not none. */
+function leastReplicas(all: readonly StoredObject[]): ReadonlyMap<string, number> {
+  const least = new Map<string, number>()
+  for (const { workloads, minReplicas } of all.filter(isOnDemand).map((service) => readWishes(service)))
+    for (const workload of workloads.map(workloadId))
+      least.set(workload, Math.max(minReplicas, least.get(workload) ?? 0))
+  return least
+}
+
+async function judge(
+  client: Client,
+  { type, object, least }: Omit<MarkedWorkload, 'replicas' | 'wakesTo'>,
+): Promise<MarkedWorkload> {
+  const replicas = await replicasNow(client, type, object)
+  const former = notedReplicas(object) ?? 0
+  const isAsleep = replicas <= least && replicas < former
+  return { type, object, least, replicas, wakesTo: isAsleep ? former : undefined }
+}
+
+async function replicasNow(client: Client, type: ResourceType, object: StoredObject): Promise<number> {
+  if (type.group === 'apps') return replicasOf(object)
+  const scale = await client.get<Scale>(type, placeOf(object), { subresource: 'scale' })
+  return scale.spec?.replicas ?? 0
+}
+
+/** Puts a workload's replicas back and takes our label and notes off it, on the newest version there is. */
+export async function giveUpWorkload(
+  client: Client,
+  { type, object, least }: MarkedWorkload,
+  events: Pick<EventRecorder, 'record'>,
+): Promise<void> {
+  const ref = refOf(object)
+  for (let attempt = 1; ; attempt++) {
+    const now = await client.get<StoredObject>(type, placeOf(object)).catch(ignoring('NotFound'))
+    if (!now || now.metadata.uid !== object.metadata.uid) return
+    const { wakesTo } = await judge(client, { type, object: now, least })
+    try {
+      await new Actions(client).giveUp({ type, ref }, wakesTo, now.metadata.resourceVersion)
+      if (wakesTo === undefined) return
+      const message = `Scaled to ${wakesTo}, as before it slept: nobody would wake it any more.`
+      return events.record(object, { type: 'Normal', reason: 'Woken', message })
+    } catch (error) {
+      if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
+    }
+  }
+}
+
+const attempts = 5
+
+/** Removes a Service or slice by which callers reached proxies that are gone. */
+export async function removeCompanion(client: Client, { type, object }: Companion): Promise<void> {
+  await removeOwn(client, type, object)
+}
+
+/** Takes back what a Service's status says of us. */
+export async function takeWordBack(client: Client, service: StoredObject): Promise<void> {
+  const now = await client.get<StoredObject>(services, placeOf(service)).catch(ignoring('NotFound'))
+  if (!now) return
+  const conditions = conditionsOf(now)
+  if (conditions.some(isOurs))
+    await new Actions(client).report(
+      now,
+      conditions.filter((condition) => !isOurs(condition)),
+    )
+}
+
+/** Everything of a type; what keeps it from being read is noted. */
+async function collect<T extends StoredObject = StoredObject>(
+  client: Client,
+  type: ResourceType,
+  options: { readonly labelSelector?: string },
+  unread: string[],
+): Promise<readonly T[]> {
+  const found: T[] = []
+  try {
+    // Items of a list do not say what they are.
+    const own = { apiVersion: apiVersionOf(type), kind: type.kind }
+    for await (const { items } of client.listAll<T>(type, options))
+      found.push(...items.map((each) => ({ ...each, ...own })))
+  } catch (error) {
+    if (!isStatusError(error, 'NotFound')) unread.push(`${type.plural}: ${messageOf(error)}`)
+  }
+  return found
+}
+
+function placeOf({ metadata: { name, namespace } }: StoredObject): {
+  readonly name: string
+  readonly namespace?: string
+} {
+  return { name, ...(namespace ? { namespace } : {}) }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

@@ -1,0 +1,382 @@
+import type { StoredObject } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import { isStatusError } from '../../../kube/status-error.ts'
+import type { ConditionClaim } from '../../../kube/conditions.ts'
+import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import type { Logger } from '../../../runtime/observability/log.ts'
+import { isOurs } from '../cluster/act.ts'
+import type { Activity } from '../cluster/activity.ts'
+import { annotation } from '../model/annotations.ts'
+import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
+import type { Peers } from '../replicas/peers.ts'
+import type { PortListeners } from './port-listeners.ts'
+import type { OnDemandService, TakenPort } from '../model/route-book.ts'
+import { takenOverCondition } from '../model/service-conditions.ts'
+import { newsOf, type TakeoverActions } from '../cluster/takeover-actions.ts'
+import {
+  decideLead,
+  decideTakeover,
+  isBypassed,
+  isInFront,
+  type Lead,
+  type Selector,
+  type TakeoverDelay,
+  type TakeoverObserved,
+  type TakeoverStep,
+} from '../decision/takeover.ts'
+import { isTraced, podsServiceOf, selectorOf, slicesOf, tracesOf, type TakeoverWorld } from './takeover-traces.ts'
+import type { UsageTracker } from '../decision/usage.ts'
+
+/** Ports that may be given out, both ends included. */
+export interface PortRange {
+  readonly from: number
+  readonly to: number
+}
+
+export interface TakeoverKeeperParts {
+  readonly services: Informer
+  readonly slices: Informer<EndpointSlice>
+  readonly usage: UsageTracker
+  readonly peers: Peers
+  readonly listeners: PortListeners
+  readonly actions: TakeoverActions
+  readonly events: Pick<EventRecorder, 'record'>
+  readonly log: Logger
+  readonly now: () => number
+  /** Nothing is written: neither taken over nor given back. */
+  readonly isIdle: boolean
+  /** The ports at which proxies may listen for Services; undefined takes nothing over. */
+  readonly range: PortRange | undefined
+  /** Whether a Service's workload is up and its pods answer. */
+  readonly isWarm: (service: OnDemandService) => boolean
+  /** What its pods say of themselves. */
+  readonly ask: (service: OnDemandService) => Promise<Activity>
+}
+
+/** What is to be said of a Service, and when to look at it again. */
+export interface Kept {
+  readonly claim?: ConditionClaim
+  readonly until?: number
+}
+
+/** How long callers may still be led where its slices no longer lead. */
+const settleMs = 5000
+const firstRestMs = 10_000
+const longestRestMs = 3_600_000
+
+interface Contest {
+  times: number
+  restUntil: number
+  /** When we moved the selector again. */
+  movedAt: number | undefined
+  /** Whoever set it, if the server knows. */
+  readonly who: string | undefined
+}
+
+/** Takes Services over and gives them back, one step at a time; knows whether callers can reach their pods unseen. */
+export class TakeoverKeeper {
+  readonly #parts: TakeoverKeeperParts
+  readonly #contests = new Map<string, Contest>()
+  /** Since when a Service has been warm behind the proxies. */
+  readonly #warmSince = new Map<string, number>()
+  /** Since when all its callers have come through the proxies, as far as its slices tell. */
+  readonly #inFrontSince = new Map<string, number | 'not-yet'>()
+  #nextPort = 0
+  #isLeaving = false
+
+  readonly #world: TakeoverWorld
+
+  constructor(parts: TakeoverKeeperParts) {
+    this.#parts = parts
+    this.#world = {
+      service: (namespace, name) => parts.services.get(namespace, name),
+      slices: (namespace, name) => parts.slices.byIndex('service', `${namespace}/${name}`),
+    }
+  }
+
+  /** Takes the next step for a Service. `service` is how it is understood, where it is on demand and can be taken over. */
+  async keep(object: StoredObject, service: OnDemandService | undefined): Promise<Kept> {
+    const { range, now, isIdle } = this.#parts
+    const { namespace = '', name } = object.metadata
+    if (isIdle) return {}
+    const wanted = service !== undefined && service.wishes.takeover && range !== undefined && !this.#isLeaving
+    if (!wanted && !this.isTraced(object)) return {}
+    const lead = wanted ? await this.#lead(object, service) : { to: 'pods' as const, until: undefined }
+    const observed = await this.#observe(object, wanted ? service : undefined, lead.to)
+    const step = decideTakeover(observed, now())
+    const isDone = await this.#carryOut(observed, step)
+    if (step.do === 'wait') {
+      const until = step.until ?? now() + settleMs
+      return {
+        ...(wanted ? { claim: claimOf(step.because, this.#contests.get(`${namespace}/${name}`)?.who) } : {}),
+        until: Math.min(until, lead.until ?? until),
+      }
+    }
+    if (step.do === 'empty-leftovers')
+      return { claim: claimOf('endpoints-of-others', undefined), until: now() + settleMs }
+    const until = isDone ? lead.until : now() + 100
+    return {
+      ...(step.do === 'rest' && wanted ? { claim: step.because === 'bypassed' ? bypassed : inFront } : {}),
+      ...(until === undefined ? {} : { until }),
+    }
+  }
+
+  /** Whether anything of a takeover is left of a Service, or it has been begun. */
+  isTraced(object: StoredObject): boolean {
+    return isTraced(this.#world, object)
+  }
+
+  /** The ports of a Service for which the proxies listen, as all replicas can tell. */
+  takenPorts(object: StoredObject): readonly TakenPort[] {
+    const pods = podsServiceOf(this.#world, object)
+    const given = pods ? proxyPortsOf(pods) : new Map<string, number>()
+    return portsOf(object).flatMap((port) => {
+      const listen = given.get(port.name ?? '')
+      return listen === undefined ? [] : [{ ...port, listen }]
+    })
+  }
+
+  /** The Service that lists the pods of this one, once it does. */
+  podsOf(namespace: string, name: string): string | undefined {
+    const object = this.#parts.services.get(namespace, name)
+    const pods = object && podsServiceOf(this.#world, object)
+    if (!pods) return undefined
+    const isListed = this.#parts.slices.byIndex('service', `${namespace}/${pods.metadata.name}`).length > 0
+    return isListed || !selectorOf(object) ? pods.metadata.name : undefined
+  }
+
+  /** Whether callers that are meant to come through the proxy may reach the pods unseen. */
+  isBypassed({ id, namespace, name, wishes }: OnDemandService): boolean {
+    if (!wishes.takeover) return false
+    const { services, usage, now } = this.#parts
+    const object = services.get(namespace, name)
+    const since = this.#inFrontSince.get(id)
+    if (!object || !isInFront({ selector: selectorOf(object), ...slicesOf(this.#world, object) })) {
+      this.#inFrontSince.set(id, 'not-yet')
+      return true
+    }
+    if (typeof since === 'number') return now() - since < settleMs
+    this.#inFrontSince.set(id, now())
+    // Who came before we stood in front was not seen: that may have been until just now.
+    if (since === 'not-yet') usage.note(id, now(), now())
+    return true
+  }
+
+  forget(id: string): void {
+    this.#contests.delete(id)
+    this.#warmSince.delete(id)
+    this.#inFrontSince.delete(id)
+  }
+
+  /** We go, and nobody stays behind: from now on everything is given back. */
+  leave(): void {
+    this.#isLeaving = true
+  }
+
+  async #lead(
+    object: StoredObject,
+    service: OnDemandService,
+  ): Promise<{ readonly to: Lead; readonly until: number | undefined }> {
+    const { usage, now, isWarm } = this.#parts
+    const { id, wishes } = service
+    const current = isBypassed(slicesOf(this.#world, object)) ? 'pods' : 'proxies'
+    if (!isWarm(service)) this.#warmSince.delete(id)
+    else if (!this.#warmSince.has(id)) this.#warmSince.set(id, now())
+    const activity = current === 'pods' && this.#warmSince.has(id) ? await this.#activityOf(object, service) : undefined
+    const { lastUsedAt } = usage.of([id], now())
+    const warmSince = this.#warmSince.get(id)
+    const decided = decideLead({ current, warmSince, bypassAfterMs: wishes.bypassAfterMs, lastUsedAt, activity }, now())
+    if (current === 'pods' && decided.to === 'proxies') {
+      this.#warmSince.delete(id)
+      usage.note(id, now(), now())
+    }
+    return decided
+  }
+
+  async #activityOf(object: StoredObject, service: OnDemandService): Promise<Activity['is']> {
+    const { ask, usage, now, events } = this.#parts
+    if (!service.wishes.activityProbe) return 'unknown'
+    const activity = await ask(service)
+    if (activity.is !== 'idle') usage.note(service.id, now(), now())
+    if (activity.is === 'unknown')
+      events.record(object, {
+        type: 'Warning',
+        reason: 'ActivityUnknown',
+        message: `${annotation.activityProbe}: ${activity.why}. It stays awake.`,
+      })
+    return activity.is
+  }
+
+  async #observe(object: StoredObject, service: OnDemandService | undefined, lead: Lead): Promise<TakeoverObserved> {
+    const traces = tracesOf(this.#world, object)
+    const pods = podsServiceOf(this.#world, object)
+    const common = { ...traces, lead, proxyPorts: pods ? proxyPortsOf(pods) : new Map<string, number>() }
+    if (!service) return { ...common, wanted: false, proxies: [], restUntil: 0 }
+    const { selector, kept } = traces
+    return {
+      ...common,
+      wanted: true,
+      podsService: pods && this.#isOutdated(object, pods, selector ?? kept) ? 'outdated' : traces.podsService,
+      proxies: await this.#proxies(service, object),
+      restUntil: selector && kept ? await this.#restUntil(service.id, object, this.#parts.now()) : 0,
+    }
+  }
+
+  /** Someone else wants the selector where it was: each time it is left alone for longer. */
+  async #restUntil(id: string, object: StoredObject, now: number): Promise<number> {
+    const known = this.#contests.get(id)
+    if (known && known.movedAt === undefined) return known.restUntil
+    const isAgain = known?.movedAt !== undefined && now - known.movedAt < longestRestMs
+    const times = isAgain ? known.times + 1 : 1
+    const restMs = Math.min(longestRestMs, firstRestMs * 2 ** (times - 1))
+    const who = await this.#parts.actions.whoSetSelector(object)
+    this.#contests.set(id, { times, restUntil: now + restMs, movedAt: undefined, who })
+    const { message } = claimOf('selector-reapplied', who)
+    this.#parts.events.record(object, { type: 'Warning', reason: 'SelectorReapplied', message })
+    return now + restMs
+  }
+
+  /** Where all its ports are listened at, by the word of each replica. */
+  async #proxies(service: OnDemandService, object: StoredObject): Promise<readonly string[]> {
+    const { peers, listeners } = this.#parts
+    const ports = service.ports ?? []
+    if (ports.length === 0 || ports.length !== portsOf(object).length) return []
+    const others = await peers.listening(service.id)
+    return listeners.listens(service) && peers.address !== undefined ? [...others, peers.address] : others
+  }
+
+  async #carryOut(observed: TakeoverObserved, step: TakeoverStep): Promise<boolean> {
+    try {
+      await this.#act(observed, step)
+      return true
+    } catch (error) {
+      // Changed since we looked: look again.
+      if (isStatusError(error, 'Conflict', 'AlreadyExists', 'NotFound')) return false
+      throw error
+    }
+  }
+
+  async #act({ service }: TakeoverObserved, step: TakeoverStep): Promise<void> {
+    const { actions, events, log, now } = this.#parts
+    const id = `${service.metadata.namespace ?? ''}/${service.metadata.name}`
+    const pods = podsServiceOf(this.#world, service)
+    if (step.do === 'list-pods')
+      return actions.listPods(service, { selector: step.selector, proxyPorts: this.#givePorts(service, pods) }, pods)
+    if (step.do === 'lead') log.info('leads callers', { service: id, to: step.to })
+    const contest = this.#contests.get(id)
+    if (step.do === 'move-selector' && contest) contest.movedAt = now()
+    await actions.carryOut(step, service, pods)
+    const news = newsOf(step)
+    if (news) events.record(service, news)
+  }
+
+  /** A port of the proxies for each port of a Service: the one it has, else one that nobody has. */
+  #givePorts(service: StoredObject, pods: StoredObject | undefined): ReadonlyMap<string, number> {
+    const { services, listeners } = this.#parts
+    const { from, to } = this.#parts.range!
+    const had = pods ? proxyPortsOf(pods) : new Map<string, number>()
+    const taken = new Set(
+      services
+        .list()
+        .filter(isPodsService)
+        .flatMap((each) => [...proxyPortsOf(each).values()]),
+    )
+    const give = () => {
+      for (let tried = 0; tried <= to - from; tried++) {
+        const port = from + (this.#nextPort++ % (to - from + 1))
+        if (taken.has(port) || listeners.unusable.has(port)) continue
+        taken.add(port)
+        return port
+      }
+      throw new Error(`all ports from ${from} to ${to} are taken: widen --takeover-ports`)
+    }
+    return new Map(
+      portsOf(service).map(({ name = '' }) => {
+        const port = had.get(name)
+        return [name, port === undefined || listeners.unusable.has(port) ? give() : port]
+      }),
+    )
+  }
+
+  #isOutdated(object: StoredObject, pods: StoredObject, selector: Selector | undefined): boolean {
+    const shape = (of: StoredObject) =>
+      portsOf(of).map(({ name = '', port, targetPort = port, appProtocol }) => [name, port, targetPort, appProtocol])
+    const given = proxyPortsOf(pods)
+    const isGiven = portsOf(object).every(({ name = '' }) => {
+      const port = given.get(name)
+      return port !== undefined && !this.#parts.listeners.unusable.has(port)
+    })
+    const owner = pods.metadata.ownerReferences?.[0]?.uid
+    return (
+      !isGiven ||
+      owner !== object.metadata.uid ||
+      !deepEqual(shape(object), shape(pods)) ||
+      (selector !== undefined && !deepEqual(selectorOf(pods), selector))
+    )
+  }
+}
+
+const inFront: ConditionClaim = {
+  type: takenOverCondition,
+  status: 'True',
+  reason: 'InFront',
+  message: 'Its callers come through the proxy.',
+}
+
+const bypassed: ConditionClaim = {
+  type: takenOverCondition,
+  status: 'True',
+  reason: 'Bypassed',
+  message: 'Its callers go straight to its pods.',
+}
+
+function claimOf(because: TakeoverDelay, who: string | undefined): ConditionClaim {
+  const delay = (reason: string, message: string): ConditionClaim => ({
+    type: takenOverCondition,
+    status: 'False',
+    reason,
+    message,
+  })
+  switch (because) {
+    case 'no-selector':
+      return delay(
+        'NoSelector',
+        `Its spec has no selector, and ${annotation.selector} names none: nobody knows its pods.`,
+      )
+    case 'no-proxy':
+      return delay('NoProxy', 'No proxy takes connections for it yet; its callers go straight to its pods.')
+    case 'pods-not-listed':
+      return delay('PodsNotListed', 'Its pods are not listed yet by the Service that lists them for the proxy.')
+    case 'endpoints-of-others':
+      return delay(
+        'EndpointsOfOthers',
+        'It has EndpointSlices that are not ours, which lead past the proxy; it stays awake.',
+      )
+    case 'not-listed-again':
+      return delay('NotListedAgain', 'Its pods are not listed again yet.')
+    case 'selector-reapplied':
+      return delay(
+        'SelectorReapplied',
+        `${who ?? 'Someone'} set its selector again, so that its callers pass the proxy and it stays awake. ` +
+          `Leave /spec/selector out of what is applied and write it in ${annotation.selector}, or have differences in it ignored.`,
+      )
+  }
+}
+
+function isPodsService(service: StoredObject): boolean {
+  return isOurs(service) && annotation.proxyPorts in (service.metadata.annotations ?? {})
+}
+
+function proxyPortsOf({ metadata: { annotations = {} } }: StoredObject): ReadonlyMap<string, number> {
+  try {
+    const ports = JSON.parse(annotations[annotation.proxyPorts] ?? '{}') as Record<string, unknown>
+    return new Map(Object.entries(ports).filter((entry): entry is [string, number] => typeof entry[1] === 'number'))
+  } catch {
+    return new Map()
+  }
+}
+
+function portsOf({ spec }: StoredObject): readonly ServicePort[] {
+  return ((spec ?? {}) as { readonly ports?: readonly ServicePort[] }).ports ?? []
+}

@@ -1,0 +1,142 @@
+import type { Counter, Gauge, Histogram } from '../../../runtime/observability/metric.ts'
+import type { Metrics } from '../../../runtime/observability/metrics.ts'
+import type { Decision } from '../decision/decide.ts'
+import type { HistoryStep } from './history.ts'
+import { formerReplicas } from '../cluster/observe.ts'
+import { cell, inFlightOf, waitBucketsMs } from '../proxy/routing/counters.ts'
+import type { RouteBook } from '../model/route-book.ts'
+import type { UsageTracker } from '../decision/usage.ts'
+import type { WorkloadCaches } from '../cluster/workload-caches.ts'
+
+export interface ActivatorMetricsParts {
+  readonly book: RouteBook
+  readonly usage: UsageTracker
+  readonly workloads: WorkloadCaches
+}
+
+const codes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
+
+/** What the proxy counted in shared memory, and what its controllers did, as metrics. */
+export class ActivatorMetrics {
+  readonly #parts: ActivatorMetricsParts
+  readonly #requests: Counter<'route' | 'code'>
+  readonly #coldStarts: Counter<'route'>
+  readonly #refused: Counter<'route'>
+  readonly #clientLeft: Counter<'route'>
+  readonly #waited: Histogram<'route'>
+  readonly #inFlight: Gauge<'route'>
+  readonly #waiting: Gauge<'route'>
+  readonly #awake: Counter<'route'>
+  readonly #saved: Counter<'route'>
+  readonly #decisions: Counter<'decision' | 'because'>
+  /** Cells as they were when last read: the difference is what is counted. */
+  readonly #before = new Map<string, Int32Array>()
+  readonly #noted = new Map<string, Int32Array>()
+  readonly close: () => void
+
+  constructor(metrics: Metrics, parts: ActivatorMetricsParts) {
+    this.#parts = parts
+    const labels = ['route'] as const
+    this.#requests = metrics.counter({
+      name: 'sojourn_activator_requests_total',
+      help: 'Answers by class of status',
+      labels: ['route', 'code'],
+    })
+    this.#coldStarts = metrics.counter({
+      name: 'sojourn_activator_cold_starts_total',
+      help: 'Requests that waited for their workload',
+      labels,
+    })
+    this.#refused = metrics.counter({
+      name: 'sojourn_activator_refused_total',
+      help: 'Requests refused instead of held',
+      labels,
+    })
+    this.#clientLeft = metrics.counter({
+      name: 'sojourn_activator_client_left_total',
+      help: 'Requests whose client left before the answer',
+      labels,
+    })
+    this.#waited = metrics.histogram({
+      name: 'sojourn_activator_wait_seconds',
+      help: 'Time requests waited for their workload',
+      labels,
+      buckets: waitBucketsMs.map((ms) => ms / 1000),
+    })
+    this.#inFlight = metrics.gauge({
+      name: 'sojourn_activator_in_flight',
+      help: 'Requests under way, waiting ones included',
+      labels,
+    })
+    this.#waiting = metrics.gauge({
+      name: 'sojourn_activator_waiting',
+      help: 'Requests waiting for their workload',
+      labels,
+    })
+    this.#awake = metrics.counter({
+      name: 'sojourn_activator_awake_seconds_total',
+      help: 'Time with at least one replica',
+      labels,
+    })
+    this.#saved = metrics.counter({
+      name: 'sojourn_activator_saved_replica_seconds_total',
+      help: 'Replica seconds not spent while asleep',
+      labels,
+    })
+    this.#decisions = metrics.counter({
+      name: 'sojourn_activator_decisions_total',
+      help: 'Decisions on workloads',
+      labels: ['decision', 'because'],
+    })
+    this.close = metrics.onCollect(() => this.#collect())
+  }
+
+  decided({ do: decision, because }: Decision): void {
+    this.#decisions.inc({ decision, because })
+  }
+
+  /** This much time has passed: awake it costs, asleep it saves. */
+  elapsed(seconds: number, note: (route: string, step: Omit<HistoryStep, 'at'>) => void): void {
+    for (const { id, wishes } of this.#parts.book.all()) {
+      const { requests, coldStarts } = this.#movedSinceNote(id)
+      const [main] = wishes.workloads
+      const object = main && this.#parts.workloads.recall(main)
+      const replicas = main && this.#parts.workloads.recallReplicas(main)
+      if (!object || replicas === undefined) continue
+      const former = formerReplicas(object, replicas)
+      if (replicas > 0) this.#awake.inc({ route: id }, seconds)
+      if (replicas > 0 || requests > 0) note(id, { requests, coldStarts, awakeSeconds: replicas > 0 ? seconds : 0 })
+      if (former > replicas) this.#saved.inc({ route: id }, seconds * (former - replicas))
+    }
+  }
+
+  #movedSinceNote(id: string): { readonly requests: number; readonly coldStarts: number } {
+    const cells = this.#parts.usage.cellsOf(id)
+    const before = this.#noted.get(id)
+    if (!cells) return { requests: 0, coldStarts: 0 }
+    this.#noted.set(id, cells)
+    const moved = (index: number) => Math.max(0, (cells[index]! - (before?.[index] ?? 0)) | 0)
+    return { requests: moved(cell.started), coldStarts: moved(cell.coldStarts) }
+  }
+
+  #collect(): void {
+    for (const { id } of this.#parts.book.all()) {
+      const cells = this.#parts.usage.cellsOf(id)
+      if (!cells) continue
+      const before = this.#before.get(id) ?? new Int32Array(cells.length)
+      this.#before.set(id, cells)
+      const moved = (index: number) => Math.max(0, (cells[index]! - before[index]!) | 0)
+      const route = { route: id }
+      codes.forEach((code, index) => this.#requests.inc({ route: id, code }, moved(cell.informational + index)))
+      this.#coldStarts.inc(route, moved(cell.coldStarts))
+      this.#refused.inc(route, moved(cell.refused))
+      this.#clientLeft.inc(route, moved(cell.clientLeft))
+      this.#inFlight.set(route, Math.max(0, inFlightOf(cells)))
+      this.#waiting.set(route, Math.max(0, cells[cell.waiting]!))
+      for (let bucket = 0; bucket <= waitBucketsMs.length; bucket++) {
+        const seconds = (waitBucketsMs[bucket] ?? 120_000) / 1000
+        for (let count = moved(cell.waitBuckets + bucket); count > 0; count--) this.#waited.observe(route, seconds)
+      }
+    }
+  }
+}

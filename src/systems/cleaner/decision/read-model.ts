@@ -1,0 +1,255 @@
+import { cleaner, type CleanerSpec } from '../../../apis/cleaner.ts'
+import type { ConditionalTtlSpec } from '../../../apis/conditional-ttl.ts'
+import { apiVersionOf, type KubeObject } from '../../../kube/object.ts'
+import {
+  formatSelector,
+  parseLabelSelector,
+  requirementsOf,
+  type LabelSelector,
+  type Requirement,
+} from '../../../kube/selector.ts'
+import { parseDuration, parseLongDuration } from '../../../kube/time.ts'
+import { conditionProblems } from './conditions.ts'
+import {
+  defaultPeriodMs,
+  type Model,
+  type Problem,
+  type Reading,
+  type Release,
+  type Sink,
+  type Target,
+} from './model.ts'
+
+/** Reads either kind into one model, or says everything that is wrong with it, field by field. */
+export function readModel(object: KubeObject): Reading {
+  const { spec } = object
+  if (typeof spec !== 'object' || spec === null) return { problems: [{ field: 'spec', message: 'Required value' }] }
+  const problems = new Problems()
+  const model =
+    object.kind === cleaner.kind
+      ? readCleaner(spec as CleanerSpec, problems)
+      : readConditionalTtl(spec as ConditionalTtlSpec, problems)
+  const all = [...problems.found, ...targetProblems(model.targets, object), ...conditionProblems(model)]
+  return all.length > 0 ? { problems: all } : { model }
+}
+
+/** Go's own limit, 2^63 - 1 nanoseconds: what its users' tools would refuse. */
+const longestMs = 9_223_372_036_854
+
+class Problems {
+  readonly found: Problem[] = []
+
+  add(field: string, message: string): void {
+    this.found.push({ field, message })
+  }
+
+  /** The parsed duration, or 0 with the problem noted. */
+  duration(
+    field: string,
+    text: unknown,
+    { parse, leastMs }: { parse: (text: string) => number | undefined; leastMs: number },
+  ): number {
+    const ms = typeof text === 'string' ? parse(text) : undefined
+    if (ms === undefined)
+      this.add(field, `Invalid value: ${JSON.stringify(text)}: must be a duration such as 90m or 360h`)
+    else if (ms < leastMs)
+      this.add(field, `Invalid value: ${JSON.stringify(text)}: must be at least ${leastMs / 1000}s`)
+    else if (ms > longestMs) this.add(field, `Invalid value: ${JSON.stringify(text)}: must be at most 2562047h47m16s`)
+    else return ms
+    return 0
+  }
+}
+
+function readCleaner(spec: CleanerSpec, problems: Problems): Model {
+  const { helm, cloudEventSink } = spec
+  const releases = [
+    ...(helm?.release === undefined ? [] : [{ at: 'spec.helm', written: helm }]),
+    ...(helm?.releases ?? []).map((written, index) => ({ at: `spec.helm.releases[${index}]`, written })),
+  ]
+  return {
+    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseLongDuration, leastMs: 0 }),
+    periodMs: spec.retry
+      ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseLongDuration, leastMs: 1000 })
+      : defaultPeriodMs,
+    monotonic: spec.retry?.monotonic ?? false,
+    targets: (spec.targets ?? []).map((target, index) => {
+      const { reference } = target
+      const at = `spec.targets[${index}].reference`
+      return {
+        name: target.name,
+        apiVersion:
+          reference.apiVersion ?? apiVersionOf({ group: reference.apiGroup ?? '', version: reference.version ?? 'v1' }),
+        kind: reference.kind,
+        select: selection(
+          at,
+          { name: reference.name, selector: mergedSelector(reference), all: reference.matchAll ?? false },
+          problems,
+        ),
+        delete: target.delete ?? false,
+        evaluate: target.includeWhenEvaluating ?? false,
+        onMissing: target.onMissing ?? 'Wait',
+        excludeTerminating: target.excludeTerminating ?? false,
+        ...(target.propagationPolicy ? { propagation: target.propagationPolicy } : {}),
+      }
+    }),
+    conditions: spec.conditions ?? [],
+    releases: releases
+      .filter(({ written }) => written.delete)
+      .map(({ at, written }) => readRelease(at, written, problems)),
+    ...(spec.wait === undefined
+      ? {}
+      : { waitMs: problems.duration('spec.wait', spec.wait, { parse: parseLongDuration, leastMs: 0 }) }),
+    ...sinkOf({ url: cloudEventSink, required: spec.cloudEventRequired ?? false }, problems),
+    suspend: spec.suspend ?? false,
+    dryRun: spec.dryRun ?? false,
+    schedules: spec.schedule === undefined ? [] : [spec.schedule],
+  }
+}
+
+function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model {
+  const { helm, cloudEventSink } = spec
+  return {
+    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseDuration, leastMs: 0 }),
+    periodMs: spec.retry
+      ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseDuration, leastMs: 1000 })
+      : defaultPeriodMs,
+    monotonic: false,
+    targets: (spec.targets ?? []).map((target, index) => {
+      const { apiVersion = '', kind = '', name, labelSelector } = target.reference
+      const at = `spec.targets[${index}].reference`
+      if (!apiVersion) problems.add(`${at}.apiVersion`, 'Required value')
+      if (!kind) problems.add(`${at}.kind`, 'Required value')
+      return {
+        name: target.name,
+        apiVersion,
+        kind,
+        // As in the original, a name wins over a selector.
+        select: selection(at, { name, selector: name === undefined ? labelSelector : undefined, all: false }, problems),
+        delete: target.delete,
+        evaluate: target.includeWhenEvaluating,
+        onMissing: 'WaitForAny' as const,
+        excludeTerminating: false,
+      }
+    }),
+    conditions: spec.conditions ?? [],
+    releases: helm?.delete ? [readRelease('spec.helm', helm, problems)] : [],
+    ...sinkOf({ url: cloudEventSink, required: false }, problems),
+    suspend: false,
+    dryRun: false,
+    schedules: [],
+  }
+}
+
+function selection(
+  at: string,
+  { name, selector, all }: { name: string | undefined; selector: LabelSelector | undefined; all: boolean },
+  problems: Problems,
+): Target['select'] {
+  if (name !== undefined && selector) problems.add(at, 'Invalid value: name and labels exclude each other')
+  if (all && (name !== undefined || selector))
+    problems.add(`${at}.matchAll`, 'Invalid value: true: it excludes name and labels')
+  if (all) return { by: 'labels', requirements: [] }
+  if (name !== undefined) {
+    if (name === '') problems.add(`${at}.name`, 'Invalid value: "": must not be empty')
+    return { by: 'name', name }
+  }
+  if (!selector) {
+    problems.add(at, 'Required value: a name, labels or matchAll')
+    return { by: 'labels', requirements: [] }
+  }
+  const requirements = requirementsFrom(at, selector, problems)
+  if (requirements?.length === 0)
+    problems.add(at, 'Invalid value: an empty selector selects everything: say matchAll if that is meant')
+  return { by: 'labels', requirements: requirements ?? [] }
+}
+
+function requirementsFrom(at: string, selector: LabelSelector, problems: Problems): readonly Requirement[] | undefined {
+  try {
+    const requirements = requirementsOf(selector)
+    parseLabelSelector(formatSelector(requirements))
+    return requirements
+  } catch (error) {
+    problems.add(at, `Invalid value: ${(error as Error).message}`)
+    return undefined
+  }
+}
+
+function mergedSelector({
+  matchLabels,
+  labelSelector,
+}: {
+  readonly matchLabels?: Record<string, string>
+  readonly labelSelector?: LabelSelector
+}): LabelSelector | undefined {
+  if (!matchLabels && !labelSelector) return undefined
+  return { ...labelSelector, matchLabels: { ...labelSelector?.matchLabels, ...matchLabels } }
+}
+
+type WrittenRelease = NonNullable<CleanerSpec['helm']>
+
+function readRelease(
+  at: string,
+  written: Pick<WrittenRelease, 'release' | 'driver' | 'disableHooks' | 'timeout'>,
+  problems: Problems,
+): Release {
+  const { release: name = '', driver = 'secret', disableHooks = false, timeout } = written
+  if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name) || name.length > 53) {
+    problems.add(
+      `${at}.release`,
+      `Invalid value: ${JSON.stringify(name)}: must be the name of a Helm release, at most 53 characters`,
+    )
+  }
+  const timeoutMs =
+    timeout === undefined
+      ? 300_000
+      : problems.duration(`${at}.timeout`, timeout, { parse: parseDuration, leastMs: 1000 })
+  return { name, driver, disableHooks, timeoutMs }
+}
+
+function sinkOf(
+  { url, required }: { url: string | undefined; required: boolean },
+  problems: Problems,
+): { sink?: Sink } {
+  if (url === undefined || url === '') return {}
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    problems.add('spec.cloudEventSink', `Invalid value: ${JSON.stringify(url)}: must be an http(s) URL`)
+  return { sink: { url, required } }
+}
+
+/** What is wrong with targets as a whole: their names, and one that is the Cleaner itself. */
+function targetProblems(targets: readonly Target[], self: KubeObject): readonly Problem[] {
+  return targets.flatMap((target, index) => {
+    const field = `spec.targets[${index}]`
+    const { name, select } = target
+    if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name))
+      return [
+        {
+          field: `${field}.name`,
+          message: `Invalid value: "${name}": conditions cannot name it; use letters, digits and _`,
+        },
+      ]
+    if (reservedNames.has(name))
+      return [{ field: `${field}.name`, message: `Invalid value: "${name}": it means something else in conditions` }]
+    if (targets.findIndex((other) => other.name === name) < index)
+      return [{ field: `${field}.name`, message: `Duplicate value: "${name}"` }]
+    const isSelf =
+      target.kind.toLowerCase() === self.kind.toLowerCase() &&
+      target.apiVersion === self.apiVersion &&
+      select.by === 'name' &&
+      select.name === self.metadata.name
+    return isSelf && target.delete
+      ? [
+          {
+            field: `${field}.reference`,
+            message: 'Invalid value: it is this very object, which goes by itself in the end',
+          },
+        ]
+      : []
+  })
+}
+
+const reservedNames = new Set(
+  'time true false null in as break const continue else for function if import let loop package namespace return var void while int uint double bool string bytes list map type dyn timestamp duration null_type'.split(
+    ' ',
+  ),
+)

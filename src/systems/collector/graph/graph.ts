@@ -1,0 +1,282 @@
+import { isSparedByMark } from '../../../departures/door/protection.ts'
+import type { ObjectRef, StoredObject } from '../../../kube/object.ts'
+import { UidTable } from './uid-table.ts'
+
+/** One reference to an owner, as an edge. */
+export interface OwnerEdge {
+  readonly owner: number
+  readonly blocking: boolean
+}
+
+/** Everything of one cluster that owns or is owned: nodes by uid, edges in both directions, in typed arrays. */
+export class Graph {
+  readonly #uids = new UidTable()
+  /** The object of each node; undefined while it is only known by reference (virtual), or gone with dependents left. */
+  #objects: (StoredObject | undefined)[] = []
+  /** Of each node whether its object is there, in a namespace, and says itself to be spared: a walk over a million of them must not touch each. */
+  #flags = new Uint8Array(1024)
+  /** First edge in which a node is the dependent, and the owner; -1 for none. */
+  #firstOwner = new Int32Array(1024).fill(none)
+  #firstDependent = new Int32Array(1024).fill(none)
+  /** Edges: ends, flag, and their place in both lists. A free edge's `#edgeOwner` is -1 and `#nextOfDependent` leads to the next free one. */
+  #edgeOwner = new Int32Array(1024).fill(none)
+  #edgeDependent = new Int32Array(1024)
+  #edgeBlocking = new Uint8Array(1024)
+  #nextOfOwner = new Int32Array(1024)
+  #previousOfOwner = new Int32Array(1024)
+  #nextOfDependent = new Int32Array(1024)
+  #edges = 0
+  #freeEdge = none
+
+  /** How many objects there are. */
+  size = 0
+
+  /** Adds an object, or updates the one with its uid: edges change only where its references did. Returns its node. */
+  put(object: StoredObject): number {
+    const node = this.#nodeOf(object.metadata.uid)
+    const before = this.#objects[node]
+    if (!before) this.size++
+    this.#objects[node] = object
+    this.#flags[node] = flagsOf(object)
+    const references = object.metadata.ownerReferences ?? []
+    if (before?.metadata.ownerReferences === object.metadata.ownerReferences) return node
+    if (before && sameReferences(before, object)) return node
+    this.#unlinkOwners(node)
+    for (const { uid, blockOwnerDeletion } of references)
+      this.#link(this.#nodeOf(uid), node, blockOwnerDeletion ?? false)
+    return node
+  }
+
+  /** Removes an object and its edges to its owners; it stays as a virtual node while others name it. Returns its owners. */
+  remove(uid: string): readonly number[] {
+    const node = this.#uids.find(uid)
+    if (node === undefined || !this.#objects[node]) return []
+    const owners = this.owners(node).map(({ owner }) => owner)
+    this.#objects[node] = undefined
+    this.#flags[node] = 0
+    this.size--
+    this.#unlinkOwners(node)
+    this.#dropIfUnused(node)
+    return owners
+  }
+
+  find(uid: string): number | undefined {
+    return this.#uids.find(uid)
+  }
+
+  object(node: number): StoredObject | undefined {
+    return this.#objects[node]
+  }
+
+  /** Whether the object of a node is there. */
+  has(node: number): boolean {
+    return this.#flags[node] !== 0
+  }
+
+  /** Whether the object of a node is there and in a namespace. */
+  isInNamespace(node: number): boolean {
+    return ((this.#flags[node] ?? 0) & namespaced) !== 0
+  }
+
+  /** Whether the object of a node carries a mark by which it is spared. */
+  isMarked(node: number): boolean {
+    return ((this.#flags[node] ?? 0) & marked) !== 0
+  }
+
+  /** The object of each node, as they are now. */
+  snapshot(): readonly (StoredObject | undefined)[] {
+    return this.#objects.slice()
+  }
+
+  uidOf(node: number): string {
+    return this.#uids.text(node)
+  }
+
+  /** What a node names as its owners. */
+  owners(node: number): readonly OwnerEdge[] {
+    const found: OwnerEdge[] = []
+    for (let edge = this.#firstOwner[node] ?? none; edge !== none; edge = this.#nextOfDependent[edge] ?? none) {
+      found.push({ owner: this.#edgeOwner[edge] ?? none, blocking: this.#edgeBlocking[edge] === 1 })
+    }
+    return found
+  }
+
+  /** The first edge to an owner of a node; -1 for none. */
+  firstOwnerEdge(node: number): number {
+    return this.#firstOwner[node] ?? none
+  }
+
+  nextOwnerEdge(edge: number): number {
+    return this.#nextOfDependent[edge] ?? none
+  }
+
+  ownerOf(edge: number): number {
+    return this.#edgeOwner[edge] ?? none
+  }
+
+  /** The first edge to a dependent of a node; -1 for none. With `nextEdge` and `dependentOf` the way to walk a million of them. */
+  firstEdge(node: number): number {
+    return this.#firstDependent[node] ?? none
+  }
+
+  nextEdge(edge: number): number {
+    return this.#nextOfOwner[edge] ?? none
+  }
+
+  dependentOf(edge: number): number {
+    return this.#edgeDependent[edge] ?? none
+  }
+
+  /** Calls with each dependent of a node, until told to stop by `false`. */
+  eachDependent(node: number, visit: (dependent: number, blocking: boolean) => boolean | void): void {
+    for (let edge = this.#firstDependent[node] ?? none; edge !== none;) {
+      const next = this.#nextOfOwner[edge] ?? none
+      if (visit(this.#edgeDependent[edge] ?? none, this.#edgeBlocking[edge] === 1) === false) return
+      edge = next
+    }
+  }
+
+  dependents(node: number): readonly number[] {
+    const found: number[] = []
+    this.eachDependent(node, (dependent) => void found.push(dependent))
+    return found
+  }
+
+  hasDependents(node: number): boolean {
+    return (this.#firstDependent[node] ?? none) !== none
+  }
+
+  hasOwners(node: number): boolean {
+    return (this.#firstOwner[node] ?? none) !== none
+  }
+
+  /** The highest number a node can have, plus one: for arrays beside this graph. */
+  get capacity(): number {
+    return this.#objects.length
+  }
+
+  /** What the arrays take, without the objects themselves. */
+  get bytes(): number {
+    const arrays = [
+      this.#flags,
+      this.#firstOwner,
+      this.#firstDependent,
+      this.#edgeOwner,
+      this.#edgeDependent,
+      this.#edgeBlocking,
+      this.#nextOfOwner,
+      this.#previousOfOwner,
+      this.#nextOfDependent,
+    ]
+    return arrays.reduce((sum, { byteLength }) => sum + byteLength, 0) + this.#uids.bytes + this.#objects.length * 8
+  }
+
+  #nodeOf(uid: string): number {
+    const node = this.#uids.intern(uid)
+    if (node >= this.#firstOwner.length) {
+      this.#firstOwner = grown(this.#firstOwner, none)
+      this.#firstDependent = grown(this.#firstDependent, none)
+      this.#flags = grownBytes(this.#flags)
+    }
+    while (this.#objects.length <= node) this.#objects.push(undefined)
+    return node
+  }
+
+  #link(owner: number, dependent: number, blocking: boolean): void {
+    const edge = this.#takeEdge()
+    this.#edgeOwner[edge] = owner
+    this.#edgeDependent[edge] = dependent
+    this.#edgeBlocking[edge] = blocking ? 1 : 0
+    const head = this.#firstDependent[owner] ?? none
+    this.#nextOfOwner[edge] = head
+    this.#previousOfOwner[edge] = none
+    if (head !== none) this.#previousOfOwner[head] = edge
+    this.#firstDependent[owner] = edge
+    this.#nextOfDependent[edge] = this.#firstOwner[dependent] ?? none
+    this.#firstOwner[dependent] = edge
+  }
+
+  #unlinkOwners(node: number): void {
+    for (let edge = this.#firstOwner[node] ?? none; edge !== none;) {
+      const next = this.#nextOfDependent[edge] ?? none
+      const owner = this.#edgeOwner[edge] ?? none
+      const before = this.#previousOfOwner[edge] ?? none
+      const after = this.#nextOfOwner[edge] ?? none
+      if (before === none) this.#firstDependent[owner] = after
+      else this.#nextOfOwner[before] = after
+      if (after !== none) this.#previousOfOwner[after] = before
+      this.#edgeOwner[edge] = none
+      this.#nextOfDependent[edge] = this.#freeEdge
+      this.#freeEdge = edge
+      this.#dropIfUnused(owner)
+      edge = next
+    }
+    this.#firstOwner[node] = none
+  }
+
+  #takeEdge(): number {
+    if (this.#freeEdge !== none) {
+      const edge = this.#freeEdge
+      this.#freeEdge = this.#nextOfDependent[edge] ?? none
+      return edge
+    }
+    if (this.#edges >= this.#edgeOwner.length) {
+      this.#edgeOwner = grown(this.#edgeOwner, none)
+      this.#edgeDependent = grown(this.#edgeDependent, 0)
+      this.#edgeBlocking = grownBytes(this.#edgeBlocking)
+      this.#nextOfOwner = grown(this.#nextOfOwner, none)
+      this.#previousOfOwner = grown(this.#previousOfOwner, none)
+      this.#nextOfDependent = grown(this.#nextOfDependent, none)
+    }
+    return this.#edges++
+  }
+
+  /** A node that is neither there nor named by anybody is forgotten. */
+  #dropIfUnused(node: number): void {
+    if (
+      this.#objects[node] ||
+      (this.#firstDependent[node] ?? none) !== none ||
+      (this.#firstOwner[node] ?? none) !== none
+    )
+      return
+    this.#uids.release(node)
+  }
+}
+
+/** Which object a node is, for people. */
+export function refOfNode({ apiVersion, kind, metadata }: StoredObject): ObjectRef {
+  return { apiVersion, kind, name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) }
+}
+
+const none = -1
+const present = 1
+const namespaced = 2
+const marked = 4
+
+function flagsOf(object: StoredObject): number {
+  return present | (object.metadata.namespace ? namespaced : 0) | (isSparedByMark(object) ? marked : 0)
+}
+
+function grown(array: Int32Array<ArrayBuffer>, filler: number): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(Math.ceil(array.length * 1.5)).fill(filler, array.length)
+  larger.set(array)
+  return larger
+}
+
+function grownBytes(array: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  const larger = new Uint8Array(Math.ceil(array.length * 1.5))
+  larger.set(array)
+  return larger
+}
+
+function sameReferences(left: StoredObject, right: StoredObject): boolean {
+  const before = left.metadata.ownerReferences ?? []
+  const after = right.metadata.ownerReferences ?? []
+  return (
+    before.length === after.length &&
+    before.every(
+      ({ uid, blockOwnerDeletion }, index) =>
+        uid === after[index]?.uid && (blockOwnerDeletion ?? false) === (after[index]?.blockOwnerDeletion ?? false),
+    )
+  )
+}

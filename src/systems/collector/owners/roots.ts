@@ -1,0 +1,71 @@
+import type { CascadeRoot } from '../../../departures/records/cascade-recorder.ts'
+import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
+import type { WorldWatch } from '../watch/world-watch.ts'
+
+/** Knows whose leaving began the cascade that takes an object, for the records. */
+export class Roots {
+  readonly #world: WorldWatch
+  /** By uid of an owner that went; the oldest are forgotten first. */
+  readonly #roots = new Map<string, CascadeRoot>()
+
+  constructor(world: WorldWatch) {
+    this.#world = world
+  }
+
+  /** An owner went by itself: it is a root, unless it went with another. */
+  remember(object: StoredObject): void {
+    const { uid } = object.metadata
+    if (!this.#roots.has(uid)) this.inherit(uid, rootOf(object, { isGone: true }))
+  }
+
+  /** An owner goes with a root. */
+  inherit(uid: string, root: CascadeRoot): void {
+    if (this.#roots.size >= mostRoots) this.#roots.delete(this.#roots.keys().next().value ?? '')
+    this.#roots.set(uid, root)
+  }
+
+  ofOwner(uid: string): CascadeRoot | undefined {
+    return this.#roots.get(uid)
+  }
+
+  /** What an object's owners went with, or the topmost owner that is leaving, or what the object says of an owner that went when nobody looked. */
+  of(object: StoredObject): CascadeRoot | undefined {
+    const seen = new Set<string>()
+    let at = object
+    for (;;) {
+      const owners = at.metadata.ownerReferences ?? []
+      const known = owners.map(({ uid }) => this.#roots.get(uid)).find((root) => root !== undefined)
+      if (known) return known
+      const above = owners
+        .map((owner) => this.#leaving(owner))
+        .find((owner) => owner !== undefined && !seen.has(owner.metadata.uid))
+      if (!above) return at === object ? this.#named(object) : rootOf(at, { isGone: false })
+      seen.add(above.metadata.uid)
+      at = above
+    }
+  }
+
+  #leaving({ uid }: OwnerReference): StoredObject | undefined {
+    const { graph } = this.#world
+    const owner = graph.object(graph.find(uid) ?? -1)
+    return owner?.metadata.deletionTimestamp ? owner : undefined
+  }
+
+  #named({ metadata }: StoredObject): CascadeRoot | undefined {
+    const [reference] = metadata.ownerReferences ?? []
+    if (!reference) return undefined
+    const { apiVersion, kind, name, uid } = reference
+    const isInside = this.#world.typeOf(reference)?.namespaced ?? true
+    const place = isInside && metadata.namespace ? { namespace: metadata.namespace } : {}
+    const object = { apiVersion, kind, metadata: { name, uid, ...place, resourceVersion: '', creationTimestamp: '' } }
+    return { ...rootOf(object, { isGone: true }), mayHaveFollowed: true }
+  }
+}
+
+/** An object that somebody deleted; one with owners may have followed them, with another collector or before a restart. */
+function rootOf(object: StoredObject, { isGone }: { readonly isGone: boolean }): CascadeRoot {
+  const mayHaveFollowed = (object.metadata.ownerReferences ?? []).length > 0
+  return { object, by: { system: 'user' }, isGone, mayHaveFollowed }
+}
+
+const mostRoots = 100_000

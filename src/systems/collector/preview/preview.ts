@@ -1,0 +1,166 @@
+import type { OwnerReference } from '../../../kube/object.ts'
+import type { Graph } from '../graph/graph.ts'
+import { PreviewNodes, type Reason } from './preview-nodes.ts'
+import { Rehearsal } from './rehearsal.ts'
+import { standingOf } from '../graph/standing.ts'
+import { Ties } from '../graph/ties.ts'
+
+export type { PreviewNode } from './preview-nodes.ts'
+
+export interface Preview {
+  readonly policy: 'Background' | 'Foreground' | 'Orphan'
+  readonly nodes: PreviewNodes
+  /** Whether everything that could depend on the root was known. */
+  readonly complete: boolean
+  readonly unknownKinds: readonly string[]
+}
+
+export interface PreviewOptions {
+  readonly policy: Preview['policy']
+  /** Why a dependent must stay, if it must. */
+  readonly spares: (node: number) => string | undefined
+  /** Why the root cannot be deleted at all, if it cannot. */
+  readonly refuses?: (node: number) => string | undefined
+  readonly ties?: Ties
+  /** What an object holds: the content of a namespace, the instances of a definition. */
+  readonly contents?: (node: number) => Iterable<number>
+  /** Whether the absence of an owner can be told. Defaults to yes. */
+  readonly isKnowable?: (reference: OwnerReference) => boolean
+  readonly unknownKinds?: readonly string[]
+}
+
+/** What would happen if an object were deleted now. Pure, and by the collector's own rules. */
+export function preview(graph: Graph, root: number, options: PreviewOptions): Preview {
+  if (!graph.has(root)) throw new Error('a preview needs an object')
+  const { policy, unknownKinds = [] } = options
+  const walk = new Walk(graph, root, options)
+  // Who waits for whom cannot be seen in one way through the graph.
+  const { nodes } = walk.mayWait ? new Rehearsal(graph, root, options) : walk
+  return { policy, nodes, complete: unknownKinds.length === 0, unknownKinds }
+}
+
+/** One way through the graph, breadth first: a dependent goes when the last owner that kept it goes. */
+class Walk {
+  readonly nodes: PreviewNodes
+  /** Whether something was met that others may wait for; then the walk ended there. */
+  mayWait = false
+  readonly #graph: Graph
+  readonly #options: PreviewOptions
+  readonly #ties: Ties
+  readonly #isLeaving: Uint8Array
+  /** Line + 1 of each node that was reached. */
+  readonly #lines: Int32Array
+  /** Those that leave, in the order in which they were found. */
+  readonly #leaving: Int32Array
+  #found = 0
+  #depth = 1
+
+  constructor(graph: Graph, root: number, options: PreviewOptions) {
+    this.#graph = graph
+    this.#options = options
+    this.#ties = options.ties ?? new Ties()
+    this.nodes = new PreviewNodes(graph.snapshot())
+    this.#leaving = new Int32Array(graph.capacity)
+    this.#isLeaving = new Uint8Array(graph.capacity)
+    this.#lines = new Int32Array(graph.capacity)
+    this.#begin(root)
+  }
+
+  #begin(root: number): void {
+    const { refuses, policy } = this.#options
+    const refusal = refuses?.(root)
+    const line = this.nodes.add({ node: root, action: 'delete', because: 'root', through: -1, depth: 0 })
+    this.#lines[root] = line + 1
+    if (refusal !== undefined) return this.nodes.judge(line, 'refuse', 'denied', [refusal])
+    this.#isLeaving[root] = 1
+    this.#pass(root, line, policy === 'Orphan')
+    for (let at = 0, layerEnd = this.#found; at < this.#found && !this.mayWait; layerEnd = this.#found) {
+      this.#depth++
+      for (; at < layerEnd && !this.mayWait; at++) {
+        const node = this.#leaving[at] ?? 0
+        this.#pass(node, (this.#lines[node] ?? 0) - 1, false)
+      }
+    }
+  }
+
+  /** What the leaving of a node means for those that belong to it. */
+  #pass(node: number, line: number, isOrphaning: boolean): void {
+    const { contents } = this.#options
+    if (contents) for (const member of contents(node)) this.#condemn(member, line, 'container-gone')
+    if (this.#ties.size > 0 && this.#ties.has(this.#graph.uidOf(node))) this.mayWait = true
+    const graph = this.#graph
+    const isInside = graph.isInNamespace(node)
+    for (let edge = graph.firstEdge(node); edge >= 0; edge = graph.nextEdge(edge)) {
+      const dependent = graph.dependentOf(edge)
+      if (!graph.has(dependent) || this.#isLeaving[dependent] === 1) continue
+      if (isInside && !graph.isInNamespace(dependent))
+        this.#stay(dependent, { line, action: 'keep', because: 'owner-unknown' })
+      else if (isOrphaning) this.#stay(dependent, { line, action: 'orphan', because: 'orphaned' })
+      else this.#follow(dependent, line)
+    }
+  }
+
+  #follow(dependent: number, line: number): void {
+    const keeper = this.#keeperOf(dependent)
+    if (keeper === 'unknown') this.#stay(dependent, { line, action: 'keep', because: 'owner-unknown' })
+    else if (keeper === 'solid') this.#stay(dependent, { line, action: 'drop-reference', because: 'owner-remains' })
+    else if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'owners-gone')
+    else this.#stay(dependent, { line, action: 'keep', because: 'protected' })
+  }
+
+  /** The strongest word an owner that does not leave has for a dependent. */
+  #keeperOf(dependent: number): 'solid' | 'unknown' | undefined {
+    const graph = this.#graph
+    let found: 'unknown' | undefined
+    for (let edge = graph.firstOwnerEdge(dependent); edge >= 0; edge = graph.nextOwnerEdge(edge)) {
+      const owner = graph.ownerOf(edge)
+      if (this.#isLeaving[owner] === 1) continue
+      const state = this.#stateOf(dependent, owner)
+      if (state === 'solid') return state
+      found ??= state
+    }
+    return found
+  }
+
+  #stateOf(dependent: number, owner: number): 'solid' | 'unknown' | undefined {
+    const uid = this.#graph.uidOf(owner)
+    const object = this.#graph.object(dependent)
+    const reference = object?.metadata.ownerReferences?.find((candidate) => candidate.uid === uid)
+    if (!object || !reference) return undefined
+    const present = this.#graph.object(owner)
+    const standing = present ? standingOf(object, reference, present) : 'elsewhere'
+    if (standing === 'solid' || standing === 'unknown') return standing
+    return standing === 'elsewhere' && !(this.#options.isKnowable?.(reference) ?? true) ? 'unknown' : undefined
+  }
+
+  #condemn(node: number, through: number, because: Reason): void {
+    if (!this.#graph.has(node) || this.#isLeaving[node] === 1) return
+    this.#isLeaving[node] = 1
+    this.#leaving[this.#found++] = node
+    this.#write(node, { line: through, action: 'delete', because })
+  }
+
+  #stay(node: number, fate: Fate): void {
+    // What is kept blocks an owner that goes in the foreground; what a Bond keeps may go when that Bond's cause does.
+    if (fate.action === 'keep' && (this.#options.policy === 'Foreground' || this.#ties.size > 0)) this.mayWait = true
+    if ((this.#lines[node] ?? 0) === 0) this.#write(node, fate)
+    else this.nodes.judge((this.#lines[node] ?? 0) - 1, fate.action, fate.because)
+  }
+
+  #write(node: number, { line, action, because }: Fate): void {
+    const known = (this.#lines[node] ?? 0) - 1
+    if (known < 0) {
+      this.#lines[node] = this.nodes.add({ node, action, because, through: line, depth: this.#depth }) + 1
+      return
+    }
+    this.nodes.judge(known, action, because)
+    this.nodes.reach(known, line, this.#depth)
+  }
+}
+
+interface Fate {
+  /** The line it is reached through. */
+  readonly line: number
+  readonly action: 'delete' | 'orphan' | 'drop-reference' | 'keep'
+  readonly because: Reason
+}

@@ -1,0 +1,152 @@
+import type { AutoScalingClient } from '@aws-sdk/client-auto-scaling'
+import type { EC2Client } from '@aws-sdk/client-ec2'
+import type { ElasticLoadBalancingClient } from '@aws-sdk/client-elastic-load-balancing'
+import type { ElasticLoadBalancingV2Client } from '@aws-sdk/client-elastic-load-balancing-v2'
+import type { ProviderAccountSpec } from '../../../../apis/provider-account.ts'
+import type { Clock } from '../../../../runtime/time/clock.ts'
+import { parseHttpDate } from '../../work/http-date.ts'
+import { InventoryError } from '../../model/resource.ts'
+import { loadSdk, type Sdk } from './sdk.ts'
+
+export interface AwsCredentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+}
+
+/** What every client of the SDK is built with. */
+export interface ClientConfig {
+  readonly region: string
+  readonly endpoint?: string
+  readonly credentials?: () => Promise<AwsCredentials>
+  readonly maxAttempts: number
+  readonly retryMode: 'adaptive'
+}
+
+/** One account in one region, with the clients to work there. */
+export interface AwsSession {
+  readonly account: string
+  readonly accountId: string
+  readonly region: string
+  /** Where its instances register for discovery. */
+  readonly eurekaUrl: string | undefined
+  readonly sdk: Sdk
+  readonly config: ClientConfig
+  readonly ec2: EC2Client
+  readonly autoScaling: AutoScalingClient
+  readonly elb: ElasticLoadBalancingClient
+  readonly elbV2: ElasticLoadBalancingV2Client
+  close(): void
+}
+
+export interface SessionOptions {
+  readonly account: string
+  readonly spec: ProviderAccountSpec
+  readonly region: string
+  /** Keys out of the account's Secret; undefined: whatever the machine has. */
+  readonly keys: () => Promise<AwsCredentials | undefined>
+  readonly clock: Clock
+}
+
+/** Opens an account in a region, and makes sure that it is the account it is said to be. */
+export async function openSession({ account, spec, region, keys, clock }: SessionOptions): Promise<AwsSession> {
+  const sdk = await loadSdk()
+  const base: Omit<ClientConfig, 'credentials'> = {
+    region,
+    ...(spec.endpoint ? { endpoint: spec.endpoint } : {}),
+    maxAttempts: 6,
+    // Slows down by itself when AWS says that it is too much.
+    retryMode: 'adaptive',
+  }
+  const own = await keys()
+  const source = { ...base, ...(own ? { credentials: async () => own } : {}) }
+  const credentials = spec.roleArn ? assumedRole(sdk, source, { spec, clock }) : source.credentials
+  const config: ClientConfig = { ...base, ...(credentials ? { credentials } : {}) }
+  const accountId = await identify(sdk, config)
+  if (spec.accountId !== undefined && accountId !== spec.accountId)
+    throw new InventoryError(`ProviderAccount ${account} leads to account ${accountId}, not to ${spec.accountId}`)
+  const clients = {
+    ec2: new sdk.ec2.EC2Client(config),
+    autoScaling: new sdk.autoScaling.AutoScalingClient(config),
+    elb: new sdk.elb.ElasticLoadBalancingClient(config),
+    elbV2: new sdk.elbV2.ElasticLoadBalancingV2Client(config),
+  }
+  return {
+    account,
+    accountId,
+    region,
+    eurekaUrl: spec.eurekaUrl,
+    sdk,
+    config,
+    ...clients,
+    close() {
+      for (const client of Object.values(clients)) client.destroy()
+    },
+  }
+}
+
+/** Credentials of the account's role, taken anew five minutes before they end. */
+function assumedRole(
+  { sts }: Sdk,
+  source: Omit<ClientConfig, 'credentials'> & { readonly credentials?: () => Promise<AwsCredentials> },
+  { spec, clock }: { readonly spec: ProviderAccountSpec; readonly clock: Clock },
+): () => Promise<AwsCredentials> {
+  let current: { readonly credentials: AwsCredentials; readonly staleAt: number } | undefined
+  return async () => {
+    if (current && clock.monotonic() < current.staleAt) return current.credentials
+    const client = new sts.STSClient(source)
+    try {
+      const { Credentials: given } = await client.send(
+        new sts.AssumeRoleCommand({
+          RoleArn: spec.roleArn,
+          RoleSessionName: 'sojourn-janitor',
+          DurationSeconds: roleSeconds,
+          ...(spec.externalId ? { ExternalId: spec.externalId } : {}),
+        }),
+      )
+      if (!given?.AccessKeyId || !given.SecretAccessKey || !given.SessionToken)
+        throw new InventoryError(`role ${spec.roleArn} gave no credentials`)
+      const credentials = {
+        accessKeyId: given.AccessKeyId,
+        secretAccessKey: given.SecretAccessKey,
+        sessionToken: given.SessionToken,
+      }
+      current = { credentials, staleAt: clock.monotonic() + (roleSeconds - 300) * 1000 }
+      return credentials
+    } finally {
+      client.destroy()
+    }
+  }
+}
+
+const roleSeconds = 3600
+
+async function identify({ sts }: Sdk, config: ClientConfig): Promise<string> {
+  const client = new sts.STSClient(config)
+  try {
+    const { Account } = await client.send(new sts.GetCallerIdentityCommand({}))
+    return Account ?? ''
+  } finally {
+    client.destroy()
+  }
+}
+
+/** The time by AWS's own clock, as its answers carry it. */
+export async function timeAtAws({ sdk: { sts }, config }: AwsSession): Promise<number | undefined> {
+  const client = new sts.STSClient(config)
+  let date: string | undefined
+  client.middlewareStack.add(
+    (next) => async (request) => {
+      const answer = await next(request)
+      date = (answer.response as { headers?: Readonly<Record<string, string>> }).headers?.date
+      return answer
+    },
+    { step: 'deserialize', name: 'sojournDate' },
+  )
+  try {
+    await client.send(new sts.GetCallerIdentityCommand({}))
+    return parseHttpDate(date)
+  } finally {
+    client.destroy()
+  }
+}

@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import {
+  cleanupCandidate,
+  type CandidatePhase,
+  type CandidateSpec,
+  type CandidateStatus,
+  type CleanupCandidate,
+} from '../../../apis/cleanup-candidate.ts'
+import type { KubeObject } from '../../../kube/object.ts'
+import { formatTime, parseTime } from '../../../kube/time.ts'
+import type { Mark } from './decide.ts'
+import { resourceKey, type Resource } from '../model/resource.ts'
+
+/** One name per policy and resource, uid included: a mark never passes to another resource under the same name. */
+export function candidateName(
+  policy: string,
+  resource: Pick<Resource, 'cluster' | 'kind' | 'namespace' | 'name' | 'uid'>,
+): string {
+  const identity = JSON.stringify([policy, resource.cluster, resourceKey(resource)])
+  const digest = createHash('sha256').update(identity).digest('hex').slice(0, 16)
+  const readable = `${resource.kind}-${resource.name}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 180)
+    .replace(/-+$/, '')
+  return readable ? `${readable}-${digest}` : digest
+}
+
+/** The mark of a resource, before it is stored. */
+export function newCandidate(
+  policy: string,
+  location: string,
+  resource: Resource,
+): KubeObject & { readonly spec: CandidateSpec } {
+  const { provider, cluster, account, region, apiVersion, kind, namespace, name, uid } = resource
+  return {
+    apiVersion: cleanupCandidate.apiVersion,
+    kind: cleanupCandidate.kind,
+    metadata: { name: candidateName(policy, resource) },
+    spec: {
+      policy,
+      location,
+      resource: {
+        provider,
+        ...(cluster ? { cluster } : {}),
+        ...(account ? { account } : {}),
+        ...(region ? { region } : {}),
+        apiVersion,
+        kind,
+        ...(namespace ? { namespace } : {}),
+        name,
+        uid,
+      },
+    },
+  }
+}
+
+/** What decisions need to know of a mark. One that was created and never filled in counts as not marked yet. */
+export function markOf(candidate: CleanupCandidate): Mark {
+  const known = marks.get(candidate)
+  if (known) return known
+  const mark = readMark(candidate)
+  marks.set(candidate, mark)
+  return mark
+}
+
+/** Every cycle asks for every mark, and few have changed since. */
+const marks = new WeakMap<CleanupCandidate, Mark>()
+
+function readMark({ spec, status = {} }: CleanupCandidate): Mark {
+  const { generation = 1, notices = [] } = status
+  const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation && notice.kind !== 'copy')
+  const told = ofThisMark.filter(({ error }) => error === undefined)
+  const announced = told.filter(({ kind = 'notice' }) => kind !== 'reminder')
+  return {
+    phase: status.phase ?? 'Unmarked',
+    markedAt: parseTime(status.markedAt) ?? 0,
+    hold: spec.hold ?? false,
+    // A postponement that cannot be read postpones for ever.
+    notBefore: spec.notBefore === undefined ? undefined : (parseTime(spec.notBefore) ?? Infinity),
+    projectedAt: parseTime(status.projectedDeletionTime),
+    promisedAt: parseTime(status.promisedTime),
+    announcedAt: latest(announced),
+    lastNoticeAt: latest(told),
+    noticeFailed: ofThisMark.some(({ error }) => error !== undefined),
+    hasOwner: status.owner !== undefined,
+    scheduledAt: parseTime(status.scheduledTime),
+    nextAttemptAt: parseTime(status.nextAttemptTime),
+    finishedAt: parseTime(status.finishedAt),
+  }
+}
+
+/** A status moved on to a phase, with its history. What is null in the change is dropped. */
+export function turned(
+  status: CandidateStatus | undefined,
+  { phase, because, at }: { readonly phase: CandidatePhase; readonly because: string; readonly at: number },
+  change: { readonly [Field in keyof CandidateStatus]?: CandidateStatus[Field] | null } = {},
+): CandidateStatus {
+  const former = status ?? {}
+  const moved = former.phase !== phase || former.because !== because
+  const entry = { at: formatTime(at), phase, because }
+  const merged = {
+    ...former,
+    ...change,
+    phase,
+    because,
+    ...(moved ? { history: [...(former.history ?? []), entry].slice(-20) } : {}),
+  }
+  return Object.fromEntries(
+    Object.entries(merged).filter(([, value]) => value !== null && value !== undefined),
+  ) as CandidateStatus
+}
+
+function latest(notices: readonly { readonly at: string }[]): number | undefined {
+  const times = notices.flatMap(({ at }) => parseTime(at) ?? [])
+  return times.length > 0 ? Math.max(...times) : undefined
+}

@@ -1,0 +1,72 @@
+import type { StoredObject } from '../../../../kube/object.ts'
+import { called } from './detector.ts'
+
+/** Who mentions a text: a name found anywhere in an object may be in use. */
+export type Mentioner = (text: string) => string | undefined
+
+/** Who mentions a text in a list. Lists stay the same array until they change, and are looked through once. */
+export function mentionsIn(objects: readonly StoredObject[]): Mentioner {
+  const known = mentionsByList.get(objects)
+  if (known) return known
+  const texts = new Map<string, string>()
+  for (const object of objects)
+    for (const text of textsOf(object)) if (!texts.has(text)) texts.set(text, called(object))
+  const mentions: Mentioner = (text) => texts.get(text)
+  mentionsByList.set(objects, mentions)
+  return mentions
+}
+
+/** Who mentions a text, by the first who knows. */
+export function mentionedIn(mentions: readonly Mentioner[], text: string): string | undefined {
+  for (const of of mentions) {
+    const by = of(text)
+    if (by !== undefined) return by
+  }
+  return undefined
+}
+
+const mentionsByList = new WeakMap<readonly StoredObject[], Mentioner>()
+
+/**
+ * Every text an object holds and every name within one (`shop/settings`, a whole file of YAML), its annotations included.
+ * A status says in sentences what was found, so that only whole texts count there. Never throws, however deep the object is: what is
+ * not found counts as not mentioned.
+ */
+export function textsOf({ metadata, status, ...rest }: StoredObject): readonly string[] {
+  const texts = new Set<string>()
+  for (const text of stringsIn([rest, ...annotationTexts(metadata.annotations)])) addNames(texts, text)
+  for (const text of stringsIn([status])) if (text.length <= longestName) texts.add(text)
+  return [...texts]
+}
+
+function* stringsIn(values: readonly unknown[]): Generator<string> {
+  const left = [...values]
+  while (left.length > 0) {
+    const value = left.pop()
+    if (typeof value === 'string') yield value
+    else if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) left.push(part)
+  }
+}
+
+/** The same of what somebody wrote, without what a controller said of it. */
+export function writtenTextsOf({ status: _, ...written }: StoredObject): readonly string[] {
+  return textsOf(written)
+}
+
+/** What annotations say, but for those that repeat the object itself or name the tool that made it. */
+export function annotationTexts(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
+  return Object.entries(annotations).flatMap(([key, value]) => (bookkeeping.test(key) ? [] : [value]))
+}
+
+const bookkeeping = /^(?:kubectl\.kubernetes\.io|deployment\.kubernetes\.io|meta\.helm\.sh|argocd\.argoproj\.io)\//
+
+/** Adds a text, and each name that stands in it, to a set. */
+export function addNames(names: Set<string>, text: string): void {
+  if (text !== '' && text.length <= longestName) names.add(text)
+  if (!plainName.test(text))
+    for (const [name] of text.matchAll(anyName)) if (name.length <= longestName) names.add(name)
+}
+
+const longestName = 253
+const plainName = /^[a-z0-9.-]*$/
+const anyName = /[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/g

@@ -1,0 +1,162 @@
+import type { StoredObject } from '../../../../kube/object.ts'
+import type { World } from './detector.ts'
+import { annotationTexts } from './mentions.ts'
+import type { WellKnown } from './well-known.ts'
+
+/** The parts of a pod spec that name other objects. */
+export interface PodSpec {
+  readonly serviceAccountName?: string
+  readonly serviceAccount?: string
+  readonly imagePullSecrets?: readonly Named[]
+  readonly containers?: readonly Container[]
+  readonly initContainers?: readonly Container[]
+  readonly ephemeralContainers?: readonly Container[]
+  readonly volumes?: readonly Volume[]
+}
+
+interface Named {
+  readonly name?: string
+}
+
+interface Container {
+  readonly command?: readonly string[]
+  readonly args?: readonly string[]
+  readonly env?: readonly {
+    readonly value?: string
+    readonly valueFrom?: { readonly configMapKeyRef?: Named; readonly secretKeyRef?: Named }
+  }[]
+  readonly envFrom?: readonly { readonly configMapRef?: Named; readonly secretRef?: Named }[]
+}
+
+interface Volume {
+  readonly configMap?: Named
+  readonly secret?: { readonly secretName?: string }
+  readonly persistentVolumeClaim?: { readonly claimName?: string }
+  readonly projected?: { readonly sources?: readonly { readonly configMap?: Named; readonly secret?: Named }[] }
+  readonly [source: string]: unknown
+}
+
+/** A pod that runs, or the template of pods that may, and whose it is. */
+export interface PodSource {
+  readonly owner: StoredObject
+  readonly namespace: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly annotations: Readonly<Record<string, string>>
+  readonly spec: PodSpec
+}
+
+export const podSourceKinds = [
+  'pods',
+  'podtemplates',
+  'replicationcontrollers',
+  'deployments',
+  'statefulsets',
+  'daemonsets',
+  'replicasets',
+  'jobs',
+  'cronjobs',
+] as const satisfies readonly WellKnown[]
+
+/** Every pod and pod template of a cluster. */
+export function* podSources(world: World): Generator<PodSource> {
+  for (const kind of podSourceKinds) {
+    for (const owner of world.list(kind)) {
+      const template = templateOf(owner)
+      if (!template) continue
+      const { metadata: { labels = {}, annotations = {} } = {}, spec = {} } = template
+      yield { owner, namespace: owner.metadata.namespace ?? '', labels, annotations, spec }
+    }
+  }
+}
+
+interface Template {
+  readonly metadata?: {
+    readonly labels?: Readonly<Record<string, string>>
+    readonly annotations?: Readonly<Record<string, string>>
+  }
+  readonly spec?: PodSpec
+}
+
+function templateOf(object: StoredObject): Template | undefined {
+  const spec = object.spec as { template?: Template; jobTemplate?: { spec?: { template?: Template } } } | undefined
+  switch (object.kind) {
+    case 'Pod':
+      return object as unknown as Template
+    case 'PodTemplate':
+      return object.template as Template | undefined
+    case 'CronJob':
+      return spec?.jobTemplate?.spec?.template
+    default:
+      return spec?.template
+  }
+}
+
+/** The names of the ConfigMaps, Secrets and claims a pod spec mentions. */
+export function referencesOf(spec: PodSpec): {
+  readonly configMaps: readonly string[]
+  readonly secrets: readonly string[]
+  readonly claims: readonly string[]
+} {
+  const configMaps: (string | undefined)[] = []
+  const secrets: (string | undefined)[] = (spec.imagePullSecrets ?? []).map(({ name }) => name)
+  const claims: (string | undefined)[] = []
+  for (const container of containersOf(spec)) {
+    for (const { valueFrom } of container.env ?? []) {
+      configMaps.push(valueFrom?.configMapKeyRef?.name)
+      secrets.push(valueFrom?.secretKeyRef?.name)
+    }
+    for (const { configMapRef, secretRef } of container.envFrom ?? []) {
+      configMaps.push(configMapRef?.name)
+      secrets.push(secretRef?.name)
+    }
+  }
+  for (const volume of spec.volumes ?? []) {
+    configMaps.push(volume.configMap?.name)
+    secrets.push(volume.secret?.secretName, ...secretRefsIn(volume))
+    claims.push(volume.persistentVolumeClaim?.claimName)
+    for (const source of volume.projected?.sources ?? []) {
+      configMaps.push(source.configMap?.name)
+      secrets.push(source.secret?.name)
+    }
+  }
+  return { configMaps: present(configMaps), secrets: present(secrets), claims: present(claims) }
+}
+
+function containersOf({ containers = [], initContainers = [], ephemeralContainers = [] }: PodSpec) {
+  return [...containers, ...initContainers, ...ephemeralContainers]
+}
+
+/** What a pod's programs are told in words: `--configmap=$(POD_NAMESPACE)/settings`, `vault.hashicorp.com/agent-configmap: settings`. */
+export function wordsOf({ spec, annotations }: Pick<PodSource, 'spec' | 'annotations'>): readonly string[] {
+  return [
+    ...annotationTexts(annotations),
+    ...containersOf(spec).flatMap(({ command = [], args = [], env = [] }) => [
+      ...command,
+      ...args,
+      ...env.flatMap(({ value }) => value ?? []),
+    ]),
+  ]
+}
+
+/** The claims made for the volumes that a pod brings along. */
+export function ephemeralClaims({ metadata, spec }: StoredObject): readonly string[] {
+  const { volumes = [] } = (spec ?? {}) as PodSpec
+  return volumes.flatMap(({ name, ephemeral }) => (ephemeral ? [`${metadata.name}-${String(name)}`] : []))
+}
+
+/** Volume drivers of all sorts keep credentials under `secretRef`, `nodePublishSecretRef`, `secretName`. */
+function secretRefsIn(volume: Volume): readonly (string | undefined)[] {
+  return Object.values(volume).flatMap((source) => {
+    if (typeof source !== 'object' || source === null) return []
+    const { secretRef, nodePublishSecretRef, secretName } = source as {
+      secretRef?: Named
+      nodePublishSecretRef?: Named
+      secretName?: string
+    }
+    return [secretRef?.name, nodePublishSecretRef?.name, secretName]
+  })
+}
+
+function present(names: readonly (string | undefined)[]): readonly string[] {
+  return names.filter((name) => name !== undefined)
+}

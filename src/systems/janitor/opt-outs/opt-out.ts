@@ -1,0 +1,118 @@
+import { createHash } from 'node:crypto'
+import { cleanupOptOut, type CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
+import type { Client } from '../../../client/client.ts'
+import { isLiveOptOut } from '../../../departures/door/protection.ts'
+import { parseApiVersion, type KubeObject } from '../../../kube/object.ts'
+import { ignoring } from '../../../kube/status-error.ts'
+import { formatTime } from '../../../kube/time.ts'
+import { cloudCluster } from '../verdict/protection.ts'
+import type { ResourceRef } from '../verdict/provider.ts'
+
+/** One opt-out per resource, however often somebody asks for it. */
+export function optOutName({
+  provider,
+  cluster = '',
+  account = '',
+  region = '',
+  kind,
+  namespace = '',
+  name,
+  uid,
+}: ResourceRef): string {
+  const identity = JSON.stringify([provider, cluster, account, region, kind, namespace, name, uid])
+  const digest = createHash('sha256').update(identity).digest('hex').slice(0, 16)
+  const readable = `${kind}-${name}`
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9-]+/g, '-')
+    .replaceAll(/^-+|-+$/g, '')
+    .slice(0, 180)
+  return `keep-${readable}-${digest}`
+}
+
+/** What an opt-out is called that names a resource by kind and name, whichever object that may be. */
+export function plainOptOutName({ apiVersion, kind, ...resource }: Omit<ResourceRef, 'uid' | 'provider'>): string {
+  const { group } = parseApiVersion(apiVersion)
+  // Kinds of different groups may have one name.
+  return optOutName({
+    ...resource,
+    apiVersion,
+    kind: group ? `${kind}.${group}` : kind,
+    provider: 'kubernetes',
+    uid: '',
+  })
+}
+
+/** What an opt-out of a resource is called, whether a link, the dashboard or a command has made it. */
+export function optOutNames(resource: ResourceRef): readonly string[] {
+  return [optOutName(resource), plainOptOutName(resource)]
+}
+
+/** Keeps a resource, for good. Asking again changes nothing; after a revocation it counts anew. */
+export async function optOut(
+  client: Client,
+  resource: ResourceRef,
+  { by, reason }: { readonly by: string; readonly reason?: string | undefined },
+): Promise<CleanupOptOut> {
+  const name = optOutName(resource)
+  const existing = await client.get<CleanupOptOut>(cleanupOptOut.type, { name }).catch(ignoring('NotFound'))
+  if (existing && existing.spec.expiresAt === undefined) return existing
+  if (existing)
+    return client.patch<CleanupOptOut>(
+      cleanupOptOut.type,
+      { name },
+      { type: 'merge', body: { spec: { expiresAt: null, requestedBy: by } } },
+    )
+  const created = await client
+    .create<CleanupOptOut>(cleanupOptOut.type, optOutObject(name, resource, { by, reason }))
+    .catch(ignoring('AlreadyExists'))
+  return created ?? client.get<CleanupOptOut>(cleanupOptOut.type, { name })
+}
+
+/** Takes opt-outs of a resource back; each stays as a record that has ended. Whether there were any. */
+export async function optIn(client: Client, optOuts: readonly CleanupOptOut[], now: number): Promise<boolean> {
+  const live = optOuts.filter((candidate) => isLiveOptOut(candidate, now))
+  for (const { metadata } of live)
+    await client.patch(
+      cleanupOptOut.type,
+      { name: metadata.name },
+      { type: 'merge', body: { spec: { expiresAt: formatTime(now) } } },
+    )
+  return live.length > 0
+}
+
+/** Whether an opt-out names this one resource. */
+export function namesResource({ spec }: CleanupOptOut, ref: ResourceRef): boolean {
+  const { resource } = spec
+  if (!resource || resource.kind.toLowerCase() !== ref.kind.toLowerCase()) return false
+  if (resource.uid !== undefined) return resource.uid === ref.uid
+  const cluster = resource.cluster ?? (resource.provider === 'aws' ? cloudCluster(resource) : '')
+  return (
+    cluster === (ref.cluster ?? '') &&
+    (resource.name ?? resource.id) === ref.name &&
+    (resource.namespace ?? '') === (ref.namespace ?? '')
+  )
+}
+
+/** Whether an opt-out selects by label among resources like this one: only a look at the resource can tell whether it is meant. */
+export function mayMean({ spec }: CleanupOptOut, { kind, namespace }: ResourceRef): boolean {
+  const { selector } = spec
+  if (!selector || selector.kind.toLowerCase() !== kind.toLowerCase()) return false
+  return selector.namespace === undefined || selector.namespace === namespace
+}
+
+function optOutObject(
+  name: string,
+  resource: ResourceRef,
+  { by, reason }: { readonly by: string; readonly reason?: string | undefined },
+): KubeObject & { readonly spec: CleanupOptOut['spec'] } {
+  return {
+    apiVersion: cleanupOptOut.apiVersion,
+    kind: cleanupOptOut.kind,
+    metadata: { name },
+    spec: {
+      resource: { ...resource, ...(resource.provider === 'aws' ? { id: resource.name } : {}) },
+      requestedBy: by.slice(0, 256),
+      ...(reason ? { reason: reason.slice(0, 1024) } : {}),
+    },
+  }
+}

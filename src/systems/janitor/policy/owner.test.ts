@@ -1,0 +1,104 @@
+import { describe, expect, it } from 'vitest'
+import type { OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
+import { addressesIn, compileOwner, isNewOwner, ownerNow, type OwnerSources } from './owner.ts'
+import type { Resource } from '../model/resource.ts'
+import { resource } from '../testing.ts'
+
+const ownerOf = (
+  strategies: OwnerStrategySpec[] | undefined,
+  given: Partial<Resource> = {},
+  sources: OwnerSources = {},
+) => compileOwner(strategies ? { strategies } : undefined, [])(resource(given), sources)?.address
+
+describe('owner', () => {
+  it('C29 C32: is the address of a tag', () =>
+    expect(ownerOf([{ type: 'Tag' }], { tags: { owner: 'ann@example.org' } })).toBe('ann@example.org'))
+  it('C29 C32: is nobody without tags', () => expect(ownerOf([{ type: 'Tag' }])).toBeUndefined())
+  it('C33: is the address of the application it is grouped under', () => {
+    const strategies: OwnerStrategySpec[] = [{ type: 'Application', values: { web: 'team@example.org' } }]
+    expect(ownerOf(strategies, { group: 'web' })).toBe('team@example.org')
+    expect(ownerOf(strategies, { group: 'other' })).toBeUndefined()
+  })
+  it('C31: unites the answers of ordinary strategies', () =>
+    expect(
+      ownerOf([{ type: 'Tag' }, { type: 'Application', values: { web: 'team@example.org' } }], {
+        tags: { owner: 'ann@example.org' },
+        group: 'web',
+      }),
+    ).toBe('ann@example.org,team@example.org'))
+  it('C30: is the primary’s answer alone', () =>
+    expect(
+      ownerOf([{ type: 'Tag' }, { type: 'Application', primary: true, values: { web: 'team@example.org' } }], {
+        tags: { owner: 'ann@example.org' },
+        group: 'web',
+      }),
+    ).toBe('team@example.org'))
+  it('takes the namespace’s word where the object has none', () =>
+    expect(ownerOf(undefined, {}, { namespaceTags: () => ({ owner: 'shop@example.org' }) })).toBe('shop@example.org'))
+  it('walks up to the nearest owner who says', () =>
+    expect(
+      ownerOf(
+        [{ type: 'OwnerReference' }],
+        {},
+        { ownersOf: () => [{ tags: {} }, { tags: { owner: 'a@example.org' } }, { tags: { owner: 'b@example.org' } }] },
+      ),
+    ).toBe('a@example.org'))
+  it('knows the creator by the first managed fields', () => {
+    const object = {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: {
+        managedFields: [
+          { manager: 'later', time: '2026-02-01T00:00:00Z' },
+          { manager: 'helm', time: '2026-01-01T00:00:00Z' },
+        ],
+      },
+    }
+    expect(ownerOf([{ type: 'Creator', values: { helm: 'deploy@example.org' } }], { object })).toBe(
+      'deploy@example.org',
+    )
+  })
+  it('E1: falls back on the default', () =>
+    expect(compileOwner({ strategies: [], default: 'ops@example.org' }, [])(resource())).toEqual({
+      address: 'ops@example.org',
+      source: 'default',
+    }))
+  it('refuses a default that is no address', () => {
+    const problems: { field: string; problem: string }[] = []
+    compileOwner({ default: 'ops' }, problems)
+    expect(problems.map(({ field }) => field)).toEqual(['spec.owner.default'])
+  })
+  it.each([
+    ['ann@example.cloud', ['ann@example.cloud']],
+    ['ann@example.org, bob@example.org', ['ann@example.org', 'bob@example.org']],
+    ['team-a', []],
+    ['a@b\r\nBcc: x@y.z', ['x@y.z']],
+    ['<ann@example.org>', []],
+  ])('reads addresses of %j', (text, expected) => expect(addressesIn(text)).toEqual(expected))
+})
+
+describe('an owner of something marked', () => {
+  const ann = { address: 'ann@example.org', source: 'Tag' }
+  const bob = { address: 'bob@example.org', source: 'Tag' }
+  const both = { address: 'bob@example.org,ann@example.org', source: 'Tag' }
+  const fallback = { address: 'ops@example.org', source: 'default' }
+
+  it.each([
+    ['is who is found first', undefined, ann, ann],
+    ['is nobody as long as nobody is found', undefined, undefined, undefined],
+    ['changes with the resource', ann, bob, bob],
+    ['stays where nobody is found', ann, undefined, ann],
+    ['stays where only the default is found', ann, fallback, ann],
+    ['follows the default where it was that', fallback, ann, ann],
+  ])('%s', (_, former, found, expected) => expect(ownerNow(former, found)).toEqual(expected))
+
+  it.each([
+    [ann, bob, true],
+    [ann, both, true],
+    [both, ann, false],
+    [ann, ann, false],
+    [ann, undefined, false],
+  ])('%j then %j: somebody has to be told: %s', (former, found, expected) =>
+    expect(isNewOwner(former, found)).toBe(expected),
+  )
+})

@@ -1,0 +1,112 @@
+import type { CleanupPolicySpec, OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
+import { creatorOf } from '../../../kube/creator.ts'
+import type { Resource } from '../model/resource.ts'
+import type { Problem } from '../rules/rule-tree.ts'
+
+/** Whom to tell, and how we know. Several addresses are comma-joined. */
+export interface Owner {
+  readonly address: string
+  readonly source: string
+}
+
+/** What a strategy may look at beside the resource itself. */
+export interface OwnerSources {
+  /** Labels and annotations of a namespace; undefined when it is not known. */
+  readonly namespaceTags?: (namespace: string) => Readonly<Record<string, string>> | undefined
+  /** What owns a resource, nearest first. */
+  readonly ownersOf?: (resource: Resource) => readonly { readonly tags: Readonly<Record<string, string>> }[]
+}
+
+export type OwnerResolver = (resource: Resource, sources?: OwnerSources) => Owner | undefined
+
+const defaultKeys = ['sojourn.dev/owner', 'owner', 'creator'] as const
+const defaultStrategies: readonly OwnerStrategySpec[] = [
+  { type: 'Tag' },
+  { type: 'OwnerReference' },
+  { type: 'NamespaceAnnotation' },
+]
+
+/** Compiles the strategies: all are asked; a primary's answer replaces the others, else all are united. */
+export function compileOwner(owner: CleanupPolicySpec['owner'], problems: Problem[]): OwnerResolver {
+  const strategies = owner?.strategies ?? defaultStrategies
+  const fallback = owner?.default
+  if (fallback !== undefined && addressesIn(fallback).length === 0)
+    problems.push({ field: 'spec.owner.default', problem: `"${fallback}" is not an e-mail address` })
+  return (resource, sources = {}) => {
+    const answers = strategies.flatMap((strategy) => {
+      const addresses = answersOf(strategy, resource, sources).flatMap(addressesIn)
+      return addresses.length > 0 ? [{ strategy, addresses }] : []
+    })
+    const primary = answers.filter(({ strategy }) => strategy.primary)
+    const chosen = primary.length > 0 ? primary : answers
+    const addresses = [...new Set(chosen.flatMap((answer) => answer.addresses))]
+    if (addresses.length > 0)
+      return { address: addresses.join(','), source: chosen.map(({ strategy }) => strategy.type).join(',') }
+    return fallback === undefined ? undefined : { address: addressesIn(fallback).join(','), source: 'default' }
+  }
+}
+
+/**
+ * The owner of a marked resource by what is found now. What was found before stands where nobody, or only the policy's default, is
+ * found: that may be because a namespace could not be read.
+ */
+export function ownerNow(former: Owner | undefined, found: Owner | undefined): Owner | undefined {
+  return !former || (found && found.source !== 'default') ? (found ?? former) : former
+}
+
+/** Whether an owner has addresses that the former one had not: whoever that is knows of nothing yet. */
+export function isNewOwner(former: Owner | undefined, now: Owner | undefined): boolean {
+  const known = new Set(addressesIn(former?.address ?? ''))
+  return addressesIn(now?.address ?? '').some((each) => !known.has(each))
+}
+
+/** The addresses of a text, separated by commas, spaces or semicolons; what is no address is left out. */
+export function addressesIn(text: string): readonly string[] {
+  return text
+    .split(/[,;\s]+/)
+    .map((part) => part.replace(/^mailto:/i, ''))
+    .filter((part) => part.length <= 254 && address.test(part))
+}
+
+const address =
+  /^[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,62}))+$/
+
+function answersOf(strategy: OwnerStrategySpec, resource: Resource, sources: OwnerSources): readonly string[] {
+  const { type, keys = defaultKeys, values = {} } = strategy
+  switch (type) {
+    case 'Tag':
+    case 'Annotation':
+      return valuesUnder(resource.tags, keys)
+    case 'Label':
+      return valuesUnder(resource.labels, keys)
+    case 'NamespaceAnnotation':
+      return resource.namespace ? valuesUnder(sources.namespaceTags?.(resource.namespace) ?? {}, keys) : []
+    case 'OwnerReference': {
+      const owners = sources.ownersOf?.(resource) ?? []
+      return owners.map(({ tags }) => valuesUnder(tags, keys)).find((found) => found.length > 0) ?? []
+    }
+    case 'Creator':
+      return creatorsOf(resource, values)
+    case 'Map':
+      return [...valuesUnder(resource.tags, keys), resource.namespace ?? '', resource.name]
+        .flatMap((name) => lookUp(values, name))
+        .slice(0, 1)
+    case 'Application':
+      return resource.group === undefined ? [] : lookUp(values, resource.group)
+  }
+}
+
+/** Who first wrote the object; a table turns names into addresses. */
+function creatorsOf({ object }: Resource, values: Readonly<Record<string, string>>): readonly string[] {
+  const creator = creatorOf(object.metadata)
+  return creator === undefined ? [] : [...lookUp(values, creator), creator]
+}
+
+function lookUp(values: Readonly<Record<string, string>>, name: string): readonly string[] {
+  const found = Object.hasOwn(values, name) ? values[name] : undefined
+  return found === undefined ? [] : [found]
+}
+
+function valuesUnder(tags: Readonly<Record<string, string>>, keys: readonly string[]): readonly string[] {
+  return keys.flatMap((key) => lookUp(tags, key))
+}

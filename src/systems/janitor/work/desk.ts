@@ -1,0 +1,177 @@
+import { cleanupCandidate, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import { cleanupOptOut, type CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
+import { cleanupPolicy, type CleanupPolicy } from '../../../apis/cleanup-policy.ts'
+import { notificationChannel, type NotificationChannel } from '../../../apis/notification-channel.ts'
+import { providerAccount, type ProviderAccount } from '../../../apis/provider-account.ts'
+import { sojournNamespace } from '../../../apis/group.ts'
+import { workSchedule, type WorkSchedule, type WorkScheduleSpec } from '../../../apis/work-schedule.ts'
+import { scheduleProblems } from '../../../apis/work-window.ts'
+import type { Client } from '../../../client/client.ts'
+import type { ResourceType, StoredObject } from '../../../kube/object.ts'
+import { deepEqual } from '../../../kube/patch.ts'
+import type { Informer } from '../../../runtime/cache/informer.ts'
+import type { Informers } from '../../../runtime/cache/informers.ts'
+import { isActive } from '../decision/decide.ts'
+import { channelProblem } from '../../../notices/open-channel.ts'
+import { compilePolicy, type CompiledPolicy } from '../policy/policy.ts'
+import type { ResourceRef } from '../verdict/provider.ts'
+import type { Problem } from '../rules/rule-tree.ts'
+
+const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+
+/** The ConfigMap whose `paused` takes every janitor out of service. */
+export const switchesName = 'sojourn-janitor'
+
+/** A policy that can be worked with, or why it cannot. */
+export type Readiness =
+  | { readonly ready: true; readonly policy: CompiledPolicy; readonly schedule: WorkScheduleSpec | undefined }
+  | { readonly ready: false; readonly problems: readonly Problem[] }
+
+/** Everything of the home cluster that the janitor reads, from caches. */
+export class Desk {
+  readonly policies: Informer<CleanupPolicy>
+  readonly candidates: Informer<CleanupCandidate>
+  readonly optOuts: Informer<CleanupOptOut>
+  readonly schedules: Informer<WorkSchedule>
+  readonly channels: Informer<NotificationChannel>
+  readonly accounts: Informer<ProviderAccount>
+  readonly #switches: Informer
+  /** By name, compiled once per generation of a policy: each cycle writes a new version of its status. */
+  readonly #compiled = new Map<string, { readonly object: CleanupPolicy; readonly compiled: Compiled }>()
+
+  constructor(client: Client, informers: Informers) {
+    this.policies = informers.open<CleanupPolicy>(client, cleanupPolicy.type)
+    this.candidates = informers.open<CleanupCandidate>(client, cleanupCandidate.type, {
+      indexes: {
+        work: ({ spec }) => [workIndex(spec.policy, spec.location)],
+        policy: ({ spec }) => [spec.policy],
+        resource: ({ spec }) => [resourceIndex(spec.resource)],
+      },
+    })
+    this.optOuts = informers.open<CleanupOptOut>(client, cleanupOptOut.type)
+    this.schedules = informers.open<WorkSchedule>(client, workSchedule.type)
+    this.channels = informers.open<NotificationChannel>(client, notificationChannel.type)
+    this.accounts = informers.open<ProviderAccount>(client, providerAccount.type)
+    this.#switches = informers.open(client, configMaps, {
+      namespace: sojournNamespace,
+      fieldSelector: `metadata.name=${switchesName}`,
+    })
+  }
+
+  async ready(signal?: AbortSignal): Promise<void> {
+    await Promise.all(this.#all().map((informer) => informer.whenSynced(signal)))
+  }
+
+  /** Whether what is read here is what the cluster holds. */
+  get current(): boolean {
+    return this.#all().every(({ synced, trouble }) => synced && trouble === undefined)
+  }
+
+  /** A human has taken the janitor out of service; not being able to read that counts as yes. */
+  get paused(): boolean {
+    if (!this.#switches.synced || this.#switches.trouble) return true
+    const data = (this.#switches.get(sojournNamespace, switchesName)?.data ?? {}) as Readonly<Record<string, string>>
+    return data.paused !== undefined && data.paused !== 'false'
+  }
+
+  marks(policy: string, location: string): readonly CleanupCandidate[] {
+    return this.candidates.byIndex('work', workIndex(policy, location))
+  }
+
+  marksOfResource(resource: ResourceRef): readonly CleanupCandidate[] {
+    return this.candidates.byIndex('resource', resourceIndex(resource))
+  }
+
+  /** The other policies that want the resource of a mark gone. */
+  otherPolicies({ spec }: CleanupCandidate): readonly string[] {
+    return this.marksOfResource(spec.resource)
+      .filter(({ spec: other, status }) => {
+        const isSame = other.resource.uid === spec.resource.uid && other.policy !== spec.policy
+        return isSame && isActive(status?.phase ?? 'Unmarked')
+      })
+      .map(({ spec: other }) => other.policy)
+      .toSorted()
+  }
+
+  /** A policy with all it refers to. */
+  readiness(object: CleanupPolicy): Readiness {
+    const compiled = this.#compile(object)
+    if ('problems' in compiled) return { ready: false, problems: compiled.problems }
+    const schedule = compiled.schedule === undefined ? undefined : this.schedules.get('', compiled.schedule)
+    const problems = [...this.#scheduleProblems(compiled, schedule), ...this.#missing(compiled)]
+    if (problems.length > 0) return { ready: false, problems }
+    return { ready: true, policy: compiled, schedule: schedule?.spec }
+  }
+
+  close(): void {
+    for (const informer of this.#all()) informer.close()
+  }
+
+  #compile(object: CleanupPolicy): Compiled {
+    const { name } = object.metadata
+    const known = this.#compiled.get(name)
+    if (known && isSameRule(known.object, object)) return known.compiled
+    const compiled = compilePolicy(object)
+    this.#compiled.set(name, { object, compiled })
+    return compiled
+  }
+
+  #scheduleProblems({ schedule: name }: CompiledPolicy, schedule: WorkSchedule | undefined): readonly Problem[] {
+    if (name === undefined) return []
+    if (!schedule) return [{ field: 'spec.scheduleRef', problem: `there is no WorkSchedule "${name}"` }]
+    return scheduleProblems(schedule.spec).map(({ field, problem }) => ({
+      field: 'spec.scheduleRef',
+      problem: `WorkSchedule "${name}": ${field}: ${problem}`,
+    }))
+  }
+
+  #missing({ notices, targets }: CompiledPolicy): readonly Problem[] {
+    const channels = notices.channels.flatMap((name, index) => {
+      const channel = this.channels.get('', name)
+      const problem = channel ? channelProblem(channel) : 'there is none of that name'
+      const field = `spec.notification.channels[${index}]`
+      return problem === undefined ? [] : [{ field, problem: `NotificationChannel "${name}": ${problem}` }]
+    })
+    const accounts = targets.flatMap(({ aws }, target) =>
+      (aws?.accounts ?? []).flatMap((name, index) =>
+        this.accounts.get('', name)
+          ? []
+          : [
+              {
+                field: `spec.targets[${target}].aws.accounts[${index}]`,
+                problem: `there is no ProviderAccount "${name}"`,
+              },
+            ],
+      ),
+    )
+    return [...channels, ...accounts]
+  }
+
+  #all(): readonly Informer[] {
+    const all: readonly Informer<never>[] | readonly unknown[] = [
+      this.policies,
+      this.candidates,
+      this.optOuts,
+      this.schedules,
+      this.channels,
+      this.accounts,
+      this.#switches,
+    ]
+    return all as readonly Informer<StoredObject>[]
+  }
+}
+
+type Compiled = ReturnType<typeof compilePolicy>
+
+function isSameRule(one: CleanupPolicy, other: CleanupPolicy): boolean {
+  if (one === other) return true
+  return one.metadata.generation === other.metadata.generation && deepEqual(one.spec, other.spec)
+}
+
+function workIndex(policy: string, location: string): string {
+  return `${policy}\n${location}`
+}
+
+function resourceIndex({ provider, cluster = '', kind, namespace = '', name }: ResourceRef): string {
+  return [provider, cluster, kind.toLowerCase(), namespace, name].join('\n')
+}

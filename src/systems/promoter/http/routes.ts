@@ -1,0 +1,263 @@
+import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
+import type { Client } from '../../../client/client.ts'
+import { ignoring } from '../../../kube/status-error.ts'
+import type { Clock } from '../../../runtime/time/clock.ts'
+import { approve, type ApprovalRequest } from './approve.ts'
+import type { Decision } from '../decision/decide.ts'
+import { hintProblem } from './hint.ts'
+import { Nonces } from './nonces.ts'
+import type { SecretData } from '../repository/repository-access.ts'
+import { RequestLimit } from './request-limit.ts'
+import { keysOf, maxBodyBytes, verifyBodySignature, verifySignature } from './signature.ts'
+
+/** A request as a value; whoever serves HTTP makes it. */
+export interface RouteRequest {
+  readonly method: string
+  /** As sent: percent-encoded, with its query. */
+  readonly path: string
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  /** Of the connection, not of any header. */
+  readonly remoteAddress: string
+  /** Who it is, where the server has authenticated and authorised them itself. */
+  readonly user?: string
+}
+
+export interface RouteResponse {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** Sent as JSON; nothing when absent. */
+  readonly body?: unknown
+}
+
+/** Something the promoter answers. The path is matched against what was sent, without its query. */
+export interface Route {
+  readonly method: 'GET' | 'POST'
+  readonly path: RegExp
+  /** `user`: only for authenticated users who may read pipelines. `own`: it guards itself. */
+  readonly access: 'own' | 'user'
+  readonly handle: (request: RouteRequest) => Promise<RouteResponse>
+}
+
+export interface RoutePorts {
+  readonly client: Client
+  readonly clock: Clock
+  readonly secret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
+  /** Have a look at this pipeline now. */
+  readonly hint: (pipeline: Pipeline) => void
+  readonly preview: (pipeline: Pipeline) => Decision
+  readonly counted: (result: string) => void
+}
+
+/** The promoter's HTTP face: signed approvals, the two old endpoints, and what it would do now. */
+export function promoterRoutes(ports: RoutePorts): readonly Route[] {
+  const context: Context = { ...ports, limit: new RequestLimit(), nonces: new Nonces() }
+  return [
+    {
+      method: 'POST',
+      path: /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/environments\/([^/]+)\/approvals$/,
+      access: 'own',
+      handle: guarded(context, approvals),
+    },
+    { method: 'POST', path: oldApproval, access: 'own', handle: guarded(context, approvalsByPath) },
+    { method: 'POST', path: oldPromotion, access: 'own', handle: guarded(context, hints) },
+    {
+      method: 'GET',
+      path: /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/preview$/,
+      access: 'user',
+      handle: (request) => previews(request, context),
+    },
+  ]
+}
+
+interface Context extends RoutePorts {
+  readonly limit: RequestLimit
+  readonly nonces: Nonces
+}
+
+type Handler = (request: RouteRequest, context: Context) => Promise<RouteResponse>
+
+const oldPromotion = /^\/promotion\/([^/]+)\/([^/]+)\/([^/]+)$/
+// A revision may hold slashes, sent as they are by old clients.
+const oldApproval = /^\/approval\/([^/]+)\/([^/]+)\/([^/]+)\/(.+)$/
+
+/** Nobody may ask too often, and nobody may do anything by other means than POST. */
+function guarded(context: Context, handler: Handler): Route['handle'] {
+  return async (request) => {
+    if (request.method !== 'POST')
+      return { status: 405, headers: { allow: 'POST' }, body: problem('method not allowed') }
+    const now = context.clock.now()
+    const endsAt = context.limit.take(request.remoteAddress, now)
+    if (endsAt !== undefined)
+      return {
+        status: 429,
+        headers: { 'retry-after': String(Math.ceil((endsAt - now) / 1000)) },
+        body: problem('too many requests'),
+      }
+    return handler(request, context)
+  }
+}
+
+const approvals: Handler = async (request, context) => {
+  const [namespace = '', name = '', environment = ''] = partsOf(
+    request,
+    /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/environments\/([^/]+)\/approvals$/,
+  )
+  const signer = await authenticate(request, { namespace, name, environment }, context)
+  if (!signer) return refused(context)
+  const body = jsonOf(request.body)
+  if (!body) return { status: 400, body: problem('the body is not a JSON object') }
+  const decision = decisionOf(body['decision'])
+  const approver = signer.user ?? textOf(body['approver'])
+  const promotionId = textOf(body['promotionId'])
+  if (!decision || !approver || !promotionId)
+    return { status: 422, body: problem('promotionId, approver and a decision of Approve or Reject are needed') }
+  const revision = textOf(body['revision'])
+  const comment = textOf(body['comment'])
+  const approval = {
+    environment,
+    promotionId,
+    decision,
+    approver,
+    ...(revision ? { revision } : {}),
+    ...(comment ? { comment } : {}),
+  }
+  return record({ namespace, name }, approval, context)
+}
+
+const approvalsByPath: Handler = async (request, context) => {
+  const [namespace = '', name = '', environment = '', revision = ''] = partsOf(request, oldApproval)
+  const signer = await authenticate(request, { namespace, name, environment }, context)
+  if (!signer) return refused(context)
+  const approver = signer.user ?? textOf(jsonOf(request.body)?.['approver']) ?? `key:${signer.keyId ?? ''}`
+  return record({ namespace, name }, { environment, revision, decision: 'Approve', approver }, context)
+}
+
+/** The old webhook: it carries no facts, only the wish that somebody looks. */
+const hints: Handler = async (request, context) => {
+  const [namespace = '', name = '', environment = ''] = partsOf(request, oldPromotion)
+  const pipeline = await find({ namespace, name }, context)
+  if (!pipeline) return { status: 404, body: problem('pipeline not found') }
+  const secretName = secretNameOf(pipeline)
+  const keys = secretName ? keysOf(await context.secret({ namespace, name: secretName })) : undefined
+  if (keys && !verifyBodySignature(request.body, request.headers['x-signature'], keys))
+    return { status: 401, body: problem('the signature is missing or wrong') }
+  const event = jsonOf(request.body)
+  if (!event) return { status: 400, body: problem('the body is not a JSON object') }
+  const wrong = hintProblem(pipeline, environment, event)
+  if (wrong) return { status: 422, body: problem(wrong) }
+  context.hint(pipeline)
+  return { status: 202, body: { accepted: true } }
+}
+
+async function previews(request: RouteRequest, context: Context): Promise<RouteResponse> {
+  const [namespace = '', name = ''] = partsOf(request, /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/preview$/)
+  const pipeline = await find({ namespace, name }, context)
+  if (!pipeline) return { status: 404, body: problem('pipeline not found') }
+  const { effect, announcements, wakeAt, status } = context.preview(pipeline)
+  const gates = Object.fromEntries(
+    Object.entries(status.environments ?? {}).map(([environment, state]) => [environment, state.gates ?? []]),
+  )
+  return {
+    status: 200,
+    body: {
+      effect: effect ? { do: effect.do, environment: effect.environment, revision: effect.promotion.revision } : null,
+      announcements,
+      gates,
+      wakeAt: Number.isFinite(wakeAt) ? wakeAt : null,
+    },
+  }
+}
+
+async function record(
+  place: { readonly namespace: string; readonly name: string },
+  request: ApprovalRequest,
+  context: Context,
+): Promise<RouteResponse> {
+  const outcome = await approve(context.client, place, { request, clock: context.clock }).catch(ignoring('NotFound'))
+  if (!outcome) return refused(context)
+  context.counted(outcome.outcome)
+  switch (outcome.outcome) {
+    case 'recorded':
+      return { status: 202, body: outcome }
+    case 'same':
+      return { status: 200, body: outcome }
+    case 'stale':
+      return { status: 409, body: { ...problem('this promotion does not wait for approval'), ...outcome } }
+  }
+}
+
+/** Who signed, or who the server says it is. Unknown pipelines and wrong signatures look the same. */
+async function authenticate(
+  request: RouteRequest,
+  place: { readonly namespace: string; readonly name: string; readonly environment: string },
+  context: Context,
+): Promise<{ readonly user?: string; readonly keyId?: string } | undefined> {
+  if (request.user !== undefined) return { user: request.user }
+  const pipeline = await find(place, context)
+  const secretName = pipeline && secretNameOf(pipeline, place.environment)
+  const keys = secretName ? keysOf(await context.secret({ namespace: place.namespace, name: secretName })) : {}
+  const header = request.headers['sojourn-signature']
+  const now = context.clock.now()
+  const verdict = verifySignature(request, header, { keys, now })
+  if (!verdict.valid || !context.nonces.accept(`${place.namespace}/${place.name}/${verdict.nonce}`, header ?? '', now))
+    return undefined
+  return { keyId: verdict.keyId }
+}
+
+function refused({ counted }: Context): RouteResponse {
+  counted('refused')
+  return { status: 401, body: problem('the signature is missing or wrong') }
+}
+
+function find(
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  { client }: Context,
+): Promise<Pipeline | undefined> {
+  return client.get<Pipeline>(pipelineKind.type, { namespace, name }).catch(ignoring('NotFound'))
+}
+
+/** The environment's own key wins over the pipeline's. */
+function secretNameOf({ spec }: Pipeline, environment?: string): string | undefined {
+  const own = spec.environments.find(({ name }) => name === environment)?.promotion
+  return (own?.strategy.secretRef ?? spec.promotion?.strategy.secretRef)?.name
+}
+
+function partsOf({ path }: RouteRequest, pattern: RegExp): string[] {
+  const match = pattern.exec(path.split('?')[0] ?? '')
+  return (match ?? []).slice(1).map(decoded)
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}
+
+function jsonOf(body: Uint8Array): Record<string, unknown> | undefined {
+  if (body.byteLength > maxBodyBytes) return undefined
+  try {
+    const value: unknown = JSON.parse(Buffer.from(body).toString('utf8'))
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+function decisionOf(value: unknown): 'Approve' | 'Reject' | undefined {
+  const word = textOf(value)?.toLowerCase()
+  return word === 'approve' ? 'Approve' : word === 'reject' ? 'Reject' : undefined
+}
+
+function problem(message: string): { readonly message: string } {
+  return { message }
+}

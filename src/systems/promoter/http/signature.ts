@@ -1,0 +1,90 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { sha256 } from '../model/identity.ts'
+
+/** What a signature covers: a request can be sent nowhere else, with nothing else, at no other time. */
+export interface SignedRequest {
+  readonly method: string
+  /** As sent: still percent-encoded, with its query. */
+  readonly path: string
+  readonly body: Uint8Array
+}
+
+export interface SigningOptions {
+  readonly key: string
+  readonly keyId: string
+  readonly now: number
+  /** Used once. */
+  readonly nonce: string
+}
+
+export type SignatureVerdict =
+  | { readonly valid: true; readonly nonce: string; readonly keyId: string }
+  | { readonly valid: false; readonly because: 'malformed' | 'unknown-key' | 'expired' | 'too-large' | 'wrong' }
+
+/** The value of the `Sojourn-Signature` header. */
+export function signRequest(request: SignedRequest, { key, keyId, now, nonce }: SigningOptions): string {
+  const time = Math.floor(now / 1000)
+  return `v1,t=${time},n=${nonce},k=${keyId},s=${macOf(request, { key, time, nonce })}`
+}
+
+/** Checks a signature against the keys that are live; says nothing of what would have been right. */
+export function verifySignature(
+  request: SignedRequest,
+  header: string | undefined,
+  { keys, now }: { readonly keys: Readonly<Record<string, string>>; readonly now: number },
+): SignatureVerdict {
+  if (request.body.byteLength > maxBodyBytes) return { valid: false, because: 'too-large' }
+  const match = /^v1,t=(\d{1,15}),n=([\w.~-]{1,128}),k=([\w.~-]{1,64}),s=([0-9a-f]{64})$/.exec(header ?? '')
+  if (!match) return { valid: false, because: 'malformed' }
+  const [, time = '', nonce = '', keyId = '', mac = ''] = match
+  const key = Object.hasOwn(keys, keyId) ? keys[keyId] : undefined
+  if (!key) return { valid: false, because: 'unknown-key' }
+  if (Math.abs(now / 1000 - Number(time)) > maxSkewSeconds) return { valid: false, because: 'expired' }
+  const expected = Buffer.from(macOf(request, { key, time: Number(time), nonce }), 'hex')
+  if (!timingSafeEqual(expected, Buffer.from(mac, 'hex'))) return { valid: false, because: 'wrong' }
+  return { valid: true, nonce, keyId }
+}
+
+/** The keys of a Secret: the one in use and the one before it. */
+export function keysOf(secret: Readonly<Record<string, string>> | undefined): Record<string, string> {
+  const current = secret?.['hmac-key']
+  const previous = secret?.['hmac-key-previous']
+  return { ...(current ? { current } : {}), ...(previous ? { previous } : {}) }
+}
+
+/** The old header, `X-Signature: <alg>=<hex>` over the body alone: good for nothing but a hint. */
+export function verifyBodySignature(
+  body: Uint8Array,
+  header: string | undefined,
+  keys: Readonly<Record<string, string>>,
+): boolean {
+  const match = /^(sha224|sha256|sha384|sha512)=([0-9a-fA-F]+)$/.exec(header ?? '')
+  if (!match) return false
+  const [, algorithm = '', hex = ''] = match
+  const given = Buffer.from(hex, 'hex')
+  return Object.values(keys).some((key) => {
+    const expected = createHmac(algorithm, key).update(body).digest()
+    return expected.length === given.length && timingSafeEqual(expected, given)
+  })
+}
+
+export const maxBodyBytes = 64 * 1024
+const maxSkewSeconds = 300
+
+function macOf(
+  { method, path, body }: SignedRequest,
+  { key, time, nonce }: { readonly key: string; readonly time: number; readonly nonce: string },
+): string {
+  const lines = ['v1', method.toUpperCase(), sortedQuery(path), String(time), nonce, sha256(body)]
+  return createHmac('sha256', key).update(lines.join('\n')).digest('hex')
+}
+
+function sortedQuery(path: string): string {
+  const question = path.indexOf('?')
+  if (question < 0) return path
+  return `${path.slice(0, question)}?${path
+    .slice(question + 1)
+    .split('&')
+    .toSorted()
+    .join('&')}`
+}

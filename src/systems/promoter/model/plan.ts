@@ -1,0 +1,269 @@
+import type { AppRef, EnvironmentSpec, PipelineSpec, PromotionSpec, PullRequestSpec } from '../../../apis/pipeline.ts'
+import type { StrategyRecord } from '../../../apis/pipeline-status.ts'
+import { parseLongDuration } from '../../../kube/time.ts'
+import { parseRepositoryURL, repositoryURLForms } from '../../../git/repository-url.ts'
+import { strategyHash, type BranchNaming } from './identity.ts'
+import { parseWindow, type Window } from './windows.ts'
+
+/** A pipeline's spec with every default filled in and every reference resolved. */
+export interface Plan {
+  /** Each after all it depends on; the first is where revisions come from. */
+  readonly environments: readonly EnvironmentPlan[]
+  readonly suspended: boolean
+  readonly intervalMs: number
+  readonly quietPeriodMs: number
+  readonly maxWaitMs: number
+  readonly runPolicy: 'Restart' | 'Finish' | 'Pairwise'
+  readonly maxRestarts: number
+  readonly maxRunDurationMs: number | undefined
+  readonly rollback: 'RequireApproval' | 'Follow' | 'Hold'
+  readonly withdrawal: 'Close' | 'Orphan'
+}
+
+export interface EnvironmentPlan {
+  readonly name: string
+  readonly dependsOn: readonly string[]
+  readonly targets: readonly TargetPlan[]
+  /** How many targets must be ready on the revision. */
+  readonly requiredTargets: number
+  readonly soakMs: number
+  readonly windows: readonly Window[]
+  readonly verification: VerificationPlan | undefined
+  readonly rolloutDeadlineMs: number
+  readonly promotion: PromotionPlan | undefined
+}
+
+export interface VerificationPlan {
+  readonly checks: readonly { readonly url: string; readonly expectedStatus?: number }[]
+  readonly intervalMs: number
+  readonly deadlineMs: number
+}
+
+export interface TargetPlan {
+  /** `namespace/name` of the GitopsCluster; '' is the local cluster. */
+  readonly cluster: string
+  readonly namespace: string
+  readonly app: AppRef
+}
+
+export interface PromotionPlan {
+  readonly spec: PromotionSpec
+  readonly strategy: StrategyRecord
+  readonly strategyHash: string
+  readonly supersede: 'Replace' | 'Update' | 'Keep'
+  readonly branchNaming: BranchNaming
+  /** 0: no approval is needed. */
+  readonly requiredApprovals: number
+  readonly approvers: readonly string[] | undefined
+  readonly approvalTtlMs: number | undefined
+  readonly rejectClosesRun: boolean
+}
+
+/** Why a spec cannot be followed, by field. */
+export class PlanError extends Error {
+  override readonly name = 'PlanError'
+  readonly field: string
+  readonly problem: string
+  constructor(field: string, problem: string) {
+    super(`${field}: ${problem}`)
+    this.field = field
+    this.problem = problem
+  }
+}
+
+/** Reads a spec; throws PlanError for what its schema cannot refuse. Reads the same spec only once. */
+export function planOf(spec: PipelineSpec, namespace: string): Plan {
+  const known = plans.get(spec)
+  if (known?.namespace === namespace) return known.plan
+  const plan = readPlan(spec, namespace)
+  plans.set(spec, { namespace, plan })
+  return plan
+}
+
+/** By the object that was read, which nobody changes. */
+const plans = new WeakMap<PipelineSpec, { readonly namespace: string; readonly plan: Plan }>()
+
+function readPlan(spec: PipelineSpec, namespace: string): Plan {
+  const environments = inOrder(spec, namespace)
+  return {
+    environments,
+    suspended: spec.suspend ?? false,
+    intervalMs: durationOf('spec.interval', spec.interval, 5 * minuteMs),
+    quietPeriodMs: durationOf('spec.settle.quietPeriod', spec.settle?.quietPeriod, minuteMs),
+    maxWaitMs: durationOf('spec.settle.maxWait', spec.settle?.maxWait, 15 * minuteMs),
+    runPolicy: spec.runPolicy ?? 'Restart',
+    maxRestarts: spec.maxRestarts ?? 3,
+    maxRunDurationMs: optionalDuration('spec.maxRunDuration', spec.maxRunDuration),
+    rollback: spec.rollback ?? 'RequireApproval',
+    withdrawal: spec.withdrawal ?? 'Close',
+  }
+}
+
+const minuteMs = 60_000
+/** As long as a duration of Go can be; no calendar reaches much further. */
+const longestMs = 292 * 365 * 24 * 60 * minuteMs
+
+function inOrder(spec: PipelineSpec, namespace: string): EnvironmentPlan[] {
+  if (spec.environments.length === 0) throw new PlanError('spec.environments', 'must not be empty')
+  const plans = new Map<string, EnvironmentPlan>()
+  spec.environments.forEach((environment, index) => {
+    const field = `spec.environments[${index}]`
+    if (plans.has(environment.name)) throw new PlanError(`${field}.name`, `"${environment.name}" is there twice`)
+    plans.set(environment.name, environmentPlan(spec, index, { field, namespace }))
+  })
+  return sortedByDependency(plans)
+}
+
+function sortedByDependency(plans: ReadonlyMap<string, EnvironmentPlan>): EnvironmentPlan[] {
+  const sorted: EnvironmentPlan[] = []
+  const state = new Map<string, 'open' | 'done'>()
+  const visit = (plan: EnvironmentPlan) => {
+    if (state.get(plan.name) === 'done') return
+    if (state.get(plan.name) === 'open')
+      throw new PlanError('spec.environments', `"${plan.name}" depends on itself through others`)
+    state.set(plan.name, 'open')
+    for (const name of plan.dependsOn) {
+      const dependency = plans.get(name)
+      if (!dependency)
+        throw new PlanError('spec.environments', `"${plan.name}" depends on "${name}", which is not there`)
+      visit(dependency)
+    }
+    state.set(plan.name, 'done')
+    sorted.push(plan)
+  }
+  for (const plan of plans.values()) visit(plan)
+  return sorted
+}
+
+function environmentPlan(
+  spec: PipelineSpec,
+  index: number,
+  { field, namespace }: { readonly field: string; readonly namespace: string },
+): EnvironmentPlan {
+  const environment = spec.environments[index]!
+  const targets = targetPlans(spec, environment, { field, namespace })
+  const promotion = environment.promotion ?? spec.promotion
+  return {
+    name: environment.name,
+    dependsOn: dependenciesOf(spec, index, field),
+    targets,
+    requiredTargets: requiredCount(environment.requireTargets, targets.length, `${field}.requireTargets`),
+    soakMs: durationOf(`${field}.soak`, environment.soak, 0),
+    windows: (environment.windows ?? []).map((window, at) => {
+      const where = `${field}.windows[${at}]`
+      const parsed = parseWindow(window, durationOf(`${where}.duration`, window.duration, 0))
+      if (typeof parsed === 'string') throw new PlanError(where, parsed)
+      return parsed
+    }),
+    verification: verificationPlan(environment.verification, `${field}.verification`),
+    rolloutDeadlineMs: durationOf(`${field}.rolloutDeadline`, environment.rolloutDeadline, 30 * minuteMs),
+    promotion: promotion && index > 0 ? promotionPlan(promotion, `${field}.promotion`) : undefined,
+  }
+}
+
+function verificationPlan(verification: EnvironmentSpec['verification'], field: string): VerificationPlan | undefined {
+  if (!verification) return undefined
+  const { checks, interval, deadline } = verification
+  return {
+    checks,
+    intervalMs: durationOf(`${field}.interval`, interval, minuteMs / 2),
+    deadlineMs: durationOf(`${field}.deadline`, deadline, 10 * minuteMs),
+  }
+}
+
+function dependenciesOf(spec: PipelineSpec, index: number, field: string): readonly string[] {
+  const environment = spec.environments[index]!
+  if (index === 0) {
+    if (environment.dependsOn?.length)
+      throw new PlanError(`${field}.dependsOn`, 'the first environment depends on none')
+    return []
+  }
+  const named = environment.dependsOn ?? [spec.environments[index - 1]!.name]
+  if (named.length === 0) throw new PlanError(`${field}.dependsOn`, 'only the first environment may depend on none')
+  return named
+}
+
+function targetPlans(
+  spec: PipelineSpec,
+  environment: EnvironmentSpec,
+  { field, namespace }: { readonly field: string; readonly namespace: string },
+): TargetPlan[] {
+  if (environment.targets.length === 0) throw new PlanError(`${field}.targets`, 'must not be empty')
+  const seen = new Set<string>()
+  return environment.targets.map((target, index) => {
+    const { clusterRef } = target
+    const app = target.appRef ?? environment.appRef ?? spec.appRef
+    const cluster = clusterRef ? `${clusterRef.namespace ?? namespace}/${clusterRef.name}` : ''
+    const key = JSON.stringify([cluster, target.namespace, app.apiVersion, app.kind, app.name])
+    if (seen.has(key)) throw new PlanError(`${field}.targets[${index}]`, 'is there twice')
+    seen.add(key)
+    return { cluster, namespace: target.namespace, app }
+  })
+}
+
+function promotionPlan(spec: PromotionSpec, field: string): PromotionPlan {
+  const strategy = strategyRecord(spec, field)
+  const pullRequest = spec.strategy['pull-request']
+  const { approval } = spec
+  return {
+    spec,
+    strategy,
+    strategyHash: strategyHash(strategy),
+    supersede: pullRequest?.supersede ?? 'Replace',
+    branchNaming: branchNamingOf(pullRequest),
+    requiredApprovals: approval ? (approval.required ?? 1) : spec.manual ? 1 : 0,
+    approvers: approval?.approvers,
+    approvalTtlMs: optionalDuration(`${field}.approval.ttl`, approval?.ttl),
+    rejectClosesRun: approval?.rejectClosesRun ?? false,
+  }
+}
+
+function branchNamingOf(pullRequest: PullRequestSpec | undefined): BranchNaming {
+  if (pullRequest?.legacyBranchName) return 'legacy'
+  return pullRequest?.supersede === 'Update' ? 'shared' : 'own'
+}
+
+function strategyRecord({ strategy }: PromotionSpec, field: string): StrategyRecord {
+  const given = (['pull-request', 'commit', 'notification', 'webhook'] as const).filter((kind) => strategy[kind])
+  const [kind] = given
+  if (!kind || given.length > 1)
+    throw new PlanError(`${field}.strategy`, 'needs exactly one of pull-request, notification, commit and webhook')
+  if (kind === 'notification') return { kind }
+  if (kind === 'webhook') {
+    const { url, secretRef } = strategy.webhook!
+    return { kind, url, ...(secretRef ? { secretName: secretRef.name } : {}) }
+  }
+  const repository = strategy[kind]!
+  const { url, baseBranch, secretRef } = repository
+  if (!parseRepositoryURL(url)) throw new PlanError(`${field}.strategy.${kind}.url`, `must be ${repositoryURLForms}`)
+  const signingKey = repository.commit?.signingKeyRef?.name
+  const common = {
+    kind,
+    url,
+    baseBranch,
+    secretName: secretRef.name,
+    ...(signingKey ? { signingSecretName: signingKey } : {}),
+  }
+  if (!('type' in repository)) return common
+  return { ...common, type: repository.type, ...(repository.apiURL ? { apiURL: repository.apiURL } : {}) }
+}
+
+function requiredCount(required: number | string | undefined, total: number, field: string): number {
+  if (required === undefined || required === 'All') return total
+  const percent = /^(\d{1,3})%$/.exec(String(required))
+  const count = percent ? Math.ceil((total * Number(percent[1])) / 100) : Number(required)
+  if (!Number.isInteger(count) || count < 1)
+    throw new PlanError(field, `"${required}" is not All, a count or a percentage`)
+  return Math.min(count, total)
+}
+
+function durationOf(field: string, text: string | undefined, byDefault: number): number {
+  return optionalDuration(field, text) ?? byDefault
+}
+
+function optionalDuration(field: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const ms = parseLongDuration(text)
+  if (ms === undefined || ms < 0 || ms > longestMs) throw new PlanError(field, `"${text}" is not a duration`)
+  return ms
+}

@@ -1,0 +1,63 @@
+import { addDays, instantOf, isTimeZone, wallTimeAt } from '../../../kube/zoned-time.ts'
+import { parseCron, type Cron } from '../../../kube/cron.ts'
+
+/** A window as the plan holds it. */
+export interface Window {
+  readonly kind: 'Allow' | 'Deny'
+  readonly cron: Cron
+  readonly durationMs: number
+  readonly timeZone: string
+}
+
+/** Whether promotions may start now, and when that can change next. */
+export interface WindowsState {
+  readonly open: boolean
+  readonly nextCheckAt: number | undefined
+}
+
+/** An active Deny always wins; with at least one Allow, one of them has to be active. */
+export function windowsState(windows: readonly Window[], now: number): WindowsState {
+  const states = windows.map((window) => ({ kind: window.kind, ...stateOf(window, now) }))
+  const denied = states.some(({ kind, activeUntil }) => kind === 'Deny' && activeUntil !== undefined)
+  const allows = states.filter(({ kind }) => kind === 'Allow')
+  const allowed = allows.length === 0 || allows.some(({ activeUntil }) => activeUntil !== undefined)
+  const changes = states.flatMap(({ activeUntil, nextAt }) => [activeUntil ?? nextAt ?? []].flat())
+  return { open: allowed && !denied, nextCheckAt: changes.length > 0 ? Math.min(...changes) : undefined }
+}
+
+/** Reads a window; the answer is a sentence when it cannot be read. */
+export function parseWindow(
+  spec: { readonly kind: 'Allow' | 'Deny'; readonly schedule: string; readonly timeZone?: string },
+  durationMs: number,
+): Window | string {
+  const timeZone = spec.timeZone ?? 'UTC'
+  const cron = parseCron(spec.schedule)
+  if (!cron) return `"${spec.schedule}" is not a cron schedule of five fields`
+  if (!isTimeZone(timeZone)) return `"${timeZone}" is not a time zone`
+  return { kind: spec.kind, cron, durationMs, timeZone }
+}
+
+const dayMs = 86_400_000
+const horizonDays = 366
+const longestShiftMs = 3 * 3_600_000
+
+/** The end of the opening that is under way, and the start of the next one. */
+function stateOf(window: Window, now: number): { activeUntil: number | undefined; nextAt: number | undefined } {
+  const today = wallTimeAt(now, window.timeZone)
+  const backDays = Math.ceil(window.durationMs / dayMs) + 1
+  let activeUntil: number | undefined
+  for (let offset = -backDays; offset <= horizonDays; offset++) {
+    const date = addDays(today, offset)
+    if (!window.cron.firesOn(date)) continue
+    const midnight = instantOf({ ...date, minute: 0 }, window.timeZone)
+    for (const minute of window.cron.minutesOfDay) {
+      // Long over, whatever the clocks did that day: not worth an exact look.
+      if (midnight + minute * 60_000 + window.durationMs + longestShiftMs < now) continue
+      const opensAt = instantOf({ ...date, minute }, window.timeZone)
+      if (opensAt > now) return { activeUntil, nextAt: opensAt }
+      const closesAt = opensAt + window.durationMs
+      if (closesAt > now) activeUntil = Math.max(activeUntil ?? 0, closesAt)
+    }
+  }
+  return { activeUntil, nextAt: undefined }
+}

@@ -1,0 +1,98 @@
+import type { Key } from '../../kube/key.ts'
+import { Controller } from '../../runtime/controller/controller.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import { templateHash } from './deployments.ts'
+import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { removeOwned } from '../remove.ts'
+import { ownerKeys } from './replica-sets.ts'
+import { RevisionHistory, revisionLabel } from './revisions.ts'
+import {
+  availability,
+  controllerRef,
+  controllerUid,
+  daemonSets,
+  isPodFinished,
+  isPodReady,
+  pods,
+  type Pod,
+  type Workload,
+} from '../types.ts'
+
+interface DaemonSetSpec {
+  readonly updateStrategy?: { readonly type?: 'RollingUpdate' | 'OnDelete' }
+}
+
+type DaemonSet = Workload<DaemonSetSpec>
+
+/** Keeps one Pod per DaemonSet: there is one node. */
+export function daemonSetController({ client, informers, ports }: WorkloadPorts): Controller {
+  const sets = informers.open<DaemonSet>(client, daemonSets)
+  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
+  const history = new RevisionHistory({ client, informers }, daemonSets)
+  const controller = new Controller({ name: 'daemonsets', reconcile, ports, concurrency: 2 })
+  controller.watch(sets)
+  controller.watch(owned, ({ object }) => ownerKeys(object, 'DaemonSet'))
+  controller.watch(history.informer, ({ object }) => ownerKeys(object, 'DaemonSet'))
+  return controller
+
+  async function reconcile(key: Key): Promise<Outcome> {
+    const set = sets.get(key.namespace, key.name)
+    if (!set || !owned.synced || !history.informer.synced) return settled
+    const mine = owned.byIndex('controller', set.metadata.uid)
+    if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
+    const { available, nextAt } = availability(mine, set.spec.minReadySeconds, ports.clock.now())
+    await writeStatus(client, daemonSets, set, statusOf(set, mine, available))
+    return nextAt === undefined ? settled : wakeAt(nextAt)
+  }
+
+  async function adjust(key: Key, set: DaemonSet, mine: readonly Pod[]): Promise<void> {
+    const hash = templateHash(set.spec.template)
+    const hashOf = (pod: Pod) => pod.metadata.labels?.[revisionLabel] ?? ''
+    const noted = await history.keep(set, new Set(mine.map((pod) => `${set.metadata.name}-${hashOf(pod)}`)))
+    if (noted) controller.expect(key, noted.metadata.resourceVersion, history.informer as never)
+    const isOutdated = (pod: Pod) => hashOf(pod) !== hash && set.spec.updateStrategy?.type !== 'OnDelete'
+    for (const pod of mine)
+      if ((isOutdated(pod) || isPodFinished(pod)) && !pod.metadata.deletionTimestamp)
+        await removeOwned(client, pods, pod)
+    if (mine.length > 0) return
+    const { template } = set.spec
+    const created = await createNew(client, pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        ...template.metadata,
+        generateName: `${set.metadata.name}-`,
+        namespace: set.metadata.namespace ?? '',
+        labels: { ...template.metadata?.labels, [revisionLabel]: hash },
+        ownerReferences: [controllerRef(daemonSets, set)],
+      },
+      spec: { ...template.spec, tolerations: [...(template.spec.tolerations ?? []), ...daemonTolerations] },
+    })
+    if (created) controller.expect(key, created.metadata.resourceVersion, owned as never)
+  }
+}
+
+/** A cordon keeps out what could run elsewhere; the Pods of a DaemonSet could not. */
+const daemonTolerations = [
+  { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
+  { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' },
+  { key: 'node.kubernetes.io/unreachable', operator: 'Exists', effect: 'NoExecute' },
+] as const
+
+function statusOf(set: DaemonSet, mine: readonly Pod[], available: number): Record<string, unknown> {
+  const living = mine.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp)
+  const ready = living.filter(isPodReady).length
+  const updated = living.filter(
+    (pod) => pod.metadata.labels?.[revisionLabel] === templateHash(set.spec.template),
+  ).length
+  return {
+    observedGeneration: set.metadata.generation,
+    currentNumberScheduled: living.length,
+    desiredNumberScheduled: 1,
+    numberMisscheduled: 0,
+    numberReady: ready,
+    numberAvailable: available,
+    ...(available < 1 ? { numberUnavailable: 1 } : {}),
+    updatedNumberScheduled: updated,
+  }
+}

@@ -1,0 +1,72 @@
+import { keyOf, type Key } from '../../kube/key.ts'
+import { matches, requirementsOf, type Requirement } from '../../kube/selector.ts'
+import { Controller } from '../../runtime/controller/controller.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import { disruptionStatus, nextRecount, type DisruptionBudget, type Observed } from './disruption-status.ts'
+import { writeStatus, type WorkloadPorts } from '../ports.ts'
+import { deployments, disruptionBudgets, pods, replicaSets, statefulSets, type Pod, type Workload } from '../types.ts'
+
+/** Keeps count of the disruptions that PodDisruptionBudgets allow, which evictions use up. */
+export function disruptionBudgetController({ client, informers, ports }: WorkloadPorts): Controller {
+  const budgets = informers.open<DisruptionBudget>(client, disruptionBudgets)
+  const running = informers.open<Pod>(client, pods)
+  const owners = [deployments, replicaSets, statefulSets].map((type) => ({
+    kind: type.kind,
+    informer: informers.open<Workload>(client, type),
+  }))
+  const controller = new Controller({ name: 'disruptionbudgets', reconcile, ports, concurrency: 2 })
+  controller.watch(budgets)
+  controller.watch(running, ({ object, previous }) =>
+    budgets
+      .list(object.metadata.namespace)
+      .filter((budget) => selects(budget, object) || (previous && selects(budget, previous)))
+      .map((budget) => keyOf(budget)),
+  )
+  // How many pods a budget expects is what their controllers want.
+  for (const { informer } of owners)
+    controller.watch(informer, ({ object }) => budgets.list(object.metadata.namespace).map((budget) => keyOf(budget)))
+  return controller
+
+  async function reconcile(key: Key): Promise<Outcome> {
+    const budget = budgets.get(key.namespace, key.name)
+    const isSynced = running.synced && owners.every(({ informer }) => informer.synced)
+    if (!budget || budget.metadata.deletionTimestamp || !isSynced) return settled
+    const selected = running.list(key.namespace).filter((pod) => selects(budget, pod))
+    const status = disruptionStatus({ budget, pods: selected, wanted: wantedBy(selected) }, ports.clock.now())
+    const written = await writeStatus(client, disruptionBudgets, budget, status)
+    if (written) controller.expect(key, written.metadata.resourceVersion, budgets as never)
+    const at = nextRecount(status)
+    return at === undefined ? settled : wakeAt(at)
+  }
+
+  /** The replicas that all controllers of these pods ask for, each counted once. */
+  function wantedBy(selected: readonly Pod[]): Observed['wanted'] {
+    const replicas = new Map<string, number>()
+    for (const pod of selected) {
+      const owner = scalerOf(pod)
+      if (!owner) return { problem: `found no controller ref for pod "${pod.metadata.name}"` }
+      replicas.set(owner.metadata.uid, owner.spec.replicas ?? 1)
+    }
+    return [...replicas.values()].reduce((sum, each) => sum + each, 0)
+  }
+
+  /** What sets the number of a pod's kind: its ReplicaSet's Deployment, its ReplicaSet or its StatefulSet. */
+  function scalerOf(object: Pod | Workload): Workload | undefined {
+    const reference = object.metadata.ownerReferences?.find((each) => each.controller)
+    const informer = owners.find(({ kind }) => kind === reference?.kind)?.informer
+    const owner = informer?.get(object.metadata.namespace ?? '', reference?.name ?? '')
+    if (!owner || owner.metadata.uid !== reference?.uid) return undefined
+    return scalerOf(owner) ?? owner
+  }
+}
+
+function selects({ spec }: DisruptionBudget, { metadata }: Pod): boolean {
+  if (!spec.selector) return false
+  let requirements: readonly Requirement[]
+  try {
+    requirements = requirementsOf(spec.selector)
+  } catch {
+    return false
+  }
+  return matches(requirements, metadata.labels)
+}

@@ -1,0 +1,107 @@
+import type { Key } from '../../kube/key.ts'
+import { keyOf } from '../../kube/key.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import { Controller } from '../../runtime/controller/controller.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { removeOwned } from '../remove.ts'
+import {
+  availability,
+  controllerRef,
+  controllerUid,
+  isPodFinished,
+  isPodReady,
+  pods,
+  replicaSets,
+  type Pod,
+  type Workload,
+} from '../types.ts'
+
+/** What a ReplicaSet has to do to have the Pods it wants. */
+export function planReplicas(
+  wanted: number,
+  owned: readonly Pod[],
+): { readonly create: number; readonly remove: readonly Pod[] } {
+  const living = owned.filter((pod) => !pod.metadata.deletionTimestamp && !isPodFinished(pod))
+  const missing = wanted - living.length
+  if (missing >= 0) return { create: missing, remove: [] }
+  return { create: 0, remove: living.toSorted(leastUseful).slice(0, -missing) }
+}
+
+/** Keeps as many Pods as each ReplicaSet wants. */
+export function replicaSetController({ client, informers, ports }: WorkloadPorts): Controller {
+  const sets = informers.open<Workload>(client, replicaSets)
+  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
+  const controller = new Controller({ name: 'replicasets', reconcile, ports, concurrency: 4 })
+  controller.watch(sets)
+  controller.watch(owned, ({ object }) => ownerKeys(object, 'ReplicaSet'))
+  return controller
+
+  async function reconcile(key: Key): Promise<Outcome> {
+    const set = sets.get(key.namespace, key.name)
+    if (!set || !owned.synced) return settled
+    const mine = owned.byIndex('controller', set.metadata.uid)
+    if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
+    const { available, nextAt } = availability(mine, set.spec.minReadySeconds, ports.clock.now())
+    await writeStatus(client, replicaSets, set, statusOf(set, mine, available))
+    return nextAt === undefined ? settled : wakeAt(nextAt)
+  }
+
+  async function adjust(key: Key, set: Workload, mine: readonly Pod[]): Promise<void> {
+    const plan = planReplicas(set.spec.replicas ?? 1, mine)
+    for (let index = 0; index < Math.min(plan.create, mostAtOnce); index++) {
+      const pod = await createNew(client, pods, podFor(set))
+      if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
+    }
+    for (const pod of plan.remove) await removeOwned(client, pods, pod)
+  }
+}
+
+/** The controllers of a kind that own an object, as keys. */
+export function* ownerKeys(object: StoredObject, kind: string): Generator<Key> {
+  const owner = object.metadata.ownerReferences?.find((reference) => reference.controller && reference.kind === kind)
+  if (owner)
+    yield keyOf({
+      apiVersion: owner.apiVersion,
+      kind: owner.kind,
+      name: owner.name,
+      namespace: object.metadata.namespace ?? '',
+    })
+}
+
+const mostAtOnce = 200
+
+function podFor(set: Workload) {
+  const { template } = set.spec
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...template.metadata,
+      generateName: `${set.metadata.name}-`,
+      namespace: set.metadata.namespace ?? '',
+      ownerReferences: [controllerRef(replicaSets, set)],
+    },
+    spec: template.spec,
+  }
+}
+
+function statusOf(set: Workload, mine: readonly Pod[], available: number): Record<string, unknown> {
+  const living = mine.filter((pod) => !pod.metadata.deletionTimestamp && !isPodFinished(pod))
+  return {
+    ...set.status,
+    replicas: living.length,
+    fullyLabeledReplicas: living.length,
+    readyReplicas: living.filter(isPodReady).length,
+    availableReplicas: available,
+    terminatingReplicas: mine.filter((pod) => pod.metadata.deletionTimestamp && !isPodFinished(pod)).length,
+    observedGeneration: set.metadata.generation,
+  }
+}
+
+/** Who goes first when there are too many: those that do not serve, then the youngest. */
+function leastUseful(left: Pod, right: Pod): number {
+  const readiness = Number(isPodReady(left)) - Number(isPodReady(right))
+  if (readiness !== 0) return readiness
+  return left.metadata.creationTimestamp < right.metadata.creationTimestamp ? 1 : -1
+}

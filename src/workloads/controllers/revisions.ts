@@ -1,0 +1,88 @@
+import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
+import type { Informer } from '../../runtime/cache/informer.ts'
+import { templateHash } from './deployments.ts'
+import { createNew, type WorkloadPorts } from '../ports.ts'
+import { removeOwned } from '../remove.ts'
+import { controllerRef, controllerRevisions, controllerUid, type PodTemplate, type Workload } from '../types.ts'
+
+/** One former or present template of a StatefulSet or DaemonSet: what `kubectl rollout history` lists and `undo` goes back to. */
+export interface Revision extends StoredObject {
+  readonly revision: number
+  readonly data: { readonly spec: { readonly template: PodTemplate & { readonly $patch?: string } } }
+}
+
+/** The label on Pods that says which template they were made from. */
+export const revisionLabel = 'controller-revision-hash'
+
+/** The name of the revision of a set's present template. */
+export function revisionName(set: Workload): string {
+  return `${set.metadata.name}-${templateHash(set.spec.template)}`
+}
+
+/** Keeps the history of a set's templates. */
+export class RevisionHistory {
+  readonly #client: WorkloadPorts['client']
+  readonly #type: ResourceType
+  readonly informer: Informer<Revision>
+
+  constructor({ client, informers }: Pick<WorkloadPorts, 'client' | 'informers'>, type: ResourceType) {
+    this.#client = client
+    this.#type = type
+    this.informer = informers.open<Revision>(client, controllerRevisions, { indexes: { controller: controllerUid } })
+  }
+
+  of(set: Workload): readonly Revision[] {
+    return this.informer.byIndex('controller', set.metadata.uid)
+  }
+
+  /** The template of a revision by its name; undefined when it is not known any more. */
+  templateOf(set: Workload, name: string | undefined): PodTemplate | undefined {
+    const found = this.of(set).find(({ metadata }) => metadata.name === name)
+    if (!found) return undefined
+    const { $patch: _, ...template } = found.data.spec.template
+    return template
+  }
+
+  /** Notes the present template as the newest revision, and forgets the oldest of those that no Pod is of. */
+  async keep(set: Workload, inUse: ReadonlySet<string>): Promise<StoredObject | undefined> {
+    const all = this.of(set)
+    const name = revisionName(set)
+    const present = all.find(({ metadata }) => metadata.name === name)
+    const newest = Math.max(0, ...all.map(({ revision }) => revision))
+    await this.#prune(set, all, new Set([...inUse, name]))
+    if (!present) return createNew(this.#client, controllerRevisions, this.#revisionOf(set, newest + 1))
+    if (present.revision === newest) return undefined
+    const { namespace = '', resourceVersion } = present.metadata
+    return this.#client.patch<StoredObject>(
+      controllerRevisions,
+      { namespace, name },
+      { type: 'merge', body: { metadata: { resourceVersion }, revision: newest + 1 } },
+    )
+  }
+
+  async #prune(set: Workload, all: readonly Revision[], inUse: ReadonlySet<string>): Promise<void> {
+    const { revisionHistoryLimit = 10 } = set.spec as { revisionHistoryLimit?: number }
+    const unused = all
+      .filter(({ metadata }) => !inUse.has(metadata.name) && !metadata.deletionTimestamp)
+      .toSorted((left, right) => right.revision - left.revision)
+    for (const revision of unused.slice(revisionHistoryLimit))
+      await removeOwned(this.#client, controllerRevisions, revision)
+  }
+
+  #revisionOf(set: Workload, revision: number): KubeObject {
+    const { template } = set.spec
+    return {
+      apiVersion: 'apps/v1',
+      kind: 'ControllerRevision',
+      metadata: {
+        name: revisionName(set),
+        namespace: set.metadata.namespace ?? '',
+        labels: { ...template.metadata?.labels, [revisionLabel]: templateHash(template) },
+        ownerReferences: [controllerRef(this.#type, set)],
+      },
+      // As kubectl sends it back to undo.
+      data: { spec: { template: { ...template, $patch: 'replace' } } },
+      revision,
+    }
+  }
+}

@@ -1,0 +1,172 @@
+import type { Key } from '../../kube/key.ts'
+import { Controller } from '../../runtime/controller/controller.ts'
+import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
+import { removeOwned } from '../remove.ts'
+import { ownerKeys } from './replica-sets.ts'
+import { RevisionHistory, revisionLabel, revisionName } from './revisions.ts'
+import {
+  availability,
+  controllerRef,
+  controllerUid,
+  isPodFinished,
+  isPodReady,
+  pods,
+  statefulSets,
+  type Pod,
+  type PodTemplate,
+  type Workload,
+} from '../types.ts'
+
+interface StatefulSetSpec {
+  readonly serviceName?: string
+  readonly podManagementPolicy?: 'OrderedReady' | 'Parallel'
+  readonly ordinals?: { readonly start?: number }
+  readonly updateStrategy?: {
+    readonly type?: 'RollingUpdate' | 'OnDelete'
+    readonly rollingUpdate?: { readonly partition?: number }
+  }
+}
+
+type StatefulSet = Workload<StatefulSetSpec>
+
+/** What a StatefulSet does next: Pods come in order and go in reverse, each ready before the next is touched. */
+export function planOrdinals(
+  set: StatefulSet,
+  owned: readonly Pod[],
+): { readonly create: readonly number[]; readonly remove: readonly Pod[] } {
+  const wanted = set.spec.replicas ?? 1
+  const start = set.spec.ordinals?.start ?? 0
+  const byOrdinal = new Map(owned.map((pod) => [ordinalOf(pod), pod]))
+  const isSurplus = (pod: Pod) => ordinalOf(pod) < start || ordinalOf(pod) >= start + wanted
+  const surplus = owned.filter((pod) => isSurplus(pod) || isPodFinished(pod)).toSorted(lastFirst)
+  const isParallel = set.spec.podManagementPolicy === 'Parallel'
+  const missing = Array.from({ length: wanted }, (_, index) => start + index).filter(
+    (ordinal) => !byOrdinal.has(ordinal),
+  )
+  if (isParallel && missing.length + surplus.length > 0) return { create: missing, remove: surplus.filter(isStaying) }
+  const [first] = missing
+  const unready = owned.filter((pod) => ordinalOf(pod) < (first ?? start + wanted) && !isPodReady(pod))
+  if (first !== undefined && unready.length === 0) return { create: [first], remove: [] }
+  if (surplus.length > 0)
+    return { create: [], remove: surplus.some((pod) => !isStaying(pod)) ? [] : surplus.slice(0, 1) }
+  return { create: [], remove: nextOutdated(set, owned) }
+}
+
+/** The Pod whose turn it is to be made anew from the present template: the last first, one at a time, none below the partition. */
+function nextOutdated(set: StatefulSet, owned: readonly Pod[]): readonly Pod[] {
+  if (set.spec.updateStrategy?.type === 'OnDelete') return []
+  const isOutdated = ({ metadata }: Pod) => metadata.labels?.[revisionLabel] !== revisionName(set)
+  const outdated = owned.filter((pod) => isOutdated(pod) && ordinalOf(pod) >= partitionOf(set)).toSorted(lastFirst)
+  const isMoving = owned.some((pod) => !isPodReady(pod) && !isOutdated(pod))
+  return isMoving ? [] : outdated.slice(0, 1).filter(isStaying)
+}
+
+function partitionOf({ spec }: StatefulSet): number {
+  return spec.updateStrategy?.rollingUpdate?.partition ?? 0
+}
+
+/** Keeps the numbered Pods of StatefulSets. */
+export function statefulSetController({ client, informers, ports }: WorkloadPorts): Controller {
+  const sets = informers.open<StatefulSet>(client, statefulSets)
+  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
+  const history = new RevisionHistory({ client, informers }, statefulSets)
+  const controller = new Controller({ name: 'statefulsets', reconcile, ports, concurrency: 2 })
+  controller.watch(sets)
+  controller.watch(owned, ({ object }) => ownerKeys(object, 'StatefulSet'))
+  controller.watch(history.informer, ({ object }) => ownerKeys(object, 'StatefulSet'))
+  return controller
+
+  async function reconcile(key: Key): Promise<Outcome> {
+    const set = sets.get(key.namespace, key.name)
+    if (!set || !owned.synced || !history.informer.synced) return settled
+    const mine = owned.byIndex('controller', set.metadata.uid)
+    if (!set.metadata.deletionTimestamp) await adjust(key, set, mine)
+    const now = ports.clock.now()
+    const { available, nextAt } = availability(mine, set.spec.minReadySeconds, now)
+    const written = await writeStatus(client, statefulSets, set, statusOf(set, mine, available))
+    if (written) controller.expect(key, written.metadata.resourceVersion)
+    return nextAt === undefined ? settled : wakeAt(nextAt)
+  }
+
+  async function adjust(key: Key, set: StatefulSet, mine: readonly Pod[]): Promise<void> {
+    const inUse = new Set(mine.map(({ metadata }) => metadata.labels?.[revisionLabel] ?? ''))
+    const noted = await history.keep(set, new Set([...inUse, currentRevisionOf(set)]))
+    if (noted) controller.expect(key, noted.metadata.resourceVersion, history.informer as never)
+    const plan = planOrdinals(set, mine)
+    for (const ordinal of plan.create) {
+      const pod = await createNew(client, pods, podFor(set, ordinal, revisionFor(set, ordinal)))
+      if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
+    }
+    for (const pod of plan.remove) await removeOwned(client, pods, pod)
+  }
+
+  /** Below the partition a Pod comes back as it was. */
+  function revisionFor(set: StatefulSet, ordinal: number): { name: string; template: PodTemplate } {
+    const current = currentRevisionOf(set)
+    const old = ordinal < partitionOf(set) ? history.templateOf(set, current) : undefined
+    return old ? { name: current, template: old } : { name: revisionName(set), template: set.spec.template }
+  }
+}
+
+/** The revision that all Pods were last at. */
+function currentRevisionOf(set: StatefulSet): string {
+  const { currentRevision } = (set.status ?? {}) as { currentRevision?: string }
+  return currentRevision ?? revisionName(set)
+}
+
+function podFor(set: StatefulSet, ordinal: number, revision: { name: string; template: PodTemplate }) {
+  const { template } = revision
+  const { serviceName } = set.spec
+  const name = `${set.metadata.name}-${ordinal}`
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...template.metadata,
+      name,
+      namespace: set.metadata.namespace ?? '',
+      labels: {
+        ...template.metadata?.labels,
+        [revisionLabel]: revision.name,
+        'statefulset.kubernetes.io/pod-name': name,
+        'apps.kubernetes.io/pod-index': String(ordinal),
+      },
+      ownerReferences: [controllerRef(statefulSets, set)],
+    },
+    spec: { ...template.spec, hostname: name, ...(serviceName ? { subdomain: serviceName } : {}) },
+  }
+}
+
+function statusOf(set: StatefulSet, mine: readonly Pod[], available: number): Record<string, unknown> {
+  const update = revisionName(set)
+  const living = mine.filter((pod) => !isPodFinished(pod))
+  const ready = living.filter(isPodReady).length
+  const countOf = (revision: string) => living.filter((pod) => pod.metadata.labels?.[revisionLabel] === revision).length
+  const updated = countOf(update)
+  const isComplete = updated === living.length && ready === living.length
+  const current = isComplete ? update : currentRevisionOf(set)
+  return {
+    observedGeneration: set.metadata.generation,
+    replicas: living.length,
+    readyReplicas: ready,
+    availableReplicas: available,
+    currentReplicas: countOf(current),
+    updatedReplicas: updated,
+    currentRevision: current,
+    updateRevision: update,
+    collisionCount: 0,
+  }
+}
+
+function lastFirst(left: Pod, right: Pod): number {
+  return ordinalOf(right) - ordinalOf(left)
+}
+
+function ordinalOf({ metadata }: Pod): number {
+  return Number(metadata.name.slice(metadata.name.lastIndexOf('-') + 1))
+}
+
+function isStaying({ metadata }: Pod): boolean {
+  return !metadata.deletionTimestamp
+}

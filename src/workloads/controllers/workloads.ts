@@ -1,0 +1,24 @@
+import type { Controller } from '../../runtime/controller/controller.ts'
+import { cronJobController } from './cron-jobs.ts'
+import { daemonSetController } from './daemon-sets.ts'
+import { deploymentController } from './deployments.ts'
+import { disruptionBudgetController } from './disruption-budgets.ts'
+import { endpointsController } from './endpoints.ts'
+import { jobController } from './jobs.ts'
+import type { WorkloadPorts } from '../ports.ts'
+import { replicaSetController } from './replica-sets.ts'
+import { statefulSetController } from './stateful-sets.ts'
+
+/** Everything between a workload object and its Pods. What runs the Pods is `LocalNode`. */
+export function workloadControllers(ports: WorkloadPorts): readonly Controller[] {
+  return [
+    deploymentController,
+    replicaSetController,
+    statefulSetController,
+    daemonSetController,
+    jobController,
+    cronJobController,
+    endpointsController,
+    disruptionBudgetController,
+  ].map((create) => create(ports))
+}
