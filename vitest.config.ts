@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config'
 /** Unit tests stand beside their source; `test/` holds what crosses layers. Heavier lanes have configs of their own. */
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/*.test.ts', 'test/e2e/**/*.test.ts'],
+    include: ['src/**/*.test.ts', 'examples/**/*.test.ts', 'test/*.test.ts', 'test/e2e/**/*.test.ts'],
     isolate: false,
     maxWorkers: 2,
     testTimeout: 30_000,

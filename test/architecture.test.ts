@@ -80,10 +80,15 @@ const ioModules = /^node:(?:fs|http|https|http2|tls|dns|dgram|child_process|work
 
 const root = resolve(import.meta.dirname, '../src')
 
+/** The demo is an example, not part of the product: `sojourn demo` alone loads it, and only when it is run. */
+const demo = '../examples/demo/play.ts'
+
 /** Every contract that an import of this file breaks, as sentences; empty when it breaks none. */
 function violations(from: string, source: string): string[] {
   const edges = importsOf(from, source)
-  const outside = edges.filter(({ to }) => to.startsWith('..')).map(({ to }) => `${from} imports ${to}, outside src`)
+  const outside = edges
+    .filter(({ to }) => to.startsWith('..') && !(from === 'cli/operate/demo.ts' && to === demo))
+    .map(({ to }) => `${from} imports ${to}, outside src`)
   return [
     ...outside,
     ...edges.flatMap((edge) =>

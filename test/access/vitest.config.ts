@@ -9,6 +9,7 @@ export default defineConfig({
       'src/systems/**/*.test.ts',
       'src/departures/**/*.test.ts',
       'src/{app,admission,forecast,queries,git,forges,notices}/**/*.test.ts',
+      'examples/demo/*.test.ts',
       'test/promoter/**/*.test.ts',
       'test/access/**/*.test.ts',
     ],

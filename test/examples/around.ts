@@ -1,7 +1,7 @@
 import { CreateTagsCommand, DescribeImagesCommand, EC2Client, RegisterImageCommand } from '@aws-sdk/client-ec2'
 import { expect } from 'vitest'
 import { loadCredentials } from '../../src/apiserver/auth/credentials.ts'
-import { DemoForge } from '../../src/app/demo/forge.ts'
+import { DemoForge } from '../../examples/demo/forge.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { startMoto, whyNoMoto } from '../janitor/moto.ts'

@@ -46,7 +46,7 @@ const folder = resolve(import.meta.dirname, '../../examples')
 /** The names of all examples, in order. */
 export function exampleNames(): readonly string[] {
   return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
+    .filter((entry) => entry.isDirectory() && /^\d\d-/.test(entry.name))
     .map(({ name }) => name)
     .toSorted()
 }

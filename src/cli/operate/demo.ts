@@ -3,15 +3,15 @@ import { connect } from '../terminal/connect.ts'
 
 const { kubeconfig, context } = readFlags
 
-/** One preview environment's life, in a minute or two. */
+/** Plays the life of one preview environment on a running `sojourn up`. */
 export const demo: Command = {
   name: 'demo',
-  summary: 'Play one preview environment’s life on a running `sojourn up`, in a minute or two',
+  summary: 'Show the life of one preview environment on a running `sojourn up`, in a minute or two',
   usage: '[flags]',
   help: `
-It makes the namespace demo-preview with a shop in it, promotes a revision, wakes the shop by a request, lets it sleep,
-announces what nobody uses, spares one object and lets the rest leave. Nothing stays behind but the record of what left;
-Ctrl-C takes everything away at once.
+Creates the namespace demo-preview with an example application, promotes a revision into it, wakes it with a request and lets
+it sleep, marks unused objects for deletion, opts one of them out, and deletes the environment. Only the departure records
+remain. Ctrl-C deletes everything at once.
 
 Examples:
   sojourn up                            in one terminal
@@ -25,9 +25,8 @@ Examples:
     const { readProxyAddress } = await import('../../app/embedded/endpoints.ts')
     const proxy = await readProxyAddress(client)
     if (proxy === undefined)
-      throw new UsageError('the demo needs a running "sojourn up" with its activator and workloads: start one first')
-    const { playDemo } = await import('../../app/demo/play.ts')
-    const { DemoError } = await import('../../app/demo/preview.ts')
+      throw new UsageError('no running "sojourn up" with the roles activator and workloads was found: start one first')
+    const { playDemo, DemoError } = await import('../../../examples/demo/play.ts')
     const { signal } = io
     try {
       await playDemo({ client, proxy, node: process.execPath, tell: narrator(io), signal })
@@ -40,7 +39,7 @@ Examples:
   },
 }
 
-/** Writes chapters with the time since the beginning, lines and commands below them. */
+/** Prints chapters with the elapsed time, and lines and commands indented below them. */
 function narrator({ out, now, colours }: Io) {
   const startedAt = now()
   const bold = (text: string) => (colours ? `\u001B[1m${text}\u001B[0m` : text)

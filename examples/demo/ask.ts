@@ -1,12 +1,12 @@
 import { request } from 'node:http'
 
-/** What came back through the proxy. */
+/** A response that came through the proxy. */
 export interface ProxyAnswer {
   readonly status: number
   readonly body: string
 }
 
-/** Asks for a host through the proxy, as a browser whose DNS leads there would. */
+/** Requests a host through the proxy, as a browser whose DNS resolves to the proxy would. */
 export function askThrough(proxy: string, host: string, signal: AbortSignal): Promise<ProxyAnswer> {
   return new Promise((resolve, reject) => {
     const asked = request(proxy, { headers: { host }, agent: false, signal }, (response) => {

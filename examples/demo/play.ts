@@ -1,15 +1,15 @@
 import { parse } from 'yaml'
-import type { Client } from '../../client/client.ts'
-import { parseTime } from '../../kube/time.ts'
-import { sleep, systemClock, type Clock } from '../../runtime/time/clock.ts'
-import { restoreDeparture } from '../operations/restore.ts'
+import type { Client } from '../../src/client/client.ts'
+import { parseTime } from '../../src/kube/time.ts'
+import { sleep, systemClock, type Clock } from '../../src/runtime/time/clock.ts'
+import { restoreDeparture } from '../../src/app/operations/restore.ts'
 import { askThrough } from './ask.ts'
 import { DemoForge } from './forge.ts'
 import {
   demoNamespace,
   eventChannel,
   forgeSecret,
-  leftovers,
+  unusedObjects,
   previewCleaner,
   previewFile,
   pullRequest,
@@ -25,16 +25,18 @@ import {
 } from './environment.ts'
 import { DemoError, Preview } from './preview.ts'
 
+export { DemoError } from './preview.ts'
+
 export interface DemoPorts {
   readonly client: Client
   /** Where the activator listens. */
   readonly proxy: string
-  /** The program that runs the shop. */
+  /** The Node executable that runs the shop. */
   readonly node: string
-  /** Tells the user what happens: a heading, or a line below one. */
+  /** Prints what happens: a heading, or a line or command below it. */
   readonly tell: (kind: 'chapter' | 'line' | 'command', text: string) => void
   readonly signal: AbortSignal
-  /** Defaults to what people can follow. */
+  /** Defaults to `readingPace`. */
   readonly pace?: Pace
 }
 
@@ -43,44 +45,49 @@ type Scene = DemoPorts & { readonly clock: Clock; readonly pace: Pace; readonly 
 const oldRevision = '1.0.0'
 const newRevision = '1.1.0'
 
-/** Plays one preview environment's life, and leaves nothing of it but its record, however it ends. */
+/** Plays the life of one preview environment. However it ends, only the departure records remain. */
 export async function playDemo(options: DemoPorts): Promise<void> {
   const { client, tell, signal, pace = readingPace } = options
   const clock = systemClock
   const ports: Scene = { ...options, clock, pace, pause: () => sleep(clock, pace.readingMs, signal) }
   const preview = new Preview(client, clock)
-  // Closed last: until the environment has left, the promoter may want to speak to it.
+  // Disposed last: the promoter may call it until the environment is deleted.
   await using forge = await DemoForge.start(previewFile(oldRevision), clock)
   if (await preview.isHere()) {
-    tell('line', 'An earlier demo was not finished: it leaves first.')
+    tell('line', 'An earlier demo was interrupted: deleting it first.')
     await end(preview)
   }
   try {
-    await arrival(preview, ports)
+    await create(preview, ports)
     await promote(preview, forge, ports)
-    await callAndSleep(preview, ports)
-    await announce(preview, ports)
-    await spareOne(preview, ports)
-    await leave(preview, ports)
+    await wakeAndSleep(preview, ports)
+    await markUnused(preview, ports)
+    await optOutAndRestore(preview, ports)
+    await deleteEnvironment(preview, ports)
   } catch (error) {
     if (await preview.isHere()) {
-      tell('line', signal.aborted ? 'Stopped: taking everything away again.' : 'Taking everything away again.')
+      tell('line', signal.aborted ? 'Stopped: deleting everything.' : 'Deleting everything.')
       await end(preview)
-      tell('line', 'Nothing is left but its record.')
+      tell('line', 'Only the departure record remains.')
     }
     throw error
   }
 }
 
-async function arrival(preview: Preview, { tell, node, pace, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'A preview environment arrives')
+async function create(preview: Preview, { tell, node, pace, pause, signal }: Scene): Promise<void> {
+  tell('chapter', 'A preview environment is created')
   await preview.begin()
-  // First of all what takes the rest away again, so that nothing can be left without it.
+  // The Cleaner first, so that an interrupted demo can always be deleted.
   await preview.apply(pullRequest('open'), previewCleaner)
-  await preview.apply(shopDeployment(node, oldRevision), shopService(pace), ...leftovers, eventChannel(preview.owner))
+  await preview.apply(
+    shopDeployment(node, oldRevision),
+    shopService(pace),
+    ...unusedObjects,
+    eventChannel(preview.owner),
+  )
   tell('line', `Namespace ${demoNamespace} holds a shop for pull request 42: a Deployment and its Service.`)
-  tell('line', 'Its Cleaner waits for one condition, in CEL: request.data.state != "open".')
-  tell('line', 'In another terminal you can watch all that follows:')
+  tell('line', 'Its Cleaner deletes the namespace when this CEL condition is true: request.data.state != "open".')
+  tell('line', 'In another terminal, watch what follows:')
   tell('command', `sojourn status -n ${demoNamespace} -w`)
   await preview.until('the proxy knew the shop', () => preview.isOnDemand(), signal)
   await pause()
@@ -89,24 +96,24 @@ async function arrival(preview: Preview, { tell, node, pace, pause, signal }: Sc
 async function promote(preview: Preview, forge: DemoForge, { tell, node, pause, signal }: Scene): Promise<void> {
   tell('chapter', 'A revision is promoted into it')
   await preview.apply(forgeSecret(forge.credentials), stagingShop(newRevision), shopPipeline(forge.url))
-  tell('line', `Staging runs ${newRevision}, the preview ${oldRevision}: so says preview.yaml in a git repository`)
-  tell('line', `that this demo serves at ${forge.url}. The Pipeline lets it settle, then:`)
+  tell('line', `Staging runs ${newRevision}; the preview runs ${oldRevision}, as preview.yaml says in a git repository`)
+  tell('line', `that this demo serves at ${forge.url}. After the quiet period of the Pipeline:`)
   const pull = await preview.until('there was a pull request', async () => forge.pulls[0], signal)
   tell('line', `pull request ${pull.number}, "${pull.title}", is opened;`)
   await preview.until('the pull request was merged', async () => forge.pulls[0]?.isMerged, signal)
   const { version } = parse(forge.repository.read('main', 'preview.yaml') ?? '') as { readonly version: string }
-  tell('line', `merged: preview.yaml on main says version ${version}. What main says is rolled out.`)
+  tell('line', `merged: preview.yaml on main says version ${version}. It is rolled out.`)
   await preview.apply(shopDeployment(node, version))
   await preview.until(
     'the run was complete',
     async () => (await preview.promotion())?.run?.phase === 'Complete',
     signal,
   )
-  tell('line', `The preview has ${version} now: the run is complete.`)
+  tell('line', `The preview runs ${version}: the run is complete.`)
   await pause()
 }
 
-async function callAndSleep(preview: Preview, { tell, clock, proxy, pace, pause, signal }: Scene): Promise<void> {
+async function wakeAndSleep(preview: Preview, { tell, clock, proxy, pace, pause, signal }: Scene): Promise<void> {
   const ask = async () => {
     const askedAt = clock.monotonic()
     const { status, body } = await askThrough(proxy, shopDomain, signal)
@@ -114,23 +121,23 @@ async function callAndSleep(preview: Preview, { tell, clock, proxy, pace, pause,
       throw new DemoError(`the shop answered ${status}: does this "sojourn up" run the role workloads?`)
     return { took: `${Math.round(clock.monotonic() - askedAt)} ms`, said: `${status} ${body.trim()}` }
   }
-  tell('chapter', 'Somebody calls, and it wakes')
-  tell('line', `The shop is asleep: ${await preview.shopPods()} processes. A request comes through the proxy:`)
+  tell('chapter', 'A request wakes the shop')
+  tell('line', `The shop is asleep: ${await preview.shopPods()} processes. A request through the proxy:`)
   tell('command', `curl -H 'Host: ${shopDomain}' ${proxy}`)
   const cold = await ask()
-  tell('line', `${cold.said} (after ${cold.took}: the process had to be started first)`)
+  tell('line', `${cold.said} (after ${cold.took}: the process was started first)`)
   const warm = await ask()
-  tell('line', `${warm.said} (after ${warm.took}: it is awake now)`)
+  tell('line', `${warm.said} (after ${warm.took}: it is awake)`)
 
-  tell('chapter', 'Nobody calls, and it sleeps')
+  tell('chapter', 'Without requests, it sleeps')
   tell('line', `${pace.sleepsAfterSeconds} s after the last request the activator puts it to sleep. Waiting…`)
   await preview.until('the shop slept', async () => (await preview.shopPods()) === 0, signal)
-  tell('line', 'Asleep again: its process has ended, its address still answers.')
+  tell('line', 'Asleep again: its process has ended; its address still answers.')
   await pause()
 }
 
-async function announce(preview: Preview, { tell, clock, pace, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'What nobody uses is announced')
+async function markUnused(preview: Preview, { tell, clock, pace, pause, signal }: Scene): Promise<void> {
+  tell('chapter', 'Unused objects are marked, and their owner is told')
   await preview.apply(unusedPolicy(preview.owner, pace))
   for (const name of ['old-report', 'screenshots']) {
     const look = async () => {
@@ -141,47 +148,47 @@ async function announce(preview: Preview, { tell, clock, pace, pause, signal }: 
     const leavesAt = parseTime(projectedDeletionTime) ?? clock.now()
     const inSeconds = Math.max(0, Math.round((leavesAt - clock.now()) / 1000))
     const why = summaries?.map(({ description }) => description).join('; ')
-    tell('line', `configmap/${name} is marked: ${why}. ${owner?.address} is told; it leaves in ${inSeconds} s.`)
+    tell('line', `configmap/${name} is marked: ${why}. ${owner?.address} is told; it is deleted in ${inSeconds} s.`)
   }
   await pause()
 }
 
-async function spareOne(preview: Preview, { tell, clock, client, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'One is spared, one leaves, and can come back')
+async function optOutAndRestore(preview: Preview, { tell, clock, client, pause, signal }: Scene): Promise<void> {
+  tell('chapter', 'One is opted out, one is deleted and restored')
   await preview.apply(screenshotsOptOut(preview.owner))
-  tell('line', 'Somebody still wants the screenshots, and opts out, as this command does:')
+  tell('line', 'The team still needs the screenshots and opts them out, as this command does:')
   tell('command', `sojourn opt-out configmap/screenshots -n ${demoNamespace}`)
-  await preview.until('old-report left', async () => !(await preview.hasConfigMap('old-report')), signal)
-  const spared = await preview.hasConfigMap('screenshots')
-  tell('line', `configmap/old-report has left; configmap/screenshots is ${spared ? 'still here' : 'gone too'}.`)
+  await preview.until('old-report was deleted', async () => !(await preview.hasConfigMap('old-report')), signal)
+  const isKept = await preview.hasConfigMap('screenshots')
+  tell('line', `configmap/old-report is deleted; configmap/screenshots is ${isKept ? 'kept' : 'deleted too'}.`)
   await pause()
   const record = await preview.until('there was a record', () => preview.recordOf('ConfigMap', 'old-report'), signal)
-  tell('line', 'A record was written before it left. With that it comes back:')
+  tell('line', 'A departure record was written before the deletion. It restores the object:')
   tell('command', `sojourn restore ${record.metadata.name}`)
   await restoreDeparture(client, { namespace: demoNamespace, name: record.metadata.name }, { now: clock.now() })
-  tell('line', `configmap/old-report is ${(await preview.hasConfigMap('old-report')) ? 'here again' : 'not back'}.`)
+  tell('line', `configmap/old-report is ${(await preview.hasConfigMap('old-report')) ? 'restored' : 'not restored'}.`)
   await pause()
 }
 
-async function leave(preview: Preview, { tell, pause, signal }: Scene): Promise<void> {
-  tell('chapter', 'The pull request is merged, and the environment leaves')
+async function deleteEnvironment(preview: Preview, { tell, pause, signal }: Scene): Promise<void> {
+  tell('chapter', 'The pull request is merged, and the environment is deleted')
   await preview.optIn()
   await preview.merge()
-  tell('line', 'The opt-out has ended and the condition is true: the Cleaner takes the namespace, and all it holds.')
-  await preview.until('the namespace left', async () => !(await preview.isHere()), signal)
+  tell('line', 'The opt-out has ended and the condition is true: the Cleaner deletes the namespace and its contents.')
+  await preview.until('the namespace was deleted', async () => !(await preview.isHere()), signal)
   const record = await preview.recordOf('Namespace', demoNamespace)
-  if (!record) throw new Error('the environment left without a record')
-  tell('line', `Gone, with ${record.spec.takes ?? 0} objects that it held or owned, all of them in its record.`)
+  if (!record) throw new Error('the environment was deleted without a departure record')
+  tell('line', `Deleted, with ${record.spec.takes ?? 0} objects that it contained or owned, all of them in its record.`)
   await pause()
 
-  tell('chapter', 'Nothing is left but its record')
+  tell('chapter', 'Only the departure record remains')
   tell('line', `${record.metadata.name}, by the ${record.spec.by.system}, because: ${record.spec.because}`)
   tell('command', 'sojourn departures -A')
 }
 
-/** Lets the environment's own Cleaner take everything away, however far the story got. */
+/** Has the environment's own Cleaner delete everything, however far the demo got. */
 async function end(preview: Preview): Promise<void> {
   await preview.optIn()
   await preview.merge()
-  await preview.until('the namespace left', async () => !(await preview.isHere()))
+  await preview.until('the namespace was deleted', async () => !(await preview.isHere()))
 }

@@ -1,42 +1,50 @@
-import { commitOf, idOf, parseCommit, parseTree, treeOf, type GitObject, type Authorship } from '../../git/objects.ts'
-import { readPack, writePack, type ObjectStore } from '../../git/pack.ts'
-import { flush, packet, packets, textOf } from '../../git/pkt-line.ts'
-import { noObject } from '../../git/remote.ts'
+import {
+  commitOf,
+  idOf,
+  parseCommit,
+  parseTree,
+  treeOf,
+  type GitObject,
+  type Authorship,
+} from '../../src/git/objects.ts'
+import { readPack, writePack, type ObjectStore } from '../../src/git/pack.ts'
+import { flush, packet, packets, textOf } from '../../src/git/pkt-line.ts'
+import { noObject } from '../../src/git/remote.ts'
 
-/** A git repository in memory that is read and written over git's original smart HTTP protocol. Made for small ones. */
+/** A small git repository in memory, served over git's smart HTTP protocol, version 0. */
 export class GitRepository {
   readonly #objects: ObjectStore = new Map()
   /** Branches by name. */
   readonly #branches = new Map<string, string>()
 
-  /** What a branch points at. */
+  /** The commit of a branch. */
   branch(name: string): string | undefined {
     return this.#branches.get(name)
   }
 
-  /** Puts one file in place of everything on a branch. */
+  /** Commits a tree with this one file. */
   commitFile(branch: string, file: { readonly name: string; readonly text: string }, given: CommitOptions): string {
     const blob = this.#add({ type: 'blob', content: Buffer.from(file.text) })
     const tree = this.#add(treeOf([{ mode: '100644', name: file.name, id: blob }]))
     const parent = this.#branches.get(branch)
     const info = { tree, parents: parent ? [parent] : [], message: given.message }
-    return this.#move(branch, this.#add(commitOf(info, given.by)))
+    return this.#setBranch(branch, this.#add(commitOf(info, given.by)))
   }
 
-  /** The text of a file at the top of a branch. */
+  /** The text of a file at the head of a branch. */
   read(branch: string, name: string): string | undefined {
     const tree = this.#treeOf(this.#branches.get(branch) ?? '')
     const entry = tree?.find((candidate) => candidate.name === name)
     return entry && this.#objects.get(entry.id)?.content.toString('utf8')
   }
 
-  /** Moves the base to a commit with both as its parents. */
+  /** Merges `head` into `base` with a merge commit. */
   merge(base: string, head: string, given: CommitOptions): string {
     const [into, from] = [this.#branches.get(base), this.#branches.get(head)]
     const merged = from && this.#objects.get(from)
     if (!into || !from || !merged) throw new Error(`there is no branch ${into ? head : base}`)
     const { tree } = parseCommit(merged.content)
-    return this.#move(base, this.#add(commitOf({ tree, parents: [into, from], message: given.message }, given.by)))
+    return this.#setBranch(base, this.#add(commitOf({ tree, parents: [into, from], message: given.message }, given.by)))
   }
 
   /** The answer to `GET info/refs?service=…`. */
@@ -52,7 +60,7 @@ export class GitRepository {
     return Buffer.concat([packet(`# service=${service}\n`), flush, ...lines.map(packet), flush])
   }
 
-  /** The answer to `POST git-upload-pack`: all that is asked for, in one pack. */
+  /** The answer to `POST git-upload-pack`: all wanted objects in one pack. */
   uploadPack(request: Buffer): Buffer {
     const lines = [...packets(request)].flatMap(({ packet: each }) => textOf(each) ?? [])
     const wants = lines.flatMap((line) => /^want ([0-9a-f]{40})/.exec(line)?.[1] ?? [])
@@ -63,7 +71,7 @@ export class GitRepository {
     return Buffer.concat([...cut, packet('NAK\n'), writePack(wanted.values())])
   }
 
-  /** The answer to `POST git-receive-pack`: branches move only from what they were said to be. */
+  /** The answer to `POST git-receive-pack`. A branch moves only from the commit that the client expects. */
   async receivePack(request: Buffer): Promise<Buffer> {
     const commands: string[] = []
     let rest = request
@@ -73,20 +81,20 @@ export class GitRepository {
       commands.push(textOf(each)?.split('\0')[0] ?? '')
     }
     if (rest.length > 0) for (const [id, object] of await readPack(rest)) this.#objects.set(id, object)
-    const report = commands.map((command) => this.#obey(command))
+    const report = commands.map((command) => this.#updateRef(command))
     return Buffer.concat([packet('unpack ok\n'), ...report.map(packet), flush])
   }
 
-  #obey(command: string): string {
+  #updateRef(command: string): string {
     const [from = '', to = '', ref = ''] = command.split(' ')
     const name = ref.replace(/^refs\/heads\//, '')
-    if ((this.#branches.get(name) ?? noObject) !== from) return `ng ${ref} it has moved meanwhile\n`
+    if ((this.#branches.get(name) ?? noObject) !== from) return `ng ${ref} the branch has moved\n`
     if (to === noObject) this.#branches.delete(name)
-    else this.#move(name, to)
+    else this.#setBranch(name, to)
     return `ok ${ref}\n`
   }
 
-  #move(branch: string, commit: string): string {
+  #setBranch(branch: string, commit: string): string {
     this.#branches.set(branch, commit)
     return commit
   }

@@ -1,11 +1,11 @@
-import { cleanupCandidate, type CleanupCandidate } from '../../apis/cleanup-candidate.ts'
-import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
-import { departure, type Departure } from '../../apis/departure.ts'
-import type { Client } from '../../client/client.ts'
-import type { KubeObject, OwnerReference, ResourceType, StoredObject } from '../../kube/object.ts'
-import { ignoring } from '../../kube/status-error.ts'
-import { sleep, type Clock } from '../../runtime/time/clock.ts'
-import { pipeline, type Pipeline } from '../../apis/pipeline.ts'
+import { cleanupCandidate, type CleanupCandidate } from '../../src/apis/cleanup-candidate.ts'
+import { cleanupOptOut } from '../../src/apis/cleanup-opt-out.ts'
+import { departure, type Departure } from '../../src/apis/departure.ts'
+import type { Client } from '../../src/client/client.ts'
+import type { KubeObject, OwnerReference, ResourceType, StoredObject } from '../../src/kube/object.ts'
+import { ignoring } from '../../src/kube/status-error.ts'
+import { sleep, type Clock } from '../../src/runtime/time/clock.ts'
+import { pipeline, type Pipeline } from '../../src/apis/pipeline.ts'
 import { demoLabel, demoName, demoNamespace, previewCleaner, previewNamespace, pullRequest } from './environment.ts'
 
 const type = (kind: string, plural: string, namespaced = true): ResourceType => ({
@@ -20,16 +20,16 @@ const configMaps = type('ConfigMap', 'configmaps')
 const pods = type('Pod', 'pods')
 const deployments: ResourceType = { ...type('Deployment', 'deployments'), group: 'apps' }
 
-/** How long any step may take before the demo says that something is wrong. */
-const patienceMs = 60_000
+/** How long any step may take before the demo fails. */
+const timeoutMs = 60_000
 const lookEveryMs = 200
 
-/** Why the story cannot be told here, for people. */
+/** Why the demo cannot run here, as a sentence for its user. */
 export class DemoError extends Error {
   override readonly name = 'DemoError'
 }
 
-/** The demo's preview environment on a cluster: what the story does to it, and what it sees of it. */
+/** The demo's preview environment on a cluster. */
 export class Preview {
   readonly #client: Client
   readonly #clock: Clock
@@ -41,7 +41,7 @@ export class Preview {
     this.#clock = clock
   }
 
-  /** Makes the namespace; what else is of the demo and in no namespace is owned by it, and leaves with it. */
+  /** Creates the namespace. It owns the demo's cluster-scoped objects, which are deleted with it. */
   async begin(): Promise<void> {
     const { metadata } = await this.#client.create(namespaces, previewNamespace)
     this.#owner = { apiVersion: 'v1', kind: 'Namespace', name: metadata.name, uid: metadata.uid }
@@ -60,17 +60,19 @@ export class Preview {
     }
   }
 
-  /** Whether an environment is here; throws when the namespace is somebody else's. */
+  /** Whether the environment exists; throws when a namespace of that name is not the demo's. */
   async isHere(): Promise<boolean> {
     const found = await this.#client.get<StoredObject>(namespaces, { name: demoNamespace }).catch(ignoring('NotFound'))
     if (found && found.metadata.labels?.[demoLabel] !== 'true')
-      throw new DemoError(`there is a namespace ${demoNamespace} that is not of a demo: it is left alone`)
+      throw new DemoError(
+        `namespace ${demoNamespace} exists and was not created by a demo: it is not touched. Delete or rename it first`,
+      )
     return found !== undefined
   }
 
   /** Closes the pull request, so that the environment's own Cleaner ends it. */
   async merge(): Promise<void> {
-    // The Cleaner too: a story that was broken off, or a namespace that was restored, may be without one.
+    // The Cleaner too: an interrupted demo, or a restored namespace, may lack one.
     if (await this.isHere()) await this.apply(pullRequest('merged'), previewCleaner)
   }
 
@@ -82,13 +84,13 @@ export class Preview {
       .catch(ignoring('NotFound'))
   }
 
-  /** Where the promotion into the preview stands. */
+  /** The status of the Pipeline. */
   async promotion(): Promise<Pipeline['status']> {
     const place = { namespace: demoNamespace, name: 'shop' }
     return (await this.#client.get<Pipeline>(pipeline.type, place)).status
   }
 
-  /** How many processes the shop runs as, once the proxy knows it. */
+  /** How many pods the shop has. */
   async shopPods(): Promise<number> {
     const { items } = await this.#client.list(pods, { namespace: demoNamespace })
     return items.length
@@ -110,7 +112,7 @@ export class Preview {
     return items.find(({ spec }) => spec.resource.namespace === demoNamespace && spec.resource.name === name)
   }
 
-  /** The newest record of something of the demo that left. */
+  /** The newest departure record of an object of the demo. */
   async recordOf(kind: string, name: string): Promise<Departure | undefined> {
     const { items } = await this.#client.list<Departure>(departure.type)
     return items
@@ -119,14 +121,14 @@ export class Preview {
       .toSorted((left, right) => (left.spec.recordedAt < right.spec.recordedAt ? 1 : -1))[0]
   }
 
-  /** Looks until there is something to see. */
+  /** Polls until `look` finds something. */
   async until<T>(what: string, look: () => Promise<T | undefined | false>, signal?: AbortSignal): Promise<T> {
-    const giveUpAt = this.#clock.monotonic() + patienceMs
+    const giveUpAt = this.#clock.monotonic() + timeoutMs
     for (;;) {
       const seen = await look()
       if (seen !== undefined && seen !== false) return seen
       if (this.#clock.monotonic() > giveUpAt)
-        throw new DemoError(`waited a minute until ${what}: "sojourn status -n ${demoNamespace}" may tell why`)
+        throw new DemoError(`waited a minute until ${what}: see "sojourn status -n ${demoNamespace}"`)
       await sleep(this.#clock, lookEveryMs, signal)
     }
   }

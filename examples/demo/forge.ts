@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { loadCredentials } from '../../apiserver/auth/credentials.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
+import { loadCredentials } from '../../src/apiserver/auth/credentials.ts'
+import type { Clock } from '../../src/runtime/time/clock.ts'
 import { GitRepository } from './git-repository.ts'
 
 const owner = 'demo'
@@ -20,10 +20,10 @@ interface Pull {
   mergeSha: string | undefined
 }
 
-/** A git forge in this process, on loopback: one repository, pull requests, Gitea's API. Nothing of it is on disk. */
+/** A git forge in this process, on loopback: one repository, pull requests, Gitea's API. Nothing is written to disk. */
 export class DemoForge implements AsyncDisposable {
   readonly repository = new GitRepository()
-  /** The certificate authority to trust for it. */
+  /** The certificate authority that signed its certificate. */
   readonly ca: string
   readonly #token = randomBytes(16).toString('hex')
   readonly #server: Server
@@ -39,7 +39,7 @@ export class DemoForge implements AsyncDisposable {
     })
   }
 
-  /** Starts it with one file on `main`. */
+  /** Starts a forge with one file on `main`. */
   static async start(file: { readonly name: string; readonly text: string }, clock: Clock): Promise<DemoForge> {
     const forge = new DemoForge(clock)
     forge.repository.commitFile('main', file, { message: 'Begin', by: { ...robot, atMs: clock.now() } })
@@ -53,12 +53,12 @@ export class DemoForge implements AsyncDisposable {
     return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}/${owner}/${repository}`
   }
 
-  /** What a Secret for it holds. */
+  /** The data of a Secret with its credentials. */
   get credentials(): Readonly<Record<string, string>> {
     return { username: owner, password: this.#token, token: this.#token, caFile: this.ca }
   }
 
-  /** The titles of pull requests, with what became of them. */
+  /** All pull requests, and whether they are merged. */
   get pulls(): readonly { readonly number: number; readonly title: string; readonly isMerged: boolean }[] {
     return this.#pulls.map(({ number, title, mergeSha }) => ({ number, title, isMerged: mergeSha !== undefined }))
   }
@@ -92,7 +92,7 @@ export class DemoForge implements AsyncDisposable {
     return authorization === basic || authorization === `token ${this.#token}`
   }
 
-  /** As much of Gitea's API as a promotion needs. */
+  /** The part of Gitea's API that a promotion needs. */
   #api(method: string, path: string, { body, response }: { body: Buffer; response: ServerResponse }): void {
     const answer = (status: number, value: unknown = {}) =>
       void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value))

@@ -1,30 +1,31 @@
-import { cleaner } from '../../apis/cleaner.ts'
-import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
-import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
-import { notificationChannel } from '../../apis/notification-channel.ts'
-import { pipeline } from '../../apis/pipeline.ts'
-import type { KubeObject, ObjectMeta, OwnerReference } from '../../kube/object.ts'
+import { cleaner } from '../../src/apis/cleaner.ts'
+import { cleanupOptOut } from '../../src/apis/cleanup-opt-out.ts'
+import { cleanupPolicy } from '../../src/apis/cleanup-policy.ts'
+import { notificationChannel } from '../../src/apis/notification-channel.ts'
+import { pipeline } from '../../src/apis/pipeline.ts'
+import type { KubeObject, ObjectMeta, OwnerReference } from '../../src/kube/object.ts'
 
-/** Everything the demo makes is in this namespace, or owned by it. */
+/** Everything the demo creates is in this namespace, or owned by it. */
 export const demoNamespace = 'demo-preview'
-/** Tells the demo's own namespace from somebody's that has the same name. */
+/** Marks the demo's own namespace, as another may have the same name. */
 export const demoLabel = 'sojourn.dev/demo'
-/** The domain under which the proxy knows the shop. */
+/** The domain at which the proxy serves the shop. */
 export const shopDomain = 'shop.demo-preview.test'
-/** How fast the story goes. */
+
+/** How fast the demo goes. */
 export interface Pace {
   /** Time to read, between two things that happen. */
   readonly readingMs: number
   /** How long after the last request the shop sleeps. */
   readonly sleepsAfterSeconds: number
-  /** How long after it is announced something leaves. */
-  readonly leavesAfterSeconds: number
+  /** How long after its owner is told an object is deleted. */
+  readonly deletesAfterSeconds: number
 }
 
-/** For people. */
-export const readingPace: Pace = { readingMs: 5000, sleepsAfterSeconds: 8, leavesAfterSeconds: 25 }
+/** Slow enough to read along. */
+export const readingPace: Pace = { readingMs: 5000, sleepsAfterSeconds: 8, deletesAfterSeconds: 25 }
 
-/** The name of everything of the demo that is in no namespace. */
+/** The name of the demo's cluster-scoped objects. */
 export const demoName = 'demo-preview'
 
 /** The namespace of the preview environment. */
@@ -79,12 +80,12 @@ export function previewFile(revision: string): { readonly name: string; readonly
   return { name: 'preview.yaml', text: `# What the preview of the shop runs.\nversion: ${revision} # ${marker}\n` }
 }
 
-/** How the forge is reached, for the promoter. */
+/** The promoter's credentials for the forge. */
 export function forgeSecret(credentials: Readonly<Record<string, string>>): KubeObject {
   return { apiVersion: 'v1', kind: 'Secret', metadata: within('forge'), stringData: credentials }
 }
 
-/** Carries what runs in staging into the preview: by a pull request, merged as soon as the forge allows. */
+/** Promotes what runs in staging into the preview, by a pull request that is merged as soon as the forge allows. */
 export const shopPipeline = (url: string): KubeObject => ({
   apiVersion: pipeline.apiVersion,
   kind: pipeline.kind,
@@ -101,7 +102,7 @@ export const shopPipeline = (url: string): KubeObject => ({
       },
       { name: 'preview', targets: [{ namespace: demoNamespace }] },
     ],
-    // Whoever ends the demo ends its forge: there is nothing to be closed there then.
+    // The forge ends with the demo: there is no pull request to close then.
     withdrawal: 'Orphan',
     promotion: {
       strategy: {
@@ -111,7 +112,7 @@ export const shopPipeline = (url: string): KubeObject => ({
   },
 })
 
-/** Puts the shop on demand. */
+/** Makes the shop on-demand. */
 export function shopService({ sleepsAfterSeconds }: Pace): KubeObject {
   const annotations = {
     'proxless/deployment': 'shop',
@@ -126,16 +127,16 @@ export function shopService({ sleepsAfterSeconds }: Pace): KubeObject {
   }
 }
 
-/** What the environment's end depends on. */
+/** The state that the Cleaner's condition reads. */
 export const pullRequest = (state: 'open' | 'merged'): KubeObject => configMap('pull-request', { state })
 
-/** What nobody uses any more: the one leaves, the other is spared. */
-export const leftovers: readonly KubeObject[] = [
+/** Unused objects: the first is deleted, the second opted out. */
+export const unusedObjects: readonly KubeObject[] = [
   configMap('old-report', { result: '41 passed' }),
   configMap('screenshots', { front: 'a picture' }),
 ]
 
-/** Ends the environment, the namespace and all that is in it, once its pull request is not open any more. */
+/** Deletes the namespace and its contents once the pull request is no longer open. */
 export const previewCleaner: KubeObject = {
   apiVersion: cleaner.apiVersion,
   kind: cleaner.kind,
@@ -154,7 +155,7 @@ export const previewCleaner: KubeObject = {
   },
 }
 
-/** Tells owners by Events on the objects themselves. */
+/** Tells owners by Events on their objects. */
 export function eventChannel(owner: OwnerReference): KubeObject {
   return {
     apiVersion: notificationChannel.apiVersion,
@@ -164,8 +165,8 @@ export function eventChannel(owner: OwnerReference): KubeObject {
   }
 }
 
-/** Marks what nobody uses, tells, and lets it leave a short while later. */
-export function unusedPolicy(owner: OwnerReference, { leavesAfterSeconds }: Pace): KubeObject {
+/** Marks unused ConfigMaps, tells their owner, and deletes them a short while later. */
+export function unusedPolicy(owner: OwnerReference, { deletesAfterSeconds }: Pace): KubeObject {
   return {
     apiVersion: cleanupPolicy.apiVersion,
     kind: cleanupPolicy.kind,
@@ -186,7 +187,7 @@ export function unusedPolicy(owner: OwnerReference, { leavesAfterSeconds }: Pace
         { type: 'Literal', attributes: [{ key: 'name', value: ['kube-root-ca.crt', 'pull-request', 'staging'] }] },
       ],
       minAge: '1s',
-      retention: { duration: `${leavesAfterSeconds}s` },
+      retention: { duration: `${deletesAfterSeconds}s` },
       owner: { default: 'team-shop@example.org' },
       notification: { channels: [demoName] },
       limits: { maxDeletePercent: 100 },
@@ -194,7 +195,7 @@ export function unusedPolicy(owner: OwnerReference, { leavesAfterSeconds }: Pace
   }
 }
 
-/** Spares the screenshots, for every system. */
+/** Keeps the screenshots from being deleted by any system. */
 export function screenshotsOptOut(owner: OwnerReference): KubeObject {
   return {
     apiVersion: cleanupOptOut.apiVersion,

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { systemClock } from '../../runtime/time/clock.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
 import { DemoForge } from './forge.ts'
 
 let forge: DemoForge
@@ -23,7 +23,7 @@ function git(...words: readonly string[]): Promise<string> {
   const { username = '', password = '' } = forge.credentials
   const header = `http.extraHeader=Authorization: Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
   const settings = ['-c', header, '-c', `http.sslCAInfo=${join(directory, 'ca.pem')}`]
-  const by = ['-c', 'user.name=Somebody', '-c', 'user.email=somebody@example.org']
+  const by = ['-c', 'user.name=Developer', '-c', 'user.email=developer@example.org']
   const env = { PATH: process.env.PATH, HOME: directory, GIT_TERMINAL_PROMPT: '0' }
   return new Promise((resolve, reject) => {
     execFile('git', [...settings, ...by, ...words], { cwd: directory, env }, (error, out) =>
@@ -42,7 +42,7 @@ const hasGit = (() => {
 })()
 
 describe.runIf(hasGit)('the demo’s forge, with the real git', () => {
-  it('can be cloned, pushed to, and refuses what is not based on what it has', async () => {
+  it('can be cloned and pushed to, and refuses a push that is not based on its head', async () => {
     await git('clone', '-q', forge.url, 'one')
     expect(readFileSync(join(directory, 'one/a.yaml'), 'utf8')).toBe('version: 1\n')
     await git('clone', '-q', forge.url, 'two')
@@ -59,7 +59,7 @@ describe.runIf(hasGit)('the demo’s forge, with the real git', () => {
     expect(forge.repository.read('main', 'a.yaml')).toBe('version: 2\n')
   }, 30_000)
 
-  it('lets nobody in who has no credentials', async () => {
+  it('refuses callers without credentials', async () => {
     const unknown = ['-c', `http.sslCAInfo=${join(directory, 'ca.pem')}`, 'ls-remote', forge.url]
     const env = { PATH: process.env.PATH, HOME: directory, GIT_TERMINAL_PROMPT: '0' }
     await expect(

@@ -2,21 +2,21 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cleanupCandidate } from '../../apis/cleanup-candidate.ts'
-import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
-import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
-import { notificationChannel } from '../../apis/notification-channel.ts'
-import { Client } from '../../client/client.ts'
-import { loadKubeconfig } from '../../client/kubeconfig.ts'
-import { networkTransport } from '../../client/network-transport.ts'
-import { silentLogger } from '../../runtime/observability/log.ts'
-import { readConfig } from '../config/config.ts'
-import { readProxyAddress } from '../embedded/endpoints.ts'
-import { startUp, type Up } from '../embedded/up.ts'
+import { cleanupCandidate } from '../../src/apis/cleanup-candidate.ts'
+import { cleanupOptOut } from '../../src/apis/cleanup-opt-out.ts'
+import { cleanupPolicy } from '../../src/apis/cleanup-policy.ts'
+import { notificationChannel } from '../../src/apis/notification-channel.ts'
+import { Client } from '../../src/client/client.ts'
+import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
+import { networkTransport } from '../../src/client/network-transport.ts'
+import { silentLogger } from '../../src/runtime/observability/log.ts'
+import { readConfig } from '../../src/app/config/config.ts'
+import { readProxyAddress } from '../../src/app/embedded/endpoints.ts'
+import { startUp, type Up } from '../../src/app/embedded/up.ts'
 import { playDemo } from './play.ts'
 
 const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
-const pace = { readingMs: 0, sleepsAfterSeconds: 1, leavesAfterSeconds: 2 }
+const pace = { readingMs: 0, sleepsAfterSeconds: 1, deletesAfterSeconds: 2 }
 let data: string
 let up: Up
 let network: ReturnType<typeof networkTransport>
@@ -35,7 +35,7 @@ afterAll(async () => {
   rmSync(data, { recursive: true })
 })
 
-/** Plays it; resolves with all that was told. */
+/** Plays the demo; resolves with every line it printed. */
 async function played(signal: AbortSignal, onLine: (text: string) => void = () => {}): Promise<readonly string[]> {
   const told: string[] = []
   const tell = (_: unknown, text: string) => {
@@ -46,25 +46,25 @@ async function played(signal: AbortSignal, onLine: (text: string) => void = () =
   return told
 }
 
-/** The names of everything of the demo that is still there, in any place it uses. */
-async function remains(): Promise<readonly string[]> {
+/** The names of all objects of the demo that still exist. */
+async function remainingNames(): Promise<readonly string[]> {
   const types = [namespaces, cleanupPolicy.type, cleanupOptOut.type, notificationChannel.type, cleanupCandidate.type]
   const lists = await Promise.all(types.map((type) => client.list(type)))
   return lists.flatMap(({ items }) => items.map(({ metadata }) => metadata.name)).filter((name) => /demo/.test(name))
 }
 
-/** What is owned by the namespace leaves a moment after it. */
-const cleared = () => expect.poll(remains, { timeout: 20_000 }).toEqual([])
+/** Objects owned by the namespace are deleted a moment after it. */
+const cleared = () => expect.poll(remainingNames, { timeout: 20_000 }).toEqual([])
 
 describe('the demo', () => {
-  it('tells the whole life of an environment, and leaves nothing of it', async () => {
+  it('shows the whole life of an environment, and deletes all of it', async () => {
     const told = await played(new AbortController().signal)
     const story = told.join('\n')
     expect(story).toContain('merged: preview.yaml on main says version 1.1.0')
     expect(story).toContain('the run is complete')
     expect(story).toContain('200 Hello from the shop, revision 1.1.0')
-    expect(story).toContain('configmap/old-report has left; configmap/screenshots is still here.')
-    expect(story).toContain('configmap/old-report is here again.')
+    expect(story).toContain('configmap/old-report is deleted; configmap/screenshots is kept.')
+    expect(story).toContain('configmap/old-report is restored.')
     expect(told.at(-2)).toMatch(/^namespace-demo-preview-\w+, by the cleaner, because: target$/)
     await cleared()
     await expect.poll(() => readdirSync(join(data, 'pods')), { timeout: 10_000 }).toEqual([])
@@ -79,9 +79,9 @@ describe('the demo', () => {
     'The shop is asleep',
     'Asleep again',
     'configmap/screenshots is marked',
-    'A record was written',
+    'A departure record was written',
   ])(
-    'takes everything away again when it is stopped at "%s"',
+    'deletes everything when it is stopped at "%s"',
     async (beginning) => {
       const stop = new AbortController()
       const playing = played(stop.signal, (text) => {
@@ -93,9 +93,9 @@ describe('the demo', () => {
     120_000,
   )
 
-  it('leaves a namespace alone that only has the same name', async () => {
+  it('does not touch a namespace of the same name that no demo created', async () => {
     await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'demo-preview' } })
-    await expect(played(new AbortController().signal)).rejects.toThrow('it is left alone')
-    expect(await remains()).toEqual(['demo-preview'])
+    await expect(played(new AbortController().signal)).rejects.toThrow('it is not touched')
+    expect(await remainingNames()).toEqual(['demo-preview'])
   })
 })
