@@ -1,3 +1,4 @@
+import { configMaps } from '../src/kube/core-types.ts'
 import type { ChildProcess } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { Client } from '../src/client/client.ts'
@@ -8,7 +9,7 @@ import type { StoredObject } from '../src/kube/object.ts'
 import { ignoring } from '../src/kube/status-error.ts'
 import { startCollector } from './kills/collector-process.ts'
 import { KillableServer } from './kills/killable-server.ts'
-import { configMaps, ownedBy } from './cascades.ts'
+import { ownedBy } from './cascades.ts'
 import { runCommand } from './command.ts'
 
 const branches = 40

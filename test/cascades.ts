@@ -1,3 +1,4 @@
+import { configMaps, events } from '../src/kube/core-types.ts'
 import { startWorld, type World, type WorldOptions } from './world.ts'
 import { bond, type Bond } from '../src/apis/bond.ts'
 import { BondAdmission } from '../src/admission/bond-admission.ts'
@@ -6,26 +7,11 @@ import { sweeper } from '../src/app/core/sweeper.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
 import type { Store } from '../src/apiserver/store/store.ts'
 import { Client } from '../src/client/client.ts'
-import type { ObjectMeta, OwnerReference, ResourceType, StoredObject } from '../src/kube/object.ts'
+import type { ObjectMeta, OwnerReference, StoredObject } from '../src/kube/object.ts'
 import type { Transport } from '../src/kube/transport.ts'
 import { bondController } from '../src/systems/collector/bonds/bonds.ts'
 import { Collector } from '../src/systems/collector/controller.ts'
 import { dependsOnController } from '../src/systems/collector/bonds/depends-on-controller.ts'
-
-export const configMaps: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  namespaced: true,
-}
-export const spaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-}
 
 export interface CascadeOptions extends WorldOptions {
   /** Whether the collector deletes by the server's own hand. Defaults to yes. */
@@ -140,13 +126,7 @@ export class Cascades implements AsyncDisposable {
   async told(reason: string): Promise<readonly string[]> {
     await this.world.events.flush()
     const { items } = await this.world.client.list<StoredObject & { reason?: string; message?: string; note?: string }>(
-      {
-        group: '',
-        version: 'v1',
-        kind: 'Event',
-        plural: 'events',
-        namespaced: true,
-      },
+      events,
     )
     return items.filter((event) => event.reason === reason).map(({ message, note }) => message ?? note ?? '')
   }

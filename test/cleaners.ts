@@ -1,3 +1,4 @@
+import { configMaps, events } from '../src/kube/core-types.ts'
 import { gzipSync } from 'node:zlib'
 import { stringify } from 'yaml'
 import type { World } from './world.ts'
@@ -18,7 +19,6 @@ import { cleanerController } from '../src/systems/cleaner/controller.ts'
 
 export const minute = 60_000
 export const hour = 60 * minute
-export const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 /** A ConfigMap, in namespace team unless it says otherwise. */
 export function configMap(name: string, metadata: ObjectMeta = {}, data: Record<string, string> = {}): KubeObject {
@@ -71,10 +71,12 @@ export async function readyOf(world: World, ref = self) {
 /** The reasons of all Events about a Cleaner, in order. */
 export async function eventsOf(world: World, namespace = 'team'): Promise<readonly string[]> {
   await world.events.flush()
-  const type = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
-  const { items } = await world.client.list<StoredObject & { reason: string; involvedObject: { kind: string } }>(type, {
-    namespace,
-  })
+  const { items } = await world.client.list<StoredObject & { reason: string; involvedObject: { kind: string } }>(
+    events,
+    {
+      namespace,
+    },
+  )
   return items.filter(({ involvedObject }) => involvedObject.kind === 'Cleaner').map(({ reason }) => reason)
 }
 

@@ -1,3 +1,4 @@
+import { configMaps } from '../src/kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { cleaner } from '../src/apis/cleaner.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../src/apis/cleanup-candidate.ts'
@@ -328,5 +329,3 @@ describe('what a forecast says is what then happens', () => {
     expect(said.filter((line) => !line.includes(' told Cleaner'))).toEqual(happened)
   }, 180_000)
 })
-
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }

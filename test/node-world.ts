@@ -1,10 +1,11 @@
+import { pods } from '../src/kube/core-types.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../src/runtime/time/clock.ts'
 import { silentLogger } from '../src/runtime/observability/log.ts'
 import { LocalNode } from '../src/workloads/node/node-controller.ts'
-import { pods, type Container, type Pod, type PodSpec } from '../src/workloads/types.ts'
+import { type Container, type Pod, type PodSpec } from '../src/workloads/types.ts'
 import { workloadControllers } from '../src/workloads/controllers/workloads.ts'
 import { startRealWorld, type World } from './world.ts'
 

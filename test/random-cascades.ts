@@ -1,9 +1,10 @@
+import { configMaps } from '../src/kube/core-types.ts'
 import fc from 'fast-check'
 import { bond } from '../src/apis/bond.ts'
 import { cleanupOptOut } from '../src/apis/cleanup-opt-out.ts'
 import type { OwnerReference, StoredObject } from '../src/kube/object.ts'
 import { ignoring } from '../src/kube/status-error.ts'
-import { configMaps, ownedBy, type Cascades } from './cascades.ts'
+import { ownedBy, type Cascades } from './cascades.ts'
 
 /** One object of a random graph; it belongs to and needs others of the same graph, by their places in it. */
 interface Shape {

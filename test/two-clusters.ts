@@ -1,4 +1,5 @@
-import { Cascades, spaces, type CascadeOptions } from './cascades.ts'
+import { namespaces } from '../src/kube/core-types.ts'
+import { Cascades, type CascadeOptions } from './cascades.ts'
 import { bond, grantAnnotation, inUseAnnotation, type Bond } from '../src/apis/bond.ts'
 import { Client } from '../src/client/client.ts'
 import type { StoredObject } from '../src/kube/object.ts'
@@ -31,7 +32,7 @@ export class TwoClusters implements AsyncDisposable {
   static async start(farOptions: CascadeOptions = {}): Promise<TwoClusters> {
     const near = await Cascades.start({ isRunning: false })
     const far = await Cascades.start(farOptions)
-    const system = await near.world.client.get<StoredObject>(spaces, { name: 'kube-system' })
+    const system = await near.world.client.get<StoredObject>(namespaces, { name: 'kube-system' })
     const both = new TwoClusters(near, far, system.metadata.uid)
     await near.create('app')
     await far.create('database')
@@ -47,7 +48,7 @@ export class TwoClusters implements AsyncDisposable {
   /** The leave that the database's namespace gives. */
   async give(leave: string | null): Promise<void> {
     const body = { metadata: { annotations: { [grantAnnotation]: leave } } }
-    await this.far.world.client.patch(spaces, { name: 'team' }, { type: 'merge', body })
+    await this.far.world.client.patch(namespaces, { name: 'team' }, { type: 'merge', body })
   }
 
   /** A Bond by which the app needs something. */
@@ -99,7 +100,7 @@ export class TwoClusters implements AsyncDisposable {
   }
 
   space(): Promise<StoredObject> {
-    return this.far.world.client.get<StoredObject>(spaces, { name: 'team' })
+    return this.far.world.client.get<StoredObject>(namespaces, { name: 'team' })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

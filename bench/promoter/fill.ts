@@ -1,3 +1,4 @@
+import { namespaces } from '../../src/kube/core-types.ts'
 import { helmRelease, type TestCluster } from '../../test/promoter/cluster.ts'
 import { pipeline as pipelineKind } from '../../src/apis/pipeline.ts'
 import type { StoredObject } from '../../src/kube/object.ts'
@@ -17,10 +18,7 @@ export async function fill({ client }: TestCluster, size: Size): Promise<void> {
     Array.from({ length: size.targets }, (__, target) => namespaceName(environment, target)),
   )
   for (const name of ['team', ...places.flat()])
-    await client.create(
-      { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false },
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name } },
-    )
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
   await inBatches(size.pipelines, async (index) => {
     for (const namespace of places.flat()) await release(client, namespace, `app-${index}`, '1.0.0')
     await client.create(pipelineKind.type, {

@@ -1,21 +1,5 @@
+import { configMaps, namespaces } from '../../src/kube/core-types.ts'
 import type { Client } from '../../src/client/client.ts'
-import type { ResourceType } from '../../src/kube/object.ts'
-
-export const configMaps: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  namespaced: true,
-}
-
-const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-}
 
 /** Makes objects of about two kilobytes each, in ten namespaces, many at once. */
 export async function fillCluster(client: Client, count: number, progress: (done: number) => void): Promise<void> {

@@ -1,10 +1,10 @@
+import { configMaps } from '../../src/kube/core-types.ts'
 import { readFileSync } from 'node:fs'
 import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { Informers } from '../../src/runtime/cache/informers.ts'
-import { configMaps } from './fill-cluster.ts'
 
 /** How long a cache took to fill and what it holds, as the Go peer tells it. */
 export interface InformerFigures {

@@ -1,3 +1,4 @@
+import { namespaces } from '../../src/kube/core-types.ts'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +16,6 @@ import { readProxyAddress } from '../../src/app/embedded/endpoints.ts'
 import { startUp, type Up } from '../../src/app/embedded/up.ts'
 import { playDemo } from './play.ts'
 
-const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
 const pace = { readingMs: 0, sleepsAfterSeconds: 1, deletesAfterSeconds: 2 }
 let data: string
 let up: Up

@@ -2,23 +2,12 @@ import { cleanupCandidate, type CleanupCandidate } from '../../src/apis/cleanup-
 import { cleanupOptOut } from '../../src/apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../../src/apis/departure.ts'
 import type { Client } from '../../src/client/client.ts'
-import type { KubeObject, OwnerReference, ResourceType, StoredObject } from '../../src/kube/object.ts'
+import type { KubeObject, OwnerReference, StoredObject } from '../../src/kube/object.ts'
+import { configMaps, deployments, namespaces, pods } from '../../src/kube/core-types.ts'
 import { ignoring } from '../../src/kube/status-error.ts'
 import { sleep, type Clock } from '../../src/runtime/time/clock.ts'
 import { pipeline, type Pipeline } from '../../src/apis/pipeline.ts'
 import { demoLabel, demoName, demoNamespace, previewCleaner, previewNamespace, pullRequest } from './environment.ts'
-
-const type = (kind: string, plural: string, namespaced = true): ResourceType => ({
-  group: '',
-  version: 'v1',
-  kind,
-  plural,
-  namespaced,
-})
-const namespaces = type('Namespace', 'namespaces', false)
-const configMaps = type('ConfigMap', 'configmaps')
-const pods = type('Pod', 'pods')
-const deployments: ResourceType = { ...type('Deployment', 'deployments'), group: 'apps' }
 
 /** How long any step may take before the demo fails. */
 const timeoutMs = 60_000

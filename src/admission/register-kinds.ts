@@ -1,7 +1,8 @@
+import { customResourceDefinitions, namespaces } from '../kube/core-types.ts'
 import { allKinds } from '../apis/all-kinds.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
-import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import type { KubeObject, StoredObject } from '../kube/object.ts'
 import { deepEqual } from '../kube/patch.ts'
 import { ignoring } from '../kube/status-error.ts'
 
@@ -19,23 +20,8 @@ async function ensureNamespace(client: Client): Promise<void> {
 
 async function ensureDefinition(client: Client, crd: KubeObject): Promise<void> {
   const name = crd.metadata.name ?? ''
-  const found = await client.get<StoredObject>(definitions, { name }).catch(ignoring('NotFound'))
-  if (!found) return void (await client.create(definitions, crd).catch(ignoring('AlreadyExists')))
+  const found = await client.get<StoredObject>(customResourceDefinitions, { name }).catch(ignoring('NotFound'))
+  if (!found) return void (await client.create(customResourceDefinitions, crd).catch(ignoring('AlreadyExists')))
   const written = { ...(found.spec as Record<string, unknown>), ...(crd.spec as Record<string, unknown>) }
-  if (!deepEqual(found.spec, written)) await client.update(definitions, { ...found, spec: written })
-}
-
-const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-}
-const definitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
+  if (!deepEqual(found.spec, written)) await client.update(customResourceDefinitions, { ...found, spec: written })
 }

@@ -1,4 +1,12 @@
-import { addDays, formatDate, instantOf, isTimeZone, wallTimeAt, weekdayOf, type WallTime } from '../kube/zoned-time.ts'
+import {
+  addDays,
+  formatDate,
+  instantOf,
+  isTimeZone,
+  wallTimeAt,
+  weekdayOf,
+  type WallTime,
+} from '../kube/calendar/zoned-time.ts'
 import type { WorkScheduleSpec } from './work-schedule.ts'
 
 /** Whether work may happen now; if not, when next, if ever within two years. */

@@ -1,3 +1,4 @@
+import { namespaces } from '../kube/core-types.ts'
 import { departure } from '../apis/departure.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Client } from '../client/client.ts'
@@ -162,12 +163,4 @@ function named(texts: readonly string[]): readonly Candidate[] {
 
 function matching(all: readonly Candidate[], word: string): readonly Candidate[] {
   return all.filter(({ text }) => text.startsWith(word))
-}
-
-const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
 }

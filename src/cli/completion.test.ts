@@ -1,3 +1,4 @@
+import { configMaps } from '../kube/core-types.ts'
 import { execFile, spawnSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -24,7 +25,7 @@ beforeAll(async () => {
   up = await startUp(readConfig({ flags, env: {} }), silentLogger)
   const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
   const client = new Client(network.transport)
-  const type = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+  const type = configMaps
   for (const name of ['settings', 'secrets-of-the-shop'])
     await client.create(type, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } })
   const roles = { ...type, group: 'rbac.authorization.k8s.io', kind: 'Role', plural: 'roles' }

@@ -1,3 +1,4 @@
+import { configMaps, services, statefulSets } from '../kube/core-types.ts'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import { createServer as createPlainServer } from 'node:http'
@@ -300,7 +301,6 @@ describe('what is wrong with the cluster is said with what to do', () => {
   it('when it is of another version', async () => {
     const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
     const client = new Client(network.transport)
-    const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
     const place = { namespace: 'sojourn-system', name: 'sojourn-endpoints' }
     const say = (version: string) => client.patch(configMaps, place, { type: 'merge', body: { data: { version } } })
     const { data } = (await client.get(configMaps, place)) as { data?: { version?: string } }
@@ -325,25 +325,19 @@ describe('output', () => {
       metadata: { name: 'tomorrow', namespace: 'default' },
       spec: { ttl: '24h' },
     })
-    await client.create(
-      { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true },
-      {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: { name: 'shop', namespace: 'default', annotations: { 'proxless/deployment': 'shop' } },
-        spec: { ports: [{ port: 80 }] },
-      },
-    )
+    await client.create(services, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'shop', namespace: 'default', annotations: { 'proxless/deployment': 'shop' } },
+      spec: { ports: [{ port: 80 }] },
+    })
     const asking = { 'proxless/deployment': 'shop', 'sojourn.dev/takeover': 'true' }
-    await client.create(
-      { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true },
-      {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: { name: 'asking', namespace: 'default', annotations: asking },
-        spec: { ports: [{ port: 80 }] },
-      },
-    )
+    await client.create(services, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'asking', namespace: 'default', annotations: asking },
+      spec: { ports: [{ port: 80 }] },
+    })
     network.close()
   })
 
@@ -358,24 +352,18 @@ describe('output', () => {
     const template = { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'none' }] } }
     const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
     const client = new Client(network.transport)
-    await client.create(
-      { group: 'apps', version: 'v1', kind: 'StatefulSet', plural: 'statefulsets', namespaced: true },
-      {
-        apiVersion: 'apps/v1',
-        kind: 'StatefulSet',
-        metadata: { name: 'till', namespace: 'default' },
-        spec: { replicas: 0, serviceName: 'front', selector: { matchLabels: labels }, template },
-      },
-    )
-    await client.create(
-      { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true },
-      {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: { name: 'front', namespace: 'default', annotations: { 'sojourn.dev/target': 'StatefulSet/till' } },
-        spec: { ports: [{ port: 80 }] },
-      },
-    )
+    await client.create(statefulSets, {
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'till', namespace: 'default' },
+      spec: { replicas: 0, serviceName: 'front', selector: { matchLabels: labels }, template },
+    })
+    await client.create(services, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'front', namespace: 'default', annotations: { 'sojourn.dev/target': 'StatefulSet/till' } },
+      spec: { ports: [{ port: 80 }] },
+    })
     network.close()
     const { out } = await sojourn(['explain', 'statefulset/till', '-n', 'default'])
     expect(out).toContain('The activator says of service/front Asleep: Nobody used it; the next request wakes it.\n')

@@ -1,7 +1,6 @@
+import { pods } from '../kube/core-types.ts'
 import { expect, it } from 'vitest'
 import { Client } from './client.ts'
-
-const pods = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
 
 it('reads an empty list as kube-apiserver writes one of metadata: with null for its items', async () => {
   const body = { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata: {}, items: null }

@@ -1,10 +1,10 @@
+import { configMaps } from '../kube/core-types.ts'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Client } from './client.ts'
 import { networkTransport } from './network-transport.ts'
 
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const open: { server: Server; network: { close(): void } }[] = []
 
 /** A client of a server that answers as the test says. */

@@ -1,13 +1,11 @@
+import { events } from '../kube/core-types.ts'
 import { createHash } from 'node:crypto'
 import { cleanupCandidate } from '../apis/cleanup-candidate.ts'
 import type { Client } from '../client/client.ts'
-import type { ResourceType } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
 import type { Clock } from '../runtime/time/clock.ts'
 import { dateText, reasonsOf, type Channel, type Notice, type NoticeItem } from './notice.ts'
-
-const events: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 
 /** Writes an Event on each object, or on its mark where the object is elsewhere. Stored means told. */
 export function eventChannel(

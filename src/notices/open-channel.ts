@@ -1,7 +1,7 @@
+import { secrets } from '../kube/core-types.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { NotificationChannel } from '../apis/notification-channel.ts'
 import type { Client } from '../client/client.ts'
-import type { ResourceType } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import type { Clock } from '../runtime/time/clock.ts'
 import { eventChannel } from './event-channel.ts'
@@ -14,8 +14,6 @@ export interface ChannelPorts {
   readonly client: Client
   readonly clock: Clock
 }
-
-const secrets: ResourceType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
 
 /** What a channel's definition lacks; undefined when nothing can be sent for no such reason. */
 export function channelProblem({ spec }: Pick<NotificationChannel, 'spec'>): string | undefined {

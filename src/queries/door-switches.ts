@@ -1,6 +1,7 @@
+import { configMaps } from '../kube/core-types.ts'
 import type { Client } from '../client/client.ts'
 import { sojournNamespace } from '../apis/group.ts'
-import { closeBreaker, configMaps, doorStateName, doorStateOf, writeDoorState } from '../departures/door/door-state.ts'
+import { closeBreaker, doorStateName, doorStateOf, writeDoorState } from '../departures/door/door-state.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'

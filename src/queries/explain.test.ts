@@ -1,3 +1,4 @@
+import { configMaps, namespaces } from '../kube/core-types.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../apiserver/testing.ts'
 import { bond } from '../apis/bond.ts'
@@ -14,8 +15,6 @@ import { pauseDepartures } from './door-switches.ts'
 import { explainObject } from './explain.ts'
 import { registerKinds } from '../admission/register-kinds.ts'
 
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
-const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
 const lastTransitionTime = '2026-11-01T00:00:00Z'
 
 let server: TestServer

@@ -1,10 +1,11 @@
+import { services } from '../kube/core-types.ts'
 import { bond, type Bond } from '../apis/bond.ts'
 import { cleaner, type Cleaner } from '../apis/cleaner.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candidate.ts'
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
-import type { ObjectRef, ResourceType, StoredObject } from '../kube/object.ts'
+import type { ObjectRef, StoredObject } from '../kube/object.ts'
 import { parseTime } from '../kube/time.ts'
 import { isOnDemand, missingTarget, readWishes } from '../systems/activator/model/annotations.ts'
 import { remarksOf, standingOf } from '../systems/activator/views/standing.ts'
@@ -30,16 +31,16 @@ export async function readStays(
   reader: Reader,
   { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
 ): Promise<readonly Stay[]> {
-  const [cleaners, ttls, candidates, pipelines, bonds, departures, services] = await Promise.all([
+  const [cleaners, ttls, candidates, pipelines, bonds, departures, readable] = await Promise.all([
     reader.list<Cleaner>(cleaner.type, { namespace }),
     reader.list<Cleaner>(conditionalTtl.type, { namespace }),
     reader.list<CleanupCandidate>(cleanupCandidate.type),
     reader.list<Pipeline & StoredObject>(pipeline.type, { namespace }),
     reader.list<Bond>(bond.type, { namespace }),
     reader.list<Departure>(departure.type, { namespace, labelSelector: '!sojourn.dev/page' }),
-    reader.list<StoredObject>(servicesType, { namespace }),
+    reader.list<StoredObject>(services, { namespace }),
   ])
-  const onDemand = services.filter((service) => isOnDemand(service) || missingTarget(service))
+  const onDemand = readable.filter((service) => isOnDemand(service) || missingTarget(service))
   const stays = [
     ...cleaners.map((object) => cleanerStay(object, cleaner)),
     ...ttls.map((object) => cleanerStay(object, conditionalTtl)),
@@ -54,8 +55,6 @@ export async function readStays(
   ]
   return stays.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
 }
-
-const servicesType: ResourceType = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
 
 function refFor(
   { metadata }: StoredObject,

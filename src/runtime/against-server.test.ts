@@ -1,7 +1,8 @@
+import { configMaps, events } from '../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../apiserver/testing.ts'
 import { Client } from '../client/client.ts'
-import type { ResourceType, StoredObject } from '../kube/object.ts'
+import type { StoredObject } from '../kube/object.ts'
 import { EventRecorder } from './observability/event-recorder.ts'
 import { Informers } from './cache/informers.ts'
 import { Lease } from './sharing/lease.ts'
@@ -9,8 +10,6 @@ import { silentLogger } from './observability/log.ts'
 import { Shards } from './sharing/shards.ts'
 import { VirtualClock } from './time/virtual-clock.ts'
 
-const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
-const events: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 const minute = 60_000
 
 /** The runtime on the embedded API server: what the fakes elsewhere claim about servers must be true of one. */

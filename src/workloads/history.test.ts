@@ -1,7 +1,8 @@
+import { controllerRevisions, deployments, pods, replicaSets, statefulSets } from '../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../test/world.ts'
 import type { StoredObject } from '../kube/object.ts'
-import { controllerRevisions, deployments, pods, replicaSets, statefulSets, type Pod } from './types.ts'
+import { type Pod } from './types.ts'
 import { workloadControllers } from './controllers/workloads.ts'
 
 let world: World

@@ -1,8 +1,8 @@
+import { jobs, pods } from '../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../test/world.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { confirmGone, removeFinishedJob, removeOwned } from './remove.ts'
-import { jobs, pods } from './types.ts'
 
 let world: World
 beforeEach(async () => void (world = await startWorld()))

@@ -150,24 +150,6 @@ export interface Workload<Spec = unknown> extends StoredObject {
   readonly status?: Record<string, unknown>
 }
 
-function type(group: string, kind: string, plural: string): ResourceType {
-  return { group, version: 'v1', kind, plural, namespaced: true }
-}
-
-export const nodes: ResourceType = { group: '', version: 'v1', kind: 'Node', plural: 'nodes', namespaced: false }
-export const pods = type('', 'Pod', 'pods')
-export const services = type('', 'Service', 'services')
-export const endpoints = type('', 'Endpoints', 'endpoints')
-export const endpointSlices = type('discovery.k8s.io', 'EndpointSlice', 'endpointslices')
-export const deployments = type('apps', 'Deployment', 'deployments')
-export const replicaSets = type('apps', 'ReplicaSet', 'replicasets')
-export const statefulSets = type('apps', 'StatefulSet', 'statefulsets')
-export const daemonSets = type('apps', 'DaemonSet', 'daemonsets')
-export const controllerRevisions = type('apps', 'ControllerRevision', 'controllerrevisions')
-export const jobs = type('batch', 'Job', 'jobs')
-export const cronJobs = type('batch', 'CronJob', 'cronjobs')
-export const disruptionBudgets = type('policy', 'PodDisruptionBudget', 'poddisruptionbudgets')
-
 /** The reference by which a controller owns what it made. */
 export function controllerRef(type: ResourceType, { metadata }: StoredObject) {
   const { group, version, kind } = type

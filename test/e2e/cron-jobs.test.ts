@@ -1,8 +1,8 @@
+import { cronJobs, jobs } from '../../src/kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../src/kube/object.ts'
 import { formatTime } from '../../src/kube/time.ts'
 import { cronJobController } from '../../src/workloads/controllers/cron-jobs.ts'
-import { cronJobs, jobs } from '../../src/workloads/types.ts'
 import { startWorld, type World } from '../world.ts'
 
 let world: World

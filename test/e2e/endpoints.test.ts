@@ -1,7 +1,7 @@
+import { endpointSlices, pods, services } from '../../src/kube/core-types.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import type { StoredObject } from '../../src/kube/object.ts'
 import { endpointsController } from '../../src/workloads/controllers/endpoints.ts'
-import { endpointSlices, pods, services } from '../../src/workloads/types.ts'
 import { startWorld, type World } from '../world.ts'
 
 let world: World

@@ -1,8 +1,8 @@
+import { jobs, pods } from '../../src/kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../src/kube/object.ts'
 import { formatTime } from '../../src/kube/time.ts'
 import { jobController } from '../../src/workloads/controllers/jobs.ts'
-import { jobs, pods } from '../../src/workloads/types.ts'
 import { startWorld, type World } from '../world.ts'
 
 let world: World

@@ -1,7 +1,8 @@
+import { pods } from '../../src/kube/core-types.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { pods, type Container, type Pod } from '../../src/workloads/types.ts'
+import { type Container, type Pod } from '../../src/workloads/types.ts'
 import { isAlive, isReady, pidOf, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
 
 let world: NodeWorld

@@ -1,8 +1,9 @@
+import { deployments, jobs, nodes, pods, statefulSets } from '../../src/kube/core-types.ts'
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
-import { deployments, jobs, nodes, pods, statefulSets, type Pod, type PodSpec } from '../../src/workloads/types.ts'
+import { type Pod, type PodSpec } from '../../src/workloads/types.ts'
 import { isReady, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
 
 let world: NodeWorld

@@ -1,7 +1,8 @@
+import { deployments, endpointSlices, jobs, podDisruptionBudgets, pods } from '../../src/kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
 import type { DisruptionBudget } from '../../src/workloads/controllers/disruption-status.ts'
-import { deployments, disruptionBudgets, endpointSlices, jobs, pods, type Pod } from '../../src/workloads/types.ts'
+import { type Pod } from '../../src/workloads/types.ts'
 import { isReady, startNodeWorld, until, type NodeWorld } from '../node-world.ts'
 
 let world: NodeWorld
@@ -158,7 +159,7 @@ describe('workloads on the embedded server', () => {
       metadata: { name: 'kept', namespace: 'team' },
       spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'kept' } } },
     })
-    const budget = () => world.client.get<DisruptionBudget>(disruptionBudgets, { namespace: 'team', name: 'kept' })
+    const budget = () => world.client.get<DisruptionBudget>(podDisruptionBudgets, { namespace: 'team', name: 'kept' })
     await until(async () => (await budget()).status?.disruptionsAllowed === 1)
     const evict = ({ metadata }: Pod) =>
       world.client.create(

@@ -1,3 +1,4 @@
+import { configMaps } from '../../src/kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { TransportError } from '../../src/client/transport-error.ts'
 import type { Transport } from '../../src/kube/transport.ts'
@@ -180,7 +181,7 @@ describe('mails', () => {
     await world.policy({ notification: { channels: ['mail'] } })
     await world.pass(when)
     const annotations = { owner: 'bob@example.org' }
-    const type = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+    const type = configMaps
     await world.client.patch(
       type,
       { namespace: 'team', name: 'one' },

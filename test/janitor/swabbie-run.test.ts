@@ -1,3 +1,4 @@
+import { configMaps } from '../../src/kube/core-types.ts'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CreateTagsCommand, DescribeImagesCommand, EC2Client, RegisterImageCommand } from '@aws-sdk/client-ec2'
@@ -17,7 +18,6 @@ const missing = (await whyNoMoto()) ?? (existsSync(browserPath) ? undefined : `t
 if (missing) console.warn(`\n*** Tests of the whole product with AWS and a browser are SKIPPED: ${missing}\n`)
 
 const region = 'eu-west-1'
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 /** The product as people run it, in real time: a cluster, `sojourn run` beside it, mails, a browser, and a pretended AWS. */
 describe.skipIf(missing)('sojourn run', () => {

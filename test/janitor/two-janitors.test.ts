@@ -1,3 +1,4 @@
+import { configMaps } from '../../src/kube/core-types.ts'
 import { fork, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +18,6 @@ import { startWebSink, type WebSink } from './sinks.ts'
 
 const kills = Number(process.env['SOJOURN_KILLS'] ?? 50)
 const things = kills * 3
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 describe('two janitors of which one is always being killed', () => {
   let server: TestServer

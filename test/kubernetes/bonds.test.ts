@@ -1,3 +1,4 @@
+import { configMaps } from '../../src/kube/core-types.ts'
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join, dirname } from 'node:path'
@@ -14,7 +15,6 @@ import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
 import { bondController } from '../../src/systems/collector/bonds/bonds.ts'
-import { configMaps } from '../cascades.ts'
 import { startRealWorld } from '../world.ts'
 import { startAs, targets } from './account.ts'
 

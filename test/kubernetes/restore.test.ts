@@ -1,3 +1,4 @@
+import { serviceAccounts } from '../../src/kube/core-types.ts'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { startReferenceCluster, type ReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
 import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
@@ -142,13 +143,7 @@ describe.skipIf(missing)('sojourn restore on a real kube-apiserver', () => {
         },
       ]
       await vi.waitFor(
-        async () =>
-          expect(
-            await client.list(
-              { group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', namespaced: true },
-              { namespace: 'team' },
-            ),
-          ).toMatchObject({ items: [{}] }),
+        async () => expect(await client.list(serviceAccounts, { namespace: 'team' })).toMatchObject({ items: [{}] }),
         wait,
       )
       const made = await Promise.all(manifests.map(create))

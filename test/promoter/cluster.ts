@@ -1,3 +1,4 @@
+import { customResourceDefinitions } from '../../src/kube/core-types.ts'
 import { approval as approvalKind } from '../../src/apis/approval.ts'
 import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
 import { pipeline as pipelineKind, type Pipeline, type PipelineSpec } from '../../src/apis/pipeline.ts'
@@ -41,13 +42,6 @@ export const secrets = core('Secret', 'secrets')
 export const namespaces = core('Namespace', 'namespaces', false)
 export const configMaps = core('ConfigMap', 'configmaps')
 export const events = core('Event', 'events')
-const crds: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 
 /** A cluster with the kinds that pipelines are about. */
 export class TestCluster {
@@ -66,7 +60,8 @@ export class TestCluster {
   static async start(given: { types?: ResourceType[]; admission?: AdmissionHook[] } = {}): Promise<TestCluster> {
     const { types = [helmRelease, kustomization], admission = [] } = given
     const cluster = new TestCluster(await startTestServer({ clock: systemClock, admission }))
-    for (const { crd } of [pipelineKind, gitopsCluster, approvalKind]) await cluster.client.create(crds, crd)
+    for (const { crd } of [pipelineKind, gitopsCluster, approvalKind])
+      await cluster.client.create(customResourceDefinitions, crd)
     for (const type of types) await cluster.install(type)
     return cluster
   }
@@ -89,7 +84,7 @@ export class TestCluster {
   }
 
   async install(type: ResourceType): Promise<void> {
-    await this.client.create(crds, definitionOf(type))
+    await this.client.create(customResourceDefinitions, definitionOf(type))
   }
 
   async namespace(name: string): Promise<void> {

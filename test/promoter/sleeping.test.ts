@@ -1,3 +1,4 @@
+import { deployments, services } from '../../src/kube/core-types.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,13 +11,11 @@ import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { environments } from '../../src/systems/promoter/testing.ts'
-import { services } from '../../src/systems/activator/model/resource-types.ts'
 import { startSojourn } from '../e2e/activator/sojourn-process.ts'
 import { namespaces } from './cluster.ts'
 import { phase, specOf, target, useClusters } from './clusters.ts'
 
 const on = useClusters()
-const deployment = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true }
 
 function sleeping(adapter: { healthy: string }, over: Partial<PipelineSpec> = {}): PipelineSpec {
   const appRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'app' }
@@ -27,7 +26,7 @@ function sleeping(adapter: { healthy: string }, over: Partial<PipelineSpec> = {}
 describe('N41: an application that the on-demand proxy has put to sleep', () => {
   async function asleep(): Promise<void> {
     await on.home.namespace('dev')
-    await on.home.client.create(deployment, {
+    await on.home.client.create(deployments, {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { namespace: 'dev', name: 'app', labels: { version: '1.1.0' } },
@@ -99,8 +98,8 @@ describe('N41: an application that the real activator has put to sleep', () => {
         spec: { selector: { app: 'app' }, ports: [{ port: 80 }] },
       })
       const answer = `require('http').createServer((_, answer) => answer.end('awake')).listen(process.env.PORT, '127.0.0.1')`
-      await client.create(deployment, application('default', '1.1.0', [process.execPath, '-e', answer]))
-      await client.create(deployment, application('prod', '1.0.0'))
+      await client.create(deployments, application('default', '1.1.0', [process.execPath, '-e', answer]))
+      await client.create(deployments, application('prod', '1.0.0'))
       const check = { url: `${sojourn.said['proxy']!.replace('127.0.0.1', 'localhost')}/healthz` }
       const asleepOrReady = 'self.spec.replicas == 0 || self.status.?readyReplicas.orValue(0) > 0'
       const spec: PipelineSpec = {
@@ -117,7 +116,10 @@ describe('N41: an application that the real activator has put to sleep', () => {
         (await client.get<Pipeline>(pipelineKind.type, place)).status?.environments?.['prod']?.promotion
       await vi.waitFor(async () => expect((await promotion())?.phase).toBe('RollingOut'), 60_000)
       expect((await promotion())?.verification).toMatchObject({ state: 'Passed' })
-      expect(await client.get(deployment, place)).toMatchObject({ spec: { replicas: 1 }, status: { readyReplicas: 1 } })
+      expect(await client.get(deployments, place)).toMatchObject({
+        spec: { replicas: 1 },
+        status: { readyReplicas: 1 },
+      })
     } finally {
       network.close()
       await sojourn.stop()

@@ -1,3 +1,4 @@
+import { namespaces, secrets } from '../../kube/core-types.ts'
 import { X509Certificate } from 'node:crypto'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { sojournNamespace } from '../../apis/group.ts'
@@ -22,7 +23,6 @@ import {
 
 const day = 86_400_000
 const hosts = ['127.0.0.1', 'sojourn-cleaner.sojourn-system.svc']
-const secrets = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
 const clock = new VirtualClock(Date.parse('2026-01-05T08:00:00Z'))
 let server: TestServer
 let client: Client
@@ -33,7 +33,6 @@ beforeEach(async () => {
   server = await startTestServer({ clock: quietClock(clock) })
   configuration = undefined
   client = new Client(withConfiguration(server.transport))
-  const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
   await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: sojournNamespace } })
 })
 afterEach(() => server.close())

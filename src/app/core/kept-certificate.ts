@@ -1,9 +1,10 @@
+import { secrets } from '../../kube/core-types.ts'
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import { issueCertificate, type KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import { isUsable } from '../../apiserver/auth/credentials.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import type { KubeObject, ResourceType } from '../../kube/object.ts'
+import type { KubeObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 
@@ -85,5 +86,3 @@ function isCertificate(text: string): boolean {
     return false
   }
 }
-
-const secrets: ResourceType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }

@@ -1,10 +1,11 @@
+import { pods } from '../../kube/core-types.ts'
 import { text, type Answer } from '../../apiserver/http/response/answer.ts'
 import type { ResourceHandler } from '../../apiserver/http/edge.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { parseTime } from '../../kube/time.ts'
 import type { LocalNode } from '../../workloads/node/node-controller.ts'
 import { portsAnnotation } from '../../workloads/ports-annotation.ts'
-import { pods, type Pod } from '../../workloads/types.ts'
+import { type Pod } from '../../workloads/types.ts'
 import type { Core } from '../core/core.ts'
 
 /** Runs workloads of the embedded server on this machine, serves their logs, and says why it serves no terminals and tunnels. */

@@ -1,10 +1,10 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { ownVersion } from '../config/version.ts'
 
-const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const name = 'sojourn-endpoints'
 
 /** Says in the cluster itself where this `sojourn up` is reached; `none` where nothing listens. */

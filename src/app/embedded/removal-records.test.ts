@@ -1,5 +1,6 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { configMaps, ownedBy, spaces } from '../../../test/cascades.ts'
+import { ownedBy } from '../../../test/cascades.ts'
 import { startWorld, type World } from '../../../test/world.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
@@ -194,7 +195,7 @@ describe('what needs no record of its own', () => {
     // None must be written, not even one that goes at once with all the rest.
     const written: string[] = []
     world.server.store.subscribe((events) => written.push(...events.map(({ resource }) => resource)))
-    await world.client.deleteObject(spaces, { name: 'team' })
+    await world.client.deleteObject(namespaces, { name: 'team' })
     await world.clock.settle()
     await change('owner', { metadata: { finalizers: null } })
     await world.clock.settle()

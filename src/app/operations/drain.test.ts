@@ -1,15 +1,14 @@
+import { deployments, endpointSlices, events, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
-import { deployments, endpointSlices, services } from '../../systems/activator/model/resource-types.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../systems/activator/testing.ts'
 import { alone } from '../../systems/activator/replicas/peers.ts'
 import { drain, type Drained } from './drain.ts'
 
 const namespace = 'default'
-const eventsType: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 
 let server: TestServer
 let client: Client
@@ -104,8 +103,8 @@ describe('draining a cluster in which an activator was', () => {
       expect([metadata.labels, metadata.annotations]).toEqual([undefined, undefined])
       expect(conditions(await cluster.service(name))).toEqual([])
     }
-    const events = (await client.list(eventsType, { namespace })).items as unknown as Record<string, unknown>[]
-    expect(events).toEqual([
+    const recorded = (await client.list(events, { namespace })).items as unknown as Record<string, unknown>[]
+    expect(recorded).toEqual([
       expect.objectContaining({
         reason: 'Woken',
         involvedObject: expect.objectContaining({ kind: 'Deployment', name: 'shop' }),

@@ -1,3 +1,4 @@
+import { configMaps, endpointSlices, events, leases, services } from '../../kube/core-types.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,17 +15,6 @@ import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { systemClock, type Clock } from '../../runtime/time/clock.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
 
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
-const services = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
-const slices = {
-  group: 'discovery.k8s.io',
-  version: 'v1',
-  kind: 'EndpointSlice',
-  plural: 'endpointslices',
-  namespaced: true,
-}
-const eventsType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
-const leases = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', namespaced: true }
 const wait = { timeout: 10_000, interval: 20 }
 
 let directory: string
@@ -143,7 +133,7 @@ async function writeSlice(
   { manager, address, labels, ...metadata }: KubeObject['metadata'] & { manager: string; address: string },
 ): Promise<void> {
   const own = { 'kubernetes.io/service-name': service, 'endpointslice.kubernetes.io/managed-by': manager }
-  await client.create(slices, {
+  await client.create(endpointSlices, {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: { name, namespace: 'default', labels: { ...labels, ...own }, ...metadata },
@@ -155,7 +145,7 @@ async function writeSlice(
 
 /** Every Service and EndpointSlice, in the version it has. */
 async function network(): Promise<readonly string[]> {
-  const lists = await Promise.all([services, slices].map((type) => client.list(type, { namespace: 'default' })))
+  const lists = await Promise.all([services, endpointSlices].map((type) => client.list(type, { namespace: 'default' })))
   return lists.flatMap(({ items }) =>
     items
       .filter(({ metadata }) => metadata.name !== 'kubernetes')
@@ -166,7 +156,7 @@ const conditionTypes = (status: unknown) =>
   ((status as { conditions?: { type: string }[] }).conditions ?? []).map(({ type }) => type)
 const eventsOf = async (name: string) =>
   (
-    (await client.list(eventsType, { namespace: 'default' })).items as unknown as {
+    (await client.list(events, { namespace: 'default' })).items as unknown as {
       involvedObject: { name: string }
       reason: string
       message: string

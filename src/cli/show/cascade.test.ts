@@ -1,3 +1,4 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,8 +11,6 @@ import { loadKubeconfig } from '../../client/kubeconfig.ts'
 import { networkTransport } from '../../client/network-transport.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
-
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 let directory: string
 let up: Up
@@ -73,14 +72,11 @@ describe('sojourn cascade', () => {
   })
 
   it('draws what is in a namespace below its owners, also where they stand in a circle', async () => {
-    await client.create(
-      { ...configMaps, kind: 'Namespace', plural: 'namespaces', namespaced: false },
-      {
-        apiVersion: 'v1',
-        kind: 'Namespace',
-        metadata: { name: 'inside' },
-      },
-    )
+    await client.create(namespaces, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'inside' },
+    })
     const inside = async (name: string, ...owners: readonly StoredObject[]) => {
       const ownerReferences = owners.map(({ metadata: { uid, name: its } }) => ({
         apiVersion: 'v1',

@@ -1,5 +1,6 @@
+import { events } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { readFlags, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
@@ -51,7 +52,7 @@ interface EventObject extends StoredObject {
 
 async function eventsOf(client: Client, { metadata }: StoredObject): Promise<readonly string[]> {
   const list = await client
-    .list<EventObject>(eventsType, {
+    .list<EventObject>(events, {
       namespace: metadata.namespace ?? 'default',
       fieldSelector: `involvedObject.uid=${metadata.uid}`,
     })
@@ -63,5 +64,3 @@ async function eventsOf(client: Client, { metadata }: StoredObject): Promise<rea
     .slice(0, 10)
     .map((event) => `${at(event)}  ${event.reason}: ${event.message ?? event.note ?? ''}`)
 }
-
-const eventsType: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }

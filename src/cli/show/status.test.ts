@@ -1,3 +1,4 @@
+import { configMaps, serviceAccounts } from '../../kube/core-types.ts'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,7 +15,6 @@ import type { KubeObject, ResourceType } from '../../kube/object.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
 import { main } from '../program.ts'
 
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const lastTransitionTime = '2026-11-01T00:00:00Z'
 const ready = { type: 'Ready', status: 'True', reason: 'ReconciliationSucceeded', message: 'run 0', lastTransitionTime }
 
@@ -161,10 +161,9 @@ describe('status', () => {
   it('does not call it nothing when it may not be read', async () => {
     const [, token = ''] = /token: "?([^"\n]*)/.exec(readFileSync(up.kubeconfig, 'utf8')) ?? []
     const network = networkTransport(loadKubeconfig([up.kubeconfig], { now: () => Date.now(), env: {} }))
-    const accounts = { group: '', version: 'v1', kind: 'ServiceAccount', plural: 'serviceaccounts', namespaced: true }
     const client = new Client(network.transport)
     const metadata = { name: 'stranger', namespace: 'default' }
-    await client.create(accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata })
+    await client.create(serviceAccounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata })
     const { body } = await client.request({
       method: 'POST',
       path: '/api/v1/namespaces/default/serviceaccounts/stranger/token',

@@ -1,18 +1,11 @@
+import { customResourceDefinitions } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { Client } from '../../client/client.ts'
-import type { ObjectMeta, ResourceType, StoredObject } from '../../kube/object.ts'
+import type { ObjectMeta, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { DepartRequest } from './door.ts'
 import { kubeSubject } from '../subjects/subject.ts'
-
-const definitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 
 let world: World
 let definition: StoredObject
@@ -36,14 +29,16 @@ afterEach(() => world[Symbol.asyncDispose]())
 
 function wish(client = world.client): DepartRequest {
   const ref = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', name: 'guests.example.com' }
-  const subject = kubeSubject(client, definitions, ref)
+  const subject = kubeSubject(client, customResourceDefinitions, ref)
   return { subject, uid: definition.metadata.uid, because: 'test', by: { system: 'cleaner' } }
 }
 
 const create = (name: string, metadata: ObjectMeta = {}) =>
   world.create({ apiVersion: 'example.com/v1', kind: 'Guest', metadata: { name, namespace: 'team', ...metadata } })
 const isThere = async () =>
-  (await world.client.list(definitions)).items.some(({ metadata }) => metadata.name === 'guests.example.com')
+  (await world.client.list(customResourceDefinitions)).items.some(
+    ({ metadata }) => metadata.name === 'guests.example.com',
+  )
 
 describe('a definition at the door', () => {
   it('stays while an object of its kind is marked to be kept, and leaves with the others', async () => {

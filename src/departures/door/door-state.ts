@@ -1,6 +1,7 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 
@@ -17,13 +18,6 @@ export interface DoorState {
 }
 
 export const doorStateName = 'sojourn-door'
-export const configMaps: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  namespaced: true,
-}
 
 /** Reads the switches; absent means closed, running, for real. A word nobody knows counts as its careful side. */
 export function doorStateOf(configMap: KubeObject | undefined): DoorState {

@@ -1,23 +1,16 @@
+import { namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { Client } from '../../client/client.ts'
-import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { refOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import type { DepartRequest } from './door.ts'
 import { restore } from '../restore/restore.ts'
 import { kubeSubject } from '../subjects/subject.ts'
-
-const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-}
 
 let world: World
 let guest: StoredObject

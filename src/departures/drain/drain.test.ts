@@ -1,3 +1,4 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { bondFinalizer, holdFinalizer, inUseAnnotation, inUseLabel, seedFinalizer } from '../../apis/bond.ts'
@@ -6,8 +7,6 @@ import type { ObjectMeta, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { isOurFinalizer, letGo, runningSystems, surveyHeld } from './drain.ts'
-
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 let world: World
 beforeEach(async () => void (world = await startWorld()))

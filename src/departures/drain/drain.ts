@@ -1,3 +1,4 @@
+import { leases } from '../../kube/core-types.ts'
 import { inUseLabel, seedFinalizer } from '../../apis/bond.ts'
 import { isInUseAnnotation } from '../../apis/bond-marks.ts'
 import { cleaner } from '../../apis/cleaner.ts'
@@ -92,14 +93,6 @@ export interface LeaseObject extends StoredObject {
     readonly renewTime?: string
     readonly leaseDurationSeconds?: number
   }
-}
-
-const leases: ResourceType = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  kind: 'Lease',
-  plural: 'leases',
-  namespaced: true,
 }
 
 const atOnce = 16

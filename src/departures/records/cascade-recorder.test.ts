@@ -1,3 +1,4 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
@@ -7,7 +8,6 @@ import type { StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest } from '../../kube/transport.ts'
 import { CascadeRecorder, type CascadeRoot, type Companion } from './cascade-recorder.ts'
-import { configMaps } from '../door/door-state.ts'
 import { readPages } from './pages.ts'
 import { departureRecord } from './record.ts'
 import { restore } from '../restore/restore.ts'
@@ -127,7 +127,6 @@ describe('the record of a cascade', () => {
       metadata: { name: 'x', namespace: 'team', finalizers: ['x.dev/y'] },
     })
     const child = { object: await create('a'), isOwner: false }
-    const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
     await world.client.deleteObject(namespaces, { name: 'team' })
     await recorder().write(root, [child])
     expect(await recorded()).toEqual([])

@@ -1,9 +1,10 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { Client } from '../../client/client.ts'
-import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
@@ -11,15 +12,6 @@ import { Door } from '../door/door.ts'
 import { recordLeaving } from './record-leaving.ts'
 import { restore } from '../restore/restore.ts'
 import { kubeSubject } from '../subjects/subject.ts'
-
-const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
-}
-const configMaps: ResourceType = { ...namespaces, kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 let world: World
 /** Throws what shall go wrong with a request of the one who records. */

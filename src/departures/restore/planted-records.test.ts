@@ -1,6 +1,6 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { configMaps } from '../../../test/cascades.ts'
 import { startWorld, type World } from '../../../test/world.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'

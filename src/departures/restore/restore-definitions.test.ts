@@ -1,3 +1,4 @@
+import { customResourceDefinitions, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
@@ -10,13 +11,6 @@ import { recordLeaving } from '../records/record-leaving.ts'
 import { restore, type Restored } from './restore.ts'
 import { kubeSubject } from '../subjects/subject.ts'
 
-const definitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 const guests: ResourceType = { group: 'example.com', version: 'v1', kind: 'Guest', plural: 'guests', namespaced: true }
 const name = 'guests.example.com'
 
@@ -61,7 +55,7 @@ function create(guest: string, metadata: ObjectMeta = {}, rest: Partial<KubeObje
 const ownedBy = ({ metadata }: StoredObject) => [
   { apiVersion: 'example.com/v1', kind: 'Guest', name: metadata.name, uid: metadata.uid },
 ]
-const definition = () => world.client.get<StoredObject>(definitions, { name }).catch(ignoring('NotFound'))
+const definition = () => world.client.get<StoredObject>(customResourceDefinitions, { name }).catch(ignoring('NotFound'))
 const guestNames = () => world.names(guests)
 const find = (guest: string) => world.client.get<StoredObject>(guests, { namespace: 'team', name: guest })
 
@@ -82,7 +76,7 @@ const until = (claim: () => Promise<void>) =>
 
 /** kubectl delete crd. */
 async function deleteByHand(): Promise<void> {
-  await world.client.deleteObject(definitions, { name })
+  await world.client.deleteObject(customResourceDefinitions, { name })
 }
 const untilGone = () => until(async () => expect(await definition()).toBeUndefined())
 
@@ -96,7 +90,7 @@ describe('a definition that leaves', () => {
     await create('ann')
     await create('bob')
     const ref = { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition', name }
-    const subject = kubeSubject(world.client, definitions, ref)
+    const subject = kubeSubject(world.client, customResourceDefinitions, ref)
     const late = {
       ...subject,
       async remove(removal: Parameters<typeof subject.remove>[0]) {
@@ -172,7 +166,7 @@ describe('a definition that leaves', () => {
     await create('ann')
     const serve = (served: boolean) => {
       const body = [{ op: 'replace', path: '/spec/versions/0/served', value: served }]
-      return world.client.patch(definitions, { name }, { type: 'json', body })
+      return world.client.patch(customResourceDefinitions, { name }, { type: 'json', body })
     }
     await serve(false)
     await deleteByHand()
@@ -196,9 +190,9 @@ describe('a definition that leaves', () => {
     const spec = { object, because: 'test', by: { system: 'user' }, recordedAt: '2026-01-05T08:00:00Z' }
     await world.create({ ...ref, metadata: { name: 'one', namespace: 'team' }, spec })
     const place = { name: `departures.${departure.group}` }
-    await world.client.deleteObject(definitions, place)
+    await world.client.deleteObject(customResourceDefinitions, place)
     await until(async () =>
-      expect(await world.client.get(definitions, place).catch(ignoring('NotFound'))).toBeUndefined(),
+      expect(await world.client.get(customResourceDefinitions, place).catch(ignoring('NotFound'))).toBeUndefined(),
     )
   })
 })
@@ -217,7 +211,6 @@ describe('a restore of a definition', () => {
     await create('ann', { namespace: 'guest' })
     await deleteByHand()
     await untilGone()
-    const namespaces = { ...definitions, group: '', kind: 'Namespace', plural: 'namespaces' }
     await world.client.deleteObject(namespaces, { name: 'guest' })
     await until(async () =>
       expect(await world.client.get(namespaces, { name: 'guest' }).catch(ignoring('NotFound'))).toBeUndefined(),
@@ -258,7 +251,7 @@ describe('a restore of a definition', () => {
     const room = { type: 'object', properties: { room: { type: 'integer' } } }
     const strict = { type: 'object', properties: { spec: room } }
     const body = [{ op: 'replace', path: '/spec/versions/0/schema/openAPIV3Schema', value: strict }]
-    await world.client.patch(definitions, { name }, { type: 'json', body })
+    await world.client.patch(customResourceDefinitions, { name }, { type: 'json', body })
     await deleteByHand()
     await untilGone()
     const refused = /Guest.* "ann" is invalid/

@@ -1,3 +1,4 @@
+import { namespaces } from '../../kube/core-types.ts'
 import type { Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
@@ -88,14 +89,6 @@ class Homes {
       return error.reason === 'NotFound' ? error.message : undefined
     }
   }
-}
-
-const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
 }
 
 /** Who has an object's name. */

@@ -1,7 +1,8 @@
+import { configMaps } from '../../kube/core-types.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { Change, InformerOptions } from './informer.ts'
 import { Informers } from './informers.ts'
@@ -11,7 +12,6 @@ import { seededRandom } from '../time/random.ts'
 import { FakeApi } from '../testing/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
-const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const minute = 60_000
 
 function configMap(name: string, value = '', namespace = 'default') {

@@ -1,7 +1,7 @@
+import { namespaces } from '../../kube/core-types.ts'
 import { createHash } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
-import type { ResourceType } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { Attempt } from '../time/attempt.ts'
 import { Backoff } from '../time/backoff.ts'
@@ -18,14 +18,6 @@ export interface ConnectionPorts {
   readonly probeMs: number
   /** Called when state or client have changed; `moved` when the client is another one. */
   readonly changed: (moved: boolean) => void
-}
-
-const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
 }
 
 /** The way to one cluster: a client for its present kubeconfig, asked now and then whether it still answers. */

@@ -1,3 +1,4 @@
+import { secrets } from '../../kube/core-types.ts'
 import { ClusterConnection } from './cluster-connection.ts'
 import type { ClusterHandle, ClustersOptions, ClustersPorts, ClusterState } from './clusters.ts'
 import {
@@ -5,7 +6,6 @@ import {
   kubeconfigIn,
   placeOfCluster,
   secretNameOf,
-  secrets,
   unreadiness,
   type GitopsCluster,
   type KubeconfigSecret,

@@ -1,8 +1,8 @@
+import { configMaps } from '../../kube/core-types.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Client } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
-import type { ResourceType } from '../../kube/object.ts'
 import { sleep } from '../time/clock.ts'
 import { Clusters } from './clusters.ts'
 import { clusterNameOf } from './gitops-cluster.ts'
@@ -12,7 +12,6 @@ import { seededRandom } from '../time/random.ts'
 import { FakeApi } from '../testing/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
-const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const minute = 60_000
 const name = clusterNameOf({ namespace: 'flux', name: 'leaf' })
 

@@ -23,8 +23,6 @@ export const gitopsClusters: ResourceType = {
   namespaced: true,
 }
 
-export const secrets: ResourceType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
-
 /** The name under which a GitopsCluster goes in keys. */
 export function clusterNameOf({ namespace, name }: { readonly namespace: string; readonly name: string }): string {
   return `${namespace}.${name}`

@@ -1,7 +1,8 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { describe, expect, it } from 'vitest'
 import { Client } from '../../client/client.ts'
 import { keyOf } from '../../kube/key.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { sleep, type Clock } from '../time/clock.ts'
 import { Controller } from './controller.ts'
@@ -13,7 +14,6 @@ import { seededRandom } from '../time/random.ts'
 import { FakeApi } from '../testing/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
-const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const goal = 5
 
 interface Tally extends StoredObject {

@@ -1,5 +1,6 @@
+import { events } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
-import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../../kube/object.ts'
+import type { KubeObject, ObjectRef, StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { sleep, tracked, type Clock } from '../time/clock.ts'
@@ -50,8 +51,6 @@ interface Subject {
   readonly uid?: string
   readonly resourceVersion?: string
 }
-
-const events: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 
 /** Writes Events: the same again counts up, an object that talks too much is cut short, and failures harm nobody. */
 export class EventRecorder {

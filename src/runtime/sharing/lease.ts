@@ -1,5 +1,6 @@
+import { leases } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { formatMicroTime } from '../../kube/time.ts'
 import { Attempt } from '../time/attempt.ts'
@@ -41,14 +42,6 @@ export interface LeaseObject extends StoredObject {
     readonly renewTime?: string | null
     readonly leaseTransitions?: number
   }
-}
-
-export const leases: ResourceType = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  kind: 'Lease',
-  plural: 'leases',
-  namespaced: true,
 }
 
 /**

@@ -1,5 +1,6 @@
+import { leases } from '../../kube/core-types.ts'
 import { sleep, tracked } from '../time/clock.ts'
-import { Lease, leases, type LeaseObject, type LeasePorts, type LeaseTimes } from './lease.ts'
+import { Lease, type LeaseObject, type LeasePorts, type LeaseTimes } from './lease.ts'
 import { jittered, systemRandom } from '../time/random.ts'
 import { rendezvous, Slots } from './slots.ts'
 

@@ -1,8 +1,8 @@
+import { secrets } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
 import { sharedSecret } from './shared-secret.ts'
-import { secrets } from '../clusters/gitops-cluster.ts'
 import { systemClock } from '../time/clock.ts'
 
 describe('a secret that replicas share', () => {

@@ -1,7 +1,7 @@
+import { secrets } from '../../kube/core-types.ts'
 import { randomBytes } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { secrets } from '../clusters/gitops-cluster.ts'
 
 /** Where a text lies that all replicas share. */
 export interface SharedSecretPlace {

@@ -1,3 +1,4 @@
+import { deployments, endpointSlices } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import type { Condition } from '../../kube/conditions.ts'
@@ -5,7 +6,6 @@ import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 import { eventually, rawClient, roundTrip, startEcho, type Backend } from './proxy/planes/testing.ts'
-import { deployments, endpointSlices } from './model/resource-types.ts'
 
 const namespace = 'default'
 let server: TestServer

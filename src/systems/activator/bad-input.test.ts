@@ -1,8 +1,8 @@
+import { deployments, endpointSlices, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import type { Condition } from '../../kube/conditions.ts'
 import { eventually, roundTrip, startEcho } from './proxy/planes/testing.ts'
-import { deployments, endpointSlices, services } from './model/resource-types.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster, type Replica } from './testing.ts'
 
 const namespace = 'default'

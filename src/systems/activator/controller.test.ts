@@ -1,9 +1,9 @@
+import { deployments, endpointSlices, horizontalPodAutoscalers, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 import { eventually, rawClient, roundTrip, startEcho } from './proxy/planes/testing.ts'
 import { historyRoute } from './history-route.ts'
-import { autoscalers, deployments, endpointSlices, services } from './model/resource-types.ts'
 
 const namespace = 'default'
 let server: TestServer
@@ -201,7 +201,7 @@ describe('the activator', () => {
   it('leaves the count to an autoscaler: wakes to its least (C86)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '2' }, 5)
-    await cluster.client.create(autoscalers, {
+    await cluster.client.create(horizontalPodAutoscalers, {
       apiVersion: 'autoscaling/v2',
       kind: 'HorizontalPodAutoscaler',
       metadata: { name: 'web', namespace },

@@ -1,3 +1,4 @@
+import { endpointSlices, horizontalPodAutoscalers, secrets, services } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import type { ObjectRef, StoredObject } from '../../kube/object.ts'
@@ -29,7 +30,6 @@ import type { DataPlane } from './proxy/planes/data-plane.ts'
 import { CertificateKeeper } from './feed/certificate-keeper.ts'
 import { History, type HistoryStep } from './views/history.ts'
 import { Publisher } from './feed/publisher.ts'
-import { autoscalers, endpointSlices, secrets, services } from './model/resource-types.ts'
 import { backendId, RouteBook, serviceOfRoute, workloadId, type OnDemandService } from './model/route-book.ts'
 import { ServiceReconciler } from './reconcile/service-reconciler.ts'
 import { TakeoverActions } from './cluster/takeover-actions.ts'
@@ -124,7 +124,10 @@ export class Activator implements PeerService {
     this.#caches = {
       services: informers.open(client, services, where),
       slices: informers.open<EndpointSlice>(client, endpointSlices, { ...where, indexes: { service: sliceService } }),
-      autoscalers: informers.open(client, autoscalers, { ...where, indexes: { target: autoscalerTarget } }),
+      autoscalers: informers.open(client, horizontalPodAutoscalers, {
+        ...where,
+        indexes: { target: autoscalerTarget },
+      }),
     }
     this.#workloads = new WorkloadCaches(
       {

@@ -1,3 +1,4 @@
+import { customResourceDefinitions, endpointSlices, services, statefulSets } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
@@ -5,16 +6,8 @@ import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { giveUpWorkload, surveyRemains } from './takeover/remains.ts'
 import { fastClock, startReplica } from './testing.ts'
 import { roundTrip, startEcho, type Backend } from './proxy/planes/testing.ts'
-import { endpointSlices, services, statefulSets } from './model/resource-types.ts'
 
 const namespace = 'default'
-const definitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 const engines: ResourceType = { group: 'acme.io', version: 'v1', kind: 'Engine', plural: 'engines', namespaced: true }
 
 let server: TestServer
@@ -78,7 +71,7 @@ function operate(type: ResourceType, sizeOf: (object: StoredObject) => number): 
 const ask = (port: number) => roundTrip(port, 'GET / HTTP/1.1\r\nHost: web.test\r\nConnection: close\r\n\r\n')
 
 it('wakes and puts to sleep a custom kind, wherever it keeps its replicas', async () => {
-  await client.create(definitions, {
+  await client.create(customResourceDefinitions, {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
     metadata: { name: 'engines.acme.io' },

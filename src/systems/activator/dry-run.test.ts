@@ -1,9 +1,9 @@
+import { services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 import { eventually, roundTrip } from './proxy/planes/testing.ts'
 import { alone } from './replicas/peers.ts'
-import { services } from './model/resource-types.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
 

@@ -1,9 +1,9 @@
+import { deployments } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { eventually, roundTrip } from './proxy/planes/testing.ts'
-import { deployments } from './model/resource-types.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 
 const place = { namespace: 'default', name: 'web' }

@@ -1,3 +1,4 @@
+import { deployments, services } from '../../kube/core-types.ts'
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,7 +14,6 @@ import { silentLogger } from '../../runtime/observability/log.ts'
 import { Metrics } from '../../runtime/observability/metrics.ts'
 import { LocalNode } from '../../workloads/node/node-controller.ts'
 import { workloadControllers } from '../../workloads/controllers/workloads.ts'
-import { deployments, services } from './model/resource-types.ts'
 import { startActivator } from './start-activator.ts'
 
 const namespace = 'default'

@@ -1,10 +1,10 @@
+import { endpointSlices, secrets, services } from '../../kube/core-types.ts'
 import tls from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 import { certificateFor, eventually, rawClient, roundTrip } from './proxy/planes/testing.ts'
-import { endpointSlices, secrets, services } from './model/resource-types.ts'
 
 const namespace = 'default'
 let server: TestServer

@@ -1,3 +1,4 @@
+import { deployments, endpointSlices, services } from '../../kube/core-types.ts'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Client } from '../../client/client.ts'
@@ -12,7 +13,6 @@ import { Metrics } from '../../runtime/observability/metrics.ts'
 import { Activator, type ActivatorOptions } from './controller.ts'
 import { alone, type Peers } from './replicas/peers.ts'
 import { InlineDataPlane } from './proxy/planes/inline-data-plane.ts'
-import { deployments, endpointSlices, services } from './model/resource-types.ts'
 
 /** A clock on which everything happens this many times as fast, so that minutes pass in seconds. */
 export function fastClock(times: number, startAt = systemClock.now()): Clock {

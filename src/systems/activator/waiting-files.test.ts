@@ -1,8 +1,8 @@
+import { configMaps, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { readWishes } from './model/annotations.ts'
 import { eventually, roundTrip } from './proxy/planes/testing.ts'
-import { configMaps, services } from './model/resource-types.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
 
 const namespace = 'default'

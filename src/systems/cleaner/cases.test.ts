@@ -1,3 +1,4 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { startRealWorld, startWorld, type World } from '../../../test/world.ts'
 import { cleaner } from '../../apis/cleaner.ts'
@@ -8,7 +9,6 @@ import { cleanerController } from './controller.ts'
 import {
   cleanerOf,
   configMap,
-  configMaps,
   eventsOf,
   hour,
   left,

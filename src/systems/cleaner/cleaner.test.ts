@@ -1,3 +1,4 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -19,7 +20,6 @@ import { cleanerController } from './controller.ts'
 let world: World
 const minute = 60_000
 const hour = 60 * minute
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 beforeEach(async () => {
   world = await startWorld()

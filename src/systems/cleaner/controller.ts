@@ -1,3 +1,4 @@
+import { customResourceDefinitions } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
 import type { Door } from '../../departures/door/door.ts'
 import { keyOf, keyToString, type Key } from '../../kube/key.ts'
@@ -216,14 +217,6 @@ export function cleanerController(options: CleanerOptions): Controller {
 function watchKinds(informers: Informers, client: Client, onChange: () => void): void {
   const definitions = informers.open(client, customResourceDefinitions, { metadataOnly: true })
   definitions.subscribe(({ initial }) => !initial && onChange())
-}
-
-const customResourceDefinitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
 }
 
 const longestSleepMs = 86_400_000

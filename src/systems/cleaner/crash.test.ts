@@ -1,3 +1,4 @@
+import { configMaps, secrets } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { cleaner, type Cleaner } from '../../apis/cleaner.ts'
@@ -8,7 +9,6 @@ import type { deletedEvent } from './cloud-event.ts'
 import {
   cleanerOf,
   configMap,
-  configMaps,
   isWrite,
   left,
   minute,
@@ -115,13 +115,12 @@ async function live(
   const second = await startCleaner(world, { through: counting, send })
   await world.pass(30 * minute)
   await second.kill()
-  const secretsType = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
   return {
     isOver: !isDead,
     wasDecided,
     remaining: await left(world, namespace),
     isThere: (await world.get({ ...self, namespace })) !== undefined,
-    secrets: (await world.client.list(secretsType, { namespace })).items.map(({ metadata }) => metadata.name),
+    secrets: (await world.client.list(secrets, { namespace })).items.map(({ metadata }) => metadata.name),
     deletes,
     told,
   }

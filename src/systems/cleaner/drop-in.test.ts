@@ -1,3 +1,4 @@
+import { events } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { conditionalTtl, type ConditionalTtl } from '../../apis/conditional-ttl.ts'
@@ -50,7 +51,6 @@ async function ready() {
 }
 
 async function reasons(): Promise<readonly string[]> {
-  const events = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
   const { items } = await world.client.list<StoredObject & { reason: string; involvedObject: { kind: string } }>(events)
   return items.filter(({ involvedObject }) => involvedObject.kind === ref.kind).map(({ reason }) => reason)
 }

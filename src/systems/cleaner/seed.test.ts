@@ -1,3 +1,4 @@
+import { secrets } from '../../kube/core-types.ts'
 import { readFileSync } from 'node:fs'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { parse } from 'yaml'
@@ -12,7 +13,6 @@ const name = 'sfj-commit--account'
 const self = { apiVersion: 'cleaner.vtex.dev/v1alpha', kind: 'Cleaner', namespace, name }
 const services = { group: 'serving.knative.dev', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }
 const revisions = { ...services, kind: 'Revision', plural: 'revisions' }
-const secrets = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
 
 let world: World
 let running: CleanerProcess

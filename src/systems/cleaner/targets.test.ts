@@ -1,3 +1,4 @@
+import { configMaps, customResourceDefinitions } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { cleaner, type Cleaner } from '../../apis/cleaner.ts'
@@ -6,7 +7,6 @@ import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import {
   cleanerOf,
   configMap,
-  configMaps,
   eventsOf,
   hour,
   left,
@@ -219,16 +219,10 @@ describe('targets', () => {
   it('C2-22: a kind that is gone when it comes to deleting leaves nothing to delete', async () => {
     await world.create(definition('Thing', 'things'))
     await world.create({ apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'x', namespace: 'team' } })
-    const definitions = {
-      group: 'apiextensions.k8s.io',
-      version: 'v1',
-      kind: 'CustomResourceDefinition',
-      plural: 'customresourcedefinitions',
-      namespaced: false,
-    }
     await start(
       seeing(async (request) => {
-        if (isDecision(request)) await world.client.deleteObject(definitions, { name: 'things.example.com' })
+        if (isDecision(request))
+          await world.client.deleteObject(customResourceDefinitions, { name: 'things.example.com' })
       }),
     )
     const reference = { apiGroup: 'example.com', version: 'v1', kind: 'thing', name: 'x' }

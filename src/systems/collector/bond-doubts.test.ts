@@ -1,5 +1,6 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Cascades, configMaps, spaces } from '../../../test/cascades.ts'
+import { Cascades } from '../../../test/cascades.ts'
 import { database, TwoClusters } from '../../../test/two-clusters.ts'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
@@ -111,9 +112,9 @@ describe('a circle of Holds over two clusters', () => {
     await using ring = await TwoClusters.start({ isRunning: false })
     const { near, far } = ring
     ring.run()
-    const id = (await far.world.client.get<StoredObject>(spaces, { name: 'kube-system' })).metadata.uid
+    const id = (await far.world.client.get<StoredObject>(namespaces, { name: 'kube-system' })).metadata.uid
     const body = { metadata: { annotations: { [grantAnnotation]: `${id}/team` } } }
-    await near.world.client.patch(spaces, { name: 'team' }, { type: 'merge', body })
+    await near.world.client.patch(namespaces, { name: 'team' }, { type: 'merge', body })
     far.world.run(bondController({ ...far.world, clusterClient: () => near.world.client }))
     await ring.bind('Hold')
     const end = { apiVersion: 'v1', kind: 'ConfigMap' }

@@ -1,5 +1,6 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
-import { Cascades, configMaps, spaces, type CascadeOptions } from '../../../test/cascades.ts'
+import { Cascades, type CascadeOptions } from '../../../test/cascades.ts'
 import { bond, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
 import type { Transport } from '../../kube/transport.ts'
@@ -11,7 +12,7 @@ afterEach(() => here[Symbol.asyncDispose]())
 describe('a Bond without the leave of another namespace', () => {
   const grantedTo = (namespace: string) =>
     here.world.client.patch(
-      spaces,
+      namespaces,
       { name: 'platform' },
       { type: 'merge', body: { metadata: { annotations: { [grantAnnotation]: namespace } } } },
     )

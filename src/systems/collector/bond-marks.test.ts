@@ -1,5 +1,6 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Cascades, configMaps, spaces } from '../../../test/cascades.ts'
+import { Cascades } from '../../../test/cascades.ts'
 import { database, TwoClusters } from '../../../test/two-clusters.ts'
 import { bond, grantAnnotation, holdFinalizer, inUseLabel } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
@@ -112,7 +113,7 @@ describe('the marks of a Bond', () => {
     both.run()
     await both.bind('Hold')
     const body = { metadata: { labels: { [inUseLabel]: null } } }
-    await both.far.world.client.patch(spaces, { name: 'team' }, { type: 'merge', body })
+    await both.far.world.client.patch(namespaces, { name: 'team' }, { type: 'merge', body })
     await both.pass()
     expect((await both.marks()).spaceGuard).toBe(named('app-database'))
   })
@@ -246,7 +247,7 @@ describe('withdrawn leave', () => {
     const attempt = () => here.world.client.deleteObject(configMaps, { namespace: 'platform', name: 'database' })
     await expect(attempt()).rejects.toThrow('is in use by Bond team/app-database')
     const withdrawn = { metadata: { annotations: { [grantAnnotation]: null } } }
-    await here.world.client.patch(spaces, { name: 'platform' }, { type: 'merge', body: withdrawn })
+    await here.world.client.patch(namespaces, { name: 'platform' }, { type: 'merge', body: withdrawn })
     await here.world.pass(20_000)
     await attempt()
   })
@@ -270,7 +271,7 @@ describe('a Bond without leave', () => {
     const uid = (await both.far.get('database'))?.metadata.uid ?? ''
     const leave = { [grantAnnotation]: `${both.id}/*` }
     await own.world.client.patch(
-      spaces,
+      namespaces,
       { name: 'team' },
       { type: 'merge', body: { metadata: { annotations: leave } } },
     )

@@ -1,5 +1,6 @@
+import { configMaps, customResourceDefinitions, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Cascades, configMaps, ownedBy, spaces } from '../../../test/cascades.ts'
+import { Cascades, ownedBy } from '../../../test/cascades.ts'
 import { bond, holdFinalizer, type Bond } from '../../apis/bond.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { Client } from '../../client/client.ts'
@@ -127,7 +128,7 @@ describe('what a Bond took along', () => {
       })
     await here.world.pass(5000)
     const ref = { apiVersion: 'v1', kind: 'Namespace', name: namespace }
-    const subject = kubeSubject(here.world.client, spaces, ref)
+    const subject = kubeSubject(here.world.client, namespaces, ref)
     const wish = { subject, uid: guest.metadata.uid, because: 'test', by: { system: 'cleaner' as const } }
     expect(await here.world.door.depart(wish)).toEqual({ result: 'leaving' })
     await here.world.pass(20_000)
@@ -159,7 +160,7 @@ describe('what a Bond took along', () => {
     await here.bind('app', 'database')
     await here.world.pass(5000)
     await here.world.client.patch(
-      departureDefinitions,
+      customResourceDefinitions,
       { name: `departures.${departure.group}` },
       { type: 'json', body: [{ op: 'add', path: rules, value: [{ rule: "self.object.name != 'database'" }] }] },
     )
@@ -216,7 +217,7 @@ describe('a restore of what a Bond took along', () => {
         dependency: { apiVersion: 'v1', kind: 'ConfigMap', name: 'none', uid: 'no-such-uid' },
       },
     })
-    const subject = kubeSubject(here.world.client, spaces, ref)
+    const subject = kubeSubject(here.world.client, namespaces, ref)
     await here.world.door.depart({ subject, uid: metadata.uid, because: 'test', by: { system: 'cleaner' } })
     await here.world.pass(60_000)
     expect(await bringBack('shop')).toEqual(['shop'])
@@ -285,11 +286,4 @@ describe('a restore of what a Bond took along', () => {
   })
 })
 
-const departureDefinitions = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 const rules = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/x-kubernetes-validations'

@@ -1,5 +1,6 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { configMaps, ownedBy, spaces, type Cascades } from '../../../test/cascades.ts'
+import { ownedBy, type Cascades } from '../../../test/cascades.ts'
 import { database, TwoClusters } from '../../../test/two-clusters.ts'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer, inUseAnnotation, inUseLabel } from '../../apis/bond.ts'
 import { drain } from '../../app/operations/drain.ts'
@@ -68,7 +69,9 @@ describe('a Bond to something in another cluster, with leave', () => {
     await both.bind('Deny')
     const refusal = `"database" is in use by Bond team/app-database of cluster ${id}`
     await expect(far.remove('database')).rejects.toThrow(refusal)
-    await expect(far.world.client.deleteObject(spaces, { name: 'team' })).rejects.toThrow(`"team" is in use by Bond`)
+    await expect(far.world.client.deleteObject(namespaces, { name: 'team' })).rejects.toThrow(
+      `"team" is in use by Bond`,
+    )
     expect(await both.condition()).toMatchObject({ status: 'True', reason: 'Bound' })
     await letGo()
     expect(await marks()).toEqual(unmarked)
@@ -80,7 +83,7 @@ describe('a Bond to something in another cluster, with leave', () => {
 
   it('Hold: keeps the namespace it is in from being deleted over its head', async () => {
     await both.bind('Hold')
-    await expect(far.world.client.deleteObject(spaces, { name: 'team' })).rejects.toThrow(
+    await expect(far.world.client.deleteObject(namespaces, { name: 'team' })).rejects.toThrow(
       `is in use by Bond team/app-database of cluster ${id}`,
     )
   })
@@ -296,9 +299,11 @@ describe('a Bond to something in another cluster, with leave', () => {
     })
     await both.bind('Deny', { apiVersion: 'v1', kind: 'Namespace', cluster: 'far', name: 'data' })
     expect(await both.condition()).toMatchObject({ status: 'True', reason: 'Bound' })
-    await expect(far.world.client.deleteObject(spaces, { name: 'data' })).rejects.toThrow('"data" is in use by Bond')
+    await expect(far.world.client.deleteObject(namespaces, { name: 'data' })).rejects.toThrow(
+      '"data" is in use by Bond',
+    )
     await letGo()
-    await far.world.client.deleteObject(spaces, { name: 'data' })
+    await far.world.client.deleteObject(namespaces, { name: 'data' })
   })
 })
 
@@ -322,7 +327,7 @@ describe('a Bond to something in another cluster, without leave', () => {
     expect(asked).toEqual([])
     expect(await both.condition()).toMatchObject({ status: 'False', reason: 'ClusterNotLent' })
     const body = { metadata: { annotations: { [grantAnnotation]: 'team' } } }
-    await here.world.client.patch(spaces, { name: 'platform' }, { type: 'merge', body })
+    await here.world.client.patch(namespaces, { name: 'platform' }, { type: 'merge', body })
     await both.pass()
     expect(asked).not.toEqual([])
   })

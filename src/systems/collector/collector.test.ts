@@ -1,3 +1,4 @@
+import { configMaps } from '../../kube/core-types.ts'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
@@ -11,7 +12,6 @@ import { Collector } from './controller.ts'
 
 let world: World
 let collector: Collector
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 beforeEach(async () => {
   world = await startWorld()

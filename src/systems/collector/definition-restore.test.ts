@@ -1,17 +1,11 @@
+import { customResourceDefinitions } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Cascades, ownedBy } from '../../../test/cascades.ts'
 import { Client } from '../../client/client.ts'
 import { recordLeaving } from '../../departures/records/record-leaving.ts'
 import { restore } from '../../departures/restore/restore.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { StoredObject } from '../../kube/object.ts'
 
-const definitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 const name = 'guests.example.com'
 
 let here: Cascades
@@ -33,7 +27,12 @@ it('a definition comes back with its objects and what those owned, by one restor
     names: { kind: 'Guest', plural: 'guests' },
     versions: [{ name: 'v1', served: true, storage: true, schema }],
   }
-  await world.create({ apiVersion: 'apiextensions.k8s.io/v1', kind: definitions.kind, metadata: { name }, spec })
+  await world.create({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: customResourceDefinitions.kind,
+    metadata: { name },
+    spec,
+  })
   await world.pass(5000)
   const guest = { apiVersion: 'example.com/v1', kind: 'Guest', name: 'ann', namespace: 'team' }
   const { apiVersion, kind, ...metadata } = guest
@@ -41,12 +40,12 @@ it('a definition comes back with its objects and what those owned, by one restor
   const luggage = await here.create('luggage', [ownedBy(ann)])
   await here.create('tag', [ownedBy(luggage)])
   await world.pass(5000)
-  await world.client.deleteObject(definitions, { name })
+  await world.client.deleteObject(customResourceDefinitions, { name })
   await vi.waitFor(
     async () => {
       await world.pass(5000)
       expect(await here.left()).toEqual([])
-      expect((await world.names(definitions)).includes(name)).toBe(false)
+      expect((await world.names(customResourceDefinitions)).includes(name)).toBe(false)
     },
     { timeout: 20_000, interval: 10 },
   )

@@ -1,5 +1,6 @@
+import { namespaces } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
-import { Cascades, spaces, type CascadeOptions } from '../../../test/cascades.ts'
+import { Cascades, type CascadeOptions } from '../../../test/cascades.ts'
 import { bond, inUseAnnotation, inUseLabel, type BondSpec } from '../../apis/bond.ts'
 import type { StoredObject } from '../../kube/object.ts'
 
@@ -22,9 +23,9 @@ function bindTo(dependency: BondSpec['dependency'], onDelete: BondSpec['onDelete
 }
 
 const grant = { 'sojourn.dev/allow-bonds-from': 'team' }
-const leave = (name: string) => here.world.client.deleteObject(spaces, { name })
+const leave = (name: string) => here.world.client.deleteObject(namespaces, { name })
 const marksOf = async (name: string) => {
-  const { labels, annotations } = (await here.world.client.get<StoredObject>(spaces, { name })).metadata
+  const { labels, annotations } = (await here.world.client.get<StoredObject>(namespaces, { name })).metadata
   return [labels?.[inUseLabel], annotations?.[inUseAnnotation]]
 }
 

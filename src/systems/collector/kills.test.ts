@@ -1,3 +1,4 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { sweeper } from '../../app/core/sweeper.ts'
@@ -12,8 +13,6 @@ import { Informers } from '../../runtime/cache/informers.ts'
 import { quietClock } from '../../runtime/time/quiet-clock.ts'
 import type { Hand } from './owners/act.ts'
 import { Collector } from './controller.ts'
-
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 /** What a process may still do before it is killed, and what was seen of its deletes. */
 class Life {

@@ -1,8 +1,9 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { seedFinalizer } from '../../apis/bond.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { Graph } from './graph/graph.ts'
-import { Cascades, configMaps, ownedBy } from '../../../test/cascades.ts'
+import { Cascades, ownedBy } from '../../../test/cascades.ts'
 
 describe('the five actions on the graph', () => {
   const put = (graph: Graph, name: string, owners: readonly string[] = []) =>

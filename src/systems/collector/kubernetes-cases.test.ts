@@ -1,20 +1,11 @@
+import { configMaps, deployments, pods, replicaSets, replicationControllers } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { KubeObject, OwnerReference, StoredObject } from '../../kube/object.ts'
-import { Cascades, configMaps, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
+import { Cascades, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
 
 let here: Cascades
 afterEach(() => here[Symbol.asyncDispose]())
 
-const pods = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
-const controllers = {
-  group: '',
-  version: 'v1',
-  kind: 'ReplicationController',
-  plural: 'replicationcontrollers',
-  namespaced: true,
-}
-const replicaSets = { group: 'apps', version: 'v1', kind: 'ReplicaSet', plural: 'replicasets', namespaced: true }
-const deployments = { group: 'apps', version: 'v1', kind: 'Deployment', plural: 'deployments', namespaced: true }
 const template = { metadata: { labels: { app: 'a' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
 
 const make = (apiVersion: string, kind: string, name: string, given: Partial<KubeObject> = {}) =>
@@ -60,7 +51,7 @@ describe.each<[string, CascadeOptions]>([
     await pod('one', [ownedBy(gone)])
     await pod('both', [ownedBy(gone), ownedBy(stays)])
     await pod('none', [])
-    await remove(controllers, 'gone', 'Background')
+    await remove(replicationControllers, 'gone', 'Background')
     expect(await here.world.names(pods)).toEqual(['both', 'none'])
     const both = await here.world.get<StoredObject>({ apiVersion: 'v1', kind: 'Pod', namespace: 'team', name: 'both' })
     expect(both?.metadata.ownerReferences?.map(({ name }) => name)).toEqual(['stays'])
@@ -78,10 +69,10 @@ describe.each<[string, CascadeOptions]>([
     await start()
     const owner = await controller('rc')
     for (let index = 0; index < 10; index++) await pod(`p${index}`, [controlledBy(owner)])
-    await remove(controllers, 'rc', 'Orphan')
+    await remove(replicationControllers, 'rc', 'Orphan')
     const { items } = await here.world.client.list<StoredObject>(pods, { namespace: 'team' })
     expect(items.map(({ metadata }) => metadata.ownerReferences)).toEqual(Array.from({ length: 10 }))
-    expect(await here.world.names(controllers)).toEqual([])
+    expect(await here.world.names(replicationControllers)).toEqual([])
   })
 
   it('27: a dependent that comes between the freeing of the others and the end of its owner is freed, too', async () => {
@@ -108,8 +99,8 @@ describe.each<[string, CascadeOptions]>([
     const gone = await controller('gone')
     const stays = await controller('stays')
     await pod('p', [controlledBy(gone), ownedBy(stays)])
-    await remove(controllers, 'gone', 'Foreground')
-    expect([await here.world.names(controllers), await here.world.names(pods)]).toEqual([['stays'], ['p']])
+    await remove(replicationControllers, 'gone', 'Foreground')
+    expect([await here.world.names(replicationControllers), await here.world.names(pods)]).toEqual([['stays'], ['p']])
   })
 
   it.each([
@@ -119,8 +110,8 @@ describe.each<[string, CascadeOptions]>([
     await start()
     const owner = await controller('rc')
     await here.create('stuck', [ownedBy(owner, { blockOwnerDeletion: blocks })], { finalizers: ['x.dev/held'] })
-    await remove(controllers, 'rc', 'Foreground')
-    expect(await here.world.names(controllers)).toEqual(left)
+    await remove(replicationControllers, 'rc', 'Foreground')
+    expect(await here.world.names(replicationControllers)).toEqual(left)
   })
 
   it('67: a foreground deletion asked for twice round a finalizer of others ends when that does', async () => {
@@ -137,7 +128,7 @@ describe.each<[string, CascadeOptions]>([
     await start()
     const owner = await controller('rc')
     for (let index = 0; index < 10; index++) await pod(`p${index}`, [controlledBy(owner)])
-    await remove(controllers, 'rc', 'Background')
+    await remove(replicationControllers, 'rc', 'Background')
     expect(await here.world.names(pods)).toEqual([])
   })
 
@@ -164,12 +155,12 @@ describe.each<[string, CascadeOptions]>([
       metadata: { ownerReferences: [controlledBy(owner)], finalizers: ['x.dev/held'] },
       spec: { containers: [{ name: 'c', image: 'i' }] },
     })
-    await remove(controllers, 'rc', 'Foreground')
-    expect([await here.world.names(controllers), await here.world.names(pods)]).toEqual([['rc'], ['p']])
+    await remove(replicationControllers, 'rc', 'Foreground')
+    expect([await here.world.names(replicationControllers), await here.world.names(pods)]).toEqual([['rc'], ['p']])
     const body = { metadata: { finalizers: null } }
     await here.world.client.patch(pods, { namespace: 'team', name: 'p' }, { type: 'merge', body })
     await here.world.pass(30_000)
-    expect([await here.world.names(controllers), await here.world.names(pods)]).toEqual([[], []])
+    expect([await here.world.names(replicationControllers), await here.world.names(pods)]).toEqual([[], []])
   })
 
   it('80★: a ring of three blocking pods goes by one foreground deletion', async () => {
@@ -187,7 +178,7 @@ describe.each<[string, CascadeOptions]>([
   it('81: without a word the pods of a ReplicationController stay', async () => {
     await start()
     await pod('p', [controlledBy(await controller('rc'))])
-    await remove(controllers, 'rc')
+    await remove(replicationControllers, 'rc')
     expect(await here.world.names(pods)).toEqual(['p'])
   })
 

@@ -1,9 +1,10 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { kubeSubject } from '../../departures/subjects/subject.ts'
-import { Cascades, configMaps, ownedBy, spaces, type CascadeOptions } from '../../../test/cascades.ts'
+import { Cascades, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
 import { bondController } from './bonds/bonds.ts'
 import { Collector } from './controller.ts'
 
@@ -98,10 +99,10 @@ describe('Bonds, nasty cases', () => {
     await here.bind('user', 'a', 'Deny')
     await here.bind('user', 'b', 'Hold')
     await here.world.pass(5000)
-    const attempt = here.world.client.deleteObject(spaces, { name: 'team' })
+    const attempt = here.world.client.deleteObject(namespaces, { name: 'team' })
     await expect(attempt).rejects.toThrow('namespaces "team" contains what is in use by Bond team/user-a, team/user-b')
     await here.remove('user')
-    await here.world.client.deleteObject(spaces, { name: 'team' })
+    await here.world.client.deleteObject(namespaces, { name: 'team' })
   })
 
   it('protects until the last user is really gone, though the Bond was deleted first', async () => {

@@ -1,10 +1,11 @@
+import { configMaps, customResourceDefinitions, pods } from '../../kube/core-types.ts'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Client } from '../../client/client.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { Collector } from './controller.ts'
-import { Cascades, configMaps, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
+import { Cascades, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
 
 let here: Cascades
 const start = async (options: CascadeOptions = {}) => (here = await Cascades.start(options))
@@ -217,7 +218,7 @@ describe('owner references, nasty cases', () => {
     })
     await here.create('child', [ownedBy(owner)])
     await here.world.pass(5000)
-    await here.world.client.deleteObject(definitions, { name: definition.metadata.name })
+    await here.world.client.deleteObject(customResourceDefinitions, { name: definition.metadata.name })
     await here.world.pass(60_000)
     expect(await here.left()).toEqual([])
   })
@@ -303,12 +304,3 @@ describe('owner references, nasty cases', () => {
     expect(await here.left()).toEqual(['child', 'root'])
   })
 })
-
-const pods = { group: '', version: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }
-const definitions = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}

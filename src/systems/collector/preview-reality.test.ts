@@ -1,7 +1,8 @@
+import { configMaps } from '../../kube/core-types.ts'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
-import { Cascades, configMaps, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
+import { Cascades, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
 import { plan, RandomCascades, wideDoor, type Plan } from '../../../test/random-cascades.ts'
 
 let here: Cascades

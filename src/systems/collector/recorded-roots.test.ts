@@ -1,6 +1,7 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Cascades, configMaps, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
+import { Cascades, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
 import { MemoryStore } from '../../apiserver/store/memory-store.ts'
 import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
 import type { Store } from '../../apiserver/store/store.ts'

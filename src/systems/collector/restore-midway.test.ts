@@ -1,5 +1,6 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Cascades, configMaps, ownedBy } from '../../../test/cascades.ts'
+import { Cascades, ownedBy } from '../../../test/cascades.ts'
 import { Client } from '../../client/client.ts'
 import { restore } from '../../departures/restore/restore.ts'
 import { StatusError } from '../../kube/status-error.ts'

@@ -1,3 +1,4 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { cleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
@@ -54,7 +55,7 @@ describe('a mark', () => {
 
   it('is lifted as soon as its resource complies or is excluded', async () => {
     const { phases, client } = await start(['one', 'two'])
-    const type = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+    const type = configMaps
     await client.patch(
       type,
       { namespace: 'team', name: 'one' },
@@ -81,10 +82,7 @@ describe('a mark', () => {
 
   it('E6: never passes to another resource under the same name', async () => {
     const { client, configMap, exists, candidates } = await start(['one'])
-    await client.deleteObject(
-      { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
-      { namespace: 'team', name: 'one' },
-    )
+    await client.deleteObject(configMaps, { namespace: 'team', name: 'one' })
     await configMap('one')
     await passed(6 * hour)
     expect(await exists('one')).toBe(true)
@@ -117,7 +115,7 @@ describe('a mark', () => {
     await world.policy({})
     await world.pass(7 * hour)
     expect(await world.phases()).toEqual({ stuck: 'Deleting' })
-    const type = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
+    const type = configMaps
     await world.client.patch(
       type,
       { namespace: 'team', name: 'stuck' },

@@ -1,3 +1,4 @@
+import { configMaps, events } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
 import { cleanupOptOut } from '../../apis/cleanup-opt-out.ts'
@@ -9,8 +10,6 @@ import { optOut } from './opt-outs/opt-out.ts'
 
 const hour = 3_600_000
 const minute = 60_000
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
-const events = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 const markedWhen = (parameters: Record<string, unknown>) => [{ rules: [{ name: 'AttributeRule', parameters }] }]
 
 let world: JanitorWorld

@@ -1,3 +1,4 @@
+import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
 import { startTestServer } from '../../apiserver/testing.ts'
@@ -10,7 +11,6 @@ import { assertHeld, FenceLost, writeMark } from './work/work.ts'
 
 const hour = 3_600_000
 const minute = 60_000
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 let world: JanitorWorld | undefined
 afterEach(async () => {
@@ -34,10 +34,7 @@ describe('another cluster', () => {
     const remoteClock = new VirtualClock(Date.parse('2026-01-05T08:00:00Z'))
     await using remote = await startTestServer({ clock: remoteClock })
     const far = new Client(remote.transport)
-    await far.create(
-      { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false },
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'far' } },
-    )
+    await far.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'far' } })
     await far.create(configMaps, {
       apiVersion: 'v1',
       kind: 'ConfigMap',

@@ -1,3 +1,4 @@
+import { events } from '../../kube/core-types.ts'
 import { describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../../apis/cleanup-candidate.ts'
@@ -13,7 +14,6 @@ import { createJanitor } from './janitor.ts'
 
 const hour = 3_600_000
 const minute = 60_000
-const events = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
 
 /** A janitor of its own on a world, until it is stopped like a process. */
 function run({ clock, ports, door, events: recorder }: World, client: Client, identity: string): () => Promise<void> {

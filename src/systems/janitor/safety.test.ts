@@ -1,3 +1,4 @@
+import { configMaps, events } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
@@ -7,7 +8,6 @@ import { StatusError } from '../../kube/status-error.ts'
 
 const hour = 3_600_000
 const minute = 60_000
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 let world: JanitorWorld | undefined
 afterEach(async () => {
@@ -250,7 +250,7 @@ describe('an opt-out', () => {
   /** The link in the notice, as a path. */
   async function link(target: JanitorWorld): Promise<string> {
     const { items } = await target.client.list<{ message: string; reason: string; metadata: { name: string } }>(
-      { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true },
+      events,
       { namespace: 'team' },
     )
     const text = items.find(({ reason }) => reason === 'CleanupScheduled')?.message ?? ''

@@ -1,3 +1,4 @@
+import { configMaps } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
 import { cleanupPolicy } from '../../apis/cleanup-policy.ts'
@@ -105,7 +106,7 @@ describe('Swabbie’s paths', () => {
     await start(['left', 'kept', 'spared'])
     await world.call('PUT', `/resources/state/${namespace}/kept/optOut`)
     await world.client.patch(
-      { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
+      configMaps,
       { namespace: 'team', name: 'spared' },
       { type: 'merge', body: { metadata: { annotations: { ttl: '90d' } } } },
     )

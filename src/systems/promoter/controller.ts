@@ -1,9 +1,10 @@
+import { configMaps, events, secrets } from '../../kube/core-types.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
 import type { Client } from '../../client/client.ts'
 import { keyFromString, keyOf, keyToString } from '../../kube/key.ts'
-import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
+import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clusters } from '../../runtime/clusters/clusters.ts'
 import { Controller, type ControllerOptions, type ControllerPorts } from '../../runtime/controller/controller.ts'
@@ -21,7 +22,7 @@ import { promoterMetrics } from './effects/promoter-metrics.ts'
 import { previewPipeline, reconcilePipeline } from './reconcile.ts'
 import type { SecretData } from './repository/repository-access.ts'
 import { promoterRoutes, type Route } from './http/routes.ts'
-import { SecretVersions, secretType } from './targets/secret-versions.ts'
+import { SecretVersions } from './targets/secret-versions.ts'
 
 export interface PromoterOptions {
   readonly client: Client
@@ -60,14 +61,14 @@ export const freezeName = 'freeze'
 
 /** Builds the promoter on a cluster. It acts once its controller is started. */
 export function createPromoter(options: PromoterOptions): Promoter {
-  const { client, informers, clusters, events, ports } = options
+  const { client, informers, clusters, events: recorder, ports } = options
   const { clock, log, random = systemRandom } = ports
   const { dryRun = false } = options
   const metrics = promoterMetrics(ports.metrics)
   const network = options.http ? undefined : networkHttp()
   const stopping = new AbortController()
   const pipelines = informers.open<Pipeline & StoredObject>(client, pipelineKind.type)
-  const freeze = informers.open(client, configMapType, {
+  const freeze = informers.open(client, configMaps, {
     namespace: sojournNamespace,
     fieldSelector: `metadata.name=${freezeName}`,
   })
@@ -85,7 +86,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
     changed: enqueue,
     ...(options.seenAs ? { seenAs: options.seenAs } : {}),
   })
-  const secrets = new SecretVersions({ informers, client, changed: (key) => enqueue([key]) })
+  const secretVersions = new SecretVersions({ informers, client, changed: (key) => enqueue([key]) })
   const readSecret = secretReader(client)
   const actPorts: ActPorts = {
     http: metrics.counted(options.http ?? network!.http),
@@ -96,7 +97,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
     heard: (request) => metrics.requests.inc(request),
     known: new Map(),
     secret: readSecret,
-    createEvent: async (event) => void (await client.create(eventType, event).catch(ignoring('AlreadyExists'))),
+    createEvent: async (event) => void (await client.create(events, event).catch(ignoring('AlreadyExists'))),
     eventsAddress: options.eventsAddress,
     now: () => clock.now(),
     valueOf: markerValue,
@@ -108,7 +109,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
     clock,
     random,
     log,
-    events,
+    events: recorder,
     metrics,
     ended: (pipeline) => controller.enqueue(keyOf(pipeline as KubeObject)),
     signal: stopping.signal,
@@ -130,10 +131,10 @@ export function createPromoter(options: PromoterOptions): Promoter {
         client,
         clock,
         log,
-        events,
+        events: recorder,
         metrics,
         observer,
-        secrets,
+        secrets: secretVersions,
         approvals: approvalsOf,
         runner,
         isFrozen,
@@ -186,7 +187,7 @@ export function createPromoter(options: PromoterOptions): Promoter {
     close: () => {
       stopping.abort(new Error('stopping'))
       observer.close()
-      secrets.close()
+      secretVersions.close()
       freeze.close()
       approvals.close()
       pipelines.close()
@@ -195,22 +196,13 @@ export function createPromoter(options: PromoterOptions): Promoter {
   }
 }
 
-const configMapType: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'ConfigMap',
-  plural: 'configmaps',
-  namespaced: true,
-}
-const eventType: ResourceType = { group: '', version: 'v1', kind: 'Event', plural: 'events', namespaced: true }
-
 /** Reads a Secret when it is needed and keeps nothing of it. */
 function secretReader(
   client: Client,
 ): (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined> {
   return async (place) => {
     const secret = await client
-      .get<StoredObject & { readonly data?: Record<string, string> }>(secretType, place)
+      .get<StoredObject & { readonly data?: Record<string, string> }>(secrets, place)
       .catch(ignoring('NotFound'))
     return (
       secret &&

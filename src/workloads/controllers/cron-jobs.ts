@@ -1,14 +1,15 @@
+import { cronJobs, jobs } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { nextCronTime } from '../../kube/cron.ts'
+import { nextCronTime } from '../../kube/calendar/cron.ts'
 import type { Job } from './jobs.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { removeOwned } from '../remove.ts'
 import { ownerKeys } from './replica-sets.ts'
-import { controllerRef, controllerUid, cronJobs, jobs } from '../types.ts'
+import { controllerRef, controllerUid } from '../types.ts'
 
 interface CronJob extends StoredObject {
   readonly spec: {

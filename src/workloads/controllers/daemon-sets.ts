@@ -1,3 +1,4 @@
+import { daemonSets, pods } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
@@ -10,10 +11,8 @@ import {
   availability,
   controllerRef,
   controllerUid,
-  daemonSets,
   isPodFinished,
   isPodReady,
-  pods,
   type Pod,
   type Workload,
 } from '../types.ts'

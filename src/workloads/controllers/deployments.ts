@@ -1,3 +1,4 @@
+import { deployments, replicaSets } from '../../kube/core-types.ts'
 import { createHash } from 'node:crypto'
 import type { Key } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
@@ -9,7 +10,7 @@ import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
 import { removeOwned } from '../remove.ts'
 import { ownerKeys } from './replica-sets.ts'
 import { planRollout } from './rollout.ts'
-import { controllerRef, controllerUid, deployments, replicaSets, type PodTemplate, type Workload } from '../types.ts'
+import { controllerRef, controllerUid, type PodTemplate, type Workload } from '../types.ts'
 
 interface DeploymentSpec {
   readonly strategy?: {

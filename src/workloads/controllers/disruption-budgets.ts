@@ -1,14 +1,15 @@
+import { deployments, podDisruptionBudgets, pods, replicaSets, statefulSets } from '../../kube/core-types.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { matches, requirementsOf, type Requirement } from '../../kube/selector.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { disruptionStatus, nextRecount, type DisruptionBudget, type Observed } from './disruption-status.ts'
 import { writeStatus, type WorkloadPorts } from '../ports.ts'
-import { deployments, disruptionBudgets, pods, replicaSets, statefulSets, type Pod, type Workload } from '../types.ts'
+import { type Pod, type Workload } from '../types.ts'
 
 /** Keeps count of the disruptions that PodDisruptionBudgets allow, which evictions use up. */
 export function disruptionBudgetController({ client, informers, ports }: WorkloadPorts): Controller {
-  const budgets = informers.open<DisruptionBudget>(client, disruptionBudgets)
+  const budgets = informers.open<DisruptionBudget>(client, podDisruptionBudgets)
   const running = informers.open<Pod>(client, pods)
   const owners = [deployments, replicaSets, statefulSets].map((type) => ({
     kind: type.kind,
@@ -33,7 +34,7 @@ export function disruptionBudgetController({ client, informers, ports }: Workloa
     if (!budget || budget.metadata.deletionTimestamp || !isSynced) return settled
     const selected = running.list(key.namespace).filter((pod) => selects(budget, pod))
     const status = disruptionStatus({ budget, pods: selected, wanted: wantedBy(selected) }, ports.clock.now())
-    const written = await writeStatus(client, disruptionBudgets, budget, status)
+    const written = await writeStatus(client, podDisruptionBudgets, budget, status)
     if (written) controller.expect(key, written.metadata.resourceVersion, budgets as never)
     const at = nextRecount(status)
     return at === undefined ? settled : wakeAt(at)

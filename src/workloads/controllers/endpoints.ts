@@ -1,3 +1,4 @@
+import { endpointSlices, endpoints, pods, services } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import { keyOf } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
@@ -9,17 +10,7 @@ import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { portsAnnotation, type PortMap } from '../ports-annotation.ts'
 import type { WorkloadPorts } from '../ports.ts'
 import { removeOwned } from '../remove.ts'
-import {
-  controllerRef,
-  controllerUid,
-  endpoints,
-  endpointSlices,
-  isPodFinished,
-  isPodReady,
-  pods,
-  services,
-  type Pod,
-} from '../types.ts'
+import { controllerRef, controllerUid, isPodFinished, isPodReady, type Pod } from '../types.ts'
 
 interface ServicePort {
   readonly name?: string

@@ -1,3 +1,4 @@
+import { jobs, pods } from '../../kube/core-types.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
@@ -12,8 +13,6 @@ import {
   controllerUid,
   isPodFinished,
   isPodReady,
-  jobs,
-  pods,
   type Container,
   type Pod,
   type PodSpec,

@@ -1,3 +1,4 @@
+import { pods, replicaSets } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import { keyOf } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
@@ -11,8 +12,6 @@ import {
   controllerUid,
   isPodFinished,
   isPodReady,
-  pods,
-  replicaSets,
   type Pod,
   type Workload,
 } from '../types.ts'

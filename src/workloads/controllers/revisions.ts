@@ -1,9 +1,10 @@
+import { controllerRevisions } from '../../kube/core-types.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import { templateHash } from './deployments.ts'
 import { createNew, type WorkloadPorts } from '../ports.ts'
 import { removeOwned } from '../remove.ts'
-import { controllerRef, controllerRevisions, controllerUid, type PodTemplate, type Workload } from '../types.ts'
+import { controllerRef, controllerUid, type PodTemplate, type Workload } from '../types.ts'
 
 /** One former or present template of a StatefulSet or DaemonSet: what `kubectl rollout history` lists and `undo` goes back to. */
 export interface Revision extends StoredObject {

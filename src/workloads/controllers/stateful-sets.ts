@@ -1,3 +1,4 @@
+import { pods, statefulSets } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
@@ -11,8 +12,6 @@ import {
   controllerUid,
   isPodFinished,
   isPodReady,
-  pods,
-  statefulSets,
   type Pod,
   type PodTemplate,
   type Workload,

@@ -1,5 +1,6 @@
 import type { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import { configMaps, secrets } from '../../kube/core-types.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Container, Pod } from '../types.ts'
 import type { PortMap } from '../ports-annotation.ts'
@@ -110,9 +111,8 @@ async function read(
   kind: 'ConfigMap' | 'Secret',
   { name, optional }: { readonly name: string; readonly optional?: boolean },
 ): Promise<Record<string, string>> {
-  const type: ResourceType = { group: '', version: 'v1', kind, plural: `${kind.toLowerCase()}s`, namespaced: true }
   const object = await client
-    .get<StoredObject>(type, { namespace: pod.metadata.namespace ?? '', name })
+    .get<StoredObject>(kind === 'Secret' ? secrets : configMaps, { namespace: pod.metadata.namespace ?? '', name })
     .catch(ignoring('NotFound'))
   if (!object) {
     if (optional) return {}

@@ -1,3 +1,4 @@
+import { deployments, secrets, services } from '../../../src/kube/core-types.ts'
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -5,7 +6,6 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../../src/runtime/time/random.ts'
-import { deployments, secrets, services } from '../../../src/systems/activator/model/resource-types.ts'
 import { certificateFor, rawClient, roundTrip } from '../../../src/systems/activator/proxy/planes/testing.ts'
 import { startCluster, startSojourn, type ClusterProcess, type SojournProcess } from './sojourn-process.ts'
 

@@ -1,8 +1,8 @@
+import { endpointSlices } from '../../../src/kube/core-types.ts'
 import net, { type AddressInfo, type Server, type Socket } from 'node:net'
 import type { Client } from '../../../src/client/client.ts'
 import { sliceService } from '../../../src/systems/activator/cluster/observe.ts'
 import type { EndpointSlice } from '../../../src/systems/activator/model/endpoints.ts'
-import { endpointSlices } from '../../../src/systems/activator/model/resource-types.ts'
 
 /** Plays kube-proxy for one Service: a port per port of the Service, each connection to one of its endpoints, as its slices stand. */
 export interface ServiceRouter extends AsyncDisposable {

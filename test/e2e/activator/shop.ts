@@ -1,5 +1,5 @@
+import { deployments, services } from '../../../src/kube/core-types.ts'
 import type { Client } from '../../../src/client/client.ts'
-import { deployments, services } from '../../../src/systems/activator/model/resource-types.ts'
 import { certificateFor } from '../../../src/systems/activator/proxy/planes/testing.ts'
 
 /** One program, three protocols: HTTP, an echo, and TLS with its own certificate. It tells at /open how many connections it has beside the one that asks. */

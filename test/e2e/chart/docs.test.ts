@@ -1,3 +1,4 @@
+import { namespaces } from '../../../src/kube/core-types.ts'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -132,5 +133,3 @@ it('names only commands and flags that there are', () => {
   )
   expect(wrong).toEqual([])
 })
-
-const namespaces = { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }

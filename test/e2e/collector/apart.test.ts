@@ -1,3 +1,4 @@
+import { configMaps, leases } from '../../../src/kube/core-types.ts'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -6,7 +7,7 @@ import { Client } from '../../../src/client/client.ts'
 import { loadKubeconfig } from '../../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
 import type { StoredObject } from '../../../src/kube/object.ts'
-import { configMaps, ownedBy } from '../../cascades.ts'
+import { ownedBy } from '../../cascades.ts'
 import { startCollector } from '../../kills/collector-process.ts'
 import { KillableServer } from '../../kills/killable-server.ts'
 
@@ -55,8 +56,7 @@ describe('collectors apart from the API, in processes of their own', () => {
     await vi.waitFor(onlyFurniture, patient)
 
     await tree('second')
-    const lease = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', namespaced: true }
-    const { spec } = await client.get<StoredObject & { spec: { holderIdentity: string } }>(lease, {
+    const { spec } = await client.get<StoredObject & { spec: { holderIdentity: string } }>(leases, {
       namespace: 'sojourn-system',
       name: 'sojourn-collector',
     })

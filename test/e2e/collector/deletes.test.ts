@@ -2,15 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
 import { Client } from '../../../src/client/client.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
+import { configMaps, pods, replicationControllers } from '../../../src/kube/core-types.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../../src/kube/object.ts'
 import { ignoring, StatusError } from '../../../src/kube/status-error.ts'
 import { VirtualClock } from '../../../src/runtime/time/virtual-clock.ts'
 
 const startAt = Date.parse('2026-01-05T08:00:00Z')
-const core = { group: '', version: 'v1', namespaced: true }
-const configMaps: ResourceType = { ...core, kind: 'ConfigMap', plural: 'configmaps' }
-const pods: ResourceType = { ...core, kind: 'Pod', plural: 'pods' }
-const controllers: ResourceType = { ...core, kind: 'ReplicationController', plural: 'replicationcontrollers' }
 const container = { name: 'c', image: 'i' }
 const drafts: Readonly<Record<string, Partial<KubeObject>>> = {
   ConfigMap: {},
@@ -65,9 +62,9 @@ describe('what a DELETE does to what is stored', () => {
     [configMaps, none, foreground, undefined, orphan, undefined],
     [configMaps, orphan, foreground, undefined, orphan, orphan],
     [configMaps, foreground, foreground, undefined, orphan, foreground],
-    [controllers, none, foreground, undefined, orphan, orphan],
-    [controllers, orphan, foreground, undefined, orphan, orphan],
-    [controllers, foreground, foreground, undefined, orphan, foreground],
+    [replicationControllers, none, foreground, undefined, orphan, orphan],
+    [replicationControllers, orphan, foreground, undefined, orphan, orphan],
+    [replicationControllers, foreground, foreground, undefined, orphan, foreground],
   ] as const
   const policies = ['Foreground', 'Background', 'Orphan', undefined] as const
 

@@ -1,3 +1,4 @@
+import { configMaps } from '../../../src/kube/core-types.ts'
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +12,6 @@ import type { OwnerReference, StoredObject } from '../../../src/kube/object.ts'
 import { startSojourn, type SojournProcess } from '../activator/sojourn-process.ts'
 
 const main = join(import.meta.dirname, '../../../src/cli/main.ts')
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 /** Runs `sojourn ARGS…` to its end, or until it has said something and was told to stop. */
 function run(

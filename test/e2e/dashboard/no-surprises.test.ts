@@ -1,5 +1,5 @@
+import { configMaps } from '../../../src/kube/core-types.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { configMaps } from '../../../src/departures/door/door-state.ts'
 import { ignoring } from '../../../src/kube/status-error.ts'
 import { chromiumPath } from './chromium.ts'
 import { Visitor, viewNames } from './dashboard-page.ts'

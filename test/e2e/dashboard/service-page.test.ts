@@ -1,3 +1,4 @@
+import { services } from '../../../src/kube/core-types.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { chromiumPath } from './chromium.ts'
 import { Visitor } from './dashboard-page.ts'
@@ -39,7 +40,7 @@ describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_
   it('have a page each, which has an address of its own and what was said of them', async () => {
     await visitor.asAdministrator()
     const { page } = visitor
-    const { metadata } = await world.client.get(servicesType, { namespace: 'team', name: 'fast' })
+    const { metadata } = await world.client.get(services, { namespace: 'team', name: 'fast' })
     await world.create({
       apiVersion: 'v1',
       kind: 'Event',
@@ -61,5 +62,3 @@ describe.skipIf(!chromiumPath)('on-demand services in Chromium', { timeout: 120_
     await page.getByText('There is no Service nobody in team.').waitFor()
   })
 })
-
-const servicesType = { group: '', version: 'v1', kind: 'Service', plural: 'services', namespaced: true }

@@ -1,10 +1,10 @@
+import { deployments } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
 import { Client } from '../../../client/client.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { systemClock } from '../../../runtime/time/clock.ts'
 import { Actions } from './act.ts'
-import { deployments } from '../model/resource-types.ts'
 
 const namespace = 'default'
 const placed = { type: deployments, ref: { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name: 'web' } }

@@ -1,3 +1,4 @@
+import { configMaps, endpointSlices, services } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../../../kube/object.ts'
@@ -8,7 +9,6 @@ import type { Condition } from '../../../kube/conditions.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
 import { companionName } from '../model/claims.ts'
 import type { ServicePort } from '../model/endpoints.ts'
-import { configMaps, endpointSlices, services } from '../model/resource-types.ts'
 import { persistedLastUsed } from './observe.ts'
 import type { Scale } from '../model/scales.ts'
 

@@ -1,3 +1,4 @@
+import { endpointSlices, endpoints, services } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
 import { Client } from '../../../client/client.ts'
@@ -6,7 +7,6 @@ import { StatusError } from '../../../kube/status-error.ts'
 import type { ApiRequest } from '../../../kube/transport.ts'
 import { systemClock } from '../../../runtime/time/clock.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
-import { endpoints, endpointSlices, services } from '../model/resource-types.ts'
 import { TakeoverActions } from './takeover-actions.ts'
 
 const namespace = 'default'

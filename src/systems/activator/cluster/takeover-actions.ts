@@ -1,3 +1,4 @@
+import { endpointSlices, endpoints, services } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import type { KubeObject, StoredObject } from '../../../kube/object.ts'
@@ -5,7 +6,6 @@ import { ignoring } from '../../../kube/status-error.ts'
 import type { EventNote } from '../../../runtime/observability/event-recorder.ts'
 import { annotation } from '../model/annotations.ts'
 import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
-import { endpoints, endpointSlices, services } from '../model/resource-types.ts'
 import {
   formatSelector,
   isMirrored,

@@ -1,9 +1,9 @@
+import { deployments, replicaSets, statefulSets } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { kindKey, type Key } from '../../../kube/key.ts'
 import { parseApiVersion, type ObjectRef, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
-import { deployments, replicaSets, statefulSets } from '../model/resource-types.ts'
 import { Scales } from '../model/scales.ts'
 
 export interface WorkloadCachesPorts {

@@ -1,3 +1,4 @@
+import { endpointSlices, services } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
 import { Client } from '../../../client/client.ts'
@@ -6,7 +7,6 @@ import type { EventNote, EventSubject } from '../../../runtime/observability/eve
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { giveBackAll } from './giving-back.ts'
 import { surveyRemains } from './remains.ts'
-import { endpointSlices, services } from '../model/resource-types.ts'
 import { fastClock } from '../testing.ts'
 
 const namespace = 'default'

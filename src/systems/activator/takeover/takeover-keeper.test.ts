@@ -1,3 +1,4 @@
+import { deployments, endpointSlices, endpoints, services } from '../../../kube/core-types.ts'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -7,7 +8,6 @@ import { ignoring } from '../../../kube/status-error.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { alone } from '../replicas/peers.ts'
 import { roundTrip } from '../proxy/planes/testing.ts'
-import { deployments, endpoints, endpointSlices, services } from '../model/resource-types.ts'
 import { remarksOf } from '../views/standing.ts'
 import { fastClock, startReplica, type Replica } from '../testing.ts'
 

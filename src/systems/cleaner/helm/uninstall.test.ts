@@ -1,3 +1,4 @@
+import { jobs, secrets } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../../test/world.ts'
 import { cleaner } from '../../../apis/cleaner.ts'
@@ -17,8 +18,6 @@ import {
   type CleanerProcess,
 } from '../../../../test/cleaners.ts'
 
-const jobs = { group: 'batch', version: 'v1', kind: 'Job', plural: 'jobs', namespaced: true }
-const secrets = { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true }
 let world: World
 let running: CleanerProcess
 beforeEach(async () => {

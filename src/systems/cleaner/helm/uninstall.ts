@@ -1,3 +1,4 @@
+import { configMaps, secrets } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { sentenceOf } from '../../../departures/door/because.ts'
 import type { Door } from '../../../departures/door/door.ts'
@@ -211,8 +212,8 @@ class Uninstall {
 }
 
 const holderTypes: Readonly<Record<Release['driver'], ResourceType>> = {
-  secret: { group: '', version: 'v1', kind: 'Secret', plural: 'secrets', namespaced: true },
-  configmap: { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true },
+  secret: secrets,
+  configmap: configMaps,
 }
 
 function holderKind({ driver }: Release): string {

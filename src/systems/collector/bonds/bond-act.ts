@@ -1,3 +1,4 @@
+import { namespaces } from '../../../kube/core-types.ts'
 import { bond, bondFinalizer, inUseLabel, type Bond } from '../../../apis/bond.ts'
 import { namesOf } from '../../../apis/bond-guard.ts'
 import { isGuardedBeside, isHoldFrom, marksFrom } from '../../../apis/bond-marks.ts'
@@ -5,7 +6,6 @@ import type { Client } from '../../../client/client.ts'
 import type { ObjectMeta, ResourceType, StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Mark } from './bond-decide.ts'
-import { namespaces } from './bond-observe.ts'
 
 /** What a Bond needs, where it is, and whose marks on it are the Bond's. */
 export interface Dependency {

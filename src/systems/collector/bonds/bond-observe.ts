@@ -1,3 +1,4 @@
+import { namespaces } from '../../../kube/core-types.ts'
 import { grants } from '../../../apis/bond-guard.ts'
 import { isGuardedFrom, isHeldFrom } from '../../../apis/bond-marks.ts'
 import { bondFinalizer, grantAnnotation, type Bond } from '../../../apis/bond.ts'
@@ -222,14 +223,6 @@ export class BondObserver {
       objects.push(...page.items)
     return objects
   }
-}
-
-export const namespaces: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
 }
 
 const confirmMs = 60_000

@@ -1,8 +1,9 @@
+import { namespaces } from '../../../kube/core-types.ts'
 import type { Bond } from '../../../apis/bond.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { setCondition } from '../../../kube/conditions.ts'
 import type { BondDecision, DependentsFact } from './bond-decide.ts'
-import { namespaces, type FoundDependency } from './bond-observe.ts'
+import { type FoundDependency } from './bond-observe.ts'
 
 /** What was found out about a Bond, and what follows from it. */
 export interface BondFindings {

@@ -1,3 +1,4 @@
+import { configMaps, namespaces } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../../test/world.ts'
 import type { Bond } from '../../../apis/bond.ts'
@@ -7,7 +8,6 @@ import { grantAnnotation } from '../../../apis/bond.ts'
 import { bondController } from './bonds.ts'
 
 let world: World
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 beforeEach(async () => {
   world = await startWorld()
@@ -40,7 +40,7 @@ function bind(onDelete: 'Cascade' | 'Orphan' | 'Hold' | 'Deny', given: object = 
 
 const grant = () =>
   world.client.patch(
-    { group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false },
+    namespaces,
     { name: 'platform' },
     { type: 'merge', body: { metadata: { annotations: { [grantAnnotation]: 'team' } } } },
   )

@@ -1,3 +1,4 @@
+import { namespaces } from '../../../kube/core-types.ts'
 import { bond, inUseLabel, type Bond } from '../../../apis/bond.ts'
 import { grants, guardedNamespace, keptNamespace } from '../../../apis/bond-guard.ts'
 import type { Client } from '../../../client/client.ts'
@@ -18,7 +19,7 @@ import { markDependency, markNamespace, setBondFinalizer, unblockOwners, type De
 import { decideBond, type Mark } from './bond-decide.ts'
 import { statusOf, type BondFindings } from './bond-status.ts'
 import { isIdle } from './bond-ties.ts'
-import { BondObserver, namespaces, type FoundDependency } from './bond-observe.ts'
+import { BondObserver, type FoundDependency } from './bond-observe.ts'
 import { patiently } from './patiently.ts'
 import type { Ties } from '../graph/ties.ts'
 

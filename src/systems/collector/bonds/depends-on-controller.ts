@@ -1,3 +1,4 @@
+import { namespaces } from '../../../kube/core-types.ts'
 import { createHash } from 'node:crypto'
 import { bond, type Bond } from '../../../apis/bond.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
@@ -10,7 +11,6 @@ import { Controller, type ControllerPorts } from '../../../runtime/controller/co
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
 import { settled, type Outcome } from '../../../runtime/controller/outcome.ts'
-import { namespaces } from './bond-observe.ts'
 import { dependsOnAnnotation, parseDependsOn, type DependsOnReference } from './depends-on.ts'
 import type { WorldWatch } from '../watch/world-watch.ts'
 

@@ -1,5 +1,6 @@
+import { configMaps, leases } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Cascades, configMaps, ownedBy } from '../../../../test/cascades.ts'
+import { Cascades, ownedBy } from '../../../../test/cascades.ts'
 import { Client } from '../../../client/client.ts'
 import { TransportError } from '../../../client/transport-error.ts'
 import type { StoredObject } from '../../../kube/object.ts'
@@ -39,7 +40,6 @@ async function start(): Promise<Collector> {
   return collector
 }
 
-const leases = { group: 'coordination.k8s.io', version: 'v1', kind: 'Lease', plural: 'leases', namespaced: true }
 const lease = (name: string, owner: StoredObject) =>
   here.world.create<StoredObject>({
     apiVersion: 'coordination.k8s.io/v1',

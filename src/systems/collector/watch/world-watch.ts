@@ -1,3 +1,4 @@
+import { customResourceDefinitions } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import type { DiscoveredType } from '../../../client/discovery.ts'
 import { apiVersionOf, groupResource, type ResourceType, type StoredObject } from '../../../kube/object.ts'
@@ -41,7 +42,7 @@ export class WorldWatch {
 
   constructor(ports: WorldPorts) {
     this.#ports = ports
-    this.#definitions = ports.informers.open(ports.client, definitions, { metadataOnly: true })
+    this.#definitions = ports.informers.open(ports.client, customResourceDefinitions, { metadataOnly: true })
     this.#definitions.subscribe(({ type, object, initial }) => {
       if (type === 'deleted') this.#ended.add(object.metadata.name)
       else this.#ended.delete(object.metadata.name)
@@ -165,14 +166,6 @@ export class WorldWatch {
 
 /** How soon kinds that could not be read are asked for again. */
 const lookAgainMs = 10_000
-
-const definitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 
 /** Metadata comes as PartialObjectMetadata; what it is the metadata of is known from where it was asked for. */
 function named(object: StoredObject, apiVersion: string, kind: string): StoredObject {

@@ -1,9 +1,8 @@
+import { configMaps } from '../../../kube/core-types.ts'
 import { expect, it } from 'vitest'
 import { startRealWorld } from '../../../../test/world.ts'
 import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import { ClusterSources } from './cluster-sources.ts'
-
-const configMaps = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 it('tells who mentions a name as objects come and go, and nothing once it is closed', async () => {
   await using world = await startRealWorld()

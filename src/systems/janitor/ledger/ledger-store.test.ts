@@ -1,3 +1,4 @@
+import { customResourceDefinitions } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
 import { usageLedger } from '../../../apis/usage-ledger.ts'
@@ -7,13 +8,6 @@ import { lookedAt, type LedgerState } from './ledger.ts'
 import { readLedger, writeLedger } from './ledger-store.ts'
 import { day, hour, now, resource } from '../testing.ts'
 
-const definitions = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 const place = { policy: 'tidy', location: 'kubernetes' }
 const nothing = { state: undefined, shards: [] }
 
@@ -29,7 +23,7 @@ describe('a ledger in the cluster', () => {
       if (request.method !== 'GET') writes.push(request.path.split('/').at(-1) ?? '')
       return server.transport(request)
     })
-    await client.create(definitions, usageLedger.crd)
+    await client.create(customResourceDefinitions, usageLedger.crd)
     writes.length = 0
   })
   afterEach(() => server.close())

@@ -1,6 +1,6 @@
 import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
 import { addWorkDays, isWorkDay, windowState } from '../../../apis/work-window.ts'
-import { wallTimeAt } from '../../../kube/zoned-time.ts'
+import { wallTimeAt } from '../../../kube/calendar/zoned-time.ts'
 
 /** How long a resource stays after its owner was told. */
 export type Retention = { readonly ms: number } | { readonly businessDays: number }

@@ -1,7 +1,7 @@
+import { configMaps } from '../../../kube/core-types.ts'
 import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
 import { sojournNamespace } from '../../../apis/group.ts'
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
-import type { ResourceType } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Route, RouteResponse } from '../../../runtime/http/route.ts'
@@ -11,7 +11,6 @@ import type { WorkPorts } from '../work/work.ts'
 import { ok, problem } from './answers.ts'
 import { isMarked } from './swabbie-view.ts'
 
-const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 const place = { namespace: sojournNamespace, name: switchesName }
 
 /** In and out of service, and the circuits that humans close. */

@@ -1,3 +1,4 @@
+import { configMaps } from '../../../kube/core-types.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
 import { cleanupPolicy, type CleanupPolicy } from '../../../apis/cleanup-policy.ts'
@@ -7,7 +8,7 @@ import { sojournNamespace } from '../../../apis/group.ts'
 import { workSchedule, type WorkSchedule, type WorkScheduleSpec } from '../../../apis/work-schedule.ts'
 import { scheduleProblems } from '../../../apis/work-window.ts'
 import type { Client } from '../../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../../kube/object.ts'
+import type { StoredObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
@@ -16,8 +17,6 @@ import { channelProblem } from '../../../notices/open-channel.ts'
 import { compilePolicy, type CompiledPolicy } from '../policy/policy.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
 import type { Problem } from '../rules/rule-tree.ts'
-
-const configMaps: ResourceType = { group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps', namespaced: true }
 
 /** The ConfigMap whose `paused` takes every janitor out of service. */
 export const switchesName = 'sojourn-janitor'

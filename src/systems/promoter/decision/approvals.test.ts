@@ -1,23 +1,16 @@
+import { customResourceDefinitions, namespaces } from '../../../kube/core-types.ts'
 import { createHmac } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { approval as approvalKind, type Approval, type ApprovalSpec } from '../../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
 import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
 import { Client } from '../../../client/client.ts'
-import type { ResourceType } from '../../../kube/object.ts'
 import { systemClock, type Clock } from '../../../runtime/time/clock.ts'
 import { promoterRoutes, type Route, type RouteRequest, type RouteResponse } from '../http/routes.ts'
 import { signRequest } from '../http/signature.ts'
 import { environments, pipelineOf, pullRequestPromotion, World } from '../testing.ts'
 
 const key = 'shared-key'
-const definitions: ResourceType = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  kind: 'CustomResourceDefinition',
-  plural: 'customresourcedefinitions',
-  namespaced: false,
-}
 let server: TestServer
 let client: Client
 let routes: readonly Route[]
@@ -29,7 +22,7 @@ let clients = 0
 beforeEach(async () => {
   server = await startTestServer({ clock: systemClock })
   client = new Client(server.transport)
-  for (const { crd } of [pipelineKind, approvalKind]) await client.create(definitions, crd)
+  for (const { crd } of [pipelineKind, approvalKind]) await client.create(customResourceDefinitions, crd)
   now = Date.UTC(2026, 10, 2, 12)
   hinted = []
   const clock: Clock = { ...systemClock, now: () => now }
@@ -58,10 +51,7 @@ async function waiting(revision = '1.1.0'): Promise<string> {
   world.runs({ dev: revision, prod: '1.0.0' })
   world.step()
   await client
-    .create(
-      { ...definitions, group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces' },
-      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } },
-    )
+    .create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } })
     .catch(() => undefined)
   const { apiVersion, kind, spec, status } = world.pipeline
   const created = await client.create<Pipeline>(pipelineKind.type, {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseTime } from '../../../kube/time.ts'
-import { parseCron } from '../../../kube/cron.ts'
+import { parseCron } from '../../../kube/calendar/cron.ts'
 import { parseWindow, windowsState, type Window } from './windows.ts'
 
 const at = (text: string) => parseTime(text)!

@@ -1,5 +1,5 @@
-import { addDays, instantOf, isTimeZone, wallTimeAt } from '../../../kube/zoned-time.ts'
-import { parseCron, type Cron } from '../../../kube/cron.ts'
+import { addDays, instantOf, isTimeZone, wallTimeAt } from '../../../kube/calendar/zoned-time.ts'
+import { parseCron, type Cron } from '../../../kube/calendar/cron.ts'
 
 /** A window as the plan holds it. */
 export interface Window {

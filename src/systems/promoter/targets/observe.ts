@@ -1,6 +1,6 @@
+import { namespaces } from '../../../kube/core-types.ts'
 import type { PipelineSpec } from '../../../apis/pipeline.ts'
 import type { TargetStatus } from '../../../apis/pipeline-status.ts'
-import type { ResourceType } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { Clusters } from '../../../runtime/clusters/clusters.ts'
@@ -191,7 +191,7 @@ export class TargetObserver {
     }
     if (!handle.client) learn(undefined)
     else
-      handle.client.get(namespaceType, { name: target.namespace }).then(
+      handle.client.get(namespaces, { name: target.namespace }).then(
         () => learn(true),
         (error: unknown) => learn(isStatusError(error, 'NotFound') ? false : undefined),
       )
@@ -210,14 +210,6 @@ interface Use {
   readonly wanted: string
   readonly sources: Set<Source>
   readonly adapters: Map<string, Adapter>
-}
-
-const namespaceType: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Namespace',
-  plural: 'namespaces',
-  namespaced: false,
 }
 
 function sourceKey({ cluster, app }: TargetPlan, namespace: string | undefined): string {

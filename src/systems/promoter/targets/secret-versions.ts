@@ -1,5 +1,5 @@
+import { secrets } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
-import type { ResourceType } from '../../../kube/object.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
 
@@ -31,7 +31,7 @@ export class SecretVersions {
     }
     for (const name of names) {
       if (uses.has(name)) continue
-      const informer = this.#informers.open(this.#client, secretType, {
+      const informer = this.#informers.open(this.#client, secrets, {
         namespace,
         fieldSelector: `metadata.name=${name}`,
         metadataOnly: true,
@@ -52,12 +52,4 @@ export class SecretVersions {
     for (const uses of this.#uses.values()) for (const informer of uses.values()) informer.close()
     this.#uses.clear()
   }
-}
-
-export const secretType: ResourceType = {
-  group: '',
-  version: 'v1',
-  kind: 'Secret',
-  plural: 'secrets',
-  namespaced: true,
 }
