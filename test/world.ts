@@ -1,5 +1,6 @@
 import { allKinds } from '../src/apis/all-kinds.ts'
 import { sojournNamespace } from '../src/apis/group.ts'
+import { recordAccess } from '../src/app/embedded/record-access.ts'
 import { removalRecords } from '../src/app/embedded/removal-records.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from '../src/apiserver/testing.ts'
 import { Client } from '../src/client/client.ts'
@@ -69,6 +70,7 @@ async function build<C extends Clock>(
     clock: caches,
     random: seededRandom(1),
     recordOf: removalRecords(clock, options.bonds ?? { isNeeded: () => false }),
+    cascadeRecordAccess: recordAccess,
     ...options.server,
   })
   const client = new Client(server.transport)

@@ -1,4 +1,5 @@
 import type { StoredObject } from '../kube/object.ts'
+import type { Access } from './auth/access.ts'
 import type { ExtraRoutes, HttpsLimits } from './http/https-server.ts'
 import type { ResourceHandler } from './http/edge.ts'
 import type { AdmissionHook } from './objects/contract/admission.ts'
@@ -23,6 +24,8 @@ export interface ApiServerOptions {
   readonly cascades?: NonNullable<ObjectsOptions['cascades']>
   /** What is stored together with the removal of an object; default nothing. */
   readonly recordOf?: NonNullable<ObjectsOptions['recordOf']>
+  /** What a caller must be allowed to do before a delete may name this record of a cascade; default nothing. */
+  readonly cascadeRecordAccess?: (record: string) => Access
   /** Whether new objects say who set which field; default true. */
   readonly tracksFields?: boolean
   /** Pages of the application on the API's port; default none. */

@@ -3,7 +3,7 @@ import { forbidden, type Access } from './auth/access.ts'
 import type { Credentials } from './auth/credentials.ts'
 import { kubeconfigText } from './auth/certificates/kubeconfig.ts'
 import type { Verdict } from './auth/rbac.ts'
-import { createCore, type Core } from './core.ts'
+import { createServerParts, type ServerParts } from './server-parts.ts'
 import { Discovery } from './discovery/discovery.ts'
 import { OpenApi } from './discovery/open-api.ts'
 import { openApiV2 } from './discovery/open-api-v2.ts'
@@ -55,20 +55,20 @@ const closeGraceMs = 2000
 
 /** Puts the server together and creates what it cannot be without. */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
-  const core = createCore(options)
+  const parts = createServerParts(options)
   const { store, clock, nodeName } = options
-  const { objects, kinds, credentials, authenticator } = core
+  const { objects, kinds, credentials, authenticator } = parts
   const state = { isReady: false }
-  const edge = createEdge(options, core, () => state.isReady)
+  const edge = createEdge(options, parts, () => state.isReady)
   await bootstrap({ store, objects, kinds, now: clock.now(), ...(nodeName ? { nodeName } : {}) })
-  const stopControllers = startControllers(options, core)
-  const https = createHttps(options, core, edge)
+  const stopControllers = startControllers(options, parts)
+  const https = createHttps(options, parts, edge)
   state.isReady = true
   const close = async () => {
     state.isReady = false
     await https.close(closeGraceMs)
     await stopControllers()
-    core.close()
+    parts.close()
   }
   return {
     objects,
@@ -85,16 +85,16 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
       if (!token) throw new Error(`there is no token of ${user}`)
       return kubeconfigText({ server, authority: credentials.authority, user, token })
     },
-    authorize: (user, access) => core.authorize(user, access),
+    authorize: (user, access) => parts.authorize(user, access),
     userOfToken: (token) => authenticator.byToken(token),
     close,
     [Symbol.asyncDispose]: close,
   }
 }
 
-function createEdge(options: ApiServerOptions, core: Core, isReady: () => boolean): Edge {
-  const { objects, kinds, roles, authenticator, serviceAccounts, uidOf } = core
-  const { clock, handlers = [], onError } = options
+function createEdge(options: ApiServerOptions, parts: ServerParts, isReady: () => boolean): Edge {
+  const { objects, kinds, roles, authenticator, serviceAccounts, uidOf } = parts
+  const { clock, handlers = [], cascadeRecordAccess, onError } = options
   const now = () => clock.now()
   const discovery = new Discovery(kinds)
   const openApi = new OpenApi(discovery, (groupVersion) => openApiDocument(groupVersion))
@@ -107,15 +107,16 @@ function createEdge(options: ApiServerOptions, core: Core, isReady: () => boolea
     objects,
     kinds,
     columnsOf: (type, subresource) => tables.columnsOf(type, subresource),
-    authorize: (user, access) => core.authorize(user, access),
+    authorize: (user, access) => parts.authorize(user, access),
+    cascadeRecordAccess,
     handlers: new Map([...special, ...handlers]),
     paths: [healthPaths(isReady), discovery.serve, openApi.serve, openApiV2, issuerPaths(serviceAccounts)],
     onInternalError: (error, { method, path }) => onError?.(error, { method, path }),
   })
 }
 
-function createHttps(options: ApiServerOptions, core: Core, edge: Edge): HttpsServer {
-  const { credentials, authenticator } = core
+function createHttps(options: ApiServerOptions, parts: ServerParts, edge: Edge): HttpsServer {
+  const { credentials, authenticator } = parts
   const { clock, extraRoutes = () => undefined, limits, onError } = options
   return new HttpsServer({
     edge,
@@ -125,16 +126,16 @@ function createHttps(options: ApiServerOptions, core: Core, edge: Edge): HttpsSe
     tls: { ...credentials.server, authority: credentials.authority },
     limits: { ...defaultLimits, ...limits },
     isPublic: isPublicPath,
-    userForPath: (request) => userForPath(core, request),
+    userForPath: (request) => userForPath(parts, request),
     onInternalError: (error, where) => onError?.(error, { ...where }),
   })
 }
 
-function userForPath(core: Core, { user, headers, verb, path }: PathAccess): User {
+function userForPath(parts: ServerParts, { user, headers, verb, path }: PathAccess): User {
   const wanted = { verb, path }
-  const mayBe = (access: Access) => core.authorize(user, access).allowed
+  const mayBe = (access: Access) => parts.authorize(user, access).allowed
   const served = impersonated({ user, headers }, { mayBe, wanted }).user
-  const { allowed, reason } = core.authorize(served, wanted)
+  const { allowed, reason } = parts.authorize(served, wanted)
   if (!allowed) throw forbidden(served, wanted, reason)
   return served
 }

@@ -1,16 +1,16 @@
-import type { Core } from './core.ts'
+import type { ServerParts } from './server-parts.ts'
 import { Upkeep } from './objects/upkeep/upkeep.ts'
 import type { ApiServerOptions } from './options.ts'
 import { NamespaceDeleter } from './lifecycle/namespace-deleter.ts'
-import { NamespaceFurnisher } from './lifecycle/namespace-furnisher.ts'
+import { NamespaceDefaults } from './lifecycle/namespace-defaults.ts'
 import type { LifecycleController, LifecyclePorts } from './lifecycle/ports.ts'
 import { RoleAggregation } from './lifecycle/role-aggregation.ts'
 import { ViewerRole } from './lifecycle/viewer-role.ts'
 
 /** Starts the store's upkeep and the server's own controllers; the result stops them all. */
-export function startControllers(options: ApiServerOptions, core: Core): () => Promise<void> {
+export function startControllers(options: ApiServerOptions, parts: ServerParts): () => Promise<void> {
   const { store, clock, controllers = true, beforeEmptying, onError } = options
-  const { objects, kinds, credentials } = core
+  const { objects, kinds, credentials } = parts
   const ports: LifecyclePorts = {
     store,
     objects,
@@ -21,7 +21,7 @@ export function startControllers(options: ApiServerOptions, core: Core): () => P
     onError: (error, controller, key) => onError?.(error, { controller, key }),
   }
   const running: readonly LifecycleController[] = controllers
-    ? [new NamespaceDeleter(ports), new NamespaceFurnisher(ports), new RoleAggregation(ports), new ViewerRole(ports)]
+    ? [new NamespaceDeleter(ports), new NamespaceDefaults(ports), new RoleAggregation(ports), new ViewerRole(ports)]
     : []
   const upkeep = new Upkeep({
     store,

@@ -319,20 +319,20 @@ export const recordGuards: readonly Guard[] = [
   ]),
   ...inFile('src/apiserver/http/edge.ts', [
     [
-      'lets only those say in which cascade something goes who may write its record',
-      'if (cascadeRecord !== undefined) this.#require(request.user, writingOf(cascadeRecord))',
+      "lets only users who may write a cascade's record name it in a delete",
+      'if (recordAccess) this.#require(request.user, recordAccess)',
       '',
     ],
   ]),
   ...inFile('src/apiserver/objects/delete/delete-object.ts', [
     [
       'is there before the object is gone',
-      'const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: manner.cascadeRecord })',
+      'const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: options.cascadeRecord })',
       'const recorded: never[] = []',
     ],
     [
       'is remembered for as long as finalizers hold an object',
-      'isMarked(old) ? marked : noteRecord(view, marked, manner.cascadeRecord)',
+      'isMarked(old) ? marked : noteRecord(view, marked, options.cascadeRecord)',
       'marked',
     ],
   ]),

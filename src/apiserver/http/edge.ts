@@ -20,6 +20,8 @@ export type PathHandler = (request: EdgeRequest, path: string) => Promise<Answer
 export interface EdgePorts extends ResourcePorts {
   readonly kinds: Kinds
   authorize(user: User, access: Access): Verdict
+  /** The access that a delete with a `cascadeRecord` needs besides the delete itself; undefined: no check. */
+  readonly cascadeRecordAccess: ((record: string) => Access) | undefined
   /** By `VERB RESOURCE.GROUP[/SUBRESOURCE]`, as in `create serviceaccounts/token`. */
   readonly handlers: ReadonlyMap<string, ResourceHandler>
   readonly paths: readonly PathHandler[]
@@ -51,9 +53,9 @@ export class Edge {
     requireTimeout(sent, info)
     const request = this.#impersonate(sent, info)
     this.#require(request.user, accessOf(info, request))
-    // Who says that something goes in a cascade speaks for the record of that; else anybody could let it go without one.
     const { cascadeRecord } = request.query
-    if (cascadeRecord !== undefined) this.#require(request.user, writingOf(cascadeRecord))
+    const recordAccess = cascadeRecord === undefined ? undefined : this.#ports.cascadeRecordAccess?.(cascadeRecord)
+    if (recordAccess) this.#require(request.user, recordAccess)
     return info.kind === 'path' ? this.#servePath(request, info.path) : this.#serveResource(request, info)
   }
 
@@ -105,12 +107,6 @@ function methodNotAllowed(): StatusError {
   return new StatusError('MethodNotAllowed', 'the server does not allow this method on the requested resource', {
     details: {},
   })
-}
-
-/** What it takes to write on a record, `NAMESPACE/NAME`. */
-function writingOf(record: string): Access {
-  const [namespace = '', name = ''] = record.split('/')
-  return { verb: 'patch', group: 'sojourn.dev', resource: 'departures', subresource: '', namespace, name }
 }
 
 function accessOf(info: RequestInfo, { query }: EdgeRequest): Access {

@@ -10,7 +10,7 @@ import { Document } from '../store/document.ts'
 import type { CustomKind } from './contract/custom-kind.ts'
 import { isTrue, type Definition, type DefinitionVersion } from './definitions/definition.ts'
 import { plainRules } from './rules/kind-rules.ts'
-import { looseFinalizers } from './rules/loose-finalizers.ts'
+import { withoutFinalizerNameErrors } from './rules/finalizer-name-errors.ts'
 import { fieldValues, selectableFields } from './selectable-fields.ts'
 import type { ScalePaths, ServedKind, Subresource } from './contract/served-kind.ts'
 
@@ -90,8 +90,8 @@ class CustomVersion {
       },
       rules: {
         ...plainRules,
-        countsGenerations: true,
-        updatesUnconditionally: false,
+        hasGeneration: true,
+        allowsUnconditionalUpdate: false,
         hasStatus,
         statusMetadata: 'none',
       },
@@ -152,12 +152,15 @@ class CustomVersion {
     return {
       validateCreate(object) {
         const { structural, options } = prepared()
-        return [...looseFinalizers(validateCreate(gvk, object)), ...validateCustom(structural, object, options)]
+        return [
+          ...withoutFinalizerNameErrors(validateCreate(gvk, object)),
+          ...validateCustom(structural, object, options),
+        ]
       },
       validateUpdate(object, old) {
         const { structural, options } = prepared()
         return [
-          ...looseFinalizers(validateUpdate(gvk, object, old)),
+          ...withoutFinalizerNameErrors(validateUpdate(gvk, object, old)),
           ...validateCustom(structural, object, { ...options, old }),
         ]
       },

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openTestObjects, type TestObjects } from '../objects/test-objects.ts'
+import { openTestObjects, type TestObjects } from '../../../test/apiserver/test-objects.ts'
 import { Upkeep } from '../objects/upkeep/upkeep.ts'
 import { Kinds } from './kinds.ts'
 

@@ -11,7 +11,7 @@ import { definitionResource, type Definition } from './definitions/definition.ts
 import { definitionRules } from './definitions/definition-rules.ts'
 import { allNames } from './definitions/establish-definition.ts'
 import type { KindRules } from './rules/kind-rules.ts'
-import { looseFinalizers } from './rules/loose-finalizers.ts'
+import { withoutFinalizerNameErrors } from './rules/finalizer-name-errors.ts'
 import type { ServedKind } from './contract/served-kind.ts'
 
 interface Defined {
@@ -160,8 +160,8 @@ function definitionKind(served: ServedKind, rules: Partial<KindRules>): ServedKi
   return {
     ...served,
     rules: { ...served.rules, ...rules },
-    validateCreate: (object) => looseFinalizers(served.validateCreate(object)),
-    validateUpdate: (object, old) => looseFinalizers(served.validateUpdate(object, old)),
+    validateCreate: (object) => withoutFinalizerNameErrors(served.validateCreate(object)),
+    validateUpdate: (object, old) => withoutFinalizerNameErrors(served.validateUpdate(object, old)),
   }
 }
 

@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
-import { storeKinds } from '../store/test-stores.ts'
-import { openTestObjects, type Heard, type TestObjects } from './test-objects.ts'
+import { storeKinds } from '../../../test/apiserver/test-stores.ts'
+import { openTestObjects, type Heard, type TestObjects } from '../../../test/apiserver/test-objects.ts'
 
 const names = ['a', 'b', 'c', 'd']
 const path = 'v1/configmaps'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, it } from 'vitest'
 import type { PatchType } from '../../kube/patch.ts'
 import { StatusError } from '../../kube/status-error.ts'
-import { openTestObjects, someone, type TestObjects } from './test-objects.ts'
+import { openTestObjects, someone, type TestObjects } from '../../../test/apiserver/test-objects.ts'
 
 const deployment = {
   apiVersion: 'apps/v1',

@@ -15,7 +15,7 @@ import { listObjects } from './read/list-objects.ts'
 import { namespaceLifecycle } from './admission/namespace-lifecycle.ts'
 import { patchObject } from './write/patch-object.ts'
 import { createPodSubresource } from './delete/pod-subresources.ts'
-import { reachRevision } from './read/reach-revision.ts'
+import { waitForRevision } from './read/wait-for-revision.ts'
 import type { RecordOf } from './contract/removal.ts'
 import type {
   CreateRequest,
@@ -39,7 +39,7 @@ import { ServiceAddresses } from './admission/service-addresses.ts'
 import { updateObject } from './write/update-object.ts'
 import { WatchHub } from './watch/watch-hub.ts'
 import { unstored, type WritePorts } from './contract/write-object.ts'
-import { mannerOf } from './contract/write-options.ts'
+import { parseWriteOptions } from './contract/write-options.ts'
 
 export interface ObjectsOptions {
   readonly store: Store
@@ -83,7 +83,7 @@ export class Objects implements Disposable {
 
   async get({ type, namespace = '', name, subresource = '', resourceVersion }: GetRequest): Promise<Document> {
     const atLeast = parseResourceVersion(resourceVersion) ?? 0
-    if (atLeast > this.#ports.store.revision) await reachRevision(this.#ports, atLeast)
+    if (atLeast > this.#ports.store.revision) await waitForRevision(this.#ports, atLeast)
     const record = this.#ports.store.get({ resource: type.resource, namespace, name })
     if (!record) throw notFound(type, name)
     await this.#ports.store.durable(record.document.revision)
@@ -101,26 +101,26 @@ export class Objects implements Disposable {
 
   async create(request: CreateRequest): Promise<WriteResult> {
     const { type, namespace = '', user, subresource } = request
-    if (subresource) return createPodSubresource(this.#ports, wired(request))
+    if (subresource) return createPodSubresource(this.#ports, withJsonBody(request))
     if (type.namespaced && namespace === '')
       throw new StatusError('BadRequest', 'an empty namespace may not be set during creation')
-    const manner = mannerOf('CreateOptions', request)
-    const { object, warnings } = decodeBody(type, wired(request), manner)
+    const options = parseWriteOptions('CreateOptions', request)
+    const { object, warnings } = decodeBody(type, withJsonBody(request), options)
     return this.#ports.store.write((view) =>
-      decideCreate(this.#ports, view, { type, namespace, object, user, manner, warnings }),
+      decideCreate(this.#ports, view, { type, namespace, object, user, options, warnings }),
     )
   }
 
   update(request: UpdateRequest): Promise<WriteResult> {
-    return updateObject(this.#ports, wired(request))
+    return updateObject(this.#ports, withJsonBody(request))
   }
 
   patch(request: PatchRequest): Promise<WriteResult> {
-    return patchObject(this.#ports, wired(request))
+    return patchObject(this.#ports, withJsonBody(request))
   }
 
   delete(request: DeleteRequest): Promise<DeleteResult> {
-    return deleteObject(this.#ports, wired(request))
+    return deleteObject(this.#ports, withJsonBody(request))
   }
 
   /** The collector's delete: only if no owner is left, checked in the same moment. */
@@ -129,7 +129,7 @@ export class Objects implements Disposable {
   }
 
   deleteCollection(request: DeleteCollectionRequest): Promise<ListResult> {
-    return deleteCollection(this.#ports, wired(request))
+    return deleteCollection(this.#ports, withJsonBody(request))
   }
 
   close(): void {
@@ -142,7 +142,7 @@ export class Objects implements Disposable {
 }
 
 /** A request whose body is what it would be had it come over the wire. */
-function wired<T extends { readonly body?: unknown }>(request: T): T {
+function withJsonBody<T extends { readonly body?: unknown }>(request: T): T {
   const body = jsonValue(request.body)
   return body === request.body ? request : { ...request, body }
 }

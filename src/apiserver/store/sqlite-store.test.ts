@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { Document } from './document.ts'
 import { openSqliteStore } from './sqlite-store.ts'
-import { put, remove, SetClock, temporaryFolder } from './test-stores.ts'
+import { put, remove, SetClock, temporaryFolder } from '../../../test/apiserver/test-stores.ts'
 
 const one = { resource: 'things', namespace: 'a', name: 'one' }
 const two = { resource: 'things', namespace: 'a', name: 'two' }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { Store, StoreEvent } from './store.ts'
-import { put, remove, SetClock, storeKinds } from './test-stores.ts'
+import { put, remove, SetClock, storeKinds } from '../../../test/apiserver/test-stores.ts'
 
 const a1 = { resource: 'things', namespace: 'a', name: 'one' }
 const a2 = { resource: 'things', namespace: 'a', name: 'two' }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { surviveKills } from './survive-kills.ts'
-import { SetClock } from './test-stores.ts'
+import { surviveKills } from '../../../test/apiserver/survive-kills.ts'
+import { SetClock } from '../../../test/apiserver/test-stores.ts'
 
 it('keeps every acknowledged write and every told event over kill -9', async () => {
   let seed = 7

@@ -22,6 +22,7 @@ import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { publishEndpoints } from './endpoints.ts'
 import { forecastRoute } from './forecast-route.ts'
 import { registerKinds } from '../../admission/register-kinds.ts'
+import { recordAccess } from './record-access.ts'
 import { removalRecords } from './removal-records.ts'
 import { RouteTable } from '../core/route-table.ts'
 import { sweeper } from '../core/sweeper.ts'
@@ -59,6 +60,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
     cascades: bonds.cascades,
     recordOf: removalRecords(clock, bonds),
+    cascadeRecordAccess: recordAccess,
     beforeEmptying: async (leaving) => recordLeaving(await home.promise, clock, leaving),
     nodeName,
     handlers: workloads.handlers,

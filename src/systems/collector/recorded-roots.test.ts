@@ -5,7 +5,7 @@ import { Cascades, ownedBy, type CascadeOptions } from '../../../test/cascades.t
 import { MemoryStore } from '../../apiserver/store/memory-store.ts'
 import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
 import type { Store } from '../../apiserver/store/store.ts'
-import { temporaryFolder } from '../../apiserver/store/test-stores.ts'
+import { temporaryFolder } from '../../../test/apiserver/test-stores.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { readPages } from '../../departures/records/pages.ts'
 import { recordName } from '../../departures/records/record.ts'

@@ -6,7 +6,7 @@ import { secretRules } from './secret-rules.ts'
 import { volumeClaimRules, volumeRules } from './volume-rules.ts'
 import { webhookRules } from './webhook-rules.ts'
 
-const countsGenerations = new Set([
+const hasGeneration = new Set([
   'pods',
   'podtemplates',
   'replicationcontrollers',
@@ -27,7 +27,7 @@ const countsGenerations = new Set([
   'validatingadmissionpolicybindings.admissionregistration.k8s.io',
 ])
 
-const createsOnUpdate = new Set([
+const allowsCreateOnUpdate = new Set([
   'endpoints',
   'events',
   'limitranges',
@@ -48,7 +48,7 @@ const needsVersion = new Set([
   'validatingadmissionpolicybindings.admissionregistration.k8s.io',
 ])
 
-const answersDeleted = new Set([
+const returnsDeletedObject = new Set([
   'pods',
   'namespaces',
   'services',
@@ -60,7 +60,7 @@ const answersDeleted = new Set([
   'storageclasses.storage.k8s.io',
 ])
 
-const orphansDependents = new Set(['replicationcontrollers', 'jobs.batch'])
+const orphansByDefault = new Set(['replicationcontrollers', 'jobs.batch'])
 
 const special: Readonly<Record<string, Partial<KindRules>>> = {
   'deployments.apps': { statusMetadata: 'no labels' },
@@ -81,11 +81,11 @@ export function builtinRules(resource: string, hasStatus: boolean): KindRules {
   return {
     ...plainRules,
     hasStatus,
-    countsGenerations: countsGenerations.has(resource),
-    createsOnUpdate: createsOnUpdate.has(resource),
-    updatesUnconditionally: !needsVersion.has(resource),
-    answersDeleted: answersDeleted.has(resource),
-    orphansDependents: orphansDependents.has(resource),
+    hasGeneration: hasGeneration.has(resource),
+    allowsCreateOnUpdate: allowsCreateOnUpdate.has(resource),
+    allowsUnconditionalUpdate: !needsVersion.has(resource),
+    returnsDeletedObject: returnsDeletedObject.has(resource),
+    orphansByDefault: orphansByDefault.has(resource),
     ...special[resource],
   }
 }

@@ -11,19 +11,19 @@ export interface CreateContext {
 /** What a kind does beyond what all kinds do. Functions return the object they were given, or a changed copy. */
 export interface KindRules {
   /** Whether metadata.generation counts changes of what is asked for. */
-  readonly countsGenerations: boolean
+  readonly hasGeneration: boolean
   /** Whether PUT makes an object that is not there. */
-  readonly createsOnUpdate: boolean
+  readonly allowsCreateOnUpdate: boolean
   /** Whether PUT may leave out the resourceVersion. */
-  readonly updatesUnconditionally: boolean
+  readonly allowsUnconditionalUpdate: boolean
   /** Whether status is written at /status only. */
   readonly hasStatus: boolean
   /** What a write of /status may change of the metadata. */
   readonly statusMetadata: 'all' | 'no labels' | 'none'
   /** Whether deleting it leaves its dependents, unless the request says otherwise. */
-  readonly orphansDependents: boolean
+  readonly orphansByDefault: boolean
   /** Whether a delete answers with the object rather than with a Status. */
-  readonly answersDeleted: boolean
+  readonly returnsDeletedObject: boolean
   prepareCreate?(object: KubeObject, context: CreateContext): KubeObject
   prepareUpdate?(object: KubeObject, old: KubeObject): KubeObject
   /** Seconds an object may take to leave; kinds without it leave at once. */
@@ -38,11 +38,11 @@ export interface KindRules {
 
 /** What most kinds do. */
 export const plainRules: KindRules = {
-  countsGenerations: false,
-  createsOnUpdate: false,
-  updatesUnconditionally: true,
+  hasGeneration: false,
+  allowsCreateOnUpdate: false,
+  allowsUnconditionalUpdate: true,
   hasStatus: false,
   statusMetadata: 'all',
-  orphansDependents: false,
-  answersDeleted: false,
+  orphansByDefault: false,
+  returnsDeletedObject: false,
 }

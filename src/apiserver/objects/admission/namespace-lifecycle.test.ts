@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { StatusError } from '../../../kube/status-error.ts'
 import type { AdmissionHook } from '../contract/admission.ts'
-import { openTestObjects, type TestObjects } from '../test-objects.ts'
+import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 
 describe('namespaces', () => {
   let world: TestObjects

@@ -10,7 +10,7 @@ import { dryRunErrors } from './write-options.ts'
 export type Propagation = 'Background' | 'Foreground' | 'Orphan'
 
 /** How to delete, checked. */
-export interface DeleteManner {
+export interface DeleteOptions {
   readonly graceSeconds: number | undefined
   readonly propagation: Propagation | undefined
   /** Whether the request said `orphanDependents: false`, which old clients expect a 202 for. */
@@ -22,7 +22,7 @@ export interface DeleteManner {
   readonly cascadeRecord: string | undefined
 }
 
-interface DeleteOptions {
+interface SentDeleteOptions {
   readonly gracePeriodSeconds?: number
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
   readonly orphanDependents?: boolean
@@ -33,7 +33,7 @@ interface DeleteOptions {
 const policies = ['Foreground', 'Background', 'Orphan']
 
 /** Reads DeleteOptions from the body or, without one, from the query. */
-export function deleteMannerOf({ body, query = {} }: { body?: unknown; query?: DeleteQuery }): DeleteManner {
+export function parseDeleteOptions({ body, query = {} }: { body?: unknown; query?: DeleteQuery }): DeleteOptions {
   const options = body === undefined || body === null ? fromQuery(query) : fromBody(body)
   const { gracePeriodSeconds: grace, preconditions = {}, orphanDependents, propagationPolicy, dryRun = [] } = options
   const errors = [...policyErrors(options), ...dryRunErrors(dryRun)]
@@ -50,7 +50,7 @@ export function deleteMannerOf({ body, query = {} }: { body?: unknown; query?: D
   }
 }
 
-function* policyErrors({ orphanDependents, propagationPolicy }: DeleteOptions): Generator<FieldError> {
+function* policyErrors({ orphanDependents, propagationPolicy }: SentDeleteOptions): Generator<FieldError> {
   if (orphanDependents !== undefined && propagationPolicy !== undefined)
     yield invalidValue(
       'propagationPolicy',
@@ -61,7 +61,7 @@ function* policyErrors({ orphanDependents, propagationPolicy }: DeleteOptions): 
     yield unsupported('propagationPolicy', propagationPolicy, [...policies, 'nil'])
 }
 
-function fromBody(body: unknown): DeleteOptions {
+function fromBody(body: unknown): SentDeleteOptions {
   const kind = { group: '', version: 'v1', kind: 'DeleteOptions' }
   const schema = builtinSchema(kind)
   if (!schema) throw new Error('no type for DeleteOptions')
@@ -71,7 +71,7 @@ function fromBody(body: unknown): DeleteOptions {
   if (typeof given === 'string' && given !== '' && given !== 'DeleteOptions')
     throw badRequest(notRegistered(given, String(apiVersion)))
   try {
-    return decodeObject(schema, body).object as unknown as DeleteOptions
+    return decodeObject(schema, body).object as unknown as SentDeleteOptions
   } catch (error) {
     if (!isStatusError(error, 'BadRequest')) throw error
     throw badRequest(error.message.slice(error.message.indexOf('json: ')))
@@ -83,7 +83,7 @@ function fromQuery({
   propagationPolicy,
   orphanDependents,
   dryRun = [],
-}: DeleteQuery): DeleteOptions {
+}: DeleteQuery): SentDeleteOptions {
   if (gracePeriodSeconds !== undefined && !/^-?\d{1,15}$/.test(gracePeriodSeconds))
     throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(gracePeriodSeconds)}: invalid syntax`)
   return {

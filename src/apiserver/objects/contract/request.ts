@@ -51,7 +51,7 @@ export interface WatchRequest extends Request, Selection {
 }
 
 /** How a write wants to be treated; `dryRun` holds the values sent, of which only `All` is legal. */
-export interface WriteOptions {
+export interface WriteQuery {
   readonly fieldManager?: string
   /** `Strict`, `Warn` or `Ignore`; anything else is refused. */
   readonly fieldValidation?: string
@@ -67,15 +67,15 @@ interface Body {
   readonly duplicates?: readonly string[]
 }
 
-export interface CreateRequest extends Request, Body, WriteOptions {
+export interface CreateRequest extends Request, Body, WriteQuery {
   /** Only with a subresource. */
   readonly name?: string
   readonly subresource?: string
 }
 
-export interface UpdateRequest extends NamedRequest, Body, WriteOptions {}
+export interface UpdateRequest extends NamedRequest, Body, WriteQuery {}
 
-export interface PatchRequest extends NamedRequest, Body, WriteOptions {
+export interface PatchRequest extends NamedRequest, Body, WriteQuery {
   readonly patchType: PatchType
   readonly force?: boolean
 }

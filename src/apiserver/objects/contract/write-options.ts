@@ -7,10 +7,10 @@ import {
   unsupported,
   type FieldError,
 } from '../../schema/types/field-error.ts'
-import type { PatchRequest, WriteOptions } from './request.ts'
+import type { PatchRequest, WriteQuery } from './request.ts'
 
 /** How a write is done, its options checked. */
-export interface Manner {
+export interface WriteOptions {
   readonly isDryRun: boolean
   readonly fieldValidation: 'Strict' | 'Warn' | 'Ignore'
   readonly manager: string
@@ -21,8 +21,12 @@ type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'
 const longestManager = 128
 
 /** Reads the options of a write; Invalid, naming the option, for values without meaning. */
-export function mannerOf(kind: OptionsKind, options: WriteOptions, more: readonly FieldError[] = []): Manner {
-  const { fieldManager = '', fieldValidation = '', dryRun = [], userAgent = '' } = options
+export function parseWriteOptions(
+  kind: OptionsKind,
+  query: WriteQuery,
+  more: readonly FieldError[] = [],
+): WriteOptions {
+  const { fieldManager = '', fieldValidation = '', dryRun = [], userAgent = '' } = query
   const errors = [
     ...more,
     ...dryRunErrors(dryRun),
@@ -32,19 +36,19 @@ export function mannerOf(kind: OptionsKind, options: WriteOptions, more: readonl
   if (errors.length > 0) throw invalid({ group: 'meta.k8s.io', kind }, '', errors)
   return {
     isDryRun: dryRun.length > 0,
-    fieldValidation: (fieldValidation || 'Warn') as Manner['fieldValidation'],
+    fieldValidation: (fieldValidation || 'Warn') as WriteOptions['fieldValidation'],
     manager: fieldManager || managerFromAgent(userAgent),
   }
 }
 
 /** The same for a patch, whose kind decides what else must or must not be said. */
-export function patchMannerOf(request: PatchRequest): Manner {
+export function parsePatchOptions(request: PatchRequest): WriteOptions {
   const { patchType, force, fieldManager } = request
   const errors: FieldError[] = []
   if (patchType !== 'apply' && force !== undefined)
     errors.push(forbidden('force', 'may not be specified for non-apply patch'))
   if (patchType === 'apply' && !fieldManager) errors.push(required('fieldManager', 'is required for apply patch'))
-  return mannerOf('PatchOptions', request, errors)
+  return parseWriteOptions('PatchOptions', request, errors)
 }
 
 /** Only `All` is a way of not doing it. */

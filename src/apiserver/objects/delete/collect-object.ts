@@ -2,7 +2,7 @@ import { parseApiVersion, type OwnerReference } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import type { View } from '../../store/store.ts'
 import { decideDelete } from './delete-object.ts'
-import { deleteMannerOf } from '../contract/delete-options.ts'
+import { parseDeleteOptions } from '../contract/delete-options.ts'
 import type { DeleteRequest } from '../contract/request.ts'
 import type { WritePorts } from '../contract/write-object.ts'
 
@@ -21,11 +21,11 @@ export function collectObject(
   ports: WritePorts,
   { request, owners }: Orphaned,
 ): Promise<'gone' | 'leaving' | 'changed'> {
-  const manner = deleteMannerOf(request)
+  const options = parseDeleteOptions(request)
   return ports.store.write((view) => {
     if (owners.some((owner) => isKept(view, owner, request))) return { answer: 'changed' as const, changes: [] }
     try {
-      const { changes } = decideDelete(ports, view, { request, manner })
+      const { changes } = decideDelete(ports, view, { request, options })
       return {
         answer: changes.at(-1)?.type === 'delete' ? ('gone' as const) : ('leaving' as const),
         changes,

@@ -1,7 +1,7 @@
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Document } from '../../store/document.ts'
 import { decideDelete } from './delete-object.ts'
-import { deleteMannerOf } from '../contract/delete-options.ts'
+import { parseDeleteOptions } from '../contract/delete-options.ts'
 import { listObjects } from '../read/list-objects.ts'
 import type { DeleteCollectionRequest, ListResult } from '../contract/request.ts'
 import type { WritePorts } from '../contract/write-object.ts'
@@ -9,7 +9,7 @@ import type { WritePorts } from '../contract/write-object.ts'
 /** Deletes what a list selects, one by one; what is gone already does not matter. Answers the list. */
 export async function deleteCollection(ports: WritePorts, request: DeleteCollectionRequest): Promise<ListResult> {
   const { type, user } = request
-  const manner = deleteMannerOf(request)
+  const options = parseDeleteOptions(request)
   const list = await listObjects(ports, request)
   const deleted: (readonly Document[])[] = []
   for await (const chunk of list.items) {
@@ -18,7 +18,7 @@ export async function deleteCollection(ports: WritePorts, request: DeleteCollect
       const { name, namespace } = metadata
       const one = { type, user, name, ...(namespace === undefined ? {} : { namespace }) }
       return ports.store
-        .write((view) => decideDelete(ports, view, { request: one, manner }))
+        .write((view) => decideDelete(ports, view, { request: one, options }))
         .catch(ignoring('NotFound'))
     })
     await Promise.all(attempts)

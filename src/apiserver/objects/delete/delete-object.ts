@@ -5,11 +5,11 @@ import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { Document } from '../../store/document.ts'
 import type { Decision, View } from '../../store/store.ts'
 import { validate } from '../contract/admission.ts'
-import { deleteMannerOf, type DeleteManner, type Propagation } from '../contract/delete-options.ts'
+import { parseDeleteOptions, type DeleteOptions, type Propagation } from '../contract/delete-options.ts'
 import { conflict, detailsOf } from '../contract/failures.ts'
 import { noteRecord, recordRemoval } from '../ending/record-removal.ts'
 import type { DeleteRequest, DeleteResult } from '../contract/request.ts'
-import { isLeaving } from '../write/revise-object.ts'
+import { isReadyToRemove } from '../write/revise-object.ts'
 import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
 
 /** Krake's finalizer: the object stays until what depends on it is gone. */
@@ -23,24 +23,24 @@ const collectorFinalizers: Readonly<Record<Propagation, readonly string[]>> = {
 
 /** Removes an object or, while something holds it, marks it for deletion. */
 export async function deleteObject(ports: WritePorts, request: DeleteRequest): Promise<DeleteResult> {
-  const manner = deleteMannerOf(request)
-  return ports.store.write((view) => decideDelete(ports, view, { request, manner }))
+  const options = parseDeleteOptions(request)
+  return ports.store.write((view) => decideDelete(ports, view, { request, options }))
 }
 
 /** A delete with its options checked. */
 export interface Deletion {
   readonly request: DeleteRequest
-  readonly manner: DeleteManner
+  readonly options: DeleteOptions
 }
 
 /** Decides a delete. */
-export function decideDelete(ports: WritePorts, view: View, { request, manner }: Deletion): Decision<DeleteResult> {
+export function decideDelete(ports: WritePorts, view: View, { request, options }: Deletion): Decision<DeleteResult> {
   const { type, name, namespace = '', user } = request
   const existing = view.get({ resource: type.resource, namespace, name })
   if (!existing) throw notFound(type, name)
   const current = type.serve(existing.document)
   const old = current.value
-  checkPreconditions(type, old, manner)
+  checkPreconditions(type, old, options)
   const warnings = validate(ports.hooks, {
     operation: 'DELETE',
     type,
@@ -48,35 +48,35 @@ export function decideDelete(ports: WritePorts, view: View, { request, manner }:
     name,
     subresource: '',
     user,
-    isDryRun: manner.isDryRun,
+    isDryRun: options.isDryRun,
     object: undefined,
     old,
-    propagation: manner.propagation,
+    propagation: options.propagation,
     view,
   })
-  const marked = mark(ports, view, { type, old, manner })
-  const isGone = isLeaving(type, marked)
-  const result = { warnings, code: manner.isLegacy && !isGone ? (202 as const) : (200 as const) }
-  if (isGone && !isMarked(old)) return gone(ports, view, { type, object: old, old, manner, result })
-  if (isGone) return gone(ports, view, { type, object: marked, old, manner, result })
-  return kept(view, { type, marked, current, manner, result })
+  const marked = mark(ports, view, { type, old, options })
+  const isGone = isReadyToRemove(type, marked)
+  const result = { warnings, code: options.isLegacy && !isGone ? (202 as const) : (200 as const) }
+  if (isGone && !isMarked(old)) return gone(ports, view, { type, object: old, old, options, result })
+  if (isGone) return gone(ports, view, { type, object: marked, old, options, result })
+  return kept(view, { type, marked, current, options, result })
 }
 
 interface Ending {
   readonly type: ServedKind
-  readonly manner: DeleteManner
+  readonly options: DeleteOptions
   readonly result: { readonly code: 200 | 202; readonly warnings: readonly string[] }
 }
 
 function gone(
   ports: WritePorts,
   view: View,
-  { type, object, old, manner, result }: Ending & { readonly object: KubeObject; readonly old: StoredObject },
+  { type, object, old, options, result }: Ending & { readonly object: KubeObject; readonly old: StoredObject },
 ): Decision<DeleteResult> {
-  const status = type.rules.answersDeleted ? undefined : success(type, old)
-  if (manner.isDryRun)
+  const status = type.rules.returnsDeletedObject ? undefined : success(type, old)
+  if (options.isDryRun)
     return { answer: { ...result, ...(status ? { status } : { document: unstored(object) }) }, changes: [] }
-  const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: manner.cascadeRecord })
+  const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: options.cascadeRecord })
   const revision = view.nextRevision + recorded.length
   const { change, document } = changeTo(type, object, { kind: 'delete', revision, old })
   return { answer: { ...result, ...(status ? { status } : { document }) }, changes: [...recorded, change] }
@@ -84,12 +84,12 @@ function gone(
 
 function kept(
   view: View,
-  { type, marked, current, manner, result }: Ending & { readonly marked: KubeObject; readonly current: Document },
+  { type, marked, current, options, result }: Ending & { readonly marked: KubeObject; readonly current: Document },
 ): Decision<DeleteResult> {
   if (marked === current.value) return { answer: { ...result, document: current }, changes: [] }
-  if (manner.isDryRun) return { answer: { ...result, document: unstored(marked) }, changes: [] }
+  if (options.isDryRun) return { answer: { ...result, document: unstored(marked) }, changes: [] }
   const old = current.value
-  const noted = isMarked(old) ? marked : noteRecord(view, marked, manner.cascadeRecord)
+  const noted = isMarked(old) ? marked : noteRecord(view, marked, options.cascadeRecord)
   const { change, document } = changeTo(type, noted, { kind: 'update', revision: view.nextRevision, old })
   return { answer: { ...result, document }, changes: [change] }
 }
@@ -97,14 +97,14 @@ function kept(
 interface Marking {
   readonly type: ServedKind
   readonly old: StoredObject
-  readonly manner: DeleteManner
+  readonly options: DeleteOptions
 }
 
 /** The object as it is once its deletion was asked for; the very same when that changes nothing. */
-function mark(ports: WritePorts, view: View, { type, old, manner }: Marking): KubeObject {
+function mark(ports: WritePorts, view: View, { type, old, options }: Marking): KubeObject {
   const nowMs = ports.clock.now()
-  const finalizers = finalizersOf(ports, view, { type, old, manner })
-  const times = deletionTimes(old, graceOf(type, old, manner), nowMs)
+  const finalizers = finalizersOf(ports, view, { type, old, options })
+  const times = deletionTimes(old, graceOf(type, old, options), nowMs)
   if (isMarked(old) && !times && sameItems(finalizers, old.metadata.finalizers ?? [])) return old
   const { finalizers: _finalizers, ...metadata } = old.metadata
   const generation = isMarked(old) || !metadata.generation ? {} : { generation: metadata.generation + 1 }
@@ -126,16 +126,16 @@ function deletionTimes({ metadata }: StoredObject, graceSeconds: number, nowMs: 
   return { deletionTimestamp: formatTime(askedAt + graceSeconds * 1000), deletionGracePeriodSeconds: graceSeconds }
 }
 
-function graceOf({ rules }: ServedKind, old: StoredObject, { graceSeconds }: DeleteManner): number {
+function graceOf({ rules }: ServedKind, old: StoredObject, { graceSeconds }: DeleteOptions): number {
   if (!rules.graceSeconds) return 0
   return rules.graceSeconds(old, graceSeconds ?? old.metadata.deletionGracePeriodSeconds)
 }
 
-function finalizersOf(ports: WritePorts, view: View, { type, old, manner }: Marking): readonly string[] {
+function finalizersOf(ports: WritePorts, view: View, { type, old, options }: Marking): readonly string[] {
   const present = old.metadata.finalizers ?? []
   const others = present.filter((name) => name !== 'orphan' && name !== 'foregroundDeletion')
   const chosen =
-    manner.propagation ?? propagationOf(present) ?? (type.rules.orphansDependents ? 'Orphan' : 'Background')
+    options.propagation ?? propagationOf(present) ?? (type.rules.orphansByDefault ? 'Orphan' : 'Background')
   const cascade =
     !isMarked(old) && !others.includes(cascadeFinalizer) && ports.cascades(old, view) ? [cascadeFinalizer] : []
   return [...others, ...collectorFinalizers[chosen], ...cascade]
@@ -149,7 +149,7 @@ function propagationOf(finalizers: readonly string[]): Propagation | undefined {
 function checkPreconditions(
   type: ServedKind,
   { metadata }: StoredObject,
-  { uid, resourceVersion }: DeleteManner,
+  { uid, resourceVersion }: DeleteOptions,
 ): void {
   const { name } = metadata
   const kind = { group: type.group, plural: type.kind }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openTestObjects, someone, type TestObjects } from '../test-objects.ts'
+import { openTestObjects, someone, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 
 const budgets = 'policy/v1/poddisruptionbudgets'
 

@@ -3,12 +3,12 @@ import { notFound } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Change, Decision, StoredRecord, View } from '../../store/store.ts'
 import { decideDelete } from './delete-object.ts'
-import { deleteMannerOf } from '../contract/delete-options.ts'
+import { parseDeleteOptions } from '../contract/delete-options.ts'
 import { budgetsOf, spend, type Budget } from './disruption-budget.ts'
 import { badRequest } from '../contract/failures.ts'
 import type { CreateRequest } from '../contract/request.ts'
 import { changeTo, type WritePorts } from '../contract/write-object.ts'
-import { mannerOf } from '../contract/write-options.ts'
+import { parseWriteOptions } from '../contract/write-options.ts'
 
 interface PodStatus {
   readonly phase?: string
@@ -25,8 +25,8 @@ export function evict(ports: WritePorts, view: View, request: CreateRequest): De
   const { type, name = '', namespace = '', user } = request
   const eviction = (request.body ?? {}) as Eviction
   if (eviction.metadata?.name !== name) throw badRequest('name in URL does not match name in Eviction object')
-  const manner = deleteMannerOf(eviction.deleteOptions === undefined ? {} : { body: eviction.deleteOptions })
-  const isDryRun = manner.isDryRun || mannerOf('CreateOptions', request).isDryRun
+  const options = parseDeleteOptions(eviction.deleteOptions === undefined ? {} : { body: eviction.deleteOptions })
+  const isDryRun = options.isDryRun || parseWriteOptions('CreateOptions', request).isDryRun
   const existing = view.get({ resource: type.resource, namespace, name })
   if (!existing) throw notFound(type, name)
   const spent = mayGoAnyway(existing.document.value) ? [] : spendBudget(ports, view, existing)
@@ -34,7 +34,7 @@ export function evict(ports: WritePorts, view: View, request: CreateRequest): De
   const before = isDryRun ? [] : [...spent, ...marked]
   const { changes } = decideDelete(ports, after(view, before), {
     request: { type, name, namespace, user },
-    manner: withVersion({ ...manner, isDryRun }, existing, marked),
+    options: withVersion({ ...options, isDryRun }, existing, marked),
   })
   return { answer: undefined, changes: [...before, ...changes] }
 }
@@ -93,12 +93,12 @@ function updateOf(revision: number, old: KubeObject) {
 
 /** A version that was asked for is that of the pod before we marked it. */
 function withVersion<T extends { readonly resourceVersion?: string | undefined }>(
-  manner: T,
+  options: T,
   { document }: StoredRecord,
   [marked]: readonly Change[],
 ): T {
-  if (!marked || manner.resourceVersion !== String(document.revision)) return manner
-  return { ...manner, resourceVersion: String(marked.document.revision) }
+  if (!marked || options.resourceVersion !== String(document.revision)) return options
+  return { ...options, resourceVersion: String(marked.document.revision) }
 }
 
 /** What a decision sees after the first of its own changes. */

@@ -7,7 +7,7 @@ import { evict } from './evict-pod.ts'
 import { badRequest, conflict } from '../contract/failures.ts'
 import type { CreateRequest, WriteResult } from '../contract/request.ts'
 import { changeTo, type WritePorts } from '../contract/write-object.ts'
-import { mannerOf } from '../contract/write-options.ts'
+import { parseWriteOptions } from '../contract/write-options.ts'
 
 interface PodStatus {
   readonly conditions?: readonly { readonly type: string }[]
@@ -32,7 +32,7 @@ export async function createPodSubresource(ports: WritePorts, request: CreateReq
 /** Puts a pod on a node, once. */
 function bind(ports: WritePorts, view: View, request: CreateRequest): Decision<WriteResult> {
   const { type, name = '', namespace = '' } = request
-  const { isDryRun } = mannerOf('CreateOptions', request)
+  const { isDryRun } = parseWriteOptions('CreateOptions', request)
   const { metadata, target } = (request.body ?? {}) as Binding
   if (metadata?.name !== name) throw badRequest('name in URL does not match name in Binding object')
   const node = target?.name

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
-import { SetClock, storeKinds } from '../../store/test-stores.ts'
-import { openTestObjects, type TestObjects } from '../test-objects.ts'
+import { SetClock, storeKinds } from '../../../../test/apiserver/test-stores.ts'
+import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 
 const maps = 'v1/configmaps'
 const orphaning = { body: { propagationPolicy: 'Orphan' } }

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../../kube/object.ts'
-import { SetClock, storeKinds } from '../../store/test-stores.ts'
+import { SetClock, storeKinds } from '../../../../test/apiserver/test-stores.ts'
 import type { RecordOf, Removal } from '../contract/removal.ts'
-import { openTestObjects, type TestObjects } from '../test-objects.ts'
+import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 
 const maps = 'v1/configmaps'
 const notes = 'v1/secrets'

@@ -5,7 +5,7 @@ import type { ScanQuery, Store, StoredRecord } from '../../store/store.ts'
 import { formatContinue, parseContinue, type ContinueToken } from './continue-token.ts'
 import { badRequest, expired } from '../contract/failures.ts'
 import { parseCount, wantedState, type Wanted } from '../contract/list-options.ts'
-import { reachRevision } from './reach-revision.ts'
+import { waitForRevision } from './wait-for-revision.ts'
 import type { ListRequest, ListResult } from '../contract/request.ts'
 import { filterOf, type Filter } from './selection.ts'
 
@@ -35,11 +35,11 @@ export async function listObjects(ports: ReadPorts, request: ListRequest): Promi
 
 async function snapshotRevision(ports: ReadPorts, wanted: Wanted, token: ContinueToken | undefined): Promise<number> {
   const { store } = ports
-  if (wanted.state !== 'newest') await reachRevision(ports, wanted.revision)
+  if (wanted.state !== 'newest') await waitForRevision(ports, wanted.revision)
   const revision = token?.revision ?? (wanted.state === 'exactly' ? wanted.revision : store.decidedRevision)
   if (revision < store.compactedRevision)
     throw token ? new SnapshotExpired(token) : expired('The resourceVersion for the provided list is too old.')
-  await reachRevision(ports, revision)
+  await waitForRevision(ports, revision)
   return revision
 }
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { openTestObjects, type TestObjects } from '../test-objects.ts'
+import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 import { Upkeep } from './upkeep.ts'
 
 describe('upkeep', () => {

@@ -2,7 +2,7 @@ import { StatusError } from '../../../kube/status-error.ts'
 import type { StoredRecord } from '../../store/store.ts'
 import { expired } from '../contract/failures.ts'
 import type { ReadPorts } from '../read/list-objects.ts'
-import { reachRevision } from '../read/reach-revision.ts'
+import { waitForRevision } from '../read/wait-for-revision.ts'
 import type { Watch, WatchEventText, WatchRequest, WatchSink } from '../contract/request.ts'
 import type { Filter } from '../read/selection.ts'
 import { bookmark, eventText, failureEvent, ServedEvent } from './watch-event.ts'
@@ -115,7 +115,7 @@ export class ObjectWatch implements Watch {
 
   async #begin(): Promise<void> {
     const { from, atLeast } = this.#options.start
-    await reachRevision(this.#ports, atLeast)
+    await waitForRevision(this.#ports, atLeast)
     if (this.#state === 'closed') return
     const revision = typeof from === 'number' ? from : this.#ports.store.revision
     if (from === 'state') this.#initial = { revision, last: undefined }

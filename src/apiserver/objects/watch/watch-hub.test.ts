@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { storeKinds } from '../../store/test-stores.ts'
-import { openTestObjects, someone, type TestObjects } from '../test-objects.ts'
+import { storeKinds } from '../../../../test/apiserver/test-stores.ts'
+import { openTestObjects, someone, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 import { watchEvents } from '../watch-events.ts'
 
 describe.each(storeKinds)('watch on %s', (_, openStore) => {

@@ -12,7 +12,7 @@ import { requireNamespace } from '../admission/namespace-lifecycle.ts'
 import type { User, WriteResult } from '../contract/request.ts'
 import { isTerminating } from '../contract/terminating.ts'
 import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
-import type { Manner } from '../contract/write-options.ts'
+import type { WriteOptions } from '../contract/write-options.ts'
 
 /** An object to be made, decoded. */
 export interface Creation {
@@ -20,7 +20,7 @@ export interface Creation {
   readonly namespace: string
   readonly object: KubeObject
   readonly user: User
-  readonly manner: Manner
+  readonly options: WriteOptions
   readonly warnings: readonly string[]
   /** Set by server-side apply, which knows the owners of the fields already. */
   readonly isApplied?: boolean
@@ -30,7 +30,7 @@ const nameAttempts = 8
 
 /** Decides a create: everything from the namespace's state to the text that is stored. */
 export function decideCreate(ports: WritePorts, view: View, creation: Creation): Decision<WriteResult> {
-  const { type, namespace, manner } = creation
+  const { type, namespace, options } = creation
   if (creation.object.metadata.resourceVersion)
     throw badRequest('resourceVersion should not be set on objects to be created')
   const placed = placeIn(type, creation.object, namespace)
@@ -43,7 +43,7 @@ export function decideCreate(ports: WritePorts, view: View, creation: Creation):
   const existing = view.get({ resource: type.resource, namespace: type.namespaced ? namespace : '', name })
   if (existing) throw alreadyExists(type, name, existing.document.value.metadata.deletionTimestamp !== undefined)
   const answer = { created: true, warnings: [...creation.warnings, ...prepared.warnings] }
-  if (manner.isDryRun) return { answer: { ...answer, document: unstored(prepared.object) }, changes: [] }
+  if (options.isDryRun) return { answer: { ...answer, document: unstored(prepared.object) }, changes: [] }
   const { change, document } = changeTo(type, prepared.object, { kind: 'create', revision: view.nextRevision })
   return { answer: { ...answer, document }, changes: [change] }
 }
@@ -64,11 +64,11 @@ function prepare(
   creation: Creation,
   view: View,
 ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
-  const { type, namespace, user, manner } = creation
+  const { type, namespace, user, options } = creation
   const { rules } = type
   const now = formatTime(ports.clock.now())
   const uid = ports.uid()
-  const generation = rules.countsGenerations ? 1 : undefined
+  const generation = rules.hasGeneration ? 1 : undefined
   const withMetadata = {
     ...creation.object,
     metadata: newMetadata(creation.object.metadata, { uid, now, generation }),
@@ -84,7 +84,7 @@ function prepare(
     name: tracked.metadata.name ?? '',
     subresource: '',
     user,
-    isDryRun: manner.isDryRun,
+    isDryRun: options.isDryRun,
     object: tracked,
     old: undefined,
     view,
@@ -97,7 +97,7 @@ function prepare(
   return { object, warnings }
 }
 
-function track({ type, manner, isApplied = false }: Creation, object: KubeObject, now: string): KubeObject {
+function track({ type, options, isApplied = false }: Creation, object: KubeObject, now: string): KubeObject {
   if (isApplied) return object
   const { schema, rules } = type
   const resetFields = rules.hasStatus ? ['status'] : []
@@ -105,7 +105,7 @@ function track({ type, manner, isApplied = false }: Creation, object: KubeObject
     schema,
     live: undefined,
     object,
-    manager: manner.manager,
+    manager: options.manager,
     now,
     resetFields,
     schemaOf: type.schemaOf,

@@ -5,7 +5,7 @@ import { strictError, strictFindings } from '../../schema/decode/decode.ts'
 import { invalid, invalidValue } from '../../schema/types/field-error.ts'
 import { builtinSchema } from '../../schema/types/object-schema.ts'
 import { badRequest, notRegistered } from '../contract/failures.ts'
-import type { Manner } from '../contract/write-options.ts'
+import type { WriteOptions } from '../contract/write-options.ts'
 
 /** A body as its type keeps it, and what to warn of. */
 export interface DecodedBody {
@@ -17,7 +17,7 @@ export interface DecodedBody {
 export function decodeBody(
   type: ServedKind,
   { body, duplicates = [] }: { readonly body: unknown; readonly duplicates?: readonly string[] },
-  { fieldValidation }: Pick<Manner, 'fieldValidation'>,
+  { fieldValidation }: Pick<WriteOptions, 'fieldValidation'>,
 ): DecodedBody {
   const { object: decoded, unknown } = type.decode(withType(type, body))
   const findings = strictFindings({ unknown, duplicates })

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { PatchType } from '../../../kube/patch.ts'
-import { openTestObjects, type TestObjects } from '../test-objects.ts'
+import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 
 describe('patch', () => {
   let world: TestObjects

@@ -15,11 +15,11 @@ import type { PatchRequest, WriteResult } from '../contract/request.ts'
 import { resetFieldsOf, revise } from './revise-object.ts'
 import { decideScalePatch } from './scale-object.ts'
 import type { WritePorts } from '../contract/write-object.ts'
-import { patchMannerOf, type Manner } from '../contract/write-options.ts'
+import { parsePatchOptions, type WriteOptions } from '../contract/write-options.ts'
 
 /** Changes an object by one of the four kinds of patch. */
 export async function patchObject(ports: WritePorts, request: PatchRequest): Promise<WriteResult> {
-  const manner = patchMannerOf(request)
+  const options = parsePatchOptions(request)
   if (request.patchType === 'strategic' && request.type.custom)
     throw new StatusError(
       'UnsupportedMediaType',
@@ -27,17 +27,17 @@ export async function patchObject(ports: WritePorts, request: PatchRequest): Pro
         'application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml',
     )
   const decide = request.subresource === 'scale' ? decideScalePatch : decidePatch
-  return ports.store.write((view) => decide(ports, view, { request, manner }))
+  return ports.store.write((view) => decide(ports, view, { request, options }))
 }
 
 /** A patch with its options checked. */
 export interface Patch {
   readonly request: PatchRequest
-  readonly manner: Manner
+  readonly options: WriteOptions
 }
 
 function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<WriteResult> {
-  const { request, manner } = patch
+  const { request, options } = patch
   const { type, name, namespace = '', subresource = '', user } = request
   const existing = view.get({ resource: type.resource, namespace, name })
   const now = formatTime(ports.clock.now())
@@ -46,7 +46,7 @@ function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<Writ
     const { object: made, warnings } = applied(patch, undefined, now)
     const { resourceVersion: _version, ...metadata } = made.metadata
     const object = { ...made, metadata }
-    return decideCreate(ports, view, { type, namespace, object, user, manner, warnings, isApplied: true })
+    return decideCreate(ports, view, { type, namespace, object, user, options, warnings, isApplied: true })
   }
   const current = type.serve(existing.document)
   const proposal = request.patchType === 'apply' ? applied(patch, current, now) : patched(patch, current)
@@ -56,7 +56,7 @@ function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<Writ
     namespace,
     subresource,
     user,
-    manner,
+    options,
     current,
     proposed: proposal.object,
     isReplacement: false,
@@ -73,13 +73,13 @@ interface Proposal {
   readonly warnings: readonly string[]
 }
 
-function patched({ request, manner }: Patch, current: Document): Proposal {
+function patched({ request, options }: Patch, current: Document): Proposal {
   const { type, duplicates = [] } = request
   const result = applyPatch(type.schema, current.value, request)
   const { object, unknown } = decodePatched(request, result)
   const findings = [...operationFindings(request), ...strictFindings({ unknown, duplicates })]
-  if (findings.length === 0 || manner.fieldValidation === 'Ignore') return { object, warnings: [] }
-  if (manner.fieldValidation === 'Warn') return { object, warnings: findings }
+  if (findings.length === 0 || options.fieldValidation === 'Ignore') return { object, warnings: [] }
+  if (options.fieldValidation === 'Warn') return { object, warnings: findings }
   throw invalidPatch(request, result, `strict decoding error: ${findings.join(', ')}`)
 }
 
@@ -94,7 +94,7 @@ function decodePatched(request: PatchRequest, result: unknown) {
   }
 }
 
-function applied({ request, manner }: Patch, current: Document | undefined, now: string): Proposal {
+function applied({ request, options }: Patch, current: Document | undefined, now: string): Proposal {
   const { type, name, namespace = '', subresource = '', force = false, duplicates = [] } = request
   checkApplied(request)
   const { object, unknown } = decodeApplied(request)
@@ -105,14 +105,14 @@ function applied({ request, manner }: Patch, current: Document | undefined, now:
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
   if (unknown.length > 0) throw undeclared(request, object, unknown)
   const findings = strictFindings({ unknown, duplicates })
-  if (findings.length > 0 && manner.fieldValidation === 'Strict')
+  if (findings.length > 0 && options.fieldValidation === 'Strict')
     throw badRequest(`error strict decoding YAML: ${findings.join(', ')}`)
   const merged = apply({
     schema: type.schema,
     live: current?.value,
     // As it was sent: decoding adds zero values that nobody meant to own.
     applied: withMetadata(withType(type, request.body)),
-    manager: manner.manager,
+    manager: options.manager,
     force,
     now,
     ...(subresource ? { subresource } : {}),
@@ -122,7 +122,7 @@ function applied({ request, manner }: Patch, current: Document | undefined, now:
   const version = current && metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}
   return {
     object: placeIn(type, { ...merged, metadata: { ...merged.metadata, ...version } }, namespace),
-    warnings: manner.fieldValidation === 'Warn' ? findings : [],
+    warnings: options.fieldValidation === 'Warn' ? findings : [],
   }
 }
 

@@ -15,7 +15,7 @@ import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, place
 import type { User } from '../contract/request.ts'
 import { checkNumber } from '../contract/resource-version.ts'
 import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
-import type { Manner } from '../contract/write-options.ts'
+import type { WriteOptions } from '../contract/write-options.ts'
 
 /** A change to an object that is there. */
 export interface Revision {
@@ -25,7 +25,7 @@ export interface Revision {
   /** Empty at the main endpoint. */
   readonly subresource: string
   readonly user: User
-  readonly manner: Manner
+  readonly options: WriteOptions
   /** What is stored, in the version of the request. */
   readonly current: Document
   /** What the client wants it to be. */
@@ -45,17 +45,17 @@ export interface Revised {
 
 /** Turns a proposal into what is stored: checks, defaults, admission, generation, field owners, the end of what was leaving. */
 export function revise(ports: WritePorts, view: View, revision: Revision): Revised {
-  const { type, manner, current } = revision
+  const { type, options, current } = revision
   const old = current.value
   checkIdentity(revision)
   const shaped = type.default(shape(revision), { isApplied: revision.isApplied === true })
   // Fields belong to whoever sent them, not to what the server makes of them afterwards.
   const tracked = revision.isApplied ? shaped : track(revision, shaped, formatTime(ports.clock.now()))
   const { object, warnings } = admit(ports, view, revision, tracked)
-  if (changedOnlyInManagedTimes(old, object) && !isLeaving(type, object))
+  if (changedOnlyInManagedTimes(old, object) && !isReadyToRemove(type, object))
     return { document: current, changes: [], warnings }
-  if (manner.isDryRun) return { document: unstored(object), changes: [], warnings }
-  const kind = isLeaving(type, object) ? 'delete' : 'update'
+  if (options.isDryRun) return { document: unstored(object), changes: [], warnings }
+  const kind = isReadyToRemove(type, object) ? 'delete' : 'update'
   const before = changesBefore(ports, view, { type, old, object })
   const { document, change } = changeTo(type, object, { kind, revision: view.nextRevision + before.length, old })
   return { document, changes: [...before, change], warnings }
@@ -68,11 +68,11 @@ function changesBefore(
   { type, old, object }: { readonly type: ServedKind; readonly old: StoredObject; readonly object: KubeObject },
 ): readonly Change[] {
   if (endsOrphaning(old, object)) return freeDependents(ports, view, { type, owner: old })
-  return isLeaving(type, object) ? recordRemoval(ports, view, { object: old }) : []
+  return isReadyToRemove(type, object) ? recordRemoval(ports, view, { object: old }) : []
 }
 
 /** Whether nothing holds a marked object any more. */
-export function isLeaving({ rules }: ServedKind, object: KubeObject): boolean {
+export function isReadyToRemove({ rules }: ServedKind, object: KubeObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
   return !(rules.isHeld?.(object) ?? false)
@@ -93,7 +93,7 @@ function checkIdentity(revision: Revision): void {
     checkNumber(metadata.resourceVersion)
     throw conflict(type, name, modifiedMeanwhile)
   }
-  if (!metadata.resourceVersion && isReplacement && subresource === '' && !type.rules.updatesUnconditionally)
+  if (!metadata.resourceVersion && isReplacement && subresource === '' && !type.rules.allowsUnconditionalUpdate)
     throw invalid({ group: type.group, kind: type.plural }, name, [missingVersion])
 }
 
@@ -147,7 +147,7 @@ function admit(
   revision: Revision,
   proposed: KubeObject,
 ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
-  const { type, name, namespace, subresource, user, manner } = revision
+  const { type, name, namespace, subresource, user, options } = revision
   const { rules } = type
   const old = revision.current.value
   const review: Review & { object: KubeObject } = {
@@ -157,7 +157,7 @@ function admit(
     name,
     subresource,
     user,
-    isDryRun: manner.isDryRun,
+    isDryRun: options.isDryRun,
     object: proposed,
     old,
     view,
@@ -179,16 +179,16 @@ function admit(
 }
 
 function withGeneration(type: ServedKind, object: KubeObject, old: StoredObject): KubeObject {
-  if (!type.rules.countsGenerations || !isSpecChanged(type, object, old)) return object
+  if (!type.rules.hasGeneration || !isSpecChanged(type, object, old)) return object
   return { ...object, metadata: { ...object.metadata, generation: (old.metadata.generation ?? 0) + 1 } }
 }
 
-function track({ type, subresource, manner, current }: Revision, object: KubeObject, now: string): KubeObject {
+function track({ type, subresource, options, current }: Revision, object: KubeObject, now: string): KubeObject {
   return trackUpdate({
     schema: type.schema,
     live: current.value,
     object,
-    manager: manner.manager,
+    manager: options.manager,
     now,
     ...(subresource ? { subresource } : {}),
     resetFields: resetFieldsOf(type, subresource),

@@ -14,35 +14,35 @@ import type { PatchRequest, UpdateRequest, WriteResult } from '../contract/reque
 import { revise } from './revise-object.ts'
 import { scaled, scaleOf } from '../read/scale.ts'
 import { unstored, type WritePorts } from '../contract/write-object.ts'
-import type { Manner } from '../contract/write-options.ts'
+import type { WriteOptions } from '../contract/write-options.ts'
 
 /** PUT of a Scale. */
 export function decideScaleUpdate(
   ports: WritePorts,
   view: View,
-  { request, manner }: { readonly request: UpdateRequest; readonly manner: Manner },
+  { request, options }: { readonly request: UpdateRequest; readonly options: WriteOptions },
 ): Decision<WriteResult> {
   const { type } = request
   const current = currentOf(view, request)
-  const scale = decodeScale(type, request.body, manner)
+  const scale = decodeScale(type, request.body, options)
   return rescale(ports, view, {
     request,
-    manner,
+    options,
     current,
     proposed: withIdentity(scaled(type, current.value, scale), scale),
   })
 }
 
 /** PATCH of a Scale, of any kind. */
-export function decideScalePatch(ports: WritePorts, view: View, { request, manner }: Patch): Decision<WriteResult> {
+export function decideScalePatch(ports: WritePorts, view: View, { request, options }: Patch): Decision<WriteResult> {
   const { type } = request
   const current = currentOf(view, request)
   const live = scaleOf(type, current.value)
-  if (request.patchType === 'apply') return applyScale(ports, view, { request, manner, current })
-  const scale = decodeScale(type, applyPatch(scaleSchema(), live, request), manner)
+  if (request.patchType === 'apply') return applyScale(ports, view, { request, options, current })
+  const scale = decodeScale(type, applyPatch(scaleSchema(), live, request), options)
   return rescale(ports, view, {
     request,
-    manner,
+    options,
     current,
     proposed: withIdentity(scaled(type, current.value, scale), scale),
   })
@@ -50,7 +50,7 @@ export function decideScalePatch(ports: WritePorts, view: View, { request, manne
 
 interface Rescaling {
   readonly request: UpdateRequest | PatchRequest
-  readonly manner: Manner
+  readonly options: WriteOptions
   readonly current: Document
 }
 
@@ -59,7 +59,7 @@ function applyScale(
   view: View,
   rescaling: Rescaling & { request: PatchRequest },
 ): Decision<WriteResult> {
-  const { request, manner, current } = rescaling
+  const { request, options, current } = rescaling
   const { type, force = false } = request
   const object = current.value
   const apiVersion = apiVersionOf(type)
@@ -71,12 +71,12 @@ function applyScale(
     live: { ...live, metadata: { ...live.metadata, managedFields } },
     // As it was sent: decoding adds zero values that nobody meant to own.
     applied: appliedRecord(request.body) as unknown as KubeObject,
-    manager: manner.manager,
+    manager: options.manager,
     force,
     now: formatTime(ports.clock.now()),
     subresource: 'scale',
   })
-  decodeScale(type, request.body, manner)
+  decodeScale(type, request.body, options)
   const entries = fromScaleEntries(object.metadata.managedFields, result.metadata.managedFields, mapping)
   const changed = scaled(type, object, result)
   const proposed = { ...changed, metadata: { ...changed.metadata, managedFields: entries } }
@@ -86,7 +86,7 @@ function applyScale(
 function rescale(
   ports: WritePorts,
   view: View,
-  { request, manner, current, proposed, isApplied = false }: Rescaling & { proposed: KubeObject; isApplied?: boolean },
+  { request, options, current, proposed, isApplied = false }: Rescaling & { proposed: KubeObject; isApplied?: boolean },
 ): Decision<WriteResult> {
   const { type, name, namespace = '', user } = request
   const revision = {
@@ -95,7 +95,7 @@ function rescale(
     namespace,
     subresource: 'scale',
     user,
-    manner,
+    options,
     current,
     proposed,
     isReplacement: false,
@@ -112,7 +112,7 @@ function currentOf(view: View, { type, namespace = '', name }: UpdateRequest | P
   return type.serve(existing.document)
 }
 
-function decodeScale(type: ServedKind, body: unknown, { fieldValidation }: Manner): KubeObject {
+function decodeScale(type: ServedKind, body: unknown, { fieldValidation }: WriteOptions): KubeObject {
   const { object, unknown } = decodeObject(scaleSchema(), body)
   const findings = strictFindings({ unknown })
   if (findings.length > 0 && fieldValidation === 'Strict') throw strictError(scaleSchema().gvk, findings)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isStatusError } from '../../../kube/status-error.ts'
-import { openTestObjects, type TestObjects } from '../test-objects.ts'
+import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 
 describe('update', () => {
   let world: TestObjects

@@ -6,31 +6,31 @@ import type { UpdateRequest, WriteResult } from '../contract/request.ts'
 import { revise } from './revise-object.ts'
 import { decideScaleUpdate } from './scale-object.ts'
 import type { WritePorts } from '../contract/write-object.ts'
-import { mannerOf, type Manner } from '../contract/write-options.ts'
+import { parseWriteOptions, type WriteOptions } from '../contract/write-options.ts'
 
 /** Replaces an object, or the part of it that a subresource is. */
 export async function updateObject(ports: WritePorts, request: UpdateRequest): Promise<WriteResult> {
-  const manner = mannerOf('UpdateOptions', request)
+  const options = parseWriteOptions('UpdateOptions', request)
   if (request.subresource === 'scale')
-    return ports.store.write((view) => decideScaleUpdate(ports, view, { request, manner }))
-  const body = decodeBody(request.type, request, manner)
-  return ports.store.write((view) => decideUpdate(ports, view, { request, manner, body }))
+    return ports.store.write((view) => decideScaleUpdate(ports, view, { request, options }))
+  const body = decodeBody(request.type, request, options)
+  return ports.store.write((view) => decideUpdate(ports, view, { request, options, body }))
 }
 
 interface Update {
   readonly request: UpdateRequest
-  readonly manner: Manner
+  readonly options: WriteOptions
   readonly body: DecodedBody
 }
 
-function decideUpdate(ports: WritePorts, view: View, { request, manner, body }: Update): Decision<WriteResult> {
+function decideUpdate(ports: WritePorts, view: View, { request, options, body }: Update): Decision<WriteResult> {
   const { type, name, namespace = '', subresource = '', user } = request
   const existing = view.get({ resource: type.resource, namespace, name })
   if (!existing) {
-    if (!type.rules.createsOnUpdate || subresource) throw notFound(type, name)
+    if (!type.rules.allowsCreateOnUpdate || subresource) throw notFound(type, name)
     const { resourceVersion: _version, ...metadata } = body.object.metadata
     const object = { ...body.object, metadata: { ...metadata, name } }
-    return decideCreate(ports, view, { type, namespace, object, user, manner, warnings: body.warnings })
+    return decideCreate(ports, view, { type, namespace, object, user, options, warnings: body.warnings })
   }
   const { document, changes, warnings } = revise(ports, view, {
     type,
@@ -38,7 +38,7 @@ function decideUpdate(ports: WritePorts, view: View, { request, manner, body }: 
     namespace,
     subresource,
     user,
-    manner,
+    options,
     current: type.serve(existing.document),
     proposed: body.object,
     isReplacement: true,

@@ -5,7 +5,7 @@ import { tooLargeVersion } from '../contract/failures.ts'
 const patienceMs = 3000
 
 /** Waits until this revision is durable; gives up with 504 when it has not come within three seconds. */
-export async function reachRevision(
+export async function waitForRevision(
   { store, clock }: { readonly store: Store; readonly clock: Pick<Clock, 'after'> },
   revision: number,
 ): Promise<void> {

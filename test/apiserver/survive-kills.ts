@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Clock } from './clock.ts'
-import { openSqliteStore } from './sqlite-store.ts'
-import type { Store, StoreEvent } from './store.ts'
+import type { Clock } from '../../src/apiserver/store/clock.ts'
+import { openSqliteStore } from '../../src/apiserver/store/sqlite-store.ts'
+import type { Store, StoreEvent } from '../../src/apiserver/store/store.ts'
 import { temporaryFolder } from './test-stores.ts'
 
 export interface KillOptions {
@@ -102,7 +102,7 @@ function gaps(events: readonly StoreEvent[], after: number, upTo: number): strin
 /** Writes to a few names at once, forever, and says what was acknowledged. */
 const writer = `
 import { writeSync } from 'node:fs'
-const { openSqliteStore } = await import('${new URL('sqlite-store.ts', import.meta.url).href}')
+const { openSqliteStore } = await import('${new URL('../../src/apiserver/store/sqlite-store.ts', import.meta.url).href}')
 const { put } = await import('${new URL('test-stores.ts', import.meta.url).href}')
 const clock = { now: () => Date.now(), breathe: () => new Promise((resolve) => setImmediate(resolve)) }
 const store = openSqliteStore({ path: process.argv[1], clock })

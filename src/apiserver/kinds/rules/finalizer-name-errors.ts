@@ -1,7 +1,7 @@
 import type { FieldError } from '../../schema/types/field-error.ts'
 
 /** Custom resources and their definitions may have finalizers without a domain, which the older groups may not. */
-export function looseFinalizers(errors: readonly FieldError[]): readonly FieldError[] {
+export function withoutFinalizerNameErrors(errors: readonly FieldError[]): readonly FieldError[] {
   return errors.filter(({ field, message }) => !(field.startsWith('metadata.finalizers[') && message.endsWith(strict)))
 }
 

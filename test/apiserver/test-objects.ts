@@ -1,12 +1,19 @@
-import type { StoredObject } from '../../kube/object.ts'
-import type { WatchEvent } from '../../kube/transport.ts'
-import { Kinds } from '../kinds/kinds.ts'
-import type { ServedKind } from '../kinds/contract/served-kind.ts'
-import { MemoryStore } from '../store/memory-store.ts'
-import type { Store } from '../store/store.ts'
-import { SetClock } from '../store/test-stores.ts'
-import { Objects, type ObjectsOptions } from './objects.ts'
-import type { DeleteQuery, ListRequest, User, WatchEventText, WatchRequest, WriteOptions } from './contract/request.ts'
+import type { StoredObject } from '../../src/kube/object.ts'
+import type { WatchEvent } from '../../src/kube/transport.ts'
+import { Kinds } from '../../src/apiserver/kinds/kinds.ts'
+import type { ServedKind } from '../../src/apiserver/kinds/contract/served-kind.ts'
+import { MemoryStore } from '../../src/apiserver/store/memory-store.ts'
+import type { Store } from '../../src/apiserver/store/store.ts'
+import { SetClock } from './test-stores.ts'
+import { Objects, type ObjectsOptions } from '../../src/apiserver/objects/objects.ts'
+import type {
+  DeleteQuery,
+  ListRequest,
+  User,
+  WatchEventText,
+  WatchRequest,
+  WriteQuery,
+} from '../../src/apiserver/objects/contract/request.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -48,7 +55,7 @@ export class TestObjects {
     return { type, name, user: someone, ...(type.namespaced ? { namespace } : {}) }
   }
 
-  async create(path: string, body: Fields, options: WriteOptions & { namespace?: string } = {}): Promise<StoredObject> {
+  async create(path: string, body: Fields, options: WriteQuery & { namespace?: string } = {}): Promise<StoredObject> {
     const type = this.type(path)
     const { namespace = 'default', ...rest } = options
     const place = type.namespaced ? { namespace } : {}
@@ -63,7 +70,7 @@ export class TestObjects {
   async update(
     path: string,
     body: StoredObject,
-    options: WriteOptions & { subresource?: string } = {},
+    options: WriteQuery & { subresource?: string } = {},
   ): Promise<StoredObject> {
     const at = this.at(path, body.metadata.name, body.metadata.namespace)
     return (await this.objects.update({ ...at, body, ...options })).document.object

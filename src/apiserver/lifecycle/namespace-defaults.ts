@@ -8,7 +8,7 @@ const accountName = 'default'
 const authorityMap = 'kube-root-ca.crt'
 
 /** Gives every namespace its ServiceAccount `default` and the ConfigMap with the authority, and keeps both there. */
-export class NamespaceFurnisher implements LifecycleController {
+export class NamespaceDefaults implements LifecycleController {
   readonly #ports: LifecyclePorts
   readonly #loop: KeyedLoop
   readonly #unsubscribe: () => void
@@ -18,7 +18,7 @@ export class NamespaceFurnisher implements LifecycleController {
     this.#loop = new KeyedLoop({
       clock: ports.clock,
       work: (name) => this.#reconcile(name),
-      onError: (error, key) => ports.onError(error, 'namespace-furnisher', key),
+      onError: (error, key) => ports.onError(error, 'namespace-defaults', key),
     })
     this.#unsubscribe = ports.store.subscribe((events) => {
       for (const { resource, namespace, name, type } of events) {

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { StoredObject } from '../../kube/object.ts'
-import type { Clock } from './clock.ts'
-import { Document } from './document.ts'
-import { MemoryStore } from './memory-store.ts'
-import { openSqliteStore } from './sqlite-store.ts'
-import type { Address, OwnerEdge, Store } from './store.ts'
+import type { StoredObject } from '../../src/kube/object.ts'
+import type { Clock } from '../../src/apiserver/store/clock.ts'
+import { Document } from '../../src/apiserver/store/document.ts'
+import { MemoryStore } from '../../src/apiserver/store/memory-store.ts'
+import { openSqliteStore } from '../../src/apiserver/store/sqlite-store.ts'
+import type { Address, OwnerEdge, Store } from '../../src/apiserver/store/store.ts'
 
 /** A clock for tests: time stands still until it is set. */
 export class SetClock implements Clock {

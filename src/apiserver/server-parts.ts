@@ -11,7 +11,7 @@ import type { User } from './objects/contract/request.ts'
 import type { ApiServerOptions } from './options.ts'
 
 /** The parts of a server that know nothing of requests. */
-export interface Core {
+export interface ServerParts {
   readonly credentials: Credentials
   readonly kinds: Kinds
   readonly objects: Objects
@@ -24,7 +24,7 @@ export interface Core {
 }
 
 /** Makes them around a store. */
-export function createCore(options: ApiServerOptions): Core {
+export function createServerParts(options: ApiServerOptions): ServerParts {
   const { store, clock, random, uid, cascades, recordOf, tracksFields, admission = [] } = options
   const credentials = credentialsFor(options)
   const roles = new RoleIndex(store)
@@ -43,7 +43,7 @@ export function createCore(options: ApiServerOptions): Core {
     ...(tracksFields === undefined ? {} : { tracksFields }),
   })
   const serviceAccounts = new ServiceAccountTokens(credentials.serviceAccountKey)
-  const uidOf: Core['uidOf'] = (resource, namespace, name) => store.get({ resource, namespace, name })?.uid
+  const uidOf: ServerParts['uidOf'] = (resource, namespace, name) => store.get({ resource, namespace, name })?.uid
   return {
     credentials,
     kinds,
