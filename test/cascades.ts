@@ -3,13 +3,13 @@ import { startWorld, type World, type WorldOptions } from './world.ts'
 import { bond, type Bond } from '../src/apis/bond.ts'
 import { BondAdmission } from '../src/admission/bond-admission.ts'
 import { authorizer } from '../src/admission/bond-authorizer.ts'
-import { sweeper } from '../src/app/core/sweeper.ts'
+import { inProcessDeleter } from '../src/app/core/in-process-deleter.ts'
 import { departure, type Departure } from '../src/apis/departure.ts'
 import type { Store } from '../src/apiserver/store/store.ts'
 import { Client } from '../src/client/client.ts'
 import type { ObjectMeta, OwnerReference, StoredObject } from '../src/kube/object.ts'
 import type { Transport } from '../src/kube/transport.ts'
-import { bondController } from '../src/systems/collector/bonds/bonds.ts'
+import { bondController } from '../src/systems/collector/bonds/bond-controller.ts'
 import { Collector } from '../src/systems/collector/controller.ts'
 import { dependsOnController } from '../src/systems/collector/bonds/depends-on-controller.ts'
 
@@ -62,10 +62,12 @@ export class Cascades implements AsyncDisposable {
       ownsReferences: true,
       collectCycles,
       exists: (uid) => world.server.store.owners.addressOf(uid) !== undefined,
-      ...(isInServer ? { hand: sweeper(world.server) } : {}),
+      ...(isInServer ? { hand: inProcessDeleter(world.server) } : {}),
     })
     world.run(collector as never)
-    world.run(bondController({ ...world, guards, ties: collector.ties, ringOf: (uid) => collector.ringOf(uid) }))
+    world.run(
+      bondController({ ...world, guards, bondEdges: collector.bondEdges, cycleOf: (uid) => collector.cycleOf(uid) }),
+    )
     world.run(dependsOnController({ ...world, world: collector.world }))
     await world.clock.settle()
     this.collector = collector

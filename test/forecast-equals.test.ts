@@ -12,7 +12,7 @@ import { createCore } from '../src/app/core/core.ts'
 import { eventsIn } from '../src/forecast/changes.ts'
 import type { ForecastEvent } from '../src/forecast/event.ts'
 import { forecast } from '../src/app/forecast/forecast.ts'
-import { sweeper } from '../src/app/core/sweeper.ts'
+import { inProcessDeleter } from '../src/app/core/in-process-deleter.ts'
 import { startSystems } from '../src/app/core/systems.ts'
 import { describeRef, type KubeObject } from '../src/kube/object.ts'
 import { formatTime } from '../src/kube/time.ts'
@@ -66,7 +66,7 @@ async function live(only: typeof config, forMs: number): Promise<readonly Foreca
     log: silentLogger,
     caches: quietClock(clock),
     exists: (uid) => server.store.owners.addressOf(uid) !== undefined,
-    hand: sweeper(server),
+    inProcessDeleter: inProcessDeleter(server),
     outside: { activator: { plane: new SilentDataPlane(), scanMs: 0 } },
   })
   const starting = startSystems(core, only.only)

@@ -4,7 +4,7 @@ import { bond, grantAnnotation, inUseAnnotation, type Bond } from '../src/apis/b
 import { Client } from '../src/client/client.ts'
 import type { StoredObject } from '../src/kube/object.ts'
 import type { ApiRequest } from '../src/kube/transport.ts'
-import { bondController } from '../src/systems/collector/bonds/bonds.ts'
+import { bondController } from '../src/systems/collector/bonds/bond-controller.ts'
 
 const end = { apiVersion: 'v1', kind: 'ConfigMap' }
 /** What Bonds of the near cluster need. */

@@ -1,7 +1,7 @@
 import { allKinds } from '../src/apis/all-kinds.ts'
 import { sojournNamespace } from '../src/apis/group.ts'
 import { recordAccess } from '../src/app/embedded/record-access.ts'
-import { removalRecords } from '../src/app/embedded/removal-records.ts'
+import { userDeletionRecords } from '../src/app/embedded/user-deletion-records.ts'
 import { startTestServer, type TestServer, type TestServerOptions } from '../src/apiserver/testing.ts'
 import { Client } from '../src/client/client.ts'
 import { Door, type DoorOptions } from '../src/departures/door/door.ts'
@@ -47,7 +47,7 @@ export interface WorldOptions {
   readonly door?: DoorOptions
   readonly server?: Partial<TestServerOptions>
   /** Who knows of Bonds. Defaults to nobody. */
-  readonly bonds?: Parameters<typeof removalRecords>[1]
+  readonly bonds?: Parameters<typeof userDeletionRecords>[1]
 }
 
 /** A world on a clock that the test moves. Namespace `team` is there for tests to fill. */
@@ -69,7 +69,7 @@ async function build<C extends Clock>(
   const server = await startTestServer({
     clock: caches,
     random: seededRandom(1),
-    recordOf: removalRecords(clock, options.bonds ?? { isNeeded: () => false }),
+    recordOf: userDeletionRecords(clock, options.bonds ?? { isNeeded: () => false }),
     cascadeRecordAccess: recordAccess,
     ...options.server,
   })

@@ -6,7 +6,7 @@ export function measureGraph(objects: number): Readonly<Record<string, number>> 
   const graph = new Graph()
   for (let index = 0; index < objects; index++) graph.put(objectOf(index))
   const root = graph.find(uidOf(0)) ?? 0
-  const look = () => preview(graph, root, { policy: 'Background', spares: () => undefined })
+  const look = () => preview(graph, root, { policy: 'Background', reasonToKeep: () => undefined })
   // Memory first: what the preview needs is its own.
   const bytes = graph.bytes / graph.size
   const first = timed(look)

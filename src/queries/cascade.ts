@@ -7,11 +7,11 @@ import type { DiscoveredType } from '../client/discovery.ts'
 import { protectionOf } from '../departures/door/protection.ts'
 import { apiVersionOf, groupResource, type StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
-import { tiesOf } from '../systems/collector/bonds/bond-ties.ts'
+import { bondEdgesOf } from '../systems/collector/bonds/edges-of-bonds.ts'
 import { contentsOf } from '../systems/collector/graph/contents.ts'
 import { Graph } from '../systems/collector/graph/graph.ts'
 import { preview, type Preview } from '../systems/collector/preview/preview.ts'
-import { describeObstacle, obstaclesOf } from '../systems/collector/preview/stuck.ts'
+import { describeObstacle, obstaclesOf } from '../systems/collector/preview/obstacles.ts'
 
 export type { Preview, PreviewNode } from '../systems/collector/preview/preview.ts'
 
@@ -32,17 +32,17 @@ export async function previewCascade(
   const optOuts = await listOf<CleanupOptOut>(client, cleanupOptOut.type)
   const bonds = await listOf<Bond>(client, bond.type)
   const root = graph.find(object.metadata.uid) ?? graph.put(object)
-  const ties = tiesOf(graph, bonds)
+  const bondEdges = bondEdgesOf(graph, bonds)
   const found = preview(graph, root, {
     policy: options.policy,
-    spares: (node) => sparesOf(graph.object(node), { optOuts, bonds, now: options.now }),
-    refuses: (node) => denialOf(graph.object(node), bonds),
-    ties,
+    reasonToKeep: (node) => sparesOf(graph.object(node), { optOuts, bonds, now: options.now }),
+    reasonToRefuse: (node) => denialOf(graph.object(node), bonds),
+    bondEdges,
     contents: (node) => contentsOf(graph, node, types),
     isKnowable: ({ apiVersion, kind }) => types.some((type) => apiVersionOf(type) === apiVersion && type.kind === kind),
     unknownKinds,
   })
-  const obstacles = object.metadata.deletionTimestamp ? obstaclesOf(graph, ties, root) : []
+  const obstacles = object.metadata.deletionTimestamp ? obstaclesOf(graph, bondEdges, root) : []
   return { ...found, obstacles: obstacles.map(describeObstacle) }
 }
 
@@ -51,8 +51,8 @@ export async function obstacles(client: Client, object: StoredObject): Promise<r
   const { graph } = await readGraph(client, {})
   const root = graph.find(object.metadata.uid)
   if (root === undefined) return []
-  const ties = tiesOf(graph, await listOf<Bond>(client, bond.type))
-  return obstaclesOf(graph, ties, root).map(describeObstacle)
+  const bondEdges = bondEdgesOf(graph, await listOf<Bond>(client, bond.type))
+  return obstaclesOf(graph, bondEdges, root).map(describeObstacle)
 }
 
 async function readGraph(

@@ -12,7 +12,7 @@ export function explainBonds({ metadata: { uid } }: StoredObject, bonds: readonl
   })
 }
 
-/** What a Bond ties together. */
+/** What a Bond bondEdges together. */
 export function explainBond({ spec }: Bond): readonly string[] {
   return [`It says that ${dependentOf(spec)} needs ${dependencyOf(spec)}: ${meanings[spec.onDelete]}`]
 }

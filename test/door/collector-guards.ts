@@ -25,7 +25,7 @@ export const collectorGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/systems/collector/graph/standing.ts', [
+  ...inFile('src/systems/collector/graph/owner-state.ts', [
     [
       'what has no namespace and names an owner in one is kept',
       "dependent.metadata.namespace ? 'dangling' : 'unknown'",
@@ -75,7 +75,7 @@ export const collectorGuards: readonly Guard[] = [
       'const coordinates = uid',
     ],
   ]),
-  ...inFile('src/systems/collector/watch/world-watch.ts', [
+  ...inFile('src/systems/collector/watch/cluster-watch.ts', [
     ['33: stay watched while they cannot be read', 'if (isUnread(type) || collectable', 'if (collectable'],
     [
       '32: are none while they cannot be asked for',
@@ -88,7 +88,7 @@ export const collectorGuards: readonly Guard[] = [
       "if (type === 'added') this.#ended.delete(object.metadata.name)",
     ],
   ]),
-  ...inFile('src/systems/collector/owners/act.ts', [
+  ...inFile('src/systems/collector/owners/dependent-deleter.ts', [
     [
       '102: is followed',
       'const { told, cascadeRecord } = await this.record(followers, root)',
@@ -96,8 +96,8 @@ export const collectorGuards: readonly Guard[] = [
     ],
     [
       'have no record of their own',
-      'return this.#hand ? this.#hand.remove(type, object, manner)',
-      'return this.#hand ? this.#hand.remove(type, object, { propagation: manner.propagation })',
+      '? this.#inProcessDeleter.remove(type, object, manner)',
+      '? this.#inProcessDeleter.remove(type, object, { propagation: manner.propagation })',
     ],
     [
       'have none when the cluster makes them anew',
@@ -112,7 +112,7 @@ export const collectorGuards: readonly Guard[] = [
   ]),
   ...inFile('src/systems/collector/owners/sweep.ts', [
     ['writes down as gone only what goes', '!this.#areGone(dependent, gone) || ', ''],
-    ['spares a dependent that is marked to be kept', ' || spares(object) !== undefined', ''],
+    ['spares a dependent that is marked to be kept', ' || reasonToKeep(object) !== undefined', ''],
   ]),
   ...inFile('src/apiserver/objects/delete/collect-object.ts', [
     [
@@ -134,7 +134,7 @@ export const collectorGuards: readonly Guard[] = [
     ],
     [
       'holds nothing up without leave',
-      'return isGranted ? hold(active, dependency) : release(dependency, withoutLeave(observed, all))',
+      'return isGranted ? hold(active, dependency) : release(dependency, withoutPermission(observed, all))',
       'return hold(active, dependency)',
     ],
     [
@@ -219,7 +219,7 @@ export const collectorGuards: readonly Guard[] = [
     ],
     [
       'that does not answer keeps no other Bond waiting',
-      'return await patiently(clock, () => this.#look(home, self))',
+      'return await withTimeout(clock, () => this.#look(home, self))',
       'return await this.#look(home, self)',
     ],
     [
@@ -256,7 +256,7 @@ export const collectorGuards: readonly Guard[] = [
       'labels: { [inUseLabel]: null },',
     ],
   ]),
-  ...inFile('src/systems/collector/bonds/bonds.ts', [
+  ...inFile('src/systems/collector/bonds/bond-controller.ts', [
     [
       'says whom to ask where it may not put its mark',
       "decision.phase === 'Released' && !isRefused)",
@@ -269,12 +269,12 @@ export const collectorGuards: readonly Guard[] = [
     ],
     [
       'frees what several hold, none for the others',
-      'const others = await withLeave(dependency, rivals)',
+      'const others = await permittedBonds(dependency, rivals)',
       'const others = rivals',
     ],
     [
       'holds nothing by another cluster of its own',
-      'const others = await withLeave(dependency, rivals)',
+      'const others = await permittedBonds(dependency, rivals)',
       'const others = rivals',
     ],
     ['gets none by another that has it', 'grants(object, each.metadata.namespace, origin)', 'true'],

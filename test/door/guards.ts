@@ -25,7 +25,11 @@ const door = inFile('src/departures/door/door.ts', [
     'const object = await subject.read()',
     'const object = { apiVersion: subject.ref.apiVersion, kind: subject.ref.kind, metadata: { ...subject.ref, uid: request.uid, resourceVersion: request.resourceVersion } } as KubeObject',
   ],
-  ['stays while something in it is opted out', '(await this.#protectedCompany(request.subject)) ?? verdict', 'verdict'],
+  [
+    'stays while something in it is opted out',
+    '(await this.#protectedContents(request.subject)) ?? verdict',
+    'verdict',
+  ],
   [
     'stays while it cannot be known what is in it',
     `      return {
@@ -37,8 +41,8 @@ const door = inFile('src/departures/door/door.ts', [
   ],
   [
     'opens the breaker when too much leaves',
-    '(await this.#inTurn(() => this.#book(subject, object))) ?? this.#let(request, object)',
-    'this.#let(request, object)',
+    '(await this.#inTurn(() => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)',
+    'this.#recordAndDelete(request, object)',
   ],
   [
     'lets no more go than the budget has, however many ask at once',
@@ -243,7 +247,7 @@ const others: readonly Guard[] = [
     ],
     ['stays while something in it is opted out', "case 'namespaces':", "case 'none':"],
   ]),
-  ...inFile('src/departures/subjects/company.ts', [
+  ...inFile('src/departures/subjects/contents.ts', [
     ['is everything in it, each once whatever the versions of its kind', 'type.namespaced &&', ''],
     [
       'is everything in it, each once whatever the versions of its kind',
@@ -255,18 +259,22 @@ const others: readonly Guard[] = [
       'return kept.filter((type, index) => kept.findIndex((other) => groupResource(other) === groupResource(type)) === index)',
       'return kept',
     ],
-    ['is nothing that only tells of the others', '!tellsOfOthers.has(groupResource(type)),', 'true,'],
+    ['is nothing that only tells of the others', '!derivedTypes.has(groupResource(type)),', 'true,'],
     [
       'is nothing that the cluster makes anew by itself',
-      'return isMadeByCluster || furnishings.has(`${kind}/${name}`)',
-      'return furnishings.has(`${kind}/${name}`)',
+      'return isMadeByCluster || namespaceDefaults.has(`${kind}/${name}`)',
+      'return namespaceDefaults.has(`${kind}/${name}`)',
     ],
     [
       'is nothing that the cluster makes anew by itself',
-      'return isMadeByCluster || furnishings.has(`${kind}/${name}`)',
+      'return isMadeByCluster || namespaceDefaults.has(`${kind}/${name}`)',
       'return isMadeByCluster',
     ],
-    ['is what somebody’s own controller made', '&& remaking.has(parseApiVersion(controller.apiVersion).group)', ''],
+    [
+      'is what somebody’s own controller made',
+      '&& builtInControllerGroups.has(parseApiVersion(controller.apiVersion).group)',
+      '',
+    ],
     [
       'is what somebody’s own controller made',
       'ownerReferences.find((owner) => owner.controller)',
@@ -274,8 +282,8 @@ const others: readonly Guard[] = [
     ],
     [
       'stays while it cannot be known what is in it',
-      'of keptTypes(await client.discovery.complete())',
-      'of keptTypes(await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets")))',
+      'of contentTypes(await client.discovery.complete())',
+      'of contentTypes(await client.discovery.all().then((all) => all.filter(({ plural }) => plural !== "secrets")))',
     ],
   ]),
   ...inFile('src/departures/subjects/subject.ts', [
@@ -285,19 +293,19 @@ const others: readonly Guard[] = [
       "case 'no-definitions':",
     ],
   ]),
-  ...inFile('src/departures/restore/living-owners.ts', [
+  ...inFile('src/departures/restore/surviving-owners.ts', [
     [
       'gives what comes back to its owner that has stayed, and says when that has gone',
-      'const isMeant = found.metadata.uid === uid || isBroughtBack(found, uid)',
+      'const isMeant = found.metadata.uid === uid || isRestoredFrom(found, uid)',
       'const isMeant = true',
     ],
     [
       'gives what comes back to its owner that another restore has brought back',
-      'found.metadata.uid === uid || isBroughtBack(found, uid)',
+      'found.metadata.uid === uid || isRestoredFrom(found, uid)',
       'found.metadata.uid === uid',
     ],
   ]),
-  ...inFile('src/departures/subjects/follow.ts', [
+  ...inFile('src/departures/subjects/delete-dependent.ts', [
     [
       '50: what is given another owner in that moment',
       'deepEqual(now.ownerReferences ?? [], then.ownerReferences ?? []) &&',
@@ -324,7 +332,7 @@ const others: readonly Guard[] = [
     [
       '50: what is made anew under its name in that moment',
       "if (!now || now.metadata.uid !== uid) return 'gone'",
-      "if (!now) return 'gone'\n    ;(judged.metadata as { uid: string }).uid = now.metadata.uid\n    return follow(client, type, { ...judged, metadata: now.metadata }, { propagation: propagationPolicy })",
+      "if (!now) return 'gone'\n    ;(judged.metadata as { uid: string }).uid = now.metadata.uid\n    return deleteDependent(client, type, { ...judged, metadata: now.metadata }, { propagation: propagationPolicy })",
     ],
     [
       'have no record of their own',

@@ -9,12 +9,12 @@ export const recordGuards: readonly Guard[] = [
   ...inFile('src/departures/restore/restore.ts', [
     [
       'keeps all of it when none has come by yet',
-      'const adopted = await adopt(target, lines, newUids)',
+      'const adopted = await adoptDependents(target, lines, newUids)',
       'const adopted: readonly string[] = []',
     ],
     [
       'has what goes in the very moment back, too',
-      'const stays = found && (await rejoin(target, type, { object: found, newUids }))',
+      'const stays = found && (await updateOwnerUids(target, type, { object: found, newUids }))',
       'const stays = found',
     ],
     [
@@ -35,8 +35,8 @@ export const recordGuards: readonly Guard[] = [
     ],
     [
       'comes out whole when two ask for it at once',
-      'if (!isBroughtBack(found, line.uid) && !isRemadeFor(found, new Set(newUids.values()))) throw error',
-      'if (!isRemadeFor(found, new Set(newUids.values()))) throw error',
+      'if (!isRestoredFrom(found, line.uid) && !isRecreatedFor(found, new Set(newUids.values()))) throw error',
+      'if (!isRecreatedFor(found, new Set(newUids.values()))) throw error',
     ],
     [
       'refuses a page, a record of another cluster and one without manifests',
@@ -93,7 +93,7 @@ export const recordGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/departures/restore/belongings.ts', [
+  ...inFile('src/departures/restore/restore-set.ts', [
     ['comes back without the rule that took it', 'if (!isDecider(record, line)) lines.push(line)', 'lines.push(line)'],
     [
       'refuses a page, a record of another cluster and one without manifests',
@@ -127,7 +127,7 @@ export const recordGuards: readonly Guard[] = [
       'throw error',
     ],
   ]),
-  ...inFile('src/departures/restore/coming-kinds.ts', [
+  ...inFile('src/departures/restore/restored-kinds.ts', [
     ['by hand is recorded before any of its kind goes, and comes back first', 'client.discovery.forget()', ''],
   ]),
   ...inFile('src/departures/restore/restore-rehearsal.ts', [
@@ -155,12 +155,12 @@ export const recordGuards: readonly Guard[] = [
   ...inFile('src/departures/records/record-leaving.ts', [
     [
       'has the one record of the system that let it go',
-      'if (found && isStanding(found)) return complete(client, found, company)',
+      'if (found && isStanding(found)) return complete(client, found, contents)',
       '',
     ],
     [
       'has what came or changed after the door had read it added to its record',
-      'return complete(client, found, company)',
+      'return complete(client, found, contents)',
       'return',
     ],
     [
@@ -176,8 +176,8 @@ export const recordGuards: readonly Guard[] = [
     ['keeps everything while its record is forbidden', 'if (hasNoPlace(error)) return false', 'return false'],
     [
       'keeps everything while it cannot be known what is in it',
-      '(await writePages(client, wanted, company))',
-      '(await writePages(client, wanted, company).catch(() => undefined))',
+      '(await writePages(client, wanted, contents))',
+      '(await writePages(client, wanted, contents).catch(() => undefined))',
     ],
   ]),
   ...inFile('src/apiserver/objects/upkeep/definition-cleaner.ts', [
@@ -195,7 +195,7 @@ export const recordGuards: readonly Guard[] = [
       'if (type.kind === "")',
     ],
   ]),
-  ...inFile('src/systems/collector/bonds/bonds.ts', [
+  ...inFile('src/systems/collector/bonds/bond-controller.ts', [
     [
       'stays until what it needs is recorded',
       'await recordNeeded(client, ports.clock, { type: neededType, object: needed })',
@@ -254,7 +254,7 @@ export const recordGuards: readonly Guard[] = [
     ],
     ['without the values of its Secrets', 'manifest: manifestOf(object)', 'manifest: object'],
   ]),
-  ...inFile('src/app/embedded/removal-records.ts', [
+  ...inFile('src/app/embedded/user-deletion-records.ts', [
     ['comes back across namespaces, though what it needed did not wait', ' && !isNeeded(object)', ''],
     [
       'is what nothing depends on',
@@ -264,9 +264,9 @@ export const recordGuards: readonly Guard[] = [
     ['not where there is none by that name', ' && isThere(view, cascadeRecord)', ''],
     ['is what goes with its namespace', 'if (!takesRecords(view, home)) return undefined', ''],
     ['stands in our own namespace, too', ' ?? recordAt(view, sojournNamespace, name)', ''],
-    ['is nothing of which that takes too long to find out', 'if (++looks > mostLooks) return true', ''],
+    ['is nothing of which that takes too long to find out', 'if (++looks > maxLooks) return true', ''],
     ['is what only the cluster’s own making depends on', 'owners.add(dependent.uid)', ''],
-    ['is what only the cluster’s own making depends on', ' && !isRemade(object)', ''],
+    ['is what only the cluster’s own making depends on', ' && !isRecreatedByController(object)', ''],
     ['is what owns nothing but itself', 'owners.has(dependent.uid) ? undefined : ', ''],
   ]),
   ...inFile('src/departures/records/removed.ts', [
@@ -288,7 +288,7 @@ export const recordGuards: readonly Guard[] = [
       'spec: { ...told, manifest }, status: {',
     ],
   ]),
-  ...inFile('src/apiserver/objects/ending/record-removal.ts', [
+  ...inFile('src/apiserver/objects/ending/store-deletion-record.ts', [
     ['is there before the object is gone', 'return [put(ports, view, { type, object: wanted.record })]', 'return []'],
     [
       'is the short one where the whole is too large',
@@ -327,7 +327,7 @@ export const recordGuards: readonly Guard[] = [
   ...inFile('src/apiserver/objects/delete/delete-object.ts', [
     [
       'is there before the object is gone',
-      'const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: options.cascadeRecord })',
+      'const recorded = storeDeletionRecord(ports, view, { object: old, cascadeRecord: options.cascadeRecord })',
       'const recorded: never[] = []',
     ],
     [
@@ -337,11 +337,11 @@ export const recordGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/apiserver/objects/write/revise-object.ts', [
-    ['is stored when the last finalizer is taken off', '? recordRemoval(ports, view, { object: old })', '? []'],
+    ['is stored when the last finalizer is taken off', '? storeDeletionRecord(ports, view, { object: old })', '? []'],
     [
       'nor when dependents are set free instead',
       'return freeDependents(ports, view, { type, owner: old })',
-      'return [...freeDependents(ports, view, { type, owner: old }), ...recordRemoval(ports, view, { object: old })]',
+      'return [...freeDependents(ports, view, { type, owner: old }), ...storeDeletionRecord(ports, view, { object: old })]',
     ],
   ]),
   ...inFile('src/departures/records/cascade-recorder.ts', [

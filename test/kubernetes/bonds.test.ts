@@ -14,7 +14,7 @@ import type { Run } from '../../src/app/cluster/run.ts'
 import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
-import { bondController } from '../../src/systems/collector/bonds/bonds.ts'
+import { bondController } from '../../src/systems/collector/bonds/bond-controller.ts'
 import { startRealWorld } from '../world.ts'
 import { startAs, targets } from './account.ts'
 

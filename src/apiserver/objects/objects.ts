@@ -16,7 +16,7 @@ import { namespaceLifecycle } from './admission/namespace-lifecycle.ts'
 import { patchObject } from './write/patch-object.ts'
 import { createPodSubresource } from './delete/pod-subresources.ts'
 import { waitForRevision } from './read/wait-for-revision.ts'
-import type { RecordOf } from './contract/removal.ts'
+import type { DeletionRecordOf } from './contract/deletion-record.ts'
 import type {
   CreateRequest,
   DeleteCollectionRequest,
@@ -54,7 +54,7 @@ export interface ObjectsOptions {
   /** Whether deleting an object has to wait for what depends on it. Defaults to never. */
   readonly cascades?: (object: KubeObject, view: View) => boolean
   /** What is stored together with the removal of an object. Defaults to nothing. */
-  readonly recordOf?: RecordOf
+  readonly recordOf?: DeletionRecordOf
   /** Whether new objects say who set which field. Defaults to true. */
   readonly tracksFields?: boolean
 }

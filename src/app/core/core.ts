@@ -38,8 +38,8 @@ export interface Core {
   readonly routes: RouteTable
   /** Whether an object with this uid exists, where the server itself can be asked for certain. */
   readonly exists?: (uid: string) => boolean
-  /** The server's own hand for the collector, where it is in reach. */
-  readonly hand?: NonNullable<CollectorOptions['hand']>
+  /** The server's own inProcessDeleter for the collector, where it is in reach. */
+  readonly inProcessDeleter?: NonNullable<CollectorOptions['inProcessDeleter']>
   /** Runs a controller until the process stops; where replicas share the work, on one of them at a time. */
   run(controller: Pick<Controller, 'start'>): void
   /** Runs something on every replica. */
@@ -57,7 +57,7 @@ export interface CoreOptions {
   readonly metrics?: Metrics
   readonly routes?: RouteTable
   readonly exists?: (uid: string) => boolean
-  readonly hand?: NonNullable<CollectorOptions['hand']>
+  readonly inProcessDeleter?: NonNullable<CollectorOptions['inProcessDeleter']>
   /** Where this server listens, once it does. */
   readonly url?: () => string
   /** Resolves when it is this replica's turn to act. Defaults to at once. */
@@ -116,7 +116,7 @@ export function createCore(options: CoreOptions): Core & { stop(): Promise<void>
     publicUrl: () => config.publicUrl ?? options.url?.() ?? `https://${config.host}:${config.port}`,
     routes,
     ...(exists ? { exists } : {}),
-    ...(options.hand ? { hand: options.hand } : {}),
+    ...(options.inProcessDeleter ? { inProcessDeleter: options.inProcessDeleter } : {}),
     run: (controller) => void running.push(turn(stopping.signal).then(() => controller.start(stopping.signal))),
     runEverywhere: (controller) => void running.push(controller.start(stopping.signal)),
     onStop: (stop) => void stops.push(stop),

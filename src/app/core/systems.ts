@@ -6,7 +6,7 @@ import type { Route, RouteUser } from '../../runtime/http/route.ts'
 import type { Promoter } from '../../systems/promoter/controller.ts'
 import { sleep } from '../../runtime/time/clock.ts'
 import type { ClusterHandle, ClusterState } from '../../runtime/clusters/clusters.ts'
-import type { BondOptions } from '../../systems/collector/bonds/bonds.ts'
+import type { BondOptions } from '../../systems/collector/bonds/bond-controller.ts'
 import type { Role } from '../config/config.ts'
 import { isAllowed } from './access-review.ts'
 import { needsDoor, type Core } from './core.ts'
@@ -84,7 +84,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   async collector(core) {
-    const { bondController } = await import('../../systems/collector/bonds/bonds.ts')
+    const { bondController } = await import('../../systems/collector/bonds/bond-controller.ts')
     const { Collector } = await import('../../systems/collector/controller.ts')
     const { dependsOnController } = await import('../../systems/collector/bonds/depends-on-controller.ts')
     const { cascadeRoute } = await import('../../systems/collector/route.ts')
@@ -96,8 +96,8 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
         ...core,
         ...otherClusters(core),
         guards: !isOurs,
-        ties: collector.ties,
-        ringOf: (uid) => collector.ringOf(uid),
+        bondEdges: collector.bondEdges,
+        cycleOf: (uid) => collector.cycleOf(uid),
       }),
     )
     core.run(dependsOnController({ ...core, world: collector.world, onlyWhereAsked: !isOurs }))
@@ -106,7 +106,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
 }
 
 /** The clusters that Bonds name, each used for as long as the process runs. */
-function otherClusters({ clusters }: Core): Pick<BondOptions, 'clusterClient' | 'whyAway' | 'onClusterChange'> {
+function otherClusters({ clusters }: Core): Pick<BondOptions, 'clusterClient' | 'whyUnreachable' | 'onClusterChange'> {
   const used = new Map<string, ClusterHandle>()
   const listeners: ((cluster: string) => void)[] = []
   const use = (name: string): ClusterHandle => {
@@ -120,13 +120,13 @@ function otherClusters({ clusters }: Core): Pick<BondOptions, 'clusterClient' | 
       const { status, client } = used.get(name) ?? use(name)
       return status.state === 'reachable' ? client : undefined
     },
-    whyAway: (name) => whyAway((used.get(name) ?? use(name)).status),
+    whyUnreachable: (name) => whyUnreachable((used.get(name) ?? use(name)).status),
     onClusterChange: (listener) => void listeners.push(listener),
   }
 }
 
 /** Says in the condition of a Bond what has to be mended for it. */
-function whyAway(status: ClusterState): string {
+function whyUnreachable(status: ClusterState): string {
   switch (status.state) {
     case 'reachable':
       return 'it is being asked'

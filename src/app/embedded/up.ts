@@ -13,7 +13,7 @@ import { ownKindsAdmission } from '../../admission/admission.ts'
 import { approvalAdmission } from '../../admission/approval-policy.ts'
 import { BondAdmission } from '../../admission/bond-admission.ts'
 import { authorizer } from '../../admission/bond-authorizer.ts'
-import { collectorNotice } from './collector-notice.ts'
+import { noCollectorWarning } from './no-collector-warning.ts'
 import type { Config } from '../config/config.ts'
 import { createCore } from '../core/core.ts'
 import { dashboardRoutes } from './dashboard.ts'
@@ -23,9 +23,9 @@ import { publishEndpoints } from './endpoints.ts'
 import { forecastRoute } from './forecast-route.ts'
 import { registerKinds } from '../../admission/register-kinds.ts'
 import { recordAccess } from './record-access.ts'
-import { removalRecords } from './removal-records.ts'
+import { userDeletionRecords } from './user-deletion-records.ts'
 import { RouteTable } from '../core/route-table.ts'
-import { sweeper } from '../core/sweeper.ts'
+import { inProcessDeleter } from '../core/in-process-deleter.ts'
 import { startSystems, whenReady } from '../core/systems.ts'
 
 const nodeName = 'sojourn'
@@ -49,7 +49,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   const workloads = new EmbeddedWorkloads()
   const routes = new RouteTable()
   const bonds = new BondAdmission()
-  const notices = config.only.includes('collector') ? [] : [collectorNotice(store, clock)]
+  const notices = config.only.includes('collector') ? [] : [noCollectorWarning(store, clock)]
   const home = Promise.withResolvers<Client>()
   const server = await createApiServer({
     store,
@@ -59,7 +59,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     credentialsDirectory: directory.file('pki'),
     admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
     cascades: bonds.cascades,
-    recordOf: removalRecords(clock, bonds),
+    recordOf: userDeletionRecords(clock, bonds),
     cascadeRecordAccess: recordAccess,
     beforeEmptying: async (leaving) => recordLeaving(await home.promise, clock, leaving),
     nodeName,
@@ -82,7 +82,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     routes,
     url: () => url,
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
-    hand: sweeper(server),
+    inProcessDeleter: inProcessDeleter(server),
   })
   core.runEverywhere(loopLag(core))
   // Before anybody can ask for a deletion.

@@ -7,7 +7,7 @@ import { roles, type Config } from '../config/config.ts'
 import { createCore } from '../core/core.ts'
 import { haltsOf } from '../../queries/door-switches.ts'
 import { Reader } from '../../queries/reader.ts'
-import { sweeper } from '../core/sweeper.ts'
+import { inProcessDeleter } from '../core/in-process-deleter.ts'
 import { startSystems } from '../core/systems.ts'
 import { assume } from '../../forecast/assume.ts'
 import { assumptionSentence, type Assumption } from '../../forecast/assumption.ts'
@@ -74,7 +74,7 @@ export async function forecastWorld(
     events: new NoEvents('sojourn', { client, clock, log: silentLogger }),
     outside,
     exists: (uid) => store.owners.addressOf(uid) !== undefined,
-    hand: sweeper(server),
+    inProcessDeleter: inProcessDeleter(server),
   })
   void copy.bonds.follow(core.informers, client)
   const stopWatching = store.subscribe((changes) => {

@@ -1,6 +1,6 @@
 import { bond, bondFinalizer, inUseLabel, type Bond } from '../../apis/bond.ts'
 import type { Client } from '../../client/client.ts'
-import { letGo, runningSystems, surveyHeld, type Held } from '../../departures/drain/drain.ts'
+import { releaseAll, runningSystems, surveyHeld, type Held } from '../../departures/drain/drain.ts'
 import { describeRef, refOf, type StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { sleep, systemClock, type Clock } from '../../runtime/time/clock.ts'
@@ -137,7 +137,7 @@ async function carryOut(
   await each('removing companions', remains.companions, (one) => removeCompanion(client, one))
   const given = remains.told.filter((service) => !kept.has(service)).map((object) => ({ object }))
   await each('taking words back', given, ({ object }) => takeWordBack(client, object))
-  const notLet = await letGo(client, held, (done) => onProgress?.('letting go', done))
+  const notLet = await releaseAll(client, held, (done) => onProgress?.('letting go', done))
   for (const [object, why] of notLet) failed.set(object, why)
   await events.flush()
   return failed

@@ -96,13 +96,13 @@ describe('a careful door', () => {
     world = await startWorld({ door: { dryRun: true } })
     const object = await create('a')
     expect(await world.door.depart(wish(object))).toEqual({ result: 'held', because: 'dry-run' })
-    expect(world.door.spares(object)).toBe('dry-run')
+    expect(world.door.reasonToKeep(object)).toBe('dry-run')
     expect([await records(), await find('a')]).toEqual([[], expect.anything()])
   })
 
   it('spares dependents while paused, in a dry run, behind an open breaker, or blind', async () => {
     const object = await create('a')
-    expect(world.door.spares(object)).toBeUndefined()
+    expect(world.door.reasonToKeep(object)).toBeUndefined()
     for (const [name, because, value] of [
       ['paused', 'paused', 'true'],
       ['dryRun', 'dry-run', 'true'],
@@ -110,7 +110,7 @@ describe('a careful door', () => {
     ] as const) {
       await writeDoorState(world.client, { [name]: value })
       await world.clock.settle()
-      expect(world.door.spares(object)).toBe(because)
+      expect(world.door.reasonToKeep(object)).toBe(because)
       await writeDoorState(world.client, { [name]: null })
       await world.clock.settle()
     }
@@ -121,12 +121,12 @@ describe('a careful door', () => {
       using informers = new Informers({ clock, log: ports.log })
       const blind = new Door({ client: new Client(transport), informers, clock, events, metrics, log: ports.log })
       await world.clock.settle()
-      expect(blind.spares(object)).toBe('protections-unknown')
+      expect(blind.reasonToKeep(object)).toBe('protections-unknown')
     }
   })
 
   it('knows when nothing spares but marks, which a preview then looks for alone', async () => {
-    const spares = async () => (await world.clock.settle(), world.door.sparesOnlyMarked)
+    const spares = async () => (await world.clock.settle(), world.door.hasOnlyOwnMarks)
     expect(await spares()).toBe(true)
     for (const name of ['paused', 'dryRun', 'breaker']) {
       await writeDoorState(world.client, { [name]: 'true' })
@@ -140,7 +140,7 @@ describe('a careful door', () => {
       using informers = new Informers({ clock, log: ports.log })
       const door = new Door({ client: new Client(transport), informers, clock, events, metrics, log: ports.log })
       await world.clock.settle()
-      expect(door.sparesOnlyMarked, unread).toBe(unread === '')
+      expect(door.hasOnlyOwnMarks, unread).toBe(unread === '')
     }
     const end = { apiVersion: 'v1', kind: 'ConfigMap', name: 'a' }
     const metadata = { name: 'x', namespace: 'team' }
@@ -193,7 +193,7 @@ describe('records', () => {
   it('are kept in memory without their manifests and pages, once for all who look at them', async () => {
     const request = wish(await create('a', { data: { much: 'text' } }))
     const companion = await create('b')
-    const subject = { ...request.subject, company: () => ReadableStream.from([companion]) }
+    const subject = { ...request.subject, contents: () => ReadableStream.from([companion]) }
     await world.door.depart({ ...request, subject })
     using watched = world.informers.open<Departure>(world.client, departure.type, recordsOnly)
     await world.clock.settle()

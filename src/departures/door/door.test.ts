@@ -202,7 +202,7 @@ describe('Door', () => {
       const companion = await create(`${name}-companion`)
       await world.door.depart({
         ...request,
-        subject: { ...request.subject, company: () => ReadableStream.from([companion]) },
+        subject: { ...request.subject, contents: () => ReadableStream.from([companion]) },
       })
     }
     await departing('gone', [])
@@ -276,7 +276,7 @@ describe('a door whose process is killed', () => {
 describe('restore', () => {
   async function departWith(dependents: readonly StoredObject[], root: StoredObject): Promise<Departure> {
     const request = wish(root)
-    const subject = { ...request.subject, company: () => ReadableStream.from(dependents) }
+    const subject = { ...request.subject, contents: () => ReadableStream.from(dependents) }
     await world.door.depart({ ...request, subject })
     for (const dependent of dependents)
       await world.client.deleteObject(configMaps, { namespace: 'team', name: dependent.metadata.name })

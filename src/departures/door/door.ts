@@ -18,7 +18,7 @@ import type { Logger } from '../../runtime/observability/log.ts'
 import type { Counter, Gauge } from '../../runtime/observability/metric.ts'
 import type { Metrics } from '../../runtime/observability/metrics.ts'
 import { sentenceOf, type DepartResult } from './because.ts'
-import { keepsakes } from '../subjects/company.ts'
+import { restorable } from '../subjects/contents.ts'
 import { Budget, defaultLimits, type BudgetLimits } from './budget.ts'
 import { doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
 import { judge } from './judge.ts'
@@ -125,7 +125,7 @@ export class Door {
   }
 
   /** Whether `depart` would let it leave now, budget aside. Writes nothing. */
-  async peek(request: DepartRequest): Promise<DepartResult | { readonly result: 'may-leave' }> {
+  async peek(request: DepartRequest): Promise<DepartResult | { readonly result: 'allowed' }> {
     return this.#verdict(request, await request.subject.read())
   }
 
@@ -143,7 +143,7 @@ export class Door {
   }
 
   /** Whether it leaves by our own hand: a record of it was written and not given up. */
-  async letLeave(object: KubeObject): Promise<boolean> {
+  async isOurDeparture(object: KubeObject): Promise<boolean> {
     const { client } = this.#ports
     const name = recordName('', object)
     // In a namespace that is on its way out, records are kept in our own.
@@ -158,26 +158,26 @@ export class Door {
    * Why a dependent must not follow an owner that has left, by what is known at this moment; undefined when it may. The cluster's own
    * machinery follows freely: that is how it works. What a Bond holds may be told to go: its finalizer makes it wait.
    */
-  spares(object: KubeObject): string | undefined {
-    return this.sparer()(object)
+  reasonToKeep(object: KubeObject): string | undefined {
+    return this.keepCheck()(object)
   }
 
   /** The same for many objects at one moment: what concerns all of them is looked at once. */
-  sparer(): (object: KubeObject) => string | undefined {
+  keepCheck(): (object: KubeObject) => string | undefined {
     const { state } = this
     if (!state || !isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return () => 'protections-unknown'
     if (this.#dryRun || state.dryRun) return () => 'dry-run'
     if (state.paused) return () => 'paused'
     if (state.breaker === 'open') return () => 'breaker-open'
     return (object) => {
-      const protection = this.#protectionOfCompany('', object)
+      const protection = this.#protectionOfFollower('', object)
       const isHeld = protection?.because === 'bond-holds' && object.metadata.finalizers?.includes(holdFinalizer)
       return isHeld ? undefined : protection?.because
     }
   }
 
   /** Whether at the moment nothing spares an object but marks that it carries itself. */
-  get sparesOnlyMarked(): boolean {
+  get hasOnlyOwnMarks(): boolean {
     const { state } = this
     const isKnown = state && isCurrent(this.#optOuts) && isCurrent(this.#bonds)
     if (!isKnown || this.#dryRun || state.dryRun || state.paused || state.breaker === 'open') return false
@@ -185,7 +185,7 @@ export class Door {
   }
 
   /** The Bonds for which nobody may delete an object, or a namespace with what is in it; undefined when there are none. */
-  denies(object: KubeObject): string | undefined {
+  denyingBonds(object: KubeObject): string | undefined {
     const { uid, name } = object.metadata
     const concerned = [`/${uid}`, `namespace/${name}`].flatMap((key) => this.#bonds.byIndex('dependency', key))
     const refusing = [...new Set(concerned)].filter((found) => refusesDeletion(found, object))
@@ -200,24 +200,24 @@ export class Door {
     const { subject } = request
     const object = await subject.read()
     const verdict = await this.#verdict(request, object)
-    if (verdict.result !== 'may-leave') return verdict
+    if (verdict.result !== 'allowed') return verdict
     if (!object) return { result: 'gone' }
-    return (await this.#inTurn(() => this.#book(subject, object))) ?? this.#let(request, object)
+    return (await this.#inTurn(() => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)
   }
 
   async #verdict(request: DepartRequest, object: KubeObject | undefined): Promise<ReturnType<typeof judge>> {
     const verdict = this.#judge(request, object)
-    if (verdict.result !== 'may-leave') return verdict
-    return (await this.#protectedCompany(request.subject)) ?? verdict
+    if (verdict.result !== 'allowed') return verdict
+    return (await this.#protectedContents(request.subject)) ?? verdict
   }
 
   /** What may not leave keeps in place all that would take it along. */
-  async #protectedCompany(subject: Subject): Promise<DepartResult | undefined> {
+  async #protectedContents(subject: Subject): Promise<DepartResult | undefined> {
     try {
-      for await (const companion of subject.company?.({ metadataOnly: true }) ?? []) {
-        const protection = this.#protectionOfCompany(subject.cluster, companion)
+      for await (const content of subject.contents?.({ metadataOnly: true }) ?? []) {
+        const protection = this.#protectionOfFollower(subject.cluster, content)
         if (!protection) continue
-        const detail = `${describeRef(refOf(companion))}: ${sentenceOf(protection)}`
+        const detail = `${describeRef(refOf(content))}: ${sentenceOf(protection)}`
         return { result: 'held', because: 'takes-protected', detail }
       }
       return undefined
@@ -231,7 +231,7 @@ export class Door {
   }
 
   /** What spares an object that would only follow another. The cluster's own machinery and ours follow freely. */
-  #protectionOfCompany(cluster: string, object: KubeObject): Protection | undefined {
+  #protectionOfFollower(cluster: string, object: KubeObject): Protection | undefined {
     const protections = this.#protections({ cluster, ref: refOf(object) }, object)
     if (!protections) return { result: 'held', because: 'protections-unknown' }
     const protection = protectionOf(object, { ...protections, now: this.#ports.clock.now() })
@@ -255,7 +255,7 @@ export class Door {
   }
 
   /** Record, then delete, then say so. */
-  async #let(request: DepartRequest, object: KubeObject): Promise<DepartResult> {
+  async #recordAndDelete(request: DepartRequest, object: KubeObject): Promise<DepartResult> {
     const { subject, because, by, propagation = 'Background', gracePeriodSeconds } = request
     const { clock, log } = this.#ports
     const record = await this.#writeRecord(request, object)
@@ -324,8 +324,8 @@ export class Door {
     const { subject, because, by, propagation = 'Background', follows } = request
     const { cluster } = subject
     const wanted = departureRecord({ cluster, object, because, by, propagation, follows, now: clock.now() })
-    const company = subject.company?.({ metadataOnly: false })
-    const pages = company && (await writePages(client, wanted, keepsakes(company)))
+    const contents = subject.contents?.({ metadataOnly: false })
+    const pages = contents && (await writePages(client, wanted, restorable(contents)))
     const record = { ...wanted, spec: { ...wanted.spec, ...pages } }
     try {
       return await client.create<Departure>(departure.type, record)

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Bond } from '../../apis/bond.ts'
 import type { CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
 import type { KubeObject, ObjectMeta } from '../../kube/object.ts'
-import { judge, type Wish } from './judge.ts'
+import { judge, type DepartureFacts } from './judge.ts'
 
 const now = Date.parse('2026-11-16T12:00:00Z')
 const closed = { breaker: 'closed', paused: false, dryRun: false } as const
@@ -13,7 +13,7 @@ function object(metadata: ObjectMeta = {}, rest: Partial<KubeObject> = {}): Kube
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { ...meta, namespace: 'team', ...metadata }, ...rest }
 }
 
-function wish(given: Partial<Wish>): Wish {
+function wish(given: Partial<DepartureFacts>): DepartureFacts {
   return {
     object: object(),
     uid: 'u1',
@@ -49,9 +49,9 @@ const spared = { resource: { kind: 'configmap', namespace: 'team', name: 'x' } }
 const atNight = { windows: [{ days: ['Monday' as const], start: '22:00', end: '23:00' }] }
 
 describe('judge', () => {
-  it('lets go what nothing speaks for', () => expect(judge(wish({}))).toEqual({ result: 'may-leave' }))
+  it('lets go what nothing speaks for', () => expect(judge(wish({}))).toEqual({ result: 'allowed' }))
 
-  it.each<[string, Partial<Wish>, object]>([
+  it.each<[string, Partial<DepartureFacts>, object]>([
     ['counts what is gone as gone', { object: undefined }, { result: 'gone' }],
     ['spares another object under the same name', { object: object({ uid: 'u2' }) }, { result: 'stale' }],
     ['spares a version it has not judged', { resourceVersion: '6' }, { result: 'stale' }],
@@ -196,7 +196,7 @@ describe('judge', () => {
     ],
   ])('%s', (_, given, expected) => expect(judge(wish(given))).toEqual(expected))
 
-  it.each<[string, Partial<Wish>]>([
+  it.each<[string, Partial<DepartureFacts>]>([
     ['a keep mark that says false', { object: object({ labels: { 'sojourn.dev/keep': 'false' } }) }],
     [
       'an opt-out that has ended',
@@ -221,5 +221,5 @@ describe('judge', () => {
     ],
     ['an opt-out that names nothing', { protections: { ...nothing, optOuts: [optOut({})] } }],
     ['the version it has judged', { resourceVersion: '7' }],
-  ])('is not stopped by %s', (_, given) => expect(judge(wish(given))).toEqual({ result: 'may-leave' }))
+  ])('is not stopped by %s', (_, given) => expect(judge(wish(given))).toEqual({ result: 'allowed' }))
 })

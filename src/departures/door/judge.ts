@@ -6,7 +6,7 @@ import type { DoorState } from './door-state.ts'
 import { protectionOf, type ProtectionFacts } from './protection.ts'
 
 /** Everything that is known when someone wants an object gone. `undefined` stands for what could not be found out. */
-export interface Wish {
+export interface DepartureFacts {
   /** The object as it is now. */
   readonly object: KubeObject | undefined
   /** The one that was judged. */
@@ -23,8 +23,8 @@ export interface Wish {
 }
 
 /** Whether an object may leave, budget aside. Pure: the order of these lines is the order of the door's rules. */
-export function judge(wish: Wish): DepartResult | { readonly result: 'may-leave' } {
-  const { object, uid, resourceVersion, protections, state, dryRun, schedules, now } = wish
+export function judge(facts: DepartureFacts): DepartResult | { readonly result: 'allowed' } {
+  const { object, uid, resourceVersion, protections, state, dryRun, schedules, now } = facts
   if (!object) return { result: 'gone' }
   if (object.metadata.uid !== uid) return { result: 'stale' }
   if (object.metadata.deletionTimestamp) return { result: 'leaving' }
@@ -46,5 +46,5 @@ export function judge(wish: Wish): DepartResult | { readonly result: 'may-leave'
   }
   if (state.breaker === 'open')
     return { result: 'held', because: 'breaker-open', ...(state.because ? { detail: state.because } : {}) }
-  return { result: 'may-leave' }
+  return { result: 'allowed' }
 }

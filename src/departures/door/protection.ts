@@ -98,7 +98,7 @@ export function isMarkedToKeep({ metadata }: KubeObject): boolean {
 }
 
 /** Whether an object carries what spares it: marks of people, or of Bonds in another cluster. */
-export function isSparedByMark(object: KubeObject): boolean {
+export function carriesProtection(object: KubeObject): boolean {
   return carriedMark(object) !== undefined || refusedElsewhere(object) !== undefined
 }
 

@@ -6,7 +6,7 @@ import { Client } from '../../client/client.ts'
 import type { ObjectMeta, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
-import { isOurFinalizer, letGo, runningSystems, surveyHeld } from './drain.ts'
+import { isOurFinalizer, releaseAll, runningSystems, surveyHeld } from './drain.ts'
 
 let world: World
 beforeEach(async () => void (world = await startWorld()))
@@ -59,7 +59,7 @@ describe('a drain', () => {
         { type: 'merge', body: { metadata: { finalizers: ['x.dev/one', holdFinalizer, 'x.dev/two'] } } },
       ),
     )
-    expect([...(await letGo(client, held))]).toEqual([])
+    expect([...(await releaseAll(client, held))]).toEqual([])
     const { metadata } = await read('a')
     expect(metadata.finalizers).toEqual(['x.dev/one', 'x.dev/two'])
     expect([metadata.labels, metadata.annotations]).toEqual([{ app: 'a' }, undefined])
@@ -77,7 +77,7 @@ describe('a drain', () => {
       await world.client.deleteObject(configMaps, { namespace: 'team', name: 'a' })
       await create('a', { finalizers: [holdFinalizer] })
     })
-    expect([...(await letGo(client, held))]).toEqual([])
+    expect([...(await releaseAll(client, held))]).toEqual([])
     expect((await read('a')).metadata.finalizers).toEqual([holdFinalizer])
   })
 
@@ -90,7 +90,7 @@ describe('a drain', () => {
       })
     const { unread, held } = await surveyHeld(refusing((_, path) => path.endsWith('/secrets')))
     expect(unread).toEqual(['secrets: not yours'])
-    const failed = await letGo(
+    const failed = await releaseAll(
       refusing((method) => method === 'PATCH'),
       held,
     )

@@ -56,7 +56,7 @@ export async function surveyHeld(client: Client, onProgress?: OnProgress): Promi
 }
 
 /** Lets go of everything that was found; answers what could not be let go, and why. */
-export async function letGo(
+export async function releaseAll(
   client: Client,
   held: readonly Held[],
   onProgress?: OnProgress,

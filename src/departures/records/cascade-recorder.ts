@@ -67,7 +67,7 @@ export class CascadeRecorder {
     const before = this.#written.get(uid) ?? this.#open(root)
     const after = before.then((written) => this.#add(written, companions))
     this.#written.set(uid, after)
-    if (this.#written.size > mostOpen) this.#written.delete(this.#written.keys().next().value ?? '')
+    if (this.#written.size > maxOpen) this.#written.delete(this.#written.keys().next().value ?? '')
     // The next one reads again how far the record has got.
     const forget = () => void this.#written.delete(uid)
     try {
@@ -212,5 +212,5 @@ function placeOf({ metadata }: WrittenRecord): string {
 
 const rootIsUnknown = 'its own manifest is not recorded: it was gone before anything was known that would follow it'
 
-const mostOpen = 1000
+const maxOpen = 1000
 const attempts = 20

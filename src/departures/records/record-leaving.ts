@@ -3,7 +3,7 @@ import type { Client } from '../../client/client.ts'
 import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
-import { keepsakes } from '../subjects/company.ts'
+import { restorable } from '../subjects/contents.ts'
 import { completePages, writePages } from './pages.ts'
 import { departureRecord, hasNoPlace } from './record.ts'
 import { kubeSubject } from '../subjects/subject.ts'
@@ -17,10 +17,10 @@ export async function recordLeaving(client: Client, clock: Clock, object: Stored
   const found = await find(client, wanted)
   const type = await client.discovery.typeOf(object)
   if (!type) throw new Error(`${object.apiVersion} ${object.kind} is not served`)
-  const company = keepsakes(kubeSubject(client, type, refOf(object)).company?.({ metadataOnly: false }) ?? [])
-  if (found && isStanding(found)) return complete(client, found, company)
+  const contents = restorable(kubeSubject(client, type, refOf(object)).contents?.({ metadataOnly: false }) ?? [])
+  if (found && isStanding(found)) return complete(client, found, contents)
   if (!(await canBeWritten(client, wanted))) return
-  const spec = { ...wanted.spec, ...(await writePages(client, wanted, company)) }
+  const spec = { ...wanted.spec, ...(await writePages(client, wanted, contents)) }
   await write(client, { ...wanted, spec }, found)
 }
 
@@ -70,9 +70,9 @@ async function write(client: Client, wanted: Unwritten, found: Departure | undef
 }
 
 /** Only in the version that was read: whoever else writes pages to it counts them, too. */
-async function complete(client: Client, record: Departure, company: AsyncIterable<KubeObject>): Promise<void> {
+async function complete(client: Client, record: Departure, contents: AsyncIterable<KubeObject>): Promise<void> {
   const { namespace = '', name, resourceVersion } = record.metadata
-  const { takes, pages } = await completePages(client, record, company)
+  const { takes, pages } = await completePages(client, record, contents)
   if (takes === (record.spec.takes ?? 0) && pages === (record.spec.pages ?? 0)) return
   const body = { metadata: { resourceVersion }, spec: { takes, pages } }
   await client.patch(departure.type, { namespace, name }, { type: 'merge', body })

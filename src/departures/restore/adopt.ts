@@ -2,8 +2,8 @@ import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
 import { apiVersionOf, describeRef, refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
-import { isDefinition } from './coming-kinds.ts'
-import { isRemade, keptTypes } from '../subjects/company.ts'
+import { isDefinition } from './restored-kinds.ts'
+import { isRecreatedByController, contentTypes } from '../subjects/contents.ts'
 import type { PageLine } from '../records/pages.ts'
 
 /** The uids that owners have now, by those they had. */
@@ -13,13 +13,17 @@ export type NewUids = ReadonlyMap<string, string>
  * Gives what still names an owner that is back by the uid which that had the one it has now. No collector may have come by yet, or it is half through: what
  * names an owner that is gone would leave after all. What cannot be listed is not looked at. Says what became of it.
  */
-export async function adopt(client: Client, lines: readonly PageLine[], newUids: NewUids): Promise<readonly string[]> {
+export async function adoptDependents(
+  client: Client,
+  lines: readonly PageLine[],
+  newUids: NewUids,
+): Promise<readonly string[]> {
   const found = await Array.fromAsync(strays(client, lines, newUids))
   const stay: StoredObject[] = []
   const lost: string[] = []
   const work = found.map(({ type, object }) => async () => {
     try {
-      if (await rejoin(client, type, { object, newUids })) stay.push(object)
+      if (await updateOwnerUids(client, type, { object, newUids })) stay.push(object)
     } catch (error) {
       if (!isStatusError(error, 'Forbidden')) throw error
       lost.push(`${describeRef(refOf(object))} has not left yet and will: you may not give it its new owner`)
@@ -38,7 +42,7 @@ function staying([first, ...others]: readonly StoredObject[]): readonly string[]
 }
 
 /** Has an object name its owners as they are now. Undefined when it is gone, or on its way. */
-export async function rejoin(
+export async function updateOwnerUids(
   client: Client,
   type: ResourceType,
   { object, newUids }: { readonly object: StoredObject; readonly newUids: NewUids },
@@ -62,11 +66,11 @@ export async function rejoin(
 /** What the cluster makes anew is left to go. */
 async function* strays(client: Client, lines: readonly PageLine[], newUids: NewUids) {
   const owners = lines.filter(({ uid }) => newUids.has(uid) && newUids.get(uid) !== uid)
-  for (const type of keptTypes(await client.discovery.all()))
+  for (const type of contentTypes(await client.discovery.all()))
     for (const where of placesOf(owners))
       for await (const found of listed(client, type, where)) {
         const object = { ...found, apiVersion: apiVersionOf(type), kind: type.kind }
-        if (isStray(object, newUids) && !isRemade(object)) yield { type, object }
+        if (isStray(object, newUids) && !isRecreatedByController(object)) yield { type, object }
       }
 }
 

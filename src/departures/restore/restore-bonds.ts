@@ -5,7 +5,7 @@ import type { Client } from '../../client/client.ts'
 import { describeRef, parseApiVersion, refOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
 import { matches, requirementsOf } from '../../kube/selector.ts'
 import { isStatusError } from '../../kube/status-error.ts'
-import type { RecordIndex } from './belongings.ts'
+import type { RecordIndex } from './restore-set.ts'
 import type { PageLine } from '../records/pages.ts'
 
 /** What Bonds that are there have to do with what comes back. */

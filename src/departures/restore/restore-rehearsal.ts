@@ -4,9 +4,9 @@ import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError, type StatusError } from '../../kube/status-error.ts'
-import { isDefinition, type ComingKinds } from './coming-kinds.ts'
+import { isDefinition, type RestoredKinds } from './restored-kinds.ts'
 import type { PageLine } from '../records/pages.ts'
-import { isBroughtBack } from './restored-from.ts'
+import { isRestoredFrom } from './restored-from.ts'
 import { withOwners } from './with-owners.ts'
 
 /** What of a restore is there already, by the uids of the record, and what speaks against the rest. */
@@ -18,7 +18,7 @@ export interface Rehearsal {
 
 export interface RehearsalOptions {
   readonly record: Departure
-  readonly kinds: ComingKinds
+  readonly kinds: RestoredKinds
   /** What has come back before. */
   readonly back: readonly StoredObject[]
   /** In which order, several at once. */
@@ -59,7 +59,7 @@ export async function rehearse(client: Client, options: RehearsalOptions): Promi
 }
 
 /** Whether something is the work of a controller for an owner that is back. */
-export function isRemadeFor({ metadata }: StoredObject, back: ReadonlySet<string>): boolean {
+export function isRecreatedFor({ metadata }: StoredObject, back: ReadonlySet<string>): boolean {
   const controller = metadata.ownerReferences?.find((owner) => owner.controller)
   return controller !== undefined && back.has(controller.uid)
 }
@@ -130,9 +130,9 @@ async function theSame(
   const { uid } = found.metadata
   const neverLeft = uid === line.uid && uid !== spec.object.uid
   const isInstalled = isDefinition(line.manifest) && Boolean(spec.takes) && !kinds.isAwaited(line)
-  if (isBroughtBack(found, line.uid) || neverLeft || isInstalled) return found
+  if (isRestoredFrom(found, line.uid) || neverLeft || isInstalled) return found
   const owners = new Set([...back, ...there.values()].map(({ metadata }) => metadata.uid))
-  return isRemadeFor(found, owners) ? found : undefined
+  return isRecreatedFor(found, owners) ? found : undefined
 }
 
 function isNamespace({ apiVersion, kind }: KubeObject): boolean {

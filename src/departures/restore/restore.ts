@@ -3,16 +3,16 @@ import type { Client } from '../../client/client.ts'
 import { describeRef, refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
-import { adopt, rejoin } from './adopt.ts'
-import { belongingsOf, RecordIndex, type Belongings } from './belongings.ts'
-import { ComingKinds, whenServed } from './coming-kinds.ts'
-import { livingOwners } from './living-owners.ts'
-import { wavesOf, type Before } from './owners-first.ts'
+import { adoptDependents, updateOwnerUids } from './adopt.ts'
+import { restoreSetOf, RecordIndex, type RestoreSet } from './restore-set.ts'
+import { RestoredKinds, whenServed } from './restored-kinds.ts'
+import { survivingOwners } from './surviving-owners.ts'
+import { wavesOf, type Before } from './restore-waves.ts'
 import type { PageLine } from '../records/pages.ts'
 import { bondsAround, unpin } from './restore-bonds.ts'
 import { restoreNotes } from './restore-notes.ts'
-import { isRemadeFor, rehearse, type Rehearsal } from './restore-rehearsal.ts'
-import { isBroughtBack, marked } from './restored-from.ts'
+import { isRecreatedFor, rehearse, type Rehearsal } from './restore-rehearsal.ts'
+import { isRestoredFrom, marked } from './restored-from.ts'
 import { neededBy, withOwners } from './with-owners.ts'
 
 export interface RestoreOptions {
@@ -45,16 +45,16 @@ export async function restore(
 ): Promise<Restored> {
   const target = targetOf(client, record, into)
   const index = await RecordIndex.read(client, record.metadata.namespace ?? '')
-  const belongings = await belongingsOf(client, record, index)
-  let lines = [...belongings.values()].flat()
-  let kinds = await ComingKinds.read(target, lines)
+  const restoreSet = await restoreSetOf(client, record, index)
+  let lines = [...restoreSet.values()].flat()
+  let kinds = await RestoredKinds.read(target, lines)
   const rehearsed = (waves: readonly (readonly PageLine[])[], back: readonly StoredObject[]) => {
     const count = counted('trying', lines.length, onProgress)
     return rehearse(target, { record, kinds, back, inWaves: inWaves(waves, count) })
   }
   const first = await rehearsed(wavesOf(lines, prerequisites(lines, kinds)), [])
   const there = new Map(first.there)
-  const { coming, staying, problems } = sorted(record, belongings, first)
+  const { coming, staying, problems } = sorted(record, restoreSet, first)
   lines = [...coming.values()].flat()
   const bonds = await bondsAround(client, { record, lines, index })
   problems.push(...bonds.problems)
@@ -63,7 +63,7 @@ export async function restore(
     throw restoredBefore(record, there)
 
   const bondNotes = await unpin(client, bonds.pinned, lines)
-  const newUids = new Map(await livingOwners(target, lines))
+  const newUids = new Map(await survivingOwners(target, lines))
   const made = new Map<string, StoredObject>()
   const progress = counted('restoring', lines.length, onProgress)
   const waves = wavesOf(lines, prerequisites(lines, kinds))
@@ -71,7 +71,7 @@ export async function restore(
     if (wave.some(({ manifest }) => kinds.definitionOf(manifest))) {
       kinds = await whenServed(target, lines, wave)
       const second = await rehearsed(waves.slice(at), [...there.values(), ...made.values()])
-      if (second.problems.size > 0) throw halfWay([...made.values()], [...second.problems.values()])
+      if (second.problems.size > 0) throw partlyRestored([...made.values()], [...second.problems.values()])
       for (const [uid, object] of second.there) there.set(uid, object)
     }
     await inWaves(
@@ -81,29 +81,29 @@ export async function restore(
       const type = kinds.typeOf(line.manifest)
       const found = there.get(line.uid)
       // What was there when it was looked at may have followed its old owner since.
-      const stays = found && (await rejoin(target, type, { object: found, newUids }))
-      const object = stays ?? (await bringBack(target, record, { line, type, newUids }))
+      const stays = found && (await updateOwnerUids(target, type, { object: found, newUids }))
+      const object = stays ?? (await recreate(target, record, { line, type, newUids }))
       if (!stays) made.set(line.uid, object)
       newUids.set(line.uid, object.metadata.uid)
     }).catch((error: unknown) => {
-      throw cutOff(error, { made: made.size, all: lines.length })
+      throw interrupted(error, { made: made.size, all: lines.length })
     })
   }
-  const adopted = await adopt(target, lines, newUids)
+  const adopted = await adoptDependents(target, lines, newUids)
   const later = await recordedSince(client, record)
   // The one that was asked for last: it speaks for all of them.
-  if (later.length === 0) for (const each of [...coming.keys()].toReversed()) await sayRestored(client, each, now)
+  if (later.length === 0) for (const each of [...coming.keys()].toReversed()) await markRestored(client, each, now)
   const back = lines.filter(({ uid }) => made.has(uid))
   const notes = [...restoreNotes(record, back, newUids), ...staying, ...bondNotes, ...adopted, ...later]
   return { objects: [...made.values()], already: broughtBack(there), notes }
 }
 
 /** What comes back: all of the record that was asked for, or nothing. Of what followed that, a record that cannot come back whole stays away, and a note says why. */
-function sorted(record: Departure, belongings: Belongings, { problems: found }: Rehearsal) {
+function sorted(record: Departure, restoreSet: RestoreSet, { problems: found }: Rehearsal) {
   const coming = new Map<Departure, readonly PageLine[]>()
   const staying: string[] = []
   const problems: string[] = []
-  for (const [each, lines] of belongings) {
+  for (const [each, lines] of restoreSet) {
     const against = lines.flatMap(({ uid }) => found.get(uid) ?? [])
     if (each === record) problems.push(...against)
     if (each === record || against.length === 0) coming.set(each, lines)
@@ -123,7 +123,7 @@ function targetOf(home: Client, { spec }: Departure, into: Client | undefined): 
 }
 
 /** Beside its owners: the definition of its kind and its namespace, where these come back, too; of a Bond, the very object that it names. */
-function prerequisites(lines: readonly PageLine[], kinds: ComingKinds): Before {
+function prerequisites(lines: readonly PageLine[], kinds: RestoredKinds): Before {
   const homes = new Map(
     lines.flatMap(({ uid, manifest }) =>
       manifest.kind === 'Namespace' && manifest.apiVersion === 'v1' ? [[manifest.metadata.name, uid]] : [],
@@ -147,13 +147,13 @@ function restoredBefore({ metadata, status }: Departure, there: Rehearsal['there
   return new StatusError('AlreadyExists', message, { details: { name, kind: departure.plural } })
 }
 
-function halfWay(made: readonly StoredObject[], problems: readonly string[]): StatusError {
+function partlyRestored(made: readonly StoredObject[], problems: readonly string[]): StatusError {
   const back = made.length > 0 ? `only ${listed(made.map(described))} is back` : 'nothing was restored'
   return new StatusError('Invalid', `${back}: ${listed(problems)}`)
 }
 
 /** What a dry run of each by itself cannot foresee, as a quota for all of them. */
-function cutOff(error: unknown, { made, all }: { readonly made: number; readonly all: number }): unknown {
+function interrupted(error: unknown, { made, all }: { readonly made: number; readonly all: number }): unknown {
   if (!isStatusError(error) || made === 0) return error
   const { reason, message, details } = error
   const told = `${message}; ${made} of ${all} objects are back: asked for again, it goes on from there`
@@ -187,14 +187,14 @@ function counted(doing: string, all: number, onProgress: RestoreOptions['onProgr
 
 /** The first few of many. */
 function listed(problems: readonly string[]): string {
-  const more = problems.length > mostProblems ? `; and ${problems.length - mostProblems} more` : ''
-  return `${problems.slice(0, mostProblems).join('; ')}${more}`
+  const more = problems.length > maxProblems ? `; and ${problems.length - maxProblems} more` : ''
+  return `${problems.slice(0, maxProblems).join('; ')}${more}`
 }
 
-const mostProblems = 20
+const maxProblems = 20
 
 /** Creates one object again, or finds what another restore, or a controller for its owner, which is back already, was quicker to make. */
-async function bringBack(
+async function recreate(
   client: Client,
   record: Departure,
   { line, type, newUids }: { line: PageLine; type: ResourceType; newUids: ReadonlyMap<string, string> },
@@ -206,7 +206,7 @@ async function bringBack(
     const { name = '', namespace } = manifest.metadata
     if (!isStatusError(error, 'AlreadyExists')) throw error
     const found = await client.get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
-    if (!isBroughtBack(found, line.uid) && !isRemadeFor(found, new Set(newUids.values()))) throw error
+    if (!isRestoredFrom(found, line.uid) && !isRecreatedFor(found, new Set(newUids.values()))) throw error
     return found
   }
 }
@@ -219,7 +219,7 @@ async function recordedSince(client: Client, { metadata, spec }: Departure): Pro
   return [`more has left with it meanwhile: restore ${name} again`]
 }
 
-async function sayRestored(client: Client, { metadata }: Departure, now: number): Promise<void> {
+async function markRestored(client: Client, { metadata }: Departure, now: number): Promise<void> {
   const { namespace = '', name } = metadata
   const status = { phase: 'Restored', restoredAt: formatTime(now) }
   await client.patch(

@@ -12,6 +12,6 @@ export function marked(manifest: KubeObject, { metadata }: Departure, { uid }: P
 }
 
 /** Whether something is what a restore has made of the object that had this uid. */
-export function isBroughtBack({ metadata }: StoredObject, uid: string): boolean {
+export function isRestoredFrom({ metadata }: StoredObject, uid: string): boolean {
   return metadata.annotations?.[restoredFrom]?.endsWith(`/${uid}`) ?? false
 }

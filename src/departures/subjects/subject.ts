@@ -8,7 +8,7 @@ import {
   type StoredObject,
 } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
-import { contentsOf, instancesOf } from './company.ts'
+import { contentsOf, instancesOf } from './contents.ts'
 
 /** How to take something out: only this very one, in this version. */
 export interface Removal {
@@ -29,7 +29,7 @@ export interface Subject {
   /** How many of its kind there are, itself included. Throws when that cannot be known. */
   countKind(): Promise<number>
   /** What leaves with it by the cluster's own doing. Throws when that cannot be known for certain. */
-  company?(options: { readonly metadataOnly: boolean }): AsyncIterable<KubeObject>
+  contents?(options: { readonly metadataOnly: boolean }): AsyncIterable<KubeObject>
 }
 
 /** `Kind.group` in its cluster: what budgets count by. */
@@ -68,17 +68,17 @@ export function kubeSubject(client: Client, type: ResourceType, ref: ObjectRef):
       return items.length + (metadata.remainingItemCount ?? 0)
     },
 
-    ...companyOf(client, type, ref),
+    ...contentsIn(client, type, ref),
   }
 }
 
 /** A namespace takes its contents along, a definition the objects of its kind. */
-function companyOf(client: Client, type: ResourceType, { name }: ObjectRef): Pick<Subject, 'company'> {
+function contentsIn(client: Client, type: ResourceType, { name }: ObjectRef): Pick<Subject, 'contents'> {
   switch (groupResource(type)) {
     case 'namespaces':
-      return { company: (options) => contentsOf(client, name, options) }
+      return { contents: (options) => contentsOf(client, name, options) }
     case 'customresourcedefinitions.apiextensions.k8s.io':
-      return { company: (options) => instancesOf(client, name, options) }
+      return { contents: (options) => instancesOf(client, name, options) }
     default:
       return {}
   }

@@ -103,7 +103,7 @@ export class Act {
     const [first] = own
     if (first === undefined) return settled
     const { decision } = (self.status ?? {}) as CleanerStatus
-    if (!decision || (first === this.finalizers[0] && !(await this.#ports.door.letLeave(self)))) {
+    if (!decision || (first === this.finalizers[0] && !(await this.#ports.door.isOurDeparture(self)))) {
       await this.#setFinalizers(self, without(self, own))
       return settled
     }

@@ -159,7 +159,7 @@ export function cleanerController(options: CleanerOptions): Controller {
     if (!fits(recorded)) return report(key, observed, tooMany, { located })
     const verdict = await door.peek(act.selfRequest(self, model, 'as-known'))
     if (verdict.result === 'held' || verdict.result === 'refused') return act.reportHeld(self, verdict)
-    if (verdict.result !== 'may-leave') return settled
+    if (verdict.result !== 'allowed') return settled
     const status: CleanerStatus = {
       ...statusFor(self, decision, { now, resolved: [] }),
       evaluationTime: recorded.at,

@@ -5,7 +5,7 @@ import { database, TwoClusters } from '../../../test/two-clusters.ts'
 import { bond, bondFinalizer, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import { bondController } from './bonds/bonds.ts'
+import { bondController } from './bonds/bond-controller.ts'
 
 let both: TwoClusters
 beforeEach(async () => {

@@ -7,7 +7,7 @@ import { Client } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
-import { bondController } from './bonds/bonds.ts'
+import { bondController } from './bonds/bond-controller.ts'
 
 let both: TwoClusters
 beforeEach(async () => {

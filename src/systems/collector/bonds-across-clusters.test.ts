@@ -10,7 +10,7 @@ import type { DiscoveredType } from '../../client/discovery.ts'
 import { kubeSubject } from '../../departures/subjects/subject.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import type { Transport } from '../../kube/transport.ts'
-import { bondController } from './bonds/bonds.ts'
+import { bondController } from './bonds/bond-controller.ts'
 
 let both: TwoClusters
 let here: Cascades

@@ -2,7 +2,7 @@ import { configMaps } from '../../kube/core-types.ts'
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
-import { sweeper } from '../../app/core/sweeper.ts'
+import { inProcessDeleter } from '../../app/core/in-process-deleter.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { doorStateName, writeDoorState } from '../../departures/door/door-state.ts'
 import { readPages } from '../../departures/records/pages.ts'
@@ -24,7 +24,7 @@ let withSweeper = false
 
 function newCollector(): Collector {
   const made = new Collector({
-    ...(withSweeper ? { hand: sweeper(world.server) } : {}),
+    ...(withSweeper ? { inProcessDeleter: inProcessDeleter(world.server) } : {}),
     ...world,
     ownsReferences: true,
     exists: (uid) => world.server.store.owners.addressOf(uid) !== undefined,

@@ -9,7 +9,7 @@ import type { Change } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { parseTime } from '../../kube/time.ts'
-import { Act, type Hand } from './owners/act.ts'
+import { DependentDeleter, type InProcessDeleter } from './owners/dependent-deleter.ts'
 import { unanchoredNodes, unanchoredWith } from './graph/anchors.ts'
 import { contentsOf } from './graph/contents.ts'
 import { componentOf } from './graph/cycles.ts'
@@ -17,10 +17,10 @@ import { decide, type Decision } from './owners/decide.ts'
 import { Observer } from './owners/observe.ts'
 import { preview, type Preview } from './preview/preview.ts'
 import { Reports } from './reports.ts'
-import { Roots } from './owners/roots.ts'
+import { CascadeRoots } from './owners/cascade-roots.ts'
 import { Sweep } from './owners/sweep.ts'
-import { Ties } from './graph/ties.ts'
-import { WorldWatch, type WorldChange } from './watch/world-watch.ts'
+import { BondEdges } from './graph/bond-edges.ts'
+import { ClusterWatch, type ClusterChange } from './watch/cluster-watch.ts'
 
 export interface CollectorOptions {
   readonly client: Client
@@ -32,8 +32,8 @@ export interface CollectorOptions {
   readonly ownsReferences: boolean
   /** Whether an object with this uid exists, where the server itself can be asked for certain. */
   readonly exists?: (uid: string) => boolean
-  /** The server's own hand, where it is in reach: then whole trees go at once. */
-  readonly hand?: Hand
+  /** The server's own inProcessDeleter, where it is in reach: then whole trees go at once. */
+  readonly inProcessDeleter?: InProcessDeleter
   /** Whether circles of owners that nothing else keeps are collected, too. Defaults to false: they are only reported. */
   readonly collectCycles?: boolean
   /** How many objects are judged at once. Defaults to 256: they go in batches. */
@@ -46,15 +46,15 @@ export interface CollectorOptions {
 export class Collector {
   readonly controller: Controller
   /** Bonds as edges; whoever looks after them keeps them here. */
-  readonly ties = new Ties()
-  readonly world: WorldWatch
+  readonly bondEdges = new BondEdges()
+  readonly world: ClusterWatch
   readonly #options: CollectorOptions
   readonly #reports: Reports
   readonly #observer: Observer
-  readonly #act: Act
-  /** For what has owners that keep it: the server's own hand would refuse. */
-  readonly #circles: Act
-  readonly #roots: Roots
+  readonly #act: DependentDeleter
+  /** For what has owners that keep it: the server's own inProcessDeleter would refuse. */
+  readonly #circles: DependentDeleter
+  readonly #roots: CascadeRoots
   /** Undefined where each delete has to be asked for over the API. */
   readonly #sweep: Sweep | undefined
   /** Uids whose protection by a Bond has ended: on a real cluster the one case in which an owned object is ours to delete. */
@@ -74,29 +74,29 @@ export class Collector {
       ports,
       concurrency,
     })
-    this.world = new WorldWatch({ client, informers, clock: ports.clock, log: ports.log })
+    this.world = new ClusterWatch({ client, informers, clock: ports.clock, log: ports.log })
     this.world.subscribe((change, node, owners) => this.#notice(change, node, owners))
-    this.#roots = new Roots(this.world)
-    this.#reports = new Reports({ events: options.events, graph: this.world.graph, ties: this.ties })
+    this.#roots = new CascadeRoots(this.world)
+    this.#reports = new Reports({ events: options.events, graph: this.world.graph, bondEdges: this.bondEdges })
     informers.open<Bond>(client, bond.type).subscribe((change) => this.#noticeBond(change))
     this.#observer = new Observer({
       client,
       world: this.world,
-      ties: this.ties,
-      spares: (object) => door.spares(object),
+      bondEdges: this.bondEdges,
+      reasonToKeep: (object) => door.reasonToKeep(object),
       ...(exists ? { exists } : {}),
     })
     door.onChange(() => this.#lookAtSpared())
-    const { hand, batchSize } = options
-    this.#act = new Act(client, ports.clock, { hand, batchSize })
-    this.#circles = new Act(client, ports.clock, { batchSize })
-    if (hand && exists)
+    const { inProcessDeleter, batchSize } = options
+    this.#act = new DependentDeleter(client, ports.clock, { inProcessDeleter, batchSize })
+    this.#circles = new DependentDeleter(client, ports.clock, { batchSize })
+    if (inProcessDeleter && exists)
       this.#sweep = new Sweep({
         graph: this.world.graph,
         act: this.#act,
         typeOf: (object) => this.world.typeOf(object),
         exists,
-        spares: (object) => door.spares(object),
+        reasonToKeep: (object) => door.reasonToKeep(object),
         onOwner: (uid, root) => this.#roots.inherit(uid, root),
         onDoubt: (object) => this.#enqueue(object, 'change'),
         batchSize,
@@ -123,14 +123,14 @@ export class Collector {
     const node = graph.find(uid)
     if (node === undefined || !graph.object(node)) return undefined
     const { door, exists } = this.#options
-    const spares = door.sparer()
-    const onlyMarked = door.sparesOnlyMarked
+    const reasonToKeep = door.keepCheck()
+    const onlyMarked = door.hasOnlyOwnMarks
     return preview(graph, node, {
       policy,
-      spares: (candidate) =>
-        onlyMarked && !graph.isMarked(candidate) ? undefined : sparesOf(graph.object(candidate), spares),
-      refuses: (root) => sparesOf(graph.object(root), (object) => door.denies(object)),
-      ties: this.ties,
+      reasonToKeep: (candidate) =>
+        onlyMarked && !graph.isMarked(candidate) ? undefined : ofObject(graph.object(candidate), reasonToKeep),
+      reasonToRefuse: (root) => ofObject(graph.object(root), (object) => door.denyingBonds(object)),
+      bondEdges: this.bondEdges,
       contents: (candidate) => contentsOf(graph, candidate, this.world.types),
       isKnowable: (reference) => exists !== undefined || this.world.typeOf(reference) !== undefined,
       unknownKinds: this.world.unknownKinds,
@@ -138,11 +138,11 @@ export class Collector {
   }
 
   /** The uids that go in a circle with one that leaves, itself included. */
-  ringOf(uid: string): ReadonlySet<string> {
+  cycleOf(uid: string): ReadonlySet<string> {
     const { graph } = this.world
     const node = graph.find(uid)
     if (node === undefined) return new Set()
-    const ring = componentOf(graph, node, this.ties)
+    const ring = componentOf(graph, node, this.bondEdges)
     return new Set([...ring].map((member) => graph.uidOf(member)))
   }
 
@@ -152,7 +152,7 @@ export class Collector {
   }
 
   #notice(
-    { type, object, previous, initial, isOutOfSight }: WorldChange,
+    { type, object, previous, initial, isOutOfSight }: ClusterChange,
     node: number,
     owners: readonly number[],
   ): void {
@@ -178,7 +178,7 @@ export class Collector {
     if (object.metadata.deletionTimestamp) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
   }
 
-  /** An owner is gone. Where the server's own hand is in reach, its dependents are swept as one. */
+  /** An owner is gone. Where the server's own inProcessDeleter is in reach, its dependents are swept as one. */
   #noticeGone(object: StoredObject, node: number): void {
     const { uid } = object.metadata
     this.#observer.noteGone(uid)
@@ -256,7 +256,7 @@ export class Collector {
         return this.#reports.foreignOwners(object) ? settled : wakeAt(this.#now() + askAgainMs)
       case 'protected':
         this.#spared.add(object.metadata.uid)
-        this.#reports.spared(object, this.#options.door.spares(object) ?? 'protected')
+        this.#reports.spared(object, this.#options.door.reasonToKeep(object) ?? 'protected')
         return wakeAt(this.#now() + remindMs)
       case 'dependents-remain':
       case 'bond-holds':
@@ -290,7 +290,7 @@ export class Collector {
     const results = members.map(async (member) => {
       const found = graph.object(member)
       const type = found && this.world.typeOf(found)
-      if (!found || !type || this.#options.door.spares(found) !== undefined) return 'gone'
+      if (!found || !type || this.#options.door.reasonToKeep(found) !== undefined) return 'gone'
       return this.#circles.remove({ type, object: found, propagation: 'Background', root, isOwner: true })
     })
     if ((await Promise.all(results)).includes('changed')) this.#suspects.add(object.metadata.uid)
@@ -361,7 +361,7 @@ function needsLook({ metadata }: StoredObject): boolean {
   )
 }
 
-function sparesOf(
+function ofObject(
   object: StoredObject | undefined,
   ask: (object: StoredObject) => string | undefined,
 ): string | undefined {

@@ -1,7 +1,7 @@
 import { configMaps } from '../../kube/core-types.ts'
 import { describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
-import { sweeper } from '../../app/core/sweeper.ts'
+import { inProcessDeleter } from '../../app/core/in-process-deleter.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { Client } from '../../client/client.ts'
 import { TransportError } from '../../client/transport-error.ts'
@@ -11,7 +11,7 @@ import type { StoredObject } from '../../kube/object.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { Informers } from '../../runtime/cache/informers.ts'
 import { quietClock } from '../../runtime/time/quiet-clock.ts'
-import type { Hand } from './owners/act.ts'
+import type { InProcessDeleter } from './owners/dependent-deleter.ts'
 import { Collector } from './controller.ts'
 
 /** What a process may still do before it is killed, and what was seen of its deletes. */
@@ -42,11 +42,11 @@ class Life {
     return this.#delete(decodeURIComponent(request.path.split('/').at(-1) ?? ''), step)
   }
 
-  hand(): Hand {
-    const hand = sweeper(this.#world.server)
+  deleter(): InProcessDeleter {
+    const actual = inProcessDeleter(this.#world.server)
     return {
-      read: (type, object) => hand.read(type, object),
-      remove: (type, object, manner) => this.#delete(object.metadata.name, () => hand.remove(type, object, manner)),
+      read: (type, object) => actual.read(type, object),
+      remove: (type, object, manner) => this.#delete(object.metadata.name, () => actual.remove(type, object, manner)),
     }
   }
 
@@ -83,7 +83,7 @@ function run(world: World, life: Life, isInServer: boolean): () => Promise<void>
     ownsReferences: true,
     exists: (uid) => world.server.store.owners.addressOf(uid) !== undefined,
     batchSize: 3,
-    ...(isInServer ? { hand: life.hand() } : {}),
+    ...(isInServer ? { inProcessDeleter: life.deleter() } : {}),
   })
   const stop = new AbortController()
   const running = collector.start(stop.signal)

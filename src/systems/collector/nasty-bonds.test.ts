@@ -5,7 +5,7 @@ import { Client } from '../../client/client.ts'
 import type { Transport } from '../../kube/transport.ts'
 import { kubeSubject } from '../../departures/subjects/subject.ts'
 import { Cascades, ownedBy, type CascadeOptions } from '../../../test/cascades.ts'
-import { bondController } from './bonds/bonds.ts'
+import { bondController } from './bonds/bond-controller.ts'
 import { Collector } from './controller.ts'
 
 let here: Cascades
@@ -264,7 +264,7 @@ describe('Bonds, nasty cases', () => {
     }
     const collector = new Collector({ ...here.world, client: new Client(transport), ownsReferences: false })
     here.world.run(collector as never)
-    here.world.run(bondController({ ...here.world, ties: collector.ties }))
+    here.world.run(bondController({ ...here.world, bondEdges: collector.bondEdges }))
     await here.bind('user', 'child', 'Deny')
     await here.world.pass(5000)
     await here.remove('owner')

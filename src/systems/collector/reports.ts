@@ -1,14 +1,14 @@
 import type { StoredObject } from '../../kube/object.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Graph } from './graph/graph.ts'
-import { describeObstacle, obstaclesOf } from './preview/stuck.ts'
-import type { Ties } from './graph/ties.ts'
+import { describeObstacle, obstaclesOf } from './preview/obstacles.ts'
+import type { BondEdges } from './graph/bond-edges.ts'
 
 /** Tells people, by Events, what the collector found and did not do. */
 export class Reports {
-  readonly #ports: { readonly events: EventRecorder; readonly graph: Graph; readonly ties: Ties }
+  readonly #ports: { readonly events: EventRecorder; readonly graph: Graph; readonly bondEdges: BondEdges }
 
-  constructor(ports: { readonly events: EventRecorder; readonly graph: Graph; readonly ties: Ties }) {
+  constructor(ports: { readonly events: EventRecorder; readonly graph: Graph; readonly bondEdges: BondEdges }) {
     this.#ports = ports
   }
 
@@ -22,8 +22,8 @@ export class Reports {
 
   /** Names what an object that should long be gone waits for, and answers that; undefined when nothing is in its way. */
   waiting(object: StoredObject, node: number): string | undefined {
-    const { events, graph, ties } = this.#ports
-    const obstacles = obstaclesOf(graph, ties, node)
+    const { events, graph, bondEdges } = this.#ports
+    const obstacles = obstaclesOf(graph, bondEdges, node)
     if (obstacles.length === 0) return undefined
     const message = `it cannot go before ${obstacles.map(describeObstacle).join('; ')}`
     events.record(object, { type: 'Warning', reason: 'CascadeWaiting', message })
@@ -32,7 +32,7 @@ export class Reports {
 
   unanchored(object: StoredObject, members: readonly number[]): void {
     const { events, graph } = this.#ports
-    const names = members.slice(0, mostNames).map((member) => graph.object(member)?.metadata.name)
+    const names = members.slice(0, maxNames).map((member) => graph.object(member)?.metadata.name)
     events.record(object, {
       type: 'Warning',
       reason: 'UnanchoredCycle',
@@ -59,4 +59,4 @@ export class Reports {
   }
 }
 
-const mostNames = 10
+const maxNames = 10

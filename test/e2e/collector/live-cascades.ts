@@ -1,7 +1,7 @@
 import { bond, type Bond } from '../../../src/apis/bond.ts'
 import { BondAdmission } from '../../../src/admission/bond-admission.ts'
 import { authorizer } from '../../../src/admission/bond-authorizer.ts'
-import { sweeper } from '../../../src/app/core/sweeper.ts'
+import { inProcessDeleter } from '../../../src/app/core/in-process-deleter.ts'
 import { Client, type DeleteOptions } from '../../../src/client/client.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
 import { resourcePath } from '../../../src/client/resource-path.ts'
@@ -17,8 +17,8 @@ import type { ApiRequest, ApiResponse } from '../../../src/kube/transport.ts'
 import type { Clock } from '../../../src/runtime/time/clock.ts'
 import type { Controller } from '../../../src/runtime/controller/controller.ts'
 import { Informers } from '../../../src/runtime/cache/informers.ts'
-import type { Hand } from '../../../src/systems/collector/owners/act.ts'
-import { bondController } from '../../../src/systems/collector/bonds/bonds.ts'
+import type { InProcessDeleter } from '../../../src/systems/collector/owners/dependent-deleter.ts'
+import { bondController } from '../../../src/systems/collector/bonds/bond-controller.ts'
 import { Collector } from '../../../src/systems/collector/controller.ts'
 import { startRealWorld, type World } from '../../world.ts'
 
@@ -101,7 +101,11 @@ export class LiveCascades implements AsyncDisposable {
           }
         : {}),
     })
-    const bonds = bondController({ ...common, ties: collector.ties, ringOf: (uid) => collector.ringOf(uid) })
+    const bonds = bondController({
+      ...common,
+      bondEdges: collector.bondEdges,
+      cycleOf: (uid) => collector.cycleOf(uid),
+    })
     const stop = new AbortController()
     const ends = [collector.start(stop.signal), bonds.start(stop.signal)]
     const running: Running = {
@@ -148,8 +152,8 @@ export class LiveCascades implements AsyncDisposable {
     }
   }
 
-  #hand(): Hand {
-    const hand = sweeper(this.world.server)
+  #hand(): InProcessDeleter {
+    const hand = inProcessDeleter(this.world.server)
     return {
       read: (type, object) => hand.read(type, object),
       remove: async (type, object, manner) => {

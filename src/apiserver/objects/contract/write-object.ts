@@ -8,7 +8,7 @@ import { Document } from '../../store/document.ts'
 import type { Change, Store, View } from '../../store/store.ts'
 import type { AdmissionHook } from './admission.ts'
 import { ownerEdges } from './metadata.ts'
-import type { RecordOf } from './removal.ts'
+import type { DeletionRecordOf } from './deletion-record.ts'
 
 /** Everything writes need from outside. */
 export interface WritePorts {
@@ -24,7 +24,7 @@ export interface WritePorts {
   /** Whether deleting this object has to wait until what depends on it is gone: Krake's `cascade_deletion`. */
   readonly cascades: (object: KubeObject, view: View) => boolean
   /** What is stored together with the removal of an object. */
-  readonly recordOf: RecordOf
+  readonly recordOf: DeletionRecordOf
   /** Whether new objects say who set which field; those that do not are never followed. */
   readonly tracksFields: boolean
 }

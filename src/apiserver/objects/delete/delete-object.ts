@@ -7,7 +7,7 @@ import type { Decision, View } from '../../store/store.ts'
 import { validate } from '../contract/admission.ts'
 import { parseDeleteOptions, type DeleteOptions, type Propagation } from '../contract/delete-options.ts'
 import { conflict, detailsOf } from '../contract/failures.ts'
-import { noteRecord, recordRemoval } from '../ending/record-removal.ts'
+import { noteRecord, storeDeletionRecord } from '../ending/store-deletion-record.ts'
 import type { DeleteRequest, DeleteResult } from '../contract/request.ts'
 import { isReadyToRemove } from '../write/revise-object.ts'
 import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
@@ -76,7 +76,7 @@ function gone(
   const status = type.rules.returnsDeletedObject ? undefined : success(type, old)
   if (options.isDryRun)
     return { answer: { ...result, ...(status ? { status } : { document: unstored(object) }) }, changes: [] }
-  const recorded = recordRemoval(ports, view, { object: old, cascadeRecord: options.cascadeRecord })
+  const recorded = storeDeletionRecord(ports, view, { object: old, cascadeRecord: options.cascadeRecord })
   const revision = view.nextRevision + recorded.length
   const { change, document } = changeTo(type, object, { kind: 'delete', revision, old })
   return { answer: { ...result, ...(status ? { status } : { document }) }, changes: [...recorded, change] }

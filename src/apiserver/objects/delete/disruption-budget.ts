@@ -28,8 +28,8 @@ export interface Budget {
   readonly status: BudgetStatus
 }
 
-const mostDisrupted = 2000
-const mostBudgets = 10_000
+const maxDisrupted = 2000
+const maxBudgets = 10_000
 
 /** The budgets that a pod is under. */
 export function budgetsOf({ store, kinds }: Pick<WritePorts, 'store' | 'kinds'>, pod: KubeObject): readonly Budget[] {
@@ -37,7 +37,7 @@ export function budgetsOf({ store, kinds }: Pick<WritePorts, 'store' | 'kinds'>,
   if (!type) return []
   const { namespace = '', labels } = pod.metadata
   return store
-    .scan({ resource: type.resource, namespace, limit: mostBudgets })
+    .scan({ resource: type.resource, namespace, limit: maxBudgets })
     .map(({ document }) => asBudget(type, document.value))
     .filter(({ spec }) => selects(spec.selector, labels))
 }
@@ -49,7 +49,7 @@ export function spend(budget: Budget, pod: string, now: string): KubeObject {
   if ((status.observedGeneration ?? 0) < (object.metadata.generation ?? 0))
     throw exhausted(`The disruption budget ${object.metadata.name} is still being processed by the server.`, 10)
   if (disruptionsAllowed < 0) throw forbidden(object, 'pdb disruptions allowed is negative')
-  if (Object.keys(disruptedPods).length > mostDisrupted)
+  if (Object.keys(disruptedPods).length > maxDisrupted)
     throw forbidden(object, 'DisruptedPods map too big - too many evictions not confirmed by PDB controller')
   if (disruptionsAllowed === 0) throw exhausted(whyNone(budget), 0)
   const left = disruptionsAllowed - 1

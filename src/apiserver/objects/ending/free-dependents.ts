@@ -21,12 +21,12 @@ export function freeDependents(
   { type, owner }: { readonly type: ServedKind; readonly owner: StoredObject },
 ): readonly Change[] {
   const { uid, name } = owner.metadata
-  const dependents = view.dependentsOf(uid, mostAtOnce + 1).filter((dependent) => dependent.uid !== uid)
-  if (dependents.length > mostAtOnce)
+  const dependents = view.dependentsOf(uid, maxAtOnce + 1).filter((dependent) => dependent.uid !== uid)
+  if (dependents.length > maxAtOnce)
     throw conflict(
       type,
       name,
-      `more than ${mostAtOnce} dependents still name it as their owner; take it out of their ownerReferences first, or delete it with propagationPolicy Background to let them go, too`,
+      `more than ${maxAtOnce} dependents still name it as their owner; take it out of their ownerReferences first, or delete it with propagationPolicy Background to let them go, too`,
     )
   const changes: Change[] = []
   for (const dependent of dependents) {
@@ -60,4 +60,4 @@ function isOrphaning({ finalizers = [] }: KubeObject['metadata']): boolean {
 }
 
 /** A transaction must not keep everybody waiting. */
-const mostAtOnce = 1000
+const maxAtOnce = 1000

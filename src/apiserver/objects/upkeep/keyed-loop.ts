@@ -1,7 +1,7 @@
 import type { Clock } from '../../store/clock.ts'
 
 const firstRetryMs = 200
-const longestRetryMs = 30_000
+const maxRetryMs = 30_000
 
 /** Works through keys one after the other, each at least once after it was last added; failed ones again, later. */
 export class KeyedLoop {
@@ -58,7 +58,7 @@ export class KeyedLoop {
   #retry(key: string): void {
     const failures = (this.#failures.get(key) ?? 0) + 1
     this.#failures.set(key, failures)
-    const delayMs = Math.min(longestRetryMs, firstRetryMs * 2 ** (failures - 1))
+    const delayMs = Math.min(maxRetryMs, firstRetryMs * 2 ** (failures - 1))
     const cancel = this.#clock.after(delayMs, () => {
       this.#waiting.delete(cancel)
       this.add(key)

@@ -10,7 +10,7 @@ import type { Change, View } from '../../store/store.ts'
 import { mutate, validate, type Review } from '../contract/admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from '../contract/failures.ts'
 import { endsOrphaning, freeDependents } from '../ending/free-dependents.ts'
-import { keepNoted, recordRemoval } from '../ending/record-removal.ts'
+import { keepNoted, storeDeletionRecord } from '../ending/store-deletion-record.ts'
 import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from '../contract/metadata.ts'
 import type { User } from '../contract/request.ts'
 import { checkNumber } from '../contract/resource-version.ts'
@@ -68,7 +68,7 @@ function changesBefore(
   { type, old, object }: { readonly type: ServedKind; readonly old: StoredObject; readonly object: KubeObject },
 ): readonly Change[] {
   if (endsOrphaning(old, object)) return freeDependents(ports, view, { type, owner: old })
-  return isReadyToRemove(type, object) ? recordRemoval(ports, view, { object: old }) : []
+  return isReadyToRemove(type, object) ? storeDeletionRecord(ports, view, { object: old }) : []
 }
 
 /** Whether nothing holds a marked object any more. */

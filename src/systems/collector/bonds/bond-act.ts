@@ -19,7 +19,7 @@ export interface Dependency {
 
 /** What the Bonds of one cluster want of something. */
 export interface Wanted {
-  /** What the Bond in hand wants. */
+  /** What the Bond in inProcessDeleter wants. */
   readonly mark: Mark
   /** Whether another one makes it wait. */
   readonly isHeldByOthers: boolean

@@ -137,14 +137,16 @@ function standing(observed: BondObserved, dependency: Present, all: number): Bon
     case 'Cascade':
       return isGranted ? hold(active, dependency) : release(dependency, active)
     case 'Hold':
-      return isGranted ? hold(active, dependency) : release(dependency, withoutLeave(observed, all))
+      return isGranted ? hold(active, dependency) : release(dependency, withoutPermission(observed, all))
     case 'Deny':
-      return isGranted ? deny(active, observed.denial, dependency) : release(dependency, withoutLeave(observed, all))
+      return isGranted
+        ? deny(active, observed.denial, dependency)
+        : release(dependency, withoutPermission(observed, all))
   }
 }
 
 /** Others' deletions are not held up. In another cluster it still binds our own door, which knows of both. */
-function withoutLeave({ spec, namespace, origin }: BondObserved, all: number): BondDecision {
+function withoutPermission({ spec, namespace, origin }: BondObserved, all: number): BondDecision {
   const leave = `${grantAnnotation}=${leaveOf(namespace, origin)}`
   const { cluster } = spec.dependency
   if (cluster)
@@ -226,7 +228,7 @@ function leaving(
       dependency,
       say('Released', isOrphan ? 'Orphaned' : 'DependentsGone', 'nothing holds what it needed any more'),
     )
-  if (!observed.isGranted) return release(dependency, withoutLeave(observed, inTheWay.length))
+  if (!observed.isGranted) return release(dependency, withoutPermission(observed, inTheWay.length))
   if (onDelete !== 'Cascade' && !dependency.holdsFinalizer) return notHeld
   const reason = onDelete === 'Cascade' ? 'DependentsLeaving' : 'Holding'
   // Where all are on their way they may be a circle, of which nobody tells when the last it waits for has gone.
@@ -244,14 +246,14 @@ const notHeld: BondDecision = {
 
 /** The first few of many, with the finalizers that keep them. */
 function named(objects: readonly StoredObject[]): string {
-  const names = objects.slice(0, mostNames).map(({ kind, metadata: { name, deletionTimestamp, finalizers = [] } }) => {
+  const names = objects.slice(0, maxNames).map(({ kind, metadata: { name, deletionTimestamp, finalizers = [] } }) => {
     const waits = deletionTimestamp && finalizers.length > 0 ? ` (waits for ${finalizers.join(', ')})` : ''
     return `${kind} ${name}${waits}`
   })
-  return [...names, ...(objects.length > mostNames ? ['…'] : [])].join(', ')
+  return [...names, ...(objects.length > maxNames ? ['…'] : [])].join(', ')
 }
 
-const mostNames = 3
+const maxNames = 3
 
 function release(dependency: DependencyFact, decision: BondDecision): BondDecision {
   return dependency.is === 'present' && (dependency.holdsFinalizer || dependency.isGuarded)

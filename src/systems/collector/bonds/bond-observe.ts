@@ -12,7 +12,7 @@ import type { Clock } from '../../../runtime/time/clock.ts'
 import { placeOfCluster } from '../../../runtime/clusters/gitops-cluster.ts'
 import type { Denial, DependencyFact, DependentsFact } from './bond-decide.ts'
 import { denialIn } from './denial.ts'
-import { patiently } from './patiently.ts'
+import { withTimeout } from './with-timeout.ts'
 
 export interface BondObservePorts {
   readonly client: Client
@@ -20,7 +20,7 @@ export interface BondObservePorts {
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
   /** Why it cannot be reached. */
-  readonly whyAway?: (cluster: string) => string
+  readonly whyUnreachable?: (cluster: string) => string
   /** Told of each kind of this cluster that a Bond speaks of. */
   readonly onType: (type: ResourceType) => void
   /** Whether the server of this cluster asks Bonds itself before it deletes. */
@@ -84,14 +84,14 @@ export class BondObserver {
   }
 
   async dependency(self: Bond): Promise<FoundDependency> {
-    const { client, clusterClient, whyAway } = this.#ports
+    const { client, clusterClient, whyUnreachable } = this.#ports
     const { cluster = '' } = self.spec.dependency
     try {
       if (cluster === '') return await this.#look(client, self)
       const unlent = await this.#unlent(cluster, self)
       if (unlent) return unseen(unlent)
       const home = clusterClient?.(cluster)
-      return home ? await this.#ask(home, self) : unseen(unreachable(cluster, whyAway?.(cluster)))
+      return home ? await this.#ask(home, self) : unseen(unreachable(cluster, whyUnreachable?.(cluster)))
     } catch (error) {
       return unseen({ is: 'unknown', ...unknownBecause(error, 'spec.dependency') })
     }
@@ -104,7 +104,7 @@ export class BondObserver {
     const silence = this.#silent.get(cluster)
     if (silence && clock.now() < silence.until) return unseen(unreachable(cluster, silence.because))
     try {
-      return await patiently(clock, () => this.#look(home, self))
+      return await withTimeout(clock, () => this.#look(home, self))
     } catch (error) {
       if (!(error instanceof TransportError)) throw error
       const because = error.message

@@ -51,8 +51,8 @@ function namespaceOf(object: StoredObject | undefined): { readonly dependencyNam
 function countOf(objects: readonly StoredObject[]) {
   return {
     dependents: objects.length,
-    dependentUids: objects.slice(0, mostUids).map(({ metadata }) => metadata.uid),
+    dependentUids: objects.slice(0, maxUids).map(({ metadata }) => metadata.uid),
   }
 }
 
-const mostUids = 100
+const maxUids = 100

@@ -12,14 +12,14 @@ import type { EventRecorder } from '../../../runtime/observability/event-recorde
 import type { Informers } from '../../../runtime/cache/informers.ts'
 import { settled, type Outcome } from '../../../runtime/controller/outcome.ts'
 import { dependsOnAnnotation, parseDependsOn, type DependsOnReference } from './depends-on.ts'
-import type { WorldWatch } from '../watch/world-watch.ts'
+import type { ClusterWatch } from '../watch/cluster-watch.ts'
 
 export interface DependsOnOptions {
   readonly client: Client
   readonly informers: Informers
   readonly events: EventRecorder
   readonly ports: ControllerPorts
-  readonly world: WorldWatch
+  readonly world: ClusterWatch
   /** Whether a namespace must ask for it by label: elsewhere the annotation is an applier's word for an order, no more. Defaults to false. */
   readonly onlyWhereAsked?: boolean
 }
@@ -110,7 +110,7 @@ function keyOfUid(uid: string): Key {
 function bondFor(
   { apiVersion, kind, metadata }: StoredObject,
   reference: DependsOnReference,
-  world: WorldWatch,
+  world: ClusterWatch,
 ): KubeObject {
   const { group, namespace, name } = reference
   const type = world.types.find((served) => served.group === group && served.kind === reference.kind)

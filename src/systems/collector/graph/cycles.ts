@@ -1,18 +1,18 @@
 import type { Graph } from './graph.ts'
-import { canBlock } from './standing.ts'
-import type { Ties } from './ties.ts'
+import { canBlock } from './owner-state.ts'
+import type { BondEdges } from './bond-edges.ts'
 
 /**
  * Which nodes wait for each other in a circle with a node, and for nobody else: none of them need wait. Only who waits makes a circle: an owner that does not
  * wait for its dependent goes by itself, and then those above it wait in a row. A circle that waits for somebody outside waits whole; else it would depend on
  * who of it goes first.
  */
-export function componentOf(graph: Graph, root: number, ties?: Ties): ReadonlySet<number> {
-  const components = componentsOf([root], (node) => awaitedBy(graph, node, ties))
+export function componentOf(graph: Graph, root: number, bondEdges?: BondEdges): ReadonlySet<number> {
+  const components = componentsOf([root], (node) => awaitedBy(graph, node, bondEdges))
   const own = components.get(root)
   const members = [...components.keys()].filter((node) => components.get(node) === own)
   const isClosed = members.every((member) =>
-    awaitedBy(graph, member, ties).every((node) => components.get(node) === own),
+    awaitedBy(graph, member, bondEdges).every((node) => components.get(node) === own),
   )
   return new Set(isClosed ? members : [root])
 }
@@ -60,7 +60,7 @@ export function componentsOf(
 }
 
 /** For whom a node has to wait if it leaves: dependents that block it in the foreground, and those for whom a Bond holds it. */
-function awaitedBy(graph: Graph, node: number, ties: Ties | undefined): readonly number[] {
+function awaitedBy(graph: Graph, node: number, bondEdges: BondEdges | undefined): readonly number[] {
   const awaited: number[] = []
   const { deletionTimestamp, finalizers } = graph.object(node)?.metadata ?? {}
   if (!deletionTimestamp) return awaited
@@ -68,8 +68,8 @@ function awaitedBy(graph: Graph, node: number, ties: Ties | undefined): readonly
     graph.eachDependent(node, (dependent, isBlocking) => {
       if (isBlocking && canBlock(graph.object(dependent))) awaited.push(dependent)
     })
-  if (!ties || ties.size === 0) return awaited
-  for (const { holds, dependents } of ties.on(graph.uidOf(node)))
+  if (!bondEdges || bondEdges.size === 0) return awaited
+  for (const { holds, dependents } of bondEdges.on(graph.uidOf(node)))
     if (holds) awaited.push(...dependents.map((uid) => graph.find(uid) ?? -1).filter((other) => graph.has(other)))
   return awaited
 }

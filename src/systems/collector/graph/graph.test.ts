@@ -151,34 +151,34 @@ describe('componentOf', () => {
     for (const [name, owners] of Object.entries(edges)) graph.put(object(name, owners, inForeground))
     return graph
   }
-  const ringOf = (graph: Graph, name: string) =>
+  const cycleOf = (graph: Graph, name: string) =>
     [...componentOf(graph, nodeOf(graph, name))].map((node) => graph.object(node)?.metadata.name ?? '').toSorted()
 
   it('finds a ring, and nothing but the ring', () => {
     const graph = leaving({ a: ['c', 'outside'], b: ['a'], c: ['b'], outside: [] })
-    expect([ringOf(graph, 'a'), ringOf(graph, 'outside')]).toEqual([['a', 'b', 'c'], ['outside']])
+    expect([cycleOf(graph, 'a'), cycleOf(graph, 'outside')]).toEqual([['a', 'b', 'c'], ['outside']])
   })
 
   it('is no ring to its members while one of them waits for somebody outside', () => {
     const graph = leaving({ a: ['c'], b: ['a'], c: ['b'], outside: ['b'] })
-    expect(ringOf(graph, 'a')).toEqual(['a'])
+    expect(cycleOf(graph, 'a')).toEqual(['a'])
     graph.remove(uidOf('outside'))
-    expect(ringOf(graph, 'a')).toEqual(['a', 'b', 'c'])
+    expect(cycleOf(graph, 'a')).toEqual(['a', 'b', 'c'])
   })
 
   it('takes neither a diamond nor a triangle for a ring', () => {
     const graph = leaving({ top: [], left: ['top'], right: ['top'], bottom: ['left', 'right', 'top'] })
-    expect(ringOf(graph, 'top')).toEqual(['top'])
+    expect(cycleOf(graph, 'top')).toEqual(['top'])
   })
 
   it('is no ring where one of it does not leave, or does not wait for the next', () => {
     const graph = leaving({ a: ['c'], b: ['a'], c: ['b'] })
     graph.put(object('b', ['a']))
-    expect(ringOf(graph, 'a')).toEqual(['a'])
+    expect(cycleOf(graph, 'a')).toEqual(['a'])
     graph.put(object('b', ['a'], { deletionTimestamp: 'now', finalizers: ['x.dev/held'] }))
-    expect(ringOf(graph, 'a')).toEqual(['a'])
+    expect(cycleOf(graph, 'a')).toEqual(['a'])
     graph.put(object('b', ['a'], inForeground))
-    expect(ringOf(graph, 'a')).toEqual(['a', 'b', 'c'])
+    expect(cycleOf(graph, 'a')).toEqual(['a', 'b', 'c'])
   })
 
   it('101: takes a thousand by a thousand owners for no ring, and lets each go once', () => {
@@ -189,8 +189,8 @@ describe('componentOf', () => {
     const { ownerReferences = [] } = object('leaf', tops).metadata
     for (let index = 0; index < 1000; index++)
       graph.put(object(`leaf${index}`, [], { ...inForeground, ownerReferences }))
-    expect(ringOf(graph, 'root')).toEqual(['root'])
-    const free = { policy: 'Background', spares: () => undefined } as const
+    expect(cycleOf(graph, 'root')).toEqual(['root'])
+    const free = { policy: 'Background', reasonToKeep: () => undefined } as const
     const { nodes } = preview(graph, nodeOf(graph, 'root'), free)
     expect([nodes.leaving, nodes.length]).toEqual([2001, 2001])
   })
@@ -201,7 +201,7 @@ describe('componentOf', () => {
     for (const top of tops) graph.put(object(top))
     const { ownerReferences = [] } = object('leaf', tops).metadata
     for (let index = 0; index < 1000; index++) graph.put(object(`leaf${index}`, [], { ownerReferences }))
-    const free = { policy: 'Background', spares: () => undefined } as const
+    const free = { policy: 'Background', reasonToKeep: () => undefined } as const
     expect(preview(graph, nodeOf(graph, 'top0'), free).nodes.leaving).toBe(1)
   })
 
@@ -209,7 +209,7 @@ describe('componentOf', () => {
     const graph = new Graph()
     for (let index = 0; index < 20_000; index++)
       graph.put(object(`n${index}`, index === 0 ? [] : [`n${index - 1}`], inForeground))
-    expect(ringOf(graph, 'n0')).toEqual(['n0'])
+    expect(cycleOf(graph, 'n0')).toEqual(['n0'])
   })
 })
 
@@ -220,12 +220,12 @@ describe('preview', () => {
     policy: 'Background' | 'Orphan' = 'Background',
     kept: readonly string[] = [],
   ) => {
-    const spares = (node: number) => (kept.includes(graph.object(node)?.metadata.name ?? '') ? 'keep-mark' : undefined)
+    const reasonToKeep = (node: number) =>
+      kept.includes(graph.object(node)?.metadata.name ?? '') ? 'keep-mark' : undefined
     return Object.fromEntries(
-      [...preview(graph, nodeOf(graph, root), { policy, spares, refuses: spares }).nodes].map(({ ref, action }) => [
-        ref.name,
-        action,
-      ]),
+      [...preview(graph, nodeOf(graph, root), { policy, reasonToKeep, reasonToRefuse: reasonToKeep }).nodes].map(
+        ({ ref, action }) => [ref.name, action],
+      ),
     )
   }
 

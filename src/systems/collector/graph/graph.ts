@@ -1,4 +1,4 @@
-import { isSparedByMark } from '../../../departures/door/protection.ts'
+import { carriesProtection } from '../../../departures/door/protection.ts'
 import type { ObjectRef, StoredObject } from '../../../kube/object.ts'
 import { UidTable } from './uid-table.ts'
 
@@ -254,7 +254,7 @@ const namespaced = 2
 const marked = 4
 
 function flagsOf(object: StoredObject): number {
-  return present | (object.metadata.namespace ? namespaced : 0) | (isSparedByMark(object) ? marked : 0)
+  return present | (object.metadata.namespace ? namespaced : 0) | (carriesProtection(object) ? marked : 0)
 }
 
 function grown(array: Int32Array<ArrayBuffer>, filler: number): Int32Array<ArrayBuffer> {

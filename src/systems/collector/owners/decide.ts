@@ -18,7 +18,7 @@ export interface Observed {
   readonly hasDependents: boolean
   /** Dependents that keep a foreground deletion waiting: those that block it, its own cycle left out, and those that have not been told yet. */
   readonly blockingDependents: number
-  /** Whether something spares it: a keep mark, an opt-out, a Bond. */
+  /** Whether something reasonToKeep it: a keep mark, an opt-out, a Bond. */
   readonly isProtected: boolean
 }
 

@@ -3,17 +3,17 @@ import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { componentOf } from '../graph/cycles.ts'
 import { decide, type Observed, type OwnerFact } from './decide.ts'
-import { canBlock, standingOf } from '../graph/standing.ts'
-import type { Ties } from '../graph/ties.ts'
-import type { WorldWatch } from '../watch/world-watch.ts'
+import { canBlock, ownerStateOf } from '../graph/owner-state.ts'
+import type { BondEdges } from '../graph/bond-edges.ts'
+import type { ClusterWatch } from '../watch/cluster-watch.ts'
 
 export interface ObservePorts {
   readonly client: Client
-  readonly world: WorldWatch
-  readonly ties: Ties
+  readonly world: ClusterWatch
+  readonly bondEdges: BondEdges
   /** Whether an object with this uid exists anywhere, where that is certain; undefined where it must be asked for. */
   readonly exists?: (uid: string) => boolean
-  readonly spares: (object: StoredObject) => string | undefined
+  readonly reasonToKeep: (object: StoredObject) => string | undefined
 }
 
 /** Finds out what is true of one object and its owners. Owners that the graph does not have are looked for in the cluster itself. */
@@ -41,13 +41,13 @@ export class Observer {
       owners,
       hasDependents: graph.hasDependents(node),
       blockingDependents: isWaiting(object) ? this.#blocking(node) || (await this.#untold(node)) : 0,
-      isProtected: this.#ports.spares(object) !== undefined,
+      isProtected: this.#ports.reasonToKeep(object) !== undefined,
     }
   }
 
   /** An object was seen to go. */
   noteGone(uid: string): void {
-    if (this.#gone.size >= mostAbsent) this.#gone.clear()
+    if (this.#gone.size >= maxAbsent) this.#gone.clear()
     this.#gone.add(uid)
   }
 
@@ -57,7 +57,7 @@ export class Observer {
     const node = graph.find(reference.uid)
     const owner = node === undefined ? undefined : graph.object(node)
     if (!owner) return this.#isAbsent(dependent, reference)
-    const standing = standingOf(dependent, reference, owner)
+    const standing = ownerStateOf(dependent, reference, owner)
     // The right uid under another name or kind: nothing by that name owns it.
     return standing === 'elsewhere' ? this.#isAbsent(dependent, reference) : standing
   }
@@ -89,7 +89,7 @@ export class Observer {
   }
 
   #noteAbsent(coordinates: string): 'dangling' {
-    if (this.#absent.size >= mostAbsent) this.#absent.clear()
+    if (this.#absent.size >= maxAbsent) this.#absent.clear()
     this.#absent.add(coordinates)
     return 'dangling'
   }
@@ -116,7 +116,7 @@ export class Observer {
     if (blocking.length === 0) return 0
     const isLeaving = (candidate: number) => graph.object(candidate)?.metadata.deletionTimestamp !== undefined
     if (!blocking.every(isLeaving)) return blocking.length
-    const component = componentOf(graph, node, this.#ports.ties)
+    const component = componentOf(graph, node, this.#ports.bondEdges)
     return blocking.filter((dependent) => !component.has(dependent)).length
   }
 }
@@ -126,4 +126,4 @@ function isWaiting({ metadata }: StoredObject): boolean {
   return metadata.deletionTimestamp !== undefined && (metadata.finalizers?.includes('foregroundDeletion') ?? false)
 }
 
-const mostAbsent = 10_000
+const maxAbsent = 10_000

@@ -1,15 +1,15 @@
 import type { CascadeRoot } from '../../../departures/records/cascade-recorder.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
-import type { Act, Recorded } from './act.ts'
+import type { DependentDeleter, Recorded } from './dependent-deleter.ts'
 import type { Graph } from '../graph/graph.ts'
 
 export interface SweepPorts {
   readonly graph: Graph
-  readonly act: Act
+  readonly act: DependentDeleter
   readonly typeOf: (object: StoredObject) => ResourceType | undefined
   /** Whether an object with this uid exists, for certain. */
   readonly exists: (uid: string) => boolean
-  readonly spares: (object: StoredObject) => string | undefined
+  readonly reasonToKeep: (object: StoredObject) => string | undefined
   /** Told of owners that go with a root: what lived by them and comes to light later goes with it, too. */
   readonly onOwner: (uid: string, root: CascadeRoot) => void
   /** Told of what has to be judged by itself: something else may keep it. */
@@ -106,14 +106,14 @@ export class Sweep {
 
   /** Every node that nothing keeps once these are gone, breadth first. */
   *#doomed(owners: number[], gone: Set<number>): Generator<number, void, undefined> {
-    const { graph, spares, onDoubt } = this.#ports
+    const { graph, reasonToKeep, onDoubt } = this.#ports
     for (const owner of owners) {
       // The list changes under our hands while batches go: it is taken as it was.
       for (const dependent of graph.dependents(owner)) {
         const object = graph.object(dependent)
         if (!object || gone.has(dependent) || object.metadata.deletionTimestamp) continue
         // What has no namespace may have been given an owner that cannot be one.
-        if (!object.metadata.namespace || !this.#areGone(dependent, gone) || spares(object) !== undefined) {
+        if (!object.metadata.namespace || !this.#areGone(dependent, gone) || reasonToKeep(object) !== undefined) {
           onDoubt(object)
           continue
         }

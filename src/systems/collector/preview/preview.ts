@@ -2,8 +2,8 @@ import type { OwnerReference } from '../../../kube/object.ts'
 import type { Graph } from '../graph/graph.ts'
 import { PreviewNodes, type Reason } from './preview-nodes.ts'
 import { Rehearsal } from './rehearsal.ts'
-import { standingOf } from '../graph/standing.ts'
-import { Ties } from '../graph/ties.ts'
+import { ownerStateOf } from '../graph/owner-state.ts'
+import { BondEdges } from '../graph/bond-edges.ts'
 
 export type { PreviewNode } from './preview-nodes.ts'
 
@@ -18,10 +18,10 @@ export interface Preview {
 export interface PreviewOptions {
   readonly policy: Preview['policy']
   /** Why a dependent must stay, if it must. */
-  readonly spares: (node: number) => string | undefined
+  readonly reasonToKeep: (node: number) => string | undefined
   /** Why the root cannot be deleted at all, if it cannot. */
-  readonly refuses?: (node: number) => string | undefined
-  readonly ties?: Ties
+  readonly reasonToRefuse?: (node: number) => string | undefined
+  readonly bondEdges?: BondEdges
   /** What an object holds: the content of a namespace, the instances of a definition. */
   readonly contents?: (node: number) => Iterable<number>
   /** Whether the absence of an owner can be told. Defaults to yes. */
@@ -46,7 +46,7 @@ class Walk {
   mayWait = false
   readonly #graph: Graph
   readonly #options: PreviewOptions
-  readonly #ties: Ties
+  readonly #bondEdges: BondEdges
   readonly #isLeaving: Uint8Array
   /** Line + 1 of each node that was reached. */
   readonly #lines: Int32Array
@@ -58,7 +58,7 @@ class Walk {
   constructor(graph: Graph, root: number, options: PreviewOptions) {
     this.#graph = graph
     this.#options = options
-    this.#ties = options.ties ?? new Ties()
+    this.#bondEdges = options.bondEdges ?? new BondEdges()
     this.nodes = new PreviewNodes(graph.snapshot())
     this.#leaving = new Int32Array(graph.capacity)
     this.#isLeaving = new Uint8Array(graph.capacity)
@@ -67,8 +67,8 @@ class Walk {
   }
 
   #begin(root: number): void {
-    const { refuses, policy } = this.#options
-    const refusal = refuses?.(root)
+    const { reasonToRefuse, policy } = this.#options
+    const refusal = reasonToRefuse?.(root)
     const line = this.nodes.add({ node: root, action: 'delete', because: 'root', through: -1, depth: 0 })
     this.#lines[root] = line + 1
     if (refusal !== undefined) return this.nodes.judge(line, 'refuse', 'denied', [refusal])
@@ -87,7 +87,7 @@ class Walk {
   #pass(node: number, line: number, isOrphaning: boolean): void {
     const { contents } = this.#options
     if (contents) for (const member of contents(node)) this.#condemn(member, line, 'container-gone')
-    if (this.#ties.size > 0 && this.#ties.has(this.#graph.uidOf(node))) this.mayWait = true
+    if (this.#bondEdges.size > 0 && this.#bondEdges.has(this.#graph.uidOf(node))) this.mayWait = true
     const graph = this.#graph
     const isInside = graph.isInNamespace(node)
     for (let edge = graph.firstEdge(node); edge >= 0; edge = graph.nextEdge(edge)) {
@@ -104,7 +104,7 @@ class Walk {
     const keeper = this.#keeperOf(dependent)
     if (keeper === 'unknown') this.#stay(dependent, { line, action: 'keep', because: 'owner-unknown' })
     else if (keeper === 'solid') this.#stay(dependent, { line, action: 'drop-reference', because: 'owner-remains' })
-    else if (this.#options.spares(dependent) === undefined) this.#condemn(dependent, line, 'owners-gone')
+    else if (this.#options.reasonToKeep(dependent) === undefined) this.#condemn(dependent, line, 'owners-gone')
     else this.#stay(dependent, { line, action: 'keep', because: 'protected' })
   }
 
@@ -128,7 +128,7 @@ class Walk {
     const reference = object?.metadata.ownerReferences?.find((candidate) => candidate.uid === uid)
     if (!object || !reference) return undefined
     const present = this.#graph.object(owner)
-    const standing = present ? standingOf(object, reference, present) : 'elsewhere'
+    const standing = present ? ownerStateOf(object, reference, present) : 'elsewhere'
     if (standing === 'solid' || standing === 'unknown') return standing
     return standing === 'elsewhere' && !(this.#options.isKnowable?.(reference) ?? true) ? 'unknown' : undefined
   }
@@ -142,7 +142,8 @@ class Walk {
 
   #stay(node: number, fate: Fate): void {
     // What is kept blocks an owner that goes in the foreground; what a Bond keeps may go when that Bond's cause does.
-    if (fate.action === 'keep' && (this.#options.policy === 'Foreground' || this.#ties.size > 0)) this.mayWait = true
+    if (fate.action === 'keep' && (this.#options.policy === 'Foreground' || this.#bondEdges.size > 0))
+      this.mayWait = true
     if ((this.#lines[node] ?? 0) === 0) this.#write(node, fate)
     else this.nodes.judge((this.#lines[node] ?? 0) - 1, fate.action, fate.because)
   }

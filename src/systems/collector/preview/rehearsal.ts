@@ -6,8 +6,8 @@ import { decide, type Decision, type OwnerFact } from '../owners/decide.ts'
 import { refOfNode, type Graph } from '../graph/graph.ts'
 import type { PreviewOptions } from './preview.ts'
 import { foreignFinalizers, PreviewNodes, type Reason } from './preview-nodes.ts'
-import { canBlock, standingOf } from '../graph/standing.ts'
-import { Ties, type Tie } from '../graph/ties.ts'
+import { canBlock, ownerStateOf } from '../graph/owner-state.ts'
+import { BondEdges, type BondEdge } from '../graph/bond-edges.ts'
 
 /**
  * Plays a cascade through on a copy, step by step and by the collector's own decisions, until nothing moves any more. Slower than a walk, but right where
@@ -17,7 +17,7 @@ export class Rehearsal {
   readonly nodes: PreviewNodes
   readonly #graph: Graph
   readonly #options: PreviewOptions
-  readonly #ties: Ties
+  readonly #bondEdges: BondEdges
   /** Every object as it is by now; undefined when it is gone. */
   readonly #objects: (StoredObject | undefined)[]
   /** Nodes to look at, each once at a time, and how many of them were. */
@@ -42,7 +42,7 @@ export class Rehearsal {
   constructor(graph: Graph, root: number, options: PreviewOptions) {
     this.#graph = graph
     this.#options = options
-    this.#ties = options.ties ?? new Ties()
+    this.#bondEdges = options.bondEdges ?? new BondEdges()
     this.nodes = new PreviewNodes(graph.snapshot())
     this.#objects = [...graph.snapshot()]
     this.#isQueued = new Uint8Array(graph.capacity)
@@ -98,7 +98,7 @@ export class Rehearsal {
 
   #look(node: number): void {
     const object = this.#objects[node]
-    if (this.#ties.size > 0 && this.#ties.has(this.#graph.uidOf(node))) this.#follow(node, object)
+    if (this.#bondEdges.size > 0 && this.#bondEdges.has(this.#graph.uidOf(node))) this.#follow(node, object)
     if (!object) return
     if (this.#told.has(node)) return this.#lookAtLeaving(node, object)
     if (object.metadata.deletionTimestamp) return this.#join(node, object)
@@ -113,7 +113,7 @@ export class Rehearsal {
 
   /** Whoever waits for others, or for the end of a Bond, hears of them; what needs it hears of it when all else is at rest. */
   #follow(node: number, object: StoredObject | undefined): void {
-    for (const { uid, dependents } of this.#ties.on(this.#graph.uidOf(node)))
+    for (const { uid, dependents } of this.#bondEdges.on(this.#graph.uidOf(node)))
       for (const other of [uid, ...dependents]) this.#hear(this.#graph.find(other), node)
     if (!object || object.metadata.deletionTimestamp) this.#tied.add(node)
   }
@@ -122,7 +122,7 @@ export class Rehearsal {
   #lookAtTies(): boolean {
     const before = this.#queue.length
     for (const node of this.#tied)
-      for (const { cascades, dependents, uid } of this.#ties.on(this.#graph.uidOf(node))) {
+      for (const { cascades, dependents, uid } of this.#bondEdges.on(this.#graph.uidOf(node))) {
         if (!cascades || this.#isLeaving(uid)) continue
         for (const dependent of dependents.flatMap((each) => this.#graph.find(each) ?? [])) {
           if (this.#wanted.has(dependent)) continue
@@ -203,7 +203,7 @@ export class Rehearsal {
 
   /** A Bond goes once nobody it speaks for is on the way out. */
   #lookAtBond(node: number, { metadata }: StoredObject): void {
-    const tie = this.#ties.of(`${metadata.namespace}/${metadata.name}`)
+    const tie = this.#bondEdges.of(`${metadata.namespace}/${metadata.name}`)
     for (const dependent of tie?.dependents ?? []) this.#hear(this.#graph.find(dependent), node)
     if (!tie || this.#isOver(tie)) this.#release(node, [bondFinalizer])
   }
@@ -269,7 +269,7 @@ export class Rehearsal {
     const node = this.#graph.find(reference.uid) ?? -1
     const present = this.#objects[node]
     const owner = present ?? this.#graph.object(node)
-    const standing = owner ? standingOf(object, reference, owner) : 'elsewhere'
+    const standing = owner ? ownerStateOf(object, reference, owner) : 'elsewhere'
     if (standing === 'elsewhere') return (this.#options.isKnowable?.(reference) ?? true) ? 'dangling' : 'unknown'
     return present || standing === 'unknown' ? standing : 'dangling'
   }
@@ -284,22 +284,22 @@ export class Rehearsal {
 
   /** A Bond that denies does so while somebody is there who needs it. */
   #isProtected(node: number): boolean {
-    const because = this.#options.spares(node)
+    const because = this.#options.reasonToKeep(node)
     if (because !== 'bond-denies') return because !== undefined
-    const denying = [...this.#ties.on(this.#graph.uidOf(node))].filter(({ denies }) => denies)
+    const denying = [...this.#bondEdges.on(this.#graph.uidOf(node))].filter(({ denies }) => denies)
     return denying.length === 0 || denying.some((tie) => this.#inTheWay(tie, node).length > 0)
   }
 
   /** The Bonds that hold a node by now. */
-  #holds(node: number): readonly Tie[] {
-    if (this.#ties.size === 0) return []
-    return [...this.#ties.on(this.#graph.uidOf(node))].filter(
+  #holds(node: number): readonly BondEdge[] {
+    if (this.#bondEdges.size === 0) return []
+    return [...this.#bondEdges.on(this.#graph.uidOf(node))].filter(
       (tie) => tie.holds && this.#inTheWay(tie, node).length > 0,
     )
   }
 
   /** Those who need a node and are there, but for those that leave in a circle with it. */
-  #inTheWay(tie: Tie, node: number): readonly number[] {
+  #inTheWay(tie: BondEdge, node: number): readonly number[] {
     if (this.#isOver(tie)) return []
     return tie.dependents
       .map((uid) => this.#graph.find(uid) ?? -1)
@@ -307,7 +307,7 @@ export class Rehearsal {
   }
 
   /** A Bond that is on its way out is in force only for those it speaks for that are, too. */
-  #isOver({ uid, dependents }: Tie): boolean {
+  #isOver({ uid, dependents }: BondEdge): boolean {
     return (
       this.#isLeaving(uid) &&
       !dependents.some((dependent) => this.#objects[this.#graph.find(dependent) ?? -1]?.metadata.deletionTimestamp)
@@ -363,7 +363,7 @@ export class Rehearsal {
   #awaitedBy(node: number): readonly number[] {
     if (!this.#objects[node]?.metadata.deletionTimestamp) return []
     const isWaiting = this.#objects[node]?.metadata.finalizers?.includes('foregroundDeletion')
-    const needing = [...this.#ties.on(this.#graph.uidOf(node))]
+    const needing = [...this.#bondEdges.on(this.#graph.uidOf(node))]
       .filter((tie) => tie.holds && !this.#isOver(tie))
       .flatMap(({ dependents }) => dependents.map((uid) => this.#graph.find(uid) ?? -1))
     return [...(isWaiting ? this.#blockers(node) : []), ...needing].filter((other) => this.#objects[other])
@@ -372,7 +372,7 @@ export class Rehearsal {
   #obstacles(node: number): readonly string[] {
     const isWaiting = this.#objects[node]?.metadata.finalizers?.includes('foregroundDeletion')
     const inside = (this.#contents.get(node) ?? []).filter((member) => this.#objects[member])
-    const waited = [...(isWaiting ? this.#blockers(node) : []), ...inside].slice(0, mostNamed)
+    const waited = [...(isWaiting ? this.#blockers(node) : []), ...inside].slice(0, maxNamed)
     const named = waited
       .flatMap((other) => this.#graph.object(other) ?? [])
       .map((other) => describeRef(refOfNode(other)))
@@ -409,4 +409,4 @@ interface Order {
 
 /** Stands for what a server keeps a namespace or a definition for while something is in it. */
 const full = 'sojourn.dev/rehearsal-contents'
-const mostNamed = 10
+const maxNamed = 10

@@ -3,11 +3,11 @@ import { grants } from '../../../apis/bond-guard.ts'
 import { parseApiVersion, type StoredObject } from '../../../kube/object.ts'
 import { matches, requirementsOf } from '../../../kube/selector.ts'
 import type { Graph } from '../graph/graph.ts'
-import { Ties } from '../graph/ties.ts'
+import { BondEdges } from '../graph/bond-edges.ts'
 
 /** Bonds as edges of a graph that was read in one go: those that are bound, with the dependents the graph knows. */
-export function tiesOf(graph: Graph, bonds: readonly Bond[]): Ties {
-  const ties = new Ties()
+export function bondEdgesOf(graph: Graph, bonds: readonly Bond[]): BondEdges {
+  const bondEdges = new BondEdges()
   for (const bond of bonds) {
     const { spec, status, metadata } = bond
     const dependency = status?.dependencyUid
@@ -16,7 +16,7 @@ export function tiesOf(graph: Graph, bonds: readonly Bond[]): Ties {
     const reason = status.conditions?.find(({ type }) => type === 'Ready')?.reason
     if (isIdle({ phase: status.phase, reason }, dependents.length)) continue
     const isInForce = isGranted(graph, bond, dependency)
-    ties.bind({
+    bondEdges.bind({
       bond: `${metadata.namespace}/${metadata.name}`,
       uid: metadata.uid,
       dependency,
@@ -26,7 +26,7 @@ export function tiesOf(graph: Graph, bonds: readonly Bond[]): Ties {
       denies: isInForce && spec.onDelete === 'Deny',
     })
   }
-  return ties
+  return bondEdges
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Bond } from '../../../apis/bond.ts'
 import { bond } from '../../../apis/bond.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { grantAnnotation } from '../../../apis/bond.ts'
-import { bondController } from './bonds.ts'
+import { bondController } from './bond-controller.ts'
 
 let world: World
 
@@ -106,7 +106,7 @@ describe('a Bond', () => {
     await create('app', 'team')
     await bind('Deny', { reason: 'the app writes to it' })
     await world.pass(5000)
-    expect(world.door.spares({ ...database, apiVersion: 'v1', kind: 'ConfigMap' })).toBe('bond-denies')
+    expect(world.door.reasonToKeep({ ...database, apiVersion: 'v1', kind: 'ConfigMap' })).toBe('bond-denies')
   })
 
   it('leaves its dependent alone with Orphan', async () => {

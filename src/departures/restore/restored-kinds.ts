@@ -4,15 +4,15 @@ import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import type { PageLine } from '../records/pages.ts'
 
 /** The kinds of what comes back: as they are served or, until then, as a definition among it says. */
-export class ComingKinds {
+export class RestoredKinds {
   /** By apiVersion and kind. */
   readonly #types = new Map<string, ResourceType>()
   /** The definitions of kinds that are not served. */
   readonly #definitions = new Map<string, PageLine>()
 
   /** Throws Invalid when something is of a kind that is neither served nor coming. */
-  static async read(client: Client, lines: readonly PageLine[]): Promise<ComingKinds> {
-    const kinds = new ComingKinds()
+  static async read(client: Client, lines: readonly PageLine[]): Promise<RestoredKinds> {
+    const kinds = new RestoredKinds()
     const definitions = lines.filter(({ manifest }) => isDefinition(manifest))
     // What was served before may be gone, and the other way round.
     client.discovery.forget()
@@ -52,9 +52,9 @@ export async function whenServed(
   client: Client,
   lines: readonly PageLine[],
   wave: readonly PageLine[],
-): Promise<ComingKinds> {
+): Promise<RestoredKinds> {
   for (let attempt = 1; ; attempt++) {
-    const kinds = await ComingKinds.read(client, lines)
+    const kinds = await RestoredKinds.read(client, lines)
     const definition = wave.map(({ manifest }) => kinds.definitionOf(manifest)).find((each) => each !== undefined)
     if (!definition) return kinds
     const ref = refOf(definition.manifest)

@@ -2,13 +2,16 @@ import type { Client } from '../../client/client.ts'
 import type { OwnerReference, StoredObject } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { PageLine } from '../records/pages.ts'
-import { isBroughtBack } from './restored-from.ts'
+import { isRestoredFrom } from './restored-from.ts'
 
 /**
  * The uids that owners which are on no line have now, by those they had: they never left, or another restore has brought them back. What is brought back is
  * theirs again. What cannot be read is not among them.
  */
-export async function livingOwners(client: Client, lines: readonly PageLine[]): Promise<ReadonlyMap<string, string>> {
+export async function survivingOwners(
+  client: Client,
+  lines: readonly PageLine[],
+): Promise<ReadonlyMap<string, string>> {
   const coming = new Set(lines.map(({ uid }) => uid))
   const living = new Map<string, string>()
   const asked = new Set<string>()
@@ -32,7 +35,7 @@ async function uidOf(
     if (!type || (type.namespaced && !namespace)) return undefined
     const place = { name, ...(type.namespaced && namespace ? { namespace } : {}) }
     const found = await client.get<StoredObject>(type, place, { metadataOnly: true })
-    const isMeant = found.metadata.uid === uid || isBroughtBack(found, uid)
+    const isMeant = found.metadata.uid === uid || isRestoredFrom(found, uid)
     return isMeant && found.metadata.deletionTimestamp === undefined ? found.metadata.uid : undefined
   } catch (error) {
     if (!isStatusError(error)) throw error

@@ -1,17 +1,21 @@
 import type { Client } from '../../../client/client.ts'
 import { CascadeRecorder, type CascadeRoot } from '../../../departures/records/cascade-recorder.ts'
-import { isRemade } from '../../../departures/subjects/company.ts'
-import { follow, type FollowManner, type FollowResult } from '../../../departures/subjects/follow.ts'
+import { isRecreatedByController } from '../../../departures/subjects/contents.ts'
+import {
+  deleteDependent,
+  type DependentDeleteOptions,
+  type DeleteOutcome,
+} from '../../../departures/subjects/delete-dependent.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 
-/** The server's own hand, where it is in reach. */
-export interface Hand {
+/** The server's own inProcessDeleter, where it is in reach. */
+export interface InProcessDeleter {
   /** The whole object, if it is there. */
   read(type: ResourceType, object: StoredObject): StoredObject | undefined
   /** Deletes one dependent if its owners are gone at that moment; called for owners before their dependents. */
-  remove(type: ResourceType, object: StoredObject, manner: FollowManner): Promise<FollowResult>
+  remove(type: ResourceType, object: StoredObject, manner: DependentDeleteOptions): Promise<DeleteOutcome>
 }
 
 /** One dependent that is to follow its owners. */
@@ -32,38 +36,38 @@ export interface Recorded {
 
 /** One that waits for company. */
 interface Waiting extends Follower {
-  readonly propagation: FollowManner['propagation']
+  readonly propagation: DependentDeleteOptions['propagation']
   readonly root: CascadeRoot | undefined
-  readonly resolve: (result: FollowResult) => void
+  readonly resolve: (result: DeleteOutcome) => void
   readonly reject: (error: unknown) => void
 }
 
-export interface ActOptions {
-  readonly hand?: Hand | undefined
+export interface DependentDeleterOptions {
+  readonly inProcessDeleter?: InProcessDeleter | undefined
   /** How many go on one page. Defaults to 500. */
   readonly batchSize?: number | undefined
 }
 
 /** Carries out what was decided. Dependents of one root go in batches: read, recorded on one page, deleted. */
-export class Act {
+export class DependentDeleter {
   readonly #client: Client
   readonly #clock: Clock
   readonly #recorder: CascadeRecorder
-  readonly #hand: Hand | undefined
+  readonly #inProcessDeleter: InProcessDeleter | undefined
   readonly #batchSize: number
   #waiting: Waiting[] = []
   #isFlushing = false
 
-  constructor(client: Client, clock: Clock, { hand, batchSize = 500 }: ActOptions = {}) {
+  constructor(client: Client, clock: Clock, { inProcessDeleter, batchSize = 500 }: DependentDeleterOptions = {}) {
     this.#client = client
     this.#clock = clock
-    this.#hand = hand
+    this.#inProcessDeleter = inProcessDeleter
     this.#batchSize = batchSize
     this.#recorder = new CascadeRecorder(client, clock, { wholeOf: (root) => this.#wholeOf(root) })
   }
 
   /** Lets a dependent go, in company. */
-  remove(follower: Omit<Waiting, 'resolve' | 'reject'>): Promise<FollowResult> {
+  remove(follower: Omit<Waiting, 'resolve' | 'reject'>): Promise<DeleteOutcome> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ ...follower, resolve, reject })
       if (!this.#isFlushing) void this.#flush()
@@ -71,7 +75,7 @@ export class Act {
   }
 
   /** Deletes many whose record was written. */
-  deleteAll(followers: readonly Follower[], { cascadeRecord }: Recorded): Promise<readonly FollowResult[]> {
+  deleteAll(followers: readonly Follower[], { cascadeRecord }: Recorded): Promise<readonly DeleteOutcome[]> {
     return Promise.all(
       followers.map((follower) => this.#delete(follower, { propagation: 'Background', cascadeRecord })),
     )
@@ -126,14 +130,16 @@ export class Act {
     }
   }
 
-  #delete({ type, object }: Follower, manner: FollowManner): Promise<FollowResult> {
-    return this.#hand ? this.#hand.remove(type, object, manner) : follow(this.#client, type, object, manner)
+  #delete({ type, object }: Follower, manner: DependentDeleteOptions): Promise<DeleteOutcome> {
+    return this.#inProcessDeleter
+      ? this.#inProcessDeleter.remove(type, object, manner)
+      : deleteDependent(this.#client, type, object, manner)
   }
 
   /** Writes what is worth it on one page of the root's record. What cannot be recorded must not go. */
   async record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<Recorded> {
     if (!root) return nothingToTell
-    const kept = followers.filter(({ object }) => !isRemade(object))
+    const kept = followers.filter(({ object }) => !isRecreatedByController(object))
     if (kept.length === 0) return this.#recordedElsewhere(followers, root)
     const read = await Promise.all(
       kept.map(async ({ type, object, isOwner }) => ({ object: await this.#read(type, object), isOwner })),
@@ -161,7 +167,7 @@ export class Act {
   }
 
   async #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> {
-    if (this.#hand) return this.#hand.read(type, object)
+    if (this.#inProcessDeleter) return this.#inProcessDeleter.read(type, object)
     const { name, namespace } = object.metadata
     return this.#client
       .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })

@@ -1,14 +1,14 @@
 import type { CascadeRoot } from '../../../departures/records/cascade-recorder.ts'
 import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
-import type { WorldWatch } from '../watch/world-watch.ts'
+import type { ClusterWatch } from '../watch/cluster-watch.ts'
 
 /** Knows whose leaving began the cascade that takes an object, for the records. */
-export class Roots {
-  readonly #world: WorldWatch
+export class CascadeRoots {
+  readonly #world: ClusterWatch
   /** By uid of an owner that went; the oldest are forgotten first. */
   readonly #roots = new Map<string, CascadeRoot>()
 
-  constructor(world: WorldWatch) {
+  constructor(world: ClusterWatch) {
     this.#world = world
   }
 
@@ -20,7 +20,7 @@ export class Roots {
 
   /** An owner goes with a root. */
   inherit(uid: string, root: CascadeRoot): void {
-    if (this.#roots.size >= mostRoots) this.#roots.delete(this.#roots.keys().next().value ?? '')
+    if (this.#roots.size >= maxRoots) this.#roots.delete(this.#roots.keys().next().value ?? '')
     this.#roots.set(uid, root)
   }
 
@@ -68,4 +68,4 @@ function rootOf(object: StoredObject, { isGone }: { readonly isGone: boolean }):
   return { object, by: { system: 'user' }, isGone, mayHaveFollowed }
 }
 
-const mostRoots = 100_000
+const maxRoots = 100_000

@@ -14,7 +14,7 @@ const cascadeRecordAnnotation = 'sojourn.dev/cascade-record'
  * What comes before the removal of an object, in its own transaction: its record, where it has to have one. Whatever happens to whoever asked for it, or
  * to us: it is not gone without.
  */
-export function recordRemoval(
+export function storeDeletionRecord(
   ports: WritePorts,
   view: View,
   { object, cascadeRecord }: { readonly object: StoredObject; readonly cascadeRecord?: string | undefined },

@@ -8,10 +8,10 @@ import type { Clock } from '../../runtime/time/clock.ts'
  * For a server whose process collects nothing: warns whoever deletes what a collector would have to look after, while none runs elsewhere. The deletion
  * stands; a collector that comes later goes on from there.
  */
-export function collectorNotice(store: Pick<Store, 'owners' | 'scan'>, clock: Clock): AdmissionHook {
+export function noCollectorWarning(store: Pick<Store, 'owners' | 'scan'>, clock: Clock): AdmissionHook {
   const isCollecting = () =>
     [sojournNamespace, 'kube-system']
-      .flatMap((namespace) => store.scan({ resource: 'leases.coordination.k8s.io', namespace, limit: mostLeases }))
+      .flatMap((namespace) => store.scan({ resource: 'leases.coordination.k8s.io', namespace, limit: maxLeases }))
       .map(({ document }) => document.value as LeaseObject)
       .some((lease) => isLeaseHeld(lease, clock.now()) && isCollectors(lease))
   return {
@@ -31,7 +31,7 @@ function waitFor(propagation: Review['propagation'], hasDependents: boolean): st
   return hasDependents ? 'what it owns stays' : undefined
 }
 
-const mostLeases = 1000
+const maxLeases = 1000
 
 /** One of ours is named after the roles that share it, or after none when it is all of them. */
 function isCollectors({ metadata: { name, namespace } }: LeaseObject): boolean {

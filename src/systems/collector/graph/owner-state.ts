@@ -8,7 +8,7 @@ export type Standing = 'solid' | 'waiting' | 'dangling' | 'unknown' | 'elsewhere
  * How an owner stands to a dependent. One in another namespace is no owner; a cluster-scoped object cannot belong to a namespaced one and is left
  * alone; one that goes in the foreground waits for its dependents and keeps none but its Bonds, which have their say until it is gone.
  */
-export function standingOf(dependent: StoredObject, reference: OwnerReference, owner: StoredObject): Standing {
+export function ownerStateOf(dependent: StoredObject, reference: OwnerReference, owner: StoredObject): Standing {
   const { namespace, deletionTimestamp, finalizers = [], name } = owner.metadata
   if (namespace && namespace !== dependent.metadata.namespace)
     return dependent.metadata.namespace ? 'dangling' : 'unknown'

@@ -4,9 +4,9 @@ import { deepEqual } from '../../kube/patch.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 
 /** How a dependent's leaving ended; `changed` means judge it again. */
-export type FollowResult = 'gone' | 'leaving' | 'changed'
+export type DeleteOutcome = 'gone' | 'leaving' | 'changed'
 
-export interface FollowManner {
+export interface DependentDeleteOptions {
   readonly propagation: 'Background' | 'Foreground'
   /** `namespace/name` of the record that it is on: without, one that owns others would be recorded as if a user had deleted it. */
   readonly cascadeRecord?: string | undefined
@@ -16,12 +16,12 @@ export interface FollowManner {
  * Lets a dependent follow an owner that has left: only this very object, and only while it names the owners by which it was judged.
  * Its record is a line on its root's pages, written before (`CascadeRecorder`); the door has been asked about it (`Door.spares`).
  */
-export async function follow(
+export async function deleteDependent(
   client: Client,
   type: ResourceType,
   judged: StoredObject,
-  { propagation: propagationPolicy, cascadeRecord }: FollowManner,
-): Promise<FollowResult> {
+  { propagation: propagationPolicy, cascadeRecord }: DependentDeleteOptions,
+): Promise<DeleteOutcome> {
   const { name, namespace, uid } = judged.metadata
   const place = { name, ...(namespace ? { namespace } : {}) }
   let { resourceVersion } = judged.metadata

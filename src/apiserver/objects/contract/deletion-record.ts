@@ -10,7 +10,7 @@ export interface Removal {
 }
 
 /** What tells of an object that is gone. */
-export interface RemovalRecord {
+export interface DeletionRecord {
   /** The whole of it, with its status; one that is there under its name is replaced. */
   readonly record: KubeObject
   /** What is stored where that is too large for one object. */
@@ -18,4 +18,4 @@ export interface RemovalRecord {
 }
 
 /** What has to be stored together with a removal; undefined for nothing. */
-export type RecordOf = (removal: Removal, view: View) => RemovalRecord | undefined
+export type DeletionRecordOf = (removal: Removal, view: View) => DeletionRecord | undefined

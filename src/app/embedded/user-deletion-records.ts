@@ -1,8 +1,8 @@
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
-import type { RecordOf } from '../../apiserver/objects/contract/removal.ts'
+import type { DeletionRecordOf } from '../../apiserver/objects/contract/deletion-record.ts'
 import type { View } from '../../apiserver/store/store.ts'
-import { isRemade } from '../../departures/subjects/company.ts'
+import { isRecreatedByController } from '../../departures/subjects/contents.ts'
 import { recordName, recordNamespace } from '../../departures/records/record.ts'
 import { recordRemoved } from '../../departures/records/removed.ts'
 import { groupResource, type KubeObject } from '../../kube/object.ts'
@@ -12,10 +12,10 @@ import type { Clock } from '../../runtime/time/clock.ts'
  * The embedded server's records of what users delete: of each that others depend on, in the transaction of its removal, whether a collector runs then or
  * not. What goes in a cascade is on the pages of its record.
  */
-export function removalRecords(
+export function userDeletionRecords(
   clock: Pick<Clock, 'now'>,
   { isNeeded }: { readonly isNeeded: (object: KubeObject) => boolean },
-): RecordOf {
+): DeletionRecordOf {
   return ({ object, cascadeRecord }, view) => {
     // By what each costs: this is asked of everything that goes.
     if (cascadeRecord !== undefined && isThere(view, cascadeRecord)) return undefined
@@ -35,17 +35,17 @@ function takesAlong(view: View, uid: string): boolean {
   const owners = new Set([uid])
   let looks = 0
   for (const owner of owners)
-    for (const dependent of view.dependentsOf(owner, mostLooks - looks + 1)) {
-      if (++looks > mostLooks) return true
+    for (const dependent of view.dependentsOf(owner, maxLooks - looks + 1)) {
+      if (++looks > maxLooks) return true
       const object = owners.has(dependent.uid) ? undefined : view.get(dependent)?.document.value
-      if (object && !isRemade(object)) return true
+      if (object && !isRecreatedByController(object)) return true
       owners.add(dependent.uid)
     }
   return false
 }
 
 /** A transaction must not keep everybody waiting: what takes longer to find out counts as worth a record. */
-const mostLooks = 1000
+const maxLooks = 1000
 
 function isThere(view: View, place: string): boolean {
   const [namespace = '', name = ''] = place.split('/')

@@ -9,12 +9,12 @@ import type { Logger } from '../../../runtime/observability/log.ts'
 import { Graph } from '../graph/graph.ts'
 
 /** A change of an object; one that is only out of sight may well live on. */
-export type WorldChange = Change & { readonly isOutOfSight?: boolean }
+export type ClusterChange = Change & { readonly isOutOfSight?: boolean }
 
 /** Told of every change of any object, after the graph has it. `owners` are the nodes of a removed object's owners. */
-export type OnChange = (change: WorldChange, node: number, owners: readonly number[]) => void
+export type OnChange = (change: ClusterChange, node: number, owners: readonly number[]) => void
 
-export interface WorldPorts {
+export interface ClusterWatchPorts {
   readonly client: Client
   readonly informers: Informers
   readonly clock: Clock
@@ -22,9 +22,9 @@ export interface WorldPorts {
 }
 
 /** Watches the metadata of every kind that can be deleted and keeps the graph in step; kinds come and go with their definitions. */
-export class WorldWatch {
+export class ClusterWatch {
   readonly graph = new Graph()
-  readonly #ports: WorldPorts
+  readonly #ports: ClusterWatchPorts
   readonly #listeners = new Set<OnChange>()
   /** By `plural.group`. */
   readonly #watched = new Map<string, { readonly informer: Informer; readonly type: DiscoveredType }>()
@@ -40,7 +40,7 @@ export class WorldWatch {
   #stopWaiting: (() => void) | undefined
   #isClosed = false
 
-  constructor(ports: WorldPorts) {
+  constructor(ports: ClusterWatchPorts) {
     this.#ports = ports
     this.#definitions = ports.informers.open(ports.client, customResourceDefinitions, { metadataOnly: true })
     this.#definitions.subscribe(({ type, object, initial }) => {
@@ -150,7 +150,7 @@ export class WorldWatch {
     informer.subscribe((change) => this.#apply({ ...change, object: named(change.object, apiVersion, type.kind) }))
   }
 
-  #apply(change: WorldChange): void {
+  #apply(change: ClusterChange): void {
     const { type, object } = change
     if (type === 'deleted') {
       const node = this.graph.find(object.metadata.uid) ?? -1

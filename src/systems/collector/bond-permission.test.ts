@@ -4,7 +4,7 @@ import { Cascades, type CascadeOptions } from '../../../test/cascades.ts'
 import { bond, grantAnnotation, holdFinalizer } from '../../apis/bond.ts'
 import { Client } from '../../client/client.ts'
 import type { Transport } from '../../kube/transport.ts'
-import { bondController } from './bonds/bonds.ts'
+import { bondController } from './bonds/bond-controller.ts'
 
 let here: Cascades
 afterEach(() => here[Symbol.asyncDispose]())

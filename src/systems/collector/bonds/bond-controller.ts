@@ -18,10 +18,10 @@ import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outco
 import { markDependency, markNamespace, setBondFinalizer, unblockOwners, type Dependency } from './bond-act.ts'
 import { decideBond, type Mark } from './bond-decide.ts'
 import { statusOf, type BondFindings } from './bond-status.ts'
-import { isIdle } from './bond-ties.ts'
+import { isIdle } from './edges-of-bonds.ts'
 import { BondObserver, type FoundDependency } from './bond-observe.ts'
-import { patiently } from './patiently.ts'
-import type { Ties } from '../graph/ties.ts'
+import { withTimeout } from './with-timeout.ts'
+import type { BondEdges } from '../graph/bond-edges.ts'
 
 export interface BondOptions {
   /** Where the Bonds are. */
@@ -33,21 +33,21 @@ export interface BondOptions {
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
   /** Why a cluster cannot be reached, for whoever waits for it. */
-  readonly whyAway?: (cluster: string) => string
+  readonly whyUnreachable?: (cluster: string) => string
   /** Calls with a cluster that can be reached again, or no longer. */
   readonly onClusterChange?: (listener: (cluster: string) => void) => void
   /** Whether what Bonds guard needs a label, for the cluster's admission policy. Defaults to no: the embedded server asks Bonds itself. */
   readonly guards?: boolean
   /** Where Bonds are kept as edges, for previews and cycles. */
-  readonly ties?: Ties
+  readonly bondEdges?: BondEdges
   /** Which uids go in a circle with one that leaves. Defaults to none. */
-  readonly ringOf?: (uid: string) => ReadonlySet<string>
+  readonly cycleOf?: (uid: string) => ReadonlySet<string>
 }
 
 /** Looks after Bonds: pins, holds, lets follow, lets go. */
 export function bondController(options: BondOptions): Controller {
-  const { client, informers, door, events, ports, clusterClient, whyAway, ties, guards = false } = options
-  const ringOf = options.ringOf ?? (() => new Set<string>())
+  const { client, informers, door, events, ports, clusterClient, whyUnreachable, bondEdges, guards = false } = options
+  const cycleOf = options.cycleOf ?? (() => new Set<string>())
   const bonds = informers.open<Bond>(client, bond.type, { indexes: { guards: guardedNamespaces } })
   const namespaceInformer = informers.open(client, namespaces, { metadataOnly: true, indexes: { mark: marks } })
   const controller = new Controller({ name: 'bonds', reconcile, ports, concurrency: 8 })
@@ -59,7 +59,7 @@ export function bondController(options: BondOptions): Controller {
     onType: watch,
     asksBonds: !guards,
     ...(clusterClient ? { clusterClient } : {}),
-    ...(whyAway ? { whyAway } : {}),
+    ...(whyUnreachable ? { whyUnreachable } : {}),
   })
   controller.watch(bonds)
   controller.watch(namespaceInformer, ({ object, initial }) =>
@@ -80,7 +80,7 @@ export function bondController(options: BondOptions): Controller {
   async function reconcile(key: Key): Promise<Outcome> {
     const self = bonds.get(key.namespace, key.name)
     if (!self) {
-      ties?.unbind(nameOf(key))
+      bondEdges?.unbind(nameOf(key))
       await markNamespaces()
       return settled
     }
@@ -99,7 +99,7 @@ export function bondController(options: BondOptions): Controller {
       namespace: self.metadata.namespace ?? '',
       origin: found.origin,
       denial: found.denial,
-      ring: isLeaving ? ringOf(found.object?.metadata.uid ?? '') : new Set(),
+      ring: isLeaving ? cycleOf(found.object?.metadata.uid ?? '') : new Set(),
     })
     tie(key, self, { decision, dependents, found })
     const current = await writeStatus(key, self, { decision, dependents, found })
@@ -119,7 +119,7 @@ export function bondController(options: BondOptions): Controller {
       await markNamespaces(self)
       if (home && found.space && (await markSpace({ home, object: found.space, origin }, self))) isMarkedAnew = true
     }
-    const isRefused = await refused(self, () => (origin === '' ? marking() : patiently(ports.clock, marking)))
+    const isRefused = await refused(self, () => (origin === '' ? marking() : withTimeout(ports.clock, marking)))
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released' && !isRefused) await setBondFinalizer(client, self, false)
     if (decision.removesDependents && dependents.are === 'known')
@@ -149,7 +149,7 @@ export function bondController(options: BondOptions): Controller {
     const rivals = othersThan(self).filter(
       (other) => other.status?.dependencyUid === uid && isInForce(other) && leavesSameMarks(other, self),
     )
-    const others = await withLeave(dependency, rivals)
+    const others = await permittedBonds(dependency, rivals)
     // Where the server asks Bonds itself it needs no mark.
     const isMarked = guards || dependency.origin !== ''
     const denying = isMarked ? others.filter(({ spec }) => spec.onDelete === 'Deny') : []
@@ -161,7 +161,7 @@ export function bondController(options: BondOptions): Controller {
   }
 
   /** Those that may hold up the deletion of something: what others say of themselves gives them no power over it. */
-  async function withLeave(
+  async function permittedBonds(
     { home, object, origin, space }: Dependency,
     candidates: readonly Bond[],
   ): Promise<readonly Bond[]> {
@@ -241,10 +241,10 @@ export function bondController(options: BondOptions): Controller {
     { decision, dependents, found: { isGranted } }: BondFindings,
   ): void {
     const dependency = decision.pin ?? spec.dependency.uid ?? status?.dependencyUid
-    if (dependents.are === 'unknown') return ties?.unbind(nameOf(key))
-    if (dependency === undefined || isIdle(decision, dependents.objects.length)) return ties?.unbind(nameOf(key))
-    if (spec.dependency.cluster || spec.onDelete === 'Orphan') return ties?.unbind(nameOf(key))
-    ties?.bind({
+    if (dependents.are === 'unknown') return bondEdges?.unbind(nameOf(key))
+    if (dependency === undefined || isIdle(decision, dependents.objects.length)) return bondEdges?.unbind(nameOf(key))
+    if (spec.dependency.cluster || spec.onDelete === 'Orphan') return bondEdges?.unbind(nameOf(key))
+    bondEdges?.bind({
       bond: nameOf(key),
       uid: metadata.uid,
       dependency,

@@ -11,7 +11,7 @@ export async function* contentsOf(
 ): AsyncGenerator<KubeObject, void, undefined> {
   // A kind that came since the last look may be the one that matters.
   client.discovery.forget()
-  for (const type of keptTypes(await client.discovery.complete()))
+  for (const type of contentTypes(await client.discovery.complete()))
     for await (const { items } of client.listAll(type, { namespace, metadataOnly }))
       for (const item of items) yield { ...item, apiVersion: apiVersionOf(type), kind: type.kind }
 }
@@ -30,38 +30,39 @@ export async function* instancesOf(
 }
 
 /** Whether the cluster makes it anew by itself (Pods, ReplicaSets, EndpointSlices), so that it would only be in the way of a restore. */
-export function isRemade({ kind, metadata }: KubeObject): boolean {
+export function isRecreatedByController({ kind, metadata }: KubeObject): boolean {
   const { name = '', ownerReferences = [] } = metadata
   const controller = ownerReferences.find((owner) => owner.controller)
-  const isMadeByCluster = controller !== undefined && remaking.has(parseApiVersion(controller.apiVersion).group)
-  return isMadeByCluster || furnishings.has(`${kind}/${name}`)
+  const isMadeByCluster =
+    controller !== undefined && builtInControllerGroups.has(parseApiVersion(controller.apiVersion).group)
+  return isMadeByCluster || namespaceDefaults.has(`${kind}/${name}`)
 }
 
 /** What a restore will need of all that leaves along. */
-export async function* keepsakes(
+export async function* restorable(
   objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
 ): AsyncGenerator<KubeObject, void, undefined> {
-  for await (const object of objects) if (!isRemade(object)) yield object
+  for await (const object of objects) if (!isRecreatedByController(object)) yield object
 }
 
 /** The groups of Kubernetes' own controllers, which every cluster has. */
-const remaking = new Set(['', 'apps', 'batch', 'discovery.k8s.io'])
+const builtInControllerGroups = new Set(['', 'apps', 'batch', 'discovery.k8s.io'])
 
 /** What every new namespace is given. */
-const furnishings = new Set(['ServiceAccount/default', 'ConfigMap/kube-root-ca.crt'])
+const namespaceDefaults = new Set(['ServiceAccount/default', 'ConfigMap/kube-root-ca.crt'])
 
 /** Each kind of a namespace once, without what only tells of the others. */
-export function keptTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
+export function contentTypes(all: readonly DiscoveredType[]): readonly DiscoveredType[] {
   const kept = all.filter(
     (type) =>
       type.namespaced &&
       ['list', 'delete'].every((verb) => type.verbs.includes(verb)) &&
-      !tellsOfOthers.has(groupResource(type)),
+      !derivedTypes.has(groupResource(type)),
   )
   return kept.filter((type, index) => kept.findIndex((other) => groupResource(other) === groupResource(type)) === index)
 }
 
-const tellsOfOthers = new Set(
+const derivedTypes = new Set(
   [
     { group: '', plural: 'events' },
     { group: 'events.k8s.io', plural: 'events' },

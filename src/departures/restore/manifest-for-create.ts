@@ -4,7 +4,7 @@ import { parseApiVersion, type KubeObject } from '../../kube/object.ts'
  * A recorded manifest as a server takes it for a new object: without what it had given the old one (the uid a Job selects by, addresses, a node, a bound
  * volume), which it would refuse, and with something in the place of Secret values that it would not take empty.
  */
-export function asNew(manifest: KubeObject): KubeObject {
+export function manifestForCreate(manifest: KubeObject): KubeObject {
   const { group } = parseApiVersion(manifest.apiVersion)
   return renewals[group ? `${manifest.kind}.${group}` : manifest.kind]?.(manifest) ?? manifest
 }

@@ -4,30 +4,30 @@ import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import { describeRef, refOf, type KubeObject, type StoredObject } from '../../kube/object.ts'
 import { ignoring, isStatusError, StatusError } from '../../kube/status-error.ts'
-import { asNew } from './as-new.ts'
+import { manifestForCreate } from './manifest-for-create.ts'
 import { readPages, type PageLine } from '../records/pages.ts'
 import { followsLabel, pageLabel, recordName, recordNamespace } from '../records/record.ts'
 
 /** Everything that one restore brings back, by the record in which it is. The one that was asked for is the first. */
-export type Belongings = ReadonlyMap<Departure, readonly PageLine[]>
+export type RestoreSet = ReadonlyMap<Departure, readonly PageLine[]>
 
 /**
  * What a record holds and, of each of those, what left because of it and has a record of its own: what an object of a deleted kind owned, who needed something
  * by a Bond. Of several that had one name one after the other, the last comes back; nothing comes back twice.
  */
-export async function belongingsOf(client: Client, record: Departure, index: RecordIndex): Promise<Belongings> {
+export async function restoreSetOf(client: Client, record: Departure, index: RecordIndex): Promise<RestoreSet> {
   const taken = new Set<string>()
   const found = new Map([[placeOfRecord(record.metadata), record]])
-  const belongings = new Map<Departure, PageLine[]>([[record, []]])
+  const restoreSet = new Map<Departure, PageLine[]>([[record, []]])
   // Grows while it is gone through.
   for (const each of found.values())
     for (const line of await linesOf(client, each, { isAskedFor: each === record })) {
       const place = placeOf(line)
       if (taken.has(place) || taken.has(line.uid)) continue
       taken.add(place).add(line.uid)
-      const its = belongings.get(each)
+      const its = restoreSet.get(each)
       if (its) its.push(line)
-      else belongings.set(each, [line])
+      else restoreSet.set(each, [line])
       for (const metadata of index.about(record.spec.object.cluster ?? '', line)) {
         const at = placeOfRecord(metadata)
         if (found.has(at)) continue
@@ -36,7 +36,7 @@ export async function belongingsOf(client: Client, record: Departure, index: Rec
         if (other && other.status?.phase !== 'Abandoned') found.set(at, other)
       }
     }
-  return belongings
+  return restoreSet
 }
 
 /** Which records there are. */
@@ -101,7 +101,7 @@ async function linesOf(
       `nothing was restored: the record is in namespace ${record.metadata.namespace}, and ${describeRef(refOf(stray.manifest))} does not belong there`,
     )
   // A page that was written twice, because the first writer did not live to tell of it, counts once; of what changed meanwhile the last word does.
-  const byPlace = new Map(lines.map((line) => [placeOf(line), { ...line, manifest: asNew(line.manifest) }]))
+  const byPlace = new Map(lines.map((line) => [placeOf(line), { ...line, manifest: manifestForCreate(line.manifest) }]))
   return [...byPlace.values()]
 }
 

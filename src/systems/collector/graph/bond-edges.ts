@@ -1,5 +1,5 @@
 /** A Bond as an edge of the graph: who needs what, by uid. */
-export interface Tie {
+export interface BondEdge {
   /** `namespace/name` of the Bond. */
   readonly bond: string
   /** The uid of the Bond itself. */
@@ -15,16 +15,16 @@ export interface Tie {
 }
 
 /** All Bonds as edges, found by what they need. There are few of them next to owner references, so they are kept apart. */
-export class Ties {
-  readonly #byBond = new Map<string, Tie>()
-  readonly #byDependency = new Map<string, Set<Tie>>()
+export class BondEdges {
+  readonly #byBond = new Map<string, BondEdge>()
+  readonly #byDependency = new Map<string, Set<BondEdge>>()
 
   get size(): number {
     return this.#byBond.size
   }
 
   /** Adds a Bond, or replaces what was known of it. */
-  bind(tie: Tie): void {
+  bind(tie: BondEdge): void {
     this.unbind(tie.bond)
     this.#byBond.set(tie.bond, tie)
     const others = this.#byDependency.get(tie.dependency)
@@ -42,7 +42,7 @@ export class Ties {
   }
 
   /** What is known of a Bond, by `namespace/name`. */
-  of(bond: string): Tie | undefined {
+  of(bond: string): BondEdge | undefined {
     return this.#byBond.get(bond)
   }
 
@@ -52,9 +52,9 @@ export class Ties {
   }
 
   /** The Bonds that need this uid. */
-  on(dependency: string): Iterable<Tie> {
+  on(dependency: string): Iterable<BondEdge> {
     return this.#byDependency.get(dependency) ?? none
   }
 }
 
-const none: readonly Tie[] = []
+const none: readonly BondEdge[] = []

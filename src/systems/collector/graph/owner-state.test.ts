@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { ObjectMeta, StoredObject } from '../../../kube/object.ts'
-import { standingOf, type Standing } from './standing.ts'
+import { ownerStateOf, type Standing } from './owner-state.ts'
 
 const object = (name: string, metadata: ObjectMeta = {}): StoredObject => ({
   apiVersion: 'v1',
@@ -22,6 +22,6 @@ describe('an owner', () => {
     ['that was not told to go is not held to be going', { finalizers: ['foregroundDeletion'] }, 'solid'],
     ['in another namespace is none', { namespace: 'other' }, 'dangling'],
   ])('%s', (_, metadata, standing) =>
-    expect(standingOf(object('dependent'), reference, object('owner', metadata))).toBe(standing),
+    expect(ownerStateOf(object('dependent'), reference, object('owner', metadata))).toBe(standing),
   )
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { departure } from '../../apis/departure.ts'
-import { RecordIndex } from './belongings.ts'
+import { RecordIndex } from './restore-set.ts'
 
 let world: World
 beforeEach(async () => {

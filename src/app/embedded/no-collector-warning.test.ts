@@ -3,7 +3,7 @@ import { MemoryStore } from '../../apiserver/store/memory-store.ts'
 import { startWorld, type World } from '../../../test/world.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
-import { collectorNotice } from './collector-notice.ts'
+import { noCollectorWarning } from './no-collector-warning.ts'
 
 const now = Date.parse('2026-01-05T08:00:00Z')
 const renewedAt = (ms: number) => new Date(now + ms).toISOString().replace('Z', '000Z')
@@ -12,7 +12,7 @@ let world: World
 beforeEach(async () => {
   const clock = new VirtualClock(now)
   const store = new MemoryStore({ clock })
-  world = await startWorld({ server: { store, admission: [collectorNotice(store, clock)] } })
+  world = await startWorld({ server: { store, admission: [noCollectorWarning(store, clock)] } })
   const owner = await create('owner')
   await create('owned', owner)
   await create('lone')

@@ -1,8 +1,8 @@
 import type { ObjectRef } from '../../../kube/object.ts'
 import { foreignFinalizers } from './preview-nodes.ts'
 import { refOfNode, type Graph } from '../graph/graph.ts'
-import { canBlock } from '../graph/standing.ts'
-import type { Ties } from '../graph/ties.ts'
+import { canBlock } from '../graph/owner-state.ts'
+import type { BondEdges } from '../graph/bond-edges.ts'
 
 /** One thing that keeps an object from going: a finalizer of somebody else, or an object that was not told to go. */
 export interface Obstacle {
@@ -12,7 +12,7 @@ export interface Obstacle {
 }
 
 /** What an object that is leaving waits for in the end: down through dependents that block it and those that need it. */
-export function obstaclesOf(graph: Graph, ties: Ties, root: number): readonly Obstacle[] {
+export function obstaclesOf(graph: Graph, bondEdges: BondEdges, root: number): readonly Obstacle[] {
   const found: Obstacle[] = []
   const seen = new Set([root])
   for (const node of seen) {
@@ -29,7 +29,7 @@ export function obstaclesOf(graph: Graph, ties: Ties, root: number): readonly Ob
         node,
         (dependent, isBlocking) => void (isBlocking && canBlock(graph.object(dependent)) && seen.add(dependent)),
       )
-    for (const { holds, dependents } of ties.on(object.metadata.uid))
+    for (const { holds, dependents } of bondEdges.on(object.metadata.uid))
       if (holds) for (const uid of dependents) seen.add(graph.find(uid) ?? node)
   }
   return found

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../../kube/object.ts'
 import { SetClock, storeKinds } from '../../../../test/apiserver/test-stores.ts'
-import type { RecordOf, Removal } from '../contract/removal.ts'
+import type { DeletionRecordOf, Removal } from '../contract/deletion-record.ts'
 import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 
 const maps = 'v1/configmaps'
@@ -11,11 +11,11 @@ describe.each(storeKinds)('what is stored together with a removal, in a %s', (_,
   let world: TestObjects
   /** What the application was asked about. */
   let asked: Removal[]
-  let answer: RecordOf
+  let answer: DeletionRecordOf
   beforeEach(async () => {
     asked = []
     answer = ({ object }) => ({ record: noteOf(object), short: noteOf(object) })
-    const recordOf: RecordOf = (removal, view) => {
+    const recordOf: DeletionRecordOf = (removal, view) => {
       asked.push(removal)
       return answer(removal, view)
     }

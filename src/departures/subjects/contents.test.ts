@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { describeRef, refOf, type KubeObject, type ObjectMeta, type StoredObject } from '../../kube/object.ts'
-import { contentsOf, keepsakes } from './company.ts'
+import { contentsOf, restorable } from './contents.ts'
 
 let world: World
 beforeEach(async () => {
@@ -55,13 +55,13 @@ describe('what a restore will need of it', () => {
     await create('v1', 'ConfigMap', 'of-a-deployment', { metadata: controlledBy('apps/v1', 'Deployment') })
     await create('v1', 'ConfigMap', 'of-a-job', { metadata: controlledBy('batch/v1', 'Job') })
     await create('v1', 'ConfigMap', 'settings')
-    expect(await named(keepsakes(contents()))).toEqual(['ConfigMap/team/settings'])
+    expect(await named(restorable(contents()))).toEqual(['ConfigMap/team/settings'])
   })
 
   it('is what somebody’s own controller made, and what only names an owner: nobody may make them anew', async () => {
     await create('v1', 'ConfigMap', 'of-an-operator', { metadata: controlledBy('shop.example.io/v1', 'Shop') })
     const [owner] = controlledBy('apps/v1', 'Deployment').ownerReferences
     await create('v1', 'ConfigMap', 'owned', { metadata: { ownerReferences: [{ ...owner!, controller: false }] } })
-    expect(await named(keepsakes(contents()))).toEqual(['ConfigMap/team/of-an-operator', 'ConfigMap/team/owned'])
+    expect(await named(restorable(contents()))).toEqual(['ConfigMap/team/of-an-operator', 'ConfigMap/team/owned'])
   })
 })

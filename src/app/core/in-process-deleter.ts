@@ -1,9 +1,13 @@
 import type { ApiServer } from '../../apiserver/server.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import type { Hand } from '../../systems/collector/owners/act.ts'
+import type { InProcessDeleter } from '../../systems/collector/owners/dependent-deleter.ts'
 
-/** The server's own hand for the collector: check and delete are one decision there, and reading is looking. */
-export function sweeper({ kinds, objects, store }: Pick<ApiServer, 'kinds' | 'objects' | 'store'>): Hand {
+/** The server's own inProcessDeleter for the collector: check and delete are one decision there, and reading is looking. */
+export function inProcessDeleter({
+  kinds,
+  objects,
+  store,
+}: Pick<ApiServer, 'kinds' | 'objects' | 'store'>): InProcessDeleter {
   return {
     read(type, { metadata }) {
       const served = kinds.find(type)
