@@ -1,16 +1,10 @@
-import type { KubeObject, ObjectMeta, ResourceType, StoredObject } from '../kube/object.ts'
+import { placeOf, type KubeObject, type Place, type ResourceType, type StoredObject } from '../kube/object.ts'
 import { patchContentType, type PatchType } from '../kube/patch.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { ApiRequest, ApiResponse, KubeList, Transport, WatchEvent } from '../kube/transport.ts'
 import { Discovery } from './discovery.ts'
 import { resourcePath } from './resource-path.ts'
 import { TransportError } from './transport-error.ts'
-
-/** Which object of a type. */
-export interface Place {
-  readonly namespace?: string
-  readonly name: string
-}
 
 export interface ReadOptions {
   readonly subresource?: string
@@ -124,16 +118,14 @@ export class Client {
   }
 
   create<T = StoredObject>(type: ResourceType, object: KubeObject, options: WriteOptions = {}): Promise<T> {
-    const { metadata } = object
-    const place = {
-      ...namespaceOf(metadata),
-      ...(options.subresource ? { name: metadata.name ?? '', subresource: options.subresource } : {}),
-    }
-    return this.#write('POST', resourcePath(type, place), object, options)
+    const { name, ...collection } = placeOf(object.metadata)
+    const target = options.subresource ? { ...collection, name, subresource: options.subresource } : collection
+    return this.#write('POST', resourcePath(type, target), object, options)
   }
 
   update<T = StoredObject>(type: ResourceType, object: KubeObject, options: WriteOptions = {}): Promise<T> {
-    return this.#write('PUT', resourcePath(type, this.#placeOf(object.metadata, options)), object, options)
+    const path = resourcePath(type, { ...placeOf(object.metadata), ...withSubresource(options) })
+    return this.#write('PUT', path, object, options)
   }
 
   patch<T = StoredObject>(
@@ -142,7 +134,7 @@ export class Client {
     patch: { readonly type: PatchType; readonly body: unknown; readonly force?: boolean },
     options: WriteOptions = {},
   ): Promise<T> {
-    const path = resourcePath(type, { ...place, ...(options.subresource ? { subresource: options.subresource } : {}) })
+    const path = resourcePath(type, { ...place, ...withSubresource(options) })
     return this.#json({
       method: 'PATCH',
       path,
@@ -160,7 +152,7 @@ export class Client {
     options: WriteOptions & { readonly force?: boolean } = {},
   ): Promise<T> {
     const { force = false, ...write } = options
-    return this.patch(type, this.#placeOf(object.metadata, {}), { type: 'apply', body: object, force }, write)
+    return this.patch(type, placeOf(object.metadata), { type: 'apply', body: object, force }, write)
   }
 
   /** Only the door out (src/departures) may call this for what is not our own machinery; a test holds it. */
@@ -208,13 +200,6 @@ export class Client {
     return body as T
   }
 
-  #placeOf(
-    metadata: ObjectMeta,
-    { subresource }: WriteOptions,
-  ): { name: string; namespace?: string; subresource?: string } {
-    return { name: metadata.name ?? '', ...namespaceOf(metadata), ...(subresource ? { subresource } : {}) }
-  }
-
   #writeQuery({ fieldManager = this.#fieldManager, dryRun, fieldValidation }: WriteOptions): Record<string, string> {
     return { fieldManager, ...(dryRun ? { dryRun: 'All' } : {}), ...(fieldValidation ? { fieldValidation } : {}) }
   }
@@ -243,8 +228,8 @@ function listQuery(options: ListOptions & WatchOptions): Record<string, string> 
   }
 }
 
-function namespaceOf({ namespace }: ObjectMeta): { namespace?: string } {
-  return namespace ? { namespace } : {}
+function withSubresource({ subresource }: { readonly subresource?: string }): { subresource?: string } {
+  return subresource ? { subresource } : {}
 }
 
 function withSignal(signal: AbortSignal | undefined): { signal?: AbortSignal } {

@@ -3,7 +3,7 @@ import { pipeline as pipelineKind, type Pipeline } from '../apis/pipeline.ts'
 import { administrator } from '../apiserver/server.ts'
 import { ConfigError } from '../client/cluster-config.ts'
 import type { DiscoveredType } from '../client/discovery.ts'
-import { apiVersionOf, groupResource, refOf, type ObjectRef } from '../kube/object.ts'
+import { apiVersionOf, groupResource, refOf, type ObjectRef, placeOf, type Place } from '../kube/object.ts'
 import { tracked } from '../runtime/time/clock.ts'
 import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
 import { approve } from '../systems/promoter/http/approve.ts'
@@ -65,12 +65,8 @@ function say({ clock, record }: AssumePorts, object: ObjectRef, why: string): vo
 async function find(thing: NamedThing, { copy: { client } }: AssumePorts) {
   const type = await client.discovery.find(thing.kind)
   if (!type) throw new Error(`there is no kind "${thing.kind}"`)
-  const place = placeOf(type, thing)
+  const place = placeOf({ name: thing.name, namespace: type.namespaced ? (thing.namespace ?? 'default') : undefined })
   return { type, place, object: await client.get(type, place) }
-}
-
-function placeOf(type: DiscoveredType, { namespace, name }: NamedThing): { name: string; namespace?: string } {
-  return type.namespaced ? { name, namespace: namespace ?? 'default' } : { name }
 }
 
 /** As a person would, by the front door of the copy's own server. */
@@ -100,11 +96,8 @@ async function optOut(thing: NamedThing, ports: AssumePorts): Promise<void> {
   say(ports, resource, 'its owner opts out')
 }
 
-function refFor(
-  type: DiscoveredType,
-  { name, namespace }: { readonly name: string; readonly namespace?: string },
-): ObjectRef {
-  return { apiVersion: apiVersionOf(type), kind: type.kind, name, ...(namespace ? { namespace } : {}) }
+function refFor(type: DiscoveredType, place: Place): ObjectRef {
+  return { apiVersion: apiVersionOf(type), kind: type.kind, ...place }
 }
 
 /** Whatever waits there now or later is approved at once, by as many as it needs. */

@@ -5,7 +5,7 @@ import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import type { Promotion } from '../apis/pipeline-status.ts'
 import type { StoreEvent } from '../apiserver/store/store.ts'
 import { doorStateName } from '../departures/door/door-state.ts'
-import { groupResource, refOf, type ObjectRef, type StoredObject } from '../kube/object.ts'
+import { groupResource, refOf, type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
 import type { ForecastEvent, Happening } from './event.ts'
@@ -35,7 +35,7 @@ function departing({ type, document }: StoreEvent, at: number): readonly Forecas
       at,
       what: 'leaves',
       system,
-      object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(cluster ? { cluster } : {}) },
+      object: { apiVersion, kind, ...placeOf({ name, namespace }), ...(cluster ? { cluster } : {}) },
       because: spec.because,
       why: departureSentences[spec.because] ?? spec.because,
       ...(rule ? { by: `${rule.kind}/${rule.name}` } : {}),
@@ -79,7 +79,7 @@ function marking({ type, document, previous }: StoreEvent, at: number): readonly
 export function resourceRef(resource: CleanupCandidate['spec']['resource']): ForecastEvent['object'] {
   const { provider, cluster, account, region, apiVersion, kind, namespace, name } = resource
   const place = provider === 'kubernetes' ? cluster : [provider, account, region].filter(Boolean).join('/')
-  return { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(place ? { cluster: place } : {}) }
+  return { apiVersion, kind, ...placeOf({ name, namespace }), ...(place ? { cluster: place } : {}) }
 }
 
 const phaseMeanings: Readonly<Partial<Record<Promotion['phase'], Happening>>> = {

@@ -1,4 +1,11 @@
-import { apiVersionOf, parseApiVersion, type GroupVersionKind, type KubeObject, type ObjectRef } from './object.ts'
+import {
+  apiVersionOf,
+  parseApiVersion,
+  type GroupVersionKind,
+  type KubeObject,
+  type ObjectRef,
+  placeOf,
+} from './object.ts'
 
 /** What a controller works on: one object in one cluster. `kind` is `Kind.group`, version left out; `cluster` is '' at home. */
 export interface Key {
@@ -37,7 +44,6 @@ export function refFromKey({ kind, namespace, name }: Key, version: string): Obj
   return {
     apiVersion: apiVersionOf({ group, version }),
     kind: dot < 0 ? kind : kind.slice(0, dot),
-    name,
-    ...(namespace ? { namespace } : {}),
+    ...placeOf({ name, namespace }),
   }
 }

@@ -63,11 +63,26 @@ export interface ResourceType extends GroupVersionKind {
 }
 
 /** The coordinates of one object; a cluster-scoped one has no namespace. */
-export interface ObjectRef {
+export interface ObjectRef extends Place {
   readonly apiVersion: string
   readonly kind: string
+}
+
+/** An object's coordinates within its kind. */
+export interface Place {
   readonly namespace?: string
   readonly name: string
+}
+
+/** The place of an object's metadata, or of a reference. An empty namespace counts as none. */
+export function placeOf({
+  namespace,
+  name = '',
+}: {
+  readonly namespace?: string | undefined
+  readonly name?: string
+}): Place {
+  return namespace ? { name, namespace } : { name }
 }
 
 /** Splits `apps/v1` into group and version; `v1` is the core group. */
@@ -90,8 +105,7 @@ export function kindOf(object: { readonly apiVersion: string; readonly kind: str
 
 /** The coordinates of an object that has a name. */
 export function refOf({ apiVersion, kind, metadata }: KubeObject): ObjectRef {
-  const { namespace, name = '' } = metadata
-  return { apiVersion, kind, name, ...(namespace ? { namespace } : {}) }
+  return { apiVersion, kind, ...placeOf(metadata) }
 }
 
 /** `Kind/name` or `Kind/namespace/name`, for people. */

@@ -1,3 +1,4 @@
+import { placeOf } from '../kube/object.ts'
 import type { CandidateNotice, CleanupCandidate } from '../apis/cleanup-candidate.ts'
 import { parseTime } from '../kube/time.ts'
 import { sentenceFor } from '../systems/janitor/model/because.ts'
@@ -11,7 +12,7 @@ export function candidateStay(candidate: CleanupCandidate): Stay {
   const { apiVersion, kind, namespace, name, uid } = spec.resource
   const next = nextOf(candidate)
   return {
-    object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
+    object: { apiVersion, kind, ...placeOf({ name, namespace }) },
     uid,
     system: 'janitor',
     state: status?.phase ?? 'Marked',

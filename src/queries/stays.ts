@@ -5,7 +5,7 @@ import { cleanupCandidate, type CleanupCandidate } from '../apis/cleanup-candida
 import { conditionalTtl } from '../apis/conditional-ttl.ts'
 import { departure, type Departure } from '../apis/departure.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
-import type { ObjectRef, StoredObject } from '../kube/object.ts'
+import { type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
 import { parseTime } from '../kube/time.ts'
 import { isOnDemand, missingTarget, readWishes } from '../systems/activator/model/annotations.ts'
 import { remarksOf, standingOf } from '../systems/activator/views/standing.ts'
@@ -60,7 +60,7 @@ function refFor(
   { metadata }: StoredObject,
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
 ): ObjectRef {
-  return { apiVersion, kind, name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) }
+  return { apiVersion, kind, ...placeOf(metadata) }
 }
 
 function readyOf(status: unknown): { readonly reason: string; readonly message: string } {
@@ -130,7 +130,7 @@ function leavingStay({ spec, status }: Departure): Stay {
   const finalizers = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'on its way out'
   const waits = status?.message ?? finalizers
   return {
-    object: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
+    object: { apiVersion, kind, ...placeOf({ name, namespace }) },
     system: spec.by.system === 'user' ? 'collector' : spec.by.system,
     uid: spec.object.uid,
     state: 'Leaving',

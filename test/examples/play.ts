@@ -1,7 +1,14 @@
 import { expect } from 'vitest'
 import { departure, type Departure } from '../../src/apis/departure.ts'
 import type { Client } from '../../src/client/client.ts'
-import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject } from '../../src/kube/object.ts'
+import {
+  describeRef,
+  refOf,
+  type KubeObject,
+  type ResourceType,
+  type StoredObject,
+  placeOf,
+} from '../../src/kube/object.ts'
 import { ignoring } from '../../src/kube/status-error.ts'
 import type { Around } from './around.ts'
 import type { Example, Step } from './example.ts'
@@ -45,7 +52,7 @@ async function check(client: Client, { exists = [], gone = [], count = [], depar
 
 async function read(client: Client, wanted: KubeObject): Promise<StoredObject | undefined> {
   const { namespace, name = '' } = wanted.metadata
-  const place = { name, ...(namespace === undefined ? {} : { namespace }) }
+  const place = placeOf({ name, namespace })
   return client.get(await typeOf(client, wanted), place).catch(ignoring('NotFound'))
 }
 

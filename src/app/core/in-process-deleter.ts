@@ -1,5 +1,5 @@
 import type { ApiServer } from '../../apiserver/server.ts'
-import type { StoredObject } from '../../kube/object.ts'
+import { type StoredObject, placeOf } from '../../kube/object.ts'
 import type { InProcessDeleter } from '../../systems/collector/owners/dependent-deleter.ts'
 
 /** The server's own inProcessDeleter for the collector: check and delete are one decision there, and reading is looking. */
@@ -23,7 +23,7 @@ export function inProcessDeleter({
       const preconditions = { uid, resourceVersion }
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions }
       const query = cascadeRecord === undefined ? {} : { cascadeRecord }
-      const place = { name, ...(namespace ? { namespace } : {}) }
+      const place = placeOf({ name, namespace })
       const request = { type: served, ...place, user: collectorUser, body, query }
       return objects.collect({ request, owners: ownerReferences })
     },

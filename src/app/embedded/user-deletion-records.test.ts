@@ -8,7 +8,7 @@ import type { DeleteOptions } from '../../client/client.ts'
 import { recordName } from '../../departures/records/record.ts'
 import { restore } from '../../departures/restore/restore.ts'
 import { kubeSubject } from '../../departures/subjects/subject.ts'
-import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import { type KubeObject, type StoredObject, placeOf } from '../../kube/object.ts'
 
 let world: World
 beforeEach(async () => {
@@ -32,7 +32,7 @@ async function remove({ apiVersion, kind, metadata }: StoredObject, options: Del
   const type = await world.client.discovery.typeOf({ apiVersion, kind })
   if (!type) throw new Error(`${kind} is not served`)
   const { name, namespace } = metadata
-  await world.client.deleteObject(type, { name, ...(namespace ? { namespace } : {}) }, options)
+  await world.client.deleteObject(type, placeOf({ name, namespace }), options)
 }
 
 async function records(namespace = 'team'): Promise<readonly Departure[]> {

@@ -1,3 +1,4 @@
+import { placeOf } from '../../kube/object.ts'
 import { Client } from '../../client/client.ts'
 import { parseKubeconfig } from '../../client/kubeconfig.ts'
 import { networkTransport } from '../../client/network-transport.ts'
@@ -73,7 +74,7 @@ function noticeEvents(
     ...told,
     what: 'told',
     system: 'janitor',
-    object: object ?? { apiVersion: '', kind: resource, name, ...(namespace ? { namespace } : {}) },
+    object: object ?? { apiVersion: '', kind: resource, ...placeOf({ name, namespace }) },
     because: kind,
     why: reasons.join('; '),
     by: `CleanupPolicy/${policy}`,

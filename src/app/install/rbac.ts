@@ -1,7 +1,7 @@
 import { allKinds } from '../../apis/all-kinds.ts'
 import { inUsePolicy } from '../../apis/bond.ts'
 import { sojournGroup, sojournNamespace } from '../../apis/group.ts'
-import type { KubeObject } from '../../kube/object.ts'
+import { type KubeObject, placeOf } from '../../kube/object.ts'
 import {
   activatorRules,
   certificateRules,
@@ -256,7 +256,7 @@ function bound(
     {
       apiVersion: `${rbac}/v1`,
       kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-      metadata: { name, ...(namespace === undefined ? {} : { namespace }), labels },
+      metadata: { ...placeOf({ name, namespace }), labels },
       roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
       subjects: [{ kind: 'ServiceAccount', name: nameOf(role), namespace: sojournNamespace }],
     },

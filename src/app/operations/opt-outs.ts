@@ -2,7 +2,7 @@ import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
 import { isLiveOptOut, optOutCovers } from '../../departures/door/protection.ts'
-import { apiVersionOf, type StoredObject } from '../../kube/object.ts'
+import { apiVersionOf, type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { optIn, plainOptOutName } from '../../systems/janitor/opt-outs/opt-out.ts'
@@ -58,5 +58,5 @@ function nameOf({ metadata }: CleanupOptOut): string {
 
 function resourceOf({ type, object }: Spared) {
   const { namespace, name } = object.metadata
-  return { apiVersion: apiVersionOf(type), kind: type.kind, name, ...(namespace ? { namespace } : {}) }
+  return { apiVersion: apiVersionOf(type), kind: type.kind, ...placeOf({ name, namespace }) }
 }

@@ -1,6 +1,6 @@
 import { drain as drainCluster, type Drained, type DrainItem } from '../../app/operations/drain.ts'
 import { sojournNamespace } from '../../apis/group.ts'
-import { describeRef, refOf } from '../../kube/object.ts'
+import { describeRef, refOf, placeOf } from '../../kube/object.ts'
 import { readFlags, UsageError, type Call, type Command } from '../terminal/command.ts'
 import { connect } from '../terminal/connect.ts'
 import { print, table } from '../terminal/output.ts'
@@ -57,7 +57,7 @@ Examples:
 function show(call: Call, { items, problems }: Drained): void {
   const data = items.map(({ object, ...item }) => {
     const { kind, metadata } = object
-    return { kind, name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}), ...item }
+    return { kind, ...placeOf(metadata), ...item }
   })
   print(call, { kind: 'HeldList', items: data, problems }, () =>
     items.length === 0 ? 'Sojourn holds nothing.' : heldTable(items),

@@ -6,7 +6,7 @@ import { conditionalTtl } from '../../apis/conditional-ttl.ts'
 import { sojournGroup, sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
-import { apiVersionOf, groupResource, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { apiVersionOf, groupResource, type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { parseTime } from '../../kube/time.ts'
 
@@ -126,7 +126,7 @@ function heldOf(type: ResourceType, object: StoredObject): Held | undefined {
 /** Only from the version that was read: what others put on it meanwhile stays. */
 async function release(client: Client, { type, object }: Held): Promise<void> {
   const { name, namespace, uid } = object.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
+  const place = placeOf({ name, namespace })
   let now: StoredObject | undefined = object
   for (let attempt = 1; ; attempt++) {
     if (!now || now.metadata.uid !== uid || !heldOf(type, now)) return

@@ -1,6 +1,6 @@
 import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
-import { refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { refOf, type KubeObject, type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import { restorable } from '../subjects/contents.ts'
@@ -33,7 +33,7 @@ export async function recordNeeded(
   const found = await find(client, byHand(object, clock))
   if (found && isStanding(found)) return
   const { name, namespace, uid } = object.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
+  const place = placeOf({ name, namespace })
   const whole = await client.get<StoredObject>(type, place).catch(ignoring('NotFound'))
   if (whole?.metadata.uid !== uid) return
   const wanted = byHand({ ...whole, apiVersion: object.apiVersion, kind: object.kind }, clock)

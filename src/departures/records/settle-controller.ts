@@ -1,7 +1,7 @@
 import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import type { Key } from '../../kube/key.ts'
-import type { StoredObject } from '../../kube/object.ts'
+import { type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
@@ -84,9 +84,7 @@ export function settleController(options: SettleOptions): Controller {
     const home = cluster === '' ? client : clusterClient?.(cluster)
     const type = await home?.discovery.typeOf(spec.object).catch(() => undefined)
     if (!home || !type) return 'unknown'
-    const found = await home
-      .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
-      .catch(ignoring('NotFound'))
+    const found = await home.get<StoredObject>(type, placeOf({ name, namespace })).catch(ignoring('NotFound'))
     return found?.metadata.uid === uid ? found : undefined
   }
 

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { DiscoveredType } from '../../client/discovery.ts'
-import { apiVersionOf, describeRef, refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { apiVersionOf, describeRef, refOf, type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { isDefinition } from './restored-kinds.ts'
 import { isRecreatedByController, contentTypes } from '../subjects/contents.ts'
@@ -48,7 +48,7 @@ export async function updateOwnerUids(
   { object, newUids }: { readonly object: StoredObject; readonly newUids: NewUids },
 ): Promise<StoredObject | undefined> {
   const { name, namespace, uid } = object.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
+  const place = placeOf({ name, namespace })
   for (let now: StoredObject | undefined = object; ;) {
     if (now?.metadata.uid !== uid || now.metadata.deletionTimestamp !== undefined) return undefined
     if (!isStray(now, newUids)) return now

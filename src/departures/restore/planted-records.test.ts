@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
-import type { KubeObject, ObjectMeta, StoredObject } from '../../kube/object.ts'
+import { type KubeObject, type ObjectMeta, type StoredObject, placeOf } from '../../kube/object.ts'
 import { recordName } from '../records/record.ts'
 import { restore } from './restore.ts'
 
@@ -36,7 +36,7 @@ function plant(
   { uid = 'u', ...spec }: Record<string, unknown> = {},
 ): Promise<Departure> {
   const { name = '', namespace } = manifest.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
+  const place = placeOf({ name, namespace })
   const object = { apiVersion: manifest.apiVersion, kind: manifest.kind, ...place, uid, resourceVersion: '1' }
   const told = { because: 'test', by: { system: 'user' }, recordedAt: '2026-01-05T08:00:00Z' }
   const { apiVersion, kind } = departure

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startWorld, type World } from '../../../test/world.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { Client } from '../../client/client.ts'
-import type { KubeObject, StoredObject } from '../../kube/object.ts'
+import { type KubeObject, type StoredObject, placeOf } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { restore, type Restored } from './restore.ts'
 import { kubeSubject } from '../subjects/subject.ts'
@@ -21,7 +21,7 @@ async function thereAndBack(
 ) {
   const type = await world.client.discovery.typeOf(object)
   const { uid, name, namespace } = object.metadata
-  const ref = { apiVersion: object.apiVersion, kind: object.kind, name, ...(namespace ? { namespace } : {}) }
+  const ref = { apiVersion: object.apiVersion, kind: object.kind, ...placeOf({ name, namespace }) }
   const by = { system: 'janitor' } as const
   const subject = kubeSubject(world.client, type!, ref)
   await world.door.depart({ subject, uid, because: 'test', by, gracePeriodSeconds: 0 })

@@ -2,7 +2,14 @@ import { namespaces } from '../../kube/core-types.ts'
 import type { Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import {
+  describeRef,
+  refOf,
+  type KubeObject,
+  type ResourceType,
+  type StoredObject,
+  placeOf,
+} from '../../kube/object.ts'
 import { ignoring, isStatusError, type StatusError } from '../../kube/status-error.ts'
 import { isDefinition, type RestoredKinds } from './restored-kinds.ts'
 import type { PageLine } from '../records/pages.ts'
@@ -94,7 +101,7 @@ class Homes {
 /** Who has an object's name. */
 async function taken(client: Client, type: ResourceType, manifest: KubeObject): Promise<string> {
   const { name = '', namespace } = manifest.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
+  const place = placeOf({ name, namespace })
   const ref = describeRef(refOf(manifest))
   const found = await client.get<StoredObject>(type, place, { metadataOnly: true }).catch(ignoring('NotFound'))
   if (!found) return `${ref} exists`
@@ -124,7 +131,7 @@ async function theSame(
   { record: { spec }, kinds, back, there }: Omit<RehearsalOptions, 'inWaves'> & Pick<Rehearsal, 'there'>,
 ): Promise<StoredObject | undefined> {
   const { name = '', namespace } = line.manifest.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
+  const place = placeOf({ name, namespace })
   const found = await client.get<StoredObject>(kinds.typeOf(line.manifest), place).catch(ignoring('NotFound'))
   if (!found || found.metadata.deletionTimestamp) return undefined
   const { uid } = found.metadata

@@ -1,6 +1,6 @@
 import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
-import { describeRef, refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
+import { describeRef, refOf, type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { adoptDependents, updateOwnerUids } from './adopt.ts'
@@ -205,7 +205,7 @@ async function recreate(
   } catch (error) {
     const { name = '', namespace } = manifest.metadata
     if (!isStatusError(error, 'AlreadyExists')) throw error
-    const found = await client.get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
+    const found = await client.get<StoredObject>(type, placeOf({ name, namespace }))
     if (!isRestoredFrom(found, line.uid) && !isRecreatedFor(found, new Set(newUids.values()))) throw error
     return found
   }

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 
@@ -23,7 +23,7 @@ export async function deleteDependent(
   { propagation: propagationPolicy, cascadeRecord }: DependentDeleteOptions,
 ): Promise<DeleteOutcome> {
   const { name, namespace, uid } = judged.metadata
-  const place = { name, ...(namespace ? { namespace } : {}) }
+  const place = placeOf({ name, namespace })
   let { resourceVersion } = judged.metadata
   for (let attempt = 0; attempt < attempts; attempt++) {
     try {

@@ -1,6 +1,6 @@
 import { sojournGroup } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 
 /** The label of everything we make for ourselves. */
@@ -17,7 +17,7 @@ export async function removeOwn(
 ): Promise<void> {
   const { name, namespace, uid, resourceVersion, labels = {} } = metadata
   if (!isOwn(type, labels)) throw new Error(`${type.kind} ${name} is not our own: it must leave by the door`)
-  const place = { name, ...(namespace ? { namespace } : {}) }
+  const place = placeOf({ name, namespace })
   await client.deleteObject(type, place, { uid, resourceVersion }).catch(ignoring('NotFound', 'Conflict'))
 }
 

@@ -1,6 +1,6 @@
 import { events } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
-import type { KubeObject, ObjectRef, StoredObject } from '../../kube/object.ts'
+import { type KubeObject, type ObjectRef, type StoredObject, placeOf } from '../../kube/object.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatTime } from '../../kube/time.ts'
 import { sleep, tracked, type Clock } from '../time/clock.ts'
@@ -199,8 +199,8 @@ function subjectOf(about: EventSubject): Subject {
   const { apiVersion, kind } = about
   if (!('metadata' in about)) {
     const { name, namespace, uid } = about as ObjectRef & { readonly uid?: string }
-    return { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(uid ? { uid } : {}) }
+    return { apiVersion, kind, ...placeOf({ name, namespace }), ...(uid ? { uid } : {}) }
   }
   const { name = '', namespace, uid } = (about as KubeObject).metadata
-  return { apiVersion, kind, name, ...(namespace ? { namespace } : {}), ...(uid ? { uid } : {}) }
+  return { apiVersion, kind, ...placeOf({ name, namespace }), ...(uid ? { uid } : {}) }
 }

@@ -1,6 +1,6 @@
 import { sentenceOf, type DepartResult } from '../../departures/door/because.ts'
 import { kubeSubject } from '../../departures/subjects/subject.ts'
-import { describeRef, refOf, type ObjectRef, type StoredObject } from '../../kube/object.ts'
+import { describeRef, refOf, type ObjectRef, type StoredObject, placeOf } from '../../kube/object.ts'
 import { parseTime } from '../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import type { ActPorts, Work } from './act.ts'
@@ -22,7 +22,7 @@ export function targetsIn({ targets }: RecordedDecision, which: 'objects' | 'nam
     .filter(({ kind, apiVersion }) => (kind === 'Namespace' && apiVersion === 'v1') === (which === 'namespace'))
     .flatMap(({ apiVersion, kind, namespace, propagationPolicy, objects }) =>
       objects.map(({ name, uid }) => ({
-        ref: { apiVersion, kind, name, ...(namespace ? { namespace } : {}) },
+        ref: { apiVersion, kind, ...placeOf({ name, namespace }) },
         uid,
         ...(propagationPolicy ? { propagation: propagationPolicy } : {}),
       })),

@@ -1,7 +1,7 @@
 import { deployments, replicaSets } from '../../kube/core-types.ts'
 import { createHash } from 'node:crypto'
 import type { Key } from '../../kube/key.ts'
-import type { StoredObject } from '../../kube/object.ts'
+import { type StoredObject, placeOf } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
@@ -103,11 +103,7 @@ export function deploymentController({ client, informers, ports, events }: Workl
     { metadata }: StoredObject,
     annotations: Record<string, string>,
   ): Promise<StoredObject> {
-    return client.patch(
-      type,
-      { namespace: metadata.namespace ?? '', name: metadata.name },
-      { type: 'merge', body: { metadata: { annotations } } },
-    )
+    return client.patch(type, placeOf(metadata), { type: 'merge', body: { metadata: { annotations } } })
   }
 
   async function pruneHistory(

@@ -1,3 +1,4 @@
+import { placeOf } from '../../kube/object.ts'
 import { pods } from '../../kube/core-types.ts'
 import { join } from 'node:path'
 import type { Client } from '../../client/client.ts'
@@ -53,7 +54,7 @@ export class PodRunner {
       [portsAnnotation]: JSON.stringify(this.#portMap),
       ...(isSimulated ? { [simulatedAnnotation]: 'true' } : {}),
     }
-    await this.#ports.client.patch(pods, placeOf(this.#pod), {
+    await this.#ports.client.patch(pods, placeOf(this.#pod.metadata), {
       type: 'merge',
       body: { metadata: { uid: metadata.uid, annotations } },
     })
@@ -196,7 +197,7 @@ export class PodRunner {
       await client
         .patch(
           pods,
-          placeOf(this.#pod),
+          placeOf(this.#pod.metadata),
           { type: 'merge', body: { metadata: { uid: this.#pod.metadata.uid }, status: this.#status() } },
           { subresource: 'status' },
         )
@@ -257,10 +258,6 @@ export class PodRunner {
 }
 
 const loopback = '127.0.0.1'
-
-function placeOf({ metadata }: Pod): { namespace: string; name: string } {
-  return { namespace: metadata.namespace ?? '', name: metadata.name }
-}
 
 interface InitRunner {
   readonly runner: ContainerRunner

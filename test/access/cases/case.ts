@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from '../../../src/client/client.ts'
 import { departureRecord, type By } from '../../../src/departures/records/record.ts'
 import { departure } from '../../../src/apis/departure.ts'
-import { refOf, type KubeObject, type StoredObject } from '../../../src/kube/object.ts'
+import { refOf, type KubeObject, type StoredObject, placeOf } from '../../../src/kube/object.ts'
 import { ignoring } from '../../../src/kube/status-error.ts'
 
 /** What a role is put through, so that it needs everything it was granted. */
@@ -60,23 +60,19 @@ export class World {
 
   async change(manifest: KubeObject, body: Readonly<Record<string, unknown>>): Promise<void> {
     const { name, namespace } = refOf(manifest)
-    await this.client.patch(
-      await this.#typeOf(manifest),
-      { name, ...(namespace ? { namespace } : {}) },
-      { type: 'merge', body },
-    )
+    await this.client.patch(await this.#typeOf(manifest), placeOf({ name, namespace }), { type: 'merge', body })
   }
 
   async remove(manifest: KubeObject): Promise<void> {
     const { name, namespace } = refOf(manifest)
     await this.client
-      .deleteObject(await this.#typeOf(manifest), { name, ...(namespace ? { namespace } : {}) }, {})
+      .deleteObject(await this.#typeOf(manifest), placeOf({ name, namespace }), {})
       .catch(ignoring('NotFound'))
   }
 
   async find(manifest: KubeObject): Promise<StoredObject | undefined> {
     const { name, namespace } = refOf(manifest)
-    const place = { name, ...(namespace ? { namespace } : {}) }
+    const place = placeOf({ name, namespace })
     return this.client.get<StoredObject>(await this.#typeOf(manifest), place).catch(ignoring('NotFound'))
   }
 

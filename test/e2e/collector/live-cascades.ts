@@ -11,6 +11,7 @@ import {
   type ObjectMeta,
   type ResourceType,
   type StoredObject,
+  placeOf,
 } from '../../../src/kube/object.ts'
 import { ignoring } from '../../../src/kube/status-error.ts'
 import type { ApiRequest, ApiResponse } from '../../../src/kube/transport.ts'
@@ -278,8 +279,4 @@ export interface Running {
   readonly controllers: readonly Controller[]
   readonly bonds: { list(): readonly Bond[] }
   stop(): Promise<void>
-}
-
-function placeOf({ name, namespace }: StoredObject['metadata']): { name: string; namespace?: string } {
-  return { name, ...(namespace ? { namespace } : {}) }
 }

@@ -6,7 +6,7 @@ import { startUp } from '../../../src/app/embedded/up.ts'
 import { Client } from '../../../src/client/client.ts'
 import { parseKubeconfig } from '../../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
-import type { KubeObject, StoredObject } from '../../../src/kube/object.ts'
+import { type KubeObject, type StoredObject, placeOf } from '../../../src/kube/object.ts'
 import { silentLogger } from '../../../src/runtime/observability/log.ts'
 
 /** A real `sojourn up` with something in it for every view. */
@@ -39,7 +39,7 @@ export async function startDashboardWorld({ only = 'api,cleaner,collector,promot
       const created = await client.create<StoredObject>(type, manifest)
       if (status === undefined) return created
       const { namespace, name } = created.metadata
-      const place = { name, ...(namespace ? { namespace } : {}) }
+      const place = placeOf({ name, namespace })
       return client.patch<StoredObject>(type, place, { type: 'merge', body: { status } }, { subresource: 'status' })
     },
     async [Symbol.asyncDispose]() {

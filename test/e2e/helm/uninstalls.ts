@@ -5,7 +5,7 @@ import { createCore } from '../../../src/app/core/core.ts'
 import { registerKinds } from '../../../src/admission/register-kinds.ts'
 import { startSystems } from '../../../src/app/core/systems.ts'
 import { Client } from '../../../src/client/client.ts'
-import type { KubeObject, StoredObject } from '../../../src/kube/object.ts'
+import { type KubeObject, type StoredObject, placeOf } from '../../../src/kube/object.ts'
 import { ignoring } from '../../../src/kube/status-error.ts'
 import type { Transport } from '../../../src/kube/transport.ts'
 import { systemClock } from '../../../src/runtime/time/clock.ts'
@@ -54,7 +54,7 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
   async function get(apiVersion: string, kind: string, name: string, namespace?: string) {
     const type = await client.discovery.typeOf({ apiVersion, kind })
     if (!type) return undefined
-    return client.get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) }).catch(ignoring('NotFound'))
+    return client.get<StoredObject>(type, placeOf({ name, namespace })).catch(ignoring('NotFound'))
   }
 
   /** Lets a Cleaner whose time is up take a release away, and waits until it is done. */

@@ -1,3 +1,4 @@
+import { placeOf } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Document } from '../../store/document.ts'
 import { decideDelete } from './delete-object.ts'
@@ -16,7 +17,7 @@ export async function deleteCollection(ports: WritePorts, request: DeleteCollect
     deleted.push(chunk)
     const attempts = chunk.map(({ value: { metadata } }) => {
       const { name, namespace } = metadata
-      const one = { type, user, name, ...(namespace === undefined ? {} : { namespace }) }
+      const one = { type, user, ...placeOf({ name, namespace }) }
       return ports.store
         .write((view) => decideDelete(ports, view, { request: one, options }))
         .catch(ignoring('NotFound'))

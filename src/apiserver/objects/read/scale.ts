@@ -1,4 +1,4 @@
-import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import { type KubeObject, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { formatSelector, requirementsOf, type LabelSelector } from '../../../kube/selector.ts'
 import type { ScalePaths, ServedKind } from '../../kinds/contract/served-kind.ts'
 import { invalid, invalidValue } from '../../schema/types/field-error.ts'
@@ -14,7 +14,7 @@ export function scaleOf(type: ServedKind, object: StoredObject): StoredObject {
   return {
     kind: scaleKind.kind,
     apiVersion: 'autoscaling/v1',
-    metadata: { name, ...(namespace ? { namespace } : {}), uid, resourceVersion, creationTimestamp },
+    metadata: { ...placeOf({ name, namespace }), uid, resourceVersion, creationTimestamp },
     spec: typeof replicas === 'number' && replicas !== 0 ? { replicas } : {},
     status: { replicas: Number(read(object, paths.statusReplicasPath) ?? 0), ...(selector ? { selector } : {}) },
   }

@@ -1,7 +1,7 @@
 import { configMaps, endpointSlices, services } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
-import type { KubeObject, ObjectRef, ResourceType, StoredObject } from '../../../kube/object.ts'
+import { type KubeObject, type ObjectRef, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
@@ -140,7 +140,7 @@ export class Actions {
   async report(service: StoredObject, conditions: readonly Condition[]): Promise<void> {
     const { resourceVersion } = service.metadata
     const body = { metadata: { resourceVersion }, status: { conditions } }
-    const place = placeOfObject(service)
+    const place = placeOf(service.metadata)
     await this.#client
       .patch(services, place, { type: 'merge', body }, { subresource: 'status' })
       .catch(ignoring('NotFound', 'Conflict'))
@@ -155,7 +155,7 @@ export class Actions {
     const wanted = companionOf(service, proxy.port)
     if (!existing.service) await this.#client.create(services, wanted).catch(ignoring('AlreadyExists'))
     else if (isOurs(existing.service) && !sameShape(existing.service, wanted)) {
-      await this.#client.patch(services, placeOfObject(existing.service), {
+      await this.#client.patch(services, placeOf(existing.service.metadata), {
         type: 'merge',
         body: { spec: wanted.spec },
       })
@@ -169,7 +169,7 @@ export class Actions {
       !deepEqual(existing.slice['ports'], slice['ports'])
     ) {
       const body = { endpoints: slice['endpoints'], ports: slice['ports'] }
-      await this.#client.patch(endpointSlices, placeOfObject(existing.slice), { type: 'merge', body })
+      await this.#client.patch(endpointSlices, placeOf(existing.slice.metadata), { type: 'merge', body })
     }
   }
 
@@ -240,8 +240,7 @@ function sliceOf(
 function ownedMeta(service: StoredObject, name: string) {
   const { namespace, uid, name: owner } = service.metadata
   return {
-    name,
-    ...(namespace ? { namespace } : {}),
+    ...placeOf({ name, namespace }),
     labels: { ...ownLabel },
     ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: owner, uid }],
   }
@@ -255,15 +254,4 @@ function sameShape(existing: StoredObject, wanted: KubeObject): boolean {
       targetPort,
     ])
   return JSON.stringify(shape(existing)) === JSON.stringify(shape(wanted))
-}
-
-function placeOf({ namespace, name }: Pick<ObjectRef, 'namespace' | 'name'>): {
-  readonly name: string
-  readonly namespace?: string
-} {
-  return { name, ...(namespace ? { namespace } : {}) }
-}
-
-function placeOfObject({ metadata }: StoredObject): { readonly name: string; readonly namespace?: string } {
-  return placeOf({ name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) })
 }

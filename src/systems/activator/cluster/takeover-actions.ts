@@ -1,7 +1,7 @@
 import { endpointSlices, endpoints, services } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
-import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import { type KubeObject, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { EventNote } from '../../../runtime/observability/event-recorder.ts'
 import { annotation } from '../model/annotations.ts'
@@ -57,7 +57,7 @@ export class TakeoverActions {
     const selector = { ...Object.fromEntries(gone.map((key) => [key, null])), ...spec.selector }
     const { annotations, ownerReferences } = made.metadata
     const body = { metadata: { annotations, ownerReferences }, spec: { ...spec, selector, clusterIP: undefined } }
-    await this.#client.patch(services, placeOf(existing), { type: 'merge', body })
+    await this.#client.patch(services, placeOf(existing.metadata), { type: 'merge', body })
   }
 
   async #forgetPods(existing: StoredObject): Promise<void> {
@@ -79,18 +79,18 @@ export class TakeoverActions {
     const { resourceVersion } = service.metadata
     const annotations = { [annotation.selector]: formatSelector(selector) }
     const body = { metadata: { resourceVersion, annotations }, spec: { selector: null } }
-    await this.#client.patch(services, placeOf(service), { type: 'merge', body })
+    await this.#client.patch(services, placeOf(service.metadata), { type: 'merge', body })
   }
 
   async #putSelectorBack(service: StoredObject, selector: Selector): Promise<void> {
     const { resourceVersion } = service.metadata
     const body = { metadata: { resourceVersion, annotations: { [annotation.selector]: null } }, spec: { selector } }
-    await this.#client.patch(services, placeOf(service), { type: 'merge', body })
+    await this.#client.patch(services, placeOf(service.metadata), { type: 'merge', body })
   }
 
   /** Who owns the selector, by the fields that the server keeps; undefined when it does not tell. */
   async whoSetSelector(service: StoredObject): Promise<string | undefined> {
-    const found = await this.#client.get(services, placeOf(service)).catch(ignoring('NotFound', 'Forbidden'))
+    const found = await this.#client.get(services, placeOf(service.metadata)).catch(ignoring('NotFound', 'Forbidden'))
     const { managedFields = [] } = (found?.metadata ?? {}) as {
       readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: { 'f:spec'?: object } }[]
     }
@@ -103,18 +103,18 @@ export class TakeoverActions {
       if (isMirrored(slice)) continue
       const body = { metadata: { resourceVersion: slice.metadata.resourceVersion }, endpoints: [] }
       await this.#client
-        .patch(endpointSlices, placeOf(slice), { type: 'merge', body })
+        .patch(endpointSlices, placeOf(slice.metadata), { type: 'merge', body })
         .catch(ignoring('NotFound', 'Conflict'))
     }
     if (slices.some(isMirrored)) await this.#emptyEndpoints(service)
   }
 
   async #emptyEndpoints(service: StoredObject): Promise<void> {
-    const found = await this.#client.get(endpoints, placeOf(service)).catch(ignoring('NotFound'))
+    const found = await this.#client.get(endpoints, placeOf(service.metadata)).catch(ignoring('NotFound'))
     if (!found || !isKubernetesOwn(found)) return
     const body = { metadata: { resourceVersion: found.metadata.resourceVersion }, subsets: null }
     await this.#client
-      .patch(endpoints, placeOf(service), { type: 'merge', body })
+      .patch(endpoints, placeOf(service.metadata), { type: 'merge', body })
       .catch(ignoring('NotFound', 'Conflict'))
   }
 
@@ -122,7 +122,7 @@ export class TakeoverActions {
     const { labels, ownerReferences } = slice.metadata
     const body = { metadata: { labels, ownerReferences }, endpoints: slice['endpoints'], ports: slice['ports'] }
     const patched = await this.#client
-      .patch(endpointSlices, placeOf(slice), { type: 'merge', body })
+      .patch(endpointSlices, placeOf(slice.metadata), { type: 'merge', body })
       .catch(ignoring('NotFound'))
     if (!patched) await this.#client.create(endpointSlices, slice)
   }
@@ -181,11 +181,4 @@ function podsService(
       })),
     },
   }
-}
-
-function placeOf({ metadata: { name = '', namespace } }: KubeObject): {
-  readonly name: string
-  readonly namespace?: string
-} {
-  return { name, ...(namespace ? { namespace } : {}) }
 }

@@ -1,5 +1,5 @@
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
-import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import { type KubeObject, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
 
@@ -298,8 +298,7 @@ function ownSlice({ metadata }: StoredObject, name: string): KubeObject {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: {
-      name,
-      ...(namespace ? { namespace } : {}),
+      ...placeOf({ name, namespace }),
       labels: { ...ownLabel, [sliceOwnerLabel]: owner, [managerLabel]: sliceManager },
       ownerReferences: [{ apiVersion: 'v1', kind: 'Service', name: owner, uid }],
     },

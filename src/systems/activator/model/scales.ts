@@ -1,6 +1,6 @@
 import type { Client } from '../../../client/client.ts'
 import { keyOf, keyToString, type Key } from '../../../kube/key.ts'
-import { refOf, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import { refOf, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
 
 /** An object's scale, whatever its own shape. */
 export interface Scale extends StoredObject {
@@ -48,7 +48,7 @@ export class Scales {
     this.#reading.add(id)
     const { namespace, name, uid, generation } = object.metadata
     try {
-      const place = { name, ...(namespace ? { namespace } : {}) }
+      const place = placeOf({ name, namespace })
       const scale = await this.#client.get<Scale>(type, place, { subresource: 'scale' })
       if (scale.metadata.uid === uid) this.#known.set(id, { uid, generation, replicas: scale.spec?.replicas ?? 0 })
     } catch {

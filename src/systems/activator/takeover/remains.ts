@@ -1,7 +1,14 @@
 import { deployments, endpointSlices, replicaSets, services, statefulSets } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import { removeOwn } from '../../../departures/subjects/own-machinery.ts'
-import { apiVersionOf, describeRef, refOf, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import {
+  apiVersionOf,
+  describeRef,
+  refOf,
+  type ResourceType,
+  type StoredObject,
+  placeOf,
+} from '../../../kube/object.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import { Actions, isOurs as isOurMade } from '../cluster/act.ts'
@@ -132,7 +139,7 @@ async function judge(
 
 async function replicasNow(client: Client, type: ResourceType, object: StoredObject): Promise<number> {
   if (type.group === 'apps') return replicasOf(object)
-  const scale = await client.get<Scale>(type, placeOf(object), { subresource: 'scale' })
+  const scale = await client.get<Scale>(type, placeOf(object.metadata), { subresource: 'scale' })
   return scale.spec?.replicas ?? 0
 }
 
@@ -144,7 +151,7 @@ export async function giveUpWorkload(
 ): Promise<void> {
   const ref = refOf(object)
   for (let attempt = 1; ; attempt++) {
-    const now = await client.get<StoredObject>(type, placeOf(object)).catch(ignoring('NotFound'))
+    const now = await client.get<StoredObject>(type, placeOf(object.metadata)).catch(ignoring('NotFound'))
     if (!now || now.metadata.uid !== object.metadata.uid) return
     const { wakesTo } = await judge(client, { type, object: now, least })
     try {
@@ -167,7 +174,7 @@ export async function removeCompanion(client: Client, { type, object }: Companio
 
 /** Takes back what a Service's status says of us. */
 export async function takeWordBack(client: Client, service: StoredObject): Promise<void> {
-  const now = await client.get<StoredObject>(services, placeOf(service)).catch(ignoring('NotFound'))
+  const now = await client.get<StoredObject>(services, placeOf(service.metadata)).catch(ignoring('NotFound'))
   if (!now) return
   const conditions = conditionsOf(now)
   if (conditions.some(isOurs))
@@ -194,13 +201,6 @@ async function collect<T extends StoredObject = StoredObject>(
     if (!isStatusError(error, 'NotFound')) unread.push(`${type.plural}: ${messageOf(error)}`)
   }
   return found
-}
-
-function placeOf({ metadata: { name, namespace } }: StoredObject): {
-  readonly name: string
-  readonly namespace?: string
-} {
-  return { name, ...(namespace ? { namespace } : {}) }
 }
 
 function messageOf(error: unknown): string {

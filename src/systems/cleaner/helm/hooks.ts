@@ -1,5 +1,12 @@
 import type { Client } from '../../../client/client.ts'
-import { describeRef, refOf, type KubeObject, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import {
+  describeRef,
+  refOf,
+  type KubeObject,
+  type ResourceType,
+  type StoredObject,
+  placeOf,
+} from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { parseTime } from '../../../kube/time.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
@@ -91,14 +98,16 @@ export class Hooks {
   async #giveUp({ removeWhen }: Hook, type: ResourceType, object: StoredObject): Promise<void> {
     if (removeWhen.includes('failed')) return this.#support.depart(type, object)
     const body = { metadata: { annotations: { [runAnnotation]: null } } }
-    await this.#context.client.patch(type, placeOf(object), { type: 'merge', body }).catch(ignoring('NotFound'))
+    await this.#context.client
+      .patch(type, placeOf(object.metadata), { type: 'merge', body })
+      .catch(ignoring('NotFound'))
   }
 
   async #find(object: KubeObject) {
     const { client, namespace } = this.#context
     const type = await client.discovery.typeOf(object)
     const manifest = type ? placed(type, object, namespace) : object
-    const found = type && (await client.get<StoredObject>(type, placeOf(manifest)).catch(ignoring('NotFound')))
+    const found = type && (await client.get<StoredObject>(type, placeOf(manifest.metadata)).catch(ignoring('NotFound')))
     return { type, manifest, found }
   }
 
@@ -117,11 +126,6 @@ export class Hooks {
 export function placed(type: ResourceType, manifest: KubeObject, namespace: string): KubeObject {
   if (!type.namespaced || manifest.metadata.namespace) return manifest
   return { ...manifest, metadata: { ...manifest.metadata, namespace } }
-}
-
-/** Where an object is. */
-export function placeOf({ metadata }: KubeObject): { name: string; namespace?: string } {
-  return { name: metadata.name ?? '', ...(metadata.namespace ? { namespace: metadata.namespace } : {}) }
 }
 
 /** Whether a Job or Pod has ended, and how. */

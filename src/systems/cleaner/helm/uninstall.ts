@@ -10,12 +10,13 @@ import {
   type ObjectRef,
   type ResourceType,
   type StoredObject,
+  placeOf,
 } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { Release } from '../decision/model.ts'
 import { decodeRelease, encodeRelease, releaseLabels, revisionOf, type ReleaseRecord } from './release-record.ts'
-import { Hooks, placed, placeOf } from './hooks.ts'
+import { Hooks, placed } from './hooks.ts'
 import { planUninstall } from './uninstall-plan.ts'
 
 export interface UninstallRequest {
@@ -193,7 +194,7 @@ class Uninstall {
       return undefined
     }
     const object = await client
-      .get<StoredObject>(type, placeOf(placed(type, manifest, this.#request.namespace)))
+      .get<StoredObject>(type, placeOf(placed(type, manifest, this.#request.namespace).metadata))
       .catch(ignoring('NotFound'))
     return object ? { type, object } : undefined
   }

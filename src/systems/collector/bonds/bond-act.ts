@@ -3,7 +3,7 @@ import { bond, bondFinalizer, inUseLabel, type Bond } from '../../../apis/bond.t
 import { namesOf } from '../../../apis/bond-guard.ts'
 import { isGuardedBeside, isHoldFrom, marksFrom } from '../../../apis/bond-marks.ts'
 import type { Client } from '../../../client/client.ts'
-import type { ObjectMeta, ResourceType, StoredObject } from '../../../kube/object.ts'
+import { type ObjectMeta, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Mark } from './bond-decide.ts'
 
@@ -111,7 +111,7 @@ async function patch(
   const { name, namespace, resourceVersion } = metadata
   const body = { metadata: { resourceVersion, ...change } }
   const patched = await client
-    .patch(type, { name, ...(namespace ? { namespace } : {}) }, { type: 'merge', body })
+    .patch(type, placeOf({ name, namespace }), { type: 'merge', body })
     .catch(ignoring('NotFound'))
   return patched !== undefined
 }

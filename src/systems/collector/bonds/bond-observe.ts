@@ -5,7 +5,7 @@ import { bondFinalizer, grantAnnotation, type Bond } from '../../../apis/bond.ts
 import { sojournNamespace } from '../../../apis/group.ts'
 import type { Client } from '../../../client/client.ts'
 import { TransportError } from '../../../client/transport-error.ts'
-import { apiVersionOf, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import { apiVersionOf, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { formatSelector, requirementsOf } from '../../../kube/selector.ts'
 import { ignoring, isStatusError, StatusError } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
@@ -131,7 +131,7 @@ export class BondObserver {
     if (!type) return unseen({ is: 'unknown', ...kindNotFound('spec.dependency', { apiVersion, kind }) })
     if (home === client) onType(type)
     const namespace = type.namespaced ? (spec.dependency.namespace ?? metadata.namespace ?? '') : ''
-    const found = await find(home, type, { name, ...(namespace ? { namespace } : {}) })
+    const found = await find(home, type, placeOf({ name, namespace }))
     const pinned = spec.dependency.uid ?? status?.dependencyUid
     const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
     const there = cluster === '' ? {} : await this.#whereIs(home, status, isThere)

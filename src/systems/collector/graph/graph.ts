@@ -1,5 +1,5 @@
 import { carriesProtection } from '../../../departures/door/protection.ts'
-import type { ObjectRef, StoredObject } from '../../../kube/object.ts'
+import type { StoredObject } from '../../../kube/object.ts'
 import { UidTable } from './uid-table.ts'
 
 /** One reference to an owner, as an edge. */
@@ -241,11 +241,6 @@ export class Graph {
       return
     this.#uids.release(node)
   }
-}
-
-/** Which object a node is, for people. */
-export function refOfNode({ apiVersion, kind, metadata }: StoredObject): ObjectRef {
-  return { apiVersion, kind, name: metadata.name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) }
 }
 
 const none = -1

@@ -6,7 +6,7 @@ import {
   type DependentDeleteOptions,
   type DeleteOutcome,
 } from '../../../departures/subjects/delete-dependent.ts'
-import type { ResourceType, StoredObject } from '../../../kube/object.ts'
+import { type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 
@@ -91,7 +91,7 @@ export class DependentDeleter {
     const kept = ownerReferences.filter(({ uid }) => !uids.includes(uid))
     const body = { metadata: { resourceVersion, ownerReferences: kept.length > 0 ? kept : null } }
     return this.#client
-      .patch<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) }, { type: 'merge', body })
+      .patch<StoredObject>(type, placeOf({ name, namespace }), { type: 'merge', body })
       .catch(ignoring('NotFound', 'Conflict'))
   }
 
@@ -100,7 +100,7 @@ export class DependentDeleter {
     const { name, namespace, resourceVersion, finalizers = [] } = metadata
     const body = { metadata: { resourceVersion, finalizers: finalizers.filter((present) => present !== finalizer) } }
     return this.#client
-      .patch<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) }, { type: 'merge', body })
+      .patch<StoredObject>(type, placeOf({ name, namespace }), { type: 'merge', body })
       .catch(ignoring('NotFound', 'Conflict'))
   }
 
@@ -169,9 +169,7 @@ export class DependentDeleter {
   async #read(type: ResourceType, object: StoredObject): Promise<StoredObject | undefined> {
     if (this.#inProcessDeleter) return this.#inProcessDeleter.read(type, object)
     const { name, namespace } = object.metadata
-    return this.#client
-      .get<StoredObject>(type, { name, ...(namespace ? { namespace } : {}) })
-      .catch(ignoring('NotFound'))
+    return this.#client.get<StoredObject>(type, placeOf({ name, namespace })).catch(ignoring('NotFound'))
   }
 }
 

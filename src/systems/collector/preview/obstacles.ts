@@ -1,6 +1,6 @@
-import type { ObjectRef } from '../../../kube/object.ts'
+import { refOf, type ObjectRef } from '../../../kube/object.ts'
 import { foreignFinalizers } from './preview-nodes.ts'
-import { refOfNode, type Graph } from '../graph/graph.ts'
+import type { Graph } from '../graph/graph.ts'
 import { canBlock } from '../graph/owner-state.ts'
 import type { BondEdges } from '../graph/bond-edges.ts'
 
@@ -18,7 +18,7 @@ export function obstaclesOf(graph: Graph, bondEdges: BondEdges, root: number): r
   for (const node of seen) {
     const object = graph.object(node)
     if (!object || found.length >= most) continue
-    const ref = refOfNode(object)
+    const ref = refOf(object)
     if (!object.metadata.deletionTimestamp) {
       found.push({ ref })
       continue

@@ -1,6 +1,5 @@
 import { bondFinalizer, holdFinalizer, seedFinalizer } from '../../../apis/bond.ts'
-import type { ObjectRef, OwnerReference, StoredObject } from '../../../kube/object.ts'
-import { refOfNode } from '../graph/graph.ts'
+import { refOf, type ObjectRef, type OwnerReference, type StoredObject } from '../../../kube/object.ts'
 
 const actions = ['delete', 'orphan', 'drop-reference', 'keep', 'refuse', 'hold'] as const
 const reasons = [
@@ -131,7 +130,7 @@ export class PreviewNodes implements Iterable<PreviewNode> {
     const owners = object.metadata.ownerReferences ?? []
     return {
       uid: object.metadata.uid,
-      ref: refOfNode(object),
+      ref: refOf(object),
       action: actions[this.#actions[line] ?? 0] ?? 'keep',
       because: reasons[this.#reasons[line] ?? 0] ?? 'root',
       ...(through ? { through: through.metadata.uid } : {}),

@@ -1,9 +1,9 @@
 import { bondFinalizer, holdFinalizer, seedFinalizer } from '../../../apis/bond.ts'
 import { isBond } from '../../../apis/bond-guard.ts'
-import { describeRef, type ObjectMeta, type OwnerReference, type StoredObject } from '../../../kube/object.ts'
+import { describeRef, refOf, type ObjectMeta, type OwnerReference, type StoredObject } from '../../../kube/object.ts'
 import { componentsOf } from '../graph/cycles.ts'
 import { decide, type Decision, type OwnerFact } from '../owners/decide.ts'
-import { refOfNode, type Graph } from '../graph/graph.ts'
+import type { Graph } from '../graph/graph.ts'
 import type { PreviewOptions } from './preview.ts'
 import { foreignFinalizers, PreviewNodes, type Reason } from './preview-nodes.ts'
 import { canBlock, ownerStateOf } from '../graph/owner-state.ts'
@@ -373,9 +373,7 @@ export class Rehearsal {
     const isWaiting = this.#objects[node]?.metadata.finalizers?.includes('foregroundDeletion')
     const inside = (this.#contents.get(node) ?? []).filter((member) => this.#objects[member])
     const waited = [...(isWaiting ? this.#blockers(node) : []), ...inside].slice(0, maxNamed)
-    const named = waited
-      .flatMap((other) => this.#graph.object(other) ?? [])
-      .map((other) => describeRef(refOfNode(other)))
+    const named = waited.flatMap((other) => this.#graph.object(other) ?? []).map((other) => describeRef(refOf(other)))
     return [...this.#holds(node).map(({ bond }) => `Bond ${bond}`), ...named]
   }
 

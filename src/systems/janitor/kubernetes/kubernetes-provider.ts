@@ -1,7 +1,7 @@
 import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import { kubeSubject, type Subject } from '../../../departures/subjects/subject.ts'
 import { kindKey } from '../../../kube/key.ts'
-import { apiVersionOf, parseApiVersion, type ResourceType, type StoredObject } from '../../../kube/object.ts'
+import { apiVersionOf, parseApiVersion, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
 import { matches, requirementsOf } from '../../../kube/selector.ts'
 import { ignoring, StatusError } from '../../../kube/status-error.ts'
 import type { Client } from '../../../client/client.ts'
@@ -71,14 +71,14 @@ export class KubernetesProvider implements Provider {
   async subject({ cluster = '', apiVersion, kind, namespace, name }: ResourceRef): Promise<Subject> {
     const client = connected(this.#sources(cluster).handle)
     const type = await typeOf(client, { apiVersion, kind })
-    return kubeSubject(client, type, { apiVersion, kind, name, ...(namespace ? { namespace } : {}) })
+    return kubeSubject(client, type, { apiVersion, kind, ...placeOf({ name, namespace }) })
   }
 
   async mirror({ cluster = '', apiVersion, kind, namespace, name }: ResourceRef, protect: boolean): Promise<boolean> {
     const client = connected(this.#sources(cluster).handle)
     const type = await typeOf(client, { apiVersion, kind })
     const body = { metadata: { annotations: { [neverMark]: protect ? 'never' : null } } }
-    const place = { name, ...(namespace ? { namespace } : {}) }
+    const place = placeOf({ name, namespace })
     return (await client.patch(type, place, { type: 'merge', body }).catch(ignoring('NotFound'))) !== undefined
   }
 

@@ -1,3 +1,4 @@
+import { placeOf } from '../../../kube/object.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
 import type { Promotion } from '../../../apis/pipeline-status.ts'
 import type { Client } from '../../../client/client.ts'
@@ -124,7 +125,7 @@ export class EffectRunner {
   /** Writes the result into the record, as it is by then; what has moved on is left alone. */
   async #record(effect: Effect, { metadata }: Pipeline, result: EffectResult): Promise<void> {
     const { client, clock, random, signal } = this.#ports
-    const place = { namespace: metadata.namespace ?? '', name: metadata.name }
+    const place = placeOf(metadata)
     for (let attempt = 1; ; attempt++) {
       const current = await client.get<Pipeline>(pipelineKind.type, place, { signal }).catch(ignoring('NotFound'))
       if (!current || current.metadata.uid !== metadata.uid) return
