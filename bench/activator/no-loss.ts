@@ -6,10 +6,10 @@ import { Informers } from '../../src/runtime/cache/informers.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { seededRandom } from '../../src/runtime/time/random.ts'
-import { Activator } from '../../src/systems/activator/controller.ts'
-import { alone } from '../../src/systems/activator/replicas/peers.ts'
+import { Activator } from '../../src/systems/activator/activator.ts'
+import { singleReplica } from '../../src/systems/activator/replicas/peers.ts'
 import { ThreadedDataPlane } from '../../src/systems/activator/proxy/planes/threaded-data-plane.ts'
-import { startFakeCluster } from '../../src/systems/activator/testing.ts'
+import { startFakeCluster } from '../../test/activator/cluster.ts'
 import { pause } from './processes.ts'
 
 // Bursts of requests with silences between in which the workload falls asleep, while it is drained and released at random.
@@ -37,7 +37,7 @@ const activator = new Activator({
   log: silentLogger,
   metrics,
   events: { record: () => {} },
-  peers: alone(),
+  peers: singleReplica(),
   openPlane: (onWake) => new ThreadedDataPlane({ threads: 2, onWake }),
 })
 const control = new AbortController()

@@ -7,8 +7,8 @@ import { departure, type Departure } from '../apis/departure.ts'
 import { pipeline, type Pipeline } from '../apis/pipeline.ts'
 import { type ObjectRef, type StoredObject, placeOf } from '../kube/object.ts'
 import { parseTime } from '../kube/time.ts'
-import { isOnDemand, missingTarget, readWishes } from '../systems/activator/model/annotations.ts'
-import { remarksOf, standingOf } from '../systems/activator/views/standing.ts'
+import { isOnDemand, missingTarget, readServiceSettings } from '../systems/activator/model/annotations.ts'
+import { remarksOf, serviceStateOf } from '../systems/activator/views/service-state.ts'
 import { candidateStay } from './candidate-stay.ts'
 import type { Reader } from './reader.ts'
 
@@ -140,10 +140,10 @@ function leavingStay({ spec, status }: Departure): Stay {
 }
 
 async function serviceStay(reader: Reader, service: StoredObject, now: number): Promise<Stay> {
-  const { workloads } = readWishes(service)
+  const { workloads } = readServiceSettings(service)
   const [named] = workloads
   const workload = named && (await findWorkload(reader, named))
-  const { state, next, why } = standingOf(service, workload, now)
+  const { state, next, why } = serviceStateOf(service, workload, now)
   return {
     object: refFor(service, { apiVersion: 'v1', kind: 'Service' }),
     system: 'activator',

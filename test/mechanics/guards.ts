@@ -45,7 +45,7 @@ export const guards: readonly Guard[] = [
     ['counts every end once, though its Pods are deleted', '      finalizers: [trackingFinalizer],\n', ''],
     ['lets Pods go when it is gone', '    await releaseStrays(key, job)\n', ''],
   ]),
-  ...inFile('src/systems/activator/takeover/remains.ts', [
+  ...inFile('src/systems/activator/takeover/leftovers.ts', [
     ['leaves what only looks like ours', 'isOurMade(object) && companionBase(', 'companionBase('],
     ['leaves what somebody scaled since', 'replicas <= least && replicas < former', 'replicas < former'],
   ]),

@@ -1,14 +1,14 @@
 import { isIP } from 'node:net'
 import { ConfigError } from '../../client/cluster-config.ts'
-import { faultOf, type TlsTerms } from '../../systems/activator/proxy/tls/tls-terms.ts'
-import { proxlessEnvironment, type ProxlessEnvironment } from '../../systems/activator/environment.ts'
+import { tlsPolicyError, type TlsPolicy } from '../../systems/activator/proxy/tls/tls-policy.ts'
+import { proxlessEnvironment, type ProxlessEnvironment } from '../../systems/activator/proxless-environment.ts'
 
 /** What the activator alone can be told. */
 export interface ActivatorConfig {
   /** The proxy's HTTPS port, with certificates from Secrets; 0 picks a free one. Defaults to none. */
   readonly tlsPort?: number
   /** What clients' TLS must meet. Defaults to TLS 1.2 and Node's own ciphers and groups. */
-  readonly tlsTerms: TlsTerms
+  readonly tlsPolicy: TlsPolicy
   /** Connections to the proxy begin with a PROXY protocol header. Defaults to false. */
   readonly proxyProtocol: boolean
   /** Where replicas talk to each other; 0 picks a free one. Defaults to 0. */
@@ -114,7 +114,7 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
   const tlsPort = settings.port('proxy-tls-port')
   const checkPort = settings.port('check-port')
   return {
-    tlsTerms: tlsTermsOf(settings),
+    tlsPolicy: tlsPolicyOf(settings),
     proxyProtocol: settings.boolean('proxy-protocol', false),
     peerPort: settings.port('peer-port') ?? 0,
     peerLeaseMs: peerLeaseOf(settings),
@@ -139,7 +139,7 @@ function peerLeaseOf(settings: Settings): number {
   throw new ConfigError(`${where} is ${JSON.stringify(text)}: it must be at least 3s, in whole seconds`)
 }
 
-function tlsTermsOf(settings: Settings): TlsTerms {
+function tlsPolicyOf(settings: Settings): TlsPolicy {
   const version = settings.text('proxy-tls-min-version')
   if (version && version.text !== '1.2' && version.text !== '1.3')
     throw new ConfigError(`${version.where} is ${JSON.stringify(version.text)}: it must be 1.2 or 1.3`)
@@ -150,7 +150,7 @@ function tlsTermsOf(settings: Settings): TlsTerms {
     groups && { where: groups.where, terms: { ecdhCurve: groups.text } },
   ]
   for (const list of lists) {
-    const fault = list && faultOf(list.terms)
+    const fault = list && tlsPolicyError(list.terms)
     if (list && fault !== undefined) throw new ConfigError(`${list.where} cannot be used: ${fault}`)
   }
   return {

@@ -29,7 +29,7 @@ describe('readConfig', () => {
       durable: true,
       activator: {
         proxyProtocol: false,
-        tlsTerms: {},
+        tlsPolicy: {},
         peerPort: 0,
         peerLeaseMs: 15_000,
         companions: false,
@@ -59,7 +59,7 @@ describe('readConfig', () => {
   })
 
   it('holds clients of the proxy to the TLS it is told, and names what cannot be used', () => {
-    const terms = (flags: Record<string, string>) => readConfig({ flags, env: {} }).activator.tlsTerms
+    const terms = (flags: Record<string, string>) => readConfig({ flags, env: {} }).activator.tlsPolicy
     expect(terms({ 'proxy-tls-min-version': '1.3', 'proxy-tls-groups': 'X25519:P-256' })).toEqual({
       minVersion: 'TLSv1.3',
       ecdhCurve: 'X25519:P-256',

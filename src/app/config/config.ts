@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { ConfigError } from '../../client/cluster-config.ts'
 import { parseLongDuration } from '../../kube/time.ts'
 import { yaml } from '../../kube/yaml.ts'
-import { proxlessSettings } from '../../systems/activator/environment.ts'
+import { proxlessSettings } from '../../systems/activator/proxless-environment.ts'
 import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
 
 /** The parts that can be run alone. */

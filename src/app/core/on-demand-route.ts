@@ -1,5 +1,5 @@
 import type { Route } from '../../runtime/http/route.ts'
-import type { Activator } from '../../systems/activator/controller.ts'
+import type { Activator } from '../../systems/activator/activator.ts'
 
 const mostServices = 200
 

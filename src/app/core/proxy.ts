@@ -1,10 +1,10 @@
 import { hostname } from 'node:os'
 import { openFleet } from '../../systems/activator/replicas/fleet.ts'
-import { alone } from '../../systems/activator/replicas/peers.ts'
+import { singleReplica } from '../../systems/activator/replicas/peers.ts'
 import { historyRoute } from '../../systems/activator/history-route.ts'
 import { startActivator, type StartOptions } from '../../systems/activator/start-activator.ts'
 import { sleep } from '../../runtime/time/clock.ts'
-import type { Activator } from '../../systems/activator/controller.ts'
+import type { Activator } from '../../systems/activator/activator.ts'
 import type { Core } from './core.ts'
 import { onDemandRoute } from './on-demand-route.ts'
 import type { Started } from './systems.ts'
@@ -12,7 +12,7 @@ import type { Started } from './systems.ts'
 /** Starts the activator: by itself, or in step with its replicas where there may be some. */
 export async function startProxy(core: Core): Promise<Started> {
   const { config, client, informers, events, metrics, log, clock } = core
-  const { address, companions, drainMs, drainDelayMs, tlsPort, tlsTerms, checkPort, proxyProtocol, proxless } =
+  const { address, companions, drainMs, drainDelayMs, tlsPort, tlsPolicy, checkPort, proxyProtocol, proxless } =
     config.activator
   for (const name of proxless.unneeded) log.info('variable no longer needed', { name })
   const fleet = core.replicated ? await openFleet({ client, clock, log }, fleetOptions(core)) : undefined
@@ -20,14 +20,14 @@ export async function startProxy(core: Core): Promise<Started> {
   const running = await startActivator(ports, {
     ...proxless.options,
     limits: proxless.limits,
-    tlsTerms,
+    tlsPolicy,
     host: config.host,
     port: config.proxyPort,
     proxyProtocol,
     dryRun: config.dryRun,
     ...(tlsPort === undefined ? {} : { tlsPort }),
     ...(checkPort === undefined ? {} : { checkPort }),
-    peers: fleet ? fleet.peers : alone([addressOf(core)]),
+    peers: fleet ? fleet.peers : singleReplica([addressOf(core)]),
     ...takeoverOf(core),
     ...core.outside.activator,
     ...(companions && fleet && address !== undefined ? { companionPort: config.proxyPort } : {}),

@@ -4,8 +4,8 @@ import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../systems/activator/testing.ts'
-import { alone } from '../../systems/activator/replicas/peers.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
+import { singleReplica } from '../../systems/activator/replicas/peers.ts'
 import { drain, type Drained } from './drain.ts'
 
 const namespace = 'default'
@@ -46,7 +46,7 @@ const written = async () =>
 
 /** Has an activator run until all that is to sleep does, and stops it. */
 async function activatorWasHere(isDone: () => Promise<boolean>): Promise<void> {
-  const peers = alone(['10.9.0.1'])
+  const peers = singleReplica(['10.9.0.1'])
   await using replica = await startReplica(server.transport, { clock, peers, companionPort: 7080 })
   await until(isDone)
   await replica.stop()

@@ -6,15 +6,15 @@ import { ignoring } from '../../kube/status-error.ts'
 import { sleep, systemClock, type Clock } from '../../runtime/time/clock.ts'
 import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
-import { giveBackAll } from '../../systems/activator/takeover/giving-back.ts'
+import { releaseServices } from '../../systems/activator/takeover/release-service.ts'
 import {
-  giveUpWorkload,
+  restoreWorkload,
   removeCompanion,
-  surveyRemains,
-  takeWordBack,
+  findLeftovers,
+  clearConditions,
   type MarkedWorkload,
-  type Remains,
-} from '../../systems/activator/takeover/remains.ts'
+  type Leftovers,
+} from '../../systems/activator/takeover/leftovers.ts'
 
 export interface DrainOptions {
   /** Defaults to the machine's. */
@@ -83,7 +83,7 @@ const mostNamed = 5
 
 interface Found {
   readonly held: readonly Held[]
-  readonly remains: Remains
+  readonly remains: Leftovers
   /** Those of them that are to be touched. */
   readonly workloads: readonly MarkedWorkload[]
   readonly unread: readonly string[]
@@ -103,7 +103,7 @@ async function heldElsewhere(client: Client): Promise<readonly string[]> {
 
 async function survey(client: Client, keepAsleep: boolean, onProgress: (done: number) => void): Promise<Found> {
   const { held, unread } = await surveyHeld(client, onProgress)
-  const remains = await surveyRemains(client)
+  const remains = await findLeftovers(client)
   const workloads = keepAsleep ? remains.workloads.filter(({ wakesTo }) => wakesTo === undefined) : remains.workloads
   return { held, remains, workloads, unread: [...unread, ...remains.unread] }
 }
@@ -126,8 +126,8 @@ async function carryOut(
       await act(one).catch((error: unknown) => failed.set(one.object, messageOf(error)))
     }
   }
-  await each('waking', workloads, (one) => giveUpWorkload(client, one, events))
-  const kept = await giveBackAll(client, remains.taken, {
+  await each('waking', workloads, (one) => restoreWorkload(client, one, events))
+  const kept = await releaseServices(client, remains.taken, {
     clock,
     events,
     onProgress: (done) => onProgress?.('giving back', done),
@@ -136,7 +136,7 @@ async function carryOut(
   for (const [object, why] of kept) failed.set(object, why)
   await each('removing companions', remains.companions, (one) => removeCompanion(client, one))
   const given = remains.told.filter((service) => !kept.has(service)).map((object) => ({ object }))
-  await each('taking words back', given, ({ object }) => takeWordBack(client, object))
+  await each('taking words back', given, ({ object }) => clearConditions(client, object))
   const notLet = await releaseAll(client, held, (done) => onProgress?.('letting go', done))
   for (const [object, why] of notLet) failed.set(object, why)
   await events.flush()

@@ -4,8 +4,8 @@ import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import type { Condition } from '../../kube/conditions.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
-import { eventually, rawClient, roundTrip, startEcho, type Backend } from './proxy/planes/testing.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
+import { eventually, rawClient, roundTrip, startEcho, type Backend } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
 let server: TestServer

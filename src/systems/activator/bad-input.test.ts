@@ -2,8 +2,14 @@ import { deployments, endpointSlices, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import type { Condition } from '../../kube/conditions.ts'
-import { eventually, roundTrip, startEcho } from './proxy/planes/testing.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster, type Replica } from './testing.ts'
+import { eventually, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
+import {
+  fastClock,
+  startFakeCluster,
+  startReplica,
+  type FakeCluster,
+  type Replica,
+} from '../../../test/activator/cluster.ts'
 
 const namespace = 'default'
 let server: TestServer

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
-import { giveUpWorkload, surveyRemains } from './takeover/remains.ts'
-import { fastClock, startReplica } from './testing.ts'
-import { roundTrip, startEcho, type Backend } from './proxy/planes/testing.ts'
+import { restoreWorkload, findLeftovers } from './takeover/leftovers.ts'
+import { fastClock, startReplica } from '../../../test/activator/cluster.ts'
+import { roundTrip, startEcho, type Backend } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
 const engines: ResourceType = { group: 'acme.io', version: 'v1', kind: 'Engine', plural: 'engines', namespaced: true }
@@ -114,9 +114,9 @@ it('wakes and puts to sleep a custom kind, wherever it keeps its replicas', asyn
 
   // With nobody there to wake it, it gets back what it had.
   await replica.stop()
-  const { workloads } = await surveyRemains(client)
+  const { workloads } = await findLeftovers(client)
   expect(workloads).toEqual([expect.objectContaining({ replicas: 0, wakesTo: 3 })])
-  for (const workload of workloads) await giveUpWorkload(client, workload, { record: () => {} })
+  for (const workload of workloads) await restoreWorkload(client, workload, { record: () => {} })
   const given = await client.get(engines, { namespace, name: 'web' })
   expect(given.spec).toEqual({ fleet: { size: 3 }, replicas: 7 })
   expect([given.metadata.labels, given.metadata.annotations]).toEqual([undefined, undefined])

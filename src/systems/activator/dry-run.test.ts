@@ -1,9 +1,9 @@
 import { services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
-import { eventually, roundTrip } from './proxy/planes/testing.ts'
-import { alone } from './replicas/peers.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
+import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
+import { singleReplica } from './replicas/peers.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Transport } from '../../kube/transport.ts'
 
@@ -44,7 +44,7 @@ describe('an activator in a dry run', () => {
   })
 
   it('takes neither label nor companion away', async () => {
-    const peers = alone(['10.9.0.1'])
+    const peers = singleReplica(['10.9.0.1'])
     await using before = await startReplica(server.transport, { clock, peers, companionPort: 7080 })
     await cluster.addApp('web', {}, 1)
     const isMarked = async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === 'true'

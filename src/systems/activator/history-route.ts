@@ -1,5 +1,5 @@
 import type { Route } from '../../runtime/http/route.ts'
-import type { Activator } from './controller.ts'
+import type { Activator } from './activator.ts'
 
 /** The last day of one Service's route in steps of five minutes, and how it stands at this moment in this replica. */
 export function historyRoute(activator: Pick<Activator, 'history' | 'rows'>): Route {

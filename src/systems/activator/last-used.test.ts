@@ -3,8 +3,8 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import { eventually, roundTrip } from './proxy/planes/testing.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
+import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 
 const place = { namespace: 'default', name: 'web' }
 let server: TestServer

@@ -2,9 +2,15 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import { seededRandom } from '../../runtime/time/random.ts'
 import { HttpPeers, peerIdentity, type Membership } from './replicas/http-peers.ts'
-import { servePeers, type PeerServer } from './replicas/peer-desk.ts'
-import { eventually, rawClient, roundTrip } from './proxy/planes/testing.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster, type Replica } from './testing.ts'
+import { servePeers, type PeerServer } from './replicas/peer-server.ts'
+import { eventually, rawClient, roundTrip } from '../../../test/activator/proxy.ts'
+import {
+  fastClock,
+  startFakeCluster,
+  startReplica,
+  type FakeCluster,
+  type Replica,
+} from '../../../test/activator/cluster.ts'
 
 const token = 'shared'
 let server: TestServer

@@ -3,8 +3,8 @@ import tls from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
-import { certificateFor, eventually, rawClient, roundTrip } from './proxy/planes/testing.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
+import { certificateFor, eventually, rawClient, roundTrip } from '../../../test/activator/proxy.ts'
 
 const namespace = 'default'
 let server: TestServer
@@ -144,7 +144,7 @@ describe('the Services of an activator', () => {
       spec: { ports: [{ port: 1 }] },
     }
     await cluster.client.create(services, mine)
-    const peers = { ...(await import('./replicas/peers.ts')).alone(['10.0.0.9']) }
+    const peers = { ...(await import('./replicas/peers.ts')).singleReplica(['10.0.0.9']) }
     await using it = await startReplica(server.transport, { clock, companionPort: 7080, peers })
     await cluster.addApp('web')
     await cluster.addApp('own')

@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os'
-import { Activator, type ActivatorOptions, type ActivatorPorts } from './controller.ts'
-import { alone, type Peers } from './replicas/peers.ts'
+import { Activator, type ActivatorOptions, type ActivatorPorts } from './activator.ts'
+import { singleReplica, type Peers } from './replicas/peers.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
 import type { ProxyLimits } from './proxy/routing/ports.ts'
-import type { TlsTerms } from './proxy/tls/tls-terms.ts'
+import type { TlsPolicy } from './proxy/tls/tls-policy.ts'
 import { ThreadedDataPlane } from './proxy/planes/threaded-data-plane.ts'
 
 export interface StartOptions extends ActivatorOptions {
@@ -13,7 +13,7 @@ export interface StartOptions extends ActivatorOptions {
   /** The HTTPS port, if TLS is to be terminated; 0 picks a free one. */
   readonly tlsPort?: number
   /** What clients' TLS must meet. */
-  readonly tlsTerms?: TlsTerms
+  readonly tlsPolicy?: TlsPolicy
   /** Where other proxies ask whether a workload is up; 0 picks a free one. Defaults to nowhere. */
   readonly checkPort?: number
   /** Connections begin with a PROXY protocol header. Defaults to false. */
@@ -36,21 +36,21 @@ export interface RunningActivator {
   stop(withinMs?: number): Promise<void>
 }
 
-const mostThreads = 4
+const maxThreads = 4
 
 /** Starts proxy and control plane; resolves when requests are taken. */
 export async function startActivator(
   ports: Omit<ActivatorPorts, 'openPlane' | 'peers'>,
   options: StartOptions,
 ): Promise<RunningActivator> {
-  const { peers = alone(), limits = {}, tlsPort, tlsTerms = {} } = options
-  const threads = options.threads ?? Math.min(mostThreads, availableParallelism())
+  const { peers = singleReplica(), limits = {}, tlsPort, tlsPolicy = {} } = options
+  const threads = options.threads ?? Math.min(maxThreads, availableParallelism())
   const openPlane = (onWake: (id: string) => void) =>
     options.plane ??
     new ThreadedDataPlane({
       threads,
       limits,
-      tls: tlsTerms,
+      tls: tlsPolicy,
       onWake,
       onCrash: (error) => ports.log.error('proxy thread died', { error }),
     })

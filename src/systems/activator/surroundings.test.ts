@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
-import { proxlessEnvironment } from './environment.ts'
+import { proxlessEnvironment } from './proxless-environment.ts'
 import { History } from './views/history.ts'
-import { remarksOf, standingOf } from './views/standing.ts'
+import { remarksOf, serviceStateOf } from './views/service-state.ts'
 
 describe('the environment of proxless', () => {
   it('is read in our words (C28)', () => {
@@ -87,7 +87,7 @@ describe('standing', () => {
       { state: 'awake', next: undefined },
     ],
     ['without a workload', service(), undefined, { state: 'unknown', next: undefined }],
-  ])('is %s', (_, given, workload, expected) => expect(standingOf(given, workload, now)).toMatchObject(expected))
+  ])('is %s', (_, given, workload, expected) => expect(serviceStateOf(given, workload, now)).toMatchObject(expected))
 })
 
 describe('remarks', () => {

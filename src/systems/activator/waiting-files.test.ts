@@ -1,9 +1,9 @@
 import { configMaps, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
-import { readWishes } from './model/annotations.ts'
-import { eventually, roundTrip } from './proxy/planes/testing.ts'
-import { fastClock, startFakeCluster, startReplica, type FakeCluster } from './testing.ts'
+import { readServiceSettings } from './model/annotations.ts'
+import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
+import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 
 const namespace = 'default'
 let server: TestServer
@@ -26,8 +26,8 @@ const navigation = 'Accept: text/html\r\nSec-Fetch-Mode: navigate\r\n'
 const until = async (condition: () => Promise<boolean>) => {
   while (!(await condition())) await new Promise((resolve) => setTimeout(resolve, 5))
 }
-const wishes = (annotations: Record<string, string>) =>
-  readWishes({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace, annotations } } as never)
+const settings = (annotations: Record<string, string>) =>
+  readServiceSettings({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'web', namespace, annotations } } as never)
 
 describe('a ConfigMap with a waiting page', () => {
   it('is shown, follows its changes, and is named when it is missing (C52)', async () => {
@@ -78,7 +78,7 @@ describe('a Service without a port', () => {
 describe('the annotations', () => {
   it('of static answers name the field that is wrong, and leave the others be (C53)', () => {
     const read = (value: unknown) =>
-      wishes({ 'proxless/deployment': 'web', 'sojourn.dev/static-answers': JSON.stringify(value) })
+      settings({ 'proxless/deployment': 'web', 'sojourn.dev/static-answers': JSON.stringify(value) })
     const good = { path: '/robots.txt', body: 'ä', when: 'always' }
     expect(read([good]).staticAnswers).toEqual([
       { path: '/robots.txt', status: 200, type: 'text/plain; charset=utf-8', body: 'Ã¤', when: 'always' },
@@ -101,7 +101,7 @@ describe('the annotations', () => {
       '[5].body',
       '[6].type',
     ])
-    expect(wishes({ 'proxless/deployment': 'web', 'sojourn.dev/static-answers': '{' }).faults).toMatchObject([
+    expect(settings({ 'proxless/deployment': 'web', 'sojourn.dev/static-answers': '{' }).faults).toMatchObject([
       { annotation: 'sojourn.dev/static-answers' },
     ])
   })
@@ -111,7 +111,7 @@ describe('the annotations', () => {
     ['ConfigMap/page', true, 'page'],
     ['false', false, undefined],
   ])('of the waiting page may name a ConfigMap: %s (C52)', (value, isShown, files) => {
-    const { waitingPage, waitingFiles, faults } = wishes({
+    const { waitingPage, waitingFiles, faults } = settings({
       'proxless/deployment': 'web',
       'sojourn.dev/waiting-page': value,
     })
@@ -119,7 +119,7 @@ describe('the annotations', () => {
   })
 
   it('refuse a ConfigMap of another namespace (C52)', () => {
-    const { waitingFiles, faults } = wishes({
+    const { waitingFiles, faults } = settings({
       'proxless/deployment': 'web',
       'sojourn.dev/waiting-page': 'ConfigMap/other/page',
     })

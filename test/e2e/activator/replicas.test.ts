@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { seededRandom } from '../../../src/runtime/time/random.ts'
-import { certificateFor, rawClient, roundTrip } from '../../../src/systems/activator/proxy/planes/testing.ts'
+import { certificateFor, rawClient, roundTrip } from '../../activator/proxy.ts'
 import { startCluster, startSojourn, type ClusterProcess, type SojournProcess } from './sojourn-process.ts'
 
 const run = promisify(execFile)

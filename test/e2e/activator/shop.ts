@@ -1,6 +1,6 @@
 import { deployments, services } from '../../../src/kube/core-types.ts'
 import type { Client } from '../../../src/client/client.ts'
-import { certificateFor } from '../../../src/systems/activator/proxy/planes/testing.ts'
+import { certificateFor } from '../../activator/proxy.ts'
 
 /** One program, three protocols: HTTP, an echo, and TLS with its own certificate. It tells at /open how many connections it has beside the one that asks. */
 const program = `

@@ -7,7 +7,7 @@ import { systemClock } from '../../../runtime/time/clock.ts'
 import { Actions } from './act.ts'
 
 const namespace = 'default'
-const placed = { type: deployments, ref: { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name: 'web' } }
+const target = { type: deployments, ref: { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name: 'web' } }
 let server: TestServer
 let client: Client
 let actions: Actions
@@ -42,9 +42,9 @@ describe('waking', () => {
   it('writes once: the second to come sees that it has been done (C61)', async () => {
     const seen = await deploy(0)
     const results = await Promise.all([
-      actions.wake(placed, 3, seen),
-      actions.wake(placed, 2, seen),
-      actions.wake(placed, 1, seen),
+      actions.wake(target, 3, seen),
+      actions.wake(target, 2, seen),
+      actions.wake(target, 1, seen),
     ])
     expect(results.filter((version) => version !== undefined)).toHaveLength(1)
     expect(await replicasNow()).toBe(3)
@@ -52,26 +52,26 @@ describe('waking', () => {
 
   it('leaves a count that someone else has set meanwhile', async () => {
     const seen = await deploy(0)
-    await client.patch(deployments, placed.ref, scaled(7))
-    expect(await actions.wake(placed, 1, seen)).toBeUndefined()
+    await client.patch(deployments, target.ref, scaled(7))
+    expect(await actions.wake(target, 1, seen)).toBeUndefined()
     expect(await replicasNow()).toBe(7)
   })
 
   it('fails for what is not there (C18)', async () => {
-    await expect(actions.wake(placed, 1, '1')).rejects.toMatchObject({ reason: 'NotFound' })
+    await expect(actions.wake(target, 1, '1')).rejects.toMatchObject({ reason: 'NotFound' })
   })
 
   it('goes through although something else about it changed (C18)', async () => {
     const seen = await deploy(0)
-    await client.patch(deployments, placed.ref, { type: 'merge', body: { metadata: { labels: { other: 'thing' } } } })
-    expect(await actions.wake(placed, 2, seen)).toBeDefined()
+    await client.patch(deployments, target.ref, { type: 'merge', body: { metadata: { labels: { other: 'thing' } } } })
+    expect(await actions.wake(target, 2, seen)).toBeDefined()
     expect(await replicasNow()).toBe(2)
   })
 })
 
 describe('putting to sleep', () => {
   const sleep = (resourceVersion: string) =>
-    actions.sleep(placed, { replicas: 0, former: 2, lastUsedAt: 0, resourceVersion })
+    actions.sleep(target, { replicas: 0, former: 2, lastUsedAt: 0, resourceVersion })
 
   it('notes how many there were in the same write', async () => {
     await sleep(await deploy(2))
@@ -93,7 +93,7 @@ describe('putting to sleep', () => {
 
   it('touches nothing that has changed since it was judged', async () => {
     const seen = await deploy(2)
-    await client.patch(deployments, placed.ref, scaled(5))
+    await client.patch(deployments, target.ref, scaled(5))
     await expect(sleep(seen)).rejects.toMatchObject({ reason: 'Conflict' })
     expect(await replicasNow()).toBe(5)
   })
@@ -102,7 +102,7 @@ describe('putting to sleep', () => {
 describe('writing down the last use', () => {
   const read = () => client.get<StoredObject>(deployments, { namespace, name: 'web' })
   const lastUsed = async () => (await read()).metadata.annotations?.['proxless/last-used']
-  const used = (seconds: number, seen: StoredObject) => actions.mark(placed, { lastUsed: { at: seconds * 1000, seen } })
+  const used = (seconds: number, seen: StoredObject) => actions.mark(target, { lastUsed: { at: seconds * 1000, seen } })
 
   it('lets the newest of two writers win, whichever of them comes last', async () => {
     await deploy(1)
@@ -118,7 +118,7 @@ describe('writing down the last use', () => {
   it('lets the newest of many at once win, and none keeps the mark off', async () => {
     await deploy(1)
     const seen = await read()
-    const write = (seconds: number) => actions.mark(placed, { onDemand: true, lastUsed: { at: seconds * 1000, seen } })
+    const write = (seconds: number) => actions.mark(target, { onDemand: true, lastUsed: { at: seconds * 1000, seen } })
     await Promise.all([3, 4, 1, 2].map(write))
     expect(await lastUsed()).toBe('1970-01-01T00:00:04Z')
     expect((await read()).metadata.labels).toEqual({ proxless: 'true' })

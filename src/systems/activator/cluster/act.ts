@@ -7,7 +7,7 @@ import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Condition } from '../../../kube/conditions.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
-import { companionName } from '../model/claims.ts'
+import { companionName } from '../model/host-claims.ts'
 import type { ServicePort } from '../model/endpoints.ts'
 import { persistedLastUsed } from './observe.ts'
 import type { Scale } from '../model/scales.ts'
@@ -15,7 +15,7 @@ import type { Scale } from '../model/scales.ts'
 const attempts = 5
 
 /** A workload and where it is served. */
-export interface Placed {
+export interface ScaleTarget {
   readonly type: ResourceType
   readonly ref: ObjectRef
 }
@@ -48,7 +48,7 @@ export class Actions {
    * Scales up from nothing, once: whoever comes second sees that it has been done. Answers the version written, or
    * undefined when someone else was first.
    */
-  async wake({ type, ref }: Placed, replicas: number, seenVersion: string): Promise<string | undefined> {
+  async wake({ type, ref }: ScaleTarget, replicas: number, seenVersion: string): Promise<string | undefined> {
     let resourceVersion = seenVersion
     for (let attempt = 0; ; attempt++) {
       try {
@@ -65,7 +65,7 @@ export class Actions {
 
   /** Scales down exactly the version that was judged, and notes how many there were. Throws Conflict when it has changed. */
   async sleep(
-    { type, ref }: Placed,
+    { type, ref }: ScaleTarget,
     sleep: {
       readonly replicas: number
       readonly former: number
@@ -95,7 +95,7 @@ export class Actions {
    * writes last: one is written over an older one that was read, or not at all. Answers the version written, if any was.
    */
   async mark(
-    { type, ref }: Placed,
+    { type, ref }: ScaleTarget,
     { onDemand, lastUsed }: { readonly onDemand?: boolean; readonly lastUsed?: LastUse },
   ): Promise<string | undefined> {
     const labels = onDemand === undefined ? {} : { [onDemandLabel.key]: onDemand ? onDemandLabel.value : null }
@@ -116,14 +116,14 @@ export class Actions {
   }
 
   /** As the one item of a list: that takes no right but the one that caches need. */
-  async #readAgain({ type, ref: { namespace, name } }: Placed): Promise<StoredObject | undefined> {
+  async #readAgain({ type, ref: { namespace, name } }: ScaleTarget): Promise<StoredObject | undefined> {
     const where = namespace ? { namespace } : {}
     const { items } = await this.#client.list(type, { ...where, fieldSelector: `metadata.name=${name}` })
     return items[0]
   }
 
   /** Puts replicas back, where some are named, and takes off everything we noted. Throws Conflict when it has changed. */
-  async giveUp({ type, ref }: Placed, replicas: number | undefined, seenVersion: string): Promise<void> {
+  async giveUp({ type, ref }: ScaleTarget, replicas: number | undefined, seenVersion: string): Promise<void> {
     const isPlain = type.group === 'apps' || replicas === undefined
     // Scaled first: cut off after that, its notes still tell that it was ours.
     const scale = isPlain ? undefined : await this.#scale({ type, ref }, replicas, seenVersion)
@@ -182,7 +182,7 @@ export class Actions {
     if (existing.service && isOurs(existing.service)) await removeOwn(this.#client, services, existing.service)
   }
 
-  #scale({ type, ref }: Placed, replicas: number, resourceVersion: string): Promise<Scale> {
+  #scale({ type, ref }: ScaleTarget, replicas: number, resourceVersion: string): Promise<Scale> {
     const body = { metadata: { resourceVersion }, spec: { replicas } }
     return this.#client.patch<Scale>(type, placeOf(ref), { type: 'merge', body }, { subresource: 'scale' })
   }

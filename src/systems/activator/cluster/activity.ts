@@ -8,10 +8,10 @@ export type Activity =
   | { readonly is: 'unknown'; readonly why: string }
 
 const askMs = 2000
-const mostBytes = 1024
+const maxBytes = 1024
 
 /** Asks each pod how many connections or requests it has open: a plain number in the body of a 200. */
-export async function askActivity(pods: readonly Address[], path: string): Promise<Activity> {
+export async function probePods(pods: readonly Address[], path: string): Promise<Activity> {
   const answers = await Promise.all(pods.map((pod) => ask(pod, path)))
   if (answers.some((count) => typeof count === 'number' && count > 0)) return { is: 'busy' }
   const why = answers.find((count) => typeof count === 'string')
@@ -39,7 +39,7 @@ function ask({ host, port }: Address, path: string): Promise<number | string> {
       response.on('error', (error) => done(`${who}: ${error.message}`))
       response.on('data', (chunk: string) => {
         text += chunk
-        if (text.length > mostBytes) done(`${who} answered with more than a number`)
+        if (text.length > maxBytes) done(`${who} answered with more than a number`)
       })
       response.on('end', () => done(numberIn(text) ?? `${who} answered with no number`))
     })

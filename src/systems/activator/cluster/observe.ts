@@ -4,7 +4,7 @@ import type { Informer } from '../../../runtime/cache/informer.ts'
 import { annotation } from '../model/annotations.ts'
 import type { Rule, Workload } from '../decision/decide.ts'
 import { backendsOf, type Backends, type EndpointSlice, type ServicePort } from '../model/endpoints.ts'
-import { backendId, type OnDemandService } from '../model/route-book.ts'
+import { backendId, type OnDemandService } from '../model/service-registry.ts'
 import { isOurSlice } from '../decision/takeover.ts'
 
 /** The caches that are read by index. */
@@ -64,8 +64,8 @@ export function podSlicesOf(slices: Informer<EndpointSlice>, id: string): readon
 }
 
 /** What a Service asks for of the workloads behind it. */
-export function ruleOf({ wishes }: OnDemandService, isBypassed: boolean): Rule {
-  const { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil } = wishes
+export function ruleOf({ settings }: OnDemandService, isBypassed: boolean): Rule {
+  const { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil } = settings
   return { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil, isBypassed }
 }
 

@@ -45,7 +45,7 @@ const shop = () => {
 }
 /** To `new`, away from `old`. */
 const lead = async (old: EndpointSlice) =>
-  actions.carryOut({ do: 'lead', to: 'proxies', write: [slice('new')], remove: [old] }, await shop(), undefined)
+  actions.carryOut({ do: 'write-slices', to: 'proxies', write: [slice('new')], remove: [old] }, await shop(), undefined)
 
 describe('leading callers elsewhere', () => {
   it('writes the new way before it takes the old one away', async () => {
@@ -82,7 +82,7 @@ describe('giving a Service back', () => {
     const judged = await shop()
     await client.patch(services, at, { type: 'merge', body: { spec: { selector: { app: 'other' } } } })
     await expect(
-      actions.carryOut({ do: 'put-selector-back', selector: { app: 'shop' } }, judged, undefined),
+      actions.carryOut({ do: 'restore-selector', selector: { app: 'shop' } }, judged, undefined),
     ).rejects.toMatchObject({ reason: 'Conflict' })
     expect((await client.get(services, at)).spec).toMatchObject({ selector: { app: 'other' } })
   })
@@ -94,7 +94,7 @@ describe('emptying what is left behind', () => {
       | readonly unknown[]
       | null) ?? []
   const empty = async (...left: readonly EndpointSlice[]) =>
-    actions.carryOut({ do: 'empty-leftovers', slices: left }, await shop(), undefined)
+    actions.carryOut({ do: 'clear-foreign-slices', slices: left }, await shop(), undefined)
   const mirrored = {
     ...slice('mirrored'),
     metadata: {

@@ -25,18 +25,18 @@ export class TakeoverActions {
   /** Does what a step says. `pods` is the Service that lists the pods, if there is one. */
   async carryOut(step: PlainTakeoverStep, service: StoredObject, pods: StoredObject | undefined): Promise<void> {
     switch (step.do) {
-      case 'lead':
-        return this.#lead(step.write, step.remove)
+      case 'write-slices':
+        return this.#writeSlices(step.write, step.remove)
       case 'move-selector':
         return this.#moveSelector(service, step.selector)
-      case 'empty-leftovers':
-        return this.#emptyLeftovers(service, step.slices)
-      case 'put-selector-back':
-        return this.#putSelectorBack(service, step.selector)
-      case 'remove-slices':
+      case 'clear-foreign-slices':
+        return this.#clearForeignSlices(service, step.slices)
+      case 'restore-selector':
+        return this.#restoreSelector(service, step.selector)
+      case 'delete-slices':
         return this.#removeSlices(step.slices)
-      case 'forget-pods':
-        return pods && this.#forgetPods(pods)
+      case 'delete-pods-service':
+        return pods && this.#deletePodsService(pods)
       case 'wait':
       case 'rest':
         return
@@ -44,7 +44,7 @@ export class TakeoverActions {
   }
 
   /** Has Kubernetes list the pods of a selector under a name of ours, and notes where the proxies listen. */
-  async listPods(
+  async ensurePodsService(
     service: StoredObject,
     wanted: { readonly selector: Selector; readonly proxyPorts: ReadonlyMap<string, number> },
     existing: StoredObject | undefined,
@@ -60,12 +60,12 @@ export class TakeoverActions {
     await this.#client.patch(services, placeOf(existing.metadata), { type: 'merge', body })
   }
 
-  async #forgetPods(existing: StoredObject): Promise<void> {
+  async #deletePodsService(existing: StoredObject): Promise<void> {
     await removeOwn(this.#client, services, existing)
   }
 
   /** Writes first, removes after: there is always somewhere to go. */
-  async #lead(write: readonly KubeObject[], remove: readonly EndpointSlice[]): Promise<void> {
+  async #writeSlices(write: readonly KubeObject[], remove: readonly EndpointSlice[]): Promise<void> {
     for (const slice of write) await this.#writeSlice(slice)
     await this.#removeSlices(remove)
   }
@@ -82,14 +82,14 @@ export class TakeoverActions {
     await this.#client.patch(services, placeOf(service.metadata), { type: 'merge', body })
   }
 
-  async #putSelectorBack(service: StoredObject, selector: Selector): Promise<void> {
+  async #restoreSelector(service: StoredObject, selector: Selector): Promise<void> {
     const { resourceVersion } = service.metadata
     const body = { metadata: { resourceVersion, annotations: { [annotation.selector]: null } }, spec: { selector } }
     await this.#client.patch(services, placeOf(service.metadata), { type: 'merge', body })
   }
 
   /** Who owns the selector, by the fields that the server keeps; undefined when it does not tell. */
-  async whoSetSelector(service: StoredObject): Promise<string | undefined> {
+  async selectorManager(service: StoredObject): Promise<string | undefined> {
     const found = await this.#client.get(services, placeOf(service.metadata)).catch(ignoring('NotFound', 'Forbidden'))
     const { managedFields = [] } = (found?.metadata ?? {}) as {
       readonly managedFields?: readonly { readonly manager?: string; readonly fieldsV1?: { 'f:spec'?: object } }[]
@@ -98,7 +98,7 @@ export class TakeoverActions {
   }
 
   /** Empties what Kubernetes listed and no longer looks after. It is filled again once there is a selector again. */
-  async #emptyLeftovers(service: StoredObject, slices: readonly EndpointSlice[]): Promise<void> {
+  async #clearForeignSlices(service: StoredObject, slices: readonly EndpointSlice[]): Promise<void> {
     for (const slice of slices) {
       if (isMirrored(slice)) continue
       const body = { metadata: { resourceVersion: slice.metadata.resourceVersion }, endpoints: [] }
@@ -129,12 +129,12 @@ export class TakeoverActions {
 }
 
 /** What the people of a Service are told once a step is done. */
-export function newsOf(step: PlainTakeoverStep): EventNote | undefined {
+export function eventFor(step: PlainTakeoverStep): EventNote | undefined {
   if (step.do === 'move-selector') {
     const message = `Its selector is now in ${annotation.selector}; its callers come through the proxy.`
     return { type: 'Normal', reason: 'TakenOver', message }
   }
-  if (step.do === 'put-selector-back') {
+  if (step.do === 'restore-selector') {
     const message = 'Its selector is back in its spec; its callers go straight to its pods.'
     return { type: 'Normal', reason: 'GivenBack', message }
   }

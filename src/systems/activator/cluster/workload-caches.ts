@@ -45,7 +45,7 @@ export class WorkloadCaches {
   }
 
   /** What was last seen of it, however old. */
-  recall(workload: ObjectRef): StoredObject | undefined {
+  lastSeen(workload: ObjectRef): StoredObject | undefined {
     return this.#cacheOf(workload)?.get(workload.namespace ?? '', workload.name)
   }
 
@@ -56,8 +56,8 @@ export class WorkloadCaches {
   }
 
   /** The same as was last seen of a workload, however old. */
-  recallReplicas(workload: ObjectRef): number | undefined {
-    const object = this.recall(workload)
+  lastSeenReplicas(workload: ObjectRef): number | undefined {
+    const object = this.lastSeen(workload)
     const type = object && this.#typeOf(object)
     return type && this.#scales.lastOf(type, object)
   }

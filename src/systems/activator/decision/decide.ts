@@ -33,7 +33,7 @@ export interface Usage {
 }
 
 /** What is remembered of attempts to wake it. */
-export interface WakeMemory {
+export interface WakeBackoff {
   readonly failures: number
   /** No attempt before this time. */
   readonly retryAt: number
@@ -45,7 +45,7 @@ export interface Observed {
   readonly workload: Workload | 'unknown' | 'absent'
   readonly rules: readonly Rule[]
   readonly usage: Usage
-  readonly wake: WakeMemory
+  readonly wake: WakeBackoff
 }
 
 /** Why something is done, or not. One vocabulary for events, metrics, logs and people. */
@@ -91,7 +91,7 @@ export function decide({ workload, rules, usage, wake }: Observed, now: number):
   const least = Math.max(...rules.map(({ minReplicas }) => minReplicas))
   const wanted = wantedBecause(usage.waiting, hours.open, least)
   if (wanted && workload.replicas < (wanted === 'minimum' ? least : 1))
-    return rouse(workload, { rules, least, because: wanted, wake, waiting: usage.waiting }, now)
+    return decideWake(workload, { rules, least, because: wanted, wake, waiting: usage.waiting }, now)
   if (workload.replicas === 0) return stay('asleep', hours.changesAt)
   const idleAt = usage.lastUsedAt + Math.max(...rules.map(({ ttlMs }) => ttlMs))
   const isUsed = usage.inFlight > 0 || usage.waiting > 0 || now < idleAt
@@ -99,9 +99,10 @@ export function decide({ workload, rules, usage, wake }: Observed, now: number):
     const because = isUsed ? 'requested' : hours.open ? 'office-hours' : undefined
     // What is left at the minimum takes the first requests; whoever uses it gets all of it back.
     const isAsleep = workload.replicas < (workload.formerReplicas ?? 0)
-    const roused = isAsleep && because && rouse(workload, { rules, least, because, wake, waiting: usage.waiting }, now)
-    const isMore = roused && roused.do === 'wake' && roused.replicas > workload.replicas
-    return isMore ? roused : stay('minimum', hours.changesAt)
+    const woken =
+      isAsleep && because && decideWake(workload, { rules, least, because, wake, waiting: usage.waiting }, now)
+    const isMore = woken && woken.do === 'wake' && woken.replicas > workload.replicas
+    return isMore ? woken : stay('minimum', hours.changesAt)
   }
   if (usage.inFlight > 0 || usage.waiting > 0) return stay('in-use')
   if (rules.some(({ maySleep }) => !maySleep)) return stay('kept-awake')
@@ -117,15 +118,15 @@ export function decide({ workload, rules, usage, wake }: Observed, now: number):
   }
 }
 
-interface Rousing {
+interface WakeNeed {
   readonly rules: readonly Rule[]
   readonly least: number
   readonly because: Because
-  readonly wake: WakeMemory
+  readonly wake: WakeBackoff
   readonly waiting: number
 }
 
-function rouse(workload: Workload, { rules, least, because, wake, waiting }: Rousing, now: number): Decision {
+function decideWake(workload: Workload, { rules, least, because, wake, waiting }: WakeNeed, now: number): Decision {
   if (now < wake.retryAt) {
     return waiting > 0 ? { do: 'refuse', because: wake.because, until: wake.retryAt } : stay('asleep', wake.retryAt)
   }

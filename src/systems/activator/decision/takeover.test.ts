@@ -3,16 +3,16 @@ import type { KubeObject, StoredObject } from '../../../kube/object.ts'
 import { seededRandom } from '../../../runtime/time/random.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { observeBackends } from '../cluster/observe.ts'
-import type { OnDemandService } from '../model/route-book.ts'
+import type { OnDemandService } from '../model/service-registry.ts'
 import {
-  decideLead,
+  decideDestination,
   decideTakeover,
   formatSelector,
   isInFront,
   parseSelector,
   speaksHttp,
   whyNotTakeover,
-  type LeadObserved,
+  type DestinationObserved,
   type Selector,
   type TakeoverObserved,
 } from './takeover.ts'
@@ -45,13 +45,13 @@ function observed(overrides: Partial<TakeoverObserved> = {}): TakeoverObserved {
     service: aService(),
     wanted: true,
     selector: app,
-    kept: undefined,
+    savedSelector: undefined,
     podsService: 'current',
     proxyPorts: new Map([['http', 20_000]]),
-    lead: 'proxies',
+    destination: 'proxies',
     proxies: ['10.9.0.1'],
-    ours: [],
-    strangers: [aSlice(kube, ['10.0.0.1'])],
+    ownSlices: [],
+    foreignSlices: [aSlice(kube, ['10.0.0.1'])],
     pods: [aSlice(kube, ['10.0.0.1'])],
     restUntil: 0,
     ...overrides,
@@ -61,13 +61,16 @@ function observed(overrides: Partial<TakeoverObserved> = {}): TakeoverObserved {
 /** What a step would write leads to. */
 const written = (given: TakeoverObserved) => {
   const step = decideTakeover(given, now)
-  return step.do === 'lead' ? (step.write as readonly EndpointSlice[]) : []
+  return step.do === 'write-slices' ? (step.write as readonly EndpointSlice[]) : []
 }
 const inFront = () => written(observed())
 
 describe('taking a Service over', () => {
   it('begins with a Service that lists its pods', () => {
-    expect(decideTakeover(observed({ podsService: 'absent' }), now)).toEqual({ do: 'list-pods', selector: app })
+    expect(decideTakeover(observed({ podsService: 'absent' }), now)).toEqual({
+      do: 'ensure-pods-service',
+      selector: app,
+    })
   })
 
   it('leads callers to the ports that the proxies have for it, before it touches the selector', () => {
@@ -83,44 +86,44 @@ describe('taking a Service over', () => {
     const [slice] = inFront()
     const ports = [{ protocol: 'TCP', port: 20_000, name: 'http' }]
     const endpoints = [{ conditions: { ready: true }, addresses: ['10.9.0.1'] }]
-    expect(decideTakeover(observed({ ours: [{ ...slice!, ports, endpoints }] }), now).do).toBe('move-selector')
+    expect(decideTakeover(observed({ ownSlices: [{ ...slice!, ports, endpoints }] }), now).do).toBe('move-selector')
   })
 
   it('moves the selector once proxies are listed, and pods are known', () => {
-    const ready = { ours: inFront() }
+    const ready = { ownSlices: inFront() }
     expect(decideTakeover(observed(ready), now)).toEqual({ do: 'move-selector', selector: app })
     expect(decideTakeover(observed({ ...ready, pods: [] }), now)).toEqual({ do: 'wait', because: 'pods-not-listed' })
   })
 
   it('does not begin where no proxy takes connections for it', () => {
-    const given = observed({ proxies: [], ours: written(observed({ proxies: [] })) })
+    const given = observed({ proxies: [], ownSlices: written(observed({ proxies: [] })) })
     expect(decideTakeover(given, now)).toEqual({ do: 'wait', because: 'no-proxy' })
     expect(decideTakeover(observed({ proxies: [], pods: [] }), now)).toEqual({ do: 'wait', because: 'no-proxy' })
   })
 
   it('empties what Kubernetes leaves behind, and nothing of anybody else', () => {
-    const taken = { selector: undefined, kept: app, ours: inFront() }
+    const taken = { selector: undefined, savedSelector: app, ownSlices: inFront() }
     const leftover = aSlice(kube, ['10.0.0.1'])
-    expect(decideTakeover(observed({ ...taken, strangers: [leftover] }), now)).toEqual({
-      do: 'empty-leftovers',
+    expect(decideTakeover(observed({ ...taken, foreignSlices: [leftover] }), now)).toEqual({
+      do: 'clear-foreign-slices',
       slices: [leftover],
     })
-    const others = observed({ ...taken, strangers: [aSlice('someone', ['10.0.0.7'])] })
+    const others = observed({ ...taken, foreignSlices: [aSlice('someone', ['10.0.0.7'])] })
     expect(decideTakeover(others, now)).toEqual({ do: 'wait', because: 'endpoints-of-others' })
     expect(isInFront(others)).toBe(false)
-    const done = observed({ ...taken, strangers: [aSlice(kube, [])] })
+    const done = observed({ ...taken, foreignSlices: [aSlice(kube, [])] })
     expect(decideTakeover(done, now)).toEqual({ do: 'rest', because: 'in-front' })
     expect(isInFront(done)).toBe(true)
   })
 
   it('takes a Service whose selector was written in the annotation to begin with', () => {
-    const given = observed({ selector: undefined, kept: app, strangers: [], podsService: 'absent' })
-    expect(decideTakeover(given, now)).toEqual({ do: 'list-pods', selector: app })
+    const given = observed({ selector: undefined, savedSelector: app, foreignSlices: [], podsService: 'absent' })
+    expect(decideTakeover(given, now)).toEqual({ do: 'ensure-pods-service', selector: app })
   })
 
   it('leaves a selector alone for a while that someone put back, and goes by it when it differs', () => {
     const other = { app: 'shop', tier: 'web' }
-    const given = { ours: inFront(), selector: other, kept: app }
+    const given = { ownSlices: inFront(), selector: other, savedSelector: app }
     expect(decideTakeover(observed({ ...given, restUntil: now + 1 }), now)).toEqual({
       do: 'wait',
       because: 'selector-reapplied',
@@ -133,9 +136,9 @@ describe('taking a Service over', () => {
   })
 
   it('leads to the pods when no proxy is there, and never to nothing', () => {
-    const taken = { selector: undefined, kept: app, strangers: [], ours: inFront(), proxies: [] }
+    const taken = { selector: undefined, savedSelector: app, foreignSlices: [], ownSlices: inFront(), proxies: [] }
     const step = decideTakeover(observed(taken), now)
-    expect(step).toMatchObject({ do: 'lead', to: 'pods', remove: [{ metadata: { name: 'shop-sojourn' } }] })
+    expect(step).toMatchObject({ do: 'write-slices', to: 'pods', remove: [{ metadata: { name: 'shop-sojourn' } }] })
     expect(written(observed(taken))[0]).toMatchObject({
       endpoints: [{ addresses: ['10.0.0.1'] }],
       ports: [{ port: 8080 }],
@@ -145,27 +148,29 @@ describe('taking a Service over', () => {
 })
 
 describe('giving a Service back', () => {
-  const taken = { wanted: false, selector: undefined, kept: app, strangers: [], ours: inFront() }
+  const taken = { wanted: false, selector: undefined, savedSelector: app, foreignSlices: [], ownSlices: inFront() }
 
   it('leads callers to the pods first', () => {
-    expect(decideTakeover(observed(taken), now)).toMatchObject({ do: 'lead', to: 'pods' })
+    expect(decideTakeover(observed(taken), now)).toMatchObject({ do: 'write-slices', to: 'pods' })
   })
 
   it('puts the selector back at once when there are no pods to lead to', () => {
-    expect(decideTakeover(observed({ ...taken, pods: [] }), now)).toEqual({ do: 'put-selector-back', selector: app })
+    expect(decideTakeover(observed({ ...taken, pods: [] }), now)).toEqual({ do: 'restore-selector', selector: app })
   })
 
   it('takes the note of a selector away that someone else put back', () => {
-    const contested = { wanted: false, ours: inFront(), kept: app }
-    expect(decideTakeover(observed(contested), now)).toEqual({ do: 'put-selector-back', selector: app })
+    const contested = { wanted: false, ownSlices: inFront(), savedSelector: app }
+    expect(decideTakeover(observed(contested), now)).toEqual({ do: 'restore-selector', selector: app })
   })
 
   it('keeps its own slices until Kubernetes lists the pods again', () => {
-    const back = { wanted: false, ours: written(observed(taken)), strangers: [aSlice(kube, [])] }
+    const back = { wanted: false, ownSlices: written(observed(taken)), foreignSlices: [aSlice(kube, [])] }
     expect(decideTakeover(observed(back), now)).toEqual({ do: 'wait', because: 'not-listed-again' })
-    expect(decideTakeover(observed({ ...back, strangers: [aSlice(kube, ['10.0.0.1'])] }), now).do).toBe('remove-slices')
-    const last = { wanted: false, ours: [] }
-    expect(decideTakeover(observed(last), now)).toEqual({ do: 'forget-pods' })
+    expect(decideTakeover(observed({ ...back, foreignSlices: [aSlice(kube, ['10.0.0.1'])] }), now).do).toBe(
+      'delete-slices',
+    )
+    const last = { wanted: false, ownSlices: [] }
+    expect(decideTakeover(observed(last), now)).toEqual({ do: 'delete-pods-service' })
     expect(decideTakeover(observed({ ...last, podsService: 'absent' }), now)).toEqual({
       do: 'rest',
       because: 'not-wanted',
@@ -190,12 +195,12 @@ class World {
   readonly #random: () => number
   #wanted = true
   #selector: Selector | undefined = app
-  #kept: Selector | undefined
+  #savedSelector: Selector | undefined
   #podsService = false
   #pods: string[] = ['10.0.0.1']
   #proxies: string[] = ['10.9.0.1']
-  #lead: 'proxies' | 'pods' = 'proxies'
-  #ours = new Map<string, EndpointSlice>()
+  #destination: 'proxies' | 'pods' = 'proxies'
+  #ownSlices = new Map<string, EndpointSlice>()
   #kube = aSlice(kube, ['10.0.0.1'])
   /** What Kubernetes keeps up to date: what it has not got round to yet lists what it listed last. */
   #follows = { service: true, pods: false }
@@ -212,10 +217,10 @@ class World {
       () => this.#act(),
       () => this.#kubernetes(),
       () => (this.#wanted = this.#random() < 0.7),
-      () => (this.#lead = this.#random() < 0.5 ? 'pods' : 'proxies'),
+      () => (this.#destination = this.#random() < 0.5 ? 'pods' : 'proxies'),
       () => this.#changePods(),
       () => (this.#proxies = this.#some('10.9.0')),
-      () => (this.#selector = this.#random() < 0.2 && this.#kept ? app : this.#selector),
+      () => (this.#selector = this.#random() < 0.2 && this.#savedSelector ? app : this.#selector),
     ]
     moves[Math.floor(this.#random() * moves.length)]!()
   }
@@ -232,7 +237,7 @@ class World {
 
   rests(): boolean {
     const { do: step } = decideTakeover(this.#observe(), now)
-    const isBack = this.#selector !== undefined && this.#ours.size === 0 && !this.#podsService
+    const isBack = this.#selector !== undefined && this.#ownSlices.size === 0 && !this.#podsService
     return step === 'rest' && (this.#wanted ? this.#selector === undefined : isBack)
   }
 
@@ -260,12 +265,12 @@ class World {
     return observed({
       wanted: this.#wanted,
       selector: this.#selector,
-      kept: this.#kept ?? (this.#podsService && !this.#selector ? app : undefined),
+      savedSelector: this.#savedSelector ?? (this.#podsService && !this.#selector ? app : undefined),
       podsService: this.#podsService ? 'current' : 'absent',
-      lead: this.#pods.length === 0 ? 'proxies' : this.#lead,
+      destination: this.#pods.length === 0 ? 'proxies' : this.#destination,
       proxies: this.#proxies,
-      ours: [...this.#ours.values()],
-      strangers: [this.#kube],
+      ownSlices: [...this.#ownSlices.values()],
+      foreignSlices: [this.#kube],
       pods: this.#podsService ? [this.#kubePods] : [],
     })
   }
@@ -274,30 +279,30 @@ class World {
   #act(): void {
     const step = decideTakeover(this.#observe(), now)
     switch (step.do) {
-      case 'list-pods':
+      case 'ensure-pods-service':
         return this.#write(() => (this.#podsService = true))
-      case 'lead':
+      case 'write-slices':
         for (const slice of step.write) {
-          this.#write(() => this.#ours.set(slice.metadata.name!, slice as EndpointSlice))
+          this.#write(() => this.#ownSlices.set(slice.metadata.name!, slice as EndpointSlice))
           if (this.#random() < 0.3) return
         }
         return this.#remove(step.remove)
       case 'move-selector':
         return this.#write(() => {
-          this.#kept = step.selector
+          this.#savedSelector = step.selector
           this.#selector = undefined
           this.#follows.service = false
         })
-      case 'put-selector-back':
+      case 'restore-selector':
         return this.#write(() => {
           this.#selector = step.selector
-          this.#kept = undefined
+          this.#savedSelector = undefined
         })
-      case 'empty-leftovers':
+      case 'clear-foreign-slices':
         return this.#write(() => (this.#kube = aSlice(kube, [])))
-      case 'remove-slices':
+      case 'delete-slices':
         return this.#remove(step.slices)
-      case 'forget-pods':
+      case 'delete-pods-service':
         return this.#write(() => {
           this.#podsService = false
           this.#follows.pods = false
@@ -310,7 +315,7 @@ class World {
 
   #remove(slices: readonly KubeObject[]): void {
     for (const { metadata } of slices) {
-      this.#write(() => this.#ours.delete(metadata.name!))
+      this.#write(() => this.#ownSlices.delete(metadata.name!))
       if (this.#random() < 0.3) return
     }
   }
@@ -326,7 +331,7 @@ class World {
 
   #reaches(): boolean {
     const alive = new Set([...this.#pods, ...this.#proxies])
-    return [...this.#ours.values(), this.#kube].some(({ endpoints }) =>
+    return [...this.#ownSlices.values(), this.#kube].some(({ endpoints }) =>
       (endpoints ?? []).some(({ addresses = [] }) => alive.has(addresses[0] ?? '')),
     )
   }
@@ -334,14 +339,14 @@ class World {
 
 describe('where callers of a warm Service are led', () => {
   const k = 30_000
-  const base: LeadObserved = {
+  const base: DestinationObserved = {
     current: 'proxies',
     warmSince: now - k,
     bypassAfterMs: k,
     lastUsedAt: now - 1,
     activity: undefined,
   }
-  it.each<[string, Partial<LeadObserved>, object]>([
+  it.each<[string, Partial<DestinationObserved>, object]>([
     ['straight to the pods once it has been warm and in use for long enough', {}, { to: 'pods', until: now + k }],
     ['through the proxies before', { warmSince: now - k + 5 }, { to: 'proxies', until: now + 5 }],
     ['through the proxies while it is not warm', { warmSince: undefined }, { to: 'proxies', until: undefined }],
@@ -367,7 +372,7 @@ describe('where callers of a warm Service are led', () => {
       { current: 'pods', warmSince: undefined },
       { to: 'proxies', until: undefined },
     ],
-  ])('%s', (_, given, expected) => expect(decideLead({ ...base, ...given }, now)).toEqual(expected))
+  ])('%s', (_, given, expected) => expect(decideDestination({ ...base, ...given }, now)).toEqual(expected))
 })
 
 it.each<[string, object, string | undefined]>([
@@ -400,7 +405,7 @@ it.each([
 it('never takes a proxy for a pod: slices of ours would lead it round in circles', () => {
   const all = [aSlice('sojourn', ['10.9.0.1'], 'shop-sojourn', 20_000), aSlice(kube, ['10.0.0.1'])]
   const slices = { byIndex: () => all } as unknown as Parameters<typeof observeBackends>[1]
-  const shop = { namespace: 'team', wishes: { backend: 'shop' }, port: { name: 'http', port: 80 } } as OnDemandService
+  const shop = { namespace: 'team', settings: { backend: 'shop' }, port: { name: 'http', port: 80 } } as OnDemandService
   expect(observeBackends(shop, slices).addresses).toEqual([{ host: '10.0.0.1', port: 8080 }])
 })
 

@@ -7,53 +7,53 @@ import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
 export type Selector = Readonly<Record<string, string>>
 
 /** Where the slices of a Service lead its callers. */
-export type Lead = 'proxies' | 'pods'
+export type Destination = 'proxies' | 'pods'
 
 /** What there is of the takeover of a Service: all that it takes to give it back. */
-export interface TakeoverTraces {
+export interface TakeoverState {
   readonly service: StoredObject
   /** What its spec says, if anything. */
   readonly selector: Selector | undefined
   /** What its spec said before we moved it. */
-  readonly kept: Selector | undefined
+  readonly savedSelector: Selector | undefined
   /** Of the Service that lists its pods. */
   readonly podsService: 'absent' | 'outdated' | 'current'
   /** Its slices that we made. */
-  readonly ours: readonly EndpointSlice[]
+  readonly ownSlices: readonly EndpointSlice[]
   /** Its slices that someone else made. */
-  readonly strangers: readonly EndpointSlice[]
+  readonly foreignSlices: readonly EndpointSlice[]
   /** The slices of the Service that lists its pods. */
   readonly pods: readonly EndpointSlice[]
 }
 
 /** A Service that asks to be taken over, or once was, and all that belongs to it. */
-export interface TakeoverObserved extends TakeoverTraces {
+export interface TakeoverObserved extends TakeoverState {
   /** It asks for it, it is possible, and we are here to stay. */
   readonly wanted: boolean
   /** The listen port at the proxies of each of its ports, by name. */
   readonly proxyPorts: ReadonlyMap<string, number>
-  readonly lead: Lead
+  readonly destination: Destination
   /** Addresses of proxies that take connections for all its ports. */
   readonly proxies: readonly string[]
   /** Someone has put the selector back: it is left alone until then. */
   readonly restUntil: number
 }
 
-export type TakeoverStep = { readonly do: 'list-pods'; readonly selector: Selector } | PlainTakeoverStep
+export type TakeoverStep = { readonly do: 'ensure-pods-service'; readonly selector: Selector } | PlainTakeoverStep
 
 /** A step that carries all it takes to do it. */
 export type PlainTakeoverStep =
   | {
-      readonly do: 'lead'
-      readonly to: Lead
+      readonly do: 'write-slices'
+      readonly to: Destination
       readonly write: readonly KubeObject[]
       readonly remove: readonly EndpointSlice[]
     }
   | { readonly do: 'move-selector'; readonly selector: Selector }
-  | { readonly do: 'empty-leftovers'; readonly slices: readonly EndpointSlice[] }
-  | { readonly do: 'put-selector-back'; readonly selector: Selector }
-  | { readonly do: 'remove-slices'; readonly slices: readonly EndpointSlice[] }
-  | { readonly do: 'forget-pods' }
+  | { readonly do: 'clear-foreign-slices'; readonly slices: readonly EndpointSlice[] }
+  | { readonly do: 'restore-selector'; readonly selector: Selector }
+  | { readonly do: 'delete-slices'; readonly slices: readonly EndpointSlice[] }
+  | { readonly do: 'delete-pods-service' }
   | { readonly do: 'wait'; readonly because: TakeoverDelay; readonly until?: number }
   | { readonly do: 'rest'; readonly because: 'not-wanted' | 'in-front' | 'bypassed' }
 
@@ -70,69 +70,69 @@ export type TakeoverDelay =
  * callers somewhere is taken away, something else that can serve them is there.
  */
 export function decideTakeover(observed: TakeoverObserved, now: number): TakeoverStep {
-  return observed.wanted ? take(observed, now) : decideGivingBack(observed)
+  return observed.wanted ? take(observed, now) : decideRelease(observed)
 }
 
 function take(observed: TakeoverObserved, now: number): TakeoverStep {
-  const { selector, kept, ours, strangers, pods } = observed
-  const listing = selector ?? kept
+  const { selector, savedSelector, ownSlices, foreignSlices, pods } = observed
+  const listing = selector ?? savedSelector
   if (!listing) return wait('no-selector')
-  if (observed.podsService !== 'current') return { do: 'list-pods', selector: listing }
+  if (observed.podsService !== 'current') return { do: 'ensure-pods-service', selector: listing }
   // The shorter way is for those that have been taken over: until then callers go both ways, and the proxies must be one.
-  const to = observed.proxies.length === 0 ? 'pods' : selector ? 'proxies' : observed.lead
+  const to = observed.proxies.length === 0 ? 'pods' : selector ? 'proxies' : observed.destination
   const wanted = to === 'proxies' ? [proxiesSlice(observed)] : podSlices(observed)
   if (!wanted.some(hasEndpoints)) return wait('no-proxy')
-  const change = difference(ours, wanted)
-  if (change) return { do: 'lead', to, ...change }
-  const leading = strangers.filter(hasEndpoints)
+  const change = difference(ownSlices, wanted)
+  if (change) return { do: 'write-slices', to, ...change }
+  const leading = foreignSlices.filter(hasEndpoints)
   const leftovers = leading.filter((slice) => kubernetesManagers.has(managerOf(slice)))
   if (leading.length > leftovers.length) return wait('endpoints-of-others')
   if (selector) {
     if (to !== 'proxies') return wait('no-proxy')
     // Else the proxies would not know of pods that callers reach now.
-    if (!covers(pods, strangers)) return wait('pods-not-listed')
-    if (kept && now < observed.restUntil) return wait('selector-reapplied', observed.restUntil)
+    if (!covers(pods, foreignSlices)) return wait('pods-not-listed')
+    if (savedSelector && now < observed.restUntil) return wait('selector-reapplied', observed.restUntil)
     return { do: 'move-selector', selector }
   }
-  if (leftovers.length > 0) return { do: 'empty-leftovers', slices: leftovers }
+  if (leftovers.length > 0) return { do: 'clear-foreign-slices', slices: leftovers }
   return { do: 'rest', because: to === 'proxies' ? 'in-front' : 'bypassed' }
 }
 
 /** The next step towards a Service given back. */
-export function decideGivingBack(observed: TakeoverTraces): PlainTakeoverStep {
-  const { selector, kept, ours, strangers, pods, podsService } = observed
-  if (!selector && kept) {
+export function decideRelease(observed: TakeoverState): PlainTakeoverStep {
+  const { selector, savedSelector, ownSlices, foreignSlices, pods, podsService } = observed
+  if (!selector && savedSelector) {
     const wanted = podSlices(observed)
-    const change = wanted.some(hasReadyEndpoints) ? difference(ours, wanted) : undefined
-    return change ? { do: 'lead', to: 'pods', ...change } : { do: 'put-selector-back', selector: kept }
+    const change = wanted.some(hasReadyEndpoints) ? difference(ownSlices, wanted) : undefined
+    return change ? { do: 'write-slices', to: 'pods', ...change } : { do: 'restore-selector', selector: savedSelector }
   }
-  if (ours.length === 0 && podsService === 'absent') return { do: 'rest', because: 'not-wanted' }
+  if (ownSlices.length === 0 && podsService === 'absent') return { do: 'rest', because: 'not-wanted' }
   if (!selector) return wait('no-selector')
   // Someone else put it back: the note of it goes, too.
-  if (kept) return { do: 'put-selector-back', selector }
+  if (savedSelector) return { do: 'restore-selector', selector }
   // Else there would be a moment in which nobody lists the pods.
-  if (!covers(strangers, pods)) return wait('not-listed-again')
-  return ours.length > 0 ? { do: 'remove-slices', slices: ours } : { do: 'forget-pods' }
+  if (!covers(foreignSlices, pods)) return wait('not-listed-again')
+  return ownSlices.length > 0 ? { do: 'delete-slices', slices: ownSlices } : { do: 'delete-pods-service' }
 }
 
 /** Whether every new connection to a Service passes a proxy of ours. */
 export function isInFront({
   selector,
-  ours,
-  strangers,
-}: Pick<TakeoverTraces, 'selector' | 'ours' | 'strangers'>): boolean {
-  const leading = ours.filter(hasEndpoints)
-  return !selector && leading.length > 0 && leading.every(leadsToProxies) && !strangers.some(hasEndpoints)
+  ownSlices,
+  foreignSlices,
+}: Pick<TakeoverState, 'selector' | 'ownSlices' | 'foreignSlices'>): boolean {
+  const leading = ownSlices.filter(hasEndpoints)
+  return !selector && leading.length > 0 && leading.every(leadsToProxies) && !foreignSlices.some(hasEndpoints)
 }
 
 /** Whether callers of a Service are led to pods, by slices of ours. */
-export function isBypassed({ ours }: Pick<TakeoverTraces, 'ours'>): boolean {
-  return ours.some((slice) => hasEndpoints(slice) && !leadsToProxies(slice))
+export function isBypassed({ ownSlices }: Pick<TakeoverState, 'ownSlices'>): boolean {
+  return ownSlices.some((slice) => hasEndpoints(slice) && !leadsToProxies(slice))
 }
 
 /** How the callers of a warm Service go, and how it has been used. */
-export interface LeadObserved {
-  readonly current: Lead
+export interface DestinationObserved {
+  readonly current: Destination
   /** Since when it has been warm, and its callers have gone through the proxies. */
   readonly warmSince: number | undefined
   /** How long that must be before they go straight to the pods; undefined is for ever. */
@@ -143,10 +143,10 @@ export interface LeadObserved {
 }
 
 /** Where callers are to go. Back through the proxies once the pods say that nobody uses them: from then on all use is seen. */
-export function decideLead(
-  { current, warmSince, bypassAfterMs, lastUsedAt, activity }: LeadObserved,
+export function decideDestination(
+  { current, warmSince, bypassAfterMs, lastUsedAt, activity }: DestinationObserved,
   now: number,
-): { readonly to: Lead; readonly until: number | undefined } {
+): { readonly to: Destination; readonly until: number | undefined } {
   if (warmSince === undefined || bypassAfterMs === undefined) return { to: 'proxies', until: undefined }
   if (current === 'pods')
     return activity === 'idle'
@@ -274,7 +274,7 @@ function proxiesSlice({ service, proxies, proxyPorts }: TakeoverObserved): KubeO
 }
 
 /** The pods' own slices, word for word, for another Service. */
-function podSlices({ service, pods }: TakeoverTraces): KubeObject[] {
+function podSlices({ service, pods }: TakeoverState): KubeObject[] {
   const { name } = service.metadata
   const prefix = `${podsServiceName(name)}-`
   return pods.filter(hasEndpoints).map(({ metadata, addressType = 'IPv4', endpoints, ports }) => {
@@ -307,7 +307,7 @@ function ownSlice({ metadata }: StoredObject, name: string): KubeObject {
 
 /** What has to be written and what removed to get from the slices there are to those that are wanted. */
 function difference(
-  ours: readonly EndpointSlice[],
+  ownSlices: readonly EndpointSlice[],
   wanted: readonly KubeObject[],
 ): { readonly write: readonly KubeObject[]; readonly remove: readonly EndpointSlice[] } | undefined {
   // A server may write fields in another order.
@@ -316,10 +316,10 @@ function difference(
     slice['ports'] ?? [],
     slice.metadata.ownerReferences,
   ]
-  const known = new Map(ours.map((slice) => [slice.metadata.name, content(slice)]))
+  const known = new Map(ownSlices.map((slice) => [slice.metadata.name, content(slice)]))
   const write = wanted.filter((slice) => !deepEqual(known.get(slice.metadata.name ?? ''), content(slice)))
   const names = new Set(wanted.map(({ metadata }) => metadata.name))
-  const remove = ours.filter(({ metadata }) => !names.has(metadata.name))
+  const remove = ownSlices.filter(({ metadata }) => !names.has(metadata.name))
   return write.length === 0 && remove.length === 0 ? undefined : { write, remove }
 }
 

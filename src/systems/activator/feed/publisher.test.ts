@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
-import { readWishes } from '../model/annotations.ts'
+import { readServiceSettings } from '../model/annotations.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { SilentDataPlane } from '../proxy/planes/silent-data-plane.ts'
 import { Publisher, routeConfig } from './publisher.ts'
-import { RouteBook, workloadId } from '../model/route-book.ts'
-import { WakeMemories } from '../decision/wake-memory.ts'
+import { ServiceRegistry, workloadId } from '../model/service-registry.ts'
+import { WakeAttempts } from '../decision/wake-attempts.ts'
 import type { WorkloadCaches } from '../cluster/workload-caches.ts'
 
 const meta = {
@@ -22,9 +22,9 @@ const object = (kind: string, spec: unknown, annotations = {}): StoredObject => 
   metadata: { ...meta, annotations },
   spec,
 })
-const wishes = readWishes(object('Service', {}, { 'proxless/deployment': 'web' }))
-const web = { id: 'shop/web', namespace: 'shop', name: 'web', wishes, port: { port: 80 } }
-const workload = workloadId(wishes.workloads[0]!)
+const settings = readServiceSettings(object('Service', {}, { 'proxless/deployment': 'web' }))
+const web = { id: 'shop/web', namespace: 'shop', name: 'web', settings, port: { port: 80 } }
+const workload = workloadId(settings.workloads[0]!)
 const pod = { host: '10.0.0.1', port: 8080 }
 
 /** A publisher over caches that show what the case sets. */
@@ -37,31 +37,31 @@ function setUp() {
     }
   }
   const workloads = {
-    recall: () => object('Deployment', { replicas: world.replicas }),
+    lastSeen: () => object('Deployment', { replicas: world.replicas }),
     find: () => object('Deployment', { replicas: world.replicas }),
-    recallReplicas: () => world.replicas,
+    lastSeenReplicas: () => world.replicas,
     of: () => ({ hasReached: (version: string) => world.reached >= Number(version) }),
   } as unknown as WorkloadCaches
   const slice = () => [
     { metadata: {}, endpoints: world.ready ? [{ addresses: [pod.host] }] : [], ports: [{ port: pod.port }] },
   ]
   const slices = { byIndex: slice } as unknown as Informer<EndpointSlice>
-  const book = new RouteBook()
-  const memories = new WakeMemories()
-  book.set(web)
+  const registry = new ServiceRegistry()
+  const wakeAttempts = new WakeAttempts()
+  registry.set(web)
   const publisher = new Publisher({
     plane: new Plane(),
-    book,
+    registry,
     workloads,
     slices,
-    memories,
-    seat: () => ({ index: 0, count: 1 }),
+    wakeAttempts,
+    senderIndex: () => ({ index: 0, count: 1 }),
     mayServe: () => world.joined,
     now: () => world.time,
   })
   publisher.setRoute(routeConfig(web, { hosts: ['web.test'], slot: 0, fallback: undefined, files: undefined }))
   const last = () => (publisher.publish(web.id), states.at(-1))
-  return { world, states, publisher, memories, last }
+  return { world, states, publisher, wakeAttempts, last }
 }
 
 const warm = { is: 'warm', endpoints: [pod], protocol: 'http1' }
@@ -85,7 +85,7 @@ describe('what the proxy is told', () => {
   it('is that it sleeps as soon as we have written so, whatever an older cache still shows', () => {
     const { world, publisher, last } = setUp()
     last()
-    publisher.sleeps(workload, '5')
+    publisher.noteAsleep(workload, '5')
     expect(last()).toEqual({ is: 'cold' })
     world.reached = 5
     expect(last()).toEqual(warm)
@@ -111,9 +111,9 @@ describe('what the proxy is told', () => {
   })
 
   it('is to refuse while it rests after a failure, and to hold afterwards', () => {
-    const { world, memories, last } = setUp()
+    const { world, wakeAttempts, last } = setUp()
     world.ready = false
-    memories.failed(workload, 'backoff', 0)
+    wakeAttempts.failed(workload, 'backoff', 0)
     expect(last()).toEqual({ is: 'refusing', because: 'backoff', retryAfterSeconds: 1 })
     world.time = 1000
     expect(last()).toEqual({ is: 'cold' })
@@ -122,10 +122,10 @@ describe('what the proxy is told', () => {
 
 describe('rests after failures', () => {
   it('double up to a minute, and are forgotten with success (C62)', () => {
-    const memories = new WakeMemories()
-    const rests = Array.from({ length: 8 }, () => memories.failed('w', 'backoff', 0) / 1000)
+    const wakeAttempts = new WakeAttempts()
+    const rests = Array.from({ length: 8 }, () => wakeAttempts.failed('w', 'backoff', 0) / 1000)
     expect(rests).toEqual([1, 2, 4, 8, 16, 32, 60, 60])
-    memories.forget('w')
-    expect(memories.of('w')).toMatchObject({ failures: 0, retryAt: 0 })
+    wakeAttempts.forget('w')
+    expect(wakeAttempts.of('w')).toMatchObject({ failures: 0, retryAt: 0 })
   })
 })

@@ -4,23 +4,29 @@ import { observeBackends } from '../cluster/observe.ts'
 import type { ServicePort } from '../model/endpoints.ts'
 import type { DataPlane, TargetLoad } from '../proxy/planes/data-plane.ts'
 import { routeDefaults, type Address, type RouteConfig } from '../proxy/routing/route.ts'
-import { shareOf, type Seat } from '../proxy/routing/shares.ts'
+import { shareOf, type SenderIndex } from '../proxy/routing/shares.ts'
 import type { TargetState } from '../proxy/routing/target.ts'
-import { portRouteId, workloadId, type OnDemandService, type RouteBook, type TakenPort } from '../model/route-book.ts'
+import {
+  portRouteId,
+  workloadId,
+  type OnDemandService,
+  type ServiceRegistry,
+  type TakenPort,
+} from '../model/service-registry.ts'
 import type { WaitingFiles } from '../model/static-answers.ts'
-import type { WakeMemories } from '../decision/wake-memory.ts'
+import type { WakeAttempts } from '../decision/wake-attempts.ts'
 import type { WorkloadCaches } from '../cluster/workload-caches.ts'
 
 export interface PublisherParts {
   readonly plane: DataPlane
-  readonly book: RouteBook
+  readonly registry: ServiceRegistry
   readonly workloads: WorkloadCaches
   readonly slices: Informer<EndpointSlice>
-  readonly memories: WakeMemories
+  readonly wakeAttempts: WakeAttempts
   /** Whether requests may be served at all yet. */
   readonly mayServe: () => boolean
   /** Which of the replicas this one is. */
-  readonly seat: () => Seat
+  readonly senderIndex: () => SenderIndex
   readonly now: () => number
 }
 
@@ -73,13 +79,13 @@ export class Publisher {
   }
 
   /** We have just scaled it to nothing: believe that until the cache does. */
-  sleeps(workload: string, resourceVersion: string): void {
+  noteAsleep(workload: string, resourceVersion: string): void {
     this.#asleep.set(workload, resourceVersion)
   }
 
   /** Tells the data plane what is now true of a Service, if that is news. */
   publish(id: string): void {
-    const service = this.#parts.book.get(id)
+    const service = this.#parts.registry.get(id)
     if (!service || !this.#configs.has(id) || !this.#parts.mayServe()) return
     if (this.#held.has(id)) {
       // Asleep is a decision: whoever drained it has made it.
@@ -99,51 +105,51 @@ export class Publisher {
 
   /** What the data plane knows of a Service: itself, and each of its ports that is taken over. */
   #targets(id: string): readonly (readonly [string, ServicePort | undefined])[] {
-    const service = this.#parts.book.get(id)
+    const service = this.#parts.registry.get(id)
     return [[id, service?.port], ...(service?.ports ?? []).map((port) => [portRouteId(id, port), port] as const)]
   }
 
   /** Whether any pod of a Service can take requests. */
   isReachable(service: OnDemandService): boolean {
-    return this.podsOf(service) > 0
+    return this.readyPods(service) > 0
   }
 
   /** How many pods of a Service can take requests. */
-  podsOf(service: OnDemandService): number {
+  readyPods(service: OnDemandService): number {
     return observeBackends(service, this.#parts.slices).addresses.length
   }
 
   /** Whether any of a Service's workloads has been put to sleep. */
   isAsleep(service: OnDemandService): boolean {
-    return service.wishes.workloads.some((each) => this.#isAsleep(each))
+    return service.settings.workloads.some((each) => this.#isAsleep(each))
   }
 
   #stateOf(service: OnDemandService, port: ServicePort | undefined): TargetState | undefined {
-    const { workloads, memories, slices, now } = this.#parts
+    const { workloads, wakeAttempts, slices, now } = this.#parts
     const { addresses, protocol } = observeBackends(service, slices, port)
     if (this.isAsleep(service)) {
-      return this.#refusal(service, memories, now()) ?? { is: 'cold' }
+      return this.#refusal(service, wakeAttempts, now()) ?? { is: 'cold' }
     }
     if (addresses.length > 0) return { is: 'warm', endpoints: this.#share(service, addresses), protocol }
-    const [main] = service.wishes.workloads
+    const [main] = service.settings.workloads
     if (main && workloads.find(main) === 'absent')
       return { is: 'refusing', because: 'target-gone', retryAfterSeconds: 5 }
-    return this.#refusal(service, memories, now()) ?? { is: 'cold' }
+    return this.#refusal(service, wakeAttempts, now()) ?? { is: 'cold' }
   }
 
   /** Where a pod takes only so many requests at a time, replicas keep out of each other's way. */
-  #share({ wishes }: OnDemandService, addresses: readonly Address[]): readonly Address[] {
-    const { maxRequestsPerPod: limit } = wishes
+  #share({ settings }: OnDemandService, addresses: readonly Address[]): readonly Address[] {
+    const { maxRequestsPerPod: limit } = settings
     if (limit === undefined) return addresses
     return shareOf(
       addresses.map((address) => ({ ...address, limit })),
-      this.#parts.seat(),
+      this.#parts.senderIndex(),
     )
   }
 
-  #refusal(service: OnDemandService, memories: WakeMemories, now: number): TargetState | undefined {
-    for (const workload of service.wishes.workloads) {
-      const { retryAt, because } = memories.of(workloadId(workload))
+  #refusal(service: OnDemandService, wakeAttempts: WakeAttempts, now: number): TargetState | undefined {
+    for (const workload of service.settings.workloads) {
+      const { retryAt, because } = wakeAttempts.of(workloadId(workload))
       if (now < retryAt) return { is: 'refusing', because, retryAfterSeconds: Math.ceil((retryAt - now) / 1000) }
     }
     return undefined
@@ -157,7 +163,7 @@ export class Publisher {
       if (!informer?.hasReached(version)) return true
       this.#asleep.delete(id)
     }
-    return this.#parts.workloads.recallReplicas(workload) === 0
+    return this.#parts.workloads.lastSeenReplicas(workload) === 0
   }
 }
 
@@ -176,25 +182,25 @@ export function routeConfig(
     readonly files: WaitingFiles | undefined
   },
 ): RouteConfig {
-  const { wishes, id } = service
+  const { settings, id } = service
   return {
     ...routeDefaults,
     id,
     target: id,
     slot,
     hosts,
-    pathPrefix: wishes.pathPrefix,
-    readinessTimeoutMs: wishes.readinessTimeoutMs,
-    responseTimeoutMs: wishes.responseTimeoutMs,
-    tunnelIdleMs: wishes.tunnelIdleMs,
-    maxWaiting: wishes.maxWaiting,
-    waitingPage: wishes.waitingPage,
-    ...(files?.page ? { ownPage: files.page } : {}),
-    staticAnswers: [...wishes.staticAnswers, ...(files?.answers ?? [])],
-    coldStartHeader: wishes.coldStartHeader,
-    probePaths: wishes.probePaths,
-    probeAgents: wishes.probeAgents,
-    fallbackTimeoutMs: wishes.fallbackTimeoutMs,
+    pathPrefix: settings.pathPrefix,
+    readinessTimeoutMs: settings.readinessTimeoutMs,
+    responseTimeoutMs: settings.responseTimeoutMs,
+    tunnelIdleMs: settings.tunnelIdleMs,
+    maxWaiting: settings.maxWaiting,
+    waitingPage: settings.waitingPage,
+    ...(files?.page ? { customPage: files.page } : {}),
+    staticAnswers: [...settings.staticAnswers, ...(files?.answers ?? [])],
+    coldStartHeader: settings.coldStartHeader,
+    probePaths: settings.probePaths,
+    probeAgents: settings.probeAgents,
+    fallbackTimeoutMs: settings.fallbackTimeoutMs,
     ...(fallback ? { fallback } : {}),
   }
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
-import { isOnDemand, readWishes, wishDefaults } from './annotations.ts'
+import { isOnDemand, readServiceSettings, settingDefaults } from './annotations.ts'
 import { parseAwakeHours } from './awake-hours.ts'
-import { ClaimBook, innerHosts } from './claims.ts'
+import { HostClaims, innerHosts } from './host-claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
 
 function service(annotations: Record<string, string>, spec: unknown = {}): StoredObject {
@@ -29,7 +29,7 @@ describe('a Service’s annotations', () => {
   })
 
   it('are read as proxless wrote them', () => {
-    const wishes = readWishes(
+    const settings = readServiceSettings(
       service({
         'proxless/deployment': 'web',
         'proxless/domains': 'a.io, B.io,b.io , b\u00fccher.example',
@@ -37,7 +37,7 @@ describe('a Service’s annotations', () => {
         'proxless/readiness-timeout-seconds': '10',
       }),
     )
-    expect(wishes).toMatchObject({
+    expect(settings).toMatchObject({
       workloads: [{ apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' }],
       backend: 'web',
       domains: ['a.io', 'b.io', 'xn--bcher-kva.example'],
@@ -48,11 +48,13 @@ describe('a Service’s annotations', () => {
   })
 
   it('name the real Service where the annotated one stands before the proxy', () => {
-    expect(readWishes(service({ 'proxless/deployment': 'web', 'proxless/service': 'real' })).backend).toBe('real')
+    expect(readServiceSettings(service({ 'proxless/deployment': 'web', 'proxless/service': 'real' })).backend).toBe(
+      'real',
+    )
   })
 
   it('may name anything that scales, and what is woken with it', () => {
-    const { workloads } = readWishes(
+    const { workloads } = readServiceSettings(
       service({
         'sojourn.dev/target': 'StatefulSet/db',
         'sojourn.dev/wake-with': 'Deployment/cache, widgets.io/v1/Widget/w',
@@ -79,31 +81,34 @@ describe('a Service’s annotations', () => {
     ['sojourn.dev/path-prefix', 'api'],
     ['sojourn.dev/wake-with', 'DaemonSet/x'],
   ])('that are wrong are named and do no harm: %s=%s (C27, C101)', (key, value) => {
-    const wishes = readWishes(service({ 'proxless/deployment': 'web', [key]: value }))
-    expect(wishes.faults).toEqual([{ annotation: key, message: expect.stringContaining(value) as string }])
-    expect(wishes).toMatchObject({
-      ttlMs: wishDefaults.ttlMs,
-      readinessTimeoutMs: wishDefaults.readinessTimeoutMs,
+    const settings = readServiceSettings(service({ 'proxless/deployment': 'web', [key]: value }))
+    expect(settings.faults).toEqual([{ annotation: key, message: expect.stringContaining(value) as string }])
+    expect(settings).toMatchObject({
+      ttlMs: settingDefaults.ttlMs,
+      readinessTimeoutMs: settingDefaults.readinessTimeoutMs,
       pathPrefix: '/',
     })
-    expect(wishes.workloads).toHaveLength(1)
+    expect(settings.workloads).toHaveLength(1)
   })
 
   it('that keep it awake do so though they are misspelled', () => {
-    const wishes = readWishes(service({ 'proxless/deployment': 'web', 'sojourn.dev/sleep': 'nver' }))
-    expect([wishes.maySleep, wishes.faults[0]?.annotation]).toEqual([false, 'sojourn.dev/sleep'])
+    const settings = readServiceSettings(service({ 'proxless/deployment': 'web', 'sojourn.dev/sleep': 'nver' }))
+    expect([settings.maySleep, settings.faults[0]?.annotation]).toEqual([false, 'sojourn.dev/sleep'])
   })
 
   it.each(['', ' ', 'Web', 'a_b'])('that name no workload are a fault, and wake nothing: "%s" (C5)', (name) => {
-    const wishes = readWishes(service({ 'proxless/deployment': name }))
-    expect(wishes.workloads).toEqual([])
-    expect(wishes.faults.map(({ annotation }) => annotation)).toEqual(['proxless/deployment'])
+    const settings = readServiceSettings(service({ 'proxless/deployment': name }))
+    expect(settings.workloads).toEqual([])
+    expect(settings.faults.map(({ annotation }) => annotation)).toEqual(['proxless/deployment'])
   })
 
   it('that are empty count as absent (C27)', () => {
     const empty = { 'proxless/ttl-seconds': '', 'proxless/readiness-timeout-seconds': ' ', 'proxless/domains': '' }
-    const wishes = readWishes(service({ 'proxless/deployment': 'web', ...empty }), { ttlMs: 7, readinessTimeoutMs: 8 })
-    expect(wishes).toMatchObject({ ttlMs: 7, readinessTimeoutMs: 8, domains: [], faults: [] })
+    const settings = readServiceSettings(service({ 'proxless/deployment': 'web', ...empty }), {
+      ttlMs: 7,
+      readinessTimeoutMs: 8,
+    })
+    expect(settings).toMatchObject({ ttlMs: 7, readinessTimeoutMs: 8, domains: [], faults: [] })
   })
 
   it.each([
@@ -111,14 +116,14 @@ describe('a Service’s annotations', () => {
     ['0', 0],
   ])('set how long a request may wait before what is set for all: %s (C34)', (seconds, readinessTimeoutMs) => {
     const annotated = service({ 'proxless/deployment': 'web', 'proxless/readiness-timeout-seconds': seconds })
-    const wishes = readWishes(annotated, { ttlMs: 1, readinessTimeoutMs: 60_000 })
-    expect(wishes).toMatchObject({ readinessTimeoutMs, faults: [] })
+    const settings = readServiceSettings(annotated, { ttlMs: 1, readinessTimeoutMs: 60_000 })
+    expect(settings).toMatchObject({ readinessTimeoutMs, faults: [] })
   })
 
   it('cannot reach into another namespace (C102)', () => {
-    const wishes = readWishes(service({ 'proxless/deployment': 'other/web' }))
-    expect(wishes.workloads).toEqual([])
-    expect(wishes.faults[0]).toMatchObject({
+    const settings = readServiceSettings(service({ 'proxless/deployment': 'other/web' }))
+    expect(settings.workloads).toEqual([])
+    expect(settings.faults[0]).toMatchObject({
       annotation: 'proxless/deployment',
       message: expect.stringContaining('namespace') as string,
     })
@@ -159,54 +164,58 @@ describe('claims', () => {
     ['older first', [older, newer]],
     ['newer first', [newer, older]],
   ])('give a domain to the oldest, and only the contested one is refused: %s (C51, C69)', (_, claims) => {
-    const book = new ClaimBook()
-    for (const each of claims) book.set(each)
-    expect([book.granted('a/x'), book.granted('b/y')]).toEqual([['x.io'], ['y.io']])
-    expect(book.lost('b/y')).toEqual([{ domain: 'x.io', owner: 'a/x' }])
-    expect(book.lost('a/x')).toEqual([])
+    const hostClaims = new HostClaims()
+    for (const each of claims) hostClaims.set(each)
+    expect([hostClaims.granted('a/x'), hostClaims.granted('b/y')]).toEqual([['x.io'], ['y.io']])
+    expect(hostClaims.lost('b/y')).toEqual([{ domain: 'x.io', owner: 'a/x' }])
+    expect(hostClaims.lost('a/x')).toEqual([])
   })
 
   it('pass to the next when the owner goes, and tell whom that touches (C69)', () => {
-    const book = new ClaimBook()
-    book.set(newer)
-    expect(book.set(older)).toEqual(new Set(['b/y']))
-    expect(book.remove('a/x')).toEqual(new Set(['b/y']))
-    expect(book.granted('b/y')).toEqual(['x.io', 'y.io'])
+    const hostClaims = new HostClaims()
+    hostClaims.set(newer)
+    expect(hostClaims.set(older)).toEqual(new Set(['b/y']))
+    expect(hostClaims.remove('a/x')).toEqual(new Set(['b/y']))
+    expect(hostClaims.granted('b/y')).toEqual(['x.io', 'y.io'])
   })
 
   it('touch nobody when nothing changes hands, in whatever order they are named (C7, C12)', () => {
-    const book = new ClaimBook()
-    book.set(older)
-    expect(book.set(newer).size).toBe(0)
-    expect(book.set(older).size).toBe(0)
-    expect(book.set({ ...newer, domains: newer.domains.toReversed() }).size).toBe(0)
-    expect(book.set({ ...older, domains: ['z.io'] })).toEqual(new Set(['b/y']))
+    const hostClaims = new HostClaims()
+    hostClaims.set(older)
+    expect(hostClaims.set(newer).size).toBe(0)
+    expect(hostClaims.set(older).size).toBe(0)
+    expect(hostClaims.set({ ...newer, domains: newer.domains.toReversed() }).size).toBe(0)
+    expect(hostClaims.set({ ...older, domains: ['z.io'] })).toEqual(new Set(['b/y']))
   })
 
   it('are settled by uid between equals (C69)', () => {
-    const book = new ClaimBook()
-    book.set(claim('b', '1', 'x.io'))
-    book.set(claim('a', '1', 'x.io'))
-    expect(book.lost('b')).toEqual([{ domain: 'x.io', owner: 'a' }])
+    const hostClaims = new HostClaims()
+    hostClaims.set(claim('b', '1', 'x.io'))
+    hostClaims.set(claim('a', '1', 'x.io'))
+    expect(hostClaims.lost('b')).toEqual([{ domain: 'x.io', owner: 'a' }])
   })
 
   it('stand side by side on different paths, in one namespace', () => {
-    const book = new ClaimBook()
-    book.set(claim('team/a', '2', 'x.io'))
-    book.set({ ...claim('team/b', '3', 'x.io'), pathPrefix: '/api' })
-    book.set({ ...claim('other/c', '4', 'x.io'), pathPrefix: '/login' })
-    expect([book.lost('team/b'), book.lost('other/c')]).toEqual([[], [{ domain: 'x.io', owner: 'team/a' }]])
-    expect(book.set(claim('other/d', '1', 'x.io'))).toEqual(new Set(['team/a', 'team/b', 'other/c']))
-    expect([book.granted('team/a'), book.granted('team/b'), book.granted('other/c')]).toEqual([[], [], ['x.io']])
-    expect(book.remove('other/d')).toEqual(new Set(['team/a', 'team/b', 'other/c']))
-    expect(book.granted('team/b')).toEqual(['x.io'])
+    const hostClaims = new HostClaims()
+    hostClaims.set(claim('team/a', '2', 'x.io'))
+    hostClaims.set({ ...claim('team/b', '3', 'x.io'), pathPrefix: '/api' })
+    hostClaims.set({ ...claim('other/c', '4', 'x.io'), pathPrefix: '/login' })
+    expect([hostClaims.lost('team/b'), hostClaims.lost('other/c')]).toEqual([[], [{ domain: 'x.io', owner: 'team/a' }]])
+    expect(hostClaims.set(claim('other/d', '1', 'x.io'))).toEqual(new Set(['team/a', 'team/b', 'other/c']))
+    expect([hostClaims.granted('team/a'), hostClaims.granted('team/b'), hostClaims.granted('other/c')]).toEqual([
+      [],
+      [],
+      ['x.io'],
+    ])
+    expect(hostClaims.remove('other/d')).toEqual(new Set(['team/a', 'team/b', 'other/c']))
+    expect(hostClaims.granted('team/b')).toEqual(['x.io'])
   })
 
   it('to the name of a Service inside the cluster are its own, however old others are', () => {
-    const book = new ClaimBook()
-    book.set(claim('evil/old', '1', 'web.shop.svc', 'x.io'))
-    expect(book.set({ ...claim('shop/web', '2'), inner: ['web.shop.svc'] })).toEqual(new Set(['evil/old']))
-    expect([book.granted('shop/web'), book.granted('evil/old')]).toEqual([['web.shop.svc'], ['x.io']])
+    const hostClaims = new HostClaims()
+    hostClaims.set(claim('evil/old', '1', 'web.shop.svc', 'x.io'))
+    expect(hostClaims.set({ ...claim('shop/web', '2'), inner: ['web.shop.svc'] })).toEqual(new Set(['evil/old']))
+    expect([hostClaims.granted('shop/web'), hostClaims.granted('evil/old')]).toEqual([['web.shop.svc'], ['x.io']])
   })
 })
 

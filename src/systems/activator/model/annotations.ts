@@ -54,7 +54,7 @@ export interface Fault {
 }
 
 /** What a Service asks for. */
-export interface Wishes {
+export interface ServiceSettings {
   /** The workload first that serves it, then those that are woken with it. Empty when none is named rightly. */
   readonly workloads: readonly ObjectRef[]
   /** The Service whose pods serve it, in the same namespace. */
@@ -104,12 +104,12 @@ export interface ActivityProbe {
   readonly path: string
 }
 
-export interface WishDefaults {
+export interface SettingDefaults {
   readonly ttlMs: number
   readonly readinessTimeoutMs: number
 }
 
-export const wishDefaults: WishDefaults = { ttlMs: 300_000, readinessTimeoutMs: 60_000 }
+export const settingDefaults: SettingDefaults = { ttlMs: 300_000, readinessTimeoutMs: 60_000 }
 
 /** Whether a Service asks for anything at all. */
 export function isOnDemand({ metadata: { annotations = {} } }: StoredObject): boolean {
@@ -129,7 +129,10 @@ export function missingTarget(service: StoredObject): Fault | undefined {
 }
 
 /** Reads what a Service asks for. What is wrong becomes a fault that names its annotation, and its default. */
-export function readWishes(service: StoredObject, defaults: WishDefaults = wishDefaults): Wishes {
+export function readServiceSettings(
+  service: StoredObject,
+  defaults: SettingDefaults = settingDefaults,
+): ServiceSettings {
   const { annotations = {}, namespace = 'default', name } = service.metadata
   const faults: Fault[] = []
   const read = new AnnotationReader(annotations, faults)

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { cell, inFlightOf } from './routing/counters.ts'
-import { eventually, rawClient, roundTrip, startEcho, startProxy } from './planes/testing.ts'
+import { eventually, rawClient, roundTrip, startEcho, startProxy } from '../../../../test/activator/proxy.ts'
 
 const checks = { purpose: { is: 'checks' } } as const
 

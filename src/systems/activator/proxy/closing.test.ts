@@ -14,7 +14,7 @@ import {
   startBackend,
   startEcho,
   startProxy,
-} from './planes/testing.ts'
+} from '../../../../test/activator/proxy.ts'
 
 const get = 'GET / HTTP/1.1\r\nHost: app.test\r\n\r\n'
 

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest'
 import { cell, inFlightOf } from './routing/counters.ts'
-import { aRoute, eventually, rawClient, roundTrip, startBackend, startEcho, startProxy } from './planes/testing.ts'
+import {
+  aRoute,
+  eventually,
+  rawClient,
+  roundTrip,
+  startBackend,
+  startEcho,
+  startProxy,
+} from '../../../../test/activator/proxy.ts'
 
 const get = 'GET / HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n'
 const ok = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'
@@ -51,7 +59,7 @@ describe('a cold request', () => {
   })
 
   it('waits no longer than anything may where its route sets no bound (C33, C34)', async () => {
-    await using it = await startProxy({ readinessTimeoutMs: 0 }, { longestWaitMs: 1 })
+    await using it = await startProxy({ readinessTimeoutMs: 0 }, { maxWaitMs: 1 })
     expect(await roundTrip(it.port, `${get}\r\n`)).toMatch(/^HTTP\/1.1 504/)
   })
 

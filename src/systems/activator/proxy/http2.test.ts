@@ -14,7 +14,7 @@ import {
   roundTrip,
   startEcho,
   startProxy,
-} from './planes/testing.ts'
+} from '../../../../test/activator/proxy.ts'
 
 /** A pod that speaks HTTP/2 only: answers each request with its path and body, and a gRPC status in the trailers. */
 async function startHttp2Pod() {
@@ -166,8 +166,8 @@ describe('TLS', () => {
     ['version', { minVersion: 'TLSv1.3' }, { maxVersion: 'TLSv1.2' }],
     ['ciphers', { ciphers: 'TLS_AES_256_GCM_SHA384' }, { ciphers: 'TLS_AES_128_GCM_SHA256' }],
     ['groups', { ecdhCurve: 'X25519' }, { ecdhCurve: 'P-256' }],
-  ] as const)('can be held to other terms: %s (C56)', async (_, tlsTerms, refused) => {
-    const proxy = new Proxy({ clock: systemClock, wake: () => {}, random: () => 0.5 }, { tls: tlsTerms })
+  ] as const)('can be held to another policy: %s (C56)', async (_, tlsPolicy, refused) => {
+    const proxy = new Proxy({ clock: systemClock, wake: () => {}, random: () => 0.5 }, { tls: tlsPolicy })
     proxy.setCertificates([certificateFor('app.test')])
     const port = await proxy.listen({ host: '127.0.0.1', port: 0, tls: true })
     const connects = (options: tls.ConnectionOptions) =>

@@ -7,7 +7,7 @@ import { describe, expect, it } from 'vitest'
 import { WebSocket as WsClient, WebSocketServer } from 'ws'
 import { inFlightOf } from './routing/counters.ts'
 import type { Address } from './routing/route.ts'
-import { certificateFor, eventually, startProxy, type TestProxy } from './planes/testing.ts'
+import { certificateFor, eventually, startProxy, type TestProxy } from '../../../../test/activator/proxy.ts'
 
 const text = { serialize: (value: string) => Buffer.from(value), deserialize: (bytes: Buffer) => bytes.toString() }
 

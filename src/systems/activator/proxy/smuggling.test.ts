@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import http from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { rawClient, startBackend, startProxy } from './planes/testing.ts'
+import { rawClient, startBackend, startProxy } from '../../../../test/activator/proxy.ts'
 
 const inner = 'GET /smuggled HTTP/1.1\r\nHost: app.test\r\n\r\n'
 const post = 'POST / HTTP/1.1\r\nHost: app.test\r\n'

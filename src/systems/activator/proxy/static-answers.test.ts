@@ -2,7 +2,7 @@ import http2 from 'node:http2'
 import { describe, expect, it } from 'vitest'
 import { inFlightOf } from './routing/counters.ts'
 import type { StaticAnswer } from './routing/static-answer.ts'
-import { askHttp2 as ask, eventually, roundTrip, startEcho, startProxy } from './planes/testing.ts'
+import { askHttp2 as ask, eventually, roundTrip, startEcho, startProxy } from '../../../../test/activator/proxy.ts'
 
 const answers: readonly StaticAnswer[] = [
   { path: '/robots.txt', status: 200, type: 'text/plain', body: 'nobody', when: 'always' },
@@ -45,13 +45,16 @@ describe('a static answer', () => {
 })
 
 describe('a waiting page', () => {
-  const ownPage = { type: 'text/html; charset=utf-8', body: '<p>soon</p>' }
+  const customPage = { type: 'text/html; charset=utf-8', body: '<p>soon</p>' }
   const navigation = `GET / HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\nAccept: text/html\r\nSec-Fetch-Mode: navigate\r\n\r\n`
 
   it('can be the user’s own, with files beside it that wake nobody (C52)', async () => {
     await using pod = await startEcho()
     const style: StaticAnswer = { path: '/style.css', status: 200, type: 'text/css', body: 'p{}', when: 'unavailable' }
-    await using it = await startProxy({ waitingPage: true, ownPage, staticAnswers: [style] }, { waitingPageAfterMs: 0 })
+    await using it = await startProxy(
+      { waitingPage: true, customPage, staticAnswers: [style] },
+      { waitingPageAfterMs: 0 },
+    )
     expect(await roundTrip(it.port, get('/style.css'))).toMatch(/^HTTP\/1.1 200[^]*text\/css[^]*p{}$/)
     expect(it.woken).toEqual([])
     expect(await roundTrip(it.port, navigation)).toMatch(/^HTTP\/1.1 503[^]*Retry-After[^]*<p>soon<\/p>$/)

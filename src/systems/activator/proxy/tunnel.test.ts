@@ -2,7 +2,14 @@ import { createHash } from 'node:crypto'
 import http from 'node:http'
 import { describe, expect, it } from 'vitest'
 import { inFlightOf } from './routing/counters.ts'
-import { eventually, rawClient, roundTrip, startBackend, startProxy, type Backend } from './planes/testing.ts'
+import {
+  eventually,
+  rawClient,
+  roundTrip,
+  startBackend,
+  startProxy,
+  type Backend,
+} from '../../../../test/activator/proxy.ts'
 
 const upgrade = 'GET /ws HTTP/1.1\r\nHost: app.test\r\nConnection: keep-alive, Upgrade\r\nUpgrade: raw\r\n\r\n'
 const agreed = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: raw\r\nConnection: Upgrade\r\n\r\n'

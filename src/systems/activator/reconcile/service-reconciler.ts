@@ -9,21 +9,21 @@ import {
   annotation,
   isOnDemand,
   missingTarget,
-  readWishes,
+  readServiceSettings,
   type Fault,
-  type WishDefaults,
+  type SettingDefaults,
 } from '../model/annotations.ts'
-import { ClaimBook, companionName, innerHosts } from '../model/claims.ts'
+import { HostClaims, companionName, innerHosts } from '../model/host-claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from '../model/endpoints.ts'
 import { podSlicesOf } from '../cluster/observe.ts'
 import type { Peers } from '../replicas/peers.ts'
 import type { Address } from '../proxy/routing/route.ts'
 import { routeConfig, type Publisher } from '../feed/publisher.ts'
-import type { OnDemandService, RouteBook } from '../model/route-book.ts'
+import type { OnDemandService, ServiceRegistry } from '../model/service-registry.ts'
 import { conditionsOf, isOurs, onDemandCondition, withoutTakenOver } from '../model/service-conditions.ts'
 import type { PortListeners } from '../takeover/port-listeners.ts'
 import { podsServiceName, whyNotTakeover } from '../decision/takeover.ts'
-import type { TakeoverKeeper } from '../takeover/takeover-keeper.ts'
+import type { TakeoverReconciler } from '../takeover/takeover-reconciler.ts'
 import { filesOf, type WaitingFiles } from '../model/static-answers.ts'
 import type { UsageTracker } from '../decision/usage.ts'
 import type { WorkloadCaches } from '../cluster/workload-caches.ts'
@@ -33,26 +33,26 @@ export interface ServiceReconcilerParts {
   readonly services: Informer
   readonly slices: Informer<EndpointSlice>
   readonly workloads: Pick<WorkloadCaches, 'find'>
-  readonly book: RouteBook
+  readonly registry: ServiceRegistry
   readonly usage: UsageTracker
   readonly publisher: Publisher
   readonly actions: Actions
   readonly peers: Peers
   readonly events: Pick<EventRecorder, 'record'>
   readonly now: () => number
-  readonly defaults: WishDefaults
+  readonly defaults: SettingDefaults
   /** Only one namespace is looked after, so that bare names are not ambiguous. */
   readonly namespaced: boolean
   /** The port the proxies take requests from the cluster at; undefined makes no companions. */
   readonly companionPort: number | undefined
   /** Companions are neither made nor removed. */
   readonly dryRun: boolean
-  readonly takeover: TakeoverKeeper
+  readonly takeover: TakeoverReconciler
   readonly listeners: PortListeners
   /** What is wrong with the certificate that a Service names. */
   readonly certificateFaults: (service: OnDemandService) => readonly Fault[]
   /** Whether anything may be taken over here. */
-  readonly takesOver: boolean
+  readonly isTakeoverAvailable: boolean
   readonly enqueueWorkloads: (workloads: readonly ObjectRef[]) => void
   readonly enqueueServices: (ids: Iterable<string>) => void
 }
@@ -64,7 +64,7 @@ const absenceMs = 5000
 /** Makes of each annotated Service a route, and of each that is no longer annotated none. */
 export class ServiceReconciler {
   readonly #parts: ServiceReconcilerParts
-  readonly #claims = new ClaimBook()
+  readonly #claims = new HostClaims()
   /** What ConfigMaps last held for those who wait, by the Service that names them. */
   readonly #files = new Map<string, WaitingFiles>()
   /** Since when Services miss a workload that they name. */
@@ -88,7 +88,7 @@ export class ServiceReconciler {
     const { service, faults } = this.#understand(object, id)
     const missing = await this.#readFiles(service)
     await this.#admit(service, object)
-    const { waitingFiles } = service.wishes
+    const { waitingFiles } = service.settings
     // Nothing tells of a change there: that would take the right to watch every ConfigMap.
     const filesAt = waitingFiles === undefined ? Infinity : this.#parts.now() + filesEveryMs
     if (!this.#parts.peers.leading) return lookAt(filesAt)
@@ -98,7 +98,7 @@ export class ServiceReconciler {
     const { absent, isOpen } = this.#look(object, service)
     const all = [...faults, ...absent, ...missing, ...this.#parts.certificateFaults(service), ...this.#lost(id)]
     // That it can be woken is not claimed before that is known of its workloads.
-    await this.#report(object, isOpen && all.length === 0 ? undefined : all, service.wishes.takeover ? claim : 'none')
+    await this.#report(object, isOpen && all.length === 0 ? undefined : all, service.settings.takeover ? claim : 'none')
     const lookAgainAt = isOpen ? this.#parts.now() + absenceMs : Infinity
     return lookAt(Math.min(filesAt, until ?? Infinity, lookAgainAt))
   }
@@ -106,10 +106,10 @@ export class ServiceReconciler {
   /** While callers are still led to the proxies, their way on stays open. */
   async #leave(id: string, object: StoredObject | undefined, place: Pick<Key, 'namespace' | 'name'>): Promise<Outcome> {
     const { takeover, peers, now } = this.#parts
-    const isTraced = object !== undefined && takeover.isTraced(object)
-    if (!isTraced) this.#forget(id)
+    const hasTakeoverState = object !== undefined && takeover.hasTakeoverState(object)
+    if (!hasTakeoverState) this.#forget(id)
     if (!peers.leading) return settled
-    if (isTraced) {
+    if (hasTakeoverState) {
       const { until } = await takeover.keep(object, undefined)
       return wakeAt(until ?? now() + 1000)
     }
@@ -122,33 +122,33 @@ export class ServiceReconciler {
     id: string,
   ): { readonly service: OnDemandService; readonly faults: readonly Fault[] } {
     const { namespace = '', name } = object.metadata
-    const wishes = readWishes(object, this.#parts.defaults)
-    const backend = wishes.backend === name ? object : this.#parts.services.get(namespace, wishes.backend)
-    const faults = [...wishes.faults]
-    if (!backend) faults.push({ annotation: annotation.service, message: `there is no Service "${wishes.backend}"` })
-    const port = backend && portOf(backend, wishes.port)
+    const settings = readServiceSettings(object, this.#parts.defaults)
+    const backend = settings.backend === name ? object : this.#parts.services.get(namespace, settings.backend)
+    const faults = [...settings.faults]
+    if (!backend) faults.push({ annotation: annotation.service, message: `there is no Service "${settings.backend}"` })
+    const port = backend && portOf(backend, settings.port)
     if (backend && !port) {
       faults.push({
         annotation: annotation.port,
-        message: wishes.port === undefined ? 'the Service has no port' : `the Service has no port "${wishes.port}"`,
+        message: settings.port === undefined ? 'the Service has no port' : `the Service has no port "${settings.port}"`,
       })
     }
-    const { fallback } = wishes
+    const { fallback } = settings
     if (fallback !== undefined && !this.#parts.services.get(namespace, fallback)) {
       faults.push({ annotation: annotation.fallback, message: `there is no Service "${fallback}"` })
     }
-    const refusal = wishes.takeover ? this.#whyNotTakeover(object, wishes.backend) : undefined
+    const refusal = settings.takeover ? this.#whyNotTakeover(object, settings.backend) : undefined
     if (refusal !== undefined) faults.push({ annotation: annotation.takeover, message: refusal })
     const { takeover } = this.#parts
-    const pods = takeover.podsOf(namespace, wishes.backend)
+    const pods = takeover.podsOf(namespace, settings.backend)
     const ports = takeover.takenPorts(object)
-    const service = { id, namespace, name, wishes, port, ...(pods === undefined ? {} : { pods }), ports }
+    const service = { id, namespace, name, settings, port, ...(pods === undefined ? {} : { pods }), ports }
     return { service, faults }
   }
 
   #whyNotTakeover(object: StoredObject, backend: string): string | undefined {
     const { name, namespace = '' } = object.metadata
-    if (!this.#parts.takesOver) return 'the proxy is not set up to take Services over: see --takeover'
+    if (!this.#parts.isTakeoverAvailable) return 'the proxy is not set up to take Services over: see --takeover'
     if (backend !== name) return `is for the Service that has the pods: annotate "${backend}" itself`
     const listing = this.#parts.services.get(namespace, podsServiceName(name))
     if (listing && !isOurMade(listing)) return `there is a Service "${podsServiceName(name)}" of someone else`
@@ -156,9 +156,9 @@ export class ServiceReconciler {
   }
 
   async #admit(service: OnDemandService, object: StoredObject): Promise<void> {
-    const { book, usage, publisher, enqueueWorkloads, enqueueServices, now } = this.#parts
+    const { registry, usage, publisher, enqueueWorkloads, enqueueServices, now } = this.#parts
     const { uid, creationTimestamp } = object.metadata
-    const { domains, pathPrefix } = service.wishes
+    const { domains, pathPrefix } = service.settings
     const inner = this.#innerHostsOf(service)
     enqueueServices(
       this.#claims.set({
@@ -170,7 +170,7 @@ export class ServiceReconciler {
         pathPrefix,
       }),
     )
-    enqueueWorkloads(book.set(service))
+    enqueueWorkloads(registry.set(service))
     const [hosts, slot] = [this.#claims.granted(service.id), usage.slotOf(service.id, now())]
     const files = this.#files.get(service.id)
     const config = routeConfig(service, { hosts, slot, files, fallback: this.#fallbackOf(service) })
@@ -180,8 +180,8 @@ export class ServiceReconciler {
   }
 
   /** Reads the ConfigMap with the waiting page; while that cannot be done, what it last held stays. */
-  async #readFiles({ id, namespace, wishes }: OnDemandService): Promise<readonly Fault[]> {
-    const { waitingFiles: name } = wishes
+  async #readFiles({ id, namespace, settings }: OnDemandService): Promise<readonly Fault[]> {
+    const { waitingFiles: name } = settings
     if (name === undefined) {
       this.#files.delete(id)
       return []
@@ -200,8 +200,8 @@ export class ServiceReconciler {
   }
 
   /** A pod of the Service to fall back on or, where it lists none, the Service's own address. */
-  #fallbackOf({ namespace, wishes }: OnDemandService): Address | undefined {
-    const other = wishes.fallback === undefined ? undefined : this.#parts.services.get(namespace, wishes.fallback)
+  #fallbackOf({ namespace, settings }: OnDemandService): Address | undefined {
+    const other = settings.fallback === undefined ? undefined : this.#parts.services.get(namespace, settings.fallback)
     const port = other && portOf(other, undefined)
     if (!other || !port) return undefined
     const [pod] = backendsOf(podSlicesOf(this.#parts.slices, `${namespace}/${other.metadata.name}`), port).addresses
@@ -210,26 +210,26 @@ export class ServiceReconciler {
   }
 
   #forget(id: string): void {
-    const { book, usage, publisher, enqueueWorkloads, enqueueServices } = this.#parts
+    const { registry, usage, publisher, enqueueWorkloads, enqueueServices } = this.#parts
     enqueueServices(this.#claims.remove(id))
     publisher.removeRoute(id)
     this.#files.delete(id)
     this.#missedSince.delete(id)
     this.#parts.listeners.drop(id)
     this.#parts.takeover.forget(id)
-    enqueueWorkloads(book.remove(id))
+    enqueueWorkloads(registry.remove(id))
     usage.forget(id)
   }
 
   /** Which of a Service's workloads are not there; open while that cannot be told, or they may be about to come. */
   #look(
     { metadata: { annotations = {} } }: StoredObject,
-    { id, wishes }: OnDemandService,
+    { id, settings }: OnDemandService,
   ): { readonly absent: readonly Fault[]; readonly isOpen: boolean } {
     const now = this.#parts.now()
-    const found = wishes.workloads.map((workload) => this.#parts.workloads.find(workload))
+    const found = settings.workloads.map((workload) => this.#parts.workloads.find(workload))
     const main = annotation.deployment in annotations ? annotation.deployment : annotation.target
-    const absent = wishes.workloads.flatMap(({ kind, name }, index): Fault[] => {
+    const absent = settings.workloads.flatMap(({ kind, name }, index): Fault[] => {
       if (found[index] !== 'absent') return []
       const key = index === 0 ? main : annotation.wakeWith
       return [{ annotation: key, message: `there is no ${kind} "${name}"` }]
@@ -243,7 +243,7 @@ export class ServiceReconciler {
 
   /** Domains that someone else has; names inside the cluster are not the user's doing, so they are no fault. */
   #lost(id: string): Fault[] {
-    const wanted = this.#parts.book.get(id)?.wishes.domains ?? []
+    const wanted = this.#parts.registry.get(id)?.settings.domains ?? []
     return this.#claims
       .lost(id)
       .filter(({ domain }) => wanted.includes(domain))
@@ -254,18 +254,18 @@ export class ServiceReconciler {
   }
 
   #isNameOf(domain: string, id: string): boolean {
-    const service = this.#parts.book.get(id)
+    const service = this.#parts.registry.get(id)
     return service !== undefined && this.#innerHostsOf(service).includes(domain)
   }
 
-  #innerHostsOf({ namespace, wishes }: OnDemandService): readonly string[] {
-    return innerHosts(namespace, wishes.backend, this.#parts.namespaced)
+  #innerHostsOf({ namespace, settings }: OnDemandService): readonly string[] {
+    return innerHosts(namespace, settings.backend, this.#parts.namespaced)
   }
 
   async #accompany(object: StoredObject, service: OnDemandService): Promise<void> {
     const { companionPort, peers, actions, dryRun } = this.#parts
     // A Service that stands before the proxy by itself needs no other.
-    if (dryRun || companionPort === undefined || service.wishes.backend !== service.name) return
+    if (dryRun || companionPort === undefined || service.settings.backend !== service.name) return
     const existing = this.#companionOf(service.namespace, service.name)
     await actions.ensureCompanion(object, existing, { addresses: peers.addresses, port: companionPort })
   }

@@ -3,20 +3,20 @@ import { describe, expect, it } from 'vitest'
 import { startTestServer } from '../../../apiserver/testing.ts'
 import { systemClock } from '../../../runtime/time/clock.ts'
 import type { Peers, DrainReport } from '../replicas/peers.ts'
-import { alone } from '../replicas/peers.ts'
+import { singleReplica } from '../replicas/peers.ts'
 import { cell } from '../proxy/routing/counters.ts'
 import type { TargetLoad } from '../proxy/planes/data-plane.ts'
 import { SilentDataPlane } from '../proxy/planes/silent-data-plane.ts'
 import type { Publisher } from '../feed/publisher.ts'
-import type { OnDemandService } from '../model/route-book.ts'
-import { eventually, roundTrip, startEcho } from '../proxy/planes/testing.ts'
-import { startFakeCluster, startReplica } from '../testing.ts'
+import type { OnDemandService } from '../model/service-registry.ts'
+import { eventually, roundTrip, startEcho } from '../../../../test/activator/proxy.ts'
+import { startFakeCluster, startReplica } from '../../../../test/activator/cluster.ts'
 import { TwoPhaseSleep } from './two-phase-sleep.ts'
 import { UsageTracker } from '../decision/usage.ts'
 
 const now = 1_000_000
 const idle: DrainReport = { busy: 0, waiting: 0, idleMs: 900_000 }
-const web = { id: 'shop/web', wishes: { ttlMs: 60_000 } } as OnDemandService
+const web = { id: 'shop/web', settings: { ttlMs: 60_000 } } as OnDemandService
 
 interface Given {
   readonly load?: TargetLoad
@@ -48,7 +48,7 @@ async function attempt({
   const cells = plane.counters[0]!.slot(usage.slotOf(web.id, 0))
   before?.(cells)
   const peers: Peers = {
-    ...alone(),
+    ...singleReplica(),
     drain: () => {
       meanwhile?.(cells)
       return reports instanceof Error ? Promise.reject(reports) : Promise.resolve(reports)

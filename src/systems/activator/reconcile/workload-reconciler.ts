@@ -6,7 +6,7 @@ import type { EventRecorder } from '../../../runtime/observability/event-recorde
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { Logger } from '../../../runtime/observability/log.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import type { Actions, Placed } from '../cluster/act.ts'
+import type { Actions, ScaleTarget } from '../cluster/act.ts'
 import type { Activity } from '../cluster/activity.ts'
 import { annotation, onDemandLabel } from '../model/annotations.ts'
 import { decide, type Decision, type Workload } from '../decision/decide.ts'
@@ -14,19 +14,19 @@ import { observeWorkload, persistedLastUsed, ruleOf, type Caches } from '../clus
 import type { Peers } from '../replicas/peers.ts'
 import type { DataPlane } from '../proxy/planes/data-plane.ts'
 import type { Publisher } from '../feed/publisher.ts'
-import { workloadId, type OnDemandService, type RouteBook } from '../model/route-book.ts'
+import { workloadId, type OnDemandService, type ServiceRegistry } from '../model/service-registry.ts'
 import { afterWaking } from '../model/service-conditions.ts'
 import { TwoPhaseSleep } from './two-phase-sleep.ts'
 import type { UsageTracker } from '../decision/usage.ts'
-import type { WakeMemories } from '../decision/wake-memory.ts'
+import type { WakeAttempts } from '../decision/wake-attempts.ts'
 import type { WorkloadCaches } from '../cluster/workload-caches.ts'
 
 export interface WorkloadReconcilerParts {
   readonly caches: Caches
   readonly workloads: WorkloadCaches
-  readonly book: RouteBook
+  readonly registry: ServiceRegistry
   readonly usage: UsageTracker
-  readonly memories: WakeMemories
+  readonly wakeAttempts: WakeAttempts
   readonly publisher: Publisher
   readonly plane: DataPlane
   readonly peers: Peers
@@ -49,16 +49,16 @@ export interface WorkloadReconcilerParts {
   readonly onDecision: (workload: string, decision: Decision) => void
 }
 
-const lookAgainMs = 5000
-const soonMs = 1000
-const leastPersistMs = 30_000
+const recheckMs = 5000
+const retryMs = 1000
+const minPersistMs = 30_000
 /** How long pods that go are waited for; longer, and something else makes more of them than there should be. */
-const goingMs = 5000
-const lookForGoneMs = 50
+const podRemovalTimeoutMs = 5000
+const podRemovalPollMs = 50
 
 /** How much newer a last use must be before it is worth a write. */
 export function persistEveryMs(ttlMs: number): number {
-  return Math.max(leastPersistMs, ttlMs / 4)
+  return Math.max(minPersistMs, ttlMs / 4)
 }
 
 /** Wakes a workload, puts it to sleep or leaves it, as `decide` says. */
@@ -78,33 +78,33 @@ export class WorkloadReconciler {
   }
 
   async reconcile(key: Key): Promise<Outcome> {
-    const { book, workloads, now } = this.#parts
+    const { registry, workloads, now } = this.#parts
     const id = keyToString(key)
-    const routes = book.ofWorkload(id)
+    const routes = registry.ofWorkload(id)
     const ref = refOfWorkload(routes, id) ?? refFromKey(key, workloads.of(key)?.type.version ?? 'v1')
     const object = workloads.find(ref)
     const informer = workloads.of(key)
-    this.#noticeAbsence(id, object, routes)
-    if (!informer) return routes.length > 0 ? wakeAt(now() + lookAgainMs) : settled
+    this.#notePresence(id, object, routes)
+    if (!informer) return routes.length > 0 ? wakeAt(now() + recheckMs) : settled
     if (routes.length === 0) return this.#leave(id, { type: informer.type, ref })
     const replicas = typeof object === 'string' ? undefined : workloads.replicas(object)
-    if (typeof object !== 'string' && replicas !== undefined) this.#learn(id, { object, replicas }, routes)
+    if (typeof object !== 'string' && replicas !== undefined) this.#mergePersistedUse(id, { object, replicas }, routes)
     const workload = this.#observe(object, replicas)
-    this.#judgeWaking(id, workload, routes)
+    this.#checkWakeTimeout(id, workload, routes)
     const decision = this.#decide(id, workload, routes)
     for (const route of routes) this.#parts.publisher.publish(route.id)
     if (typeof object === 'string' || replicas === undefined)
-      return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + lookAgainMs) : settled
-    const subject = { key, id, object, placed: { type: informer.type, ref }, routes, informer }
+      return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + recheckMs) : settled
+    const subject = { key, id, object, target: { type: informer.type, ref }, routes, informer }
     // Nobody who waits has to wait for a label.
-    const isChanged = decision.do !== 'wake' && (await this.#keepMarks(subject))
+    const isChanged = decision.do !== 'wake' && (await this.#updateMarks(subject))
     // Only what was judged may sleep, and that has just changed.
     if (isChanged && decision.do === 'sleep') return wakeAt(now())
     return this.#carryOut(subject, decision)
   }
 
   /** Tells when a workload is missed for the first time, and when it has come. */
-  #noticeAbsence(id: string, object: StoredObject | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
+  #notePresence(id: string, object: StoredObject | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
     const { publisher, onPresence } = this.#parts
     if (object === 'unknown' || this.#absent.has(id) === (object === 'absent')) return
     if (object === 'absent') this.#absent.add(id)
@@ -119,7 +119,7 @@ export class WorkloadReconciler {
   }
 
   #decide(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): Decision {
-    const { usage, memories, now, onDecision, isBypassed } = this.#parts
+    const { usage, wakeAttempts, now, onDecision, isBypassed } = this.#parts
     const at = now()
     const ids = routes.map((route) => route.id)
     const decision = decide(
@@ -127,7 +127,7 @@ export class WorkloadReconciler {
         workload,
         rules: routes.map((route) => ruleOf(route, isBypassed(route))),
         usage: usage.of(ids, at),
-        wake: memories.of(id),
+        wake: wakeAttempts.of(id),
       },
       at,
     )
@@ -146,9 +146,9 @@ export class WorkloadReconciler {
         return decision.until === undefined ? settled : wakeAt(decision.until)
       case 'stay': {
         const waking = this.#wakingUntil(subject)
-        if (decision.because === 'bypassed') return wakeAt(now() + lookAgainMs)
+        if (decision.because === 'bypassed') return wakeAt(now() + recheckMs)
         // Nothing tells when the last request has ended: look when it could have been idle for long enough.
-        const ttlMs = Math.max(...subject.routes.map(({ wishes }) => wishes.ttlMs))
+        const ttlMs = Math.max(...subject.routes.map(({ settings }) => settings.ttlMs))
         const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until
         return until === undefined ? settled : wakeAt(until)
       }
@@ -156,17 +156,17 @@ export class WorkloadReconciler {
   }
 
   async #wake(
-    { key, id, object, placed, routes, informer }: Subject,
+    { key, id, object, target, routes, informer }: Subject,
     decision: Extract<Decision, { do: 'wake' }>,
   ): Promise<Outcome> {
-    const { actions, memories, publisher, events, log, now, dryRun } = this.#parts
+    const { actions, wakeAttempts, publisher, events, log, now, dryRun } = this.#parts
     if (dryRun) {
       log.info('would wake', { workload: id, because: decision.because })
-      return wakeAt(now() + lookAgainMs)
+      return wakeAt(now() + recheckMs)
     }
     try {
-      const version = await actions.wake(placed, decision.replicas, decision.resourceVersion)
-      const since = memories.began(id, now())
+      const version = await actions.wake(target, decision.replicas, decision.resourceVersion)
+      const since = wakeAttempts.began(id, now())
       if (version !== undefined) {
         this.#parts.expect(key, version, informer)
         log.info('woke', { workload: id, because: decision.because, replicas: decision.replicas })
@@ -177,10 +177,10 @@ export class WorkloadReconciler {
         })
         await this.#tellServices(routes, undefined)
       }
-      return wakeAt(since + patienceOf(routes))
+      return wakeAt(since + readinessTimeoutOf(routes))
     } catch (error) {
       if (!isDenial(error)) throw error
-      const retryAt = memories.failed(id, 'wake-denied', now())
+      const retryAt = wakeAttempts.failed(id, 'wake-denied', now())
       for (const route of routes) publisher.publish(route.id)
       log.error('could not wake', { workload: id, error })
       const message = `Could not be scaled up: ${(error as Error).message}`
@@ -202,20 +202,20 @@ export class WorkloadReconciler {
   async #sleep(subject: Subject, decision: Extract<Decision, { do: 'sleep' }>): Promise<Outcome> {
     const { peers, usage, log, now, dryRun } = this.#parts
     const { id, routes } = subject
-    if (!peers.leading) return wakeAt(now() + lookAgainMs)
+    if (!peers.leading) return wakeAt(now() + recheckMs)
     if (dryRun) {
       log.info('would sleep', { workload: id })
-      return wakeAt(now() + lookAgainMs)
+      return wakeAt(now() + recheckMs)
     }
-    if (!(await this.#podsAreIdle(routes))) return wakeAt(now() + soonMs)
+    if (!(await this.#podsAreIdle(routes))) return wakeAt(now() + retryMs)
     const ids = routes.map((route) => route.id)
     const { lastUsedAt } = usage.of(ids, now())
     try {
       const write = () => this.#writeSleep(subject, decision, lastUsedAt)
-      return (await this.#twoPhase.attempt(routes, lastUsedAt, write)) ? settled : wakeAt(now() + soonMs)
+      return (await this.#twoPhase.attempt(routes, lastUsedAt, write)) ? settled : wakeAt(now() + retryMs)
     } catch (error) {
       // Changed since we looked: whatever it is now, the watch will say.
-      if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + soonMs)
+      if (isStatusError(error, 'Conflict', 'NotFound')) return wakeAt(now() + retryMs)
       throw error
     }
   }
@@ -224,7 +224,7 @@ export class WorkloadReconciler {
   async #podsAreIdle(routes: readonly OnDemandService[]): Promise<boolean> {
     const { ask, usage, caches, events, now } = this.#parts
     for (const route of routes) {
-      if (!route.wishes.activityProbe) continue
+      if (!route.settings.activityProbe) continue
       const activity = await ask(route)
       if (activity.is === 'idle') continue
       usage.note(route.id, now(), now())
@@ -243,12 +243,12 @@ export class WorkloadReconciler {
     decision: Extract<Decision, { do: 'sleep' }>,
     lastUsedAt: number,
   ): Promise<'asleep' | 'reduced'> {
-    const { publisher, actions, events, log, now, memories, expect } = this.#parts
-    const { id, key, object, placed, informer } = subject
+    const { publisher, actions, events, log, now, wakeAttempts, expect } = this.#parts
+    const { id, key, object, target, informer } = subject
     const { replicas, former, because } = decision
-    const version = await actions.sleep(placed, { ...decision, lastUsedAt })
-    if (replicas === 0) publisher.sleeps(id, version)
-    memories.forget(id)
+    const version = await actions.sleep(target, { ...decision, lastUsedAt })
+    if (replicas === 0) publisher.noteAsleep(id, version)
+    wakeAttempts.forget(id)
     this.#seen.set(id, replicas)
     expect(key, version, informer)
     const idle = formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)
@@ -263,13 +263,13 @@ export class WorkloadReconciler {
   /** Which of its pods stay is not known before the others are no longer listed: until then nobody is sent to any. */
   async #untilGone({ id, routes }: Subject, replicas: number): Promise<void> {
     const { publisher, now, pause } = this.#parts
-    const until = now() + goingMs
-    const isListed = () => routes.some((route) => isMain(route, id) && publisher.podsOf(route) > replicas)
-    while (isListed() && now() < until) await pause(lookForGoneMs)
+    const until = now() + podRemovalTimeoutMs
+    const isListed = () => routes.some((route) => isMain(route, id) && publisher.readyPods(route) > replicas)
+    while (isListed() && now() < until) await pause(podRemovalPollMs)
   }
 
   /** Merges what other replicas wrote down, and notices that someone else woke it. */
-  #learn(
+  #mergePersistedUse(
     id: string,
     { object, replicas }: { readonly object: StoredObject; readonly replicas: number },
     routes: readonly OnDemandService[],
@@ -279,11 +279,11 @@ export class WorkloadReconciler {
     const persisted = persistedLastUsed(object)
     const rose = this.#seen.get(id) === 0 && replicas > 0
     this.#seen.set(id, replicas)
-    for (const { id: route, wishes } of routes) {
+    for (const { id: route, settings } of routes) {
       if (persisted !== undefined) {
         // What was used since the last write died with whoever knew of it: give it the benefit of the doubt.
         if (!this.#recalled.has(`${id} ${route}`))
-          usage.recall(route, Math.min(at, persisted + persistEveryMs(wishes.ttlMs)))
+          usage.recall(route, Math.min(at, persisted + persistEveryMs(settings.ttlMs)))
         usage.note(route, persisted, at)
       }
       this.#recalled.add(`${id} ${route}`)
@@ -292,30 +292,30 @@ export class WorkloadReconciler {
   }
 
   /** A workload that is up and yet unreachable for too long, while someone waits, is left alone for a moment. */
-  #judgeWaking(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
-    const { memories, publisher, usage, now, events, workloads } = this.#parts
+  #checkWakeTimeout(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
+    const { wakeAttempts, publisher, usage, now, events, workloads } = this.#parts
     if (typeof workload === 'string' || workload.replicas === 0) return
     const main = routes.filter((route) => isMain(route, id))
-    if (main.length === 0 || main.some((route) => publisher.isReachable(route))) return memories.forget(id)
+    if (main.length === 0 || main.some((route) => publisher.isReachable(route))) return wakeAttempts.forget(id)
     const waiting =
       usage.of(
         main.map((route) => route.id),
         now(),
       ).waiting > 0
-    const { retryAt } = memories.of(id)
+    const { retryAt } = wakeAttempts.of(id)
     if (!waiting || now() < retryAt) return
-    const since = memories.began(id, now())
-    if (now() < since + patienceOf(routes)) return
-    memories.failed(id, 'backoff', now())
-    const object = workloads.recall(refOfWorkload(routes, id)!)
-    const message = `No pod was ready within ${formatDuration(patienceOf(routes))}.`
+    const since = wakeAttempts.began(id, now())
+    if (now() < since + readinessTimeoutOf(routes)) return
+    wakeAttempts.failed(id, 'backoff', now())
+    const object = workloads.lastSeen(refOfWorkload(routes, id)!)
+    const message = `No pod was ready within ${formatDuration(readinessTimeoutOf(routes))}.`
     if (object) events.record(object, { type: 'Warning', reason: 'NotReadyInTime', message })
   }
 
   /** When a waking workload has to be judged, or a resting one tried again. */
   #wakingUntil({ id, routes }: Subject): number | undefined {
-    const { memories, usage, publisher, now } = this.#parts
-    const { retryAt } = memories.of(id)
+    const { wakeAttempts, usage, publisher, now } = this.#parts
+    const { retryAt } = wakeAttempts.of(id)
     if (now() < retryAt) return retryAt
     const waiting =
       usage.of(
@@ -323,11 +323,11 @@ export class WorkloadReconciler {
         now(),
       ).waiting > 0
     if (!waiting || routes.some((route) => isMain(route, id) && publisher.isReachable(route))) return undefined
-    return memories.began(id, now()) + patienceOf(routes)
+    return wakeAttempts.began(id, now()) + readinessTimeoutOf(routes)
   }
 
   /** The label, and now and then the last use: what other replicas and people go by. Answers whether it wrote. */
-  async #keepMarks({ key, id, object, placed, routes, informer }: Subject): Promise<boolean> {
+  async #updateMarks({ key, id, object, target, routes, informer }: Subject): Promise<boolean> {
     const { usage, actions, peers, now, dryRun, expect } = this.#parts
     if (dryRun) return false
     const isUnmarked = peers.leading && object.metadata.labels?.[onDemandLabel.key] !== onDemandLabel.value
@@ -335,11 +335,11 @@ export class WorkloadReconciler {
       routes.map((route) => route.id),
       now(),
     )
-    const ttlMs = Math.max(...routes.map(({ wishes }) => wishes.ttlMs))
+    const ttlMs = Math.max(...routes.map(({ settings }) => settings.ttlMs))
     const persisted = persistedLastUsed(object) ?? 0
     const isNews = lastUsedAt - persisted >= persistEveryMs(ttlMs) && this.#seen.get(id) !== 0
     if (!isUnmarked && !isNews) return false
-    const version = await actions.mark(placed, {
+    const version = await actions.mark(target, {
       ...(isUnmarked ? { onDemand: true } : {}),
       ...(isNews ? { lastUsed: { at: lastUsedAt, seen: object } } : {}),
     })
@@ -348,17 +348,17 @@ export class WorkloadReconciler {
   }
 
   /** No Service speaks for it any more: take our mark away, once all Services are known. */
-  async #leave(id: string, placed: Placed): Promise<Outcome> {
-    const { areServicesKnown, workloads, memories, peers, actions, now, dryRun } = this.#parts
-    const { labels = {} } = workloads.recall(placed.ref)?.metadata ?? {}
+  async #leave(id: string, target: ScaleTarget): Promise<Outcome> {
+    const { areServicesKnown, workloads, wakeAttempts, peers, actions, now, dryRun } = this.#parts
+    const { labels = {} } = workloads.lastSeen(target.ref)?.metadata ?? {}
     const isMarked = labels[onDemandLabel.key] === onDemandLabel.value
-    if (!areServicesKnown()) return isMarked ? wakeAt(now() + soonMs) : settled
-    memories.forget(id)
+    if (!areServicesKnown()) return isMarked ? wakeAt(now() + retryMs) : settled
+    wakeAttempts.forget(id)
     this.#seen.delete(id)
     this.#absent.delete(id)
     if (!isMarked || dryRun) return settled
-    if (!peers.leading) return wakeAt(now() + lookAgainMs)
-    await actions.mark(placed, { onDemand: false })
+    if (!peers.leading) return wakeAt(now() + recheckMs)
+    await actions.mark(target, { onDemand: false })
     return settled
   }
 }
@@ -367,7 +367,7 @@ interface Subject {
   readonly key: Key
   readonly id: string
   readonly object: StoredObject
-  readonly placed: Placed
+  readonly target: ScaleTarget
   readonly routes: readonly OnDemandService[]
   readonly informer: Informer
 }
@@ -388,15 +388,15 @@ function isDenial(error: unknown): boolean {
   )
 }
 
-function patienceOf(routes: readonly OnDemandService[]): number {
-  return Math.max(...routes.map(({ wishes }) => wishes.readinessTimeoutMs || 300_000))
+function readinessTimeoutOf(routes: readonly OnDemandService[]): number {
+  return Math.max(...routes.map(({ settings }) => settings.readinessTimeoutMs || 300_000))
 }
 
-function isMain({ wishes }: OnDemandService, id: string): boolean {
-  const [main] = wishes.workloads
+function isMain({ settings }: OnDemandService, id: string): boolean {
+  const [main] = settings.workloads
   return main !== undefined && workloadId(main) === id
 }
 
 function refOfWorkload(routes: readonly OnDemandService[], id: string): ObjectRef | undefined {
-  return routes[0]?.wishes.workloads.find((workload) => workloadId(workload) === id)
+  return routes[0]?.settings.workloads.find((workload) => workloadId(workload) === id)
 }

@@ -4,7 +4,7 @@ import type { LeasePorts, LeaseTimes } from '../../../runtime/sharing/lease.ts'
 import { sharedSecret } from '../../../runtime/sharing/shared-secret.ts'
 import { Shards } from '../../../runtime/sharing/shards.ts'
 import { HttpPeers, peerIdentity } from './http-peers.ts'
-import { servePeers } from './peer-desk.ts'
+import { servePeers } from './peer-server.ts'
 import type { Peers, PeerService } from './peers.ts'
 
 export interface FleetOptions {

@@ -2,7 +2,7 @@ import { expect, it, vi } from 'vitest'
 import { systemClock } from '../../../runtime/time/clock.ts'
 import { VirtualClock } from '../../../runtime/time/virtual-clock.ts'
 import { HttpPeers, peerIdentity } from './http-peers.ts'
-import { servePeers } from './peer-desk.ts'
+import { servePeers } from './peer-server.ts'
 
 const me = peerIdentity({ name: 'a', host: '127.0.0.1', port: 1 })
 const other = peerIdentity({ name: 'b', host: '127.0.0.2', port: 1 })

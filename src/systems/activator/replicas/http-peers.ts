@@ -1,7 +1,7 @@
 import http from 'node:http'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { DrainReport, Peers } from './peers.ts'
-import type { Seat } from '../proxy/routing/shares.ts'
+import type { SenderIndex } from '../proxy/routing/shares.ts'
 
 /** Who takes part; `Shards` of one slot is one. */
 export interface Membership {
@@ -71,7 +71,7 @@ export class HttpPeers implements Peers {
     return this.#joined
   }
 
-  get seat(): Seat {
+  get senderIndex(): SenderIndex {
     const { identity, membership } = this.#options
     const members = membership.members.toSorted()
     return { index: Math.max(0, members.indexOf(identity)), count: Math.max(1, members.length) }

@@ -1,4 +1,4 @@
-import type { Seat } from '../proxy/routing/shares.ts'
+import type { SenderIndex } from '../proxy/routing/shares.ts'
 
 /** What another replica says of a route it was asked to drain. */
 export interface DrainReport {
@@ -19,7 +19,7 @@ export interface Peers {
   /** Nothing came of it: the others may go on. */
   release(route: string): void
   /** Which of the replicas this one is. */
-  readonly seat: Seat
+  readonly senderIndex: SenderIndex
   /** Addresses at which all replicas take requests, this one included. */
   readonly addresses: readonly string[]
   /** Whether nobody would stay behind if this replica went. */
@@ -41,7 +41,7 @@ export interface PeerService {
 }
 
 /** The only replica there is. */
-export function alone(addresses: readonly string[] = []): Peers {
+export function singleReplica(addresses: readonly string[] = []): Peers {
   return {
     leading: true,
     joined: true,
@@ -49,7 +49,7 @@ export function alone(addresses: readonly string[] = []): Peers {
     release: () => {},
     addresses,
     isLast: true,
-    seat: { index: 0, count: 1 },
+    senderIndex: { index: 0, count: 1 },
     address: addresses[0],
     listening: () => Promise.resolve([]),
     onChange: () => () => {},

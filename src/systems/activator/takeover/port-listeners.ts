@@ -3,7 +3,7 @@ import type { Logger } from '../../../runtime/observability/log.ts'
 import type { DataPlane } from '../proxy/planes/data-plane.ts'
 import type { RouteConfig } from '../proxy/routing/route.ts'
 import { portRouteConfig, type Publisher } from '../feed/publisher.ts'
-import { portRouteId, type OnDemandService, type TakenPort } from '../model/route-book.ts'
+import { portRouteId, type OnDemandService, type TakenPort } from '../model/service-registry.ts'
 import { speaksHttp } from '../decision/takeover.ts'
 
 export interface PortListenersParts {

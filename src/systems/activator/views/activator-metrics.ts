@@ -4,12 +4,12 @@ import type { Decision } from '../decision/decide.ts'
 import type { HistoryStep } from './history.ts'
 import { formerReplicas } from '../cluster/observe.ts'
 import { cell, inFlightOf, waitBucketsMs } from '../proxy/routing/counters.ts'
-import type { RouteBook } from '../model/route-book.ts'
+import type { ServiceRegistry } from '../model/service-registry.ts'
 import type { UsageTracker } from '../decision/usage.ts'
 import type { WorkloadCaches } from '../cluster/workload-caches.ts'
 
 export interface ActivatorMetricsParts {
-  readonly book: RouteBook
+  readonly registry: ServiceRegistry
   readonly usage: UsageTracker
   readonly workloads: WorkloadCaches
 }
@@ -97,11 +97,11 @@ export class ActivatorMetrics {
 
   /** This much time has passed: awake it costs, asleep it saves. */
   elapsed(seconds: number, note: (route: string, step: Omit<HistoryStep, 'at'>) => void): void {
-    for (const { id, wishes } of this.#parts.book.all()) {
+    for (const { id, settings } of this.#parts.registry.all()) {
       const { requests, coldStarts } = this.#movedSinceNote(id)
-      const [main] = wishes.workloads
-      const object = main && this.#parts.workloads.recall(main)
-      const replicas = main && this.#parts.workloads.recallReplicas(main)
+      const [main] = settings.workloads
+      const object = main && this.#parts.workloads.lastSeen(main)
+      const replicas = main && this.#parts.workloads.lastSeenReplicas(main)
       if (!object || replicas === undefined) continue
       const former = formerReplicas(object, replicas)
       if (replicas > 0) this.#awake.inc({ route: id }, seconds)
@@ -120,7 +120,7 @@ export class ActivatorMetrics {
   }
 
   #collect(): void {
-    for (const { id } of this.#parts.book.all()) {
+    for (const { id } of this.#parts.registry.all()) {
       const cells = this.#parts.usage.cellsOf(id)
       if (!cells) continue
       const before = this.#before.get(id) ?? new Int32Array(cells.length)

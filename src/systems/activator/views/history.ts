@@ -1,6 +1,6 @@
 const stepMs = 300_000
 const steps = 288
-const mostRoutes = 5000
+const maxRoutes = 5000
 
 /** One step of a route's last day. */
 export interface HistoryStep {
@@ -18,7 +18,7 @@ interface Ring {
   readonly awake: Uint16Array
 }
 
-/** The last day of each route in steps of five minutes, for charts. Kept in memory only, of so many routes at most. */
+/** The last day of each route in steps of five minutes, for charts. TakeoverResult in memory only, of so many routes at most. */
 export class History {
   readonly #rings = new Map<string, Ring>()
 
@@ -57,7 +57,7 @@ export class History {
 
   #ring(route: string): Ring | undefined {
     const known = this.#rings.get(route)
-    if (known || this.#rings.size >= mostRoutes) return known
+    if (known || this.#rings.size >= maxRoutes) return known
     const ring = {
       stamps: new Float64Array(steps),
       requests: new Uint32Array(steps),

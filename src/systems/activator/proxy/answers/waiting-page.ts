@@ -8,7 +8,10 @@ export interface WaitingPage {
 export const refreshSeconds = 2
 
 /** What a browser shows while its workload wakes: says so, and asks again by itself. */
-export function ourPage({ host, wakingMs, expectedMs }: WaitingPage): { readonly type: string; readonly body: string } {
+export function defaultWaitingPage({ host, wakingMs, expectedMs }: WaitingPage): {
+  readonly type: string
+  readonly body: string
+} {
   const name = escapeHtml(host)
   const seconds = Math.max(1, Math.round((expectedMs ?? 0) / 1000))
   const soon =

@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 import { adoptSocket, disownSocket, readBuffer, type SocketOwner } from '../wire/adopt-socket.ts'
 import { answer, type Because } from '../answers/answers.ts'
 import { ChunkedBody } from '../wire/chunked-body.ts'
-import type { Core } from '../routing/core.ts'
+import type { ProxyThread } from '../routing/proxy-thread.ts'
 import { Exchange, type ClientLink } from './exchange.ts'
 import { Head, type Parsed } from '../wire/head.ts'
 import { ProxyPreamble } from '../wire/proxy-protocol.ts'
 import type { Purpose } from '../routing/purpose.ts'
-import { understand } from './request.ts'
+import { resolveRequest } from './resolve-request.ts'
 import { ownBytes, write, writeBytes } from '../wire/socket-writes.ts'
 
 const requestHead = new Head()
@@ -37,7 +37,7 @@ export interface ClientOptions {
  * `head` waits for a request, `body` reads one, `response` has read one and waits for its answer to end.
  */
 export class ClientConnection implements ClientLink, SocketOwner {
-  readonly #core: Core
+  readonly #thread: ProxyThread
   readonly #socket: Socket
   readonly #exchange: Exchange
   #preamble: ProxyPreamble | undefined
@@ -61,14 +61,14 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #working = false
   #halfOpen = false
 
-  constructor(accepted: Socket, core: Core, { secure, proxyProtocol, remoteAddress, purpose }: ClientOptions) {
-    this.#core = core
+  constructor(accepted: Socket, thread: ProxyThread, { secure, proxyProtocol, remoteAddress, purpose }: ClientOptions) {
+    this.#thread = thread
     this.purpose = purpose
-    this.#deadlineAt = core.time.now + core.limits.headTimeoutMs
+    this.#deadlineAt = thread.time.now + thread.limits.headTimeoutMs
     this.proto = secure ? 'https' : 'http'
     this.remoteAddress = remoteAddress ?? plainAddress(accepted.remoteAddress)
     if (proxyProtocol) this.#preamble = new ProxyPreamble()
-    this.#exchange = new Exchange(core, this)
+    this.#exchange = new Exchange(thread, this)
     this.#socket = adoptSocket(accepted, this)
   }
 
@@ -93,7 +93,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     if (this.#phase === 'gone') return
     if (!keep) return this.#linger()
     this.#phase = 'head'
-    this.#deadlineAt = this.#core.time.now + (this.#core.closing ? farewellMs : this.#core.limits.keepAliveMs)
+    this.#deadlineAt = this.#thread.time.now + (this.#thread.closing ? farewellMs : this.#thread.limits.keepAliveMs)
     if (this.#working) return
     this.#continue()
     this.resumeReading()
@@ -124,7 +124,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   /** Asks the client to leave: soon if it is idle, else after its answer. */
   retire(): void {
     if (this.#phase !== 'head' || this.#inHead) return
-    this.#deadlineAt = Math.min(this.#deadlineAt, this.#core.time.now + farewellMs)
+    this.#deadlineAt = Math.min(this.#deadlineAt, this.#thread.time.now + farewellMs)
   }
 
   sweep(now: number): void {
@@ -235,7 +235,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.minor = head.minor
     this.keepAlive = head.minor === 1
     const bodyStart = head.end
-    const request = understand(bytes, head, this, this.#core)
+    const request = resolveRequest(bytes, head, this, this.#thread)
     if (typeof request === 'string') {
       const unread = head.chunked || head.contentLength > 0
       if (unread || request !== 'unknown-host' || !this.keepAlive) {
@@ -256,7 +256,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     }
     const complete = this.#bodyLeft === 0
     this.#phase = complete ? 'response' : 'body'
-    this.#deadlineAt = this.#core.time.now + this.#core.limits.bodyTimeoutMs
+    this.#deadlineAt = this.#thread.time.now + this.#thread.limits.bodyTimeoutMs
     const body = bodyEnd > bodyStart ? ownBytes(bytes, bodyStart, bodyEnd) : ''
     this.#exchange.begin(request, body, complete)
     return bodyEnd
@@ -270,7 +270,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     }
     const complete = this.#bodyLeft === 0
     if (complete) this.#phase = 'response'
-    this.#deadlineAt = this.#core.time.now + this.#core.limits.bodyTimeoutMs
+    this.#deadlineAt = this.#thread.time.now + this.#thread.limits.bodyTimeoutMs
     this.#exchange.body(ownBytes(bytes, at, bodyEnd), complete)
     return bodyEnd
   }
@@ -290,7 +290,8 @@ export class ClientConnection implements ClientLink, SocketOwner {
 
   #wantMore(bytes: Buffer, at: number, end: number): number {
     // The time for a head runs from its first byte, however slowly the rest drips in; the first one's from the start.
-    if (this.#requests > 0 && !this.#inHead) this.#deadlineAt = this.#core.time.now + this.#core.limits.headTimeoutMs
+    if (this.#requests > 0 && !this.#inHead)
+      this.#deadlineAt = this.#thread.time.now + this.#thread.limits.headTimeoutMs
     this.#inHead = true
     this.#carry = Buffer.from(bytes.subarray(at, end))
     return -1
@@ -305,8 +306,8 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #speakHttp2(bytes: Buffer, at: number, end: number): number {
     this.#phase = 'gone'
     disownSocket(this.#socket)
-    this.#core.clients.delete(this)
-    this.#core.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)), {
+    this.#thread.clients.delete(this)
+    this.#thread.speakHttp2(this.#socket, Buffer.from(bytes.subarray(at, end)), {
       client: this.remoteAddress,
       purpose: this.purpose,
     })
@@ -322,7 +323,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   #linger(): void {
     this.#phase = 'closing'
     this.#carry = undefined
-    this.#deadlineAt = this.#core.time.now + lingerMs
+    this.#deadlineAt = this.#thread.time.now + lingerMs
     this.#socket.end()
     this.resumeReading()
   }
@@ -335,9 +336,9 @@ export class ClientConnection implements ClientLink, SocketOwner {
 
   #touchTunnel(): void {
     const idleMs = this.#exchange.route.config.tunnelIdleMs
-    const { halfOpenMs } = this.#core.limits
+    const { halfOpenMs } = this.#thread.limits
     const silenceMs = this.#halfOpen ? Math.min(idleMs || halfOpenMs, halfOpenMs) : idleMs
-    this.#deadlineAt = silenceMs > 0 ? this.#core.time.now + silenceMs : Infinity
+    this.#deadlineAt = silenceMs > 0 ? this.#thread.time.now + silenceMs : Infinity
   }
 
   ended(): void {
@@ -354,7 +355,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#phase = 'gone'
     this.#carry = undefined
     this.#exchange.abandon()
-    this.#core.clients.delete(this)
+    this.#thread.clients.delete(this)
   }
 }
 

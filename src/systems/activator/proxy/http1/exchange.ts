@@ -1,16 +1,16 @@
 import { answer, page, probeAnswer, statusFor, type Because } from '../answers/answers.ts'
 import { word } from '../wire/bytes.ts'
-import { fallbackTarget, type Core } from '../routing/core.ts'
+import { fallbackTarget, type ProxyThread } from '../routing/proxy-thread.ts'
 import { cell, noteStatus, noteWait } from '../routing/counters.ts'
 import { fieldKind, type Head } from '../wire/head.ts'
-import { Place } from '../routing/place.ts'
+import { QueueEntry } from '../routing/queue-entry.ts'
 import type { Refusal, Waiter } from '../routing/ports.ts'
 import { rewriteResponse, saysOnly, valuesOfKind } from '../routing/rewrite.ts'
 import type { Route } from '../routing/route.ts'
 import type { StaticAnswer } from '../routing/static-answer.ts'
 import type { Target } from '../routing/target.ts'
-import type { Breakage, Framing, Served, UpstreamConnection } from '../routing/upstream-connection.ts'
-import { ourPage, refreshSeconds } from '../answers/waiting-page.ts'
+import type { UpstreamFailure, Framing, UpstreamRequest, UpstreamConnection } from '../routing/upstream-connection.ts'
+import { defaultWaitingPage, refreshSeconds } from '../answers/waiting-page.ts'
 
 /** The client's side of an exchange. */
 export interface ClientLink {
@@ -33,7 +33,7 @@ export interface ClientLink {
 }
 
 /** A request as it will be forwarded. */
-export interface Forwarded {
+export interface ResolvedRequest {
   readonly route: Route
   readonly method: string
   readonly host: string
@@ -61,8 +61,8 @@ export function isIdempotent(method: string): boolean {
 }
 
 /** One request and its answer, from admission to the last byte. Each client connection reuses one. */
-export class Exchange implements Served, Waiter {
-  readonly #core: Core
+export class Exchange implements UpstreamRequest, Waiter {
+  readonly #thread: ProxyThread
   readonly #client: ClientLink
   route!: Route
   active = false
@@ -73,7 +73,7 @@ export class Exchange implements Served, Waiter {
   deadlineAt = 0
   /** When the workload must have begun to answer, or the client to read again. */
   #impatientAt = Infinity
-  #request!: Forwarded
+  #request!: ResolvedRequest
   #upstream: UpstreamConnection | undefined
   #held: (string | Buffer)[] = []
   #heldBytes = 0
@@ -90,17 +90,17 @@ export class Exchange implements Served, Waiter {
   #fellBack = false
   /** It is a use of the workload. */
   #counts = true
-  #place: Place | undefined
+  #entry: QueueEntry | undefined
   #waitingSince = 0
   cold = false
 
-  constructor(core: Core, client: ClientLink) {
-    this.#core = core
+  constructor(thread: ProxyThread, client: ClientLink) {
+    this.#thread = thread
     this.#client = client
   }
 
   /** Takes a request on, with what arrived of its body together with its head, and whether that is all of it. */
-  begin(request: Forwarded, body: string | Buffer, complete: boolean): void {
+  begin(request: ResolvedRequest, body: string | Buffer, complete: boolean): void {
     const { route } = request
     this.active = true
     this.route = route
@@ -136,12 +136,12 @@ export class Exchange implements Served, Waiter {
       this.sent = last
       this.#whole = false
       // Once it answers, only a client that does not read is waited for.
-      if (!this.#responding) this.#impatientAt = this.#core.time.now + this.#patienceMs()
+      if (!this.#responding) this.#impatientAt = this.#thread.time.now + this.#patienceMs()
       if (!this.#upstream.send(payload) && !last) this.#client.pauseReading()
       return
     }
     this.#hold(payload)
-    if (this.#heldBytes >= this.#core.limits.holdBytes) this.#client.pauseReading()
+    if (this.#heldBytes >= this.#thread.limits.holdBytes) this.#client.pauseReading()
   }
 
   /** A pod is taking the request. */
@@ -187,29 +187,29 @@ export class Exchange implements Served, Waiter {
   }
 
   resume(): void {
-    const upstream = this.#place?.target?.take(this.#mayReuse())
+    const upstream = this.#entry?.target?.take(this.#mayReuse())
     if (!upstream) return
-    this.#place?.leave()
+    this.#entry?.leave()
     this.#use(upstream)
   }
 
   refuse(because: Refusal, retryAfterSeconds: number): void {
-    this.#place?.leave()
+    this.#entry?.leave()
     this.route.cells[cell.refused]!++
     this.#answer(because, retryAfterSeconds, false)
   }
 
-  glance(now: number): void {
+  checkWait(now: number): void {
     const { config } = this.route
     if (now >= this.deadlineAt) {
       if (!config.fallback || this.#fellBack) return this.refuse('not-ready-in-time', 1)
       this.#fellBack = true
-      this.#place?.leave()
-      this.#waitOn(fallbackTarget(this.#core, config.fallback), this.#core.limits.dialTimeoutMs)
+      this.#entry?.leave()
+      this.#waitOn(fallbackTarget(this.#thread, config.fallback), this.#thread.limits.dialTimeoutMs)
     } else if (
       this.#request.isNavigation &&
       this.cold &&
-      now - this.#waitingSince >= this.#core.limits.waitingPageAfterMs
+      now - this.#waitingSince >= this.#thread.limits.waitingPageAfterMs
     ) {
       this.#showPage()
     }
@@ -230,7 +230,7 @@ export class Exchange implements Served, Waiter {
     noteStatus(this.route.cells, head.status)
     const unframed = this.unchunked && framing === 'chunked'
     this.#endsByClosing = framing === 'until-close' || unframed
-    this.#keep = client.keepAlive && !this.#endsByClosing && !this.#core.closing
+    this.#keep = client.keepAlive && !this.#endsByClosing && !this.#thread.closing
     let added = ''
     if (!this.#keep) added = 'Connection: close\r\n'
     else if (client.minor === 0) added = 'Connection: keep-alive\r\n'
@@ -254,7 +254,7 @@ export class Exchange implements Served, Waiter {
       this.#end()
       this.#client.exchangeDone(this.#keep && this.#received)
     } else if (!flowing && upstream) {
-      this.#impatientAt = this.#core.time.now + this.#patienceMs()
+      this.#impatientAt = this.#thread.time.now + this.#patienceMs()
       upstream.socket.pause()
     }
   }
@@ -283,7 +283,7 @@ export class Exchange implements Served, Waiter {
     this.#client.resumeReading()
   }
 
-  broke(because: Breakage): void {
+  broke(because: UpstreamFailure): void {
     this.#upstream = undefined
     if (because === 'dial-failed') return this.#wait()
     if (because === 'closed-unanswered' && this.#mayReplay()) {
@@ -315,14 +315,14 @@ export class Exchange implements Served, Waiter {
   #hold(payload: string | Buffer): void {
     this.#held.push(payload)
     this.#heldBytes += payload.length
-    this.#place?.grow(payload.length)
+    this.#entry?.grow(payload.length)
   }
 
   #use(upstream: UpstreamConnection): void {
     this.#upstream = upstream
     upstream.serve(this)
     if (upstream.open) this.#send()
-    else if (!this.#received && this.#heldBytes >= this.#core.limits.holdBytes) this.#client.pauseReading()
+    else if (!this.#received && this.#heldBytes >= this.#thread.limits.holdBytes) this.#client.pauseReading()
   }
 
   #send(): void {
@@ -332,7 +332,7 @@ export class Exchange implements Served, Waiter {
       upstream.giveBack()
       return this.#pass()
     }
-    this.#impatientAt = this.#core.time.now + this.#patienceMs()
+    this.#impatientAt = this.#thread.time.now + this.#patienceMs()
     this.sent = this.#received
     upstream.begin()
     if (this.#held.length === 0) upstream.send(this.#request.head)
@@ -363,13 +363,13 @@ export class Exchange implements Served, Waiter {
     if (target.state.is === 'refusing') return this.#turnAway(target.state.because, target.state.retryAfterSeconds)
     if (this.route.removed) return this.#turnAway('route-gone', 1)
     if (this.#request.isProbe && target.state.is !== 'warm') return this.#answerProbe()
-    this.#waitOn(target, config.readinessTimeoutMs || this.#core.limits.longestWaitMs)
+    this.#waitOn(target, config.readinessTimeoutMs || this.#thread.limits.maxWaitMs)
   }
 
   #waitOn(target: Target, patienceMs: number): void {
-    const core = this.#core
+    const thread = this.#thread
     const { route } = this
-    const now = core.ports.clock.monotonic()
+    const now = thread.ports.clock.monotonic()
     if (this.#waitingSince === 0) this.#waitingSince = now
     if (target === route.target) {
       this.deadlineAt = this.#waitingSince + patienceMs
@@ -377,8 +377,8 @@ export class Exchange implements Served, Waiter {
     } else {
       this.deadlineAt = now + patienceMs
     }
-    this.#place ??= new Place(core, this)
-    if (!this.#place.take(target, this.#request.head.length + this.#heldBytes)) this.#turnAway('queue-full', 1)
+    this.#entry ??= new QueueEntry(thread, this)
+    if (!this.#entry.take(target, this.#request.head.length + this.#heldBytes)) this.#turnAway('queue-full', 1)
   }
 
   #turnAway(because: Refusal, retryAfterSeconds: number): void {
@@ -416,18 +416,18 @@ export class Exchange implements Served, Waiter {
   }
 
   #showPage(): void {
-    this.#place?.leave()
+    this.#entry?.leave()
     noteStatus(this.route.cells, 503)
     const keep = this.#mayKeep()
-    const { ownPage } = this.route.config
+    const { customPage } = this.route.config
     const { wakingMs, expectedWakeMs: expectedMs } = this.route.target
-    const shown = ownPage ?? ourPage({ host: this.#request.host, wakingMs, expectedMs })
+    const shown = customPage ?? defaultWaitingPage({ host: this.#request.host, wakingMs, expectedMs })
     this.#reply(page(503, shown.body, { type: shown.type, close: !keep, extra: wakingFields }), keep)
   }
 
   /** The connection outlives an answer of ours only if the request was read whole. */
   #mayKeep(): boolean {
-    return this.#client.keepAlive && this.#received && !this.#core.closing
+    return this.#client.keepAlive && this.#received && !this.#thread.closing
   }
 
   #reply(text: string, keep: boolean): void {
@@ -437,13 +437,13 @@ export class Exchange implements Served, Waiter {
   }
 
   #coldStart(): string {
-    const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#waitingSince))
+    const waitedMs = Math.max(1, Math.round(this.#thread.ports.clock.monotonic() - this.#waitingSince))
     noteWait(this.route.cells, waitedMs)
     return this.route.config.coldStartHeader ? `X-Cold-Start: ${waitedMs}\r\n` : ''
   }
 
   #letGo(): void {
-    this.#place?.leave()
+    this.#entry?.leave()
     this.#upstream?.destroy()
     this.#end()
   }

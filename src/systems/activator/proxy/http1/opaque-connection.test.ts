@@ -14,7 +14,7 @@ import {
   startBackend,
   startEcho,
   startProxy,
-} from '../planes/testing.ts'
+} from '../../../../../test/activator/proxy.ts'
 
 const run = promisify(execFile)
 const bytes = { purpose: { is: 'bytes', route: 'r' } } as const

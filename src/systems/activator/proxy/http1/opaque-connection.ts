@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net'
 import { adoptSocket, readBuffer, type SocketOwner } from '../wire/adopt-socket.ts'
-import type { Core, Sweepable } from '../routing/core.ts'
+import type { ProxyThread, Sweepable } from '../routing/proxy-thread.ts'
 import { cell, noteWait } from '../routing/counters.ts'
-import { Place } from '../routing/place.ts'
+import { QueueEntry } from '../routing/queue-entry.ts'
 import type { Waiter } from '../routing/ports.ts'
 import type { Route } from '../routing/route.ts'
 import { ownBytes } from '../wire/socket-writes.ts'
-import type { Breakage, Carried, UpstreamConnection } from '../routing/upstream-connection.ts'
+import type { UpstreamFailure, UpstreamUser, UpstreamConnection } from '../routing/upstream-connection.ts'
 
 /** How long a connection may say nothing before it counts as use: long enough for a balancer that only knocks. */
 const knockMs = 500
@@ -16,11 +16,11 @@ const knockMs = 500
  * request while the workload wakes, once it has said something, or has been silent for so long that the pod must speak first.
  */
 export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
-  readonly #core: Core
+  readonly #thread: ProxyThread
   readonly #socket: Socket
   readonly route: Route
   readonly #acceptedAt: number
-  readonly #pod: Carried = {
+  readonly #pod: UpstreamUser = {
     connected: () => this.#open(),
     tunnelled: (payload) => this.#answer(payload),
     tunnelEnded: () => this.#podEnded(),
@@ -30,7 +30,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
   deadlineAt = Infinity
   cold = false
   #upstream: UpstreamConnection | undefined
-  #place: Place | undefined
+  #entry: QueueEntry | undefined
   #waitingSince = 0
   #held: (string | Buffer)[] = []
   #heldBytes = 0
@@ -39,10 +39,10 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
   #hasPodEnded = false
   #silentUntil = Infinity
 
-  constructor(accepted: Socket, core: Core, route: Route) {
-    this.#core = core
+  constructor(accepted: Socket, thread: ProxyThread, route: Route) {
+    this.#thread = thread
     this.route = route
-    this.#acceptedAt = core.time.now
+    this.#acceptedAt = thread.time.now
     this.#socket = adoptSocket(accepted, this)
     if (route.target.isReachable) this.#begin()
   }
@@ -57,9 +57,9 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     }
     this.#held.push(bytes)
     this.#heldBytes += length
-    this.#place?.grow(length)
-    if (this.#heldBytes >= this.#core.limits.holdBytes) this.#socket.pause()
-    if (!this.#upstream && !this.#place?.target) this.#begin()
+    this.#entry?.grow(length)
+    if (this.#heldBytes >= this.#thread.limits.holdBytes) this.#socket.pause()
+    if (!this.#upstream && !this.#entry?.target) this.#begin()
   }
 
   /** The client will send no more: if it never did, it wanted nothing. */
@@ -70,8 +70,8 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
   }
 
   closed(): void {
-    this.#core.clients.delete(this)
-    this.#place?.leave()
+    this.#thread.clients.delete(this)
+    this.#entry?.leave()
     this.#upstream?.destroy()
     this.#upstream = undefined
     this.#held = []
@@ -87,20 +87,20 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
   }
 
   resume(): void {
-    const upstream = this.#place?.target?.take(false)
+    const upstream = this.#entry?.target?.take(false)
     if (!upstream) return
-    this.#place?.leave()
+    this.#entry?.leave()
     this.#use(upstream)
   }
 
   /** There is no way to tell it why. */
   refuse(): void {
     this.route.cells[cell.refused]!++
-    this.#place?.leave()
+    this.#entry?.leave()
     this.#socket.resetAndDestroy()
   }
 
-  glance(now: number): void {
+  checkWait(now: number): void {
     if (now >= this.deadlineAt) this.refuse()
   }
 
@@ -144,15 +144,15 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
 
   #wait(): void {
     const { target, config, removed } = this.route
-    const { clock } = this.#core.ports
+    const { clock } = this.#thread.ports
     if (removed || target.state.is === 'refusing') return this.refuse()
     // Whoever waits is someone, even without a word.
     this.#count()
     if (this.#waitingSince === 0) this.#waitingSince = clock.monotonic()
-    this.deadlineAt = this.#waitingSince + (config.readinessTimeoutMs || this.#core.limits.longestWaitMs)
+    this.deadlineAt = this.#waitingSince + (config.readinessTimeoutMs || this.#thread.limits.maxWaitMs)
     this.cold ||= target.isCold
-    this.#place ??= new Place(this.#core, this)
-    if (!this.#place.take(target, this.#heldBytes)) this.refuse()
+    this.#entry ??= new QueueEntry(this.#thread, this)
+    if (!this.#entry.take(target, this.#heldBytes)) this.refuse()
   }
 
   #open(): void {
@@ -160,7 +160,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     upstream.beginTunnel()
     this.route.cells[cell.tunnels]!++
     if (this.cold) {
-      const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#waitingSince))
+      const waitedMs = Math.max(1, Math.round(this.#thread.ports.clock.monotonic() - this.#waitingSince))
       noteWait(this.route.cells, waitedMs)
     }
     for (const piece of this.#held.splice(0)) upstream.send(piece)
@@ -182,7 +182,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     this.#socket.end()
   }
 
-  #broke(because: Breakage): void {
+  #broke(because: UpstreamFailure): void {
     this.#upstream = undefined
     if (because === 'dial-failed') this.#wait()
     else this.#socket.resetAndDestroy()
@@ -190,9 +190,9 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
 
   #touch(): void {
     const { tunnelIdleMs: idleMs } = this.route.config
-    const { halfOpenMs } = this.#core.limits
+    const { halfOpenMs } = this.#thread.limits
     // A client that stays after the pod has left may have vanished: it gets a while, not for ever.
     const silenceMs = this.#hasPodEnded ? Math.min(idleMs || halfOpenMs, halfOpenMs) : idleMs
-    if (silenceMs > 0) this.#silentUntil = this.#core.time.now + silenceMs
+    if (silenceMs > 0) this.#silentUntil = this.#thread.time.now + silenceMs
   }
 }

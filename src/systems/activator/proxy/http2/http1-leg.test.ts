@@ -13,7 +13,7 @@ import {
   startEcho,
   startProxy,
   type TestProxy,
-} from '../planes/testing.ts'
+} from '../../../../../test/activator/proxy.ts'
 
 const inner = 'GET /smuggled HTTP/1.1\r\nHost: app.test\r\n\r\n'
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, OutgoingHttpHeaders, ServerHttp2Stream } from
 import { isIdempotent } from '../http1/exchange.ts'
 import { Head } from '../wire/head.ts'
 import { responseFields } from '../routing/rewrite.ts'
-import type { Breakage, Framing, Served, UpstreamConnection } from '../routing/upstream-connection.ts'
+import type { UpstreamFailure, Framing, UpstreamRequest, UpstreamConnection } from '../routing/upstream-connection.ts'
 
 /** How the body of a request is framed for a pod that speaks HTTP/1. */
 type BodyFraming = 'none' | 'length' | 'chunked'
@@ -62,7 +62,7 @@ export function http1Request(
 }
 
 /** Carries one HTTP/2 stream over a connection to a pod that speaks HTTP/1, by the same rules as any other request. */
-export class Http1Leg implements Served {
+export class Http1Leg implements UpstreamRequest {
   readonly #stream: ServerHttp2Stream
   readonly #request: Http1Request
   readonly #owner: LegOwner
@@ -166,7 +166,7 @@ export class Http1Leg implements Served {
     }
   }
 
-  broke(because: Breakage): void {
+  broke(because: UpstreamFailure): void {
     this.#upstream = undefined
     if (because === 'dial-failed') this.#owner.unsent()
     else if (because === 'closed-unanswered' && this.#request.mayRepeat) this.#owner.unanswered()

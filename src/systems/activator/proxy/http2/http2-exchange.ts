@@ -6,18 +6,18 @@ import http2, {
   type ServerHttp2Stream,
 } from 'node:http2'
 import { statusFor, type Because } from '../answers/answers.ts'
-import { fallbackTarget, type Core } from '../routing/core.ts'
+import { fallbackTarget, type ProxyThread } from '../routing/proxy-thread.ts'
 import { cell, noteStatus, noteWait } from '../routing/counters.ts'
 import { isIdempotent, maxReplays } from '../http1/exchange.ts'
 import { Http1Leg, http1Request, type LegOwner } from './http1-leg.ts'
 import { answerStream, giveStream } from './http2-answer.ts'
-import { Place } from '../routing/place.ts'
+import { QueueEntry } from '../routing/queue-entry.ts'
 import type { Refusal, Waiter } from '../routing/ports.ts'
 import type { Route } from '../routing/route.ts'
 import { findStaticAnswer, type StaticAnswer } from '../routing/static-answer.ts'
 import type { Endpoint, Target } from '../routing/target.ts'
 import type { UpstreamConnection } from '../routing/upstream-connection.ts'
-import { isNavigation, ourPage, refreshSeconds } from '../answers/waiting-page.ts'
+import { isNavigation, defaultWaitingPage, refreshSeconds } from '../answers/waiting-page.ts'
 
 export interface Http2Request {
   readonly headers: IncomingHttpHeaders
@@ -41,14 +41,14 @@ const sessions = new WeakMap<Endpoint, ClientHttp2Session>()
 
 /** One HTTP/2 stream and its answer, trailers included. */
 export class Http2Exchange implements Waiter, LegOwner {
-  readonly #core: Core
+  readonly #thread: ProxyThread
   readonly route: Route
   readonly #stream: ServerHttp2Stream
   readonly #request: Http2Request
   deadlineAt = 0
   #since = 0
   cold = false
-  #place: Place | undefined
+  #entry: QueueEntry | undefined
   #ended = false
   /** It was sent to the fallback: there is nowhere else to go. */
   #fellBack = false
@@ -63,8 +63,8 @@ export class Http2Exchange implements Waiter, LegOwner {
   #impatientAt = Infinity
   #cancelWatch: (() => void) | undefined
 
-  constructor(core: Core, route: Route, stream: ServerHttp2Stream, request: Http2Request) {
-    this.#core = core
+  constructor(thread: ProxyThread, route: Route, stream: ServerHttp2Stream, request: Http2Request) {
+    this.#thread = thread
     this.route = route
     this.#stream = stream
     this.#request = request
@@ -101,36 +101,37 @@ export class Http2Exchange implements Waiter, LegOwner {
   }
 
   resume(): void {
-    const target = this.#place?.target
+    const target = this.#entry?.target
     if (target) this.#forward(target)
   }
 
   refuse(because: Refusal, retryAfterSeconds: number): void {
-    this.#place?.leave()
+    this.#entry?.leave()
     this.route.cells[cell.refused]!++
     noteStatus(this.route.cells, 503)
     answerStream(this.#stream, this.#request.headers, because, retryAfterSeconds)
   }
 
-  glance(now: number): void {
+  checkWait(now: number): void {
     if (now < this.deadlineAt) return this.#mayShowPage(now)
     const { fallback } = this.route.config
     if (!fallback || this.#fellBack) return this.refuse('not-ready-in-time', 1)
     this.#fellBack = true
-    this.#place?.leave()
-    this.deadlineAt = now + this.#core.limits.dialTimeoutMs
-    if (!this.#place?.take(fallbackTarget(this.#core, fallback), 0)) this.refuse('queue-full', 1)
+    this.#entry?.leave()
+    this.deadlineAt = now + this.#thread.limits.dialTimeoutMs
+    if (!this.#entry?.take(fallbackTarget(this.#thread, fallback), 0)) this.refuse('queue-full', 1)
   }
 
   /** A browser that has waited for a moment sees what it waits for. */
   #mayShowPage(now: number): void {
     const { config, target } = this.route
     const waitedMs = now - this.#since
-    if (!config.waitingPage || !this.cold || waitedMs < this.#core.limits.waitingPageAfterMs) return
+    if (!config.waitingPage || !this.cold || waitedMs < this.#thread.limits.waitingPageAfterMs) return
     if (!isNavigation(this.#method, (name) => this.#request.headers[name]?.toString())) return
-    this.#place?.leave()
+    this.#entry?.leave()
     const { authority: host } = this.#request
-    const shown = config.ownPage ?? ourPage({ host, wakingMs: target.wakingMs, expectedMs: target.expectedWakeMs })
+    const shown =
+      config.customPage ?? defaultWaitingPage({ host, wakingMs: target.wakingMs, expectedMs: target.expectedWakeMs })
     this.#give({ status: 503, ...shown }, { 'x-sojourn-because': 'waking', 'retry-after': String(refreshSeconds) })
   }
 
@@ -138,12 +139,12 @@ export class Http2Exchange implements Waiter, LegOwner {
     const { target } = this.route
     if (target.state.is === 'warm' && target.waiters.size === 0 && this.#forward(target)) return
     if (target.state.is === 'refusing') return this.refuse(target.state.because, target.state.retryAfterSeconds)
-    const { limits, ports } = this.#core
+    const { limits, ports } = this.#thread
     if (this.#since === 0) this.#since = ports.clock.monotonic()
-    this.deadlineAt = this.#since + (this.route.config.readinessTimeoutMs || limits.longestWaitMs)
+    this.deadlineAt = this.#since + (this.route.config.readinessTimeoutMs || limits.maxWaitMs)
     this.cold ||= target.isCold
-    this.#place ??= new Place(this.#core, this)
-    if (!this.#place.take(target, 0)) this.refuse('queue-full', 1)
+    this.#entry ??= new QueueEntry(this.#thread, this)
+    if (!this.#entry.take(target, 0)) this.refuse('queue-full', 1)
   }
 
   /** Sends it to a pod that has room; false when there is none. */
@@ -159,7 +160,7 @@ export class Http2Exchange implements Waiter, LegOwner {
   }
 
   #overHttp1(upstream: UpstreamConnection): void {
-    this.#place?.leave()
+    this.#entry?.leave()
     const { path, authority } = this.#request
     const request = http1Request(this.#stream, { method: this.#method, path, authority }, this.#headers(false))
     if (!request) {
@@ -173,13 +174,13 @@ export class Http2Exchange implements Waiter, LegOwner {
   }
 
   #overHttp2(endpoint: Endpoint): void {
-    this.#place?.leave()
+    this.#entry?.leave()
     this.#endpoint = endpoint
     endpoint.busy++
     endpoint.target.busy++
     this.moved()
     this.#watch()
-    const session = sessionTo(endpoint, this.#core.limits.dialTimeoutMs)
+    const session = sessionTo(endpoint, this.#thread.limits.dialTimeoutMs)
     if (!session.connecting) return this.#send(session)
     const missed = () => this.#again(endpoint)
     session.once('close', missed)
@@ -244,18 +245,18 @@ export class Http2Exchange implements Waiter, LegOwner {
   }
 
   moved(): void {
-    if (!this.#stream.headersSent) this.#impatientAt = this.#core.ports.clock.monotonic() + this.#patienceMs
+    if (!this.#stream.headersSent) this.#impatientAt = this.#thread.ports.clock.monotonic() + this.#patienceMs
   }
 
   stalled(isStalled: boolean): void {
     this.#cancelWatch?.()
     if (!isStalled) return
-    this.#impatientAt = this.#core.ports.clock.monotonic() + this.#patienceMs
+    this.#impatientAt = this.#thread.ports.clock.monotonic() + this.#patienceMs
     this.#watch()
   }
 
   #watch(): void {
-    const { clock } = this.#core.ports
+    const { clock } = this.#thread.ports
     const leftMs = this.#impatientAt - clock.monotonic()
     if (leftMs <= 0) return this.#fail('upstream-timeout')
     this.#cancelWatch?.()
@@ -281,7 +282,7 @@ export class Http2Exchange implements Waiter, LegOwner {
     this.#cancelWatch?.()
     if (this.#stream.destroyed || this.#stream.headersSent) return
     if (this.cold) {
-      const waitedMs = Math.max(1, Math.round(this.#core.ports.clock.monotonic() - this.#since))
+      const waitedMs = Math.max(1, Math.round(this.#thread.ports.clock.monotonic() - this.#since))
       noteWait(this.route.cells, waitedMs)
       if (this.route.config.coldStartHeader) headers['x-cold-start'] = String(waitedMs)
     }
@@ -341,7 +342,7 @@ export class Http2Exchange implements Waiter, LegOwner {
   #end(): void {
     if (this.#ended) return
     this.#ended = true
-    this.#place?.leave()
+    this.#entry?.leave()
     this.#leave()
     if (!this.#isProbe) this.route.cells[cell.finished]!++
   }

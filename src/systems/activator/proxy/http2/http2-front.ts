@@ -1,6 +1,6 @@
 import http2, { type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { Core } from '../routing/core.ts'
+import type { ProxyThread } from '../routing/proxy-thread.ts'
 import { answerStream } from './http2-answer.ts'
 import { Http2Exchange } from './http2-exchange.ts'
 import type { Purpose } from '../routing/purpose.ts'
@@ -17,11 +17,11 @@ interface Origin {
 
 /** Serves connections that speak HTTP/2: each stream is a request of its own, held and forwarded like any other. */
 export class Http2Front {
-  readonly #core: Core
+  readonly #thread: ProxyThread
   readonly #sessions = new Set<ServerHttp2Session>()
 
-  constructor(core: Core) {
-    this.#core = core
+  constructor(thread: ProxyThread) {
+    this.#thread = thread
   }
 
   get size(): number {
@@ -41,7 +41,7 @@ export class Http2Front {
     socket.on('end', () => session.destroy())
     session.on('error', () => session.destroy())
     let open = 0
-    session.setTimeout(this.#core.limits.keepAliveMs, () => open === 0 && session.close())
+    session.setTimeout(this.#thread.limits.keepAliveMs, () => open === 0 && session.close())
     session.on('stream', (stream, headers) => {
       open++
       stream.on('close', () => open--)
@@ -64,7 +64,7 @@ export class Http2Front {
     const path = headers[':path'] ?? ''
     if (headers[':method'] === 'CONNECT') return answerStream(stream, headers, 'unsupported-method')
     if (!isPath(path, headers[':method'])) return answerStream(stream, headers, 'malformed-request')
-    const routes = this.#core.table.find(authority)
+    const routes = this.#thread.table.find(authority)
     if (routes === 'invalid' || authority === '') return answerStream(stream, headers, 'bad-host')
     const field = (name: string) => {
       const value = headers[name]
@@ -72,10 +72,10 @@ export class Http2Front {
     }
     const route: Route | undefined =
       from.purpose.is === 'requests'
-        ? this.#core.routes.get(from.purpose.route)
+        ? this.#thread.routes.get(from.purpose.route)
         : (routes?.only ?? routes?.match(path, field))
     if (!route) return answerStream(stream, headers, 'unknown-host')
-    new Http2Exchange(this.#core, route, stream, { ...from, headers, authority, path }).begin()
+    new Http2Exchange(this.#thread, route, stream, { ...from, headers, authority, path }).begin()
   }
 }
 

@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { aRoute, eventually, rawClient, roundTrip, startBackend, startEcho, startProxy } from './testing.ts'
+import {
+  aRoute,
+  eventually,
+  rawClient,
+  roundTrip,
+  startBackend,
+  startEcho,
+  startProxy,
+} from '../../../../../test/activator/proxy.ts'
 import { cell, inFlightOf } from '../routing/counters.ts'
 
 const get = 'GET / HTTP/1.1\r\nHost: app.test\r\n'
@@ -46,7 +54,7 @@ describe('forwarding', () => {
   it('drops fields of the hop both ways (C79)', async () => {
     await using pod = await startBackend((_, socket) =>
       socket.write(
-        'HTTP/1.1 200 OK\r\nX-Inner: 1\r\nKeep-Alive: timeout=5\r\nConnection: X-Inner\r\nX-Kept: 2\r\nContent-Length: 0\r\n\r\n',
+        'HTTP/1.1 200 OK\r\nX-Inner: 1\r\nKeep-Alive: timeout=5\r\nConnection: X-Inner\r\nX-TakeoverResult: 2\r\nContent-Length: 0\r\n\r\n',
       ),
     )
     await using it = await startProxy()
@@ -56,7 +64,7 @@ describe('forwarding', () => {
       `${get}X-Secret: s\r\nTE: trailers\r\nX-Open: o\r\nConnection: X-Secret, close\r\n\r\n`,
     )
     expect(text).not.toMatch(/X-Inner|Keep-Alive/)
-    expect(text).toContain('X-Kept: 2')
+    expect(text).toContain('X-TakeoverResult: 2')
     expect(pod.received[0]).not.toMatch(/X-Secret|TE:|Connection/)
     expect(pod.received[0]).toContain('X-Open: o')
   })

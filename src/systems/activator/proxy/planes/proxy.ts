@@ -1,9 +1,9 @@
 import net, { type AddressInfo, type Server, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { keptConnection } from '../wire/adopt-socket.ts'
+import { socketOptions } from '../wire/adopt-socket.ts'
 import { CertificateStore, type Certificate, type CertificateFault } from '../tls/certificates.ts'
 import { ClientConnection, plainAddress, type ClientOptions } from '../http1/client-connection.ts'
-import type { Core } from '../routing/core.ts'
+import type { ProxyThread } from '../routing/proxy-thread.ts'
 import { Counters } from '../routing/counters.ts'
 import { Http2Front } from '../http2/http2-front.ts'
 import { OpaqueConnection } from '../http1/opaque-connection.ts'
@@ -13,11 +13,11 @@ import type { Route, RouteConfig } from '../routing/route.ts'
 import { RouteTable } from '../routing/route-table.ts'
 import { Target, type TargetState } from '../routing/target.ts'
 import { TlsFront } from '../tls/tls-front.ts'
-import type { TlsTerms } from '../tls/tls-terms.ts'
+import type { TlsPolicy } from '../tls/tls-policy.ts'
 
 export interface ProxyOptions {
   readonly limits?: Partial<ProxyLimits>
-  readonly tls?: TlsTerms
+  readonly tls?: TlsPolicy
   readonly counters?: Counters
 }
 
@@ -38,7 +38,7 @@ const tickMs = 250
 
 /** The data plane of one thread: accepts connections and carries requests to pods, by what the control plane told it. */
 export class Proxy {
-  readonly #core: Core
+  readonly #thread: ProxyThread
   readonly #routes = new Map<string, Route>()
   /** By port. */
   readonly #servers = new Map<number, Server>()
@@ -49,7 +49,7 @@ export class Proxy {
 
   constructor(ports: ProxyPorts, { limits, tls = {}, counters = new Counters() }: ProxyOptions = {}) {
     this.#certificates = new CertificateStore(tls)
-    this.#core = {
+    this.#thread = {
       ports,
       limits: { ...defaultLimits, ...limits },
       time: { now: ports.clock.monotonic() },
@@ -63,7 +63,7 @@ export class Proxy {
       closing: false,
       speakHttp2: (socket, read, from) => this.#http2.accept(socket, read, { ...from, proto: 'http' }),
     }
-    this.#http2 = new Http2Front(this.#core)
+    this.#http2 = new Http2Front(this.#thread)
     this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
   }
 
@@ -71,17 +71,17 @@ export class Proxy {
   setRoute(config: RouteConfig): void {
     const former = this.#routes.get(config.id)
     if (former && former.config.target === config.target && former.config.slot === config.slot) {
-      this.#core.table.remove(former)
+      this.#thread.table.remove(former)
       former.config = config
-      this.#core.table.add(former)
+      this.#thread.table.add(former)
       return
     }
     if (former) this.removeRoute(config.id)
     const target = this.#target(config.target)
     target.uses++
-    const route = { config, target, cells: this.#core.counters.slot(config.slot), waiting: 0, removed: false }
+    const route = { config, target, cells: this.#thread.counters.slot(config.slot), waiting: 0, removed: false }
     this.#routes.set(config.id, route)
-    this.#core.table.add(route)
+    this.#thread.table.add(route)
   }
 
   /** Removes a route; requests that wait on it are told so. */
@@ -89,30 +89,30 @@ export class Proxy {
     const route = this.#routes.get(id)
     if (!route) return
     this.#routes.delete(id)
-    this.#core.table.remove(route)
+    this.#thread.table.remove(route)
     route.removed = true
     for (const waiter of route.target.waiters) if (waiter.route === route) waiter.refuse('route-gone', 1)
     if (--route.target.uses > 0) return
     route.target.close()
-    this.#core.targets.delete(route.target.id)
+    this.#thread.targets.delete(route.target.id)
   }
 
   setTarget(id: string, state: TargetState): void {
-    this.#core.targets.get(id)?.set(state)
+    this.#thread.targets.get(id)?.set(state)
   }
 
   /** Requests of a target that are being served here, and those that wait for it. */
   loadOf(id: string): { readonly busy: number; readonly waiting: number } {
-    const target = this.#core.targets.get(id)
+    const target = this.#thread.targets.get(id)
     return { busy: target?.busy ?? 0, waiting: target?.waiters.size ?? 0 }
   }
 
   get counters(): Counters {
-    return this.#core.counters
+    return this.#thread.counters
   }
 
   get connections(): number {
-    return this.#core.clients.size + this.#http2.size
+    return this.#thread.clients.size + this.#http2.size
   }
 
   /** The certificates TLS listeners offer from now on; answers those that cannot be used. */
@@ -150,30 +150,30 @@ export class Proxy {
 
   /** Stops accepting and asks clients to leave; resolves when all have, or when `withinMs` has passed. */
   async close(withinMs = 0): Promise<void> {
-    const { clock } = this.#core.ports
-    this.#core.closing = true
+    const { clock } = this.#thread.ports
+    this.#thread.closing = true
     for (const server of this.#servers.values()) server.close()
-    for (const client of this.#core.clients) client.retire()
+    for (const client of this.#thread.clients) client.retire()
     this.#http2.retire()
     const until = clock.monotonic() + withinMs
     while (this.connections > 0 && clock.monotonic() < until) {
       await new Promise<void>((resolve) => clock.after(20, resolve))
     }
     this.#cancelTick()
-    for (const client of this.#core.clients) client.destroy()
+    for (const client of this.#thread.clients) client.destroy()
     this.#http2.destroy()
-    for (const target of this.#core.targets.values()) target.close()
+    for (const target of this.#thread.targets.values()) target.close()
   }
 
   #plainServer(proxyProtocol: boolean, purpose: Purpose): Server {
-    return net.createServer({ ...keptConnection, pauseOnConnect: true }, (socket) => {
+    return net.createServer({ ...socketOptions, pauseOnConnect: true }, (socket) => {
       if (purpose.is === 'bytes') this.#carry(socket, purpose.route)
       else this.#accept(socket, { secure: false, proxyProtocol, purpose })
     })
   }
 
   #tlsServer(proxyProtocol: boolean): Server {
-    const { ports, limits } = this.#core
+    const { ports, limits } = this.#thread
     const accept = (socket: TLSSocket, address: string | undefined) => {
       const client = address ?? plainAddress(socket.remoteAddress)
       if (socket.alpnProtocol === 'h2')
@@ -186,27 +186,27 @@ export class Proxy {
   }
 
   #accept(socket: Socket, options: ClientOptions): void {
-    this.#core.clients.add(new ClientConnection(socket, this.#core, options))
+    this.#thread.clients.add(new ClientConnection(socket, this.#thread, options))
   }
 
   #carry(socket: Socket, id: string): void {
     const route = this.#routes.get(id)
     if (!route) return void socket.resetAndDestroy()
-    this.#core.clients.add(new OpaqueConnection(socket, this.#core, route))
+    this.#thread.clients.add(new OpaqueConnection(socket, this.#thread, route))
   }
 
   #target(id: string): Target {
-    const { targets, time, limits, ports } = this.#core
+    const { targets, time, limits, ports } = this.#thread
     let target = targets.get(id)
     if (!target) targets.set(id, (target = new Target(id, time, limits, ports)))
     return target
   }
 
   #tick(): void {
-    const { ports, time, targets } = this.#core
+    const { ports, time, targets } = this.#thread
     this.#cancelTick = ports.clock.after(tickMs, () => this.#tick())
     const now = (time.now = ports.clock.monotonic())
-    for (const client of this.#core.clients) client.sweep(now)
+    for (const client of this.#thread.clients) client.sweep(now)
     for (const target of targets.values()) target.sweep(now)
   }
 }

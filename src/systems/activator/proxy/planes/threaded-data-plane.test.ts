@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { cell, inFlightOf } from '../routing/counters.ts'
 import { ThreadedDataPlane } from './threaded-data-plane.ts'
-import { aRoute, eventually, roundTrip, startEcho } from './testing.ts'
+import { aRoute, eventually, roundTrip, startEcho } from '../../../../../test/activator/proxy.ts'
 
 const get = 'GET / HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n'
 
@@ -34,7 +34,7 @@ describe('the proxy on threads', () => {
     plane.setRoute(aRoute())
     const held = roundTrip(port, get)
     await eventually(() => plane.counters[0]!.slot(0)[cell.waiting] === 1)
-    // A message that no thread can obey, and that is not remembered.
+    // A message that no thread can handle, and that is not remembered.
     plane.setTarget('t', { is: 'warm', endpoints: undefined as never })
     plane.setTarget('t', { is: 'warm', endpoints: [pod.address] })
     expect(await held).toBe('')

@@ -8,13 +8,13 @@ import type { ListenOptions } from './proxy.ts'
 import type { RouteConfig } from '../routing/route.ts'
 import { shareOf } from '../routing/shares.ts'
 import type { TargetState } from '../routing/target.ts'
-import type { TlsTerms } from '../tls/tls-terms.ts'
+import type { TlsPolicy } from '../tls/tls-policy.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './worker-messages.ts'
 
 export interface ThreadedOptions {
   readonly threads: number
   readonly limits?: Partial<ProxyLimits>
-  readonly tls?: TlsTerms
+  readonly tls?: TlsPolicy
   /** Someone waits for this target. */
   readonly onWake: (target: string) => void
   /** A thread died; the proxy goes on with a new one. */
@@ -106,8 +106,8 @@ export class ThreadedDataPlane implements DataPlane {
 
   /** Each thread gets its share of pods that take only so many requests at a time. */
   #tellTarget(thread: Thread, target: string, state: TargetState): void {
-    const seat = { index: this.#threads.indexOf(thread), count: this.#threads.length }
-    const share = state.is === 'warm' ? { ...state, endpoints: shareOf(state.endpoints, seat) } : state
+    const senderIndex = { index: this.#threads.indexOf(thread), count: this.#threads.length }
+    const share = state.is === 'warm' ? { ...state, endpoints: shareOf(state.endpoints, senderIndex) } : state
     thread.tell({ do: 'set-target', target, state: share })
   }
 

@@ -4,12 +4,12 @@ import type { ProxyLimits } from '../routing/ports.ts'
 import type { ListenOptions } from './proxy.ts'
 import type { RouteConfig } from '../routing/route.ts'
 import type { TargetState } from '../routing/target.ts'
-import type { TlsTerms } from '../tls/tls-terms.ts'
+import type { TlsPolicy } from '../tls/tls-policy.ts'
 
 /** What a thread is started with. */
 export interface WorkerStart {
   readonly limits: Partial<ProxyLimits>
-  readonly tls: TlsTerms
+  readonly tls: TlsPolicy
 }
 
 /** Told to a thread. Those with an `id` are answered. */

@@ -19,14 +19,14 @@ const proxy = new Proxy(
 )
 
 port.on('message', (message: ToWorker) => {
-  obey(message).catch((error: unknown) => {
+  handle(message).catch((error: unknown) => {
     if ('id' in message)
       tell({ did: 'fail', id: message.id, message: error instanceof Error ? error.message : String(error) })
     else throw error
   })
 })
 
-async function obey(message: ToWorker): Promise<void> {
+async function handle(message: ToWorker): Promise<void> {
   switch (message.do) {
     case 'page':
       counters.pages.push(message.page)

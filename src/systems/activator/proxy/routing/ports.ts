@@ -40,7 +40,7 @@ export interface ProxyLimits {
   /** How long a browser is held before it gets the waiting page. */
   readonly waitingPageAfterMs: number
   /** How long a waiting request may wait when its route sets no bound. */
-  readonly longestWaitMs: number
+  readonly maxWaitMs: number
 }
 
 export const defaultLimits: ProxyLimits = {
@@ -56,7 +56,7 @@ export const defaultLimits: ProxyLimits = {
   upstreamIdleMs: 30_000,
   halfOpenMs: 10_000,
   waitingPageAfterMs: 1000,
-  longestWaitMs: 300_000,
+  maxWaitMs: 300_000,
 }
 
 /** Why a request was turned away instead of forwarded. */
@@ -79,5 +79,5 @@ export interface Waiter {
   resume(): void
   refuse(because: Refusal, retryAfterSeconds: number): void
   /** Looked at while it waits: time to show a page, or to leave. */
-  glance(now: number): void
+  checkWait(now: number): void
 }

@@ -4,7 +4,7 @@ import { defaultLimits } from './ports.ts'
 import type { Route, RouteConfig } from './route.ts'
 import { RouteTable } from './route-table.ts'
 import { Target } from './target.ts'
-import { aRoute } from '../planes/testing.ts'
+import { aRoute } from '../../../../../test/activator/proxy.ts'
 
 const ports = { clock: new VirtualClock(), wake: () => {}, random: () => 0 }
 

@@ -27,7 +27,7 @@ export interface RouteConfig {
   /** Show browsers a page that refreshes itself instead of holding them. */
   readonly waitingPage: boolean
   /** That page, where it is not our own. */
-  readonly ownPage?: { readonly type: string; readonly body: string }
+  readonly customPage?: { readonly type: string; readonly body: string }
   /** What is answered without the workload, and neither wakes it nor counts as its use. */
   readonly staticAnswers: readonly StaticAnswer[]
   /** Tell a cold start in the response header `x-cold-start`. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Address } from './route.ts'
 import { shareOf } from './shares.ts'
-import { eventually, rawClient, roundTrip, startBackend, startProxy } from '../planes/testing.ts'
+import { eventually, rawClient, roundTrip, startBackend, startProxy } from '../../../../../test/activator/proxy.ts'
 
 const pods = (count: number, limit?: number): Address[] =>
   Array.from({ length: count }, (_, index) => ({ host: `10.0.0.${index}`, port: 80, ...(limit ? { limit } : {}) }))
@@ -15,8 +15,8 @@ describe('the pods of several replicas', () => {
   })
 
   it('are the same for a replica in whatever order it hears of them (C60)', () => {
-    const seat = { index: 1, count: 2 }
-    expect(shareOf(pods(4, 1).toReversed(), seat)).toEqual(shareOf(pods(4, 1), seat))
+    const senderIndex = { index: 1, count: 2 }
+    expect(shareOf(pods(4, 1).toReversed(), senderIndex)).toEqual(shareOf(pods(4, 1), senderIndex))
   })
 
   it('are shared where there are too few, each with its part of the bound and never with none (C60)', () => {

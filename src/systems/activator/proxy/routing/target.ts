@@ -19,7 +19,7 @@ const timedWakes = 15
 export class Endpoint {
   readonly address: Address
   readonly target: Target
-  /** Kept-alive connections, the one used last on top. */
+  /** TakeoverResult-alive connections, the one used last on top. */
   readonly idle: UpstreamConnection[] = []
   /** Requests at a time. */
   limit = Infinity
@@ -168,16 +168,16 @@ export class Target {
   /** Lets waiting requests go on, oldest first, as far as connections allow. */
   dispatch(): void {
     if (this.waiters.size === 0) return
-    if (this.state.is !== 'warm') return this.nudge()
+    if (this.state.is !== 'warm') return this.requestWake()
     for (const waiter of this.waiters) {
       if (!this.endpoints.some((endpoint) => endpoint.hasRoom(this.#limits))) break
       waiter.resume()
     }
-    if (this.waiters.size > 0) this.nudge()
+    if (this.waiters.size > 0) this.requestWake()
   }
 
   /** Asks for the workload, but not more than once in a while. */
-  nudge(): void {
+  requestWake(): void {
     if (this.state.is === 'draining' || this.state.is === 'refusing') return
     if (this.state.is === 'warm' && this.endpoints.some(({ restUntil }) => restUntil === 0)) return
     const now = this.#ports.clock.monotonic()
@@ -209,7 +209,7 @@ export class Target {
       while (expired < endpoint.idle.length && now - endpoint.idle[expired]!.since > upstreamIdleMs) expired++
       for (const connection of endpoint.idle.splice(0, expired)) connection.destroy()
     }
-    for (const waiter of this.waiters) waiter.glance(now)
+    for (const waiter of this.waiters) waiter.checkWait(now)
     // Whoever left without an answer has made room as well.
     this.dispatch()
   }

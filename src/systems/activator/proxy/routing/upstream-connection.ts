@@ -11,20 +11,20 @@ import type { Endpoint } from './target.ts'
 export type Framing = 'none' | 'length' | 'chunked' | 'until-close'
 
 /** Why a connection to a pod failed the request on it. */
-export type Breakage = 'dial-failed' | 'closed-unanswered' | 'bad-response' | 'truncated'
+export type UpstreamFailure = 'dial-failed' | 'closed-unanswered' | 'bad-response' | 'truncated'
 
 /** What a connection carries bytes for. */
-export interface Carried {
+export interface UpstreamUser {
   /** The connection is open: send. */
   connected(): void
   tunnelled(payload: string | Buffer): void
   tunnelEnded(): void
   drained(): void
-  broke(because: Breakage, kept: boolean): void
+  broke(because: UpstreamFailure, kept: boolean): void
 }
 
 /** The request a connection serves, as the connection sees it. */
-export interface Served extends Carried {
+export interface UpstreamRequest extends UpstreamUser {
   readonly isHead: boolean
   readonly asksUpgrade: boolean
   /** The client cannot read chunks: it gets the content alone. */
@@ -51,9 +51,9 @@ export class UpstreamConnection implements SocketOwner {
   readonly socket: Socket
   /** When it began to be dialled or, later, to be idle. */
   since: number
-  #served: Served | undefined
+  #served: UpstreamRequest | undefined
   /** The same, or whoever sends bytes that are no request. */
-  #carried: Carried | undefined
+  #carried: UpstreamUser | undefined
   #phase: 'dialling' | 'idle' | 'head' | 'body' | 'tunnel' | 'dead' = 'dialling'
   #framing: Framing = 'none'
   #left = 0
@@ -87,13 +87,13 @@ export class UpstreamConnection implements SocketOwner {
   }
 
   /** Binds the connection to a request. */
-  serve(served: Served): void {
+  serve(served: UpstreamRequest): void {
     this.#served = served
     this.carry(served)
   }
 
   /** Binds the connection to bytes of whatever kind. */
-  carry(carried: Carried): void {
+  carry(carried: UpstreamUser): void {
     this.#carried = carried
     this.endpoint.busy++
     this.endpoint.target.busy++
@@ -271,7 +271,7 @@ export class UpstreamConnection implements SocketOwner {
     } else this.socket.destroy()
   }
 
-  #break(because: Breakage): void {
+  #break(because: UpstreamFailure): void {
     const served = this.#served
     this.#release()
     this.#die()

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { configuredHost } from '../wire/host.ts'
-import { tlsOptions, type TlsTerms } from './tls-terms.ts'
+import { tlsOptions, type TlsPolicy } from './tls-policy.ts'
 
 /** A certificate chain and its key, in PEM, under the name of where it came from. */
 export interface Certificate {
@@ -20,14 +20,14 @@ export interface CertificateFault {
 
 /** The certificates a TLS listener has to offer, by the host a client asks for. */
 export class CertificateStore {
-  readonly terms: TlsTerms
+  readonly policy: TlsPolicy
   #byOwner = new Map<string, SecureContext>()
   #byName = new Map<string, SecureContext>()
   #first: SecureContext | undefined
   #firstPem: Pick<Certificate, 'cert' | 'key'> | undefined
 
-  constructor(terms: TlsTerms = {}) {
-    this.terms = terms
+  constructor(policy: TlsPolicy = {}) {
+    this.policy = policy
   }
 
   /** Takes these in place of all former ones. One that cannot be used harms none of the others. */
@@ -49,7 +49,7 @@ export class CertificateStore {
   #add({ cert, key, hosts = [] }: Certificate): void {
     const leaf = new X509Certificate(cert)
     if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error('the key is not that of the certificate')
-    const context = createSecureContext({ cert, key, ...tlsOptions(this.terms) })
+    const context = createSecureContext({ cert, key, ...tlsOptions(this.policy) })
     if (!this.#first) this.#firstPem = { cert, key }
     this.#first ??= context
     const names = namesOf(leaf)

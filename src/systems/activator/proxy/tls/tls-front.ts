@@ -1,10 +1,10 @@
 import net, { type Server, type Socket } from 'node:net'
 import tls, { type TLSSocket } from 'node:tls'
-import { keptConnection } from '../wire/adopt-socket.ts'
+import { socketOptions } from '../wire/adopt-socket.ts'
 import type { Certificate, CertificateStore } from './certificates.ts'
 import type { ProxyLimits, ProxyPorts } from '../routing/ports.ts'
 import { ProxyPreamble } from '../wire/proxy-protocol.ts'
-import { tlsOptions, type TlsTerms } from './tls-terms.ts'
+import { tlsOptions, type TlsPolicy } from './tls-policy.ts'
 
 export interface TlsFrontParts {
   readonly ports: ProxyPorts
@@ -19,18 +19,18 @@ export class TlsFront {
   /** The one that listens. */
   readonly listener: Server
   readonly #server: tls.Server
-  readonly #terms: TlsTerms
+  readonly #policy: TlsPolicy
   /** Who is behind a connection, as its PROXY header told. */
   readonly #clients = new Map<string, string>()
 
   constructor(parts: TlsFrontParts, proxyProtocol: boolean) {
     const { limits, certificates, accept } = parts
-    this.#terms = certificates.terms
+    this.#policy = certificates.policy
     this.#server = tls.createServer({
       ...certificates.first,
-      ...tlsOptions(this.#terms),
+      ...tlsOptions(this.#policy),
       ALPNProtocols: ['h2', 'http/1.1'],
-      ...keptConnection,
+      ...socketOptions,
       handshakeTimeout: limits.headTimeoutMs,
       SNICallback: (name, done) => done(null, certificates.find(name)),
     })
@@ -41,12 +41,12 @@ export class TlsFront {
 
   /** Offers this certificate from now on to clients that name no server. */
   offer(certificate: Pick<Certificate, 'cert' | 'key'>): void {
-    this.#server.setSecureContext({ ...certificate, ...tlsOptions(this.#terms) })
+    this.#server.setSecureContext({ ...certificate, ...tlsOptions(this.#policy) })
   }
 
   /** The PROXY header comes in clear text, before the handshake. */
   #behindBalancer({ ports, limits }: TlsFrontParts): Server {
-    return net.createServer(keptConnection, (raw) => {
+    return net.createServer(socketOptions, (raw) => {
       const end = endOf(raw)
       const cancel = ports.clock.after(limits.headTimeoutMs, () => raw.destroy())
       raw.on('error', () => raw.destroy())

@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls'
 const readBytes = 65_536
 
 /** How every connection, from clients and to pods, is kept. One whose other end vanished without a word ends after some minutes, not hours. */
-export const keptConnection = {
+export const socketOptions = {
   noDelay: true,
   keepAlive: true,
   keepAliveInitialDelay: 60_000,
@@ -68,7 +68,7 @@ export function adoptSocket(accepted: Socket, owner: SocketOwner): Socket {
 
 /** Opens a connection that reads into the shared buffer. */
 export function connectSocket(host: string, port: number, owner: SocketOwner): Socket {
-  const socket = own(net.connect({ ...keptConnection, host, port, onread }), owner)
+  const socket = own(net.connect({ ...socketOptions, host, port, onread }), owner)
   socket.on('connect', onConnect)
   return socket
 }

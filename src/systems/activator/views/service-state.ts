@@ -1,13 +1,13 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import { windowState } from '../../../apis/work-window.ts'
 import { findCondition } from '../../../kube/conditions.ts'
-import { annotation, readWishes, wishDefaults, type WishDefaults } from '../model/annotations.ts'
+import { annotation, readServiceSettings, settingDefaults, type SettingDefaults } from '../model/annotations.ts'
 import { persistedLastUsed } from '../cluster/observe.ts'
 import { replicasOf } from '../model/scales.ts'
 import { conditionsOf, onDemandCondition, takenOverCondition } from '../model/service-conditions.ts'
 
 /** How an on-demand Service stands, told from its objects alone: for tables and for explanations. */
-export interface Standing {
+export interface ServiceState {
   readonly state: 'awake' | 'asleep' | 'unknown'
   readonly replicas: number
   readonly lastUsedAt: number | undefined
@@ -23,26 +23,26 @@ export function remarksOf(service: StoredObject): readonly string[] {
   const onDemand = findCondition(conditions, onDemandCondition)
   const fault = onDemand?.status === 'False' ? `${onDemand.message}.` : undefined
   const remarks = fault === undefined ? [] : [fault]
-  if (!readWishes(service, wishDefaults).takeover || fault?.includes(annotation.takeover)) return remarks
+  if (!readServiceSettings(service, settingDefaults).takeover || fault?.includes(annotation.takeover)) return remarks
   return [...remarks, findCondition(conditions, takenOverCondition)?.message ?? 'No proxy has taken it over yet.']
 }
 
 /** How a Service stands at a time. `workload` is what it names, if that exists. The last use may be a little newer than is written. */
-export function standingOf(
+export function serviceStateOf(
   service: StoredObject,
   workload: StoredObject | undefined,
   now: number,
-  defaults: WishDefaults = wishDefaults,
-): Standing {
-  const wishes = readWishes(service, defaults)
-  const [named] = wishes.workloads
+  defaults: SettingDefaults = settingDefaults,
+): ServiceState {
+  const settings = readServiceSettings(service, defaults)
+  const [named] = settings.workloads
   if (!workload) {
     const why = named ? `${named.kind} ${named.name} does not exist.` : 'It names no workload that can be used.'
     return { state: 'unknown', replicas: 0, lastUsedAt: undefined, next: undefined, why }
   }
   const replicas = replicasOf(workload)
   const lastUsedAt = persistedLastUsed(workload)
-  const hours = wishes.awakeHours && windowState(wishes.awakeHours, now)
+  const hours = settings.awakeHours && windowState(settings.awakeHours, now)
   const common = { replicas, lastUsedAt }
   if (replicas === 0) {
     const at = hours && !hours.open ? hours.nextOpenAt : undefined
@@ -55,14 +55,14 @@ export function standingOf(
   }
   const awake = { ...common, state: 'awake' } as const
   const and = isUnready(workload) ? 'None of its pods is ready: callers wait, or are told to come back. ' : ''
-  if (!wishes.maySleep) return { ...awake, next: undefined, why: `${and}It is kept awake by annotation.` }
-  if (replicas <= wishes.minReplicas)
-    return { ...awake, next: undefined, why: `${and}It has a minimum of ${wishes.minReplicas}.` }
-  const idleAt = (lastUsedAt ?? now) + wishes.ttlMs
-  const at = Math.max(idleAt, hours?.open ? hours.until : 0, wishes.awakeUntil ?? 0, now)
+  if (!settings.maySleep) return { ...awake, next: undefined, why: `${and}It is kept awake by annotation.` }
+  if (replicas <= settings.minReplicas)
+    return { ...awake, next: undefined, why: `${and}It has a minimum of ${settings.minReplicas}.` }
+  const idleAt = (lastUsedAt ?? now) + settings.ttlMs
+  const at = Math.max(idleAt, hours?.open ? hours.until : 0, settings.awakeUntil ?? 0, now)
   const why = hours?.open
     ? 'Its awake hours last.'
-    : `It sleeps when nobody has used it for ${Math.round(wishes.ttlMs / 1000)} seconds.`
+    : `It sleeps when nobody has used it for ${Math.round(settings.ttlMs / 1000)} seconds.`
   return { ...awake, next: { what: 'sleep', at }, why: `${and}${why}` }
 }
 

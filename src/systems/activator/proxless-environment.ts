@@ -1,6 +1,6 @@
 import { ConfigError } from '../../client/cluster-config.ts'
-import type { ActivatorOptions } from './controller.ts'
-import { wishDefaults } from './model/annotations.ts'
+import type { ActivatorOptions } from './activator.ts'
+import { settingDefaults } from './model/annotations.ts'
 import type { ProxyLimits } from './proxy/routing/ports.ts'
 
 /** What proxless's environment variables say, in our words. */
@@ -31,8 +31,8 @@ export function proxlessEnvironment(env: Readonly<Record<string, string | undefi
     options: {
       ...(namespace === undefined ? {} : { namespace }),
       defaults: {
-        ttlMs: ttl === undefined ? wishDefaults.ttlMs : ttl * 1000,
-        readinessTimeoutMs: readiness === undefined ? wishDefaults.readinessTimeoutMs : readiness * 1000,
+        ttlMs: ttl === undefined ? settingDefaults.ttlMs : ttl * 1000,
+        readinessTimeoutMs: readiness === undefined ? settingDefaults.readinessTimeoutMs : readiness * 1000,
       },
     },
     limits: connections === undefined ? {} : { maxConnectionsPerPod: connections },

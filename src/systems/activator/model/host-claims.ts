@@ -19,7 +19,7 @@ export interface LostDomain {
 }
 
 /** Who has a domain: the first of all, and in its namespace the first of each path. */
-interface Standing {
+interface HostOwners {
   readonly first: Claim
   readonly byPath: ReadonlyMap<string, Claim>
 }
@@ -28,7 +28,7 @@ interface Standing {
  * Gives every domain to the oldest Service that asks for it, and to others of its namespace on other paths: every replica comes to the
  * same result by itself.
  */
-export class ClaimBook {
+export class HostClaims {
   readonly #claims = new Map<string, Claim>()
   /** Who asks for a domain. */
   readonly #contenders = new Map<string, Set<string>>()
@@ -45,7 +45,7 @@ export class ClaimBook {
   /** The domains a Service has, in the order it named them. */
   granted(id: string): string[] {
     const claim = this.#claims.get(id)
-    return claim ? hostsOf(claim).filter((domain) => ownerFor(claim, this.#standing(domain)) === id) : []
+    return claim ? hostsOf(claim).filter((domain) => ownerFor(claim, this.#ownersOf(domain)) === id) : []
   }
 
   /** The domains a Service asked for in vain. */
@@ -53,7 +53,7 @@ export class ClaimBook {
     const claim = this.#claims.get(id)
     if (!claim) return []
     return hostsOf(claim).flatMap((domain) => {
-      const owner = ownerFor(claim, this.#standing(domain))
+      const owner = ownerFor(claim, this.#ownersOf(domain))
       return owner === undefined || owner === id ? [] : [{ domain, owner }]
     })
   }
@@ -61,7 +61,7 @@ export class ClaimBook {
   #change(id: string, claim: Claim | undefined): ReadonlySet<string> {
     const former = hostsOf(this.#claims.get(id))
     const hosts = hostsOf(claim)
-    const before = new Map([...former, ...hosts].map((host) => [host, this.#standing(host)]))
+    const before = new Map([...former, ...hosts].map((host) => [host, this.#ownersOf(host)]))
     for (const host of former) this.#leave(host, id)
     if (claim) this.#claims.set(id, claim)
     else this.#claims.delete(id)
@@ -72,7 +72,7 @@ export class ClaimBook {
     }
     const affected = new Set<string>()
     for (const [host, was] of before) {
-      const is = this.#standing(host)
+      const is = this.#ownersOf(host)
       for (const each of this.#contenders.get(host) ?? []) {
         const other = this.#claims.get(each)
         if (other && each !== id && ownerFor(other, was) !== ownerFor(other, is)) affected.add(each)
@@ -87,7 +87,7 @@ export class ClaimBook {
     if (contenders?.size === 0) this.#contenders.delete(host)
   }
 
-  #standing(host: string): Standing | undefined {
+  #ownersOf(host: string): HostOwners | undefined {
     const claims = [...(this.#contenders.get(host) ?? [])].flatMap((id) => this.#claims.get(id) ?? [])
     const first = claims.reduce<Claim | undefined>((best, each) => better(best, each, host), undefined)
     if (!first) return undefined
@@ -100,9 +100,9 @@ export class ClaimBook {
 }
 
 /** Who has, at the claim's path, what it claims. */
-function ownerFor(claim: Claim, standing: Standing | undefined): string | undefined {
-  if (!standing) return undefined
-  const { first, byPath } = standing
+function ownerFor(claim: Claim, owners: HostOwners | undefined): string | undefined {
+  if (!owners) return undefined
+  const { first, byPath } = owners
   return namespaceOf(claim) === namespaceOf(first) ? byPath.get(claim.pathPrefix)?.id : first.id
 }
 

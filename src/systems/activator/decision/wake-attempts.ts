@@ -1,20 +1,20 @@
-import type { WakeMemory } from './decide.ts'
+import type { WakeBackoff } from './decide.ts'
 
-const longestRestMs = 60_000
+const maxRestMs = 60_000
 
 interface Attempt {
   failures: number
   retryAt: number
-  because: WakeMemory['because']
+  because: WakeBackoff['because']
   /** Since when someone waits for it to become ready. */
   since: number | undefined
 }
 
 /** What is remembered of attempts to wake workloads. Forgotten at a restart, which then simply tries. */
-export class WakeMemories {
+export class WakeAttempts {
   readonly #attempts = new Map<string, Attempt>()
 
-  of(workload: string): WakeMemory {
+  of(workload: string): WakeBackoff {
     const { failures = 0, retryAt = 0, because = 'backoff' } = this.#attempts.get(workload) ?? {}
     return { failures, retryAt, because }
   }
@@ -27,12 +27,12 @@ export class WakeMemories {
   }
 
   /** It did not work: 1, 2, 4 … 60 seconds until the next attempt. Answers when that is. */
-  failed(workload: string, because: WakeMemory['because'], now: number): number {
+  failed(workload: string, because: WakeBackoff['because'], now: number): number {
     const attempt = this.#attempt(workload)
     attempt.failures++
     attempt.because = because
     attempt.since = undefined
-    attempt.retryAt = now + Math.min(longestRestMs, 1000 * 2 ** (attempt.failures - 1))
+    attempt.retryAt = now + Math.min(maxRestMs, 1000 * 2 ** (attempt.failures - 1))
     return attempt.retryAt
   }
 

@@ -11,21 +11,28 @@ import { annotation } from '../model/annotations.ts'
 import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
 import type { Peers } from '../replicas/peers.ts'
 import type { PortListeners } from './port-listeners.ts'
-import type { OnDemandService, TakenPort } from '../model/route-book.ts'
+import type { OnDemandService, TakenPort } from '../model/service-registry.ts'
 import { takenOverCondition } from '../model/service-conditions.ts'
-import { newsOf, type TakeoverActions } from '../cluster/takeover-actions.ts'
+import { eventFor, type TakeoverActions } from '../cluster/takeover-actions.ts'
 import {
-  decideLead,
+  decideDestination,
   decideTakeover,
   isBypassed,
   isInFront,
-  type Lead,
+  type Destination,
   type Selector,
   type TakeoverDelay,
   type TakeoverObserved,
   type TakeoverStep,
 } from '../decision/takeover.ts'
-import { isTraced, podsServiceOf, selectorOf, slicesOf, tracesOf, type TakeoverWorld } from './takeover-traces.ts'
+import {
+  hasTakeoverState,
+  podsServiceOf,
+  selectorOf,
+  slicesOf,
+  takeoverStateOf,
+  type TakeoverLookup,
+} from './takeover-state.ts'
 import type { UsageTracker } from '../decision/usage.ts'
 
 /** Ports that may be given out, both ends included. */
@@ -34,7 +41,7 @@ export interface PortRange {
   readonly to: number
 }
 
-export interface TakeoverKeeperParts {
+export interface TakeoverReconcilerParts {
   readonly services: Informer
   readonly slices: Informer<EndpointSlice>
   readonly usage: UsageTracker
@@ -55,7 +62,7 @@ export interface TakeoverKeeperParts {
 }
 
 /** What is to be said of a Service, and when to look at it again. */
-export interface Kept {
+export interface TakeoverResult {
   readonly claim?: ConditionClaim
   readonly until?: number
 }
@@ -63,9 +70,9 @@ export interface Kept {
 /** How long callers may still be led where its slices no longer lead. */
 const settleMs = 5000
 const firstRestMs = 10_000
-const longestRestMs = 3_600_000
+const maxRestMs = 3_600_000
 
-interface Contest {
+interface SelectorConflict {
   times: number
   restUntil: number
   /** When we moved the selector again. */
@@ -75,9 +82,9 @@ interface Contest {
 }
 
 /** Takes Services over and gives them back, one step at a time; knows whether callers can reach their pods unseen. */
-export class TakeoverKeeper {
-  readonly #parts: TakeoverKeeperParts
-  readonly #contests = new Map<string, Contest>()
+export class TakeoverReconciler {
+  readonly #parts: TakeoverReconcilerParts
+  readonly #conflicts = new Map<string, SelectorConflict>()
   /** Since when a Service has been warm behind the proxies. */
   readonly #warmSince = new Map<string, number>()
   /** Since when all its callers have come through the proxies, as far as its slices tell. */
@@ -85,37 +92,37 @@ export class TakeoverKeeper {
   #nextPort = 0
   #isLeaving = false
 
-  readonly #world: TakeoverWorld
+  readonly #lookup: TakeoverLookup
 
-  constructor(parts: TakeoverKeeperParts) {
+  constructor(parts: TakeoverReconcilerParts) {
     this.#parts = parts
-    this.#world = {
+    this.#lookup = {
       service: (namespace, name) => parts.services.get(namespace, name),
       slices: (namespace, name) => parts.slices.byIndex('service', `${namespace}/${name}`),
     }
   }
 
   /** Takes the next step for a Service. `service` is how it is understood, where it is on demand and can be taken over. */
-  async keep(object: StoredObject, service: OnDemandService | undefined): Promise<Kept> {
+  async keep(object: StoredObject, service: OnDemandService | undefined): Promise<TakeoverResult> {
     const { range, now, isIdle } = this.#parts
     const { namespace = '', name } = object.metadata
     if (isIdle) return {}
-    const wanted = service !== undefined && service.wishes.takeover && range !== undefined && !this.#isLeaving
-    if (!wanted && !this.isTraced(object)) return {}
-    const lead = wanted ? await this.#lead(object, service) : { to: 'pods' as const, until: undefined }
-    const observed = await this.#observe(object, wanted ? service : undefined, lead.to)
+    const wanted = service !== undefined && service.settings.takeover && range !== undefined && !this.#isLeaving
+    if (!wanted && !this.hasTakeoverState(object)) return {}
+    const destination = wanted ? await this.#destination(object, service) : { to: 'pods' as const, until: undefined }
+    const observed = await this.#observe(object, wanted ? service : undefined, destination.to)
     const step = decideTakeover(observed, now())
     const isDone = await this.#carryOut(observed, step)
     if (step.do === 'wait') {
       const until = step.until ?? now() + settleMs
       return {
-        ...(wanted ? { claim: claimOf(step.because, this.#contests.get(`${namespace}/${name}`)?.who) } : {}),
-        until: Math.min(until, lead.until ?? until),
+        ...(wanted ? { claim: claimOf(step.because, this.#conflicts.get(`${namespace}/${name}`)?.who) } : {}),
+        until: Math.min(until, destination.until ?? until),
       }
     }
-    if (step.do === 'empty-leftovers')
+    if (step.do === 'clear-foreign-slices')
       return { claim: claimOf('endpoints-of-others', undefined), until: now() + settleMs }
-    const until = isDone ? lead.until : now() + 100
+    const until = isDone ? destination.until : now() + 100
     return {
       ...(step.do === 'rest' && wanted ? { claim: step.because === 'bypassed' ? bypassed : inFront } : {}),
       ...(until === undefined ? {} : { until }),
@@ -123,13 +130,13 @@ export class TakeoverKeeper {
   }
 
   /** Whether anything of a takeover is left of a Service, or it has been begun. */
-  isTraced(object: StoredObject): boolean {
-    return isTraced(this.#world, object)
+  hasTakeoverState(object: StoredObject): boolean {
+    return hasTakeoverState(this.#lookup, object)
   }
 
   /** The ports of a Service for which the proxies listen, as all replicas can tell. */
   takenPorts(object: StoredObject): readonly TakenPort[] {
-    const pods = podsServiceOf(this.#world, object)
+    const pods = podsServiceOf(this.#lookup, object)
     const given = pods ? proxyPortsOf(pods) : new Map<string, number>()
     return portsOf(object).flatMap((port) => {
       const listen = given.get(port.name ?? '')
@@ -140,19 +147,19 @@ export class TakeoverKeeper {
   /** The Service that lists the pods of this one, once it does. */
   podsOf(namespace: string, name: string): string | undefined {
     const object = this.#parts.services.get(namespace, name)
-    const pods = object && podsServiceOf(this.#world, object)
+    const pods = object && podsServiceOf(this.#lookup, object)
     if (!pods) return undefined
     const isListed = this.#parts.slices.byIndex('service', `${namespace}/${pods.metadata.name}`).length > 0
     return isListed || !selectorOf(object) ? pods.metadata.name : undefined
   }
 
   /** Whether callers that are meant to come through the proxy may reach the pods unseen. */
-  isBypassed({ id, namespace, name, wishes }: OnDemandService): boolean {
-    if (!wishes.takeover) return false
+  isBypassed({ id, namespace, name, settings }: OnDemandService): boolean {
+    if (!settings.takeover) return false
     const { services, usage, now } = this.#parts
     const object = services.get(namespace, name)
     const since = this.#inFrontSince.get(id)
-    if (!object || !isInFront({ selector: selectorOf(object), ...slicesOf(this.#world, object) })) {
+    if (!object || !isInFront({ selector: selectorOf(object), ...slicesOf(this.#lookup, object) })) {
       this.#inFrontSince.set(id, 'not-yet')
       return true
     }
@@ -164,7 +171,7 @@ export class TakeoverKeeper {
   }
 
   forget(id: string): void {
-    this.#contests.delete(id)
+    this.#conflicts.delete(id)
     this.#warmSince.delete(id)
     this.#inFrontSince.delete(id)
   }
@@ -174,19 +181,22 @@ export class TakeoverKeeper {
     this.#isLeaving = true
   }
 
-  async #lead(
+  async #destination(
     object: StoredObject,
     service: OnDemandService,
-  ): Promise<{ readonly to: Lead; readonly until: number | undefined }> {
+  ): Promise<{ readonly to: Destination; readonly until: number | undefined }> {
     const { usage, now, isWarm } = this.#parts
-    const { id, wishes } = service
-    const current = isBypassed(slicesOf(this.#world, object)) ? 'pods' : 'proxies'
+    const { id, settings } = service
+    const current = isBypassed(slicesOf(this.#lookup, object)) ? 'pods' : 'proxies'
     if (!isWarm(service)) this.#warmSince.delete(id)
     else if (!this.#warmSince.has(id)) this.#warmSince.set(id, now())
     const activity = current === 'pods' && this.#warmSince.has(id) ? await this.#activityOf(object, service) : undefined
     const { lastUsedAt } = usage.of([id], now())
     const warmSince = this.#warmSince.get(id)
-    const decided = decideLead({ current, warmSince, bypassAfterMs: wishes.bypassAfterMs, lastUsedAt, activity }, now())
+    const decided = decideDestination(
+      { current, warmSince, bypassAfterMs: settings.bypassAfterMs, lastUsedAt, activity },
+      now(),
+    )
     if (current === 'pods' && decided.to === 'proxies') {
       this.#warmSince.delete(id)
       usage.note(id, now(), now())
@@ -196,7 +206,7 @@ export class TakeoverKeeper {
 
   async #activityOf(object: StoredObject, service: OnDemandService): Promise<Activity['is']> {
     const { ask, usage, now, events } = this.#parts
-    if (!service.wishes.activityProbe) return 'unknown'
+    if (!service.settings.activityProbe) return 'unknown'
     const activity = await ask(service)
     if (activity.is !== 'idle') usage.note(service.id, now(), now())
     if (activity.is === 'unknown')
@@ -208,30 +218,34 @@ export class TakeoverKeeper {
     return activity.is
   }
 
-  async #observe(object: StoredObject, service: OnDemandService | undefined, lead: Lead): Promise<TakeoverObserved> {
-    const traces = tracesOf(this.#world, object)
-    const pods = podsServiceOf(this.#world, object)
-    const common = { ...traces, lead, proxyPorts: pods ? proxyPortsOf(pods) : new Map<string, number>() }
+  async #observe(
+    object: StoredObject,
+    service: OnDemandService | undefined,
+    destination: Destination,
+  ): Promise<TakeoverObserved> {
+    const state = takeoverStateOf(this.#lookup, object)
+    const pods = podsServiceOf(this.#lookup, object)
+    const common = { ...state, destination, proxyPorts: pods ? proxyPortsOf(pods) : new Map<string, number>() }
     if (!service) return { ...common, wanted: false, proxies: [], restUntil: 0 }
-    const { selector, kept } = traces
+    const { selector, savedSelector } = state
     return {
       ...common,
       wanted: true,
-      podsService: pods && this.#isOutdated(object, pods, selector ?? kept) ? 'outdated' : traces.podsService,
+      podsService: pods && this.#isOutdated(object, pods, selector ?? savedSelector) ? 'outdated' : state.podsService,
       proxies: await this.#proxies(service, object),
-      restUntil: selector && kept ? await this.#restUntil(service.id, object, this.#parts.now()) : 0,
+      restUntil: selector && savedSelector ? await this.#restUntil(service.id, object, this.#parts.now()) : 0,
     }
   }
 
   /** Someone else wants the selector where it was: each time it is left alone for longer. */
   async #restUntil(id: string, object: StoredObject, now: number): Promise<number> {
-    const known = this.#contests.get(id)
+    const known = this.#conflicts.get(id)
     if (known && known.movedAt === undefined) return known.restUntil
-    const isAgain = known?.movedAt !== undefined && now - known.movedAt < longestRestMs
+    const isAgain = known?.movedAt !== undefined && now - known.movedAt < maxRestMs
     const times = isAgain ? known.times + 1 : 1
-    const restMs = Math.min(longestRestMs, firstRestMs * 2 ** (times - 1))
-    const who = await this.#parts.actions.whoSetSelector(object)
-    this.#contests.set(id, { times, restUntil: now + restMs, movedAt: undefined, who })
+    const restMs = Math.min(maxRestMs, firstRestMs * 2 ** (times - 1))
+    const who = await this.#parts.actions.selectorManager(object)
+    this.#conflicts.set(id, { times, restUntil: now + restMs, movedAt: undefined, who })
     const { message } = claimOf('selector-reapplied', who)
     this.#parts.events.record(object, { type: 'Warning', reason: 'SelectorReapplied', message })
     return now + restMs
@@ -260,14 +274,18 @@ export class TakeoverKeeper {
   async #act({ service }: TakeoverObserved, step: TakeoverStep): Promise<void> {
     const { actions, events, log, now } = this.#parts
     const id = `${service.metadata.namespace ?? ''}/${service.metadata.name}`
-    const pods = podsServiceOf(this.#world, service)
-    if (step.do === 'list-pods')
-      return actions.listPods(service, { selector: step.selector, proxyPorts: this.#givePorts(service, pods) }, pods)
-    if (step.do === 'lead') log.info('leads callers', { service: id, to: step.to })
-    const contest = this.#contests.get(id)
-    if (step.do === 'move-selector' && contest) contest.movedAt = now()
+    const pods = podsServiceOf(this.#lookup, service)
+    if (step.do === 'ensure-pods-service')
+      return actions.ensurePodsService(
+        service,
+        { selector: step.selector, proxyPorts: this.#givePorts(service, pods) },
+        pods,
+      )
+    if (step.do === 'write-slices') log.info('leads callers', { service: id, to: step.to })
+    const conflict = this.#conflicts.get(id)
+    if (step.do === 'move-selector' && conflict) conflict.movedAt = now()
     await actions.carryOut(step, service, pods)
-    const news = newsOf(step)
+    const news = eventFor(step)
     if (news) events.record(service, news)
   }
 

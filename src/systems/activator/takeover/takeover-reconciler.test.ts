@@ -6,10 +6,10 @@ import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
 import { Client } from '../../../client/client.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
-import { alone } from '../replicas/peers.ts'
-import { roundTrip } from '../proxy/planes/testing.ts'
-import { remarksOf } from '../views/standing.ts'
-import { fastClock, startReplica, type Replica } from '../testing.ts'
+import { singleReplica } from '../replicas/peers.ts'
+import { roundTrip } from '../../../../test/activator/proxy.ts'
+import { remarksOf } from '../views/service-state.ts'
+import { fastClock, startReplica, type Replica } from '../../../../test/activator/cluster.ts'
 
 const namespace = 'default'
 const takeover = { host: '127.0.0.1', ports: { from: 22_000, to: 22_999 } }
@@ -45,7 +45,7 @@ afterEach(async () => {
 })
 
 const start = async (options: Partial<Parameters<typeof startReplica>[1]> = {}) => {
-  replica = await startReplica(server.transport, { clock, peers: alone(['127.0.0.1']), takeover, ...options })
+  replica = await startReplica(server.transport, { clock, peers: singleReplica(['127.0.0.1']), takeover, ...options })
 }
 
 async function addShop(annotations: Readonly<Record<string, string>> = {}, spec: object = {}): Promise<void> {
@@ -72,7 +72,7 @@ async function addShop(annotations: Readonly<Record<string, string>> = {}, spec:
 }
 
 /** Plays the controllers that list what selectors select: for every Service that has one, and no other. */
-async function listPods(): Promise<void> {
+async function ensurePodsService(): Promise<void> {
   const replicas = ((await client.get(deployments, { namespace, name: 'shop' })).spec as { replicas: number }).replicas
   const ready = { addresses: ['127.0.0.1'], conditions: { ready: true } }
   const body = {
@@ -106,7 +106,7 @@ async function writeSlice(
 /** Looks until it holds, while Kubernetes goes on listing pods. */
 async function until(look: () => Promise<boolean>): Promise<void> {
   while (!(await look())) {
-    await listPods()
+    await ensurePodsService()
     await new Promise((resolve) => setTimeout(resolve, 10))
   }
 }
@@ -148,7 +148,7 @@ const passes = async (ms: number) => {
 describe('a Service that asks to be taken over', () => {
   it('keeps its callers through every step, sleeps, and wakes for them', async () => {
     await addShop({ 'proxless/ttl-seconds': '20' })
-    await listPods()
+    await ensurePodsService()
     await start()
     await until(isTaken)
     await until(leadsToProxy)
@@ -156,7 +156,7 @@ describe('a Service that asks to be taken over', () => {
     await until(async () => (await replicas()) === 0)
     const answer = call()
     await until(async () => (await replicas()) === 1)
-    await listPods()
+    await ensurePodsService()
     expect(await answer).toContain('hello')
   })
 
@@ -311,7 +311,7 @@ describe('a warm Service whose callers may go straight to its pods', () => {
     await until(leadsToProxy)
     const answer = call()
     await until(async () => (await replicas()) === 1)
-    await listPods()
+    await ensurePodsService()
     expect(await answer).toContain('hello')
   })
 })

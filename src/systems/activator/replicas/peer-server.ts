@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { PeerService } from './peers.ts'
 
 /** What other replicas may say to this one. */
-export interface PeerDesk extends PeerService {
+export interface PeerHandler extends PeerService {
   /** They have come. */
   announced(identity: string): void
   /** They will serve no new requests before long. */
@@ -21,7 +21,7 @@ const maxBodyBytes = 4096
 
 /** Answers the other replicas. */
 export async function servePeers(
-  desk: PeerDesk,
+  desk: PeerHandler,
   { token, host, port }: { readonly token: string; readonly host: string; readonly port: number },
 ): Promise<PeerServer> {
   const server = http.createServer((request, response) => {
@@ -54,7 +54,7 @@ export async function servePeers(
 }
 
 /** The answer to a call; undefined when there is no such call. */
-async function handle(desk: PeerDesk, call: string, body: string): Promise<string | undefined> {
+async function handle(desk: PeerHandler, call: string, body: string): Promise<string | undefined> {
   switch (call) {
     case 'POST /drain':
       return JSON.stringify(await desk.drain(body))

@@ -1,6 +1,6 @@
 import type { Because } from '../answers/answers.ts'
-import type { Core } from '../routing/core.ts'
-import type { Forwarded } from './exchange.ts'
+import type { ProxyThread } from '../routing/proxy-thread.ts'
+import type { ResolvedRequest } from './exchange.ts'
 import { fieldKind, type Head } from '../wire/head.ts'
 import type { Purpose } from '../routing/purpose.ts'
 import { connectionOptions, fieldValue, rewriteRequest, valuesOfKind } from '../routing/rewrite.ts'
@@ -22,7 +22,12 @@ export interface RequestContext {
 }
 
 /** Finds a request's route and the head to forward it with, or why it cannot be forwarded. */
-export function understand(bytes: Buffer, head: Head, context: RequestContext, core: Core): Forwarded | Because {
+export function resolveRequest(
+  bytes: Buffer,
+  head: Head,
+  context: RequestContext,
+  thread: ProxyThread,
+): ResolvedRequest | Because {
   const method = methodOf(bytes, head)
   if (method === 'CONNECT') return 'unsupported-method'
   let target: string | undefined
@@ -51,11 +56,11 @@ export function understand(bytes: Buffer, head: Head, context: RequestContext, c
     host = listedFirst(fieldValue(bytes, head, 'x-forwarded-host')) ?? host
     target = fieldValue(bytes, head, 'x-forwarded-uri') ?? fieldValue(bytes, head, 'x-original-uri') ?? target
   }
-  const routes = core.table.find(host)
+  const routes = thread.table.find(host)
   if (routes === 'invalid') return 'bad-host'
   const route =
     purpose.is === 'requests'
-      ? core.routes.get(purpose.route)
+      ? thread.routes.get(purpose.route)
       : routes && (routes.only ?? matchRoute(routes, bytes, head, target))
   if (!route) return 'unknown-host'
   const line =

@@ -1,7 +1,7 @@
 import { createSecureContext, type SecureVersion } from 'node:tls'
 
 /** What TLS connections of clients must meet. What is absent is Node's own choice, with TLS 1.2 as the least version. */
-export interface TlsTerms {
+export interface TlsPolicy {
   readonly minVersion?: Extract<SecureVersion, 'TLSv1.2' | 'TLSv1.3'>
   /** In OpenSSL's words: `ECDHE+AESGCM:!RSA`, and TLS 1.3 suites by name. */
   readonly ciphers?: string
@@ -9,15 +9,15 @@ export interface TlsTerms {
   readonly ecdhCurve?: string
 }
 
-/** The terms as TLS options. */
-export function tlsOptions(terms: TlsTerms): TlsTerms & { readonly minVersion: SecureVersion } {
-  return { minVersion: 'TLSv1.2', ...terms }
+/** The policy as TLS options. */
+export function tlsOptions(policy: TlsPolicy): TlsPolicy & { readonly minVersion: SecureVersion } {
+  return { minVersion: 'TLSv1.2', ...policy }
 }
 
-/** What is wrong with terms, in OpenSSL's words; undefined when they can be met. */
-export function faultOf(terms: TlsTerms): string | undefined {
+/** What is wrong with policy, in OpenSSL's words; undefined when they can be met. */
+export function tlsPolicyError(policy: TlsPolicy): string | undefined {
   try {
-    createSecureContext(tlsOptions(terms))
+    createSecureContext(tlsOptions(policy))
     return undefined
   } catch (error) {
     return error instanceof Error ? error.message : String(error)

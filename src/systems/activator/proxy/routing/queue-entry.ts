@@ -1,17 +1,17 @@
-import type { Core } from './core.ts'
+import type { ProxyThread } from './proxy-thread.ts'
 import { cell } from './counters.ts'
 import type { Waiter } from './ports.ts'
 import type { Target } from './target.ts'
 
 /** One request's place in the line for its workload, and all that is counted about it. */
-export class Place {
-  readonly #core: Core
+export class QueueEntry {
+  readonly #thread: ProxyThread
   readonly #waiter: Waiter
   #target: Target | undefined
   #bytes = 0
 
-  constructor(core: Core, waiter: Waiter) {
-    this.#core = core
+  constructor(thread: ProxyThread, waiter: Waiter) {
+    this.#thread = thread
     this.#waiter = waiter
   }
 
@@ -22,16 +22,16 @@ export class Place {
 
   /** Gets in line; false when the line is full. The request may be on its way before this returns. */
   take(target: Target, bytes: number): boolean {
-    const core = this.#core
+    const thread = this.#thread
     const { route } = this.#waiter
-    const { maxWaiting, maxWaitingBytes } = core.limits
-    if (route.waiting >= route.config.maxWaiting || core.waiting >= maxWaiting) return false
-    if (core.waitingBytes + bytes > maxWaitingBytes) return false
+    const { maxWaiting, maxWaitingBytes } = thread.limits
+    if (route.waiting >= route.config.maxWaiting || thread.waiting >= maxWaiting) return false
+    if (thread.waitingBytes + bytes > maxWaitingBytes) return false
     this.#target = target
     this.#bytes = bytes
     route.waiting++
-    core.waiting++
-    core.waitingBytes += bytes
+    thread.waiting++
+    thread.waitingBytes += bytes
     route.cells[cell.waiting]!++
     target.wait(this.#waiter)
     return true
@@ -41,7 +41,7 @@ export class Place {
   grow(bytes: number): void {
     if (!this.#target) return
     this.#bytes += bytes
-    this.#core.waitingBytes += bytes
+    this.#thread.waitingBytes += bytes
   }
 
   leave(): void {
@@ -50,8 +50,8 @@ export class Place {
     this.#target.waiters.delete(this.#waiter)
     this.#target = undefined
     route.waiting--
-    this.#core.waiting--
-    this.#core.waitingBytes -= this.#bytes
+    this.#thread.waiting--
+    this.#thread.waitingBytes -= this.#bytes
     route.cells[cell.waiting]!--
   }
 }

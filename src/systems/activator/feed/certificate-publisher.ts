@@ -2,11 +2,11 @@ import type { Informer } from '../../../runtime/cache/informer.ts'
 import { annotation, type Fault } from '../model/annotations.ts'
 import type { Certificate } from '../proxy/tls/certificates.ts'
 import type { DataPlane } from '../proxy/planes/data-plane.ts'
-import type { OnDemandService, RouteBook } from '../model/route-book.ts'
+import type { OnDemandService, ServiceRegistry } from '../model/service-registry.ts'
 
-export interface CertificateKeeperParts {
+export interface CertificatePublisherParts {
   readonly secrets: Informer
-  readonly book: RouteBook
+  readonly registry: ServiceRegistry
   readonly plane: DataPlane
   /** The hosts that lead to a Service. */
   readonly hostsOf: (service: string) => readonly string[]
@@ -15,15 +15,15 @@ export interface CertificateKeeperParts {
 }
 
 /** Gives the proxy the certificates that Services name, and new ones when their Secrets change. */
-export class CertificateKeeper {
-  readonly #parts: CertificateKeeperParts
+export class CertificatePublisher {
+  readonly #parts: CertificatePublisherParts
   #given = ''
   /** What is wrong with Secrets that are there, by name. */
   #unusable: ReadonlyMap<string, string> = new Map()
   /** What was last said of each Secret that is named. */
   #said = new Map<string, string>()
 
-  constructor(parts: CertificateKeeperParts) {
+  constructor(parts: CertificatePublisherParts) {
     this.#parts = parts
   }
 
@@ -43,7 +43,7 @@ export class CertificateKeeper {
   }
 
   /** What is wrong with the certificate that a Service names. */
-  faultsOf({ namespace, wishes: { tlsSecret } }: OnDemandService): readonly Fault[] {
+  faultsOf({ namespace, settings: { tlsSecret } }: OnDemandService): readonly Fault[] {
     const problem = tlsSecret === undefined ? undefined : this.#problem(`${namespace}/${tlsSecret}`)
     return problem === undefined ? [] : [{ annotation: annotation.tlsSecret, message: problem }]
   }
@@ -67,9 +67,9 @@ export class CertificateKeeper {
   /** Secrets by name, and the Services that want them. */
   #wanted(): Map<string, string[]> {
     const wanted = new Map<string, string[]>()
-    for (const { id, namespace, wishes } of this.#parts.book.all()) {
-      if (wishes.tlsSecret === undefined) continue
-      const secret = `${namespace}/${wishes.tlsSecret}`
+    for (const { id, namespace, settings } of this.#parts.registry.all()) {
+      if (settings.tlsSecret === undefined) continue
+      const secret = `${namespace}/${settings.tlsSecret}`
       wanted.set(secret, [...(wanted.get(secret) ?? []), id])
     }
     return wanted

@@ -4,10 +4,10 @@ import type { ClientHttp2Session, IncomingHttpHeaders } from 'node:http2'
 import net, { type AddressInfo, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { systemClock } from '../../../../runtime/time/clock.ts'
-import type { ProxyLimits } from '../routing/ports.ts'
-import { Proxy, type ListenOptions } from './proxy.ts'
-import { routeDefaults, type Address, type RouteConfig } from '../routing/route.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
+import type { ProxyLimits } from '../../src/systems/activator/proxy/routing/ports.ts'
+import { Proxy, type ListenOptions } from '../../src/systems/activator/proxy/planes/proxy.ts'
+import { routeDefaults, type Address, type RouteConfig } from '../../src/systems/activator/proxy/routing/route.ts'
 
 /** A route with everything defaulted but what a case is about. */
 export function aRoute(overrides: Partial<RouteConfig> = {}): RouteConfig {

@@ -1,6 +1,6 @@
 import { keyOf, keyToString } from '../../../kube/key.ts'
 import type { ObjectRef } from '../../../kube/object.ts'
-import type { Wishes } from './annotations.ts'
+import type { ServiceSettings } from './annotations.ts'
 import type { ServicePort } from './endpoints.ts'
 
 /** A Service that is on demand, understood. */
@@ -9,7 +9,7 @@ export interface OnDemandService {
   readonly id: string
   readonly namespace: string
   readonly name: string
-  readonly wishes: Wishes
+  readonly settings: ServiceSettings
   /** Undefined when the Service has no such port: nothing can be forwarded to it. */
   readonly port: ServicePort | undefined
   /** The Service that lists the pods of its backend, where that has been taken over. */
@@ -34,7 +34,7 @@ export function serviceOfRoute(route: string): string {
 }
 
 /** The Services that are on demand, by themselves and by the workloads behind them. */
-export class RouteBook {
+export class ServiceRegistry {
   readonly #services = new Map<string, OnDemandService>()
   readonly #byWorkload = new Map<string, Set<string>>()
   readonly #byBackend = new Map<string, Set<string>>()
@@ -44,20 +44,20 @@ export class RouteBook {
   set(service: OnDemandService): readonly ObjectRef[] {
     const former = this.remove(service.id)
     this.#services.set(service.id, service)
-    for (const workload of service.wishes.workloads) add(this.#byWorkload, workloadId(workload), service.id)
+    for (const workload of service.settings.workloads) add(this.#byWorkload, workloadId(workload), service.id)
     add(this.#byBackend, backendId(service), service.id)
-    if (service.wishes.fallback !== undefined) add(this.#byFallback, fallbackId(service), service.id)
-    return [...former, ...service.wishes.workloads]
+    if (service.settings.fallback !== undefined) add(this.#byFallback, fallbackId(service), service.id)
+    return [...former, ...service.settings.workloads]
   }
 
   remove(id: string): readonly ObjectRef[] {
     const former = this.#services.get(id)
     if (!former) return []
     this.#services.delete(id)
-    for (const workload of former.wishes.workloads) drop(this.#byWorkload, workloadId(workload), id)
+    for (const workload of former.settings.workloads) drop(this.#byWorkload, workloadId(workload), id)
     drop(this.#byBackend, backendId(former), id)
     drop(this.#byFallback, fallbackId(former), id)
-    return former.wishes.workloads
+    return former.settings.workloads
   }
 
   get(id: string): OnDemandService | undefined {
@@ -94,12 +94,12 @@ export function workloadId(workload: ObjectRef): string {
 }
 
 /** `namespace/name` of the Service whose slices list its pods. */
-export function backendId({ namespace, wishes, pods }: OnDemandService): string {
-  return `${namespace}/${pods ?? wishes.backend}`
+export function backendId({ namespace, settings, pods }: OnDemandService): string {
+  return `${namespace}/${pods ?? settings.backend}`
 }
 
-function fallbackId({ namespace, wishes }: OnDemandService): string {
-  return `${namespace}/${wishes.fallback ?? ''}`
+function fallbackId({ namespace, settings }: OnDemandService): string {
+  return `${namespace}/${settings.fallback ?? ''}`
 }
 
 function add(index: Map<string, Set<string>>, key: string, id: string): void {

@@ -11,9 +11,9 @@ import type { Logger } from '../../runtime/observability/log.ts'
 import type { Metrics } from '../../runtime/observability/metrics.ts'
 import { Actions } from './cluster/act.ts'
 import { ActivatorMetrics } from './views/activator-metrics.ts'
-import { wishDefaults, type WishDefaults } from './model/annotations.ts'
-import { askActivity, type Activity } from './cluster/activity.ts'
-import { companionBase } from './model/claims.ts'
+import { settingDefaults, type SettingDefaults } from './model/annotations.ts'
+import { probePods, type Activity } from './cluster/activity.ts'
+import { companionBase } from './model/host-claims.ts'
 import type { Decision } from './decision/decide.ts'
 import { backendsOf, portOf, type EndpointSlice } from './model/endpoints.ts'
 import {
@@ -27,16 +27,22 @@ import {
 import { PortListeners } from './takeover/port-listeners.ts'
 import type { DrainReport, PeerService, Peers } from './replicas/peers.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
-import { CertificateKeeper } from './feed/certificate-keeper.ts'
+import { CertificatePublisher } from './feed/certificate-publisher.ts'
 import { History, type HistoryStep } from './views/history.ts'
 import { Publisher } from './feed/publisher.ts'
-import { backendId, RouteBook, serviceOfRoute, workloadId, type OnDemandService } from './model/route-book.ts'
+import {
+  backendId,
+  ServiceRegistry,
+  serviceOfRoute,
+  workloadId,
+  type OnDemandService,
+} from './model/service-registry.ts'
 import { ServiceReconciler } from './reconcile/service-reconciler.ts'
 import { TakeoverActions } from './cluster/takeover-actions.ts'
-import { TakeoverKeeper, type PortRange } from './takeover/takeover-keeper.ts'
+import { TakeoverReconciler, type PortRange } from './takeover/takeover-reconciler.ts'
 import { isOurSlice, podsServiceBase } from './decision/takeover.ts'
 import { UsageTracker } from './decision/usage.ts'
-import { WakeMemories } from './decision/wake-memory.ts'
+import { WakeAttempts } from './decision/wake-attempts.ts'
 import { WorkloadCaches } from './cluster/workload-caches.ts'
 import { persistEveryMs, WorkloadReconciler } from './reconcile/workload-reconciler.ts'
 
@@ -56,7 +62,7 @@ export interface ActivatorOptions {
   /** Look after this namespace only. Defaults to all. */
   readonly namespace?: string
   /** What Services get that do not say. Defaults to 300 s to live and 60 s to become ready. */
-  readonly defaults?: WishDefaults
+  readonly defaults?: SettingDefaults
   /** Where callers inside the cluster reach the proxies; no companion Services are made without it. */
   readonly companionPort?: number
   /** How Services are taken over that ask for it. Without it they are left as they are; without ports they are given back. */
@@ -70,7 +76,7 @@ export interface ActivatorOptions {
 }
 
 const defaultScanMs = 1000
-const peerPatienceMs = 10_000
+const peerDrainTimeoutMs = 10_000
 
 /** What is known of a Service that is on demand, for status tables and the dashboard. */
 export interface ActivatorRow {
@@ -88,11 +94,11 @@ export class Activator implements PeerService {
   readonly #ports: ActivatorPorts
   readonly #caches: Caches
   readonly #workloads: WorkloadCaches
-  readonly #book = new RouteBook()
+  readonly #registry = new ServiceRegistry()
   readonly #usage: UsageTracker
   readonly #publisher: Publisher
   readonly #listeners: PortListeners
-  readonly #takeover: TakeoverKeeper
+  readonly #takeover: TakeoverReconciler
   readonly #actions: Actions
   readonly #serviceController: Controller
   readonly #workloadController: Controller
@@ -101,7 +107,7 @@ export class Activator implements PeerService {
   readonly #history = new History()
   /** Routes drained for another replica, and what takes back the time set for it. */
   readonly #heldForPeers = new Map<string, () => void>()
-  readonly #certificates: CertificateKeeper | undefined
+  readonly #certificates: CertificatePublisher | undefined
   readonly #secrets: Informer | undefined
   readonly #scanMs: number
   readonly #dryRun: boolean
@@ -111,7 +117,7 @@ export class Activator implements PeerService {
 
   constructor(ports: ActivatorPorts, options: ActivatorOptions = {}) {
     const { client, informers, clock, log, peers, events, openPlane, metrics } = ports
-    const { namespace, defaults = wishDefaults, companionPort, dryRun = false, tls = false, takeover } = options
+    const { namespace, defaults = settingDefaults, companionPort, dryRun = false, tls = false, takeover } = options
     this.#scanMs = options.scanMs ?? defaultScanMs
     this.#dryRun = dryRun
     const where = namespace === undefined ? {} : { namespace }
@@ -140,27 +146,31 @@ export class Activator implements PeerService {
     )
     if (tls) {
       this.#secrets = informers.open(client, secrets, { ...where, fieldSelector: 'type=kubernetes.io/tls' })
-      this.#certificates = new CertificateKeeper({
+      this.#certificates = new CertificatePublisher({
         secrets: this.#secrets,
-        book: this.#book,
+        registry: this.#registry,
         plane: this.plane,
         hostsOf: (id) => service.hostsOf(id),
         onNews: (ids) => this.#enqueueServices(ids),
       })
     }
-    const memories = new WakeMemories()
-    const common = { book: this.#book, usage: this.#usage, actions: this.#actions, peers, events, now }
+    const wakeAttempts = new WakeAttempts()
+    const common = { registry: this.#registry, usage: this.#usage, actions: this.#actions, peers, events, now }
     this.#publisher = new Publisher({
       plane: this.plane,
-      book: this.#book,
+      registry: this.#registry,
       workloads: this.#workloads,
       slices: this.#caches.slices,
-      memories,
+      wakeAttempts,
       mayServe: () => peers.joined,
-      seat: () => peers.seat,
+      senderIndex: () => peers.senderIndex,
       now,
     })
-    this.#metrics = new ActivatorMetrics(metrics, { book: this.#book, usage: this.#usage, workloads: this.#workloads })
+    this.#metrics = new ActivatorMetrics(metrics, {
+      registry: this.#registry,
+      usage: this.#usage,
+      workloads: this.#workloads,
+    })
     const { slices } = this.#caches
     const ask = (asked: OnDemandService) => askPods(asked, { services: this.#caches.services, slices })
     this.#listeners = new PortListeners({
@@ -170,7 +180,7 @@ export class Activator implements PeerService {
       log,
       host: takeover?.host ?? '127.0.0.1',
     })
-    this.#takeover = new TakeoverKeeper({
+    this.#takeover = new TakeoverReconciler({
       ...common,
       services: this.#caches.services,
       slices,
@@ -186,7 +196,7 @@ export class Activator implements PeerService {
       ...common,
       caches: this.#caches,
       workloads: this.#workloads,
-      memories,
+      wakeAttempts,
       publisher: this.#publisher,
       plane: this.plane,
       log,
@@ -215,7 +225,7 @@ export class Activator implements PeerService {
       takeover: this.#takeover,
       listeners: this.#listeners,
       certificateFaults: (asked) => this.#certificates?.faultsOf(asked) ?? [],
-      takesOver: takeover === undefined || takeover.ports !== undefined,
+      isTakeoverAvailable: takeover === undefined || takeover.ports !== undefined,
       enqueueWorkloads: (refs) => {
         this.#enqueueWorkloads(refs)
         this.#refreshCertificates()
@@ -264,8 +274,8 @@ export class Activator implements PeerService {
 
   /** Someone waits for a Service's pods. */
   requested(route: string): void {
-    const service = this.#book.get(serviceOfRoute(route))
-    if (service) this.#enqueueWorkloads(service.wishes.workloads)
+    const service = this.#registry.get(serviceOfRoute(route))
+    if (service) this.#enqueueWorkloads(service.settings.workloads)
   }
 
   /** Another replica wants to put what is behind this Service to sleep: hold back, and say how it stands here. */
@@ -276,7 +286,7 @@ export class Activator implements PeerService {
     // Should the other one die before it has decided, requests must not wait for ever.
     this.#heldForPeers.set(
       id,
-      clock.after(peerPatienceMs, () => this.release(id)),
+      clock.after(peerDrainTimeoutMs, () => this.release(id)),
     )
     const { busy, waiting } = await this.#publisher.drain(id)
     const { lastUsedAt } = this.#usage.of([id], clock.now())
@@ -290,13 +300,13 @@ export class Activator implements PeerService {
   }
 
   listens(id: string): boolean {
-    const service = this.#book.get(id)
+    const service = this.#registry.get(id)
     return service !== undefined && this.#listeners.listens(service)
   }
 
   /** Every Service that is being taken over is listened for here. */
   get prepared(): boolean {
-    const asked = [...this.#book.all()].filter(({ ports = [] }) => ports.length > 0)
+    const asked = [...this.#registry.all()].filter(({ ports = [] }) => ports.length > 0)
     return this.ready && asked.every(({ ports = [] }) => ports.every(({ listen }) => this.#isSettled(listen)))
   }
 
@@ -314,11 +324,11 @@ export class Activator implements PeerService {
     let isLast = false
     const look = () => {
       for (const service of this.#caches.services.list())
-        if (this.#takeover.isTraced(service)) this.#enqueueServices([idOf(service)])
+        if (this.#takeover.hasTakeoverState(service)) this.#enqueueServices([idOf(service)])
     }
     const isDone = () =>
       isLast
-        ? !this.#caches.services.list().some((service) => this.#takeover.isTraced(service))
+        ? !this.#caches.services.list().some((service) => this.#takeover.hasTakeoverState(service))
         : !this.#caches.slices.list().some((slice) => isOurSlice(slice) && lists(slice, this.#address))
     for (;;) {
       // Those who leave at the same time hear of each other only by and by.
@@ -347,8 +357,8 @@ export class Activator implements PeerService {
   }
 
   rows(): ActivatorRow[] {
-    return [...this.#book.all()].map((service) => {
-      const [workload] = service.wishes.workloads
+    return [...this.#registry.all()].map((service) => {
+      const [workload] = service.settings.workloads
       const { inFlight, waiting, lastUsedAt } = this.#usage.of([service.id], this.#ports.clock.now())
       return {
         service,
@@ -382,23 +392,24 @@ export class Activator implements PeerService {
   #slicesChanged(slice: EndpointSlice): void {
     const [id] = sliceService(slice)
     const [namespace = '', name = ''] = id?.split('/') ?? []
-    this.#enqueueServices(this.#book.ofFallback(namespace, name))
+    this.#enqueueServices(this.#registry.ofFallback(namespace, name))
     const base = companionBase(name)
-    if (base !== undefined && this.#book.get(`${namespace}/${base}`)) this.#enqueueServices([`${namespace}/${base}`])
+    if (base !== undefined && this.#registry.get(`${namespace}/${base}`))
+      this.#enqueueServices([`${namespace}/${base}`])
     this.#takenSlicesChanged(namespace, podsServiceBase(name) ?? name)
-    for (const service of this.#book.ofBackend(namespace, name)) {
+    for (const service of this.#registry.ofBackend(namespace, name)) {
       this.#publisher.publish(service.id)
-      this.#enqueueWorkloads(service.wishes.workloads)
+      this.#enqueueWorkloads(service.settings.workloads)
     }
   }
 
   #takenSlicesChanged(namespace: string, name: string): void {
     const object = this.#caches.services.get(namespace, name)
     const id = `${namespace}/${name}`
-    const service = this.#book.get(id)
-    if (!service?.wishes.takeover && !(object && this.#takeover.isTraced(object))) return
-    this.#enqueueServices([id, ...this.#book.ofBackend(namespace, name).map((each) => each.id)])
-    if (service) this.#enqueueWorkloads(service.wishes.workloads)
+    const service = this.#registry.get(id)
+    if (!service?.settings.takeover && !(object && this.#takeover.hasTakeoverState(object))) return
+    this.#enqueueServices([id, ...this.#registry.ofBackend(namespace, name).map((each) => each.id)])
+    if (service) this.#enqueueWorkloads(service.settings.workloads)
   }
 
   #scaledBy(autoscaler: StoredObject): Key[] {
@@ -420,11 +431,11 @@ export class Activator implements PeerService {
   /** A replica that is gone took with it what it knew: everything may have been used until just now. */
   #peersChanged(lost: boolean): void {
     const now = this.#ports.clock.now()
-    for (const service of this.#book.all()) {
+    for (const service of this.#registry.all()) {
       if (lost) this.#usage.note(service.id, now, now)
       this.#publisher.publish(service.id)
       this.#serviceController.enqueue(serviceKey(service.id), 'initial')
-      this.#enqueueWorkloads(service.wishes.workloads)
+      this.#enqueueWorkloads(service.settings.workloads)
     }
   }
 
@@ -435,9 +446,9 @@ export class Activator implements PeerService {
     const now = clock.now()
     this.#metrics.elapsed(this.#scanMs / 1000, (id, step) => this.#history.add(id, now, step))
     for (const id of this.#usage.scan(now)) {
-      const service = this.#book.get(id)
-      const due = service?.wishes.workloads.filter(
-        (each) => this.#isReduced(each) || this.#isStale(each, persistEveryMs(service.wishes.ttlMs), now),
+      const service = this.#registry.get(id)
+      const due = service?.settings.workloads.filter(
+        (each) => this.#isReduced(each) || this.#isStale(each, persistEveryMs(service.settings.ttlMs), now),
       )
       if (due) this.#enqueueWorkloads(due)
     }
@@ -445,21 +456,21 @@ export class Activator implements PeerService {
 
   /** It has fewer replicas than before it slept: it may be at its minimum, where nobody has to wait. */
   #isReduced(workload: ObjectRef): boolean {
-    const object = this.#workloads.recall(workload)
+    const object = this.#workloads.lastSeen(workload)
     return object !== undefined && (this.#workloads.replicas(object) ?? Infinity) < (notedReplicas(object) ?? 0)
   }
 
   #isStale(workload: ObjectRef, everyMs: number, now: number): boolean {
-    const object = this.#workloads.recall(workload)
+    const object = this.#workloads.lastSeen(workload)
     return object !== undefined && now - (persistedLastUsed(object) ?? 0) >= everyMs
   }
 
   async #flush(): Promise<void> {
     const { clock, log } = this.#ports
-    const writes = [...this.#book.all()].flatMap(({ id, wishes }) =>
-      wishes.workloads.map(async (ref) => {
+    const writes = [...this.#registry.all()].flatMap(({ id, settings }) =>
+      settings.workloads.map(async (ref) => {
         const { lastUsedAt } = this.#usage.of([id], clock.now())
-        const object = this.#workloads.recall(ref)
+        const object = this.#workloads.lastSeen(ref)
         const type = this.#workloads.of(keyOf(ref))?.type
         if (!object || !type || lastUsedAt - (persistedLastUsed(object) ?? 0) < 1000) return
         await this.#actions.mark({ type, ref }, { lastUsed: { at: lastUsedAt, seen: object } })
@@ -483,12 +494,12 @@ async function askPods(
   service: OnDemandService,
   { services: known, slices }: { readonly services: Informer; readonly slices: Informer<EndpointSlice> },
 ): Promise<Activity> {
-  const { namespace, wishes } = service
-  const backend = known.get(namespace, wishes.backend)
-  const port = backend && portOf(backend, wishes.activityProbe?.port)
-  if (!port || !wishes.activityProbe) return { is: 'unknown', why: 'the Service has no such port' }
+  const { namespace, settings } = service
+  const backend = known.get(namespace, settings.backend)
+  const port = backend && portOf(backend, settings.activityProbe?.port)
+  if (!port || !settings.activityProbe) return { is: 'unknown', why: 'the Service has no such port' }
   const { addresses } = backendsOf(podSlicesOf(slices, backendId(service)), port, 'all')
-  return askActivity(addresses, wishes.activityProbe.path)
+  return probePods(addresses, settings.activityProbe.path)
 }
 
 function idOf({ metadata: { namespace = '', name } }: StoredObject): string {

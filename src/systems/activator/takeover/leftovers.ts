@@ -12,19 +12,19 @@ import {
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import { Actions, isOurs as isOurMade } from '../cluster/act.ts'
-import { isOnDemand, onDemandLabel, readWishes } from '../model/annotations.ts'
-import { companionBase } from '../model/claims.ts'
+import { isOnDemand, onDemandLabel, readServiceSettings } from '../model/annotations.ts'
+import { companionBase } from '../model/host-claims.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { notedReplicas } from '../cluster/observe.ts'
-import { workloadId } from '../model/route-book.ts'
+import { workloadId } from '../model/service-registry.ts'
 import { replicasOf, type Scale } from '../model/scales.ts'
 import { conditionsOf, isOurs } from '../model/service-conditions.ts'
-import { isTraced } from './takeover-traces.ts'
+import { hasTakeoverState } from './takeover-state.ts'
 import { ourSlices, sliceOwnerLabel } from '../decision/takeover.ts'
-import { worldOf } from './giving-back.ts'
+import { lookupIn } from './release-service.ts'
 
 /** What is left in a cluster that is of no use, or does harm, once no activator runs there. */
-export interface Remains {
+export interface Leftovers {
   /** Services that are taken over, or partly so. */
   readonly taken: readonly StoredObject[]
   /** Services, and their slices, that lead callers to proxies. */
@@ -53,15 +53,15 @@ export interface MarkedWorkload {
 }
 
 /** Finds what remains of the activator in a cluster. Changes nothing. */
-export async function surveyRemains(client: Client): Promise<Remains> {
+export async function findLeftovers(client: Client): Promise<Leftovers> {
   const unread: string[] = []
   const all = await collect(client, services, {}, unread)
   const slices = await collect<EndpointSlice>(client, endpointSlices, { labelSelector: ourSlices }, unread)
-  const world = worldOf(all, slices)
+  const lookup = lookupIn(all, slices)
   const isCompanion = (object: StoredObject, name: string | undefined) =>
     isOurMade(object) && companionBase(name ?? '') !== undefined
   return {
-    taken: all.filter((service) => isTraced(world, service)),
+    taken: all.filter((service) => hasTakeoverState(lookup, service)),
     companions: [
       ...slices
         .filter((slice) => isCompanion(slice, slice.metadata.labels?.[sliceOwnerLabel]))
@@ -81,7 +81,7 @@ async function surveyWorkloads(
   all: readonly StoredObject[],
   unread: string[],
 ): Promise<readonly MarkedWorkload[]> {
-  const least = leastReplicas(all)
+  const least = minReplicasByWorkload(all)
   const labelSelector = `${onDemandLabel.key}=${onDemandLabel.value}`
   const found: MarkedWorkload[] = []
   for (const type of await kindsNamed(client, all, unread)) {
@@ -103,7 +103,7 @@ async function kindsNamed(
   unread: string[],
 ): Promise<readonly ResourceType[]> {
   const usual = [deployments, statefulSets, replicaSets]
-  const named = all.filter(isOnDemand).flatMap((service) => readWishes(service).workloads)
+  const named = all.filter(isOnDemand).flatMap((service) => readServiceSettings(service).workloads)
   const others = new Map(
     named.filter(({ apiVersion }) => apiVersion !== 'apps/v1').map((ref) => [`${ref.apiVersion} ${ref.kind}`, ref]),
   )
@@ -119,9 +119,9 @@ async function kindsNamed(
 }
 
 /** To how many replicas Services let a workload sleep, where that is not none. */
-function leastReplicas(all: readonly StoredObject[]): ReadonlyMap<string, number> {
+function minReplicasByWorkload(all: readonly StoredObject[]): ReadonlyMap<string, number> {
   const least = new Map<string, number>()
-  for (const { workloads, minReplicas } of all.filter(isOnDemand).map((service) => readWishes(service)))
+  for (const { workloads, minReplicas } of all.filter(isOnDemand).map((service) => readServiceSettings(service)))
     for (const workload of workloads.map(workloadId))
       least.set(workload, Math.max(minReplicas, least.get(workload) ?? 0))
   return least
@@ -144,7 +144,7 @@ async function replicasNow(client: Client, type: ResourceType, object: StoredObj
 }
 
 /** Puts a workload's replicas back and takes our label and notes off it, on the newest version there is. */
-export async function giveUpWorkload(
+export async function restoreWorkload(
   client: Client,
   { type, object, least }: MarkedWorkload,
   events: Pick<EventRecorder, 'record'>,
@@ -173,7 +173,7 @@ export async function removeCompanion(client: Client, { type, object }: Companio
 }
 
 /** Takes back what a Service's status says of us. */
-export async function takeWordBack(client: Client, service: StoredObject): Promise<void> {
+export async function clearConditions(client: Client, service: StoredObject): Promise<void> {
   const now = await client.get<StoredObject>(services, placeOf(service.metadata)).catch(ignoring('NotFound'))
   if (!now) return
   const conditions = conditionsOf(now)

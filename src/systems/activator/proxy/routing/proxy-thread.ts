@@ -15,7 +15,7 @@ export interface Sweepable {
 }
 
 /** What all connections of one thread share. */
-export interface Core {
+export interface ProxyThread {
   readonly ports: ProxyPorts
   readonly limits: ProxyLimits
   readonly time: CoarseTime
@@ -39,12 +39,12 @@ export interface Core {
 }
 
 /** A target that is always warm at one address: where requests go whose workload was not ready in time. */
-export function fallbackTarget(core: Core, address: Address): Target {
+export function fallbackTarget(thread: ProxyThread, address: Address): Target {
   const id = `fallback ${address.host}:${address.port}`
-  let target = core.targets.get(id)
+  let target = thread.targets.get(id)
   if (!target) {
-    target = new Target(id, core.time, core.limits, { ...core.ports, wake: () => {} })
-    core.targets.set(id, target)
+    target = new Target(id, thread.time, thread.limits, { ...thread.ports, wake: () => {} })
+    thread.targets.set(id, target)
     target.set({ is: 'warm', endpoints: [address] })
   }
   return target

@@ -1,18 +1,18 @@
-import { deployments, endpointSlices, services } from '../../kube/core-types.ts'
+import { deployments, endpointSlices, services } from '../../src/kube/core-types.ts'
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Client } from '../../client/client.ts'
-import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { ignoring } from '../../kube/status-error.ts'
-import type { Transport } from '../../kube/transport.ts'
-import { systemClock, type Clock } from '../../runtime/time/clock.ts'
-import type { EventNote } from '../../runtime/observability/event-recorder.ts'
-import { Informers } from '../../runtime/cache/informers.ts'
-import { silentLogger } from '../../runtime/observability/log.ts'
-import { Metrics } from '../../runtime/observability/metrics.ts'
-import { Activator, type ActivatorOptions } from './controller.ts'
-import { alone, type Peers } from './replicas/peers.ts'
-import { InlineDataPlane } from './proxy/planes/inline-data-plane.ts'
+import { Client } from '../../src/client/client.ts'
+import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import { ignoring } from '../../src/kube/status-error.ts'
+import type { Transport } from '../../src/kube/transport.ts'
+import { systemClock, type Clock } from '../../src/runtime/time/clock.ts'
+import type { EventNote } from '../../src/runtime/observability/event-recorder.ts'
+import { Informers } from '../../src/runtime/cache/informers.ts'
+import { silentLogger } from '../../src/runtime/observability/log.ts'
+import { Metrics } from '../../src/runtime/observability/metrics.ts'
+import { Activator, type ActivatorOptions } from '../../src/systems/activator/activator.ts'
+import { singleReplica, type Peers } from '../../src/systems/activator/replicas/peers.ts'
+import { InlineDataPlane } from '../../src/systems/activator/proxy/planes/inline-data-plane.ts'
 
 /** A clock on which everything happens this many times as fast, so that minutes pass in seconds. */
 export function fastClock(times: number, startAt = systemClock.now()): Clock {
@@ -40,7 +40,7 @@ const patient = { headTimeoutMs: 3_600_000, keepAliveMs: 3_600_000, bodyTimeoutM
 /** One replica of the activator on a cluster, its proxy in this thread. */
 export async function startReplica(
   transport: Transport,
-  { clock, peers = alone(), ...options }: ActivatorOptions & { readonly clock: Clock; readonly peers?: Peers },
+  { clock, peers = singleReplica(), ...options }: ActivatorOptions & { readonly clock: Clock; readonly peers?: Peers },
 ): Promise<Replica> {
   const client = new Client(transport)
   const metrics = new Metrics()

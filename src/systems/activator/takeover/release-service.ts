@@ -5,11 +5,11 @@ import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { sleep, type Clock } from '../../../runtime/time/clock.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
-import { newsOf, TakeoverActions } from '../cluster/takeover-actions.ts'
-import { podsServiceOf, tracesOf, type TakeoverWorld } from './takeover-traces.ts'
-import { decideGivingBack, podsServiceName, sliceOwnerLabel, type TakeoverDelay } from '../decision/takeover.ts'
+import { eventFor, TakeoverActions } from '../cluster/takeover-actions.ts'
+import { podsServiceOf, takeoverStateOf, type TakeoverLookup } from './takeover-state.ts'
+import { decideRelease, podsServiceName, sliceOwnerLabel, type TakeoverDelay } from '../decision/takeover.ts'
 
-export interface GivingBackOptions {
+export interface ReleaseOptions {
   readonly clock: Clock
   readonly events: Pick<EventRecorder, 'record'>
   readonly signal?: AbortSignal
@@ -18,10 +18,10 @@ export interface GivingBackOptions {
 }
 
 /** Gives Services back without any proxy, as the last replica would; answers what could not be, and why. */
-export async function giveBackAll(
+export async function releaseServices(
   client: Client,
   taken: readonly StoredObject[],
-  { clock, events, signal, onProgress }: GivingBackOptions,
+  { clock, events, signal, onProgress }: ReleaseOptions,
 ): Promise<ReadonlyMap<StoredObject, string>> {
   const failed = new Map<StoredObject, string>()
   let left: readonly (readonly [service: StoredObject, waitsFor: string])[] = taken.map((service) => [service, ''])
@@ -30,7 +30,7 @@ export async function giveBackAll(
     for (const [service] of left) {
       onProgress?.(1 - (left.length - waiting.length) / taken.length)
       try {
-        const waitsFor = await giveBack(client, service, events)
+        const waitsFor = await releaseService(client, service, events)
         if (waitsFor !== undefined) waiting.push([service, waitsFor])
       } catch (error) {
         failed.set(service, error instanceof Error ? error.message : String(error))
@@ -48,26 +48,26 @@ export async function giveBackAll(
 const patienceMs = 15_000
 const againMs = 250
 /** More than it takes from beginning to end. */
-const mostSteps = 10
+const maxSteps = 10
 
 /** Goes as far as it gets at once; answers what it waits for, undefined when all is done. */
-async function giveBack(
+async function releaseService(
   client: Client,
   { metadata }: StoredObject,
-  events: GivingBackOptions['events'],
+  events: ReleaseOptions['events'],
 ): Promise<string | undefined> {
   const { name, namespace = '' } = metadata
   const actions = new TakeoverActions(client)
-  for (let steps = 0; steps < mostSteps; steps++) {
-    const { service, world } = await look(client, namespace, name)
+  for (let steps = 0; steps < maxSteps; steps++) {
+    const { service, lookup } = await look(client, namespace, name)
     // Gone, and everything of ours goes with its owner.
     if (!service) return undefined
-    const step = decideGivingBack(tracesOf(world, service))
+    const step = decideRelease(takeoverStateOf(lookup, service))
     if (step.do === 'wait') return delays[step.because] ?? step.because
     if (step.do === 'rest') return undefined
     try {
-      await actions.carryOut(step, service, podsServiceOf(world, service))
-      const news = newsOf(step)
+      await actions.carryOut(step, service, podsServiceOf(lookup, service))
+      const news = eventFor(step)
       if (news) events.record(service, news)
     } catch (error) {
       // Changed since we looked: look again.
@@ -89,17 +89,17 @@ async function look(
   client: Client,
   namespace: string,
   name: string,
-): Promise<{ readonly service: StoredObject | undefined; readonly world: TakeoverWorld }> {
+): Promise<{ readonly service: StoredObject | undefined; readonly lookup: TakeoverLookup }> {
   const names = [name, podsServiceName(name)]
   const [service, pods] = await Promise.all(
     names.map((each) => client.get<StoredObject>(services, { namespace, name: each }).catch(ignoring('NotFound'))),
   )
   const labelSelector = `${sliceOwnerLabel} in (${names.join(',')})`
   const { items } = await client.list<EndpointSlice>(endpointSlices, { namespace, labelSelector })
-  return { service, world: worldOf(pods ? [pods] : [], items) }
+  return { service, lookup: lookupIn(pods ? [pods] : [], items) }
 }
 
-export function worldOf(known: readonly StoredObject[], slices: readonly EndpointSlice[]): TakeoverWorld {
+export function lookupIn(known: readonly StoredObject[], slices: readonly EndpointSlice[]): TakeoverLookup {
   const keyOf = (namespace = '', name = '') => `${namespace}/${name}`
   const byName = new Map(known.map((each) => [keyOf(each.metadata.namespace, each.metadata.name), each]))
   const byOwner = Map.groupBy(slices, ({ metadata: { namespace, labels = {} } }) =>

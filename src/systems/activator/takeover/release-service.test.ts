@@ -5,9 +5,9 @@ import { Client } from '../../../client/client.ts'
 import type { KubeObject, StoredObject } from '../../../kube/object.ts'
 import type { EventNote, EventSubject } from '../../../runtime/observability/event-recorder.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
-import { giveBackAll } from './giving-back.ts'
-import { surveyRemains } from './remains.ts'
-import { fastClock } from '../testing.ts'
+import { releaseServices } from './release-service.ts'
+import { findLeftovers } from './leftovers.ts'
+import { fastClock } from '../../../../test/activator/cluster.ts'
 
 const namespace = 'default'
 const own = { 'app.kubernetes.io/part-of': 'sojourn' }
@@ -52,9 +52,9 @@ const events = {
   record: (about: EventSubject, { reason }: EventNote) =>
     void told.push(`${reason} ${'metadata' in about ? about.metadata.name : about.name}`),
 }
-const taken = async () => (await surveyRemains(client)).taken.map(({ metadata }) => metadata.name)
+const taken = async () => (await findLeftovers(client)).taken.map(({ metadata }) => metadata.name)
 const giveBack = async () => {
-  const failed = await giveBackAll(client, (await surveyRemains(client)).taken, { clock, events })
+  const failed = await releaseServices(client, (await findLeftovers(client)).taken, { clock, events })
   return [...failed].map(([{ metadata }, why]) => `${metadata.name}: ${why}`)
 }
 const selectorOf = async (name: string) =>
