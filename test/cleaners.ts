@@ -14,7 +14,7 @@ import { Informers } from '../src/runtime/cache/informers.ts'
 import { silentLogger } from '../src/runtime/observability/log.ts'
 import { Metrics } from '../src/runtime/observability/metrics.ts'
 import { quietClock } from '../src/runtime/time/quiet-clock.ts'
-import type { ActPorts } from '../src/systems/cleaner/act.ts'
+import type { CleanerPorts } from '../src/systems/cleaner/ports.ts'
 import { cleanerController } from '../src/systems/cleaner/controller.ts'
 
 export const minute = 60_000
@@ -132,7 +132,7 @@ export async function startCleaner(
   {
     through = (transport) => transport,
     send,
-  }: { through?: (transport: Transport) => Transport; send?: NonNullable<ActPorts['send']> } = {},
+  }: { through?: (transport: Transport) => Transport; send?: NonNullable<CleanerPorts['send']> } = {},
 ): Promise<CleanerProcess> {
   const client = new Client(through(world.server.transport))
   const clock: Clock = world.clock

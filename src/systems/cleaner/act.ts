@@ -1,168 +1,85 @@
-import type { Client } from '../../client/client.ts'
-import { sentenceOf, type DepartResult } from '../../departures/door/because.ts'
-import type { Door } from '../../departures/door/door.ts'
 import { kubeSubject } from '../../departures/subjects/subject.ts'
-import { refOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patch.ts'
-import { isStatusError } from '../../kube/status-error.ts'
-import { formatTime } from '../../kube/time.ts'
-import type { Clock } from '../../runtime/time/clock.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import { refOf, type StoredObject } from '../../kube/object.ts'
+import { formatTime, parseTime } from '../../kube/time.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { Announcements } from './announcements.ts'
-import type { sendEvent } from './cloud-event.ts'
-import type { RecordedDecision } from './decision-record.ts'
-import { lookAgainAt } from './look-again.ts'
-import type { Model } from './decision/model.ts'
-import { removeTargets, stillThere, targetsIn, type Wait } from './remove-targets.ts'
-import { readyCondition, type CleanerStatus } from './status.ts'
-import { uninstallReleases } from './uninstall-releases.ts'
+import type { Decision, Observed } from './decision/decide.ts'
+import type { CleanerStatus, Model } from './decision/model.ts'
+import { fits, recordDecision, type RecordedDecision } from './decision/recorded-decision.ts'
+import { neededFinalizers, setFinalizers } from './finalizers.ts'
+import { reportHeld } from './held.ts'
+import { writeStatus, type CleanerPorts } from './ports.ts'
+import { evaluatedTargets, statusFor } from './status.ts'
 
-export interface ActPorts {
-  readonly client: Client
-  readonly door: Door
-  readonly clock: Clock
-  readonly events: EventRecorder
-  /** Looks at a Cleaner again soon. */
-  readonly again: (self: StoredObject) => void
-  /** Tells a sink. Defaults to the network. */
-  readonly send?: typeof sendEvent
+/** Writes what was decided into the status and says when to reconcile again. */
+export async function report(ports: CleanerPorts, observed: Observed, decision: Decision): Promise<Outcome> {
+  const now = ports.clock.now()
+  warnOfClockSkew(ports, observed.self, now)
+  await writeStatus(ports, observed.self, statusFor(observed, decision, now))
+  if (decision.do !== 'wait') return settled
+  // The expiry is certain. Any other time is an estimate, which can be late: it is not relied on for more than a day.
+  if (decision.because === 'not-expired' && decision.until !== undefined) return wakeAt(decision.until)
+  return wakeAt(Math.min(decision.until ?? Infinity, now + maxSleepMs))
 }
 
-/** What a stage has to do its work with. */
-export interface Work {
-  readonly self: StoredObject
-  readonly decision: RecordedDecision
+const maxSleepMs = 86_400_000
+
+/** Records the decision in the status, then deletes the Cleaner. Asks the Door first: a held Cleaner records nothing. */
+export async function commit(
+  ports: CleanerPorts,
+  observed: Observed,
+  decision: Extract<Decision, { do: 'delete' }>,
+): Promise<Outcome> {
+  const { self, resolutions } = observed
+  const { model } = decision
+  const now = ports.clock.now()
+  const recorded = recordDecision(self, { model, resolutions, now })
+  if (!fits(recorded)) return report(ports, observed, tooLarge)
+  const request = selfRequest(ports, self, model)
+  // The cached object is enough to ask; `deleteSelf` reads it again.
+  const subject = { ...request.subject, read: () => Promise.resolve(self) }
+  const verdict = await ports.door.peek({ ...request, subject })
+  if (verdict.result === 'held' || verdict.result === 'refused') return reportHeld(ports, self, verdict)
+  if (verdict.result !== 'allowed') return settled
+  const status: CleanerStatus = {
+    ...statusFor(observed, decision, now),
+    evaluationTime: recorded.at,
+    targets: evaluatedTargets(model, resolutions),
+    decision: recorded,
+  }
+  const written = await writeStatus(ports, self, status)
+  return written ? deleteSelf(ports, written, model) : settled
 }
 
-/** Carries a decision out, one durable step at a time: recorded, finalizers, self, targets, releases, event. Each may be the last before a crash. */
-export class Act {
-  readonly #ports: ActPorts
-  readonly #type: ResourceType
-  readonly #announcements: Announcements
-
-  constructor(ports: ActPorts, type: ResourceType) {
-    this.#ports = ports
-    this.#type = type
-    this.#announcements = new Announcements(ports)
-  }
-
-  /** The finalizers in the order in which their work is done. */
-  get finalizers(): readonly string[] {
-    return stages.map((stage) => `${this.#type.group}/${stage}-finalizer`)
-  }
-
-  /** Writes the status if it says anything new. */
-  async writeStatus(self: StoredObject, status: CleanerStatus): Promise<StoredObject | undefined> {
-    if (deepEqual(self.status ?? {}, status)) return undefined
-    return this.#ports.client.update(this.#type, { ...self, status }, { subresource: 'status' })
-  }
-
-  /** Adds the finalizers if there is work for them, then lets the Cleaner itself leave: from then on what was recorded will happen. */
-  async commit(self: StoredObject, model: Model): Promise<Outcome> {
-    const { finalizers = [] } = self.metadata
-    const { decision } = self.status as { readonly decision: RecordedDecision }
-    const wanted = hasWork(decision) ? this.finalizers : []
-    const missing = wanted.filter((finalizer) => !finalizers.includes(finalizer))
-    const current = missing.length === 0 ? self : await this.#setFinalizers(self, [...finalizers, ...missing])
-    const answer = await this.#ports.door.depart(this.selfRequest(current, model))
-    return answer.result === 'held' || answer.result === 'refused' ? this.reportHeld(current, answer) : settled
-  }
-
-  /** The wish that the Cleaner itself leaves; judged `as-known` it costs no request, which is enough for a peek. */
-  selfRequest(self: StoredObject, model: Model, read: 'live' | 'as-known' = 'live') {
-    const subject = kubeSubject(this.#ports.client, this.#type, refOf(self))
-    return {
-      subject: read === 'live' ? subject : { ...subject, read: () => Promise.resolve(self) },
-      uid: self.metadata.uid,
-      because: 'conditions-met',
-      by: { system: 'cleaner', object: refOf(self) },
-      schedules: model.schedules,
-      dryRun: model.dryRun,
-    } as const
-  }
-
-  /** Says that everything is decided but may not happen now. */
-  async reportHeld(self: StoredObject, answer: Extract<DepartResult, { because: string }>): Promise<Outcome> {
-    const until = answer.result === 'held' ? answer.until : undefined
-    await this.#writeHeld(self, sentenceOf(answer), until)
-    return wakeAt(lookAgainAt(answer, this.#ports.clock.now()))
-  }
-
-  async #writeHeld(self: StoredObject, because: string, until?: number): Promise<void> {
-    const { nextScheduledEvaluation: _, ...status } = (self.status ?? {}) as CleanerStatus
-    const next = until === undefined ? {} : { nextScheduledEvaluation: formatTime(until) }
-    const message = `all conditions are true, but ${because}`
-    const conditions = readyCondition(self, { ready: 'True', reason: 'Held', message }, this.#ports.clock.now())
-    await this.writeStatus(self, { ...status, ...next, conditions })
-  }
-
-  /** Does the work of the first finalizer that is left, then takes it off. Nothing is touched unless it was decided, and this leaves by our own hand. */
-  async finalize(self: StoredObject): Promise<Outcome> {
-    const own = this.finalizers.filter((finalizer) => self.metadata.finalizers?.includes(finalizer))
-    const [first] = own
-    if (first === undefined) return settled
-    const { decision } = (self.status ?? {}) as CleanerStatus
-    if (!decision || (first === this.finalizers[0] && !(await this.#ports.door.isOurDeparture(self)))) {
-      await this.#setFinalizers(self, without(self, own))
-      return settled
-    }
-    const wait = await this.#stage(first, { self, decision })
-    if (wait && wait.held.length > 0) await this.#writeHeld(self, wait.held.join('; '))
-    if (wait) return wait.until
-    await this.#setFinalizers(self, without(self, [first, ...this.#idleAfter(first, decision)]))
-    return settled
-  }
-
-  /** The stages right after one that have nothing to do: they end with it. */
-  #idleAfter(finalizer: string, { releases = [], sink, ...decision }: RecordedDecision): readonly string[] {
-    const [, release] = this.finalizers
-    const following = this.finalizers.slice(this.finalizers.indexOf(finalizer) + 1)
-    const hasWork = (each: string) =>
-      each === release ? releases.length > 0 : sink !== undefined || targetsIn(decision, 'namespace').length > 0
-    const busy = following.findIndex(hasWork)
-    return busy < 0 ? following : following.slice(0, busy)
-  }
-
-  async #stage(finalizer: string, work: Work): Promise<Wait | undefined> {
-    const [targets, release] = this.finalizers
-    if (finalizer === release) return unheld(await uninstallReleases(this.#ports, work))
-    if (finalizer !== targets) return this.#announce(work)
-    const objects = targetsIn(work.decision, 'objects')
-    return (await removeTargets(this.#ports, work.self, objects)) ?? stillThere(this.#ports, work, objects)
-  }
-
-  /** Tells the sink, then lets the Cleaner's own namespace leave if that is a target: it would take everything else with it. */
-  async #announce(work: Work): Promise<Wait | undefined> {
-    const wait = unheld(this.#announcements.deliver(work))
-    return wait ?? removeTargets(this.#ports, work.self, targetsIn(work.decision, 'namespace'))
-  }
-
-  async #setFinalizers(self: StoredObject, finalizers: readonly string[]): Promise<StoredObject> {
-    const { name, namespace = '', resourceVersion } = self.metadata
-    try {
-      return await this.#ports.client.patch(
-        this.#type,
-        { namespace, name },
-        { type: 'merge', body: { metadata: { resourceVersion, finalizers } } },
-      )
-    } catch (error) {
-      if (isStatusError(error, 'NotFound')) return self
-      throw error
-    }
-  }
+const tooLarge: Decision = {
+  do: 'stall',
+  because: 'too-many-targets',
+  message: 'the list of objects to delete does not fit into the status; narrow the selectors or split the Cleaner',
 }
 
-function unheld(until: Outcome | undefined): Wait | undefined {
-  return until && { until, held: [] }
+/** Adds the finalizers the recorded decision needs, then deletes the Cleaner: from then on the decision is carried out. */
+export async function deleteSelf(ports: CleanerPorts, self: StoredObject, model: Model): Promise<Outcome> {
+  const { finalizers = [] } = self.metadata
+  const { decision } = self.status as { readonly decision: RecordedDecision }
+  const missing = neededFinalizers(ports.type, decision).filter((finalizer) => !finalizers.includes(finalizer))
+  const current = missing.length === 0 ? self : await setFinalizers(ports, self, [...finalizers, ...missing])
+  const answer = await ports.door.depart(selfRequest(ports, current, model))
+  return answer.result === 'held' || answer.result === 'refused' ? reportHeld(ports, current, answer) : settled
 }
 
-const stages = ['target', 'release', 'cloud-event'] as const
-
-function hasWork({ targets, releases = [], sink }: RecordedDecision): boolean {
-  return targets.length + releases.length > 0 || sink !== undefined
+function selfRequest({ client, type }: CleanerPorts, self: StoredObject, { schedules, dryRun }: Model) {
+  return {
+    subject: kubeSubject(client, type, refOf(self)),
+    uid: self.metadata.uid,
+    because: 'conditions-met',
+    by: { system: 'cleaner', object: refOf(self) },
+    schedules,
+    dryRun,
+  } as const
 }
 
-function without({ metadata }: StoredObject, removed: readonly string[]): readonly string[] {
-  return (metadata.finalizers ?? []).filter((finalizer) => !removed.includes(finalizer))
+function warnOfClockSkew({ events }: CleanerPorts, self: StoredObject, now: number): void {
+  const { creationTimestamp } = self.metadata
+  if ((parseTime(creationTimestamp) ?? now) <= now + 60_000) return
+  const message = `created at ${creationTimestamp}, but the controller's clock says ${formatTime(now)}: check both clocks`
+  events.record(self, { type: 'Warning', reason: 'ClockSkew', message })
 }

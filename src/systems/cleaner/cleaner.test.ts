@@ -232,7 +232,7 @@ describe('a Cleaner', () => {
     const [stay, ...more] = stays.filter(({ object }) => object.kind === 'Cleaner')
     expect(more).toEqual([])
     expect(stay).toMatchObject({ state: 'Leaving', next: { what: 'gone' } })
-    expect(stay?.why).toMatch(/^all conditions are true, but ConfigMap.team.a waits: .*Bond team.needs/)
+    expect(stay?.why).toMatch(/^all conditions are true, but ConfigMap.team.a is not deleted yet: .*Bond team.needs/)
     const held = await world.client.get<StoredObject>(bond.type, { namespace: 'team', name: 'needs' })
     await world.client.update(bond.type, { ...held, status: { phase: 'Released' } }, { subresource: 'status' })
     // At once, not at the next look.

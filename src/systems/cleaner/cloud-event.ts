@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../kube/object.ts'
 
-/** What a sink is told when everything is deleted. */
+/** What a sink learns once everything is deleted. */
 export interface DeletedNotice {
   readonly self: StoredObject
   /** RFC 3339. */
@@ -8,7 +8,7 @@ export interface DeletedNotice {
   readonly targets: readonly unknown[]
 }
 
-/** CloudEvents 1.0 over HTTP, binary mode. The id follows from the object, so that a second delivery can be told. */
+/** A CloudEvents 1.0 message in HTTP binary mode. Its id is the Cleaner's uid, so that sinks can drop duplicates. */
 export function deletedEvent({ self, evaluationTime, targets }: DeletedNotice): {
   headers: Record<string, string>
   body: string
@@ -27,7 +27,7 @@ export function deletedEvent({ self, evaluationTime, targets }: DeletedNotice): 
   }
 }
 
-/** Sends the event; throws when the sink does not take it within ten seconds. */
+/** Posts the event; throws when the sink does not accept it within ten seconds. */
 export async function sendEvent(sink: string, { headers, body }: ReturnType<typeof deletedEvent>): Promise<void> {
   const response = await fetch(sink, {
     method: 'POST',

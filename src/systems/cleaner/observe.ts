@@ -1,18 +1,94 @@
 import type { Client } from '../../client/client.ts'
-import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { keyOf } from '../../kube/key.ts'
+import { apiVersionOf, type ResourceType, type StoredObject } from '../../kube/object.ts'
 import { formatSelector, matches } from '../../kube/selector.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
-import type { Resolution } from './decision/decide.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
+import { expiryOf, type Observed, type Resolution } from './decision/decide.ts'
 import type { Target } from './decision/model.ts'
+import { isAnyInstalled } from './helm/uninstall.ts'
+import type { TargetWatches } from './target-watches.ts'
 
-/** A target's type and namespace, or why there are none. */
-export type Located =
-  | { readonly type: ResourceType; readonly namespace: string }
-  | Extract<Resolution, { found: 'no-such-kind' | 'not-allowed' | 'unknown' }>
+export interface CachePorts {
+  readonly client: Client
+  readonly clock: Clock
+  readonly watches: TargetWatches
+}
 
-/** Finds out where a target of a Cleaner in this namespace is served. A namespaced Cleaner may not reach beyond its namespace. */
-export async function locate(client: Client, target: Target, namespace: string): Promise<Located> {
+type Subject = Pick<Observed, 'self' | 'reading'>
+
+/** Why a target cannot be read at all. */
+type Unreadable = Extract<Resolution, { found: 'no-such-kind' | 'not-allowed' | 'unknown' }>
+
+/** Where a target is served. */
+interface Location {
+  readonly type: ResourceType
+  readonly namespace: string
+}
+
+interface Located {
+  readonly target: Target
+  readonly at: Location | Unreadable
+}
+
+/**
+ * Resolves the targets that conditions see from caches, and watches exactly those. Before the TTL expires nothing is watched.
+ * Undefined while a cache is still being filled.
+ */
+export async function observeCached(
+  { client, clock, watches }: CachePorts,
+  { self, reading }: Subject,
+): Promise<Observed | undefined> {
+  const located = await locateAll(client, self, evaluatedNow({ self, reading }, clock.now()))
+  watches.set(
+    keyOf(self, client.cluster),
+    located.flatMap(({ target: { select }, at }) => ('type' in at ? [{ ...at, select }] : [])),
+  )
+  const resolutions = new Map<string, Resolution>()
+  for (const { target, at } of located) {
+    const informer = 'type' in at ? watches.informer(at.type) : undefined
+    if (informer && !informer.synced && !informer.trouble) return undefined
+    resolutions.set(target.name, 'type' in at ? resolveCached(informer, target, at) : at)
+  }
+  return { self, reading, resolutions }
+}
+
+/** Resolves every target from the API server, past all caches: what is about to be deleted must be seen as it is now. */
+export async function observeLive(client: Client, { self, reading }: Subject): Promise<Observed> {
+  const resolutions = new Map<string, Resolution>()
+  if ('problems' in reading) return { self, reading, resolutions }
+  const { targets, releases } = reading.model
+  const inUse = targets.filter((target) => target.evaluate || target.delete)
+  for (const { target, at } of await locateAll(client, self, inUse))
+    resolutions.set(target.name, 'type' in at ? await resolveLive(client, target, at) : at)
+  // Only a missing target of this kind makes the decision depend on the releases.
+  const dependsOnReleases = targets.some(
+    ({ name, onMissing }) => onMissing === 'WaitForAny' && resolutions.get(name)?.found === 'missing',
+  )
+  const { namespace = '' } = self.metadata
+  const isReleaseInstalled = dependsOnReleases && (await isAnyInstalled(client, namespace, releases))
+  return { self, reading, resolutions, isReleaseInstalled }
+}
+
+function evaluatedNow({ self, reading }: Subject, now: number): readonly Target[] {
+  if ('problems' in reading || reading.model.suspend) return []
+  const { model } = reading
+  return now < (expiryOf(self, model) ?? Infinity) ? [] : model.targets.filter(({ evaluate }) => evaluate)
+}
+
+async function locateAll(
+  client: Client,
+  { metadata: { namespace = '' } }: StoredObject,
+  targets: readonly Target[],
+): Promise<readonly Located[]> {
+  const located: Located[] = []
+  for (const target of targets) located.push({ target, at: await locate(client, target, namespace) })
+  return located
+}
+
+/** Finds the type of a target. A Cleaner may not reach beyond its namespace, except to name that namespace itself. */
+async function locate(client: Client, target: Target, namespace: string): Promise<Located['at']> {
   try {
     const type = await client.discovery.typeOf(target)
     if (!type) return { found: 'no-such-kind' }
@@ -20,80 +96,62 @@ export async function locate(client: Client, target: Target, namespace: string):
     if (isOwnNamespace(type, target, namespace)) return { type, namespace: '' }
     return {
       found: 'not-allowed',
-      message: `a ${type.kind} belongs to no namespace, and a Cleaner may only speak of its own`,
+      message: `${type.kind} is cluster-scoped; a Cleaner may only refer to objects of its own namespace`,
     }
   } catch (error) {
     return { found: 'unknown', message: `its kind cannot be looked up: ${(error as Error).message}` }
   }
 }
 
-/** Looks a target up in the cache that watches it. Costs no request. */
-export function resolveCached(
-  informer: Informer,
-  target: Target,
-  { type, namespace }: Extract<Located, { type: ResourceType }>,
-): Resolution {
-  if (!informer.synced || informer.trouble) return troubleOf(informer)
+function resolveCached(informer: Informer | undefined, target: Target, { type, namespace }: Location): Resolution {
+  if (!informer?.synced || informer.trouble) return cacheProblem(informer)
   const { select } = target
-  if (select.by === 'name') {
-    return one(target, informer.get(namespace, select.name))
-  }
+  if (select.by === 'name') return resolveOne(target, type, informer.get(namespace, select.name))
   const objects = informer
     .list(namespace)
-    .filter((object) => isSeen(target, object) && matches(select.requirements, object.metadata.labels))
-  return { found: 'list', ...kindOfType(type), objects: objects.toSorted(byName) }
+    .filter((object) => counts(target, object) && matches(select.requirements, object.metadata.labels))
+  return { found: 'list', type, objects: objects.toSorted(byName) }
 }
 
-/** Asks the cluster itself, past every cache: what is about to be acted on must be seen as it is now. */
-export async function resolveLive(
-  client: Client,
-  target: Target,
-  { type, namespace }: Extract<Located, { type: ResourceType }>,
-): Promise<Resolution> {
+async function resolveLive(client: Client, target: Target, { type, namespace }: Location): Promise<Resolution> {
   const { select } = target
   const scope = namespace ? { namespace } : {}
   try {
-    if (select.by === 'name') return one(target, await client.get(type, { ...scope, name: select.name }))
+    if (select.by === 'name') return resolveOne(target, type, await client.get(type, { ...scope, name: select.name }))
     const objects: StoredObject[] = []
+    const kind = { apiVersion: apiVersionOf(type), kind: type.kind }
     for await (const page of client.listAll(type, { ...scope, labelSelector: formatSelector(select.requirements) })) {
-      // Items of a list need not say what they are.
-      for (const item of page.items) if (isSeen(target, item)) objects.push({ ...item, ...kindOfType(type) })
+      // The items of a list need not carry apiVersion and kind.
+      for (const item of page.items) if (counts(target, item)) objects.push({ ...item, ...kind })
     }
-    return { found: 'list', ...kindOfType(type), objects: objects.toSorted(byName) }
+    return { found: 'list', type, objects: objects.toSorted(byName) }
   } catch (error) {
-    if (isStatusError(error, 'NotFound')) return { found: 'missing' }
-    if (isStatusError(error, 'Forbidden', 'Unauthorized')) return { found: 'not-allowed', message: error.message }
-    return { found: 'unknown', message: (error as Error).message }
+    return isStatusError(error, 'NotFound') ? { found: 'missing' } : unreadable(error as Error)
   }
 }
 
-/** The objects a resolution holds. */
-export function objectsOf(resolution: Resolution | undefined): readonly StoredObject[] {
-  if (resolution?.found === 'object') return [resolution.object]
-  return resolution?.found === 'list' ? resolution.objects : []
+function resolveOne(target: Target, type: ResourceType, object: StoredObject | undefined): Resolution {
+  return object && counts(target, object) ? { found: 'object', type, object } : { found: 'missing' }
 }
 
-function one(target: Target, object: StoredObject | undefined): Resolution {
-  return object && isSeen(target, object) ? { found: 'object', object } : { found: 'missing' }
-}
-
-function isSeen({ excludeTerminating }: Target, { metadata }: StoredObject): boolean {
+/** Whether the target's `excludeTerminating` lets the object count as existing. */
+function counts({ excludeTerminating }: Target, { metadata }: StoredObject): boolean {
   return !excludeTerminating || metadata.deletionTimestamp === undefined
 }
 
-function troubleOf({ trouble }: Informer): Resolution {
-  if (!trouble) return { found: 'unknown', message: 'not seen yet' }
-  return isStatusError(trouble, 'Forbidden', 'Unauthorized')
-    ? { found: 'not-allowed', message: trouble.message }
-    : { found: 'unknown', message: trouble.message }
+function cacheProblem(informer: Informer | undefined): Unreadable {
+  return informer?.trouble ? unreadable(informer.trouble) : { found: 'unknown', message: 'it is not watched yet' }
+}
+
+function unreadable(error: Error): Unreadable {
+  const { message } = error
+  return isStatusError(error, 'Forbidden', 'Unauthorized')
+    ? { found: 'not-allowed', message }
+    : { found: 'unknown', message }
 }
 
 function isOwnNamespace({ group, kind }: ResourceType, { select }: Target, namespace: string): boolean {
   return group === '' && kind === 'Namespace' && select.by === 'name' && select.name === namespace
-}
-
-function kindOfType({ group, version, kind }: ResourceType): { apiVersion: string; kind: string } {
-  return { apiVersion: group ? `${group}/${version}` : version, kind }
 }
 
 function byName(left: StoredObject, right: StoredObject): number {

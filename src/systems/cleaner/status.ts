@@ -1,130 +1,85 @@
-import type { Cleaner } from '../../apis/cleaner.ts'
-import type { StoredObject } from '../../kube/object.ts'
+import { groupResource, type StoredObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import { setCondition, type Condition } from '../../kube/conditions.ts'
-import type { Because, Decision, Resolution } from './decision/decide.ts'
-import { reasons } from './decision/decide.ts'
-import type { Model } from './decision/model.ts'
-import { objectsOf } from './observe.ts'
+import { objectsOf, reasons, valueOf, type Because, type Decision, type Observed } from './decision/decide.ts'
+import type { CleanerStatus, Model } from './decision/model.ts'
 
-export type CleanerStatus = NonNullable<Cleaner['status']>
-
-/** The status that says what was decided and what comes next. */
-export function statusFor(
-  self: StoredObject,
-  decision: Decision,
-  { now, resolved }: { readonly now: number; readonly resolved: readonly string[] },
-): CleanerStatus {
-  const { decision: _, ...before } = (self.status ?? {}) as CleanerStatus
+/** The status that reports a decision and the next evaluation. It holds no recorded decision. */
+export function statusFor(observed: Observed, decision: Decision, now: number): CleanerStatus {
+  const { self } = observed
+  const {
+    decision: _,
+    nextScheduledEvaluation: __,
+    resolvedTargets: ___,
+    resolvedCount: ____,
+    ...rest
+  } = (self.status ?? {}) as CleanerStatus
+  const resolved = decision.do === 'delete' ? [] : resolvedNames(observed)
   const until = decision.do === 'wait' ? decision.until : undefined
-  const { nextScheduledEvaluation: __, resolvedTargets: ___, resolvedCount: ____, ...rest } = before
+  const claim = { status: readiness(decision), reason: reasons[decision.because], message: decision.message }
   return {
     ...rest,
-    conditions: withMonotonic(
-      readyCondition(
-        self,
-        { ready: readiness(decision), reason: reasons[decision.because], message: decision.message },
-        now,
-      ),
-      decision,
-      now,
-    ),
+    conditions: withMonotonic(readyCondition(self, claim, now), decision, now),
     ...(resolved.length > 0
-      ? { resolvedTargets: resolved.slice(0, shownTargets), resolvedCount: resolved.length }
+      ? { resolvedTargets: resolved.slice(0, maxShownTargets), resolvedCount: resolved.length }
       : {}),
     ...(until === undefined ? {} : { nextScheduledEvaluation: formatTime(Math.ceil(until / 1000) * 1000) }),
   }
 }
 
-/** Whether everything is decided and the door has said: not now. */
-export function isHeld({ status }: StoredObject): boolean {
-  const { conditions = [] } = (status ?? {}) as { conditions?: readonly Condition[] }
-  return conditions.some(({ type, reason }) => type === 'Ready' && reason === 'Held')
-}
-
-/** The conditions with Ready set; what held a departure back is said here too. */
+/** The conditions with Ready set. */
 export function readyCondition(
-  self: StoredObject,
-  claim: { readonly ready: Condition['status']; readonly reason: string; readonly message: string },
+  { status, metadata: { generation } }: StoredObject,
+  claim: Pick<Condition, 'status' | 'reason' | 'message'>,
   now: number,
 ): Condition[] {
-  const { conditions } = (self.status ?? {}) as { conditions?: readonly Condition[] }
-  const { generation } = self.metadata
-  const { ready: status, reason, message } = claim
-  return [
-    ...setCondition(
-      conditions,
-      {
-        type: 'Ready',
-        status,
-        reason,
-        message,
-        ...(generation === undefined ? {} : { observedGeneration: generation }),
-      },
-      now,
-    ),
-  ]
+  const { conditions } = (status ?? {}) as { conditions?: readonly Condition[] }
+  const ready = { type: 'Ready', ...claim, ...(generation === undefined ? {} : { observedGeneration: generation }) }
+  return [...setCondition(conditions, ready, now)]
 }
 
-/** Says that the user's word `retry.monotonic` does not hold, as long as that is so. */
+/** Adds a Monotonic condition while `retry.monotonic` is seen to be wrong, and removes it otherwise. */
 function withMonotonic(conditions: Condition[], decision: Decision, now: number): Condition[] {
   if (decision.do !== 'wait' || !decision.violatesMonotonic)
     return conditions.filter(({ type }) => type !== 'Monotonic')
-  const message = 'conditions become true and then false again by time alone: looked at by retry.period'
+  const message = 'conditions become true and then false again as time passes: evaluated every retry.period instead'
   return [
     ...setCondition(conditions, { type: 'Monotonic', status: 'False', reason: 'MonotonicityViolated', message }, now),
   ]
 }
 
-/** `name.plural.group/version` of everything that conditions see, as the seed writes it. */
-export function resolvedNames(
-  { targets }: Model,
-  resolutions: ReadonlyMap<string, Resolution>,
-  pluralOf: (targetName: string) => string,
-): readonly string[] {
-  return targets.flatMap(({ name }) =>
-    objectsOf(resolutions.get(name)).map(({ metadata }) => `${metadata.name}.${pluralOf(name)}`),
-  )
+/** `name.plural.group/version` of every object that conditions see: the format of cleaner-controller. */
+function resolvedNames({ reading, resolutions }: Observed): readonly string[] {
+  if ('problems' in reading) return []
+  return reading.model.targets.flatMap(({ name }) => {
+    const resolution = resolutions.get(name)
+    if (!resolution || !('type' in resolution)) return []
+    const { type } = resolution
+    return objectsOf(resolution).map(({ metadata }) => `${metadata.name}.${groupResource(type)}/${type.version}`)
+  })
 }
 
-/** The evaluated targets for the status and the sink; their states only while all together stay small. */
+/** The targets as evaluated, for the status and the sink. Their states are left out when they are large together. */
 export function evaluatedTargets(
   { targets }: Model,
-  resolutions: ReadonlyMap<string, Resolution>,
+  resolutions: Observed['resolutions'],
 ): NonNullable<CleanerStatus['targets']> {
-  const withState = targets.map(({ name, delete: isDeleted, evaluate }) => ({
+  const names = targets.map(({ name, delete: isDeleted, evaluate }) => ({
     name,
     delete: isDeleted,
     includeWhenEvaluating: evaluate,
-    ...stateOf(resolutions.get(name)),
   }))
-  const isSmall = JSON.stringify(withState).length <= largestStates
-  return isSmall
-    ? withState
-    : withState.map(
-        ({ state: _, ...rest }: { name: string; delete: boolean; includeWhenEvaluating: boolean; state?: unknown }) =>
-          rest,
-      )
+  const withState = names.map((target) => {
+    const state = valueOf(resolutions.get(target.name))
+    return state === null ? target : { ...target, state }
+  })
+  return JSON.stringify(withState).length <= maxStateSize ? withState : names
 }
 
-function stateOf(resolution: Resolution | undefined): { state?: unknown } {
-  if (resolution?.found === 'object') return { state: resolution.object }
-  if (resolution?.found === 'list')
-    return {
-      state: {
-        apiVersion: resolution.apiVersion,
-        kind: `${resolution.kind}List`,
-        metadata: {},
-        items: resolution.objects,
-      },
-    }
-  return {}
-}
+const maxShownTargets = 100
+const maxStateSize = 48 * 1024
 
-const shownTargets = 100
-const largestStates = 48 * 1024
-
-/** What cleaner-controller's users expect of Ready: unknown before the time is up, true while all goes well, false when something is wrong. */
+/** Ready as users of cleaner-controller know it: Unknown before the expiry, True while all is well, False on a problem. */
 function readiness({ because }: { readonly because: Because }): Condition['status'] {
   switch (because) {
     case 'not-expired':

@@ -1,21 +1,23 @@
 import { refOf } from '../../kube/object.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import type { ActPorts, Work } from './act.ts'
-import { releaseIn } from './decision-record.ts'
+import { releaseIn, type Committed } from './decision/recorded-decision.ts'
 import { RecordsUnavailable, uninstall } from './helm/uninstall.ts'
+import type { CleanerPorts } from './ports.ts'
 
-/** Uninstalls the recorded releases one after the other; the result is when to look again, if one takes its time. */
+/** Uninstalls the recorded releases one after the other. Returns when to look again while one of them is not finished. */
 export async function uninstallReleases(
-  { client, door, clock, events }: Pick<ActPorts, 'client' | 'door' | 'clock' | 'events'>,
-  { self, decision }: Work,
+  { client, door, clock, events }: CleanerPorts,
+  { self, decision }: Committed,
 ): Promise<Outcome | undefined> {
   const { namespace = '' } = self.metadata
   const by = refOf(self)
+  const note = (type: 'Normal' | 'Warning', reason: string, message: string) =>
+    events.record(self, { type, reason, message })
   for (const recorded of decision.releases ?? []) {
     const release = releaseIn(recorded)
     const answer = await uninstall({ client, door, clock, by, namespace, release }).catch((error: Error) => {
       const reason = error instanceof RecordsUnavailable ? 'HelmSetupFailed' : 'HelmUninstallFailed'
-      events.record(self, { type: 'Warning', reason, message: `release ${release.name}: ${error.message}` })
+      note('Warning', reason, `release ${release.name}: ${error.message}`)
       throw error
     })
     switch (answer.result) {
@@ -24,20 +26,11 @@ export async function uninstallReleases(
       case 'absent':
         continue
       case 'unreadable':
-        events.record(self, {
-          type: 'Warning',
-          reason: 'HelmUninstallFailed',
-          message: `${answer.message}: nothing of it was deleted`,
-        })
+        note('Warning', 'HelmUninstallFailed', `${answer.message}: none of its objects was deleted`)
         continue
       case 'uninstalled':
-        for (const message of answer.warnings)
-          events.record(self, { type: 'Warning', reason: 'HelmResourceKept', message })
-        events.record(self, {
-          type: 'Normal',
-          reason: 'HelmReleaseUninstalled',
-          message: `uninstalled release ${release.name}`,
-        })
+        for (const message of answer.warnings) note('Warning', 'HelmResourceKept', message)
+        note('Normal', 'HelmReleaseUninstalled', `uninstalled release ${release.name}`)
     }
   }
   return undefined

@@ -81,9 +81,9 @@ describe('conditions', () => {
 
 describe('the next look', () => {
   it.each([
-    ['the instant it can be computed', 'time > timestamp("2026-02-01T00:00:00Z")', { look: 'at' }],
-    ['never by time alone', 'a.x == 2', { look: 'never' }],
-    ['by period, where time is taken apart', 'string(time) > "2027"', { look: 'by-period' }],
+    ['the instant it can be computed', 'time > timestamp("2026-02-01T00:00:00Z")', { evaluate: 'at' }],
+    ['never by time alone', 'a.x == 2', { evaluate: 'never' }],
+    ['by period, where time is taken apart', 'string(time) > "2027"', { evaluate: 'by-period' }],
   ])('is %s', (_, condition, next) => expect(judge([condition], { x: 1 })).toMatchObject({ is: 'false', next }))
 
   it('needs nobody’s word where the instant can be computed', () => {
@@ -94,19 +94,21 @@ describe('the next look', () => {
   it('is searched for on the user’s word where it cannot be', () => {
     const verdict = judge(['string(time) >= "2026-06-01T12:00:00Z"'], {}, { monotonic: true })
     const wanted = Date.parse('2026-06-01T12:00:00Z')
-    expect(verdict).toMatchObject({ is: 'false', next: { look: 'at' } })
-    const at = verdict.is === 'false' && verdict.next.look === 'at' ? verdict.next.at : 0
+    expect(verdict).toMatchObject({ is: 'false', next: { evaluate: 'at' } })
+    const at = verdict.is === 'false' && verdict.next.evaluate === 'at' ? verdict.next.at : 0
     expect(at).toBeGreaterThanOrEqual(wanted)
     expect(at - wanted).toBeLessThanOrEqual(1000)
   })
 
   it('is the period if the search finds no time', () =>
-    expect(judge(['string(time) < "2020"'], {}, { monotonic: true })).toMatchObject({ next: { look: 'by-period' } }))
+    expect(judge(['string(time) < "2020"'], {}, { monotonic: true })).toMatchObject({
+      next: { evaluate: 'by-period' },
+    }))
 
   it('is the period, and says so, if the user’s word turns out wrong', () => {
     const once = 'string(time) > "2026-01-05T08:04" && string(time) < "2026-01-05T08:30"'
     expect(judge([once], {}, { monotonic: true })).toMatchObject({
-      next: { look: 'by-period', violatesMonotonic: true },
+      next: { evaluate: 'by-period', violatesMonotonic: true },
     })
   })
 })

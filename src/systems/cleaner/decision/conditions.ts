@@ -9,24 +9,27 @@ import { CelTimestamp } from '../../../cel/moments.ts'
 import type { Model, Problem } from './model.ts'
 import { isSpent, searchMonotonic, type MonotonicSearch } from './monotonic-search.ts'
 
-/** What the conditions say of the targets at an instant. */
+/** What the conditions evaluate to at one instant. */
 export type Verdict =
   | { readonly is: 'true' }
-  | { readonly is: 'false'; readonly condition: number; readonly next: NextLook }
+  | { readonly is: 'false'; readonly condition: number; readonly next: NextEvaluation }
   | { readonly is: 'error'; readonly condition: number; readonly message: string; readonly isSpent?: true }
   | { readonly is: 'not-boolean'; readonly condition: number; readonly type: string }
 
-/** When to look again: at an instant, never by time alone, or by period, where the user's word may turn out wrong. */
-export type NextLook =
-  | { readonly look: 'at'; readonly at: number }
-  | { readonly look: 'never' }
-  | { readonly look: 'by-period'; readonly violatesMonotonic?: true }
+/**
+ * When false conditions can become true: at a computed instant, never by time alone, or at an unknown time, so that they are
+ * evaluated every `retry.period`.
+ */
+export type NextEvaluation =
+  | { readonly evaluate: 'at'; readonly at: number }
+  | { readonly evaluate: 'never' }
+  | { readonly evaluate: 'by-period'; readonly violatesMonotonic?: true }
 
-/** What a condition may mention besides `time`: each evaluated target by its name. */
+/** The variables of a condition besides `time`: each evaluated target by its name. */
 export type Variables = Readonly<Record<string, unknown>>
 
-/** Evaluates every condition, all for one budget. The first that is not a plain true or false decides; false wins over later truths. */
-export function evaluate(model: Judged, variables: Variables, now: number): Verdict {
+/** Evaluates all conditions within one cost limit. The first that is not a boolean decides; otherwise all must be true. */
+export function evaluate(model: ConditionModel, variables: Variables, now: number): Verdict {
   const programs = programsOf(model.conditions, namesOf(model.targets))
   const bindings = { ...variables, time: CelTimestamp.fromMilliseconds(now) }
   const budget = new Budget(defaultBudget)
@@ -46,19 +49,23 @@ export function evaluate(model: Judged, variables: Variables, now: number): Verd
   if (firstFalse === undefined) return { is: 'true' }
   const search = { programs: falseOnes, variables, now, periodMs: model.periodMs, budget }
   const next = earliestTruth(search)
-  if (next.look !== 'by-period' || !model.monotonic) return { is: 'false', condition: firstFalse, next }
-  return { is: 'false', condition: firstFalse, next: byTheirWord({ ...search, programs: programs as Program[] }) }
+  if (next.evaluate !== 'by-period' || !model.monotonic) return { is: 'false', condition: firstFalse, next }
+  return {
+    is: 'false',
+    condition: firstFalse,
+    next: searchAssumingMonotonic({ ...search, programs: programs as Program[] }),
+  }
 }
 
-type Judged = Pick<Model, 'conditions' | 'targets' | 'monotonic' | 'periodMs'>
+type ConditionModel = Pick<Model, 'conditions' | 'targets' | 'monotonic' | 'periodMs'>
 
-function byTheirWord(search: MonotonicSearch): NextLook {
+function searchAssumingMonotonic(search: MonotonicSearch): NextEvaluation {
   const result = searchMonotonic(search)
-  if (result.found === 'at') return { look: 'at', at: result.at }
-  return { look: 'by-period', ...(result.found === 'violated' ? { violatesMonotonic: true } : {}) }
+  if (result.found === 'at') return { evaluate: 'at', at: result.at }
+  return { evaluate: 'by-period', ...(result.found === 'violated' ? { violatesMonotonic: true } : {}) }
 }
 
-/** What keeps conditions from ever being evaluated, with the place in the expression. */
+/** Compile errors of conditions, with their position in the expression. */
 export function conditionProblems({ conditions, targets }: Pick<Model, 'conditions' | 'targets'>): readonly Problem[] {
   return programsOf(conditions, namesOf(targets)).flatMap((program, index) => {
     const field = `spec.conditions[${index}]`
@@ -71,28 +78,28 @@ export function conditionProblems({ conditions, targets }: Pick<Model, 'conditio
 }
 
 /**
- * The latest of the earliest instants at which each false condition may turn true: before it, they cannot all be true. One that never
- * changes by time alone keeps the whole from changing; one that cannot be known, or not for this price, leaves only the period.
+ * The latest of the earliest instants at which each false condition may become true: before it, they cannot all be true. If one never
+ * changes by time alone, neither do all together; if the instant of one cannot be computed within the cost limit, only the period remains.
  */
-function earliestTruth({ programs, variables, now, budget }: MonotonicSearch): NextLook {
+function earliestTruth({ programs, variables, now, budget }: MonotonicSearch): NextEvaluation {
   let latest = now
   let isUnknown = false
   for (const program of programs) {
     const change = nextChange(program, variables, now, { budget })
-    if (change.kind === 'never') return { look: 'never' }
+    if (change.kind === 'never') return { evaluate: 'never' }
     if (change.kind === 'at') latest = Math.max(latest, change.at)
     else isUnknown = true
   }
-  return isUnknown ? { look: 'by-period' } : { look: 'at', at: latest }
+  return isUnknown ? { evaluate: 'by-period' } : { evaluate: 'at', at: latest }
 }
 
 function namesOf(targets: Model['targets']): readonly string[] {
   return targets.filter(({ evaluate: isEvaluated }) => isEvaluated).map(({ name }) => name)
 }
 
-/** Compiled programs by their conditions and variables; the oldest half goes when it is full. */
+/** Compiled programs by their conditions and variables; the oldest half is evicted when it is full. */
 const cache = new Map<string, readonly (Program | CelCompileError)[]>()
-const cacheSize = 2000
+const maxCached = 2000
 
 function programsOf(conditions: readonly string[], names: readonly string[]): readonly (Program | CelCompileError)[] {
   const key = JSON.stringify([conditions, names])
@@ -103,7 +110,7 @@ function programsOf(conditions: readonly string[], names: readonly string[]): re
     ...Object.fromEntries(names.map((name) => [name, dynType])),
   })
   const programs = conditions.map((source) => compile(source, environment))
-  if (cache.size >= cacheSize) for (const old of [...cache.keys()].slice(0, cacheSize / 2)) cache.delete(old)
+  if (cache.size >= maxCached) for (const old of [...cache.keys()].slice(0, maxCached / 2)) cache.delete(old)
   cache.set(key, programs)
   return programs
 }

@@ -1,33 +1,28 @@
-import type { KubeObject, StoredObject } from '../../../kube/object.ts'
+import { apiVersionOf, type KubeObject, type ResourceType, type StoredObject } from '../../../kube/object.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
-import { evaluate, type NextLook, type Variables } from './conditions.ts'
+import { evaluate, type NextEvaluation, type Variables } from './conditions.ts'
 import type { Model, Problem, Reading, Target } from './model.ts'
 
-/** What a target's reference leads to at the moment. */
+/** What a target's reference resolves to now. */
 export type Resolution =
-  | { readonly found: 'object'; readonly object: StoredObject }
-  | {
-      readonly found: 'list'
-      readonly apiVersion: string
-      readonly kind: string
-      readonly objects: readonly StoredObject[]
-    }
+  | { readonly found: 'object'; readonly type: ResourceType; readonly object: StoredObject }
+  | { readonly found: 'list'; readonly type: ResourceType; readonly objects: readonly StoredObject[] }
   | { readonly found: 'missing' }
   | { readonly found: 'no-such-kind' }
   | { readonly found: 'not-allowed'; readonly message: string }
   | { readonly found: 'unknown'; readonly message: string }
 
-/** Everything a decision depends on, besides the time. */
+/** Everything a decision depends on, except the time. */
 export interface Observed {
   readonly self: StoredObject
   readonly reading: Reading
-  /** By target name; only what conditions see. Empty before the time is up: nothing is looked at until then. */
+  /** By target name. From caches: only evaluated targets, and none before the TTL expires. Live: deleted ones too. */
   readonly resolutions: ReadonlyMap<string, Resolution>
-  /** Whether a release that is to be uninstalled is there; unknown until the cluster itself is asked. */
-  readonly isReleaseLeft?: boolean
+  /** Whether a release to uninstall is installed; unset when observed from caches. */
+  readonly isReleaseInstalled?: boolean
 }
 
-/** Why a Cleaner does what it does, in words of its own. Its users' tools know the reason that belongs to each. */
+/** Why a decision was made, with the condition reason that users' tools know it by. */
 export const reasons = {
   'not-expired': 'NotExpired',
   suspended: 'Suspended',
@@ -46,27 +41,27 @@ export const reasons = {
 export type Because = keyof typeof reasons
 
 export type Decision =
-  /** Look again at `until`, or when something changes. */
+  /** Evaluate again at `until`, or when a target changes. */
   | {
       readonly do: 'wait'
       readonly because: Because
       readonly message: string
       readonly until?: number
-      /** The user's word that conditions stay true was seen to be wrong. */
+      /** `retry.monotonic` was seen to be wrong. */
       readonly violatesMonotonic?: true
     }
-  /** Only a change of the spec, a target or the cluster's kinds can help. */
+  /** Only a change of the spec, a target or the served kinds can help. */
   | { readonly do: 'stall'; readonly because: Because; readonly message: string }
-  /** Everything is true: let the targets leave. */
+  /** Delete the targets, the releases and the Cleaner. */
   | {
-      readonly do: 'leave'
+      readonly do: 'delete'
       readonly because: 'conditions-met'
       readonly message: string
-      /** Nothing was evaluated, for nothing is left: only the Cleaner itself may go. */
-      readonly onlySelf?: true
+      /** What to carry out: the spec, without releases when nothing but the Cleaner is left to delete. */
+      readonly model: Model
     }
 
-/** What a Cleaner has to do now. Whatever cannot be read or evaluated means that everything stays. */
+/** Decides what a Cleaner does now. Whatever cannot be read or evaluated means: keep everything. */
 export function decide(observed: Observed, now: number): Decision {
   const { self, reading, resolutions } = observed
   if ('problems' in reading) return invalid(reading.problems)
@@ -79,28 +74,36 @@ export function decide(observed: Observed, now: number): Decision {
     return {
       do: 'wait',
       because: 'not-expired',
-      message: `its time is up at ${formatTime(expiresAt)}`,
+      message: `its TTL expires at ${formatTime(expiresAt)}`,
       until: expiresAt,
     }
-  return unresolved(model, observed, now) ?? judge(model, variablesOf(model, resolutions), now)
+  return decideUnresolved(model, observed, now) ?? decideByConditions(model, variablesOf(model, resolutions), now)
 }
 
-/** When the time of a Cleaner is up. */
+/** When the TTL of a Cleaner expires; undefined when its creationTimestamp cannot be read. */
 export function expiryOf({ metadata }: KubeObject, { ttlMs }: Model): number | undefined {
   const createdAt = parseTime(metadata.creationTimestamp)
   return createdAt === undefined ? undefined : createdAt + ttlMs
 }
 
-/** What conditions see: an object, a list, or null, by target name. */
-export function variablesOf({ targets }: Model, resolutions: ReadonlyMap<string, Resolution>): Variables {
-  const seen = targets.filter(({ evaluate: isEvaluated }) => isEvaluated)
-  return Object.fromEntries(seen.map(({ name }) => [name, valueOf(resolutions.get(name))]))
+/** The variables of conditions by target name: an object, a list, or null. */
+function variablesOf({ targets }: Model, resolutions: ReadonlyMap<string, Resolution>): Variables {
+  const evaluated = targets.filter((target) => target.evaluate)
+  return Object.fromEntries(evaluated.map(({ name }) => [name, valueOf(resolutions.get(name))]))
 }
 
-function valueOf(resolution: Resolution | undefined): unknown {
+/** A resolution as conditions and sinks see it. */
+export function valueOf(resolution: Resolution | undefined): unknown {
   if (resolution?.found === 'object') return resolution.object
   if (resolution?.found !== 'list') return null
-  return { apiVersion: resolution.apiVersion, kind: `${resolution.kind}List`, metadata: {}, items: resolution.objects }
+  const { type, objects } = resolution
+  return { apiVersion: apiVersionOf(type), kind: `${type.kind}List`, metadata: {}, items: objects }
+}
+
+/** The objects a resolution holds. */
+export function objectsOf(resolution: Resolution | undefined): readonly StoredObject[] {
+  if (resolution?.found === 'object') return [resolution.object]
+  return resolution?.found === 'list' ? resolution.objects : []
 }
 
 function invalid(problems: readonly Problem[]): Decision {
@@ -109,35 +112,38 @@ function invalid(problems: readonly Problem[]): Decision {
   return { do: 'stall', because: onlyConditions ? 'condition-compile-error' : 'invalid-spec', message }
 }
 
-/** The decision that an evaluated target forces by not being there to look at; undefined when all can be seen. */
-function unresolved(model: Model, { resolutions, isReleaseLeft = false }: Observed, now: number): Decision | undefined {
+/** The decision forced by the first target that cannot be evaluated or deleted; undefined when there is none. */
+function decideUnresolved(
+  model: Model,
+  { resolutions, isReleaseInstalled = false }: Observed,
+  now: number,
+): Decision | undefined {
   for (const target of model.targets) {
     const resolution = resolutions.get(target.name)
     const decision = target.evaluate
-      ? unseen(target, resolution ?? notSeen)
-      : resolution && undeletable(target, resolution)
+      ? decideUnevaluable(model, target, resolution ?? notResolved)
+      : resolution && decideUndeletable(target, resolution)
     if (!decision) continue
-    const mayComplete = target.onMissing === 'WaitForAny' && resolution?.found === 'missing' && !isReleaseLeft
-    if (mayComplete && isNothingLeft(model, resolutions)) return nothingLeft
+    const mayComplete = target.onMissing === 'WaitForAny' && resolution?.found === 'missing' && !isReleaseInstalled
+    if (mayComplete && isNothingLeft(model, resolutions))
+      return {
+        do: 'delete',
+        because: 'conditions-met',
+        message: 'everything it would delete is already deleted',
+        model: { ...model, releases: [] },
+      }
     return decision.do === 'wait' ? { ...decision, until: now + model.periodMs } : decision
   }
   return undefined
 }
 
-const nothingLeft: Decision = {
-  do: 'leave',
-  because: 'conditions-met',
-  message: 'everything that was to be deleted is gone',
-  onlySelf: true,
-}
-
-/** Whether all that is to be deleted is known to be gone, or, where it has not been looked up yet, may be. */
+/** Whether every object to delete is known to be missing, or, for targets that caches do not hold, may be. */
 function isNothingLeft({ targets, releases }: Model, resolutions: ReadonlyMap<string, Resolution>): boolean {
   const deletable = targets.filter((target) => target.delete)
   return (
     deletable.length + releases.length > 0 &&
     deletable.every((target) => {
-      const resolution = resolutions.get(target.name) ?? (target.evaluate ? notSeen : undefined)
+      const resolution = resolutions.get(target.name) ?? (target.evaluate ? notResolved : undefined)
       if (resolution?.found === 'list') return resolution.objects.length === 0
       if (resolution?.found === 'no-such-kind') return !target.evaluate
       return resolution === undefined || resolution.found === 'missing'
@@ -145,33 +151,49 @@ function isNothingLeft({ targets, releases }: Model, resolutions: ReadonlyMap<st
   )
 }
 
-const notSeen: Resolution = { found: 'unknown', message: 'not looked up yet' }
+const notResolved: Resolution = { found: 'unknown', message: 'it has not been looked up yet' }
 
-/** What is only to be deleted may be gone, or its kind; but it must be known what there is. */
-function undeletable(target: Target, resolution: Resolution): Decision | undefined {
-  if (resolution.found === 'unknown' || resolution.found === 'not-allowed') return unseen(target, resolution)
+/** A target that is only deleted may be missing, or its kind may be; but it must be possible to look. */
+function decideUndeletable(target: Target, resolution: Resolution): Decision | undefined {
+  if (resolution.found === 'unknown' || resolution.found === 'not-allowed') return waitFor(target, resolution)
   const count = resolution.found === 'list' ? resolution.objects.length : 0
-  if (count <= mostTargets) return undefined
+  if (count <= maxTargets) return undefined
   return {
     do: 'stall',
     because: 'too-many-targets',
-    message: `target ${target.name} selects ${count} objects; at most ${mostTargets} may go at once`,
+    message: `target ${target.name} selects ${count} objects; at most ${maxTargets} can be deleted: narrow its selector`,
   }
 }
 
-const mostTargets = 10_000
+const maxTargets = 10_000
 
-function unseen(target: Target, resolution: Resolution): Decision | undefined {
-  const { name, kind, apiVersion, onMissing } = target
+function decideUnevaluable(model: Model, target: Target, resolution: Resolution): Decision | undefined {
+  const { name, onMissing } = target
   switch (resolution.found) {
     case 'object':
     case 'list':
-      return target.delete ? undeletable(target, resolution) : undefined
+      return target.delete ? decideUndeletable(target, resolution) : undefined
     case 'missing':
       if (onMissing === 'Null') return undefined
-      if (onMissing === 'Complete')
-        return { do: 'leave', because: 'conditions-met', message: `target ${name} is gone, which completes this` }
-      return { do: 'wait', because: 'target-unresolved', message: `target ${name} is not there` }
+      if (onMissing !== 'Complete') return waitFor(target, resolution)
+      return {
+        do: 'delete',
+        because: 'conditions-met',
+        message: `target ${name} does not exist any more, and its onMissing is Complete`,
+        model,
+      }
+    default:
+      return waitFor(target, resolution)
+  }
+}
+
+function waitFor(
+  { name, kind, apiVersion }: Target,
+  resolution: Exclude<Resolution, { found: 'object' | 'list' }>,
+): Extract<Decision, { do: 'wait' }> {
+  switch (resolution.found) {
+    case 'missing':
+      return { do: 'wait', because: 'target-unresolved', message: `target ${name} does not exist` }
     case 'no-such-kind':
       return {
         do: 'wait',
@@ -185,45 +207,46 @@ function unseen(target: Target, resolution: Resolution): Decision | undefined {
   }
 }
 
-function judge(model: Model, variables: Variables, now: number): Decision {
+function decideByConditions(model: Model, variables: Variables, now: number): Decision {
   const verdict = evaluate(model, variables, now)
   const period = now + model.periodMs
   switch (verdict.is) {
     case 'true':
       return {
-        do: 'leave',
+        do: 'delete',
         because: 'conditions-met',
-        message: model.conditions.length > 0 ? 'all conditions are true' : 'its time is up',
+        message: model.conditions.length > 0 ? 'all conditions are true' : 'its TTL has expired',
+        model,
       }
     case 'error':
       return {
         do: 'wait',
         because: 'condition-error',
         message: `spec.conditions[${verdict.condition}]: ${verdict.message}`,
-        // What costs too much to evaluate must not be tried over and over, whatever the period says.
+        // A condition that exceeds the cost limit is not retried more often than this, however short the period.
         until: verdict.isSpent ? Math.max(period, now + costlyRetryMs) : period,
       }
     case 'not-boolean':
       return {
         do: 'stall',
         because: 'condition-not-boolean',
-        message: `spec.conditions[${verdict.condition}] is ${verdict.type}, not true or false`,
+        message: `spec.conditions[${verdict.condition}] evaluates to ${verdict.type}, not to a boolean`,
       }
     case 'false':
       return {
         do: 'wait',
         because: 'waiting-for-conditions',
         message: `spec.conditions[${verdict.condition}] is false`,
-        ...nextLook(verdict.next, period),
+        ...untilNext(verdict.next, period),
       }
   }
 }
 
 const costlyRetryMs = 60_000
 
-/** The instant at which the answer can change; the period where that cannot be known; nothing, if only the targets can change it. */
-function nextLook(next: NextLook, period: number): { until?: number; violatesMonotonic?: true } {
-  switch (next.look) {
+/** When to evaluate false conditions again; no time when only a change of the targets can make them true. */
+function untilNext(next: NextEvaluation, period: number): { until?: number; violatesMonotonic?: true } {
+  switch (next.evaluate) {
     case 'at':
       return { until: next.at }
     case 'never':

@@ -1,27 +1,31 @@
+import type { Cleaner } from '../../../apis/cleaner.ts'
 import type { Requirement } from '../../../kube/selector.ts'
 
-/** A Cleaner or a ConditionalTTL, as everything after the adapters sees it. */
+/** The status of a Cleaner; a ConditionalTTL's has the same fields. */
+export type CleanerStatus = NonNullable<Cleaner['status']>
+
+/** The spec of a Cleaner or a ConditionalTTL, validated and in one form. */
 export interface Model {
   readonly ttlMs: number
-  /** How often to look again when nothing else tells when. */
+  /** How often to evaluate again when the next possible change cannot be computed. */
   readonly periodMs: number
-  /** The user's word that conditions, once true, stay true by time alone. */
+  /** Asserts that the conditions, once true, stay true as time passes. */
   readonly monotonic: boolean
   readonly targets: readonly Target[]
   readonly conditions: readonly string[]
   readonly releases: readonly Release[]
-  /** How long what follows the targets is held until they are gone. */
+  /** How long releases and sink wait for the targets' finalizers. */
   readonly waitMs?: number
   readonly sink?: Sink
   readonly suspend: boolean
   readonly dryRun: boolean
-  /** WorkSchedules within which to delete. */
+  /** Names of the WorkSchedules that must be open for a deletion. */
   readonly schedules: readonly string[]
 }
 
-/** Something that is looked at, deleted, or both. */
+/** Objects that conditions evaluate, that are deleted, or both. */
 export interface Target {
-  /** The variable that stands for it in conditions. */
+  /** Its variable in conditions. */
   readonly name: string
   readonly apiVersion: string
   /** As the user wrote it, in any case. */
@@ -31,17 +35,17 @@ export interface Target {
     | { readonly by: 'labels'; readonly requirements: readonly Requirement[] }
   readonly delete: boolean
   readonly evaluate: boolean
-  /** `WaitForAny`: wait as long as anything that is to be deleted is left, then count as done. */
+  /** `WaitForAny`: wait while any object to delete still exists, then delete only the Cleaner itself. */
   readonly onMissing: 'Wait' | 'WaitForAny' | 'Null' | 'Complete'
-  /** What is on its way out already counts as gone. */
+  /** Objects with a deletionTimestamp count as missing. */
   readonly excludeTerminating: boolean
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
 }
 
-/** Who is told in the end. */
+/** Where the CloudEvent goes once everything is deleted. */
 export interface Sink {
   readonly url: string
-  /** Whether it must have been told. */
+  /** Whether delivery is retried until it succeeds. */
   readonly required: boolean
 }
 
@@ -53,14 +57,14 @@ export interface Release {
   readonly timeoutMs: number
 }
 
-/** Something wrong with a spec, and where. */
+/** An invalid field of a spec. */
 export interface Problem {
   readonly field: string
   readonly message: string
 }
 
-/** A model, or everything that keeps a spec from being one. */
+/** The model, or everything that is wrong with the spec. */
 export type Reading = { readonly model: Model } | { readonly problems: readonly Problem[] }
 
-/** Looked at again this often unless the spec says otherwise. */
+/** `retry.period` when the spec sets none. */
 export const defaultPeriodMs = 3_600_000

@@ -7,25 +7,25 @@ export interface MonotonicSearch {
   readonly programs: readonly Program[]
   readonly variables: Readonly<Record<string, unknown>>
   readonly now: number
-  /** How far the first step goes. */
+  /** The first step of the search. */
   readonly periodMs: number
-  /** What all evaluations together may cost. */
+  /** The cost limit of all evaluations together. */
   readonly budget: Budget
 }
 
-/**
- * When all conditions become true, on the user's word that then they stay true: doubling steps, then halves. `none`: not within ten years
- * or what it may cost. `violated`: they were seen to become false again.
- */
-export type Found = { readonly found: 'at'; readonly at: number } | { readonly found: 'none' | 'violated' }
+/** `none`: no instant within ten years or the cost limit. `violated`: conditions were true and then false again. */
+export type SearchResult = { readonly found: 'at'; readonly at: number } | { readonly found: 'none' | 'violated' }
 
 const horizonMs = 10 * 366 * 86_400_000
-const finestMs = 1000
-/** How often the user's word is tried after the instant that was found. */
+const resolutionMs = 1000
+/** How many later instants are checked for a condition that became false again. */
 const probes = 6
 
-/** Searches without looking into the conditions; what it finds is a time to look again, and no more than that. */
-export function searchMonotonic({ programs, variables, now, periodMs, budget }: MonotonicSearch): Found {
+/**
+ * Searches the instant at which all conditions become true, assuming that they then stay true: doubling steps, then bisection. The
+ * result is only a time to evaluate again; a wrong assumption costs lateness, never a wrong deletion.
+ */
+export function searchMonotonic({ programs, variables, now, periodMs, budget }: MonotonicSearch): SearchResult {
   const isTrue = (at: number) => {
     const bindings = { ...variables, time: CelTimestamp.fromMilliseconds(at) }
     return programs.every((program) => program.evaluate(bindings, { budget }) === true)
@@ -40,7 +40,7 @@ export function searchMonotonic({ programs, variables, now, periodMs, budget }: 
     before = now + step
   }
   if (at === undefined) return { found: 'none' }
-  while (at - before > finestMs && budget.remaining > 0) {
+  while (at - before > resolutionMs && budget.remaining > 0) {
     const middle: number = before + Math.floor((at - before) / 2)
     if (isTrue(middle)) at = middle
     else before = middle
@@ -50,7 +50,7 @@ export function searchMonotonic({ programs, variables, now, periodMs, budget }: 
   return budget.remaining > 0 ? { found: 'at', at } : { found: 'none' }
 }
 
-/** Whether an error means that the evaluation cost too much. */
+/** Whether an evaluation stopped at the cost limit. */
 export function isSpent(value: unknown): boolean {
   return value instanceof CelError && value.kind === 'budget'
 }

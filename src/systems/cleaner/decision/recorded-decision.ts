@@ -1,14 +1,18 @@
-import type { StoredObject } from '../../kube/object.ts'
-import { formatTime } from '../../kube/time.ts'
-import type { Resolution } from './decision/decide.ts'
-import type { Model, Release, Target } from './decision/model.ts'
-import { objectsOf } from './observe.ts'
-import type { CleanerStatus } from './status.ts'
+import { formatTime } from '../../../kube/time.ts'
+import type { StoredObject } from '../../../kube/object.ts'
+import { objectsOf, type Resolution } from './decide.ts'
+import type { CleanerStatus, Model, Release, Target } from './model.ts'
 
-/** What was decided, whole: from here on neither spec nor conditions have a say. */
+/** The decision as `status.decision` holds it. Once written, it is carried out as it stands: the spec is not read again. */
 export type RecordedDecision = NonNullable<CleanerStatus['decision']>
 
-/** What is written down before anything is done: exactly these objects, these releases, this sink. */
+/** A Cleaner that is being deleted, with the decision to carry out. */
+export interface Committed {
+  readonly self: StoredObject
+  readonly decision: RecordedDecision
+}
+
+/** Builds the record of what to delete: exactly these objects, these releases, this sink. */
 export function recordDecision(
   self: StoredObject,
   { model, resolutions, now }: { model: Model; resolutions: ReadonlyMap<string, Resolution>; now: number },
@@ -26,9 +30,15 @@ export function recordDecision(
   }
 }
 
-/** Whether a decision fits into an object: the server takes a megabyte and a half, and a status is not alone in it. */
+/** Whether the record leaves room in the object: the API server accepts 1.5 MiB in total. */
 export function fits(decision: RecordedDecision): boolean {
   return JSON.stringify(decision).length <= 1_000_000
+}
+
+/** Whether a decision is recorded for the current generation: then it is carried out, whatever has changed since. */
+export function isCommitted({ status, metadata }: StoredObject): boolean {
+  const { decision } = (status ?? {}) as CleanerStatus
+  return decision !== undefined && decision.generation === metadata.generation
 }
 
 /** A recorded release as the uninstall takes it. */
@@ -39,12 +49,6 @@ export function releaseIn({
   timeoutSeconds,
 }: NonNullable<RecordedDecision['releases']>[number]): Release {
   return { name, driver, disableHooks, timeoutMs: timeoutSeconds * 1000 }
-}
-
-/** Whether what was decided for this very spec is written down: then it is carried out, whatever has changed since. */
-export function isCommitted({ status, metadata }: StoredObject): boolean {
-  const { decision } = (status ?? {}) as CleanerStatus
-  return decision !== undefined && decision.generation === metadata.generation
 }
 
 function recordedRelease({ name, driver, disableHooks, timeoutMs }: Release) {

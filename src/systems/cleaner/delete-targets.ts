@@ -1,0 +1,144 @@
+import { sentenceOf, type DepartResult } from '../../departures/door/because.ts'
+import { kubeSubject } from '../../departures/subjects/subject.ts'
+import { describeRef, placeOf, refOf, type ObjectRef, type StoredObject } from '../../kube/object.ts'
+import { parseTime } from '../../kube/time.ts'
+import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import type { Committed, RecordedDecision } from './decision/recorded-decision.ts'
+import { retryAt } from './held.ts'
+import type { CleanerPorts } from './ports.ts'
+
+/** One object the decision names: this uid and no other. */
+interface RecordedObject {
+  readonly ref: ObjectRef
+  readonly uid: string
+  readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
+}
+
+/** Targets that still exist: when to retry, and what holds them. */
+export interface Pending {
+  readonly retry: Outcome
+  readonly held: readonly string[]
+}
+
+/** The objects the decision names. The Cleaner's own namespace is kept apart: its deletion takes the rest with it. */
+export function recordedObjects({ targets }: Pick<RecordedDecision, 'targets'>) {
+  const objects = targets.flatMap(({ apiVersion, kind, namespace, propagationPolicy, objects: found }) =>
+    found.map(({ name, uid }): RecordedObject => ({
+      ref: { apiVersion, kind, ...placeOf({ name, namespace }) },
+      uid,
+      ...(propagationPolicy ? { propagation: propagationPolicy } : {}),
+    })),
+  )
+  const isNamespace = ({ ref }: RecordedObject) => ref.kind === 'Namespace' && ref.apiVersion === 'v1'
+  return {
+    namespaced: objects.filter((object) => !isNamespace(object)),
+    ownNamespace: objects.filter(isNamespace),
+  }
+}
+
+/** Deletes each object through the Door; one that is held does not stop the others. Undefined when none is left to retry. */
+export async function deleteTargets(
+  ports: CleanerPorts,
+  self: StoredObject,
+  objects: readonly RecordedObject[],
+): Promise<Pending | undefined> {
+  let pending: Pending | undefined
+  const failures: unknown[] = []
+  for (const object of objects) {
+    try {
+      const next = await deleteTarget(ports, self, object)
+      if (next) pending = { retry: next.retry, held: [...(pending?.held ?? []), ...next.held] }
+    } catch (error) {
+      failures.push(error)
+      const message = `could not delete ${describeRef(object.ref)}: ${(error as Error).message}`
+      ports.events.record(self, { type: 'Warning', reason: 'DeleteTargetFailed', message })
+    }
+  }
+  if (failures.length === 0) return pending
+  const [first] = failures as Error[]
+  throw new AggregateError(
+    failures,
+    `${failures.length} of ${objects.length} targets could not be deleted: ${first?.message}`,
+  )
+}
+
+/** With `spec.wait`: when to look again at deleted targets whose finalizers are pending. Undefined when none is left, or the wait is over. */
+export async function awaitDeletion(
+  { client, clock, events }: CleanerPorts,
+  { self, decision }: Committed,
+  objects: readonly RecordedObject[],
+): Promise<Pending | undefined> {
+  const deadline = parseTime(decision.waitUntil)
+  if (deadline === undefined) return undefined
+  const terminating: string[] = []
+  for (const { ref, uid } of objects) {
+    const type = await client.discovery.typeOf(ref)
+    const object = type && (await kubeSubject(client, type, ref).read())
+    if (object?.metadata.uid === uid && object.metadata.deletionTimestamp) terminating.push(describeRef(ref))
+  }
+  if (terminating.length === 0) return undefined
+  const now = clock.now()
+  if (now < deadline) return { retry: wakeAt(Math.min(deadline, now + pollMs)), held: [] }
+  const message = `spec.wait is over; continued although finalizers still hold ${terminating.slice(0, 5).join(', ')}`
+  events.record(self, { type: 'Warning', reason: 'TargetPending', message })
+  return undefined
+}
+
+const pollMs = 2000
+
+async function deleteTarget(
+  ports: CleanerPorts,
+  self: StoredObject,
+  target: RecordedObject,
+): Promise<Pending | undefined> {
+  const { client, door, clock } = ports
+  const { ref, uid, propagation } = target
+  const type = await client.discovery.typeOf(ref)
+  // A kind that is no longer served has no objects left.
+  if (!type) return undefined
+  const subject = kubeSubject(client, type, ref)
+  const object = await subject.read()
+  const isSame = object?.metadata.uid === uid
+  // Deleted already, by us or by others: it is neither deleted nor reported twice.
+  if (!object || (isSame && object.metadata.deletionTimestamp)) return undefined
+  const answer = await door.depart({
+    // The Door judges the object just read; its delete carries that resourceVersion, so a later change makes it `stale`.
+    subject: { ...subject, read: () => Promise.resolve(object) },
+    uid,
+    because: 'target',
+    by: { system: 'cleaner', object: refOf(self) },
+    ...(propagation ? { propagation } : {}),
+  })
+  if (answer.result === 'stale' && isSame) return { retry: wakeAt(clock.now() + 100), held: [] }
+  return reportTarget(ports, self, { ref, answer })
+}
+
+/** Records an Event about what happened to a target; returns when to retry if the Door holds it. */
+function reportTarget(
+  { clock, events }: CleanerPorts,
+  self: StoredObject,
+  { ref, answer }: { ref: ObjectRef; answer: DepartResult },
+): Pending | undefined {
+  const note = (type: 'Normal' | 'Warning', reason: string, message: string) =>
+    events.record(self, { type, reason, message, related: ref })
+  const name = describeRef(ref)
+  switch (answer.result) {
+    case 'gone':
+      note('Normal', 'TargetDeleted', `deleted ${name}`)
+      return undefined
+    case 'leaving':
+      note('Normal', 'TargetDeleted', `deleted ${name}; its finalizers are pending`)
+      return undefined
+    case 'stale':
+      note('Normal', 'TargetReplaced', `kept ${name}: it was created after the decision, under the same name`)
+      return undefined
+    case 'refused':
+      note('Warning', 'TargetProtected', `kept ${name}: ${sentenceOf(answer)}`)
+      return undefined
+    case 'held': {
+      const message = `${name} is not deleted yet: ${sentenceOf(answer)}`
+      note('Normal', 'TargetHeld', message)
+      return { retry: wakeAt(retryAt(answer, clock.now())), held: [message] }
+    }
+  }
+}

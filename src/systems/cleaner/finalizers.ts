@@ -1,0 +1,120 @@
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { isStatusError } from '../../kube/status-error.ts'
+import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
+import type { CleanerStatus } from './decision/model.ts'
+import type { Committed, RecordedDecision } from './decision/recorded-decision.ts'
+import { awaitDeletion, deleteTargets, recordedObjects, type Pending } from './delete-targets.ts'
+import { writeHeld } from './held.ts'
+import type { CleanerPorts } from './ports.ts'
+import { SinkDeliveries } from './sink-deliveries.ts'
+import { uninstallReleases } from './uninstall-releases.ts'
+
+/** One finalizer each, in the order in which their work is done. */
+const stages = ['target', 'release', 'cloud-event'] as const
+type Stage = (typeof stages)[number]
+
+/** Carries out a recorded decision, one finalizer after the other. A crash at any point is resumed from the finalizers that remain. */
+export class Finalizers {
+  readonly #ports: CleanerPorts
+  readonly #deliveries: SinkDeliveries
+
+  constructor(ports: CleanerPorts) {
+    this.#ports = ports
+    this.#deliveries = new SinkDeliveries(ports)
+  }
+
+  /**
+   * Does the work of the first remaining finalizer, then removes it. Without a recorded decision, or when a user deleted the Cleaner,
+   * all our finalizers are removed and nothing else is deleted.
+   */
+  async run(self: StoredObject): Promise<Outcome> {
+    const { type, door } = this.#ports
+    const remaining = stages.filter((stage) => self.metadata.finalizers?.includes(finalizerOf(type, stage)))
+    const [stage] = remaining
+    if (stage === undefined) return settled
+    const { decision } = (self.status ?? {}) as CleanerStatus
+    if (!decision || (stage === 'target' && !(await door.isOurDeparture(self)))) {
+      await this.#remove(self, remaining)
+      return settled
+    }
+    const pending = await this.#perform(stage, { self, decision })
+    if (pending && pending.held.length > 0) await writeHeld(this.#ports, self, { why: pending.held.join('; ') })
+    if (pending) return pending.retry
+    await this.#remove(self, [stage, ...idleAfter(stage, decision)])
+    return settled
+  }
+
+  async #perform(stage: Stage, committed: Committed): Promise<Pending | undefined> {
+    const { self, decision } = committed
+    const objects = recordedObjects(decision)
+    switch (stage) {
+      case 'target':
+        return (
+          (await deleteTargets(this.#ports, self, objects.namespaced)) ??
+          awaitDeletion(this.#ports, committed, objects.namespaced)
+        )
+      case 'release':
+        return unheld(await uninstallReleases(this.#ports, committed))
+      case 'cloud-event':
+        // The Cleaner's own namespace, if it is a target, comes last: deleting it deletes everything else.
+        return unheld(this.#deliveries.deliver(committed)) ?? deleteTargets(this.#ports, self, objects.ownNamespace)
+    }
+  }
+
+  #remove(self: StoredObject, done: readonly Stage[]): Promise<StoredObject> {
+    const removed = done.map((stage) => finalizerOf(this.#ports.type, stage))
+    const { finalizers = [] } = self.metadata
+    return setFinalizers(
+      this.#ports,
+      self,
+      finalizers.filter((finalizer) => !removed.includes(finalizer)),
+    )
+  }
+}
+
+/** The finalizers a Cleaner needs while this decision is carried out. */
+export function neededFinalizers(type: ResourceType, decision: RecordedDecision): readonly string[] {
+  return stages.some((stage) => hasWork(stage, decision)) ? stages.map((stage) => finalizerOf(type, stage)) : []
+}
+
+/** Replaces the finalizers of exactly the version given. A Cleaner that no longer exists is returned as it was. */
+export async function setFinalizers(
+  { client, type }: CleanerPorts,
+  self: StoredObject,
+  finalizers: readonly string[],
+): Promise<StoredObject> {
+  const { name, namespace = '', resourceVersion } = self.metadata
+  const body = { metadata: { resourceVersion, finalizers } }
+  try {
+    return await client.patch(type, { namespace, name }, { type: 'merge', body })
+  } catch (error) {
+    if (isStatusError(error, 'NotFound')) return self
+    throw error
+  }
+}
+
+function finalizerOf({ group }: ResourceType, stage: Stage): string {
+  return `${group}/${stage}-finalizer`
+}
+
+/** The stages right after one that have no work: their finalizers are removed with its own, in one write. */
+function idleAfter(stage: Stage, decision: RecordedDecision): readonly Stage[] {
+  const following = stages.slice(stages.indexOf(stage) + 1)
+  const busy = following.findIndex((next) => hasWork(next, decision))
+  return busy < 0 ? following : following.slice(0, busy)
+}
+
+function hasWork(stage: Stage, decision: RecordedDecision): boolean {
+  switch (stage) {
+    case 'target':
+      return decision.targets.length > 0
+    case 'release':
+      return (decision.releases ?? []).length > 0
+    case 'cloud-event':
+      return decision.sink !== undefined || recordedObjects(decision).ownNamespace.length > 0
+  }
+}
+
+function unheld(retry: Outcome | undefined): Pending | undefined {
+  return retry && { retry, held: [] }
+}

@@ -1,0 +1,53 @@
+import { sentenceOf, type DepartResult, type Hold } from '../../departures/door/because.ts'
+import { findCondition, type Condition } from '../../kube/conditions.ts'
+import type { StoredObject } from '../../kube/object.ts'
+import { formatTime } from '../../kube/time.ts'
+import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
+import type { CleanerStatus } from './decision/model.ts'
+import { writeStatus, type CleanerPorts } from './ports.ts'
+import { readyCondition } from './status.ts'
+
+/** The Door's answer when it does not delete. */
+type Denial = Extract<DepartResult, { because: string }>
+
+/** Whether the conditions are met but the Door does not delete yet. */
+export function isHeld({ status }: StoredObject): boolean {
+  const { conditions } = (status ?? {}) as { conditions?: readonly Condition[] }
+  return findCondition(conditions, 'Ready')?.reason === 'Held'
+}
+
+/** Reports in the status why the Door does not delete the Cleaner, and retries when that may have changed. */
+export async function reportHeld(ports: CleanerPorts, self: StoredObject, denial: Denial): Promise<Outcome> {
+  await writeHeld(ports, self, { why: sentenceOf(denial), until: 'until' in denial ? denial.until : undefined })
+  return wakeAt(retryAt(denial, ports.clock.now()))
+}
+
+/** Sets Ready to `Held`: conditions met, deletion not possible yet. */
+export async function writeHeld(
+  ports: CleanerPorts,
+  self: StoredObject,
+  { why, until }: { readonly why: string; readonly until?: number | undefined },
+): Promise<void> {
+  const { nextScheduledEvaluation: _, ...status } = (self.status ?? {}) as CleanerStatus
+  const next = until === undefined ? {} : { nextScheduledEvaluation: formatTime(until) }
+  const claim = { status: 'True', reason: 'Held', message: `all conditions are true, but ${why}` } as const
+  await writeStatus(ports, self, { ...status, ...next, conditions: readyCondition(self, claim, ports.clock.now()) })
+}
+
+/** When to ask the Door again. Its change notification comes earlier for Cleaners whose Ready reason is `Held`. */
+export function retryAt(denial: Denial, now: number): number {
+  if (denial.result === 'held' && denial.until !== undefined) return denial.until
+  return now + (notifiedHolds.has(denial.because) ? slowRetryMs : fastRetryMs)
+}
+
+/** The end of these holds is an event: the Cleaner is edited, or the Door notices a switch, a schedule or a Bond. */
+const notifiedHolds: ReadonlySet<string> = new Set<Hold>([
+  'dry-run',
+  'paused',
+  'breaker-open',
+  'outside-window',
+  'no-such-schedule',
+  'bond-holds',
+])
+const fastRetryMs = 60_000
+const slowRetryMs = 3_600_000

@@ -1,0 +1,36 @@
+import type { Client } from '../../client/client.ts'
+import type { Door } from '../../departures/door/door.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { deepEqual } from '../../kube/patch.ts'
+import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
+import type { sendEvent } from './cloud-event.ts'
+import type { CleanerStatus } from './decision/model.ts'
+
+/** What the steps of a reconcile need from outside. */
+export interface CleanerPorts {
+  readonly client: Client
+  readonly door: Door
+  readonly clock: Clock
+  readonly events: EventRecorder
+  /** Cleaner or ConditionalTTL: the kind that is reconciled. */
+  readonly type: ResourceType
+  /** Reconciles a Cleaner again soon. */
+  readonly enqueue: (self: StoredObject) => void
+  /** Holds the next reconcile of a Cleaner back until its cache shows this write. */
+  readonly expect: (written: StoredObject) => void
+  /** Posts a CloudEvent to a sink. Defaults to HTTP. */
+  readonly send?: typeof sendEvent
+}
+
+/** Writes the status if it differs from the stored one; undefined when it does not. */
+export async function writeStatus(
+  { client, type, expect }: CleanerPorts,
+  self: StoredObject,
+  status: CleanerStatus,
+): Promise<StoredObject | undefined> {
+  if (deepEqual(self.status ?? {}, status)) return undefined
+  const written = await client.update<StoredObject>(type, { ...self, status }, { subresource: 'status' })
+  expect(written)
+  return written
+}
