@@ -11,7 +11,7 @@ import { openApiDocument } from './schema/openapi/open-api.ts'
 import { Edge } from './http/edge.ts'
 import { healthPaths, isPublicPath } from './http/health.ts'
 import { defaultLimits, HttpsServer, type PathAccess } from './http/https-server.ts'
-import { impersonated } from './http/request/impersonation.ts'
+import { applyImpersonation } from './http/request/impersonation.ts'
 import { inProcessTransport } from './http/in-process.ts'
 import { issuerPaths } from './http/issuer-paths.ts'
 import { specialEndpoints } from './http/special-endpoints.ts'
@@ -133,8 +133,8 @@ function createHttps(options: ApiServerOptions, parts: ServerParts, edge: Edge):
 
 function userForPath(parts: ServerParts, { user, headers, verb, path }: PathAccess): User {
   const wanted = { verb, path }
-  const mayBe = (access: Access) => parts.authorize(user, access).allowed
-  const served = impersonated({ user, headers }, { mayBe, wanted }).user
+  const isAllowed = (access: Access) => parts.authorize(user, access).allowed
+  const served = applyImpersonation({ user, headers }, { isAllowed, wanted }).user
   const { allowed, reason } = parts.authorize(served, wanted)
   if (!allowed) throw forbidden(served, wanted, reason)
   return served

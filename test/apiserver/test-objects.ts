@@ -98,8 +98,8 @@ export class TestObjects {
   }
 
   /** Opens a watch and notes all that it hears. */
-  watch(path: string, options: Partial<WatchRequest> = {}): Heard {
-    const heard = new Heard()
+  watch(path: string, options: Partial<WatchRequest> = {}): RecordingSink {
+    const heard = new RecordingSink()
     heard.watch = this.objects.watch({ type: this.type(path), user: someone, ...options }, heard)
     return heard
   }
@@ -116,7 +116,7 @@ export class TestObjects {
 }
 
 /** A sink that keeps everything, and can be full. */
-export class Heard {
+export class RecordingSink {
   readonly events: WatchEvent<StoredObject>[] = []
   readonly lines: string[] = []
   isFull = false

@@ -320,7 +320,7 @@ export const recordGuards: readonly Guard[] = [
   ...inFile('src/apiserver/http/edge.ts', [
     [
       "lets only users who may write a cascade's record name it in a delete",
-      'if (recordAccess) this.#require(request.user, recordAccess)',
+      'if (recordAccess) this.#requireAccess(request.user, recordAccess)',
       '',
     ],
   ]),

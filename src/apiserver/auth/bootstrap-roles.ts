@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts'
-import type { PolicyRule } from './rbac-rules.ts'
+import { allRules, type PolicyRule } from './rbac-rules.ts'
 import type { Subject } from './rbac.ts'
 
 const rbacGroup = 'rbac.authorization.k8s.io'
@@ -31,10 +31,7 @@ export const controllersGroup = 'sojourn:controllers'
 
 function clusterRoles(): KubeObject[] {
   return [
-    clusterRole('cluster-admin', [
-      { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
-      { nonResourceURLs: ['*'], verbs: ['*'] },
-    ]),
+    clusterRole('cluster-admin', allRules),
     aggregatedRole('admin', 'admin'),
     aggregatedRole('edit', 'edit', 'admin'),
     aggregatedRole('view', 'view', 'edit'),

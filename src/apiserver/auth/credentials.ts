@@ -30,16 +30,16 @@ export interface CredentialsOptions {
 
 /** Reads the server's credentials, making whatever is missing, about to expire, or not valid for these hosts. */
 export function loadCredentials(options: CredentialsOptions): Credentials {
-  const files = new Files(options.directory)
+  const files = new CredentialFiles(options.directory)
   const authority = authorityPair(files, options)
   return {
     authority: authority.certificate,
-    server: leaf(files, 'server', {
+    server: leafPair(files, 'server', {
       authority,
       options,
       request: { commonName: 'kube-apiserver', hosts: options.hosts, usage: 'server' },
     }),
-    admin: leaf(files, 'admin', {
+    admin: leafPair(files, 'admin', {
       authority,
       options,
       request: { commonName: 'kubernetes-admin', organizations: [mastersGroup], usage: 'client' },
@@ -56,9 +56,9 @@ const renewalMs = 30 * 86_400_000
 
 type SignedPair = KeyPair & { readonly issuer: Issuer }
 
-function authorityPair(files: Files, { now }: CredentialsOptions): SignedPair {
+function authorityPair(files: CredentialFiles, { now }: CredentialsOptions): SignedPair {
   const known = files.pair('ca')
-  if (known && validUntil(known.certificate) - now > renewalMs) {
+  if (known && expiresAt(known.certificate) - now > renewalMs) {
     return { ...known, issuer: { commonName: authorityName, key: createPrivateKey(known.key) } }
   }
   const made = issueCertificate({
@@ -72,8 +72,8 @@ function authorityPair(files: Files, { now }: CredentialsOptions): SignedPair {
   return made
 }
 
-function leaf(
-  files: Files,
+function leafPair(
+  files: CredentialFiles,
   name: string,
   wanted: {
     readonly authority: SignedPair
@@ -101,17 +101,17 @@ export function isUsable(
 ): boolean {
   const parsed = new X509Certificate(certificate)
   return (
-    validUntil(certificate) - now > renewalMs &&
+    expiresAt(certificate) - now > renewalMs &&
     parsed.verify(new X509Certificate(authority.certificate).publicKey) &&
     hosts.every((host) => (isIP(host) ? parsed.checkIP(host) : parsed.checkHost(host)) !== undefined)
   )
 }
 
-function validUntil(certificate: string): number {
+function expiresAt(certificate: string): number {
   return parseTime(new X509Certificate(certificate).validToDate.toISOString()) ?? 0
 }
 
-function staticTokens(files: Files): StaticTokens {
+function staticTokens(files: CredentialFiles): StaticTokens {
   return StaticTokens.parse(
     files.readOr('tokens.csv', () =>
       [
@@ -135,7 +135,7 @@ function newSigningKey(): string {
 }
 
 /** The credential files of a folder, or nothing at all when there is no folder. */
-class Files {
+class CredentialFiles {
   readonly #directory: string | undefined
 
   constructor(directory: string | undefined) {

@@ -4,7 +4,7 @@ import { notFound } from '../../kube/status-error.ts'
 import type { AdmissionHook, Review } from '../objects/contract/admission.ts'
 import { forbiddenResource } from './access.ts'
 import { authorize, rulesOf, type RoleSource } from './rbac.ts'
-import { describeRule, uncovered, type PolicyRule } from './rbac-rules.ts'
+import { allRules, describeRule, uncovered, type PolicyRule } from './rbac-rules.ts'
 import { bindingOf } from './role-index.ts'
 import { mastersGroup } from './user.ts'
 
@@ -33,10 +33,10 @@ function checkRole(roles: RoleSource, review: Review, role: KubeObject): void {
   const { old } = review
   if (old && deepEqual(old['rules'], role['rules']) && deepEqual(old['aggregationRule'], role['aggregationRule']))
     return
-  if (may(roles, review, 'escalate', review)) return
+  if (isAllowed(roles, review, 'escalate', review)) return
   const wanted: readonly PolicyRule[] = role['aggregationRule']
-    ? // What it will gather is not known, so only somebody who has everything may make one.
-      [...everything, ...rulesIn(role)]
+    ? // What it will aggregate is not known yet, so only a user who holds every right may create one.
+      [...allRules, ...rulesIn(role)]
     : rulesIn(role)
   requireHeld(roles, review, wanted)
 }
@@ -47,23 +47,18 @@ function checkBinding(roles: RoleSource, review: Review, object: KubeObject): vo
   const { roleRef } = bindingOf(object)
   const isLocal = roleRef.kind === 'Role'
   const target = { plural: isLocal ? 'roles' : 'clusterroles', name: roleRef.name, namespace: review.namespace }
-  if (may(roles, review, 'bind', target)) return
+  if (isAllowed(roles, review, 'bind', target)) return
   const rules = roles.rules(isLocal ? review.namespace : '', roleRef.name)
   // The other server words it like this: the role's name on the binding's resource.
   if (!rules) throw notFound({ group, plural: review.type.plural }, roleRef.name)
   requireHeld(roles, review, rules)
 }
 
-const everything: readonly PolicyRule[] = [
-  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-  { verbs: ['*'], nonResourceURLs: ['*'] },
-]
-
 function rulesIn(role: KubeObject): readonly PolicyRule[] {
   return (role['rules'] ?? []) as readonly PolicyRule[]
 }
 
-function may(
+function isAllowed(
   roles: RoleSource,
   { user, type }: Review,
   verb: string,

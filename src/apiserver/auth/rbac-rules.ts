@@ -9,6 +9,12 @@ export interface PolicyRule {
   readonly nonResourceURLs?: readonly string[]
 }
 
+/** The rules of cluster-admin: every verb on every resource and path. */
+export const allRules: readonly PolicyRule[] = [
+  { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
+  { verbs: ['*'], nonResourceURLs: ['*'] },
+]
+
 /** Whether one rule alone allows it. */
 export function ruleAllows(rule: PolicyRule, access: Access): boolean {
   if (!includes(rule.verbs, access.verb)) return false

@@ -1,5 +1,5 @@
 import { isResourceAccess, type Access } from './access.ts'
-import { ruleAllows, type PolicyRule } from './rbac-rules.ts'
+import { allRules, ruleAllows, type PolicyRule } from './rbac-rules.ts'
 import { mastersGroup, parseServiceAccountUser, type User } from './user.ts'
 
 export interface Subject {
@@ -47,12 +47,7 @@ export function authorize(source: RoleSource, user: User, access: Access): Verdi
 
 /** Every rule that holds for the user in a namespace; '' asks for the cluster scope only. */
 export function rulesOf(source: RoleSource, user: User, namespace: string): readonly PolicyRule[] {
-  if (user.groups.includes(mastersGroup)) {
-    return [
-      { verbs: ['*'], apiGroups: ['*'], resources: ['*'] },
-      { verbs: ['*'], nonResourceURLs: ['*'] },
-    ]
-  }
+  if (user.groups.includes(mastersGroup)) return allRules
   return [...rulesFor(source, user, namespace, [])].flatMap(({ rules }) => rules)
 }
 

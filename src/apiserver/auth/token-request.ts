@@ -6,8 +6,8 @@ import type { UidLookup } from './authenticator.ts'
 import { defaultAudience, type BoundObject, type ServiceAccountTokens } from './service-account-tokens.ts'
 
 const defaultSeconds = 3600
-const shortestSeconds = 600
-const longestSeconds = 2 ** 32
+const minSeconds = 600
+const maxSeconds = 2 ** 32
 
 export interface TokenRequestPorts {
   readonly tokens: ServiceAccountTokens
@@ -50,9 +50,9 @@ export function issueToken(
 }
 
 function lifetime(seconds: number): number {
-  if (seconds >= shortestSeconds && seconds <= longestSeconds) return seconds
+  if (seconds >= minSeconds && seconds <= maxSeconds) return seconds
   const fault =
-    seconds < shortestSeconds
+    seconds < minSeconds
       ? 'may not specify a duration less than 10 minutes'
       : 'may not specify a duration larger than 2^32 seconds'
   const kind = { group: 'authentication.k8s.io', kind: 'TokenRequest' }

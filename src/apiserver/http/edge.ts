@@ -7,7 +7,7 @@ import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import type { User } from '../objects/contract/request.ts'
 import { failure, text, type Answer } from './response/answer.ts'
 import type { EdgeRequest } from './request/edge-request.ts'
-import { impersonated } from './request/impersonation.ts'
+import { applyImpersonation } from './request/impersonation.ts'
 import { requestInfo, selectedName, type RequestInfo, type ResourceRequest } from './request/request-info.ts'
 import { serveResource, type ResourceCall, type ResourcePorts } from './resource-endpoint.ts'
 
@@ -52,21 +52,21 @@ export class Edge {
     if (!info) throw sent.method === 'GET' ? noSuchResource() : methodNotAllowed()
     requireTimeout(sent, info)
     const request = this.#impersonate(sent, info)
-    this.#require(request.user, accessOf(info, request))
+    this.#requireAccess(request.user, accessOf(info, request))
     const { cascadeRecord } = request.query
     const recordAccess = cascadeRecord === undefined ? undefined : this.#ports.cascadeRecordAccess?.(cascadeRecord)
-    if (recordAccess) this.#require(request.user, recordAccess)
+    if (recordAccess) this.#requireAccess(request.user, recordAccess)
     return info.kind === 'path' ? this.#servePath(request, info.path) : this.#serveResource(request, info)
   }
 
   #impersonate(sent: EdgeRequest, info: RequestInfo): EdgeRequest {
-    return impersonated(sent, {
-      mayBe: (access) => this.#ports.authorize(sent.user, access).allowed,
+    return applyImpersonation(sent, {
+      isAllowed: (access) => this.#ports.authorize(sent.user, access).allowed,
       wanted: accessOf(info, sent),
     })
   }
 
-  #require(user: User, access: Access): void {
+  #requireAccess(user: User, access: Access): void {
     const { allowed, reason } = this.#ports.authorize(user, access)
     if (!allowed) throw forbidden(user, access, reason)
   }

@@ -149,7 +149,7 @@ async function patchBody({ objects }: ResourcePorts, call: ResourceCall) {
     throw new StatusError('UnsupportedMediaType', '415: Unsupported Media Type', { details: {} })
   }
   const types = patchTypes.map((candidate) => patchContentType[candidate] as BodyType)
-  const body = await decodeAfterLooking(call, objects, types)
+  const body = await decodePatchOrNotFound(call, objects, types)
   const { force } = request.query
   return {
     body: body.value,
@@ -160,7 +160,7 @@ async function patchBody({ objects }: ResourcePorts, call: ResourceCall) {
 }
 
 /** A bad patch of an object that is not there is answered with 404, as a good one would be. */
-async function decodeAfterLooking(call: ResourceCall, objects: Objects, types: readonly BodyType[]) {
+async function decodePatchOrNotFound(call: ResourceCall, objects: Objects, types: readonly BodyType[]) {
   try {
     return decodePatchBody(call.request, types)
   } catch (error) {

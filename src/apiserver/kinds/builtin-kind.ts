@@ -6,7 +6,7 @@ import { builtinSchema } from '../schema/types/object-schema.ts'
 import { validateCreate, validateUpdate } from '../schema/validation/validate-object.ts'
 import { Document } from '../store/document.ts'
 import { builtinRules } from './rules/builtin-rules.ts'
-import { conversionOf, storageVersionOf } from './conversion/conversion.ts'
+import { conversionOf } from './conversion/conversion.ts'
 import { fieldValues, selectableFields } from './selectable-fields.ts'
 import type { ScalePaths, ServedKind } from './contract/served-kind.ts'
 
@@ -24,7 +24,7 @@ export function builtinServedKind(kind: BuiltinKind): ServedKind {
   return {
     ...kind,
     resource,
-    storageVersion: storageVersionOf(apiVersion, kind.kind),
+    storageVersion: conversion?.storageVersion ?? apiVersion,
     custom: undefined,
     schema,
     rules: builtinRules(resource, hasStatus),

@@ -8,7 +8,7 @@ import type { ObjectSchema } from '../schema/types/object-schema.ts'
 import { validateCreate, validateUpdate } from '../schema/validation/validate-object.ts'
 import { Document } from '../store/document.ts'
 import type { CustomKind } from './contract/custom-kind.ts'
-import { isTrue, type Definition, type DefinitionVersion } from './definitions/definition.ts'
+import { hasTrueCondition, type Definition, type DefinitionVersion } from './definitions/definition.ts'
 import { plainRules } from './rules/kind-rules.ts'
 import { withoutFinalizerNameErrors } from './rules/finalizer-name-errors.ts'
 import { fieldValues, selectableFields } from './selectable-fields.ts'
@@ -16,7 +16,7 @@ import type { ScalePaths, ServedKind, Subresource } from './contract/served-kind
 
 /** Every version of a CRD's kind; none before its names are accepted. */
 export function customKinds(definition: Definition, since: number): readonly ServedKind[] {
-  if (!isTrue(definition, 'Established')) return []
+  if (!hasTrueCondition(definition, 'Established')) return []
   const { group, versions } = definition.spec
   const { kind } = acceptedNames(definition)
   // A server with a hundred CRDs should not read a hundred schemas before it is ready.

@@ -14,7 +14,7 @@ import type { KindRules } from './rules/kind-rules.ts'
 import { withoutFinalizerNameErrors } from './rules/finalizer-name-errors.ts'
 import type { ServedKind } from './contract/served-kind.ts'
 
-interface Defined {
+interface DefinedKinds {
   readonly definition: Definition
   readonly since: number
   readonly kinds: readonly ServedKind[]
@@ -25,7 +25,7 @@ interface Defined {
 /** The kinds that are served: the built-in ones, and those of the CustomResourceDefinitions in the store. */
 export class Kinds {
   readonly #builtin: readonly ServedKind[]
-  readonly #custom = new Map<string, Defined>()
+  readonly #custom = new Map<string, DefinedKinds>()
   readonly #listeners = new Set<(gone: readonly ServedKind[]) => void>()
   #version = 1
   /** `group/version/plural` → kind; rebuilt on every change. */
@@ -95,7 +95,7 @@ export class Kinds {
     const definition = document.value as unknown as Definition
     const { name } = definition.metadata
     const before = this.#custom.get(name)
-    if (before && isSame(before.definition, definition)) {
+    if (before && servesSame(before.definition, definition)) {
       this.#custom.set(name, { ...before, definition })
       return []
     }
@@ -166,7 +166,7 @@ function definitionKind(served: ServedKind, rules: Partial<KindRules>): ServedKi
 }
 
 /** Whether two states of a CRD serve the same. */
-function isSame(left: Definition, right: Definition): boolean {
+function servesSame(left: Definition, right: Definition): boolean {
   return (
     deepEqual(left.spec, right.spec) &&
     deepEqual(left.status?.acceptedNames, right.status?.acceptedNames) &&

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts'
+import { readOwn } from '../schema/types/set-own.ts'
 
 /** Fields that lists of built-in kinds can be narrowed by, beside metadata.name and metadata.namespace. */
 const builtin: Readonly<Record<string, readonly string[]>> = {
@@ -53,7 +54,7 @@ export function selectableFields(resource: string, more: readonly string[] = [])
 /** The values of these fields, as selectors compare them: what is not there is the zero of its type. */
 export function fieldValues(object: KubeObject, fields: Iterable<string>): Record<string, string> {
   const values: Record<string, string> = {}
-  for (const field of fields) values[field] = text(read(object, aliases[field] ?? field.split('.')), field)
+  for (const field of fields) values[field] = text(readOwn(object, aliases[field] ?? field.split('.')), field)
   return values
 }
 
@@ -68,15 +69,6 @@ const zeros: Readonly<Record<string, string>> = {
   'spec.unschedulable': 'false',
   'status.replicas': '0',
   'status.successful': '0',
-}
-
-function read(object: unknown, path: readonly string[]): unknown {
-  let at = object
-  for (const step of path) {
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
-    at = (at as Record<string, unknown>)[step]
-  }
-  return at
 }
 
 function text(value: unknown, field: string): string {

@@ -13,7 +13,7 @@ export class NamespaceDeleter implements LifecycleController {
   readonly #loop: KeyedLoop
   readonly #unsubscribe: () => void
   /** Uids of namespaces that may be emptied. */
-  readonly #released = new Set<string>()
+  readonly #mayEmpty = new Set<string>()
 
   constructor(ports: LifecyclePorts) {
     this.#ports = ports
@@ -41,24 +41,24 @@ export class NamespaceDeleter implements LifecycleController {
   async #reconcile(name: string): Promise<void> {
     const namespace = this.#get(name)
     if (!namespace?.metadata.deletionTimestamp || !finalizersOf(namespace).includes(finalizer)) return
-    await this.#ask(namespace)
+    await this.#runBeforeEmptying(namespace)
     const contents = this.#contents(name)
     for (const type of contents) await this.#empty(type, name)
     const remaining = contents.filter(({ resource }) => this.#count(resource, name) > 0)
-    if (remaining.length > 0) return this.#report(namespace, remaining)
-    await this.#release(namespace)
-    this.#released.delete(namespace.metadata.uid)
+    if (remaining.length > 0) return this.#reportRemaining(namespace, remaining)
+    await this.#removeFinalizer(namespace)
+    this.#mayEmpty.delete(namespace.metadata.uid)
   }
 
   /** Asks once whether it may be emptied. While it may not, its status says why. */
-  async #ask(namespace: StoredObject): Promise<void> {
+  async #runBeforeEmptying(namespace: StoredObject): Promise<void> {
     const { uid } = namespace.metadata
-    if (this.#released.has(uid)) return
+    if (this.#mayEmpty.has(uid)) return
     try {
       await this.#ports.beforeEmptying(namespace)
-      this.#released.add(uid)
+      this.#mayEmpty.add(uid)
     } catch (error) {
-      await this.#write(namespace, {
+      await this.#setCondition(namespace, {
         type: 'NamespaceDeletionContentFailure',
         reason: 'ContentDeletionFailed',
         message: `nothing in it is deleted yet: ${error instanceof Error ? error.message : String(error)}`,
@@ -88,7 +88,7 @@ export class NamespaceDeleter implements LifecycleController {
     for await (const _ of items);
   }
 
-  async #release(namespace: StoredObject): Promise<void> {
+  async #removeFinalizer(namespace: StoredObject): Promise<void> {
     const { objects, kinds } = this.#ports
     const spec = { finalizers: finalizersOf(namespace).filter((entry) => entry !== finalizer) }
     await objects
@@ -103,15 +103,15 @@ export class NamespaceDeleter implements LifecycleController {
   }
 
   /** Says what holds the namespace; its going will wake us. */
-  async #report(namespace: StoredObject, remaining: readonly ServedKind[]): Promise<void> {
+  async #reportRemaining(namespace: StoredObject, remaining: readonly ServedKind[]): Promise<void> {
     const name = namespace.metadata.name
     const message = `Some resources are remaining: ${remaining
       .map(({ resource }) => `${resource} has ${this.#count(resource, name)} resource instances`)
       .join(', ')}`
-    await this.#write(namespace, { type: 'NamespaceContentRemaining', reason: 'SomeResourcesRemain', message })
+    await this.#setCondition(namespace, { type: 'NamespaceContentRemaining', reason: 'SomeResourcesRemain', message })
   }
 
-  async #write(
+  async #setCondition(
     namespace: StoredObject,
     { type, reason, message }: Pick<Condition, 'type' | 'reason' | 'message'>,
   ): Promise<void> {

@@ -2,7 +2,7 @@ import type { StoredObject } from '../../kube/object.ts'
 import type { Kinds } from '../kinds/kinds.ts'
 import type { Objects } from '../objects/objects.ts'
 import type { User } from '../objects/contract/request.ts'
-import { mastersGroup } from '../auth/user.ts'
+import { systemUser } from '../objects/contract/system-user.ts'
 import type { Clock } from '../store/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
@@ -28,7 +28,7 @@ export interface LifecycleController {
 
 /** As whom the server's own controllers act. */
 export const asSystem: { readonly user: User; readonly fieldManager: string } = {
-  user: { name: 'system:apiserver', groups: [mastersGroup] },
+  user: systemUser,
   fieldManager: 'kube-apiserver',
 }
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { storeKinds } from '../../../test/apiserver/test-stores.ts'
-import { openTestObjects, type Heard, type TestObjects } from '../../../test/apiserver/test-objects.ts'
+import { openTestObjects, type RecordingSink, type TestObjects } from '../../../test/apiserver/test-objects.ts'
 
 const names = ['a', 'b', 'c', 'd']
 const path = 'v1/configmaps'
@@ -22,7 +22,7 @@ const step = fc.oneof(
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
 interface Watching {
-  readonly heard: Heard
+  readonly heard: RecordingSink
   readonly label: string
   /** What there was, by name, when it began. */
   readonly base: ReadonlyMap<string, string>

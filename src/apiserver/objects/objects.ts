@@ -86,7 +86,7 @@ export class Objects implements Disposable {
     if (atLeast > this.#ports.store.revision) await waitForRevision(this.#ports, atLeast)
     const record = this.#ports.store.get({ resource: type.resource, namespace, name })
     if (!record) throw notFound(type, name)
-    await this.#ports.store.durable(record.document.revision)
+    await this.#ports.store.whenDurable(record.document.revision)
     const document = type.serve(record.document)
     return subresource === 'scale' ? unstored(scaleOf(type, document.value)) : document
   }

@@ -7,7 +7,7 @@ export class MemoryOwners implements OwnerGraph {
   readonly #dependents = new Map<string, Map<string, Dependent>>()
   readonly #ownersOf = new Map<string, readonly string[]>()
 
-  note({ type, resource, namespace, name, uid, owners }: Change): void {
+  apply({ type, resource, namespace, name, uid, owners }: Change): void {
     if (type === 'delete') this.#addresses.delete(uid)
     else this.#addresses.set(uid, { resource, namespace, name })
     if (!owners) return

@@ -21,7 +21,7 @@ interface State {
   readonly record: StoredRecord | undefined
 }
 
-interface Shelf {
+interface ResourceTable {
   /** Sorted; every key of `histories`. */
   readonly keys: string[]
   /** Oldest state first, never empty. */
@@ -36,7 +36,7 @@ interface LoggedEvent {
 /** A store that forgets everything when the process ends: for tests and forecasts. */
 export class MemoryStore implements Store {
   readonly #clock: Pick<Clock, 'now'>
-  readonly #shelves = new Map<string, Shelf>()
+  readonly #tables = new Map<string, ResourceTable>()
   readonly #owners = new MemoryOwners()
   readonly #listeners = new Set<(events: readonly StoreEvent[]) => void>()
   /** Ascending revisions, all above `compacted`. */
@@ -79,14 +79,14 @@ export class MemoryStore implements Store {
     for (const change of changes) {
       const { resource, namespace, name, uid, document } = change
       this.#append(change, { revision: document.revision, record: { resource, namespace, name, uid, document } })
-      this.#owners.note(change)
+      this.#owners.apply(change)
       this.#revision = Math.max(this.#revision, document.revision)
     }
     this.#compacted = this.#revision
   }
 
   get({ resource, namespace, name }: Address): StoredRecord | undefined {
-    return this.#shelves.get(resource)?.histories.get(keyOf(namespace, name))?.at(-1)?.record
+    return this.#tables.get(resource)?.histories.get(keyOf(namespace, name))?.at(-1)?.record
   }
 
   scan(query: ScanQuery): readonly StoredRecord[] {
@@ -113,7 +113,7 @@ export class MemoryStore implements Store {
     return { events: found, reached: last && found.length === limit ? last.document.revision : this.#revision }
   }
 
-  durable(): undefined {
+  whenDurable(): undefined {
     return undefined
   }
 
@@ -129,7 +129,7 @@ export class MemoryStore implements Store {
     if (target <= this.#compacted) return
     this.#compacted = target
     this.#log = this.#log.slice(firstAfter(this.#log, target))
-    for (const shelf of this.#shelves.values()) forget(shelf, target)
+    for (const table of this.#tables.values()) dropSuperseded(table, target)
   }
 
   async close(): Promise<void> {
@@ -160,32 +160,32 @@ export class MemoryStore implements Store {
     const record = type === 'delete' ? undefined : { resource, namespace, name, uid, document }
     this.#revision += 1
     this.#append({ resource, namespace, name }, { revision: this.#revision, record })
-    this.#owners.note(change)
+    this.#owners.apply(change)
     const event = { type, resource, namespace, name, uid, document, previous }
     this.#log.push({ event, at: this.#clock.now() })
     return event
   }
 
   #append({ resource, namespace, name }: Address, state: State): void {
-    const shelf = this.#shelves.get(resource) ?? { keys: [], histories: new Map<string, State[]>() }
-    this.#shelves.set(resource, shelf)
+    const table = this.#tables.get(resource) ?? { keys: [], histories: new Map<string, State[]>() }
+    this.#tables.set(resource, table)
     const key = keyOf(namespace, name)
-    const history = shelf.histories.get(key)
+    const history = table.histories.get(key)
     if (history) return void history.push(state)
-    shelf.histories.set(key, [state])
-    shelf.keys.splice(firstNotBefore(shelf.keys, key), 0, key)
+    table.histories.set(key, [state])
+    table.keys.splice(firstNotBefore(table.keys, key), 0, key)
   }
 
   *#walk({ resource, namespace, after, at }: Omit<ScanQuery, 'limit'>): Generator<StoredRecord> {
     if (at !== undefined && at < this.#compacted) throw new RangeError(`revision ${at} is compacted away`)
-    const shelf = this.#shelves.get(resource)
-    if (!shelf) return
+    const table = this.#tables.get(resource)
+    if (!table) return
     const prefix = namespace === undefined ? '' : keyOf(namespace, '')
     const start = after ? `${keyOf(after.namespace, after.name)}\0` : prefix
-    for (let index = firstNotBefore(shelf.keys, start > prefix ? start : prefix); index < shelf.keys.length; index++) {
-      const key = shelf.keys[index] ?? ''
+    for (let index = firstNotBefore(table.keys, start > prefix ? start : prefix); index < table.keys.length; index++) {
+      const key = table.keys[index] ?? ''
       if (!key.startsWith(prefix)) return
-      const record = stateAt(shelf.histories.get(key) ?? [], at)
+      const record = stateAt(table.histories.get(key) ?? [], at)
       if (record) yield record
     }
   }
@@ -202,14 +202,14 @@ function stateAt(history: readonly State[], at = Infinity): StoredRecord | undef
 }
 
 /** Drops the states that a newer one, not newer than `target`, has replaced, and keys that are gone. */
-function forget(shelf: Shelf, target: number): void {
-  for (const [key, history] of shelf.histories) {
+function dropSuperseded(table: ResourceTable, target: number): void {
+  for (const [key, history] of table.histories) {
     const newest = history.findLastIndex(({ revision }) => revision <= target)
     if (newest < 0) continue
     history.splice(0, history[newest]?.record ? newest : newest + 1)
     if (history.length > 0) continue
-    shelf.histories.delete(key)
-    shelf.keys.splice(firstNotBefore(shelf.keys, key), 1)
+    table.histories.delete(key)
+    table.keys.splice(firstNotBefore(table.keys, key), 1)
   }
 }
 

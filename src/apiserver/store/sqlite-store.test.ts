@@ -93,7 +93,7 @@ describe('SqliteStore', () => {
     const writing = put(store, one)
     while (!store.get(one)) await clock.breathe()
     const record = store.get(one)
-    const waiting = store.durable(record?.document.revision ?? 0)
+    const waiting = store.whenDurable(record?.document.revision ?? 0)
     await waiting
     expect(store.revision).toBe(record?.document.revision)
     await writing

@@ -28,8 +28,8 @@ export interface SqliteStoreOptions {
   readonly cacheSize?: number
 }
 
-/** A decision that waits for its turn, and whom to tell. */
-interface Waiting {
+/** A decision that waits for the next transaction, with the promise of its caller. */
+interface QueuedDecision {
   readonly decide: (view: View) => Decision<unknown>
   readonly resolve: (answer: never) => void
   readonly reject: (error: unknown) => void
@@ -72,13 +72,13 @@ export class SqliteStore implements Store {
   readonly #listeners = new Set<(events: readonly StoreEvent[]) => void>()
   /** The write-ahead log, open for syncing; undefined when durability is relaxed. */
   readonly #logFile: number | undefined
-  #waiting: Waiting[] = []
+  #queue: QueuedDecision[] = []
   /** Ends when no decision waits any more. */
   #flushing: Promise<void> | undefined
   #revision: number
   #closed = false
   /** Set once the disk has failed: what it holds is then unknown, so nothing more is acknowledged. */
-  #broken: Error | undefined
+  #diskError: Error | undefined
 
   constructor(database: DatabaseSync, { path, clock, durable = true, cacheSize = 1 << 24 }: SqliteStoreOptions) {
     this.#database = database
@@ -110,7 +110,7 @@ export class SqliteStore implements Store {
   write<T>(decide: (view: View) => Decision<T>): Promise<T> {
     if (this.#closed) return Promise.reject(new Error('the store is closed'))
     return new Promise<T>((resolve, reject) => {
-      this.#waiting.push({ decide, resolve, reject })
+      this.#queue.push({ decide, resolve, reject })
       this.#flushing ??= this.#flush()
     })
   }
@@ -134,7 +134,7 @@ export class SqliteStore implements Store {
     return this.#tables.changes(query, this.#revision)
   }
 
-  durable(revision: number): Promise<void> | undefined {
+  whenDurable(revision: number): Promise<void> | undefined {
     if (revision <= this.#revision) return undefined
     return this.write(() => ({ answer: undefined, changes: [] }))
   }
@@ -157,7 +157,7 @@ export class SqliteStore implements Store {
     this.#closed = true
     await this.#flushing
     this.#listeners.clear()
-    if (!this.#broken) this.#tables.setMeta('clean', 1)
+    if (!this.#diskError) this.#tables.setMeta('clean', 1)
     if (this.#logFile !== undefined) closeSync(this.#logFile)
     this.#database.close()
   }
@@ -174,26 +174,26 @@ export class SqliteStore implements Store {
   /** Works off what waits, one transaction and one sync per turn of the loop. */
   async #flush(): Promise<void> {
     await this.#clock.breathe()
-    while (this.#waiting.length > 0) {
-      const turn = this.#waiting.splice(0, batchLimit)
+    while (this.#queue.length > 0) {
+      const queued = this.#queue.splice(0, batchLimit)
       try {
-        const batch = this.#decideAll(turn)
+        const batch = this.#decideAll(queued)
         if (batch.events.length > 0) await this.#sync()
         this.#publish(batch)
       } catch (error) {
-        for (const { reject } of turn) reject(error)
+        for (const { reject } of queued) reject(error)
       }
     }
     this.#flushing = undefined
   }
 
-  #decideAll(turn: readonly Waiting[]): Batch {
-    if (this.#broken) throw this.#broken
+  #decideAll(queued: readonly QueuedDecision[]): Batch {
+    if (this.#diskError) throw this.#diskError
     return this.#transact(() => {
       const events: StoreEvent[] = []
       const now = this.#clock.now()
       const apply = (change: Change) => events.push(this.#tables.apply(change, now))
-      const settle = turn.map(({ decide, resolve, reject }) => {
+      const settle = queued.map(({ decide, resolve, reject }) => {
         const outcome = attempt(() => decide(this.#tables.view()))
         if ('error' in outcome) return () => reject(outcome.error)
         outcome.value.changes.forEach(apply)
@@ -222,8 +222,8 @@ export class SqliteStore implements Store {
     return new Promise((resolve, reject) =>
       fdatasync(file, (error) => {
         if (!error) return resolve()
-        this.#broken = new Error('the disk failed while syncing; nothing more is written', { cause: error })
-        reject(this.#broken)
+        this.#diskError = new Error('the disk failed while syncing; nothing more is written', { cause: error })
+        reject(this.#diskError)
       }),
     )
   }

@@ -6,7 +6,7 @@ import { prepareStatements, type Statements } from './sqlite-statements.ts'
 import type { Address, Change, LogPage, LogQuery, ScanQuery, StoredRecord, StoreEvent, View } from './store.ts'
 
 const types = ['create', 'update', 'delete'] as const
-const longestWalk = 5000
+const maxRevisionsPerRead = 5000
 
 type RecordRow = [namespace: string, name: string, uid: string, revision: number, body: string]
 type EventRow = [
@@ -122,7 +122,7 @@ export class SqliteTables {
     const newest = this.#lastChanges.get(resource) ?? this.#startRevision
     if (id === undefined || newest <= after) return { events: [], reached: Math.max(after, upTo) }
     // Most rows may be of other resources: read no more of them in one go than takes a few milliseconds.
-    const end = Math.min(upTo, after + longestWalk)
+    const end = Math.min(upTo, after + maxRevisionsPerRead)
     const found = rows<EventRow>(this.#statements.changes.all(id, after, end, limit))
     const events = found.map((row) => toEvent(resource, row))
     return { events, reached: events.length === limit ? (events.at(-1)?.document.revision ?? end) : end }

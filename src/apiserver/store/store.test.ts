@@ -148,7 +148,7 @@ describe.each(storeKinds)('%s', (_, open) => {
 
   it('has nothing to wait for once a write was answered', async () => {
     const revision = await put(store, a1)
-    expect(store.durable(revision)).toBe(undefined)
+    expect(store.whenDurable(revision)).toBe(undefined)
   })
 
   it('forgets replaced states when compacting, and says so when asked for them', async () => {

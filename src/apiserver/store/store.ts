@@ -106,7 +106,7 @@ export interface Store extends AsyncDisposable {
   readonly owners: OwnerGraph
   /** Runs the decision, which must not do anything else, and answers when its changes are durable. */
   write<T>(decide: (view: View) => Decision<T>): Promise<T>
-  /** The newest state; wait for `durable(document.revision)` before telling anybody. */
+  /** The newest state; wait for `whenDurable(document.revision)` before telling anybody. */
   get(address: Address): StoredRecord | undefined
   /** Throws RangeError when `at` is compacted away. */
   scan(query: ScanQuery): readonly StoredRecord[]
@@ -116,7 +116,7 @@ export interface Store extends AsyncDisposable {
   /** The revision of the newest decision, durable or not. */
   readonly decidedRevision: number
   /** Undefined when this revision is durable already. */
-  durable(revision: number): Promise<void> | undefined
+  whenDurable(revision: number): Promise<void> | undefined
   /** Calls back with durable changes, in order, in batches. */
   subscribe(listener: (events: readonly StoreEvent[]) => void): () => void
   /** Forgets superseded states older than this, but keeps the newest `keep` revisions. Resolves when done. */

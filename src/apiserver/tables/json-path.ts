@@ -1,4 +1,6 @@
-/** One step of a path: a field, a place in a list, all of a list, or those of it that a condition selects. */
+import { isRecord } from '../schema/types/set-own.ts'
+
+/** One step of a path: a field, an index, all items of a list, or the items a condition selects. */
 type Step =
   | { readonly is: 'field'; readonly name: string }
   | { readonly is: 'index'; readonly at: number }
@@ -96,8 +98,4 @@ function isSelected(item: unknown, { path, operator, value }: Extract<Step, { is
 
 function present(value: unknown): readonly unknown[] {
   return value === undefined || value === null ? [] : [value]
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -11,19 +11,19 @@ import type { EdgeRequest } from './edge-request.ts'
 
 export interface ImpersonationCheck {
   /** Whether the sender may do this. */
-  readonly mayBe: (access: Access) => boolean
+  readonly isAllowed: (access: Access) => boolean
   /** What the request is for; failures name it. */
   readonly wanted: Access
 }
 
 /** The request as the user its Impersonate headers name, once the sender proves allowed to take each part of that identity. */
-export function impersonated<R extends Pick<EdgeRequest, 'user' | 'headers'>>(
+export function applyImpersonation<R extends Pick<EdgeRequest, 'user' | 'headers'>>(
   request: R,
-  { mayBe, wanted }: ImpersonationCheck,
+  { isAllowed, wanted }: ImpersonationCheck,
 ): R {
   const user = wantedUser(request.headers)
   if (!user) return request
-  if (requiredAccess(user).every(mayBe)) return { ...request, user: withOwnGroups(user) }
+  if (requiredAccess(user).every(isAllowed)) return { ...request, user: withOwnGroups(user) }
   const mode = parseServiceAccountUser(user.name) ? 'serviceaccount' : 'user-info'
   throw forbidden(request.user, { ...wanted, verb: `impersonate-on:${mode}:${wanted.verb}` })
 }

@@ -1,5 +1,6 @@
 import type { GroupVersionKind } from '../../../kube/object.ts'
 import { StatusError } from '../../../kube/status-error.ts'
+import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { UnreadableBody } from './body.ts'
 import { objectTypes, type BodyType, type DecodedBody, type EdgeRequest } from './edge-request.ts'
 
@@ -54,9 +55,11 @@ function faultOf({ type, message }: UnreadableBody): string {
 function asObject(value: unknown, type: BodyType): unknown {
   if (value === null || value === undefined) return {}
   if (typeof value === 'object' && !Array.isArray(value)) return value
-  const what = Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value
   const summary = Buffer.from(JSON.stringify(value).slice(0, 30)).toString('hex')
-  throw new UnreadableBody(`json: cannot unmarshal ${what} into Go value of type ${typeMeta}`, { summary, type })
+  throw new UnreadableBody(`json: cannot unmarshal ${kindOfJson(value)} into Go value of type ${typeMeta}`, {
+    summary,
+    type,
+  })
 }
 
 const typeMeta =

@@ -95,30 +95,30 @@ async function writeChunks(
       const zip = createGzip({ level: constants.Z_BEST_SPEED })
       zip.pipe(response)
       target = zip
-      if (!zip.write(head)) await drained(zip, response, onStall)
+      if (!zip.write(head)) await waitForDrain(zip, response, onStall)
       continue
     }
-    if (!target.write(chunk)) await drained(target, response, onStall)
+    if (!target.write(chunk)) await waitForDrain(target, response, onStall)
   }
   if (response.headersSent || target !== response) target.end()
   else response.end(head)
 }
 
-async function drained(
+async function waitForDrain(
   target: NodeJS.WritableStream,
   response: ServerResponse,
   onStall: () => () => void,
 ): Promise<void> {
   const gone = new AbortController()
   const onClose = () => gone.abort()
-  const goesOn = onStall()
+  const onResume = onStall()
   response.once('close', onClose)
   try {
     await once(target, 'drain', { signal: gone.signal })
   } catch {
     // The client has gone; the loop sees that the response is destroyed.
   } finally {
-    goesOn()
+    onResume()
     response.off('close', onClose)
   }
 }

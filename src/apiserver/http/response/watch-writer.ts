@@ -12,7 +12,7 @@ export class WatchWriter implements WatchSink {
   #watch: Watch | undefined
   readonly #onStall: () => () => void
   #isFirst = true
-  #goesOn: (() => void) | undefined
+  #clearStall: (() => void) | undefined
 
   /** `onStall` is called when the client stops reading; its result when it goes on or leaves. */
   constructor(response: ServerResponse, as: Presentation, onStall: () => () => void) {
@@ -25,12 +25,12 @@ export class WatchWriter implements WatchSink {
   attach(watch: Watch): void {
     this.#watch = watch
     this.#response.on('drain', () => {
-      const wasFull = this.#goesOn !== undefined
-      this.#goOn()
+      const wasFull = this.#clearStall !== undefined
+      this.#endStall()
       if (wasFull) watch.resume()
     })
     this.#response.once('close', () => {
-      this.#goOn()
+      this.#endStall()
       watch.close()
     })
     // The client may have gone while the watch was being opened.
@@ -45,7 +45,7 @@ export class WatchWriter implements WatchSink {
     for (const line of lines) response.write(line)
     response.uncork()
     if (response.writableLength < bufferLimit || !response.writableNeedDrain) return true
-    this.#goesOn ??= this.#onStall()
+    this.#clearStall ??= this.#onStall()
     return false
   }
 
@@ -54,9 +54,9 @@ export class WatchWriter implements WatchSink {
     this.#response.end()
   }
 
-  #goOn(): void {
-    this.#goesOn?.()
-    this.#goesOn = undefined
+  #endStall(): void {
+    this.#clearStall?.()
+    this.#clearStall = undefined
   }
 
   #line(event: WatchEventText): string {

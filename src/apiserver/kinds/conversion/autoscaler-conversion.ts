@@ -13,8 +13,8 @@ interface Metric {
 const metricsAnnotation = 'autoscaling.alpha.kubernetes.io/metrics'
 const behaviorAnnotation = 'autoscaling.alpha.kubernetes.io/behavior'
 
-/** Version 1 knows one metric, the processor's; everything else of version 2 travels in annotations. */
-export const autoscalerConversion: Conversion = { toStored, fromStored }
+/** Version 1 has only the CPU metric; it carries the other fields of version 2 in annotations. */
+export const autoscalerConversion: Conversion = { storageVersion: 'autoscaling/v2', toStored, fromStored }
 
 function toStored(object: KubeObject): KubeObject {
   const { targetCPUUtilizationPercentage: percentage, ...spec } = fields(object.spec)
@@ -79,7 +79,7 @@ function fields(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? { ...value } : {}
 }
 
-/** What an annotation says; nothing when somebody wrote nonsense into it. */
+/** The JSON value of an annotation; undefined when it is not JSON. */
 function parse<T>(text: string | undefined): T | undefined {
   if (text === undefined) return undefined
   try {

@@ -2,8 +2,10 @@ import type { KubeObject } from '../../../kube/object.ts'
 import { autoscalerConversion } from './autoscaler-conversion.ts'
 import { eventConversion } from './event-conversion.ts'
 
-/** How a version that is not stored differs from the one that is. */
+/** Converts between a served version of a kind and the version that is stored. */
 export interface Conversion {
+  /** The apiVersion that is stored. */
+  readonly storageVersion: string
   readonly toStored: (object: KubeObject) => KubeObject
   readonly fromStored: (object: KubeObject) => KubeObject
 }
@@ -16,13 +18,4 @@ const conversions: Readonly<Record<string, Conversion>> = {
 /** The conversion of a built-in kind's version; undefined for the version that is stored. */
 export function conversionOf(apiVersion: string, kind: string): Conversion | undefined {
   return conversions[`${apiVersion}/${kind}`]
-}
-
-/** The apiVersion a built-in kind is stored in. */
-export function storageVersionOf(apiVersion: string, kind: string): string {
-  const stored: Readonly<Record<string, string>> = {
-    'events.k8s.io/v1/Event': 'v1',
-    'autoscaling/v1/HorizontalPodAutoscaler': 'autoscaling/v2',
-  }
-  return stored[`${apiVersion}/${kind}`] ?? apiVersion
 }

@@ -15,8 +15,9 @@ const names: readonly (readonly [string, string])[] = [
 const toCore = new Map(names)
 const fromCore = new Map(names.map(([ours, core]) => [core, ours]))
 
-/** Events of events.k8s.io are the core group's under other names. */
+/** Events of events.k8s.io are stored as core Events, whose fields have other names. */
 export const eventConversion: Conversion = {
+  storageVersion: 'v1',
   toStored: (object) => rename(object, toCore, 'v1'),
   fromStored: (object) => rename(object, fromCore, 'events.k8s.io/v1'),
 }

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
-import { isTrue, type Definition } from './definition.ts'
-import { establish, terminate, withCleanup, type TakenNames } from './establish-definition.ts'
+import { hasTrueCondition, type Definition } from './definition.ts'
+import { establish, withTerminatingCondition, withCleanupFinalizer, type TakenNames } from './establish-definition.ts'
 import type { KindRules } from '../rules/kind-rules.ts'
 import { validateDefinition } from './validate-definition.ts'
 
@@ -15,10 +15,11 @@ export function definitionRules({ taken, now }: { taken: TakenNames; now: () => 
   return {
     prepareCreate: established,
     prepareUpdate(object, old) {
-      const isSettled = deepEqual(object.spec, old.spec) && isTrue(old as unknown as Definition, 'NamesAccepted')
+      const isSettled =
+        deepEqual(object.spec, old.spec) && hasTrueCondition(old as unknown as Definition, 'NamesAccepted')
       return isSettled ? object : established(object)
     },
-    mark: (object, at) => withCleanup(terminate(object, at)),
+    prepareDelete: (object, at) => withCleanupFinalizer(withTerminatingCondition(object, at)),
     validate: (object, old) =>
       validateDefinition(object as unknown as Definition, old as unknown as Definition | undefined),
   }

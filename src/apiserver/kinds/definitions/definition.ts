@@ -65,6 +65,6 @@ export interface Definition {
 }
 
 /** Whether a condition of this type is true. */
-export function isTrue({ status }: Definition, type: string): boolean {
+export function hasTrueCondition({ status }: Definition, type: string): boolean {
   return status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
 }

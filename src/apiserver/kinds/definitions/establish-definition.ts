@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../kube/object.ts'
 import {
   cleanupFinalizer,
-  isTrue,
+  hasTrueCondition,
   type Definition,
   type DefinitionCondition,
   type DefinitionNames,
@@ -15,7 +15,7 @@ export function establish(definition: Definition, { now, taken }: { now: string;
   const names = completeNames(definition.spec.names)
   const others = taken(definition.spec.group, definition.metadata.name)
   const clash = allNames(names).find((name) => others.has(name))
-  const wasEstablished = isTrue(definition, 'Established')
+  const wasEstablished = hasTrueCondition(definition, 'Established')
   const conditions = [namesCondition(clash), establishedCondition(clash !== undefined && !wasEstablished)]
   const kept = (definition.status?.conditions ?? []).filter(
     ({ type }) => !conditions.some((each) => each.type === type),
@@ -32,8 +32,8 @@ export function establish(definition: Definition, { now, taken }: { now: string;
   }
 }
 
-/** A definition on its way out says so, and why it is still there. */
-export function terminate(object: KubeObject, now: string): KubeObject {
+/** Adds the condition that says a CRD is being deleted and why it still exists. */
+export function withTerminatingCondition(object: KubeObject, now: string): KubeObject {
   const definition = object as unknown as Definition
   const conditions = (definition.status?.conditions ?? []).filter(({ type }) => type !== 'Terminating')
   const condition = {
@@ -47,7 +47,7 @@ export function terminate(object: KubeObject, now: string): KubeObject {
 }
 
 /** The object with the finalizer that keeps it until its instances are gone. */
-export function withCleanup(object: KubeObject): KubeObject {
+export function withCleanupFinalizer(object: KubeObject): KubeObject {
   const { metadata } = object
   const { finalizers = [] } = metadata
   if (finalizers.includes(cleanupFinalizer)) return object

@@ -8,7 +8,7 @@ interface JobSpec {
   readonly [field: string]: unknown
 }
 
-/** A job selects its pods by its own uid, unless it says it does so itself. */
+/** Gives a Job a selector for pods with its own uid, unless `spec.manualSelector` is set. */
 export const jobRules: Partial<KindRules> = { prepareCreate: selectByUid }
 
 function selectByUid(object: KubeObject, { uid }: CreateContext): KubeObject {

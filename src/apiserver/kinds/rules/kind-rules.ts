@@ -20,7 +20,7 @@ export interface KindRules {
   readonly hasStatus: boolean
   /** What a write of /status may change of the metadata. */
   readonly statusMetadata: 'all' | 'no labels' | 'none'
-  /** Whether deleting it leaves its dependents, unless the request says otherwise. */
+  /** Whether a delete orphans dependents when the request names no propagation policy. */
   readonly orphansByDefault: boolean
   /** Whether a delete answers with the object rather than with a Status. */
   readonly returnsDeletedObject: boolean
@@ -31,7 +31,7 @@ export interface KindRules {
   /** Whether something beside metadata.finalizers keeps a marked object. */
   isHeld?(object: KubeObject): boolean
   /** The object as it is once it is marked for deletion. */
-  mark?(object: KubeObject, now: string): KubeObject
+  prepareDelete?(object: KubeObject, now: string): KubeObject
   /** Refuses what the schema cannot. */
   validate?(object: KubeObject, old: KubeObject | undefined): readonly FieldError[]
 }

@@ -13,7 +13,7 @@ export const namespaceRules: Partial<KindRules> = {
   prepareCreate: (object) => withNameLabel({ ...object, spec: withKubernetes(object), status: { phase: 'Active' } }),
   prepareUpdate: (object, old) => withNameLabel({ ...object, spec: old.spec, status: old.status }),
   isHeld: (object) => (specOf(object).finalizers ?? []).length > 0,
-  mark: (object) => ({ ...object, status: { ...(object.status as object), phase: 'Terminating' } }),
+  prepareDelete: (object) => ({ ...object, status: { ...(object.status as object), phase: 'Terminating' } }),
 }
 
 function withKubernetes(object: KubeObject): NamespaceSpec {

@@ -32,15 +32,15 @@ export const podRules: Partial<KindRules> = {
 /** How well a pod's needs are known: the class the kubelet evicts by. */
 export function qosClass({ containers, initContainers }: PodSpec): 'Guaranteed' | 'Burstable' | 'BestEffort' {
   const all = [...(containers ?? []), ...(initContainers ?? [])].map(({ resources = {} }) => resources)
-  const says = all.some(({ requests = {}, limits = {} }) => counts(requests) || counts(limits))
-  if (!says) return 'BestEffort'
+  const hasAmounts = all.some(({ requests = {}, limits = {} }) => hasCpuOrMemory(requests) || hasCpuOrMemory(limits))
+  if (!hasAmounts) return 'BestEffort'
   const isExact = all.every(({ requests = {}, limits = {} }) =>
     ['cpu', 'memory'].every((name) => limits[name] !== undefined && (requests[name] ?? limits[name]) === limits[name]),
   )
   return isExact ? 'Guaranteed' : 'Burstable'
 }
 
-function counts(resources: Readonly<Record<string, string>>): boolean {
+function hasCpuOrMemory(resources: Readonly<Record<string, string>>): boolean {
   return resources['cpu'] !== undefined || resources['memory'] !== undefined
 }
 

@@ -31,8 +31,8 @@ export class ServiceAddresses implements AdmissionHook {
 
   constructor(store: Store) {
     for (const { document } of store.scan({ resource: 'services', limit: Number.MAX_SAFE_INTEGER }))
-      this.#take(document)
-    this.#unsubscribe = store.subscribe((events) => events.forEach((event) => this.#note(event)))
+      this.#markTaken(document)
+    this.#unsubscribe = store.subscribe((events) => events.forEach((event) => this.#onEvent(event)))
   }
 
   close(): void {
@@ -75,18 +75,18 @@ export class ServiceAddresses implements AdmissionHook {
     return 0
   }
 
-  #note({ resource, type, document, previous }: StoreEvent): void {
+  #onEvent({ resource, type, document, previous }: StoreEvent): void {
     if (resource !== 'services') return
-    if (previous) for (const each of namesOf(previous)) this.#taken.delete(each)
-    if (type !== 'delete') this.#take(document)
+    if (previous) for (const each of addressesOf(previous)) this.#taken.delete(each)
+    if (type !== 'delete') this.#markTaken(document)
   }
 
-  #take(document: Document): void {
-    for (const each of namesOf(document)) this.#taken.add(each)
+  #markTaken(document: Document): void {
+    for (const each of addressesOf(document)) this.#taken.add(each)
   }
 }
 
-function namesOf({ value }: Document): readonly string[] {
+function addressesOf({ value }: Document): readonly string[] {
   const { clusterIP = '', ports } = specOf(value)
   return [clusterIP, ...(ports ?? []).map(({ nodePort = 0 }) => String(nodePort))]
 }

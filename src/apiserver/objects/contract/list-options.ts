@@ -6,13 +6,13 @@ import { parseResourceVersion } from './resource-version.ts'
 const listOptions = { group: 'meta.k8s.io', version: 'v1', kind: 'ListOptions' }
 
 /** Which state a list wants to see. */
-export type Wanted =
+export type RequestedSnapshot =
   | { readonly state: 'newest' }
   | { readonly state: 'notOlderThan'; readonly revision: number }
   | { readonly state: 'exactly'; readonly revision: number }
 
 /** Checks the combination of version options and says which state is wanted; Invalid for combinations without meaning. */
-export function wantedState(request: ListRequest, limit: number | undefined): Wanted {
+export function requestedSnapshot(request: ListRequest, limit: number | undefined): RequestedSnapshot {
   const { resourceVersion, resourceVersionMatch, sendInitialEvents } = request
   const errors: FieldError[] = []
   if (sendInitialEvents) errors.push(forbidden('sendInitialEvents', 'sendInitialEvents is forbidden for list'))

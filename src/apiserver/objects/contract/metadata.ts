@@ -7,16 +7,16 @@ import { badRequest } from './failures.ts'
 
 const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
 const suffixLength = 5
-const longestPrefix = 58
+const maxPrefixLength = 58
 
 /** A name that starts as asked and ends by chance. */
 export function generateName(prefix: string, random: () => number): string {
   const letter = () => suffixLetters[Math.floor(random() * suffixLetters.length)] ?? 'b'
-  return prefix.slice(0, longestPrefix) + Array.from({ length: suffixLength }, letter).join('')
+  return prefix.slice(0, maxPrefixLength) + Array.from({ length: suffixLength }, letter).join('')
 }
 
 /** The namespace of a body and of its URL are one; a cluster-scoped object has none. */
-export function placeIn(type: ServedKind, object: KubeObject, namespace: string): KubeObject {
+export function withRequestNamespace(type: ServedKind, object: KubeObject, namespace: string): KubeObject {
   const { namespace: given = '', ...metadata } = object.metadata
   if (!type.namespaced) return given ? { ...object, metadata } : object
   if (given && given !== namespace)
@@ -42,7 +42,7 @@ export function newMetadata(
 }
 
 /** What a client may not change about an object that is there. */
-export function keptMetadata(metadata: ObjectMeta, old: StoredMeta): ObjectMeta {
+export function withServerMetadata(metadata: ObjectMeta, old: StoredMeta): ObjectMeta {
   const { generation: _generation, deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...own } = metadata
   const { generation, deletionTimestamp, deletionGracePeriodSeconds } = old
   return {

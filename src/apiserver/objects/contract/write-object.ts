@@ -30,7 +30,7 @@ export interface WritePorts {
 }
 
 /** Kubernetes' limit, which is etcd's. */
-const largestObject = 1_572_864
+const maxObjectSize = 1_572_864
 
 /** One write: what to store, and what to answer. */
 export interface Written {
@@ -78,7 +78,7 @@ function withRevision(object: KubeObject, revision: number): StoredObject {
 
 function textOf(object: StoredObject): string {
   const text = JSON.stringify(object)
-  if (text.length > largestObject)
-    throw new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${largestObject}`)
+  if (text.length > maxObjectSize)
+    throw new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${maxObjectSize}`)
   return text
 }

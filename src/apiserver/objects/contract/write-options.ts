@@ -18,7 +18,7 @@ export interface WriteOptions {
 
 type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'
 
-const longestManager = 128
+const maxManagerLength = 128
 
 /** Reads the options of a write; Invalid, naming the option, for values without meaning. */
 export function parseWriteOptions(
@@ -57,7 +57,7 @@ export function* dryRunErrors(dryRun: readonly string[]): Generator<FieldError> 
 }
 
 function* managerErrors(manager: string): Generator<FieldError> {
-  if (manager.length > longestManager) yield tooLong('fieldManager', longestManager)
+  if (manager.length > maxManagerLength) yield tooLong('fieldManager', maxManagerLength)
   const at = manager.search(/\p{C}/u)
   const code = manager.codePointAt(at)?.toString(16).toUpperCase().padStart(4, '0')
   if (at >= 0) yield invalidValue('fieldManager', manager, `invalid character U+${code} (at position ${at})`)
@@ -71,5 +71,5 @@ function* validationErrors(value: string): Generator<FieldError> {
 /** `kubectl/v1.33 (linux)` writes as `kubectl`. */
 function managerFromAgent(userAgent: string): string {
   const [first = ''] = userAgent.split('/')
-  return first.replaceAll(/[^\x20-\x7e]/g, '').slice(0, longestManager) || 'unknown'
+  return first.replaceAll(/[^\x20-\x7e]/g, '').slice(0, maxManagerLength) || 'unknown'
 }

@@ -112,7 +112,7 @@ function mark(ports: WritePorts, view: View, { type, old, options }: Marking): K
     ...old,
     metadata: { ...metadata, ...(finalizers.length > 0 ? { finalizers } : {}), ...times, ...generation },
   }
-  return isMarked(old) ? object : (type.rules.mark?.(object, formatTime(nowMs)) ?? object)
+  return isMarked(old) ? object : (type.rules.prepareDelete?.(object, formatTime(nowMs)) ?? object)
 }
 
 /** When it has to be gone; undefined where an earlier delete has said so, which can only be shortened. */

@@ -1,3 +1,4 @@
+import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { goJsonError } from '../../schema/wire/go-json-error.ts'
 import { badRequest } from '../contract/failures.ts'
 
@@ -52,7 +53,7 @@ function parse(token: string): TokenFields {
   const value = parsed(Buffer.from(token, 'base64url'))
   if (value === null) return {}
   if (typeof value !== 'object' || Array.isArray(value))
-    throw invalidToken(`: json: cannot unmarshal ${goTypeOf(value)} into Go value of type storage.continueToken`)
+    throw invalidToken(`: json: cannot unmarshal ${kindOfJson(value)} into Go value of type storage.continueToken`)
   const fields = value as Record<string, unknown>
   for (const [name, type] of Object.entries({ v: 'string', rv: 'int64', start: 'string' }))
     checkField(fields, name, type)
@@ -71,13 +72,9 @@ function checkField(fields: Record<string, unknown>, name: string, type: string)
   const value = fields[name]
   if (value === undefined || value === null) return
   if (type === 'string' ? typeof value === 'string' : Number.isSafeInteger(value)) return
-  const given = typeof value === 'number' ? `number${type === 'int64' ? ` ${value}` : ''}` : goTypeOf(value)
-  throw invalidToken(`: json: cannot unmarshal ${given} into Go struct field continueToken.${name} of type ${type}`)
-}
-
-function goTypeOf(value: unknown): string {
-  if (Array.isArray(value)) return 'array'
-  return typeof value === 'boolean' ? 'bool' : typeof value
+  throw invalidToken(
+    `: json: cannot unmarshal ${kindOfJson(value, type)} into Go struct field continueToken.${name} of type ${type}`,
+  )
 }
 
 function invalidToken(why: string) {

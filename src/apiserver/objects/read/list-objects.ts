@@ -4,7 +4,7 @@ import type { Document } from '../../store/document.ts'
 import type { ScanQuery, Store, StoredRecord } from '../../store/store.ts'
 import { formatContinue, parseContinue, type ContinueToken } from './continue-token.ts'
 import { badRequest, expired } from '../contract/failures.ts'
-import { parseCount, wantedState, type Wanted } from '../contract/list-options.ts'
+import { parseCount, requestedSnapshot, type RequestedSnapshot } from '../contract/list-options.ts'
 import { waitForRevision } from './wait-for-revision.ts'
 import type { ListRequest, ListResult } from '../contract/request.ts'
 import { filterOf, type Filter } from './selection.ts'
@@ -20,7 +20,7 @@ export async function listObjects(ports: ReadPorts, request: ListRequest): Promi
   const limit = parseCount(request.limit)
   parseCount(request.timeoutSeconds)
   const filter = filterOf(request.type, request)
-  const wanted = wantedState(request, limit)
+  const wanted = requestedSnapshot(request, limit)
   const token = request.continue ? parseContinue(request.continue) : undefined
   if (token && wanted.state !== 'newest')
     throw badRequest('specifying resource version is not allowed when using continue')
@@ -33,7 +33,11 @@ export async function listObjects(ports: ReadPorts, request: ListRequest): Promi
   return reader.page(limit ?? Infinity, token)
 }
 
-async function snapshotRevision(ports: ReadPorts, wanted: Wanted, token: ContinueToken | undefined): Promise<number> {
+async function snapshotRevision(
+  ports: ReadPorts,
+  wanted: RequestedSnapshot,
+  token: ContinueToken | undefined,
+): Promise<number> {
   const { store } = ports
   if (wanted.state !== 'newest') await waitForRevision(ports, wanted.revision)
   const revision = token?.revision ?? (wanted.state === 'exactly' ? wanted.revision : store.decidedRevision)
@@ -104,18 +108,18 @@ class SnapshotReader {
   /** Counted once per list: the snapshot does not change while it is walked. */
   #remaining(last: StoredRecord, token: ContinueToken | undefined, size: number): number {
     if (token?.remaining !== undefined && token.revision === this.#revision) return token.remaining - size
-    return this.#ports.store.count({ ...this.#place(), after: last, at: this.#revision })
+    return this.#ports.store.count({ ...this.#scope(), after: last, at: this.#revision })
   }
 
   async *#scan(
     after: { readonly namespace: string; readonly name: string } | undefined,
     limit: number,
   ): AsyncGenerator<{ readonly records: readonly StoredRecord[] }> {
-    const single = after ? undefined : this.#single()
+    const single = after ? undefined : this.#readSingle()
     if (single) return yield { records: [single] }
     let last = after
     for (;;) {
-      const records = this.#read({ ...this.#place(), ...(last ? { after: last } : {}), limit, at: this.#revision })
+      const records = this.#read({ ...this.#scope(), ...(last ? { after: last } : {}), limit, at: this.#revision })
       yield { records }
       last = records.at(-1)
       if (records.length < limit || !last) return
@@ -124,9 +128,9 @@ class SnapshotReader {
   }
 
   /** The only object that can be meant, where one read finds it as it was at the snapshot. */
-  #single(): StoredRecord | undefined {
+  #readSingle(): StoredRecord | undefined {
     const { onlyName } = this.#filter
-    const { resource, namespace = '' } = this.#place()
+    const { resource, namespace = '' } = this.#scope()
     if (onlyName === undefined || (namespace === '' && this.#request.type.namespaced)) return undefined
     const record = this.#ports.store.get({ resource, namespace, name: onlyName })
     return record && record.document.revision <= this.#revision ? record : undefined
@@ -141,7 +145,7 @@ class SnapshotReader {
     }
   }
 
-  #place(): { resource: string; namespace?: string } {
+  #scope(): { resource: string; namespace?: string } {
     const { type } = this.#request
     const namespace = type.namespaced ? (this.#request.namespace ?? this.#filter.onlyNamespace) : undefined
     return { resource: type.resource, ...(namespace === undefined ? {} : { namespace }) }

@@ -2,6 +2,7 @@ import { type KubeObject, type StoredObject, placeOf } from '../../../kube/objec
 import { formatSelector, requirementsOf, type LabelSelector } from '../../../kube/selector.ts'
 import type { ScalePaths, ServedKind } from '../../kinds/contract/served-kind.ts'
 import { invalid, invalidValue } from '../../schema/types/field-error.ts'
+import { readOwn } from '../../schema/types/set-own.ts'
 
 const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' }
 
@@ -21,7 +22,7 @@ export function scaleOf(type: ServedKind, object: StoredObject): StoredObject {
 }
 
 /** The object with as many replicas as its Scale says; Invalid for a number that cannot be. */
-export function scaled(type: ServedKind, object: KubeObject, scale: KubeObject): KubeObject {
+export function withReplicas(type: ServedKind, object: KubeObject, scale: KubeObject): KubeObject {
   const replicas = (scale.spec as { readonly replicas?: number } | undefined)?.replicas ?? 0
   if (replicas < 0)
     throw invalid(scaleKind, scale.metadata.name ?? '', [
@@ -36,12 +37,7 @@ function pathsOf({ scale, kind }: ServedKind): ScalePaths {
 }
 
 function read(object: unknown, path: string): unknown {
-  let at = object
-  for (const step of path.split('.')) {
-    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
-    at = (at as Record<string, unknown>)[step]
-  }
-  return at
+  return readOwn(object, path.split('.'))
 }
 
 function write(at: unknown, [step = '', ...rest]: readonly string[], value: unknown): unknown {

@@ -2,7 +2,7 @@ import type { Clock } from '../../store/clock.ts'
 import type { Store } from '../../store/store.ts'
 import { tooLargeVersion } from '../contract/failures.ts'
 
-const patienceMs = 3000
+const timeoutMs = 3000
 
 /** Waits until this revision is durable; gives up with 504 when it has not come within three seconds. */
 export async function waitForRevision(
@@ -10,7 +10,7 @@ export async function waitForRevision(
   revision: number,
 ): Promise<void> {
   if (revision <= store.revision) return
-  if (revision <= store.decidedRevision) return store.durable(revision)
+  if (revision <= store.decidedRevision) return store.whenDurable(revision)
   await new Promise<void>((resolve, reject) => {
     const stop = store.subscribe(() => {
       if (store.revision < revision) return
@@ -18,7 +18,7 @@ export async function waitForRevision(
       cancel()
       resolve()
     })
-    const cancel = clock.after(patienceMs, () => {
+    const cancel = clock.after(timeoutMs, () => {
       stop()
       reject(tooLargeVersion(revision, store.revision))
     })

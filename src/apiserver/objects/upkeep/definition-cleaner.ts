@@ -1,6 +1,11 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import { ignoring } from '../../../kube/status-error.ts'
-import { cleanupFinalizer, definitionResource, isTrue, type Definition } from '../../kinds/definitions/definition.ts'
+import {
+  cleanupFinalizer,
+  definitionResource,
+  hasTrueCondition,
+  type Definition,
+} from '../../kinds/definitions/definition.ts'
 import { KeyedLoop } from './keyed-loop.ts'
 import type { StoreEvent } from '../../store/store.ts'
 import { systemUser } from '../contract/system-user.ts'
@@ -50,7 +55,9 @@ export class DefinitionCleaner {
     const { store, clock, onError } = this.#ports
     await clock.breathe()
     const all = store.scan({ resource: definitionResource, limit: Number.MAX_SAFE_INTEGER })
-    const refused = all.filter(({ document }) => !isTrue(document.value as unknown as Definition, 'NamesAccepted'))
+    const refused = all.filter(
+      ({ document }) => !hasTrueCondition(document.value as unknown as Definition, 'NamesAccepted'),
+    )
     for (const { name } of refused) await this.#patch(name, {}).catch((error: unknown) => onError?.(error))
   }
 

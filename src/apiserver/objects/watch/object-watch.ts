@@ -13,7 +13,7 @@ export interface WatchStart {
   readonly from: number | 'now' | 'state'
   readonly atLeast: number
   /** Whether a bookmark says when the initial state is complete. */
-  readonly marksInitialEnd: boolean
+  readonly marksInitialEventsEnd: boolean
 }
 
 export interface ObjectWatchOptions {
@@ -66,7 +66,7 @@ export class ObjectWatch implements Watch {
   }
 
   /** Hands over what has just happened to this watch's kind. */
-  offer(events: readonly ServedEvent[]): void {
+  publish(events: readonly ServedEvent[]): void {
     if (this.#state !== 'live') return
     const texts = this.#translate(events)
     this.#position = Math.max(this.#position, events.at(-1)?.revision ?? 0)
@@ -74,7 +74,7 @@ export class ObjectWatch implements Watch {
   }
 
   /** Tells how far the server has come, if this watch has come as far. */
-  mark(): void {
+  sendBookmark(): void {
     if (this.#state !== 'live') return
     const { revision } = this.#ports.store
     this.#position = Math.max(this.#position, revision)
@@ -155,7 +155,7 @@ export class ObjectWatch implements Watch {
       .map((document) => eventText('ADDED', document))
     const isComplete = records.length < chunkSize
     if (isComplete) this.#initial = undefined
-    if (isComplete && start.marksInitialEnd) added.push(bookmark(this.type, initial.revision, true))
+    if (isComplete && start.marksInitialEventsEnd) added.push(bookmark(this.type, initial.revision, true))
     this.#deliver(added)
     return true
   }
@@ -176,7 +176,7 @@ export class ObjectWatch implements Watch {
     const texts: WatchEventText[] = []
     for (const event of events) {
       if (!isReplay && event.revision <= this.#position) continue
-      const text = event.seenThrough(filter, request.namespace)
+      const text = event.textFor(filter, request.namespace)
       if (text) texts.push(text)
     }
     return texts

@@ -24,7 +24,7 @@ export class ServedEvent {
   }
 
   /** What a watcher with this filter is to hear; undefined for nothing. */
-  seenThrough(filter: Filter, namespace: string | undefined): WatchEventText | undefined {
+  textFor(filter: Filter, namespace: string | undefined): WatchEventText | undefined {
     if (namespace !== undefined && namespace !== this.event.namespace) return undefined
     if (filter.onlyName !== undefined && filter.onlyName !== this.event.name) return undefined
     const { type, previous } = this.event
@@ -34,7 +34,7 @@ export class ServedEvent {
     if (type === 'delete') return before ? this.#deleted() : undefined
     const now = filter.accepts(this.#served())
     if (now) return before ? this.#modified() : this.#added()
-    return before && previous ? this.#left(previous) : undefined
+    return before && previous ? this.#filteredOut(previous) : undefined
   }
 
   #added(): WatchEventText {
@@ -50,7 +50,7 @@ export class ServedEvent {
   }
 
   /** The last state that matched, with the version at which it ceased to. */
-  #left(previous: Document): WatchEventText {
+  #filteredOut(previous: Document): WatchEventText {
     return this.#text('DELETED', () => withRevision(this.#servedPrevious(previous), this.revision))
   }
 

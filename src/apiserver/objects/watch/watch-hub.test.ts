@@ -1,7 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { StoredObject } from '../../../kube/object.ts'
+import type { WatchEvent } from '../../../kube/transport.ts'
 import { storeKinds } from '../../../../test/apiserver/test-stores.ts'
 import { openTestObjects, someone, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
-import { watchEvents } from '../watch-events.ts'
+import { EventStream } from '../../http/response/event-stream.ts'
+import { plainPresentation } from '../../http/response/presentation.ts'
 
 describe.each(storeKinds)('watch on %s', (_, openStore) => {
   let world: TestObjects
@@ -250,12 +253,14 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
     expect(world.objects.watches).toBe(0)
   })
 
-  it('is an iterable of shared, frozen objects for those in the process', async () => {
+  it('is an iterable of shared, frozen objects for readers in the same process', async () => {
     const abort = new AbortController()
     const told: string[] = []
     const request = { type: world.type('v1/configmaps'), user: someone, resourceVersion: now() }
     const watching = (async () => {
-      for await (const { type, object } of watchEvents(world.objects, request, abort.signal)) {
+      const shown = plainPresentation({ apiVersion: 'v1', listKind: 'ConfigMapList' })
+      const stream = new EventStream((sink) => world.objects.watch(request, sink), shown, abort.signal)
+      for await (const { type, object } of stream as AsyncIterable<WatchEvent<StoredObject>>) {
         expect(Object.isFrozen(object.metadata)).toBe(true)
         told.push(`${type} ${object.metadata.name}`)
         if (told.length === 2) abort.abort()

@@ -9,8 +9,8 @@ import { filterOf } from '../read/selection.ts'
 import { ServedEvent } from './watch-event.ts'
 
 const bookmarkEveryMs = 60_000
-const lastBookmarkMs = 2000
-const shortestDefaultMs = 30 * 60_000
+const finalBookmarkMs = 2000
+const minLifetimeMs = 30 * 60_000
 
 export interface WatchPorts extends ReadPorts {
   /** A number from 0 up to, not including, 1. */
@@ -48,7 +48,7 @@ export class WatchHub {
     })
     const lifetimeMs = this.#lifetimeMs(request)
     timers.add(this.#ports.clock.after(lifetimeMs, () => watch.end()))
-    if (parseFlag(request.allowWatchBookmarks)) this.#markRegularly(watch, lifetimeMs, timers)
+    if (parseFlag(request.allowWatchBookmarks)) this.#scheduleBookmarks(watch, lifetimeMs, timers)
     this.#add(watch)
     watch.start()
     return watch
@@ -72,27 +72,27 @@ export class WatchHub {
       for (const watch of watches) {
         const forType = served.get(watch.type) ?? changes.map((event) => new ServedEvent(event, watch.type))
         served.set(watch.type, forType)
-        watch.offer(forType)
+        watch.publish(forType)
       }
     }
   }
 
   #lifetimeMs({ timeoutSeconds }: WatchRequest): number {
     const seconds = parseCount(timeoutSeconds)
-    return seconds === undefined ? shortestDefaultMs * (1 + this.#ports.random()) : seconds * 1000
+    return seconds === undefined ? minLifetimeMs * (1 + this.#ports.random()) : seconds * 1000
   }
 
-  #markRegularly(watch: ObjectWatch, lifetimeMs: number, timers: Set<() => void>): void {
+  #scheduleBookmarks(watch: ObjectWatch, lifetimeMs: number, timers: Set<() => void>): void {
     const { clock } = this.#ports
     const again = () => {
-      watch.mark()
+      watch.sendBookmark()
       timers.delete(cancel)
       cancel = clock.after(bookmarkEveryMs, again)
       timers.add(cancel)
     }
     let cancel = clock.after(bookmarkEveryMs, again)
     timers.add(cancel)
-    if (lifetimeMs > lastBookmarkMs) timers.add(clock.after(lifetimeMs - lastBookmarkMs, () => watch.mark()))
+    if (lifetimeMs > finalBookmarkMs) timers.add(clock.after(lifetimeMs - finalBookmarkMs, () => watch.sendBookmark()))
   }
 
   #add(watch: ObjectWatch): void {
@@ -118,7 +118,7 @@ function startOf(request: WatchRequest): WatchStart {
       : request.sendInitialEvents === undefined
         ? 'state'
         : 'now'
-  return { from, atLeast: revision, marksInitialEnd: sendsInitial && parseFlag(request.allowWatchBookmarks) }
+  return { from, atLeast: revision, marksInitialEventsEnd: sendsInitial && parseFlag(request.allowWatchBookmarks) }
 }
 
 /** A field selector may name the only namespace, too. */

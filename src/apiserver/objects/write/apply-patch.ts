@@ -2,12 +2,13 @@ import { jsonPatch, type JsonPatchOperation } from '../../../kube/json-patch.ts'
 import { apiVersionOf } from '../../../kube/object.ts'
 import { mergePatch } from '../../../kube/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
+import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { strategicMergePatch } from '../../schema/patch/strategic-merge-patch.ts'
 import type { ObjectSchema } from '../../schema/types/object-schema.ts'
 import { badRequest } from '../contract/failures.ts'
 import type { PatchRequest } from '../contract/request.ts'
 
-const mostOperations = 10_000
+const maxOperations = 10_000
 const operations = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test'])
 
 /** A value after a patch that is not an apply. Throws in the API's words for patches that are none. */
@@ -67,10 +68,10 @@ function rejected(cause: unknown): StatusError {
 function operationsOf(body: unknown): readonly JsonPatchOperation[] {
   if (!Array.isArray(body))
     throw badRequest('error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp')
-  if (body.length > mostOperations)
+  if (body.length > maxOperations)
     throw new StatusError(
       'RequestEntityTooLarge',
-      `Request entity too large: The allowed maximum operations in a JSON patch is ${mostOperations}, got ${body.length}`,
+      `Request entity too large: The allowed maximum operations in a JSON patch is ${maxOperations}, got ${body.length}`,
     )
   for (const operation of body as unknown[]) {
     checkOperation(operation)
@@ -82,7 +83,7 @@ function operationsOf(body: unknown): readonly JsonPatchOperation[] {
 /** Refuses what Go could not read as an operation at all. */
 function checkOperation(value: unknown): void {
   const cannot = (given: unknown, into: string) =>
-    badRequest(`error decoding patch: json: cannot unmarshal ${describe(given)} into Go ${into}`)
+    badRequest(`error decoding patch: json: cannot unmarshal ${kindOfJson(given)} into Go ${into}`)
   if (value === null) return
   if (typeof value !== 'object' || Array.isArray(value)) throw cannot(value, 'value of type handlers.jsonPatchOp')
   for (const [name, text] of Object.entries(value))
@@ -99,10 +100,5 @@ function isOperation(value: unknown): value is JsonPatchOperation {
 
 function recordOf(body: unknown, prefix = ''): Record<string, unknown> {
   if (typeof body === 'object' && body !== null && !Array.isArray(body)) return body as Record<string, unknown>
-  throw badRequest(`${prefix}json: cannot unmarshal ${describe(body)} into Go value of type map[string]interface {}`)
-}
-
-function describe(body: unknown): string {
-  if (Array.isArray(body)) return 'array'
-  return body === null ? 'null' : typeof body === 'boolean' ? 'bool' : typeof body
+  throw badRequest(`${prefix}json: cannot unmarshal ${kindOfJson(body)} into Go value of type map[string]interface {}`)
 }

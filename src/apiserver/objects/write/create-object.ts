@@ -7,7 +7,7 @@ import { trackUpdate } from '../../schema/managed-fields/track-update.ts'
 import type { Decision, View } from '../../store/store.ts'
 import { mutate, validate, type Review } from '../contract/admission.ts'
 import { alreadyExists, badRequest } from '../contract/failures.ts'
-import { generateName, newMetadata, placeIn } from '../contract/metadata.ts'
+import { generateName, newMetadata, withRequestNamespace } from '../contract/metadata.ts'
 import { requireNamespace } from '../admission/namespace-lifecycle.ts'
 import type { User, WriteResult } from '../contract/request.ts'
 import { isTerminating } from '../contract/terminating.ts'
@@ -33,7 +33,7 @@ export function decideCreate(ports: WritePorts, view: View, creation: Creation):
   const { type, namespace, options } = creation
   if (creation.object.metadata.resourceVersion)
     throw badRequest('resourceVersion should not be set on objects to be created')
-  const placed = placeIn(type, creation.object, namespace)
+  const placed = withRequestNamespace(type, creation.object, namespace)
   requireNamespace({ type, namespace, name: placed.metadata.name ?? '', view })
   if (isTerminating(type, view))
     throw new StatusError('MethodNotAllowed', 'create not allowed while custom resource definition is terminating')

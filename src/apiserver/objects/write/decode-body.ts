@@ -1,6 +1,7 @@
 import { apiVersionOf, parseApiVersion, type KubeObject, type OwnerReference } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
+import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { strictError, strictFindings } from '../../schema/decode/decode.ts'
 import { invalid, invalidValue } from '../../schema/types/field-error.ts'
 import { builtinSchema } from '../../schema/types/object-schema.ts'
@@ -46,7 +47,7 @@ function withoutRepeatedOwners(object: KubeObject): DecodedBody {
 export function withType(type: ServedKind, body: unknown): Record<string, unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw badRequest(
-      `couldn't get version/kind; json parse error: json: cannot unmarshal ${goName(body)} into Go value of type struct ` +
+      `couldn't get version/kind; json parse error: json: cannot unmarshal ${kindOfJson(body)} into Go value of type struct ` +
         '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
     )
   const expected = apiVersionOf(type)
@@ -95,9 +96,4 @@ function checkCustomType(type: ServedKind, body: object, { apiVersion, kind }: T
   if (kind === type.kind) return
   const { name = '' } = ((body as { metadata?: unknown }).metadata ?? {}) as { readonly name?: string }
   throw invalid({ group: type.group, kind }, name, [invalidValue('kind', kind, `must be ${type.kind}`)])
-}
-
-function goName(body: unknown): string {
-  if (Array.isArray(body)) return 'array'
-  return body === null || body === undefined ? 'null' : typeof body === 'boolean' ? 'bool' : typeof body
 }

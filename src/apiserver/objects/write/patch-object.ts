@@ -9,10 +9,10 @@ import { appliedRecord, applyPatch, operationFindings } from './apply-patch.ts'
 import { decideCreate } from './create-object.ts'
 import { withType } from './decode-body.ts'
 import { badRequest } from '../contract/failures.ts'
-import { placeIn } from '../contract/metadata.ts'
+import { withRequestNamespace } from '../contract/metadata.ts'
 import { decodeFault, invalidPatch } from './patch-fault.ts'
 import type { PatchRequest, WriteResult } from '../contract/request.ts'
-import { resetFieldsOf, revise } from './revise-object.ts'
+import { resetFieldsOf, reviseObject } from './revise-object.ts'
 import { decideScalePatch } from './scale-object.ts'
 import type { WritePorts } from '../contract/write-object.ts'
 import { parsePatchOptions, type WriteOptions } from '../contract/write-options.ts'
@@ -43,14 +43,14 @@ function decidePatch(ports: WritePorts, view: View, patch: Patch): Decision<Writ
   const now = formatTime(ports.clock.now())
   if (!existing) {
     if (request.patchType !== 'apply' || subresource) throw notFound(type, name)
-    const { object: made, warnings } = applied(patch, undefined, now)
+    const { object: made, warnings } = proposeApply(patch, undefined, now)
     const { resourceVersion: _version, ...metadata } = made.metadata
     const object = { ...made, metadata }
     return decideCreate(ports, view, { type, namespace, object, user, options, warnings, isApplied: true })
   }
   const current = type.serve(existing.document)
-  const proposal = request.patchType === 'apply' ? applied(patch, current, now) : patched(patch, current)
-  const { document, changes, warnings } = revise(ports, view, {
+  const proposal = request.patchType === 'apply' ? proposeApply(patch, current, now) : proposePatch(patch, current)
+  const { document, changes, warnings } = reviseObject(ports, view, {
     type,
     name,
     namespace,
@@ -73,7 +73,7 @@ interface Proposal {
   readonly warnings: readonly string[]
 }
 
-function patched({ request, options }: Patch, current: Document): Proposal {
+function proposePatch({ request, options }: Patch, current: Document): Proposal {
   const { type, duplicates = [] } = request
   const result = applyPatch(type.schema, current.value, request)
   const { object, unknown } = decodePatched(request, result)
@@ -94,7 +94,7 @@ function decodePatched(request: PatchRequest, result: unknown) {
   }
 }
 
-function applied({ request, options }: Patch, current: Document | undefined, now: string): Proposal {
+function proposeApply({ request, options }: Patch, current: Document | undefined, now: string): Proposal {
   const { type, name, namespace = '', subresource = '', force = false, duplicates = [] } = request
   checkApplied(request)
   const { object, unknown } = decodeApplied(request)
@@ -103,7 +103,7 @@ function applied({ request, options }: Patch, current: Document | undefined, now
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
   if (metadata.name && metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
-  if (unknown.length > 0) throw undeclared(request, object, unknown)
+  if (unknown.length > 0) throw undeclaredFieldsError(request, object, unknown)
   const findings = strictFindings({ unknown, duplicates })
   if (findings.length > 0 && options.fieldValidation === 'Strict')
     throw badRequest(`error strict decoding YAML: ${findings.join(', ')}`)
@@ -121,7 +121,7 @@ function applied({ request, options }: Patch, current: Document | undefined, now
   })
   const version = current && metadata.resourceVersion ? { resourceVersion: metadata.resourceVersion } : {}
   return {
-    object: placeIn(type, { ...merged, metadata: { ...merged.metadata, ...version } }, namespace),
+    object: withRequestNamespace(type, { ...merged, metadata: { ...merged.metadata, ...version } }, namespace),
     warnings: options.fieldValidation === 'Warn' ? findings : [],
   }
 }
@@ -152,7 +152,11 @@ function checkApplied({ type, body }: PatchRequest): void {
 }
 
 /** Nobody can own a field that the type does not have, so an apply cannot set it. */
-function undeclared({ type }: PatchRequest, { metadata }: KubeObject, unknown: readonly string[]): StatusError {
+function undeclaredFieldsError(
+  { type }: PatchRequest,
+  { metadata }: KubeObject,
+  unknown: readonly string[],
+): StatusError {
   const { group, version, kind } = type
   const lines = unknown.map((path) => `.${path}: field not declared in schema`)
   const what = lines.length === 1 ? lines[0] : `errors:\n${lines.map((line) => `  ${line}`).join('\n')}`

@@ -11,14 +11,20 @@ import { mutate, validate, type Review } from '../contract/admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from '../contract/failures.ts'
 import { endsOrphaning, freeDependents } from '../ending/free-dependents.ts'
 import { keepNoted, storeDeletionRecord } from '../ending/store-deletion-record.ts'
-import { immutableErrors, isSpecChanged, keptMetadata, newFinalizerErrors, placeIn } from '../contract/metadata.ts'
+import {
+  immutableErrors,
+  isSpecChanged,
+  withServerMetadata,
+  newFinalizerErrors,
+  withRequestNamespace,
+} from '../contract/metadata.ts'
 import type { User } from '../contract/request.ts'
 import { checkNumber } from '../contract/resource-version.ts'
 import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
 import type { WriteOptions } from '../contract/write-options.ts'
 
 /** A change to an object that is there. */
-export interface Revision {
+export interface ProposedUpdate {
   readonly type: ServedKind
   readonly name: string
   readonly namespace: string
@@ -37,21 +43,21 @@ export interface Revision {
 }
 
 /** What comes of a revision; no changes when everything is as it was. */
-export interface Revised {
+export interface UpdateDecision {
   readonly document: Document
   readonly changes: readonly Change[]
   readonly warnings: readonly string[]
 }
 
 /** Turns a proposal into what is stored: checks, defaults, admission, generation, field owners, the end of what was leaving. */
-export function revise(ports: WritePorts, view: View, revision: Revision): Revised {
-  const { type, options, current } = revision
+export function reviseObject(ports: WritePorts, view: View, update: ProposedUpdate): UpdateDecision {
+  const { type, options, current } = update
   const old = current.value
-  checkIdentity(revision)
-  const shaped = type.default(shape(revision), { isApplied: revision.isApplied === true })
+  checkIdentity(update)
+  const shaped = type.default(shape(update), { isApplied: update.isApplied === true })
   // Fields belong to whoever sent them, not to what the server makes of them afterwards.
-  const tracked = revision.isApplied ? shaped : track(revision, shaped, formatTime(ports.clock.now()))
-  const { object, warnings } = admit(ports, view, revision, tracked)
+  const tracked = update.isApplied ? shaped : track(update, shaped, formatTime(ports.clock.now()))
+  const { object, warnings } = admit(ports, view, update, tracked)
   if (changedOnlyInManagedTimes(old, object) && !isReadyToRemove(type, object))
     return { document: current, changes: [], warnings }
   if (options.isDryRun) return { document: unstored(object), changes: [], warnings }
@@ -78,9 +84,9 @@ export function isReadyToRemove({ rules }: ServedKind, object: KubeObject): bool
   return !(rules.isHeld?.(object) ?? false)
 }
 
-function checkIdentity(revision: Revision): void {
-  const { type, name, namespace, subresource, current, proposed, isReplacement } = revision
-  const { metadata } = placeIn(type, proposed, namespace)
+function checkIdentity(update: ProposedUpdate): void {
+  const { type, name, namespace, subresource, current, proposed, isReplacement } = update
+  const { metadata } = withRequestNamespace(type, proposed, namespace)
   const old = current.value.metadata
   if (metadata.name && metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
@@ -100,9 +106,12 @@ function checkIdentity(revision: Revision): void {
 const missingVersion = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')
 
 /** Only the part of the object that its endpoint writes, the rest as it is. */
-function shape({ type, namespace, subresource, current, proposed }: Revision): KubeObject {
+function shape({ type, namespace, subresource, current, proposed }: ProposedUpdate): KubeObject {
   const old = current.value
-  const metadata = keepNoted(keptMetadata(placeIn(type, proposed, namespace).metadata, old.metadata), old)
+  const metadata = keepNoted(
+    withServerMetadata(withRequestNamespace(type, proposed, namespace).metadata, old.metadata),
+    old,
+  )
   switch (subresource) {
     case '':
       return type.rules.hasStatus ? withStatusOf(old, { ...proposed, metadata }) : { ...proposed, metadata }
@@ -144,12 +153,12 @@ function finalizersOf({ spec }: KubeObject): readonly string[] {
 function admit(
   ports: WritePorts,
   view: View,
-  revision: Revision,
+  update: ProposedUpdate,
   proposed: KubeObject,
 ): { readonly object: KubeObject; readonly warnings: readonly string[] } {
-  const { type, name, namespace, subresource, user, options } = revision
+  const { type, name, namespace, subresource, user, options } = update
   const { rules } = type
-  const old = revision.current.value
+  const old = update.current.value
   const review: Review & { object: KubeObject } = {
     operation: 'UPDATE',
     type,
@@ -166,7 +175,7 @@ function admit(
   const prepared = subresource === '' ? (rules.prepareUpdate?.(admitted, old) ?? admitted) : admitted
   const object = withGeneration(type, prepared, old)
   // What is wrong with the change of the metadata is said by all kinds alike, and once more by each.
-  const identity = [...newFinalizerErrors(object, old), ...immutableErrors(revision.proposed.metadata, old.metadata)]
+  const identity = [...newFinalizerErrors(object, old), ...immutableErrors(update.proposed.metadata, old.metadata)]
   const errors = [
     ...identity,
     ...metadataChangeFaults(object, old),
@@ -183,7 +192,7 @@ function withGeneration(type: ServedKind, object: KubeObject, old: StoredObject)
   return { ...object, metadata: { ...object.metadata, generation: (old.metadata.generation ?? 0) + 1 } }
 }
 
-function track({ type, subresource, options, current }: Revision, object: KubeObject, now: string): KubeObject {
+function track({ type, subresource, options, current }: ProposedUpdate, object: KubeObject, now: string): KubeObject {
   return trackUpdate({
     schema: type.schema,
     live: current.value,

@@ -11,8 +11,8 @@ import type { Decision, View } from '../../store/store.ts'
 import { appliedRecord, applyPatch } from './apply-patch.ts'
 import type { Patch } from './patch-object.ts'
 import type { PatchRequest, UpdateRequest, WriteResult } from '../contract/request.ts'
-import { revise } from './revise-object.ts'
-import { scaled, scaleOf } from '../read/scale.ts'
+import { reviseObject } from './revise-object.ts'
+import { withReplicas, scaleOf } from '../read/scale.ts'
 import { unstored, type WritePorts } from '../contract/write-object.ts'
 import type { WriteOptions } from '../contract/write-options.ts'
 
@@ -29,7 +29,7 @@ export function decideScaleUpdate(
     request,
     options,
     current,
-    proposed: withIdentity(scaled(type, current.value, scale), scale),
+    proposed: withIdentity(withReplicas(type, current.value, scale), scale),
   })
 }
 
@@ -44,7 +44,7 @@ export function decideScalePatch(ports: WritePorts, view: View, { request, optio
     request,
     options,
     current,
-    proposed: withIdentity(scaled(type, current.value, scale), scale),
+    proposed: withIdentity(withReplicas(type, current.value, scale), scale),
   })
 }
 
@@ -78,7 +78,7 @@ function applyScale(
   })
   decodeScale(type, request.body, options)
   const entries = fromScaleEntries(object.metadata.managedFields, result.metadata.managedFields, mapping)
-  const changed = scaled(type, object, result)
+  const changed = withReplicas(type, object, result)
   const proposed = { ...changed, metadata: { ...changed.metadata, managedFields: entries } }
   return rescale(ports, view, { ...rescaling, proposed, isApplied: true })
 }
@@ -89,7 +89,7 @@ function rescale(
   { request, options, current, proposed, isApplied = false }: Rescaling & { proposed: KubeObject; isApplied?: boolean },
 ): Decision<WriteResult> {
   const { type, name, namespace = '', user } = request
-  const revision = {
+  const update = {
     type,
     name,
     namespace,
@@ -101,7 +101,7 @@ function rescale(
     isReplacement: false,
     isApplied,
   }
-  const { document, changes, warnings } = revise(ports, view, revision)
+  const { document, changes, warnings } = reviseObject(ports, view, update)
   const answer = { document: unstored(scaleOf(type, document.value)), created: false, warnings }
   return { answer, changes }
 }

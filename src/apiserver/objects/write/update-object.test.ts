@@ -97,8 +97,8 @@ describe('update', () => {
     const made = await world.create('apps/v1/deployments', deployment)
     const labelled = await world.merge('apps/v1/deployments', 'd', { metadata: { labels: { x: 'y' } } })
     expect(labelled.metadata.generation).toBe(made.metadata.generation)
-    const scaled = await world.merge('apps/v1/deployments', 'd', { spec: { replicas: 3 } })
-    expect(scaled.metadata.generation).toBe(2)
+    const withReplicas = await world.merge('apps/v1/deployments', 'd', { spec: { replicas: 3 } })
+    expect(withReplicas.metadata.generation).toBe(2)
     const reported = await world.merge(
       'apps/v1/deployments',
       'd',

@@ -3,7 +3,7 @@ import type { Decision, View } from '../../store/store.ts'
 import { decideCreate } from './create-object.ts'
 import { decodeBody, type DecodedBody } from './decode-body.ts'
 import type { UpdateRequest, WriteResult } from '../contract/request.ts'
-import { revise } from './revise-object.ts'
+import { reviseObject } from './revise-object.ts'
 import { decideScaleUpdate } from './scale-object.ts'
 import type { WritePorts } from '../contract/write-object.ts'
 import { parseWriteOptions, type WriteOptions } from '../contract/write-options.ts'
@@ -32,7 +32,7 @@ function decideUpdate(ports: WritePorts, view: View, { request, options, body }:
     const object = { ...body.object, metadata: { ...metadata, name } }
     return decideCreate(ports, view, { type, namespace, object, user, options, warnings: body.warnings })
   }
-  const { document, changes, warnings } = revise(ports, view, {
+  const { document, changes, warnings } = reviseObject(ports, view, {
     type,
     name,
     namespace,

@@ -16,7 +16,7 @@ export interface CompiledRules {
   readonly errors: readonly FieldError[]
 }
 
-/** Compiles x-kubernetes-validations. Do it once per schema: it costs more than checking an object. */
+/** Compiles x-kubernetes-validations. Compile once per schema: it costs more than checking an object. */
 export function compileRules(schema: StructuralSchema, path = 'spec.validation.openAPIV3Schema'): CompiledRules {
   const errors: FieldError[] = []
   const root = compileNode(schema, '', errors, { isRoot: true, schemaPath: path })
@@ -24,11 +24,11 @@ export function compileRules(schema: StructuralSchema, path = 'spec.validation.o
   return { rules: (object, old) => new Check().object(root, object, old), errors }
 }
 
-/** Cost one rule may have, and all rules of an object together: about a tenth of a second at the very most. */
+/** CEL cost limits of one rule and of all rules of an object: about a tenth of a second at most. */
 const ruleBudget = 1_000_000
 const objectBudget = 3_000_000
 
-/** A place of the schema with rules at it or below it. */
+/** A node of the schema that has rules, or has nodes with rules below it. */
 interface RuleNode {
   readonly schema: StructuralSchema
   readonly self: SelfType
@@ -40,9 +40,9 @@ interface RuleNode {
 
 interface Place {
   readonly isRoot?: boolean
-  /** Where the schema stands in its CRD; messages name it. */
+  /** The path of the schema in its CRD; messages name it. */
   readonly schemaPath: string
-  /** The list above whose items cannot be told to be the successors of former ones. */
+  /** The nearest enclosing list whose items cannot be matched with their old values, if any. */
   readonly uncorrelated?: string
 }
 
@@ -91,34 +91,44 @@ function compiledRule(rule: ValidationRule, self: SelfType, at: RulePlace): Comp
   return [compiled]
 }
 
-/** One object being checked within one budget. */
+/** A value of the object under validation. */
+interface Checked {
+  readonly value: unknown
+  /** The stored value it replaces; undefined when there is none. */
+  readonly old: unknown
+  readonly path: string
+}
+
+/** Validates one object. All its rules share one cost budget; once that is spent, no further rule runs. */
 class Check {
   readonly #errors: FieldError[] = []
   #remaining = objectBudget
   #isSpent = false
 
-  object(root: RuleNode, object: unknown, old: unknown): readonly FieldError[] {
-    this.#visit(root, object, old, '')
+  object(root: RuleNode, value: unknown, old: unknown): readonly FieldError[] {
+    this.#visit(root, { value, old, path: '' })
     return this.#errors
   }
 
-  #visit(node: RuleNode, value: unknown, old: unknown, path: string): void {
+  #visit(node: RuleNode, { value, old, path }: Checked): void {
     if (value === null || value === undefined) return
-    for (const rule of node.rules) if (!this.#isSpent) this.#rule(rule, node, value, old ?? undefined, path)
-    if (Array.isArray(value)) this.#items(node, value, old, path)
-    else if (isRecord(value)) this.#fields(node, value, old, path)
+    for (const rule of node.rules) if (!this.#isSpent) this.#rule(rule, node, { value, old: old ?? undefined, path })
+    if (Array.isArray(value)) this.#items(node, value, { old, path })
+    else if (isRecord(value)) this.#fields(node, value, { old, path })
   }
 
-  #fields(node: RuleNode, value: Record<string, unknown>, old: unknown, path: string): void {
+  #fields(node: RuleNode, value: Record<string, unknown>, { old, path }: Omit<Checked, 'value'>): void {
     const before = isRecord(old) ? old : {}
     for (const name of Object.keys(value)) {
       const property = node.properties.get(name)
-      if (property) this.#visit(property, value[name], before[name], path ? `${path}.${name}` : name)
-      else if (node.additional) this.#visit(node.additional, value[name], before[name], `${path}[${name}]`)
+      const inner = { value: value[name], old: before[name] }
+      if (property) this.#visit(property, { ...inner, path: path ? `${path}.${name}` : name })
+      else if (node.additional) this.#visit(node.additional, { ...inner, path: `${path}[${name}]` })
     }
   }
 
-  #items(node: RuleNode, value: readonly unknown[], old: unknown, path: string): void {
+  /** Only lists of type map tell which old item a new one replaces: by its keys. */
+  #items(node: RuleNode, value: readonly unknown[], { old, path }: Omit<Checked, 'value'>): void {
     const { items } = node
     if (!items) return
     const keys =
@@ -128,16 +138,18 @@ class Check {
     const before = new Map(
       keys.length > 0 && Array.isArray(old) ? old.map((item) => [keyOf(item), item as unknown]) : [],
     )
-    value.forEach((item, index) => this.#visit(items, item, before.get(keyOf(item)), `${path}[${index}]`))
+    value.forEach((item, index) =>
+      this.#visit(items, { value: item, old: before.get(keyOf(item)), path: `${path}[${index}]` }),
+    )
   }
 
-  #rule(compiled: CompiledRule, node: RuleNode, value: unknown, old: unknown, path: string): void {
+  #rule(compiled: CompiledRule, node: RuleNode, { value, old, path }: Checked): void {
     const { rule, program, usesOldSelf } = compiled
     if (usesOldSelf && old === undefined && !rule.optionalOldSelf) return
     const bindings = bind(compiled, node, value, old)
     const result = this.#evaluate(program, bindings)
     if (result === true) return
-    // What was stored with this fault may stay as it is.
+    // Validation ratcheting: an unchanged value that already broke the rule stays valid.
     if (!usesOldSelf && old !== undefined && deepEqual(value, old)) return
     const field = (path + (rule.fieldPath ?? '')).replace(/^\./, '') || '<nil>'
     this.#errors.push(

@@ -3,28 +3,25 @@ import { duplicate, invalidValue, type FieldError } from '../types/field-error.t
 import { isRecord } from '../types/set-own.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
-/** Items that repeat an identity in lists of type set and map. Lists that did not change are let pass. */
-export function listFaults(schema: StructuralSchema, object: unknown, old?: unknown): FieldError[] {
-  const errors: FieldError[] = []
-  visit(schema, object, old, '', errors)
-  return errors
-}
-
-function visit(schema: StructuralSchema, value: unknown, old: unknown, path: string, errors: FieldError[]): void {
+/**
+ * Faults of lists of type set and map: items that share an identity. A list that equals its counterpart in `old` is not checked
+ * again (validation ratcheting).
+ */
+export function* listFaults(schema: StructuralSchema, value: unknown, old?: unknown, path = ''): Generator<FieldError> {
   if (old !== undefined && deepEqual(value, old)) return
   if (Array.isArray(value)) {
-    if (schema['x-kubernetes-list-type'] === 'set') errors.push(...repeated(value, (index) => value[index], path))
-    if (schema['x-kubernetes-list-type'] === 'map') errors.push(...keyFaults(schema, value, path))
+    if (schema['x-kubernetes-list-type'] === 'set') yield* repeated(value, (index) => value[index], path)
+    if (schema['x-kubernetes-list-type'] === 'map') yield* keyFaults(schema, value, path)
     if (schema.items)
-      for (const [index, item] of value.entries()) visit(schema.items, item, undefined, `${path}[${index}]`, errors)
+      for (const [index, item] of value.entries()) yield* listFaults(schema.items, item, undefined, `${path}[${index}]`)
   } else if (isRecord(value)) {
     const { properties = {}, additionalProperties } = schema
     const before = isRecord(old) ? old : {}
     for (const name of Object.keys(value)) {
       const known = Object.hasOwn(properties, name) ? properties[name] : undefined
-      if (known) visit(known, value[name], before[name], path ? `${path}.${name}` : name, errors)
+      if (known) yield* listFaults(known, value[name], before[name], path ? `${path}.${name}` : name)
       else if (typeof additionalProperties === 'object')
-        visit(additionalProperties, value[name], before[name], `${path}[${name}]`, errors)
+        yield* listFaults(additionalProperties, value[name], before[name], `${path}[${name}]`)
     }
   }
 }
@@ -43,7 +40,7 @@ function keyFaults(schema: StructuralSchema, items: readonly unknown[], path: st
   return repeated(items, keyOf, path)
 }
 
-/** One fault per identity that stands more than once, at its second place. */
+/** One fault for each identity that occurs more than once, reported at its second occurrence. */
 function repeated(items: readonly unknown[], identity: (index: number) => unknown, path: string): FieldError[] {
   const times = new Map<string, number>()
   return items.flatMap((_, index) => {

@@ -44,8 +44,8 @@ export function decodeScalar(value: unknown, scalar: Scalar, mismatch: Mismatch,
   }
 }
 
-/** How Go names the kind of a JSON value in its errors. */
-export function kindOfJson(value: unknown, goType: string): string {
+/** What Go's JSON errors call the kind of a value; with an integer `goType` they quote the number, too. */
+export function kindOfJson(value: unknown, goType = ''): string {
   if (typeof value === 'number') return /^u?int/.test(goType) ? `number ${value}` : 'number'
   if (typeof value === 'boolean') return 'bool'
   if (typeof value === 'string') return 'string'

@@ -68,7 +68,7 @@ function applyChecked(request: Apply): KubeObject {
   }
   release(managers, id, compareAt)
   const isNoop = deepEqual(live, pruned)
-  settle(managers, id, isNoop ? last?.time : request.now)
+  finishEntry(managers, id, isNoop ? last?.time : request.now)
   return withManagers(isNoop ? live : normalised(pruned, schema), managers)
 }
 
@@ -80,7 +80,7 @@ function normalised(object: KubeObject, { struct }: ObjectSchema): KubeObject {
 }
 
 /** Gives the writer's entry its time, without the fields nobody owns; an entry that owns nothing goes. */
-function settle(managers: Managers, id: string, time: string | undefined): void {
+function finishEntry(managers: Managers, id: string, time: string | undefined): void {
   const entry = managers.get(id)
   if (!entry) return
   const fields = entry.fields.difference(unowned)

@@ -17,8 +17,8 @@ const retainKeys = '$retainKeys'
  * use, as any body. Throws BadRequest for a patch whose directives make no sense.
  */
 export function strategicMergePatch({ struct }: ObjectSchema, original: unknown, patch: unknown): unknown {
-  if (!struct) throw bad('strategic merge patch format is not supported')
-  if (!isRecord(patch)) throw bad('invalid JSON document')
+  if (!struct) throw badPatch('strategic merge patch format is not supported')
+  if (!isRecord(patch)) throw badPatch('invalid JSON document')
   return mergeMap(isRecord(original) ? original : {}, patch, { is: 'struct', struct })
 }
 
@@ -40,16 +40,16 @@ function replaced(patch: JsonMap): JsonMap {
   const { $patch: directive, ...rest } = patch
   if (directive === 'replace') return rest
   if (directive === 'delete') return {}
-  throw bad(`unknown patch type: ${goPrint(directive)} in map: ${goPrint(patch)}`)
+  throw badPatch(`unknown patch type: ${goPrint(directive)} in map: ${goPrint(patch)}`)
 }
 
 /** A copy of the original, without the keys a `$retainKeys` list leaves out. */
 function retain(original: JsonMap, patch: JsonMap): JsonMap {
   const keys = patch[retainKeys]
   if (keys === undefined) return { ...original }
-  if (!Array.isArray(keys)) throw bad('invalid patch format of retainKeys')
+  if (!Array.isArray(keys)) throw badPatch('invalid patch format of retainKeys')
   const isStray = (key: string): boolean => patch[key] !== null && !key.startsWith('$') && !keys.includes(key)
-  if (Object.keys(patch).some(isStray)) throw bad('invalid patch format of retainKeys')
+  if (Object.keys(patch).some(isStray)) throw badPatch('invalid patch format of retainKeys')
   return Object.fromEntries(Object.entries(original).filter(([key]) => keys.includes(key)))
 }
 
@@ -74,13 +74,13 @@ function mergeKey(result: JsonMap, key: string, value: unknown, type: TypeExpres
 /** A list whose patch says in which order its items shall stand. */
 function mergeOrdered(result: JsonMap, patch: JsonMap, key: string, type: TypeExpression): void {
   const order = patch[setOrder + key]
-  if (!Array.isArray(order)) throw bad(`expected a []interface {}, but received a ${goType(order)}`)
+  if (!Array.isArray(order)) throw badPatch(`expected a []interface {}, but received a ${goType(order)}`)
   const [live, changes] = [result[key], patch[key]]
   if (
     (live !== undefined && live !== null && !Array.isArray(live)) ||
     (changes !== undefined && changes !== null && !Array.isArray(changes))
   ) {
-    throw bad('invalid patch format of setElementOrder list')
+    throw badPatch('invalid patch format of setElementOrder list')
   }
   if (changes === null) {
     delete result[key]
@@ -107,7 +107,7 @@ function checkOrder(changes: readonly unknown[], order: readonly unknown[], merg
     if (at < rest.length && isSameItem(rest[at], step, mergeKey)) at++
   }
   if (at < rest.length) {
-    throw bad(
+    throw badPatch(
       `The order in patch list:\n${goPrint(changes)}\n doesn't match $setElementOrder list:\n${goPrint(order)}\n`,
     )
   }
@@ -126,9 +126,9 @@ function mergeList(
     return orderItems(merged, changes, live, undefined)
   }
   const mergeKey = field?.mergeKey
-  if (!mergeKey) throw bad('cannot merge lists without merge key')
+  if (!mergeKey) throw badPatch('cannot merge lists without merge key')
   if (![...live, ...changes].every(isRecord))
-    throw bad(`list element types are not identical: ${goPrint([live, changes])}`)
+    throw badPatch(`list element types are not identical: ${goPrint([live, changes])}`)
   const { kept, rest } = specialItems(live, changes, mergeKey)
   const merged = mergeItems(kept, rest, mergeKey, inner)
   return orderItems(merged, rest, kept, mergeKey)
@@ -157,9 +157,9 @@ function specialItems(
         isReplaced = true
         break
       case 'merge':
-        throw bad('merging lists cannot yet be specified in the patch')
+        throw badPatch('merging lists cannot yet be specified in the patch')
       default:
-        throw bad(`unknown patch type: ${goPrint(item.$patch)} in map: ${goPrint(item)}`)
+        throw badPatch(`unknown patch type: ${goPrint(item.$patch)} in map: ${goPrint(item)}`)
     }
   }
   return isReplaced ? { kept: rest, rest: [] } : { kept, rest }
@@ -185,7 +185,7 @@ function mergeItems(
 function removeFromList(result: JsonMap, key: string, items: unknown): void {
   const live = result[key]
   if (!Array.isArray(live)) return
-  if (!Array.isArray(items)) throw bad('invalid patch format of primitive list')
+  if (!Array.isArray(items)) throw badPatch('invalid patch format of primitive list')
   result[key] = live.filter((item) => !items.includes(item))
 }
 
@@ -229,9 +229,9 @@ function strategyOf(field: Field | undefined): string | undefined {
 }
 
 function missingKey(item: JsonMap, mergeKey: string): StatusError {
-  return bad(`map: ${goPrint(item)} does not contain declared merge key: ${mergeKey}`)
+  return badPatch(`map: ${goPrint(item)} does not contain declared merge key: ${mergeKey}`)
 }
 
-function bad(message: string): StatusError {
+function badPatch(message: string): StatusError {
   return new StatusError('BadRequest', message)
 }

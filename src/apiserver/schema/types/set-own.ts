@@ -5,6 +5,16 @@ export function setOwn(target: Record<string, unknown>, key: string, value: unkn
   } else target[key] = value
 }
 
+/** The value at a path, following own properties only; undefined when there is none. */
+export function readOwn(object: unknown, path: readonly string[]): unknown {
+  let at = object
+  for (const step of path) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
+    at = (at as Record<string, unknown>)[step]
+  }
+  return at
+}
+
 /** Whether a JSON value is an object, not a list. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)

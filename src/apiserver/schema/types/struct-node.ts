@@ -31,12 +31,12 @@ const atomic = new WeakMap<StructType, SchemaNode>()
 
 function fieldNode(field: Field): FieldNode {
   const node = nodeOf(field.type, field)
-  const value = field.default ?? unsaid(field)
+  const value = field.default ?? implicitDefault(field)
   return value === undefined ? { node } : { node, default: value }
 }
 
 /** What a field that is always written holds when a client leaves it out. */
-function unsaid({ type, isPointer, omitEmpty }: Field): unknown {
+function implicitDefault({ type, isPointer, omitEmpty }: Field): unknown {
   return type.is === 'scalar' && !isPointer && !omitEmpty ? (zeroValue(type) ?? undefined) : undefined
 }
 

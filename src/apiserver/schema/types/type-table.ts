@@ -153,9 +153,9 @@ export function tableRelease(): string {
   return table().release
 }
 
-type FieldRow = readonly [string, number, string, string, Rarities?]
+type FieldRow = readonly [string, number, string, string, RareAttributes?]
 
-interface Rarities {
+interface RareAttributes {
   readonly l?: 'atomic' | 'set' | 'map'
   readonly k?: readonly string[]
   readonly a?: 1

@@ -1,5 +1,5 @@
 /** Deeper than any object is meant to be, and shallow enough for everything that walks through one. */
-export const deepest = 1000
+export const maxDepth = 1000
 
 /** Whether a JSON text nests deeper than that; looks at the text, since reading it is what might fail. */
 export function isTextTooDeep(text: string): boolean {
@@ -8,7 +8,7 @@ export function isTextTooDeep(text: string): boolean {
     const code = text.charCodeAt(index)
     if (code === quote) index = endOfString(text, index)
     else if (code === openBrace || code === openBracket) {
-      if (++depth > deepest) return true
+      if (++depth > maxDepth) return true
     } else if (code === closeBrace || code === closeBracket) depth--
   }
   return false
@@ -18,7 +18,7 @@ export function isTextTooDeep(text: string): boolean {
 export function isValueTooDeep(value: unknown): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > deepest) return true
+    if (depth > maxDepth) return true
     level = level.flatMap((item) => (typeof item === 'object' && item !== null ? Object.values(item) : []))
   }
   return false

@@ -1,4 +1,4 @@
-import { deepest } from './depth.ts'
+import { maxDepth } from './depth.ts'
 
 /** Says what is wrong with a text that is not JSON, in the words of Go's decoder, which clients and people know. */
 export function goJsonError(text: string | Uint8Array): string {
@@ -43,7 +43,7 @@ class Scanner {
 
   value(): void {
     this.space()
-    if (++this.#depth > deepest) throw new Fault('exceeded max depth')
+    if (++this.#depth > maxDepth) throw new Fault('exceeded max depth')
     const character = this.#text[this.#at] ?? ''
     if (character === '{') this.#object()
     else if (character === '[') this.#array()

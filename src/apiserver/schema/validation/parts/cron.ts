@@ -13,18 +13,18 @@ const fields: readonly CronField[] = [
   { min: 1, max: 12, names: months },
   { min: 0, max: 6, names: days },
 ]
-const words = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'])
+const descriptors = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'])
 
 /** What keeps a text from being a cron schedule; undefined when nothing does. */
 export function cronFault(schedule: string): string | undefined {
-  if (schedule.startsWith('@')) return wordFault(schedule)
+  if (schedule.startsWith('@')) return descriptorFault(schedule)
   const parts = schedule.trim().split(/\s+/)
   if (parts.length !== 5) return `expected exactly 5 fields, found ${parts.length}: [${parts.join(' ')}]`
   return parts.map((part, index) => fieldFault(part, fields[index])).find((fault) => fault !== undefined)
 }
 
-function wordFault(schedule: string): string | undefined {
-  if (words.has(schedule)) return undefined
+function descriptorFault(schedule: string): string | undefined {
+  if (descriptors.has(schedule)) return undefined
   const every = /^@every (.+)$/.exec(schedule)?.[1]
   if (every === undefined) return `unrecognized descriptor: ${schedule}`
   return /^(\d+(\.\d+)?(ns|us|µs|ms|s|m|h))+$/.test(every)

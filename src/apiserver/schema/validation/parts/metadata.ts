@@ -19,7 +19,7 @@ export function* metadataFaults({ metadata }: KubeObject, nameCheck: NameCheck):
   yield* annotationsFaults('metadata.annotations', annotations)
   yield* ownersFaults(ownerReferences)
   for (const [index, finalizer] of finalizers.entries()) yield* finalizerFaults(finalizer, index)
-  yield* mannerFaults(finalizers)
+  yield* propagationFaults(finalizers)
 }
 
 /** Faults of what happens to the metadata of an object. */
@@ -38,7 +38,7 @@ export function* metadataChangeFaults(object: KubeObject, old: KubeObject): Gene
   for (const [index, finalizer] of finalizers.entries()) {
     if (!known.has(finalizer)) yield* finalizerFaults(finalizer, index)
   }
-  yield* mannerFaults(finalizers)
+  yield* propagationFaults(finalizers)
 }
 
 export function* labelsFaults(path: string, labels: unknown): Generator<FieldError> {
@@ -69,7 +69,7 @@ function* finalizerFaults(finalizer: string, index: number): Generator<FieldErro
 }
 
 /** Dependents cannot both be waited for and be left behind. */
-function* mannerFaults(finalizers: readonly string[]): Generator<FieldError> {
+function* propagationFaults(finalizers: readonly string[]): Generator<FieldError> {
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion'))
     yield invalidValue('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set')
 }
