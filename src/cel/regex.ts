@@ -1,9 +1,9 @@
+import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import { RE2JS } from 're2js'
 import { CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
 
-const cache = new Map<string, RE2JS | CelError>()
-const mostPatterns = 500
+const cache = new BoundedMap<string, RE2JS | CelError>(500)
 const longestPattern = 4096
 
 /** The compiled pattern in RE2's syntax, from a cache; an error for what RE2 does not take. */
@@ -12,7 +12,6 @@ export function patternOf(frame: Frame, source: string): RE2JS | CelError {
   if (known) return known
   frame.charge(compileCost(source))
   const made = compilePattern(source)
-  if (cache.size >= mostPatterns) cache.delete(cache.keys().next().value!)
   cache.set(source, made)
   return made
 }

@@ -1,17 +1,16 @@
+import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import { daysFromCivil } from './calendar.ts'
 import { CelError } from './errors.ts'
 import type { Frame } from './frame.ts'
 
 const fixed = /^([+-]?)(\d\d):(\d\d)$/
-const zones = new Map<string, Zone | CelError>()
-const mostZones = 100
-const mostDays = 10_000
+const zones = new BoundedMap<string, Zone | CelError>(100)
 const day = 86_400
 
 interface Zone {
   readonly formatter: Intl.DateTimeFormat
   /** The offset on days since 1970 in UTC that have one offset from start to end; NaN for other days. */
-  readonly offsets: Map<number, number>
+  readonly offsets: BoundedMap<number, number>
 }
 
 /** Seconds to add to UTC for local time in this zone at this instant: a fixed offset, or a name of the tz database. */
@@ -30,18 +29,17 @@ function zoneOf(frame: Frame, name: string): Zone | CelError {
   const known = zones.get(name)
   if (known) return known
   frame.charge(5000)
-  if (zones.size >= mostZones) zones.clear()
   const formatter = makeFormatter(name)
-  const made = formatter instanceof CelError ? formatter : { formatter, offsets: new Map<number, number>() }
+  const made =
+    formatter instanceof CelError ? formatter : { formatter, offsets: new BoundedMap<number, number>(10_000) }
   zones.set(name, made)
   return made
 }
 
 function namedOffset(frame: Frame, { formatter, offsets }: Zone, seconds: number): number {
   const today = Math.floor(seconds / day)
-  const known = offsets.get(today) ?? dayOffset(frame, formatter, today)
-  if (offsets.size >= mostDays) offsets.clear()
-  offsets.set(today, known)
+  let known = offsets.get(today)
+  if (known === undefined) offsets.set(today, (known = dayOffset(frame, formatter, today)))
   if (!Number.isNaN(known)) return known
   frame.charge(750)
   return formattedOffset(formatter, seconds)

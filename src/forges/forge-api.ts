@@ -1,3 +1,4 @@
+import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
 import { Trouble } from '../git/trouble.ts'
 
@@ -12,7 +13,11 @@ export interface ForgeApiOptions {
   readonly known?: KnownAnswers | undefined
 }
 
-export type KnownAnswers = Map<string, { readonly etag: string; readonly value: unknown }>
+export type KnownAnswers = BoundedMap<string, { readonly etag: string; readonly value: unknown }>
+
+export function newKnownAnswers(): KnownAnswers {
+  return new BoundedMap(2000)
+}
 
 /** JSON requests to one forge; refusals become Trouble that says whether trying again can help. */
 export class ForgeApi {
@@ -21,7 +26,7 @@ export class ForgeApi {
 
   constructor(options: ForgeApiOptions) {
     this.#options = options
-    this.#known = options.known ?? new Map()
+    this.#known = options.known ?? newKnownAnswers()
   }
 
   async get<T>(path: string): Promise<T> {
@@ -30,15 +35,8 @@ export class ForgeApi {
     if (response.status === 304 && known) return known.value as T
     const value = this.#read<T>(response, path)
     const { etag } = response.headers
-    if (etag) this.#remember(path, { etag, value })
+    if (etag) this.#known.set(path, { etag, value })
     return value
-  }
-
-  #remember(path: string, answer: { readonly etag: string; readonly value: unknown }): void {
-    this.#known.delete(path)
-    this.#known.set(path, answer)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > maxKnown && oldest !== undefined) this.#known.delete(oldest)
   }
 
   /** Every item of a paged list: `next` says where a page's successor is. */
@@ -118,7 +116,6 @@ export function query(path: string, parameters: Readonly<Record<string, string |
 }
 
 const maxPages = 200
-const maxKnown = 2000
 
 function parse(body: Buffer): unknown {
   try {

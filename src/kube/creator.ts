@@ -1,3 +1,4 @@
+import { BoundedMap } from './basics/bounded-map.ts'
 import type { ObjectMeta } from './object.ts'
 
 /** Where a cache that drops managed fields, which take more room than most objects, still says who came first. */
@@ -28,10 +29,8 @@ function firstManager(managedFields: readonly unknown[] = []): string | undefine
 function shared(name: string): string {
   const known = names.get(name)
   if (known !== undefined) return known
-  if (names.size >= mostNames) names.clear()
   names.set(name, name)
   return name
 }
 
-const names = new Map<string, string>()
-const mostNames = 1000
+const names = new BoundedMap<string, string>(1000)

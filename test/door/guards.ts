@@ -41,13 +41,13 @@ const door = inFile('src/departures/door/door.ts', [
   ],
   [
     'opens the breaker when too much leaves',
-    '(await this.#inTurn(() => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)',
+    "(await this.#bookings.run('', () => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)",
     'this.#recordAndDelete(request, object)',
   ],
   [
     'lets no more go than the budget has, however many ask at once',
-    'const turn = this.#turn.then(work)',
-    'const turn = work()',
+    "this.#bookings.run('', () => this.#book(subject, object))",
+    'this.#book(subject, object)',
   ],
   [
     'opens the breaker when too much leaves',

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { forgeTypes } from '../../src/apis/pipeline.ts'
 import { ForgeBudget } from '../../src/forges/budget.ts'
+import { newKnownAnswers } from '../../src/forges/forge-api.ts'
 import type { Forge } from '../../src/forges/forge.ts'
 import { openForge } from '../../src/forges/open-forge.ts'
 import { repositoryAddress } from '../../src/forges/repository-address.ts'
@@ -110,7 +111,12 @@ it('asks a forge that tells versions whether anything is new, rather than for al
     return response
   }
   const address = repositoryAddress('github', forge.url('github', 'deploy'))
-  const client = openForge('github', address, { http: heard, token: forgeToken, ca: forge.ca, known: new Map() })
+  const client = openForge('github', address, {
+    http: heard,
+    token: forgeToken,
+    ca: forge.ca,
+    known: newKnownAnswers(),
+  })
   const { number } = await client.create({ head: await branch(), base: 'main', title: 'one', body: '', labels: [] })
   answers.length = 0
   const first = await client.get(number)

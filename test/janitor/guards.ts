@@ -328,7 +328,7 @@ export const guards: readonly Guard[] = [
     "    case 'leaving':\n      return waitForEnd(work, ports, candidate, at)",
     "    case 'leaving':\n      return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })",
   ),
-  janitor('E24', 'work/retry.ts', '2 ** Math.min(attempts - 1, 30)', '1'),
+  janitor('E24', 'cycles/delete-outcome.ts', 'backoffDelay(attempts, ', 'backoffDelay(1, '),
   janitor(
     'E25',
     'verdict/judge.ts',

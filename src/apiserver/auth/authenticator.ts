@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import type { Clock } from '../store/clock.ts'
 import { defaultAudience, tokenUser, type ServiceAccountTokens, type TokenClaims } from './service-account-tokens.ts'
 import type { StaticTokens } from './static-tokens.ts'
@@ -23,7 +24,7 @@ export interface CertificateSubject {
 export class Authenticator {
   readonly #ports: AuthenticatorPorts
   /** Signatures already checked; claims are judged anew at each use. */
-  readonly #verified = new Map<string, TokenClaims>()
+  readonly #verified = new BoundedMap<string, TokenClaims>(1000)
 
   constructor(ports: AuthenticatorPorts) {
     this.#ports = ports
@@ -53,7 +54,6 @@ export class Authenticator {
     this.#verified.delete(token)
     const claims = serviceAccounts.read(token, clock.now())
     if (!claims) return undefined
-    if (this.#verified.size >= verifiedLimit) this.#verified.clear()
     this.#verified.set(token, claims)
     return claims
   }
@@ -67,5 +67,3 @@ export class Authenticator {
     return uidOf(`${bound.kind.toLowerCase()}s`, boundNamespace, bound.name) === bound.uid
   }
 }
-
-const verifiedLimit = 1000

@@ -1,3 +1,4 @@
+import { Serializer } from '../../runtime/controller/serializer.ts'
 import { configMaps } from '../../kube/core-types.ts'
 import { bond, holdFinalizer, type Bond } from '../../apis/bond.ts'
 import { guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../../apis/bond-guard.ts'
@@ -68,8 +69,8 @@ export class Door {
   readonly #ports: DoorPorts
   readonly #dryRun: boolean
   readonly #budget: Budget
-  /** Resolves when the last one who asked the budget has its answer. */
-  #turn: Promise<unknown> = Promise.resolve()
+  /** Bookings run one at a time: two of them must not both take the last place of the budget. */
+  readonly #bookings = new Serializer()
   readonly #optOuts: Informer<CleanupOptOut>
   readonly #bonds: Informer<Bond>
   readonly #schedules: Informer<WorkSchedule>
@@ -202,7 +203,7 @@ export class Door {
     const verdict = await this.#verdict(request, object)
     if (verdict.result !== 'allowed') return verdict
     if (!object) return { result: 'gone' }
-    return (await this.#inTurn(() => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)
+    return (await this.#bookings.run('', () => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)
   }
 
   async #verdict(request: DepartRequest, object: KubeObject | undefined): Promise<ReturnType<typeof judge>> {
@@ -294,13 +295,6 @@ export class Door {
     const over = await this.#overBudget(subject, now)
     if (!over) this.#budget.count(recordName(subject.cluster, object), subjectKind(subject), now)
     return over
-  }
-
-  /** One after the other: many who ask at once must not all find the same last place free. */
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#turn.then(work)
-    this.#turn = turn.catch(() => {})
-    return turn
   }
 
   async #overBudget(subject: Subject, now: number): Promise<DepartResult | undefined> {

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { departure, type Departure, type DepartureSpec } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
@@ -42,7 +43,7 @@ export class CascadeRecorder {
   readonly #clock: Clock
   readonly #wholeOf: (root: StoredObject) => Promise<StoredObject | undefined>
   /** Records that were written to lately, by root uid; each resolves when its last page is written: pages are numbered one after the other. */
-  readonly #written = new Map<string, Promise<Written>>()
+  readonly #written = new BoundedMap<string, Promise<Written>>(1000)
 
   constructor(
     client: Client,
@@ -67,7 +68,6 @@ export class CascadeRecorder {
     const before = this.#written.get(uid) ?? this.#open(root)
     const after = before.then((written) => this.#add(written, companions))
     this.#written.set(uid, after)
-    if (this.#written.size > maxOpen) this.#written.delete(this.#written.keys().next().value ?? '')
     // The next one reads again how far the record has got.
     const forget = () => void this.#written.delete(uid)
     try {
@@ -212,5 +212,4 @@ function placeOf({ metadata }: WrittenRecord): string {
 
 const rootIsUnknown = 'its own manifest is not recorded: it was gone before anything was known that would follow it'
 
-const maxOpen = 1000
 const attempts = 20

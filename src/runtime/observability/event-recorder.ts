@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import { events } from '../../kube/core-types.ts'
 import type { Client } from '../../client/client.ts'
 import { type KubeObject, type ObjectRef, type StoredObject, placeOf } from '../../kube/object.ts'
@@ -58,7 +59,7 @@ export class EventRecorder {
   readonly #ports: EventRecorderPorts
   readonly #counter: Counter<'result'> | undefined
   /** By what they say, the one that happened longest ago first. */
-  readonly #series = new Map<string, Series>()
+  readonly #series = new BoundedMap<string, Series>(4096)
   /** Not written yet, or again since. */
   readonly #unwritten = new Set<Series>()
   readonly #allowance: TokenBuckets
@@ -68,7 +69,7 @@ export class EventRecorder {
   constructor(component: string, ports: EventRecorderPorts) {
     this.#component = component
     this.#ports = ports
-    this.#allowance = new TokenBuckets({ clock: ports.clock, burst: 25, refillMs: 300_000, most: mostRemembered })
+    this.#allowance = new TokenBuckets({ clock: ports.clock, burst: 25, refillMs: 300_000, most: 4096 })
     this.#counter = ports.metrics?.counter({
       name: 'sojourn_events_total',
       help: 'Kubernetes Events by what became of them.',
@@ -104,10 +105,8 @@ export class EventRecorder {
     const { clock } = this.#ports
     const id = JSON.stringify([subject, note.type, note.reason, note.message])
     const known = this.#series.get(id)
-    this.#series.delete(id)
     const series = known && clock.now() - known.lastAt < seriesMs ? known : this.#newSeries(id, subject, note)
     this.#series.set(id, series)
-    if (this.#series.size > mostRemembered) this.#series.delete(this.#series.keys().next().value ?? '')
     return series
   }
 
@@ -189,7 +188,6 @@ export class EventRecorder {
   }
 }
 
-const mostRemembered = 4096
 const mostUnwritten = 1000
 const longestMessage = 1024
 /** The same thing after so long is a new Event. */

@@ -1,3 +1,4 @@
+import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import type { Random } from './random.ts'
 
 export interface BackoffOptions {
@@ -54,8 +55,8 @@ export class Backoff<K = string> {
       const upper = 3 * (state?.lastMs ?? this.#baseMs)
       return this.#baseMs + this.#random() * (upper - this.#baseMs)
     }
-    const doubled = this.#baseMs * 2 ** Math.min(state?.failures ?? 0, 50)
+    const doubled = backoffDelay((state?.failures ?? 0) + 1, { baseMs: this.#baseMs, maxMs: this.#capMs })
     // Up to a quarter more, never less: those that failed together part, and the base stays the shortest wait.
-    return Math.min(this.#capMs, doubled) * (1 + this.#random() / 4)
+    return doubled * (1 + this.#random() / 4)
   }
 }

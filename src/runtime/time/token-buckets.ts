@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
 import type { Clock } from './clock.ts'
 
 export interface TokenBucketsOptions {
@@ -14,22 +15,21 @@ export interface TokenBucketsOptions {
 export class TokenBuckets {
   readonly #options: TokenBucketsOptions
   /** Least recently used first. `tokens` were there at `at` and lie between zero and the burst. */
-  readonly #buckets = new Map<string, { readonly tokens: number; readonly at: number }>()
+  readonly #buckets: BoundedMap<string, { readonly tokens: number; readonly at: number }>
 
   constructor(options: TokenBucketsOptions) {
     this.#options = options
+    this.#buckets = new BoundedMap(options.most)
   }
 
   /** Takes one token; false when there is none. */
   take(key: string): boolean {
-    const { clock, burst, refillMs, most } = this.#options
+    const { clock, burst, refillMs } = this.#options
     const now = clock.monotonic()
     const bucket = this.#buckets.get(key) ?? { tokens: burst, at: now }
     const tokens = Math.min(burst, bucket.tokens + (now - bucket.at) / refillMs)
     const granted = tokens >= 1
-    this.#buckets.delete(key)
     this.#buckets.set(key, { tokens: granted ? tokens - 1 : tokens, at: now })
-    if (this.#buckets.size > most) this.#buckets.delete(this.#buckets.keys().next().value ?? '')
     return granted
   }
 }

@@ -1,3 +1,4 @@
+import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { tracked } from '../../runtime/time/clock.ts'
 import { wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
@@ -58,7 +59,7 @@ export class SinkDeliveries {
       events.record(self, { type: 'Normal', reason: 'EventDelivered', message })
     } catch (error) {
       delivery.state = 'failed'
-      delivery.nextAt = clock.now() + Math.min(maxBackoffMs, 1000 * 2 ** delivery.attempts)
+      delivery.nextAt = clock.now() + backoffDelay(delivery.attempts, { baseMs: 2000, maxMs: 300_000 })
       const attempt = required ? `${delivery.attempts}` : `${delivery.attempts} of ${maxAttempts}`
       const message = `attempt ${attempt} to deliver the CloudEvent to ${host} failed: ${(error as Error).message}`
       events.record(self, { type: 'Warning', reason: 'EventDeliveryFailed', message })
@@ -70,7 +71,6 @@ export class SinkDeliveries {
 /** For sinks that are not required. */
 const maxAttempts = 5
 const pollMs = 15_000
-const maxBackoffMs = 300_000
 
 function eventOf(self: StoredObject, decidedAt: string): ReturnType<typeof deletedEvent> {
   const { evaluationTime = decidedAt, targets = [] } = self.status as CleanerStatus

@@ -1,3 +1,4 @@
+import { Serializer } from '../../runtime/controller/serializer.ts'
 import { cleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import type { CleanupPolicy } from '../../apis/cleanup-policy.ts'
 import { windowState } from '../../apis/work-window.ts'
@@ -13,7 +14,6 @@ import { markCycle, markDueAt } from './cycles/mark-cycle.ts'
 import { notifyCycle, notifyDueAt } from './cycles/notify-cycle.ts'
 import type { Action, CompiledPolicy } from './policy/policy.ts'
 import { notReady, writePolicyStatus } from './work/policy-status.ts'
-import { Turnstile } from './work/turnstile.ts'
 import { FenceLost, type Fence, type Unleased, type Work, type WorkPorts } from './work/work.ts'
 
 export interface WorkControllerOptions {
@@ -42,7 +42,7 @@ export function workController({
 }: WorkControllerOptions): Controller {
   const { desk, clock, providers, door, client } = ports
   /** Two actions on the same marks would only run into each other. */
-  const turnstile = new Turnstile()
+  const cycles = new Serializer()
   /** Work items that a look has shown to be pointless until then. */
   const resting = new Map<string, number>()
   const controller = new Controller({
@@ -88,7 +88,7 @@ export function workController({
       return wakeAt(
         window.open || window.nextOpenAt === undefined ? dueAt : Math.min(dueAt, Math.max(now + 1, window.nextOpenAt)),
       )
-    return turnstile.pass(`${name}\n${location}`, () => inLease(kind, unleased, { key, signal, inWindow: window.open }))
+    return cycles.run(`${name}\n${location}`, () => inLease(kind, unleased, { key, signal, inWindow: window.open }))
   }
 
   function dueTime(kind: Action, unleased: Unleased): number | undefined {

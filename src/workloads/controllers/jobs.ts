@@ -1,3 +1,4 @@
+import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { jobs, pods } from '../../kube/core-types.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
 import { ignoring } from '../../kube/status-error.ts'
@@ -319,5 +320,5 @@ function backoffUntil(count: number, owned: readonly Pod[]): number {
       ),
     ),
   )
-  return last + Math.min(360_000, 10_000 * 2 ** (count - 1))
+  return last + backoffDelay(count, { baseMs: 10_000, maxMs: 360_000 })
 }

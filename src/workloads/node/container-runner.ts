@@ -1,3 +1,4 @@
+import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { formatTime } from '../../kube/time.ts'
 import { sleep, type Clock } from '../../runtime/time/clock.ts'
 import type { EventNote } from '../../runtime/observability/event-recorder.ts'
@@ -297,7 +298,7 @@ export class ContainerRunner {
     const hasRun = this.#state.terminated !== undefined
     if (hasRun && clock.now() - this.#startedAt > 600_000) this.#waits = 0
     this.#state = state
-    this.#cancelRestart = clock.after(Math.min(300_000, 1000 * 2 ** Math.min(this.#waits++, 9)), () => {
+    this.#cancelRestart = clock.after(backoffDelay(++this.#waits, { baseMs: 1000, maxMs: 300_000 }), () => {
       if (hasRun) this.#restarts++
       void this.start()
     })

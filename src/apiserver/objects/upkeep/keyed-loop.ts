@@ -1,7 +1,5 @@
+import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { Clock } from '../../store/clock.ts'
-
-const firstRetryMs = 200
-const maxRetryMs = 30_000
 
 /** Works through keys one after the other, each at least once after it was last added; failed ones again, later. */
 export class KeyedLoop {
@@ -58,7 +56,7 @@ export class KeyedLoop {
   #retry(key: string): void {
     const failures = (this.#failures.get(key) ?? 0) + 1
     this.#failures.set(key, failures)
-    const delayMs = Math.min(maxRetryMs, firstRetryMs * 2 ** (failures - 1))
+    const delayMs = backoffDelay(failures, { baseMs: 200, maxMs: 30_000 })
     const cancel = this.#clock.after(delayMs, () => {
       this.#waiting.delete(cancel)
       this.add(key)

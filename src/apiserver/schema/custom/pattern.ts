@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
 import { RE2JS } from 're2js'
 
 /** Whether a text matches a pattern somewhere, in time linear in the text. A pattern that does not compile matches nothing. */
@@ -15,12 +16,10 @@ export function patternFault(pattern: string): string | undefined {
   }
 }
 
-const cache = new Map<string, RE2JS | undefined>()
-const cacheSize = 1024
+const cache = new BoundedMap<string, RE2JS | undefined>(1024)
 
 function compiled(pattern: string): RE2JS | undefined {
   if (cache.has(pattern)) return cache.get(pattern)
-  if (cache.size >= cacheSize) cache.clear()
   const regex = patternFault(pattern) === undefined ? RE2JS.compile(pattern) : undefined
   cache.set(pattern, regex)
   return regex

@@ -1,6 +1,5 @@
+import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { WakeBackoff } from './decide.ts'
-
-const maxRestMs = 60_000
 
 interface Attempt {
   failures: number
@@ -32,7 +31,7 @@ export class WakeAttempts {
     attempt.failures++
     attempt.because = because
     attempt.since = undefined
-    attempt.retryAt = now + Math.min(maxRestMs, 1000 * 2 ** (attempt.failures - 1))
+    attempt.retryAt = now + backoffDelay(attempt.failures, { baseMs: 1000, maxMs: 60_000 })
     return attempt.retryAt
   }
 

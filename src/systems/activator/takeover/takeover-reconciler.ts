@@ -1,3 +1,4 @@
+import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
@@ -69,7 +70,6 @@ export interface TakeoverResult {
 
 /** How long callers may still be led where its slices no longer lead. */
 const settleMs = 5000
-const firstRestMs = 10_000
 const maxRestMs = 3_600_000
 
 interface SelectorConflict {
@@ -243,7 +243,7 @@ export class TakeoverReconciler {
     if (known && known.movedAt === undefined) return known.restUntil
     const isAgain = known?.movedAt !== undefined && now - known.movedAt < maxRestMs
     const times = isAgain ? known.times + 1 : 1
-    const restMs = Math.min(maxRestMs, firstRestMs * 2 ** (times - 1))
+    const restMs = backoffDelay(times, { baseMs: 10_000, maxMs: maxRestMs })
     const who = await this.#parts.actions.selectorManager(object)
     this.#conflicts.set(id, { times, restUntil: now + restMs, movedAt: undefined, who })
     const { message } = claimOf('selector-reapplied', who)

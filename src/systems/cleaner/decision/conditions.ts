@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
 import { compile } from '../../../cel/compile.ts'
 import { cleanerEnvironment } from '../../../cel/environments.ts'
 import { CelCompileError, CelError } from '../../../cel/errors.ts'
@@ -97,9 +98,8 @@ function namesOf(targets: Model['targets']): readonly string[] {
   return targets.filter(({ evaluate: isEvaluated }) => isEvaluated).map(({ name }) => name)
 }
 
-/** Compiled programs by their conditions and variables; the oldest half is evicted when it is full. */
-const cache = new Map<string, readonly (Program | CelCompileError)[]>()
-const maxCached = 2000
+/** Compiled programs by their conditions and variables. */
+const cache = new BoundedMap<string, readonly (Program | CelCompileError)[]>(2000)
 
 function programsOf(conditions: readonly string[], names: readonly string[]): readonly (Program | CelCompileError)[] {
   const key = JSON.stringify([conditions, names])
@@ -110,7 +110,6 @@ function programsOf(conditions: readonly string[], names: readonly string[]): re
     ...Object.fromEntries(names.map((name) => [name, dynType])),
   })
   const programs = conditions.map((source) => compile(source, environment))
-  if (cache.size >= maxCached) for (const old of [...cache.keys()].slice(0, maxCached / 2)) cache.delete(old)
   cache.set(key, programs)
   return programs
 }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
 import type { CascadeRoot } from '../../../departures/records/cascade-recorder.ts'
 import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
 import type { ClusterWatch } from '../watch/cluster-watch.ts'
@@ -6,7 +7,7 @@ import type { ClusterWatch } from '../watch/cluster-watch.ts'
 export class CascadeRoots {
   readonly #world: ClusterWatch
   /** By uid of an owner that went; the oldest are forgotten first. */
-  readonly #roots = new Map<string, CascadeRoot>()
+  readonly #roots = new BoundedMap<string, CascadeRoot>(100_000)
 
   constructor(world: ClusterWatch) {
     this.#world = world
@@ -20,7 +21,6 @@ export class CascadeRoots {
 
   /** An owner goes with a root. */
   inherit(uid: string, root: CascadeRoot): void {
-    if (this.#roots.size >= maxRoots) this.#roots.delete(this.#roots.keys().next().value ?? '')
     this.#roots.set(uid, root)
   }
 
@@ -67,5 +67,3 @@ function rootOf(object: StoredObject, { isGone }: { readonly isGone: boolean }):
   const mayHaveFollowed = (object.metadata.ownerReferences ?? []).length > 0
   return { object, by: { system: 'user' }, isGone, mayHaveFollowed }
 }
-
-const maxRoots = 100_000

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
 import type { Client } from '../../../client/client.ts'
 import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
@@ -20,9 +21,9 @@ export interface ObservePorts {
 export class Observer {
   readonly #ports: ObservePorts
   /** References to what was certainly absent lately, by all they say: a wrong name for a living uid must not condemn those who name it right. */
-  readonly #absent = new Set<string>()
+  readonly #absent = new BoundedMap<string, true>(10_000)
   /** Uids that were seen to go lately: whatever else is said of one, it does not come back. */
-  readonly #gone = new Set<string>()
+  readonly #gone = new BoundedMap<string, true>(10_000)
 
   constructor(ports: ObservePorts) {
     this.#ports = ports
@@ -47,8 +48,7 @@ export class Observer {
 
   /** An object was seen to go. */
   noteGone(uid: string): void {
-    if (this.#gone.size >= maxAbsent) this.#gone.clear()
-    this.#gone.add(uid)
+    this.#gone.set(uid, true)
   }
 
   async #stateOf(dependent: StoredObject, reference: OwnerReference): Promise<OwnerFact['state']> {
@@ -89,8 +89,7 @@ export class Observer {
   }
 
   #noteAbsent(coordinates: string): 'dangling' {
-    if (this.#absent.size >= maxAbsent) this.#absent.clear()
-    this.#absent.add(coordinates)
+    this.#absent.set(coordinates, true)
     return 'dangling'
   }
 
@@ -125,5 +124,3 @@ export class Observer {
 function isWaiting({ metadata }: StoredObject): boolean {
   return metadata.deletionTimestamp !== undefined && (metadata.finalizers?.includes('foregroundDeletion') ?? false)
 }
-
-const maxAbsent = 10_000

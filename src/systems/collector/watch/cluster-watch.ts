@@ -1,3 +1,4 @@
+import { Serializer } from '../../../runtime/controller/serializer.ts'
 import { customResourceDefinitions } from '../../../kube/core-types.ts'
 import type { Client } from '../../../client/client.ts'
 import type { DiscoveredType } from '../../../client/discovery.ts'
@@ -33,6 +34,7 @@ export class ClusterWatch {
   readonly #definitions: Informer
   /** Kinds whose definition was deleted, by `plural.group`: nothing of them is left. */
   readonly #ended = new Set<string>()
+  readonly #refreshes = new Serializer()
   #refreshing: Promise<void> = Promise.resolve()
   /** Group versions whose kinds could not be read at the last look; undefined while nothing could ever be. */
   #unread: readonly string[] | undefined
@@ -62,7 +64,7 @@ export class ClusterWatch {
 
   /** Looks again which kinds there are. */
   refresh(): void {
-    this.#refreshing = this.#refreshing.then(() => this.#refresh()).catch((error: unknown) => this.#lookAgain(error))
+    this.#refreshing = this.#refreshes.run('', () => this.#refresh()).catch((error: unknown) => this.#lookAgain(error))
   }
 
   /** Resolves when everything there is has been seen, or cannot be; not before it is known which kinds there are. */

@@ -1,3 +1,4 @@
+import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { CandidateStatus, CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { sentenceOf, type DepartResult } from '../../../departures/door/because.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
@@ -5,7 +6,6 @@ import { formatTime } from '../../../kube/time.ts'
 import { sentenceFor } from '../model/because.ts'
 import { turned } from '../decision/candidate.ts'
 import { describeResource } from '../model/resource.ts'
-import { retryDelay } from '../work/retry.ts'
 import { writeMark, type Work, type WorkPorts } from '../work/work.ts'
 
 const longestRetryMs = 24 * 3_600_000
@@ -64,7 +64,11 @@ export async function fail(work: Work, ports: WorkPorts, candidate: CleanupCandi
   const status = turned(
     candidate.status,
     { phase: 'Failed', because: 'refused', at },
-    { attempts, nextAttemptTime: formatTime(at + retryDelay(attempts, longestRetryMs)), message },
+    {
+      attempts,
+      nextAttemptTime: formatTime(at + backoffDelay(attempts, { baseMs: 10_000, maxMs: longestRetryMs })),
+      message,
+    },
   )
   ports.metrics.turns.inc({ policy: work.policy.name, phase: 'Failed', because: 'refused' })
   ports.log.error('not deleted', {

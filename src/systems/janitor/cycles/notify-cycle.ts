@@ -1,3 +1,4 @@
+import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { CandidateNotice, CandidateStatus, CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
@@ -11,7 +12,6 @@ import { RetryLater } from '../../../notices/post.ts'
 import { itemOf, promised } from './notice-item.ts'
 import { pendingOf, type Pending } from './pending-notices.ts'
 import { writePolicyStatus } from '../work/policy-status.ts'
-import { retryDelay } from '../work/retry.ts'
 import { FenceLost, writeMark, type Unleased, type Work, type WorkPorts } from '../work/work.ts'
 
 const mostNotices = 20
@@ -218,7 +218,7 @@ function statusAfter(
       { notices, attempts: null, nextAttemptTime: null, message: null },
     )
   const attempts = (candidate.status?.attempts ?? 0) + 1
-  const waitMs = Math.max(retryMs, retryDelay(attempts, longestRetryMs))
+  const waitMs = Math.max(retryMs, backoffDelay(attempts, { baseMs: 10_000, maxMs: longestRetryMs }))
   return { ...candidate.status, notices, attempts, nextAttemptTime: formatTime(now + waitMs) }
 }
 

@@ -1,3 +1,4 @@
+import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { PipelineStatus, Promotion, PromotionError, PullRequestStatus } from '../../../apis/pipeline-status.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Because } from '../../../apis/pipeline-reasons.ts'
@@ -49,8 +50,6 @@ export function recordResult(
   return next
 }
 
-const firstRetryMs = 5000
-const longestRetryMs = 600_000
 /** So often is a withdrawal tried before what is open may be left behind. */
 const withdrawalAttempts = 5
 
@@ -152,7 +151,7 @@ interface When {
 /** When the forge says so; otherwise full jitter, doubling. */
 function retryLater(promotion: Promotion, retryAt: number | undefined, when: When): void {
   const { now, random } = when
-  const ceilingMs = Math.min(firstRetryMs * 2 ** Math.max(0, promotion.attempt - 1), longestRetryMs)
+  const ceilingMs = backoffDelay(promotion.attempt, { baseMs: 5000, maxMs: 600_000 })
   const backoffAt = now + Math.ceil((random() * ceilingMs) / 1000) * 1000
   promotion.nextAttemptAt = formatTime(Math.ceil((isLater(retryAt, when) ? retryAt : backoffAt) / 1000) * 1000)
 }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
 import { placeOf } from '../../../kube/object.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../../apis/pipeline.ts'
 import type { Promotion } from '../../../apis/pipeline-status.ts'
@@ -34,13 +35,12 @@ const atOncePerHost = 4
 const timeoutMs = 120_000
 const writeTries = 8
 const unrecordedMs = 10_000
-const maxPolls = 10_000
 
 /** Carries recorded effects out, a few at a time per host, so that a slow forge delays only those who wait for it. */
 export class EffectRunner {
   readonly #ports: RunnerPorts
   readonly #busy = new Set<string>()
-  readonly #polledAt = new Map<string, number>()
+  readonly #polledAt = new BoundedMap<string, number>(10_000)
   /** What waits for its turn, by host. Subset of `busy`. */
   readonly #waiting = new Map<string, (() => void)[]>()
   readonly #running = new Map<string, number>()
@@ -79,7 +79,7 @@ export class EffectRunner {
     let isRecorded = true
     try {
       const result = await this.#perform(effect, pipeline)
-      if (effect.do === 'poll') this.#notePoll(id, clock.now())
+      if (effect.do === 'poll') this.#polledAt.set(id, clock.now())
       await this.#record(effect, pipeline, result)
     } catch (error) {
       // Stopped in the middle: whoever goes on finds what was done.
@@ -93,14 +93,6 @@ export class EffectRunner {
     if (!isRecorded) await sleep(clock, unrecordedMs, signal).catch(() => undefined)
     this.#busy.delete(id)
     ended(pipeline)
-  }
-
-  /** The oldest are forgotten: that only means to look once more. */
-  #notePoll(id: string, at: number): void {
-    this.#polledAt.delete(id)
-    this.#polledAt.set(id, at)
-    const [oldest] = this.#polledAt.keys()
-    if (this.#polledAt.size > maxPolls && oldest !== undefined) this.#polledAt.delete(oldest)
   }
 
   async #perform(effect: Effect, pipeline: Pipeline): Promise<EffectResult> {

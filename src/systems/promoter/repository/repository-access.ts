@@ -1,7 +1,7 @@
 import type { ForgeType } from '../../../apis/pipeline.ts'
 import type { StrategyRecord } from '../../../apis/pipeline-status.ts'
 import type { ForgeBudget } from '../../../forges/budget.ts'
-import type { KnownAnswers } from '../../../forges/forge-api.ts'
+import { newKnownAnswers, type KnownAnswers } from '../../../forges/forge-api.ts'
 import type { Forge } from '../../../forges/forge.ts'
 import { openForge } from '../../../forges/open-forge.ts'
 import { repositoryAddress } from '../../../forges/repository-address.ts'
@@ -153,7 +153,7 @@ function credential(username: string | undefined, ...keys: readonly (string | un
 
 function knownFor({ known }: AccessPorts, apiURL: string, token: string): KnownAnswers {
   const key = sha256(`${apiURL} ${token}`)
-  const answers: KnownAnswers = known.get(key) ?? new Map()
+  const answers: KnownAnswers = known.get(key) ?? newKnownAnswers()
   known.set(key, answers)
   return answers
 }
