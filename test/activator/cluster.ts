@@ -10,7 +10,8 @@ import type { EventNote } from '../../src/runtime/observability/event-recorder.t
 import { Informers } from '../../src/runtime/cache/informers.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
-import { Activator, type ActivatorOptions } from '../../src/systems/activator/activator.ts'
+import { Activator } from '../../src/systems/activator/activator.ts'
+import type { ActivatorOptions } from '../../src/systems/activator/activator-parts.ts'
 import { singleReplica, type Peers } from '../../src/systems/activator/replicas/peers.ts'
 import { InlineDataPlane } from '../../src/systems/activator/proxy/planes/inline-data-plane.ts'
 

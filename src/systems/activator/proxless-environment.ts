@@ -1,5 +1,5 @@
 import { ConfigError } from '../../client/cluster-config.ts'
-import type { ActivatorOptions } from './activator.ts'
+import type { ActivatorOptions } from './activator-parts.ts'
 import { settingDefaults } from './model/annotations.ts'
 import type { ProxyLimits } from './proxy/routing/ports.ts'
 

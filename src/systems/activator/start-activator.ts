@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
-import { Activator, type ActivatorOptions, type ActivatorPorts } from './activator.ts'
+import { Activator } from './activator.ts'
+import type { ActivatorOptions, ActivatorPorts } from './activator-parts.ts'
 import { singleReplica, type Peers } from './replicas/peers.ts'
 import type { DataPlane } from './proxy/planes/data-plane.ts'
 import type { ProxyLimits } from './proxy/routing/ports.ts'

@@ -39,7 +39,7 @@ export interface WorkloadReconcilerParts {
   /** Whether callers may reach a Service's pods unseen. */
   readonly isBypassed: (service: OnDemandService) => boolean
   /** What a Service's pods say of themselves. */
-  readonly ask: (service: OnDemandService) => Promise<Activity>
+  readonly probe: (service: OnDemandService) => Promise<Activity>
   /** Whether every Service there is has been read and understood. */
   readonly areServicesKnown: () => boolean
   /** A workload that Services name is not there, or has come. */
@@ -222,10 +222,10 @@ export class WorkloadReconciler {
 
   /** Whoever has a connection past the proxy is known to the pods alone. What they do not say is not idle. */
   async #podsAreIdle(routes: readonly OnDemandService[]): Promise<boolean> {
-    const { ask, usage, caches, events, now } = this.#parts
+    const { probe, usage, caches, events, now } = this.#parts
     for (const route of routes) {
       if (!route.settings.activityProbe) continue
-      const activity = await ask(route)
+      const activity = await probe(route)
       if (activity.is === 'idle') continue
       usage.note(route.id, now(), now())
       const service = caches.services.get(route.namespace, route.name)

@@ -24,8 +24,8 @@ export class PortListeners {
   readonly #open = new Map<number, { readonly route: string; readonly is: 'requests' | 'bytes' }>()
   /** Ports that will be closed, and what takes that back. */
   readonly #closing = new Map<number, () => void>()
-  /** Ports that something else has. */
-  readonly unusable = new Set<number>()
+  /** Ports at which another process listens already. */
+  readonly #unusable = new Set<number>()
 
   constructor(parts: PortListenersParts) {
     this.#parts = parts
@@ -54,6 +54,10 @@ export class PortListeners {
     return this.#open.has(port)
   }
 
+  isUnusable(port: number): boolean {
+    return this.#unusable.has(port)
+  }
+
   close(): void {
     for (const cancel of this.#closing.values()) cancel()
     this.#closing.clear()
@@ -73,9 +77,9 @@ export class PortListeners {
     try {
       await plane.listen({ host, port: listen, purpose })
       this.#open.set(listen, purpose)
-      this.unusable.delete(listen)
+      this.#unusable.delete(listen)
     } catch (error) {
-      this.unusable.add(listen)
+      this.#unusable.add(listen)
       log.error('could not listen for a Service', { service: config.id, port: listen, error })
     }
   }

@@ -59,7 +59,7 @@ export interface TakeoverReconcilerParts {
   /** Whether a Service's workload is up and its pods answer. */
   readonly isWarm: (service: OnDemandService) => boolean
   /** What its pods say of themselves. */
-  readonly ask: (service: OnDemandService) => Promise<Activity>
+  readonly probe: (service: OnDemandService) => Promise<Activity>
 }
 
 /** What is to be said of a Service, and when to look at it again. */
@@ -90,7 +90,7 @@ export class TakeoverReconciler {
   /** Since when all its callers have come through the proxies, as far as its slices tell. */
   readonly #inFrontSince = new Map<string, number | 'not-yet'>()
   #nextPort = 0
-  #isLeaving = false
+  #isReleasing = false
 
   readonly #lookup: TakeoverLookup
 
@@ -107,7 +107,7 @@ export class TakeoverReconciler {
     const { range, now, isIdle } = this.#parts
     const { namespace = '', name } = object.metadata
     if (isIdle) return {}
-    const wanted = service !== undefined && service.settings.takeover && range !== undefined && !this.#isLeaving
+    const wanted = service !== undefined && service.settings.takeover && range !== undefined && !this.#isReleasing
     if (!wanted && !this.hasTakeoverState(object)) return {}
     const destination = wanted ? await this.#destination(object, service) : { to: 'pods' as const, until: undefined }
     const observed = await this.#observe(object, wanted ? service : undefined, destination.to)
@@ -176,9 +176,9 @@ export class TakeoverReconciler {
     this.#inFrontSince.delete(id)
   }
 
-  /** We go, and nobody stays behind: from now on everything is given back. */
-  leave(): void {
-    this.#isLeaving = true
+  /** No replica will stay behind: from now on every Service is released. */
+  releaseAll(): void {
+    this.#isReleasing = true
   }
 
   async #destination(
@@ -205,9 +205,9 @@ export class TakeoverReconciler {
   }
 
   async #activityOf(object: StoredObject, service: OnDemandService): Promise<Activity['is']> {
-    const { ask, usage, now, events } = this.#parts
+    const { probe, usage, now, events } = this.#parts
     if (!service.settings.activityProbe) return 'unknown'
-    const activity = await ask(service)
+    const activity = await probe(service)
     if (activity.is !== 'idle') usage.note(service.id, now(), now())
     if (activity.is === 'unknown')
       events.record(object, {
@@ -303,7 +303,7 @@ export class TakeoverReconciler {
     const give = () => {
       for (let tried = 0; tried <= to - from; tried++) {
         const port = from + (this.#nextPort++ % (to - from + 1))
-        if (taken.has(port) || listeners.unusable.has(port)) continue
+        if (taken.has(port) || listeners.isUnusable(port)) continue
         taken.add(port)
         return port
       }
@@ -312,7 +312,7 @@ export class TakeoverReconciler {
     return new Map(
       portsOf(service).map(({ name = '' }) => {
         const port = had.get(name)
-        return [name, port === undefined || listeners.unusable.has(port) ? give() : port]
+        return [name, port === undefined || listeners.isUnusable(port) ? give() : port]
       }),
     )
   }
@@ -323,7 +323,7 @@ export class TakeoverReconciler {
     const given = proxyPortsOf(pods)
     const isGiven = portsOf(object).every(({ name = '' }) => {
       const port = given.get(name)
-      return port !== undefined && !this.#parts.listeners.unusable.has(port)
+      return port !== undefined && !this.#parts.listeners.isUnusable(port)
     })
     const owner = pods.metadata.ownerReferences?.[0]?.uid
     return (

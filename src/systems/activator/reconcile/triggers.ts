@@ -1,0 +1,97 @@
+import { keyOf, type Key } from '../../../kube/key.ts'
+import { placeOf, type StoredObject } from '../../../kube/object.ts'
+import { sliceService, type Caches } from '../cluster/observe.ts'
+import { podsServiceBase } from '../decision/takeover.ts'
+import type { UsageTracker } from '../decision/usage.ts'
+import type { Publisher } from '../feed/publisher.ts'
+import type { EndpointSlice } from '../model/endpoints.ts'
+import { companionBase } from '../model/host-claims.ts'
+import { serviceOfRoute, type ServiceRegistry } from '../model/service-registry.ts'
+import type { Peers } from '../replicas/peers.ts'
+import type { TakeoverReconciler } from '../takeover/takeover-reconciler.ts'
+import { serviceKey, type WorkQueues } from './work-queues.ts'
+
+export interface TriggersParts {
+  readonly caches: Caches
+  readonly registry: ServiceRegistry
+  readonly usage: UsageTracker
+  readonly publisher: Publisher
+  readonly takeover: TakeoverReconciler
+  readonly queues: WorkQueues
+  readonly peers: Peers
+  readonly now: () => number
+}
+
+/** Maps each change in the cluster, and each waiting request, to the Services and workloads to reconcile. */
+export class Triggers {
+  readonly #parts: TriggersParts
+
+  constructor(parts: TriggersParts) {
+    this.#parts = parts
+  }
+
+  /** Subscribes to the caches and to the other replicas; the result ends the subscription to the replicas. */
+  watch(): () => void {
+    const { caches, queues, peers } = this.#parts
+    queues.services.watch(caches.services, ({ object }) => serviceKeys(object.metadata))
+    caches.slices.subscribe(({ object }) => this.#slicesChanged(object))
+    queues.workloads.watch(caches.autoscalers, ({ object }) => scaleTargetOf(object))
+    return peers.onChange(({ lost }) => this.#peersChanged(lost))
+  }
+
+  /** A request is waiting for the pods of the Service that this route leads to. */
+  requestWaiting(route: string): void {
+    const service = this.#parts.registry.get(serviceOfRoute(route))
+    if (service) this.#parts.queues.enqueueWorkloads(service.settings.workloads)
+  }
+
+  #slicesChanged(slice: EndpointSlice): void {
+    const { registry, queues, publisher } = this.#parts
+    const [id] = sliceService(slice)
+    const [namespace = '', name = ''] = id?.split('/') ?? []
+    queues.enqueueServices(registry.ofFallback(namespace, name))
+    const base = companionBase(name)
+    if (base !== undefined && registry.get(`${namespace}/${base}`)) queues.enqueueServices([`${namespace}/${base}`])
+    this.#takeoverSlicesChanged(namespace, podsServiceBase(name) ?? name)
+    for (const service of registry.ofBackend(namespace, name)) {
+      publisher.publish(service.id)
+      queues.enqueueWorkloads(service.settings.workloads)
+    }
+  }
+
+  #takeoverSlicesChanged(namespace: string, name: string): void {
+    const { registry, queues, caches, takeover } = this.#parts
+    const object = caches.services.get(namespace, name)
+    const id = `${namespace}/${name}`
+    const service = registry.get(id)
+    if (!service?.settings.takeover && !(object && takeover.hasTakeoverState(object))) return
+    queues.enqueueServices([id, ...registry.ofBackend(namespace, name).map((each) => each.id)])
+    if (service) queues.enqueueWorkloads(service.settings.workloads)
+  }
+
+  /** A lost replica took its knowledge of last uses with it: any workload may have been used until just now. */
+  #peersChanged(lost: boolean): void {
+    const { registry, queues, usage, publisher, now } = this.#parts
+    for (const service of registry.all()) {
+      if (lost) usage.note(service.id, now(), now())
+      publisher.publish(service.id)
+      queues.services.enqueue(serviceKey(service.id), 'initial')
+      queues.enqueueWorkloads(service.settings.workloads)
+    }
+  }
+}
+
+/** A Service's own key and, if its name is one that the activator generates, that of the Service it was generated for. */
+function serviceKeys({ namespace = '', name }: { readonly namespace?: string; readonly name: string }): Key[] {
+  const bases = [companionBase(name), podsServiceBase(name)].filter((base) => base !== undefined)
+  return [name, ...bases].map((each) => serviceKey(`${namespace}/${each}`))
+}
+
+function scaleTargetOf({ metadata, spec }: StoredObject): Key[] {
+  const { scaleTargetRef } = (spec ?? {}) as {
+    readonly scaleTargetRef?: { apiVersion?: string; kind: string; name: string }
+  }
+  if (!scaleTargetRef?.name) return []
+  const { apiVersion = 'apps/v1', kind, name } = scaleTargetRef
+  return [keyOf({ apiVersion, kind, ...placeOf({ ...metadata, name }) })]
+}
