@@ -11,7 +11,7 @@ const mayDelete = [
   /^apiserver\//,
   /^kube\/transport\.ts$/,
   // Plays Kubernetes' own controllers on the embedded server: what it may delete is said there, and guarded.
-  /^workloads\/remove\.ts$/,
+  /^workloads\/delete\.ts$/,
   // How each cloud resource is removed, as the `Subject` that the door is given; nothing else calls it.
   /^systems\/janitor\/aws\//,
 ]

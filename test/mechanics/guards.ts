@@ -7,43 +7,43 @@ export const testFolders = ['src/workloads', 'src/systems/activator', 'src/app',
 export const cases: readonly string[] = []
 
 export const guards: readonly Guard[] = [
-  ...inFile('src/workloads/remove.ts', [
+  ...inFile('src/workloads/delete.ts', [
     [
-      'never take away what no controller owns',
+      'keep an object without a controller',
       'if (!metadata.ownerReferences?.some(({ controller }) => controller))',
       'if (metadata.name === "")',
     ],
-    ['leave what was made anew under the name', '{ uid, propagationPolicy', '{ propagationPolicy'],
+    ['keep an object recreated under the same name', '{ uid, propagationPolicy', '{ propagationPolicy'],
     [
-      'confirm the end of no Pod that was not told to end',
+      'keep a Pod that is not terminating',
       'if (!pod.metadata.deletionTimestamp) throw',
       'if (pod.metadata.name === "") throw',
     ],
     [
-      'keep a Job that does not ask to go',
-      'if (ttlSecondsAfterFinished === undefined) throw',
-      'if (job.metadata.name === "") throw',
+      'keep a Job without ttlSecondsAfterFinished',
+      'if (ttlSecondsAfterFinished === undefined)\n    throw',
+      'if (job.metadata.name === "")\n    throw',
     ],
-    ['keep a Job that asks for more time in that moment', '{ resourceVersion: job.metadata.resourceVersion }', '{}'],
+    ['keep a Job whose TTL is extended at the same time', '{ resourceVersion: job.metadata.resourceVersion }', '{}'],
   ]),
   ...inFile('src/workloads/controllers/jobs.ts', [
     [
       'that is suspended ends what runs, keeps what has finished',
-      'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await removeOwned',
-      'if (!pod.metadata.deletionTimestamp) await removeOwned',
+      'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await deleteOwned',
+      'if (!pod.metadata.deletionTimestamp) await deleteOwned',
     ],
     [
       'that is complete keeps the Pods that tell of it',
-      'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await removeOwned',
-      'if (!pod.metadata.deletionTimestamp) await removeOwned',
+      'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await deleteOwned',
+      'if (!pod.metadata.deletionTimestamp) await deleteOwned',
     ],
     [
       'goes when its time after finishing is over, and not before',
-      'if (ports.clock.now() < leavesAt) return wakeAt(leavesAt)',
+      'if (clock.now() < expiresAt) return wakeAt(expiresAt)',
       '',
     ],
     ['counts every end once, though its Pods are deleted', '      finalizers: [trackingFinalizer],\n', ''],
-    ['lets Pods go when it is gone', '    await releaseStrays(key, job)\n', ''],
+    ['lets Pods go when it is gone', '    await this.#releaseStrays(key, job)\n', ''],
   ]),
   ...inFile('src/systems/activator/takeover/leftovers.ts', [
     ['leaves what only looks like ours', 'isOurMade(object) && companionBase(', 'companionBase('],

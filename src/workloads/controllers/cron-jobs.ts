@@ -2,12 +2,13 @@ import { cronJobs, jobs } from '../../kube/core-types.ts'
 import type { Key } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
+import type { Informer } from '../../runtime/cache/informer.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { nextCronTime } from '../../kube/calendar/cron.ts'
 import type { Job } from './jobs.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
-import { removeOwned } from '../remove.ts'
+import { deleteOwned } from '../delete.ts'
 import { ownerKeys } from './replica-sets.ts'
 import { controllerRef, controllerUid } from '../types.ts'
 
@@ -31,40 +32,51 @@ interface CronStatus {
   readonly active: readonly { readonly uid: string }[]
 }
 
-/** Starts Jobs by the clock; however many times were missed, one Job makes up for them. */
-export function cronJobController({ client, informers, ports, events }: WorkloadPorts): Controller {
-  const all = informers.open<CronJob>(client, cronJobs)
-  const started = informers.open<Job>(client, jobs, { indexes: { controller: controllerUid } })
-  const controller = new Controller({ name: 'cronjobs', reconcile, ports, concurrency: 2 })
-  controller.watch(all)
-  controller.watch(started, ({ object }) => ownerKeys(object, 'CronJob'))
-  return controller
+/** Starts Jobs on schedule. However many runs were missed, one Job makes up for all of them. */
+export function cronJobController(ports: WorkloadPorts): Controller {
+  return new CronJobReconciler(ports).controller
+}
 
-  async function reconcile(key: Key): Promise<Outcome> {
-    const cron = all.get(key.namespace, key.name)
-    if (!cron || cron.metadata.deletionTimestamp || !started.synced) return settled
-    const mine = started.byIndex('controller', cron.metadata.uid)
-    await prune(cron, mine)
-    const active = mine.filter((job) => outcomeOf(job) === undefined && !job.metadata.deletionTimestamp)
+class CronJobReconciler {
+  readonly controller: Controller
+  readonly #ports: WorkloadPorts
+  readonly #cronJobs: Informer<CronJob>
+  readonly #jobs: Informer<Job>
+
+  constructor(workloadPorts: WorkloadPorts) {
+    const { client, informers, ports } = workloadPorts
+    this.#ports = workloadPorts
+    this.#cronJobs = informers.open<CronJob>(client, cronJobs)
+    this.#jobs = informers.open<Job>(client, jobs, { indexes: { controller: controllerUid } })
+    const reconcile = (key: Key) => this.#reconcile(key)
+    this.controller = new Controller({ name: 'cronjobs', reconcile, ports, concurrency: 2 })
+    this.controller.watch(this.#cronJobs)
+    this.controller.watch(this.#jobs, ({ object }) => ownerKeys(object, 'CronJob'))
+  }
+
+  async #reconcile(key: Key): Promise<Outcome> {
+    const cron = this.#cronJobs.get(key.namespace, key.name)
+    if (!cron || cron.metadata.deletionTimestamp || !this.#jobs.synced) return settled
+    const owned = this.#jobs.byIndex('controller', cron.metadata.uid)
+    await this.#prune(cron, owned)
     if (cron.spec.suspend) {
-      await report(key, cron, mine)
+      await this.#report(key, cron, { owned })
       return settled
     }
-    const now = ports.clock.now()
-    const since = parseTime(cron.status?.lastScheduleTime) ?? parseTime(cron.metadata.creationTimestamp) ?? now
-    const due = latestDue(cron, since, now)
-    const begun = due === undefined ? [] : await start(cron, active, due)
-    await report(key, cron, [...mine, ...begun], due)
+    const now = this.#ports.ports.clock.now()
+    const due = latestDue(cron, now)
+    const started = due === undefined ? [] : await this.#start(cron, owned.filter(isActive), due)
+    await this.#report(key, cron, { owned: [...owned, ...started], due })
     const next = nextCronTime(cron.spec.schedule, now, cron.spec.timeZone ?? 'UTC')
     return next === undefined ? settled : wakeAt(next)
   }
 
-  /** Starts the Job that is due, if it may; answers it. */
-  async function start(cron: CronJob, active: readonly Job[], due: number): Promise<readonly Job[]> {
+  /** Starts the Job that is due, unless the concurrency policy forbids it. */
+  async #start(cron: CronJob, active: readonly Job[], due: number): Promise<readonly Job[]> {
+    const { client, events } = this.#ports
     const { concurrencyPolicy = 'Allow', jobTemplate } = cron.spec
-    const isBlocked = concurrencyPolicy === 'Forbid' && active.length > 0
-    if (concurrencyPolicy === 'Replace') for (const job of active) await removeOwned(client, jobs, job)
-    if (isBlocked) return []
+    if (concurrencyPolicy === 'Forbid' && active.length > 0) return []
+    if (concurrencyPolicy === 'Replace') for (const job of active) await deleteOwned(client, jobs, job)
     const job = await createNew(client, jobs, {
       apiVersion: 'batch/v1',
       kind: 'Job',
@@ -81,46 +93,56 @@ export function cronJobController({ client, informers, ports, events }: Workload
     return [job as Job]
   }
 
-  /** What runs, when it was last due, and when one last went well. */
-  async function report(key: Key, cron: CronJob, mine: readonly Job[], due?: number): Promise<void> {
-    const running = mine.filter((job) => outcomeOf(job) === undefined && !job.metadata.deletionTimestamp)
-    const done = mine.flatMap((job) => (outcomeOf(job) === 'Complete' ? (job.status?.completionTime ?? []) : []))
-    const lastSuccessfulTime = [...done, cron.status?.lastSuccessfulTime ?? []].flat().toSorted().at(-1)
-    const status = {
-      ...cron.status,
-      ...(due === undefined ? {} : { lastScheduleTime: formatTime(due) }),
-      ...(lastSuccessfulTime === undefined ? {} : { lastSuccessfulTime }),
-      active: running.map(({ metadata: { name, namespace = '', uid, resourceVersion } }) => ({
-        apiVersion: 'batch/v1',
-        kind: 'Job',
-        name,
-        namespace,
-        uid,
-        resourceVersion,
-      })),
-    }
-    const before = { ...cron.status, active: cron.status?.active ?? [] }
-    if (sameBut(before, status)) return
-    const written = await writeStatus(client, cronJobs, cron, status)
-    if (written) controller.expect(key, written.metadata.resourceVersion)
+  async #report(
+    key: Key,
+    cron: CronJob,
+    { owned, due }: { readonly owned: readonly Job[]; readonly due?: number | undefined },
+  ): Promise<void> {
+    const status = cronStatus(cron, owned, due)
+    if (isSameExceptVersions({ ...cron.status, active: cron.status?.active ?? [] }, status)) return
+    const written = await writeStatus(this.#ports.client, cronJobs, cron, status)
+    if (written) this.controller.expect(key, written.metadata.resourceVersion)
   }
 
-  async function prune(cron: CronJob, mine: readonly Job[]): Promise<void> {
+  /** Deletes finished Jobs beyond the history limits, the oldest first. */
+  async #prune(cron: CronJob, owned: readonly Job[]): Promise<void> {
     const limits = {
       Complete: cron.spec.successfulJobsHistoryLimit ?? 3,
       Failed: cron.spec.failedJobsHistoryLimit ?? 1,
     }
     for (const [outcome, limit] of Object.entries(limits)) {
-      const finished = mine
+      const finished = owned
         .filter((job) => outcomeOf(job) === outcome && !job.metadata.deletionTimestamp)
         .toSorted((left, right) => (left.metadata.creationTimestamp < right.metadata.creationTimestamp ? 1 : -1))
-      for (const job of finished.slice(limit)) await removeOwned(client, jobs, job)
+      for (const job of finished.slice(limit)) await deleteOwned(this.#ports.client, jobs, job)
     }
   }
 }
 
-/** Whether two statuses differ in nothing but the versions of the Jobs that run. */
-function sameBut(left: CronStatus, right: CronStatus): boolean {
+function cronStatus(cron: CronJob, owned: readonly Job[], due: number | undefined): CronStatus {
+  const completed = owned.flatMap((job) => (outcomeOf(job) === 'Complete' ? (job.status?.completionTime ?? []) : []))
+  const lastSuccessfulTime = [...completed, cron.status?.lastSuccessfulTime ?? []].flat().toSorted().at(-1)
+  return {
+    ...cron.status,
+    ...(due === undefined ? {} : { lastScheduleTime: formatTime(due) }),
+    ...(lastSuccessfulTime === undefined ? {} : { lastSuccessfulTime }),
+    active: owned.filter(isActive).map(({ metadata: { name, namespace = '', uid, resourceVersion } }) => ({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+    })),
+  }
+}
+
+function isActive(job: Job): boolean {
+  return outcomeOf(job) === undefined && !job.metadata.deletionTimestamp
+}
+
+/** Whether two statuses differ at most in the resourceVersions of the active Jobs. */
+function isSameExceptVersions(left: CronStatus, right: CronStatus): boolean {
   const uids = ({ active }: CronStatus) => active.map(({ uid }) => uid).join()
   return (
     left.lastScheduleTime === right.lastScheduleTime &&
@@ -134,12 +156,13 @@ function outcomeOf({ status }: Job): string | undefined {
     ?.type
 }
 
-/** The newest time that is due and still within its deadline. */
-function latestDue({ spec }: CronJob, since: number, now: number): number | undefined {
+/** The latest scheduled time that has passed since the last run and is within the starting deadline. */
+function latestDue({ spec, status, metadata }: CronJob, now: number): number | undefined {
+  const since = parseTime(status?.lastScheduleTime) ?? parseTime(metadata.creationTimestamp) ?? now
   const earliest =
     spec.startingDeadlineSeconds === undefined ? since : Math.max(since, now - spec.startingDeadlineSeconds * 1000)
   let due: number | undefined
-  // A day of minutes is enough: older ones would be made up for by the same single Job.
+  // One day back is enough: earlier runs are made up for by the same Job. 1500 bounds a schedule of every minute.
   let at = nextCronTime(spec.schedule, Math.max(earliest, now - 86_400_000), spec.timeZone ?? 'UTC')
   for (let count = 0; at !== undefined && at <= now && count < 1500; count++) {
     due = at

@@ -4,7 +4,7 @@ import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { templateHash } from './deployments.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
-import { removeOwned } from '../remove.ts'
+import { deleteOwned } from '../delete.ts'
 import { ownerKeys } from './replica-sets.ts'
 import { RevisionHistory, revisionLabel } from './revisions.ts'
 import {
@@ -52,7 +52,7 @@ export function daemonSetController({ client, informers, ports }: WorkloadPorts)
     const isOutdated = (pod: Pod) => hashOf(pod) !== hash && set.spec.updateStrategy?.type !== 'OnDelete'
     for (const pod of mine)
       if ((isOutdated(pod) || isPodFinished(pod)) && !pod.metadata.deletionTimestamp)
-        await removeOwned(client, pods, pod)
+        await deleteOwned(client, pods, pod)
     if (mine.length > 0) return
     const { template } = set.spec
     const created = await createNew(client, pods, {

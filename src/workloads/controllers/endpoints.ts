@@ -9,7 +9,7 @@ import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, type Outcome } from '../../runtime/controller/outcome.ts'
 import { portsAnnotation, type PortMap } from '../ports-annotation.ts'
 import type { WorkloadPorts } from '../ports.ts'
-import { removeOwned } from '../remove.ts'
+import { deleteOwned } from '../delete.ts'
 import { controllerRef, controllerUid, isPodFinished, isPodReady, type Pod } from '../types.ts'
 
 interface ServicePort {
@@ -62,7 +62,7 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
       )
     for (const slice of owned)
       if (!wanted.some(({ metadata }) => metadata.name === slice.metadata.name))
-        await removeOwned(client, endpointSlices, slice)
+        await deleteOwned(client, endpointSlices, slice)
     await writeEndpoints(service, selected)
     return settled
   }

@@ -1,13 +1,15 @@
 import { backoffDelay } from '../../kube/basics/backoff-delay.ts'
 import { jobs, pods } from '../../kube/core-types.ts'
 import { keyOf, type Key } from '../../kube/key.ts'
+import { placeOf, type StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
+import type { Informer } from '../../runtime/cache/informer.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { indexAnnotation, indexOf, isTracked, releasable, tallyOf, trackingFinalizer } from './job-tally.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
-import { removeFinishedJob, removeOwned } from '../remove.ts'
+import { deleteFinishedJob, deleteOwned } from '../delete.ts'
 import { ownerKeys } from './replica-sets.ts'
 import {
   controllerRef,
@@ -19,9 +21,8 @@ import {
   type PodSpec,
   type PodTemplate,
 } from '../types.ts'
-import type { StoredObject } from '../../kube/object.ts'
 
-/** A Job, as far as it matters here. */
+/** The fields of a Job that the controller reads. */
 export interface Job extends StoredObject {
   readonly spec: {
     readonly template: PodTemplate
@@ -40,7 +41,7 @@ export interface Job extends StoredObject {
     readonly succeeded?: number
     readonly failed?: number
     readonly completedIndexes?: string
-    /** By uid, Pods whose end is noted here and not part of the sums yet. */
+    /** Uids of finished Pods that `succeeded` and `failed` do not include yet. */
     readonly uncountedTerminatedPods?: { readonly succeeded?: readonly string[]; readonly failed?: readonly string[] }
   }
 }
@@ -54,15 +55,15 @@ interface JobCondition {
   readonly lastTransitionTime?: string
 }
 
-/** What a Job needs next. */
+/** The next step of a Job. */
 export type JobStep =
   | { readonly do: 'finish'; readonly as: 'Complete' | 'Failed'; readonly reason: string; readonly message: string }
-  /** `indexes`: which of an indexed Job's Pods, instead of any. */
+  /** `indexes`: of an indexed Job, which ones to start. */
   | { readonly do: 'start'; readonly count: number; readonly notBefore: number; readonly indexes?: readonly number[] }
   | { readonly do: 'suspend' }
   | { readonly do: 'wait'; readonly until?: number }
 
-/** Decides on a Job from its Pods: done, failed too often or too slow, or more Pods wanted. */
+/** Plans the next step of a Job from its Pods: complete, failed, past its deadline, or in need of more Pods. */
 export function planJob(job: Job, owned: readonly Pod[], now: number): JobStep {
   const { completions, parallelism = 1, backoffLimit = 6, activeDeadlineSeconds, suspend } = job.spec
   const isIndexed = job.spec.completionMode === 'Indexed'
@@ -99,7 +100,7 @@ export function planJob(job: Job, owned: readonly Pod[], now: number): JobStep {
   return { do: 'start', count: missing, notBefore: backoffUntil(failed, owned), ...indexes }
 }
 
-/** A Pod that restarts its containers itself does not fail; its restarts count instead. */
+/** With restartPolicy OnFailure a Pod does not fail: the restarts of its containers count against the backoff limit. */
 function hasRestartedTooOften(job: Job, owned: readonly Pod[], backoffLimit: number): boolean {
   if (job.spec.template.spec.restartPolicy !== 'OnFailure') return false
   const restarts = owned
@@ -109,14 +110,14 @@ function hasRestartedTooOften(job: Job, owned: readonly Pod[], backoffLimit: num
   return backoffLimit === 0 ? restarts > 0 : restarts >= backoffLimit
 }
 
-/** Those that have neither succeeded nor a Pod that tries. */
+/** The indexes that neither succeeded nor have a running Pod. */
 function openIndexes(completions: number, completed: readonly number[], owned: readonly Pod[]): readonly number[] {
   const trying = owned.filter((pod) => pod.status?.phase !== 'Failed').map(indexOf)
   const taken = new Set([...completed, ...trying])
   return Array.from({ length: completions }, (_, index) => index).filter((index) => !taken.has(index))
 }
 
-/** By the Job they name, Pods that only we let go. */
+/** Index of tracked Pods by the Job their label names. */
 function trackedBy(pod: Pod): readonly string[] {
   const { namespace = '', labels = {} } = pod.metadata
   return isTracked(pod) ? [`${namespace}/${labels[jobLabel] ?? ''}`] : []
@@ -131,97 +132,135 @@ function* jobKeys(pod: Pod): Generator<Key> {
 
 const jobLabel = 'batch.kubernetes.io/job-name'
 
-/** Runs Jobs to their end. */
-export function jobController({ client, informers, ports, events }: WorkloadPorts): Controller {
-  const all = informers.open<Job>(client, jobs)
-  const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid, tracked: trackedBy } })
-  const controller = new Controller({ name: 'jobs', reconcile, ports, concurrency: 2 })
-  controller.watch(all)
-  controller.watch(owned, ({ object }) => jobKeys(object))
-  return controller
+/** Runs Jobs to completion. */
+export function jobController(ports: WorkloadPorts): Controller {
+  return new JobReconciler(ports).controller
+}
 
-  async function reconcile(key: Key): Promise<Outcome> {
-    if (!all.synced || !owned.synced) return settled
-    const job = all.get(key.namespace, key.name)
-    await releaseStrays(key, job)
+class JobReconciler {
+  readonly controller: Controller
+  readonly #ports: WorkloadPorts
+  readonly #jobs: Informer<Job>
+  readonly #pods: Informer<Pod>
+
+  constructor(workloadPorts: WorkloadPorts) {
+    const { client, informers, ports } = workloadPorts
+    this.#ports = workloadPorts
+    this.#jobs = informers.open<Job>(client, jobs)
+    this.#pods = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid, tracked: trackedBy } })
+    const reconcile = (key: Key) => this.#reconcile(key)
+    this.controller = new Controller({ name: 'jobs', reconcile, ports, concurrency: 2 })
+    this.controller.watch(this.#jobs)
+    this.controller.watch(this.#pods, ({ object }) => jobKeys(object))
+  }
+
+  async #reconcile(key: Key): Promise<Outcome> {
+    if (!this.#jobs.synced || !this.#pods.synced) return settled
+    const job = this.#jobs.get(key.namespace, key.name)
+    await this.#releaseStrays(key, job)
     if (!job) return settled
-    const mine = owned.byIndex('controller', job.metadata.uid)
+    const owned = this.#pods.byIndex('controller', job.metadata.uid)
     const finishedAt = finishTime(job)
-    if (job.metadata.deletionTimestamp || finishedAt !== undefined) await release(key, releasable(mine))
+    if (job.metadata.deletionTimestamp || finishedAt !== undefined) await this.#release(key, releasable(owned))
     if (job.metadata.deletionTimestamp) return settled
-    if (finishedAt !== undefined) return afterFinish(job, finishedAt)
-    const now = ports.clock.now()
-    const planned = planJob(job, mine, now)
-    // Its end is told with all ends counted: that is so once its Pods have been let go.
-    const step: JobStep = planned.do === 'finish' && !tallyOf(job, mine).isSettled ? { do: 'wait' } : planned
-    if (step.do === 'start' && now >= step.notBefore) await startPods(key, job, step)
-    await report(key, job, mine, step)
-    await release(key, releasable(mine))
-    if (step.do === 'finish' || step.do === 'suspend')
-      for (const pod of mine)
-        if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await removeOwned(client, pods, pod)
+    return finishedAt === undefined ? this.#advance(key, job, owned) : this.#deleteExpired(job, finishedAt)
+  }
+
+  async #advance(key: Key, job: Job, owned: readonly Pod[]): Promise<Outcome> {
+    const now = this.#ports.ports.clock.now()
+    const planned = planJob(job, owned, now)
+    // A Job is finished only when every Pod is counted, which takes the removal of the Pods' finalizers.
+    const step: JobStep = planned.do === 'finish' && !tallyOf(job, owned).isSettled ? { do: 'wait' } : planned
+    if (step.do === 'start' && now >= step.notBefore) await this.#startPods(key, job, step)
+    await this.#report(key, job, { owned, step })
+    await this.#release(key, releasable(owned))
+    if (step.do === 'finish' || step.do === 'suspend') await this.#stopPods(owned)
     if (step.do === 'start' && now < step.notBefore) return wakeAt(step.notBefore)
     return step.do === 'wait' && step.until !== undefined ? wakeAt(step.until) : settled
   }
 
-  /** Pods that name a Job which is gone, or another one by now, are counted by nobody. */
-  async function releaseStrays(key: Key, job: Job | undefined): Promise<void> {
-    const named = owned.byIndex('tracked', `${key.namespace}/${key.name}`)
-    await release(
+  async #stopPods(owned: readonly Pod[]): Promise<void> {
+    const { client } = this.#ports
+    for (const pod of owned)
+      if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await deleteOwned(client, pods, pod)
+  }
+
+  /** Releases tracked Pods whose Job no longer exists, or was recreated: no Job counts them. */
+  async #releaseStrays(key: Key, job: Job | undefined): Promise<void> {
+    const named = this.#pods.byIndex('tracked', `${key.namespace}/${key.name}`)
+    await this.#release(
       key,
       named.filter((pod) => !job || !controllerUid(pod).includes(job.metadata.uid)),
     )
   }
 
-  async function release(key: Key, which: readonly Pod[]): Promise<void> {
-    for (const { metadata } of which) {
-      const { namespace = '', name, resourceVersion, finalizers = [], deletionTimestamp } = metadata
+  /** Removes the tracking finalizer. */
+  async #release(key: Key, released: readonly Pod[]): Promise<void> {
+    for (const { metadata } of released) {
+      const { resourceVersion, finalizers = [], deletionTimestamp } = metadata
       const rest = finalizers.filter((each) => each !== trackingFinalizer)
       const body = { metadata: { resourceVersion, finalizers: rest } }
-      const place = { namespace, name }
-      const written = await client.patch(pods, place, { type: 'merge', body }).catch(ignoring('NotFound', 'Conflict'))
-      // One that was told to go is gone by this.
-      if (written && !deletionTimestamp) controller.expect(key, written.metadata.resourceVersion, owned as never)
+      const written = await this.#ports.client
+        .patch<StoredObject>(pods, placeOf(metadata), { type: 'merge', body })
+        .catch(ignoring('NotFound', 'Conflict'))
+      // This write may delete a terminating Pod, whose version the cache then never shows.
+      if (!deletionTimestamp) this.#expectPod(key, written)
     }
   }
 
-  async function startPods(key: Key, job: Job, step: Extract<JobStep, { do: 'start' }>): Promise<void> {
-    for (let count = 0; count < step.count; count++) {
-      const pod = await createNew(client, pods, podFor(job, step.indexes?.[count]))
-      if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
-    }
+  async #startPods(key: Key, job: Job, step: Extract<JobStep, { do: 'start' }>): Promise<void> {
+    for (let count = 0; count < step.count; count++)
+      this.#expectPod(key, await createNew(this.#ports.client, pods, podFor(job, step.indexes?.[count])))
   }
 
-  async function report(key: Key, job: Job, mine: readonly Pod[], step: JobStep): Promise<void> {
-    const now = ports.clock.now()
-    const active = mine.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp)
-    const { startTime = formatTime(now), ...before } = job.status ?? {}
-    const status = {
-      ...before,
-      ...(step.do === 'suspend' ? {} : { startTime }),
-      ...suspension(job, step, now),
-      ...(step.do === 'finish' ? {} : { active: step.do === 'suspend' ? 0 : active.length }),
-      ready: active.filter(isPodReady).length,
-      ...tallyOf(job, mine).status,
-      ...(step.do === 'finish' ? finishedStatus(job, step, now) : {}),
-    }
-    const written = await writeStatus(client, jobs, job, step.do === 'finish' ? { ...status, active: 0 } : status)
-    if (written) controller.expect(key, written.metadata.resourceVersion)
-    if (step.do === 'finish' && written)
-      events.record(job, {
-        type: step.as === 'Complete' ? 'Normal' : 'Warning',
-        reason: step.as === 'Complete' ? 'Completed' : step.reason,
-        message: step.as === 'Complete' ? 'Job completed' : step.message,
-      })
+  async #report(
+    key: Key,
+    job: Job,
+    { owned, step }: { readonly owned: readonly Pod[]; readonly step: JobStep },
+  ): Promise<void> {
+    const { client, ports, events } = this.#ports
+    const written = await writeStatus(client, jobs, job, jobStatus(job, { owned, step, now: ports.clock.now() }))
+    if (!written) return
+    this.controller.expect(key, written.metadata.resourceVersion)
+    if (step.do !== 'finish') return
+    const isComplete = step.as === 'Complete'
+    events.record(job, {
+      type: isComplete ? 'Normal' : 'Warning',
+      reason: isComplete ? 'Completed' : step.reason,
+      message: isComplete ? 'Job completed' : step.message,
+    })
   }
 
-  async function afterFinish(job: Job, finishedAt: number): Promise<Outcome> {
+  async #deleteExpired(job: Job, finishedAt: number): Promise<Outcome> {
     const { ttlSecondsAfterFinished } = job.spec
+    const { client, ports } = this.#ports
+    const { clock } = ports
     if (ttlSecondsAfterFinished === undefined) return settled
-    const leavesAt = finishedAt + ttlSecondsAfterFinished * 1000
-    if (ports.clock.now() < leavesAt) return wakeAt(leavesAt)
-    await removeFinishedJob(client, jobs, job)
+    const expiresAt = finishedAt + ttlSecondsAfterFinished * 1000
+    if (clock.now() < expiresAt) return wakeAt(expiresAt)
+    await deleteFinishedJob(client, jobs, job)
     return settled
+  }
+
+  #expectPod(key: Key, written: StoredObject | undefined): void {
+    if (written) this.controller.expect(key, written.metadata.resourceVersion, this.#pods as never)
+  }
+}
+
+function jobStatus(
+  job: Job,
+  { owned, step, now }: { readonly owned: readonly Pod[]; readonly step: JobStep; readonly now: number },
+): Record<string, unknown> {
+  const active = owned.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp)
+  const { startTime = formatTime(now), ...before } = job.status ?? {}
+  return {
+    ...before,
+    ...(step.do === 'suspend' ? {} : { startTime }),
+    ...suspension(job, step, now),
+    active: step.do === 'suspend' || step.do === 'finish' ? 0 : active.length,
+    ready: active.filter(isPodReady).length,
+    ...tallyOf(job, owned).status,
+    ...(step.do === 'finish' ? finishedStatus(job, step, now) : {}),
   }
 }
 
@@ -252,22 +291,22 @@ function podFor(job: Job, index: number | undefined) {
   }
 }
 
-/** Every container of an indexed Job's Pod knows which one it is. */
+/** Sets JOB_COMPLETION_INDEX in every container. */
 function withIndex(spec: PodSpec): PodSpec {
   const variable = {
     name: 'JOB_COMPLETION_INDEX',
     valueFrom: { fieldRef: { fieldPath: `metadata.annotations['${indexAnnotation}']` } },
   }
-  const tell = (container: Container): Container => ({ ...container, env: [...(container.env ?? []), variable] })
+  const addIndex = (container: Container): Container => ({ ...container, env: [...(container.env ?? []), variable] })
   const { containers, initContainers } = spec
   return {
     ...spec,
-    containers: containers.map(tell),
-    ...(initContainers ? { initContainers: initContainers.map(tell) } : {}),
+    containers: containers.map(addIndex),
+    ...(initContainers ? { initContainers: initContainers.map(addIndex) } : {}),
   }
 }
 
-/** Says so while a Job is suspended, and that it is no more after that. */
+/** The conditions with Suspended changed, if it changes. */
 function suspension({ status }: Job, step: JobStep, now: number): { conditions?: readonly JobCondition[] } {
   const all = status?.conditions ?? []
   const before = all.find(({ type }) => type === 'Suspended')
@@ -308,7 +347,7 @@ function finishTime({ status }: Job): number | undefined {
   return condition && (parseTime(condition.lastTransitionTime) ?? 0)
 }
 
-/** Ten seconds after the first failure, then twice as long each time, six minutes at most. */
+/** Ten seconds after the first failure, doubled with each further one, at most six minutes. */
 function backoffUntil(count: number, owned: readonly Pod[]): number {
   const failed = owned.filter(({ status }) => status?.phase === 'Failed')
   if (failed.length === 0) return 0

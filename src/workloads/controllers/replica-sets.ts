@@ -5,7 +5,7 @@ import type { StoredObject } from '../../kube/object.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
-import { removeOwned } from '../remove.ts'
+import { deleteOwned } from '../delete.ts'
 import {
   availability,
   controllerRef,
@@ -52,7 +52,7 @@ export function replicaSetController({ client, informers, ports }: WorkloadPorts
       const pod = await createNew(client, pods, podFor(set))
       if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
     }
-    for (const pod of plan.remove) await removeOwned(client, pods, pod)
+    for (const pod of plan.remove) await deleteOwned(client, pods, pod)
   }
 }
 

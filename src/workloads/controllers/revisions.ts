@@ -3,7 +3,7 @@ import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.t
 import type { Informer } from '../../runtime/cache/informer.ts'
 import { templateHash } from './deployments.ts'
 import { createNew, type WorkloadPorts } from '../ports.ts'
-import { removeOwned } from '../remove.ts'
+import { deleteOwned } from '../delete.ts'
 import { controllerRef, controllerUid, type PodTemplate, type Workload } from '../types.ts'
 
 /** One former or present template of a StatefulSet or DaemonSet: what `kubectl rollout history` lists and `undo` goes back to. */
@@ -67,7 +67,7 @@ export class RevisionHistory {
       .filter(({ metadata }) => !inUse.has(metadata.name) && !metadata.deletionTimestamp)
       .toSorted((left, right) => right.revision - left.revision)
     for (const revision of unused.slice(revisionHistoryLimit))
-      await removeOwned(this.#client, controllerRevisions, revision)
+      await deleteOwned(this.#client, controllerRevisions, revision)
   }
 
   #revisionOf(set: Workload, revision: number): KubeObject {

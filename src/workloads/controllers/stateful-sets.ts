@@ -3,7 +3,7 @@ import type { Key } from '../../kube/key.ts'
 import { Controller } from '../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
 import { createNew, writeStatus, type WorkloadPorts } from '../ports.ts'
-import { removeOwned } from '../remove.ts'
+import { deleteOwned } from '../delete.ts'
 import { ownerKeys } from './replica-sets.ts'
 import { RevisionHistory, revisionLabel, revisionName } from './revisions.ts'
 import {
@@ -97,7 +97,7 @@ export function statefulSetController({ client, informers, ports }: WorkloadPort
       const pod = await createNew(client, pods, podFor(set, ordinal, revisionFor(set, ordinal)))
       if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
     }
-    for (const pod of plan.remove) await removeOwned(client, pods, pod)
+    for (const pod of plan.remove) await deleteOwned(client, pods, pod)
   }
 
   /** Below the partition a Pod comes back as it was. */

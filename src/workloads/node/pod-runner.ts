@@ -7,7 +7,7 @@ import { formatTime } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
-import { confirmGone } from '../remove.ts'
+import { deleteTerminatedPod } from '../delete.ts'
 import { type Container, type ContainerStatus, type Pod, type PodCondition } from '../types.ts'
 import { containerEnvironment } from './container-environment.ts'
 import { ContainerRunner } from './container-runner.ts'
@@ -82,7 +82,7 @@ export class PodRunner {
 
   /** Tells the API that nothing of a terminating Pod is left. */
   async confirm(pod: Pod): Promise<void> {
-    await confirmGone(this.#ports.client, pods, pod)
+    await deleteTerminatedPod(this.#ports.client, pods, pod)
   }
 
   isRunning(container: string): boolean {

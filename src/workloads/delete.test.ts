@@ -2,7 +2,7 @@ import { jobs, pods } from '../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startWorld, type World } from '../../test/world.ts'
 import type { StoredObject } from '../kube/object.ts'
-import { confirmGone, removeFinishedJob, removeOwned } from './remove.ts'
+import { deleteTerminatedPod, deleteFinishedJob, deleteOwned } from './delete.ts'
 
 let world: World
 beforeEach(async () => void (world = await startWorld()))
@@ -26,34 +26,36 @@ const job = (spec: object) =>
     spec: { template: { spec: { restartPolicy: 'Never', containers: [container] } }, ...spec },
   })
 
-describe('the mechanics of a cluster', () => {
-  it.each([undefined, false])('never take away what no controller owns: %s', async (controller) => {
-    await expect(removeOwned(world.client, pods, await pod(controller))).rejects.toThrow('Pod x has no controller')
+describe('deletes by the controllers of workloads', () => {
+  it.each([undefined, false])('keep an object without a controller: %s', async (controller) => {
+    await expect(deleteOwned(world.client, pods, await pod(controller))).rejects.toThrow('Pod x has no controller')
     expect(await world.names(pods)).toEqual(['x'])
   })
 
-  it('leave what was made anew under the name', async () => {
+  it('keep an object recreated under the same name', async () => {
     const old = await pod(true)
     await world.client.deleteObject(pods, at, { gracePeriodSeconds: 0 })
     await pod(true)
-    await removeOwned(world.client, pods, old)
+    await deleteOwned(world.client, pods, old)
     expect(await world.names(pods)).toEqual(['x'])
   })
 
-  it('confirm the end of no Pod that was not told to end', async () => {
-    await expect(confirmGone(world.client, pods, await pod(true))).rejects.toThrow('Pod x is not terminating')
+  it('keep a Pod that is not terminating', async () => {
+    await expect(deleteTerminatedPod(world.client, pods, await pod(true))).rejects.toThrow('Pod x is not terminating')
     expect(await world.names(pods)).toEqual(['x'])
   })
 
-  it('keep a Job that does not ask to go', async () => {
-    await expect(removeFinishedJob(world.client, jobs, await job({}))).rejects.toThrow('Job x asks to be kept')
+  it('keep a Job without ttlSecondsAfterFinished', async () => {
+    await expect(deleteFinishedJob(world.client, jobs, await job({}))).rejects.toThrow(
+      'Job x does not set ttlSecondsAfterFinished',
+    )
     expect(await world.names(jobs)).toEqual(['x'])
   })
 
-  it('keep a Job that asks for more time in that moment', async () => {
+  it('keep a Job whose TTL is extended at the same time', async () => {
     const before = await job({ ttlSecondsAfterFinished: 0 })
     await world.client.patch(jobs, at, { type: 'merge', body: { spec: { ttlSecondsAfterFinished: 3600 } } })
-    await removeFinishedJob(world.client, jobs, before)
+    await deleteFinishedJob(world.client, jobs, before)
     expect(await world.names(jobs)).toEqual(['x'])
   })
 })
