@@ -1,6 +1,6 @@
 import { startTestServer } from '../src/apiserver/testing.ts'
 import { readConfig } from '../src/app/config/config.ts'
-import { createCore } from '../src/app/core/core.ts'
+import { createInstance } from '../src/app/core/instance.ts'
 import { clusterRoles } from '../src/app/install/rbac.ts'
 import { registerKinds } from '../src/admission/register-kinds.ts'
 import { startSystems } from '../src/app/core/systems.ts'
@@ -19,11 +19,11 @@ export async function declaredMetrics(): Promise<readonly DeclaredMetric[]> {
   const client = new Client(server.transport)
   await registerKinds(client)
   const config = readConfig({ flags: { 'proxy-port': '0' }, env: {} })
-  const core = createCore({ config, client, clock, log: silentLogger, caches })
-  core.runEverywhere(loopLag(core))
-  await startSystems(core, clusterRoles)
-  await core.stop()
-  return core.metrics.declarations()
+  const instance = createInstance({ config, client, clock, log: silentLogger, cacheClock: caches })
+  instance.lifecycle.runEverywhere(loopLag(instance))
+  await startSystems(instance, clusterRoles)
+  await instance.lifecycle.stop()
+  return instance.metrics.declarations()
 }
 
 interface Alert {

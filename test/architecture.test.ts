@@ -17,7 +17,7 @@ const layers: Record<string, readonly string[]> = {
   apiserver: ['kube', 'cel'],
   workloads: ['kube', 'client', 'runtime'],
   admission: ['kube', 'cel', 'apis', 'client', 'runtime', 'departures', 'systems', 'apiserver'],
-  forecast: ['kube', 'apis', 'client', 'runtime', 'departures', 'systems', 'apiserver', 'admission'],
+  forecast: ['kube', 'apis', 'client', 'runtime', 'notices', 'departures', 'systems', 'apiserver', 'admission'],
   queries: ['kube', 'apis', 'client', 'runtime', 'departures', 'systems'],
   app: 'kube cel apis client runtime git forges notices departures systems apiserver workloads admission forecast queries'.split(
     ' ',

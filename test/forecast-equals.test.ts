@@ -1,4 +1,3 @@
-import { configMaps } from '../src/kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { cleaner } from '../src/apis/cleaner.ts'
 import { cleanupCandidate, type CleanupCandidate } from '../src/apis/cleanup-candidate.ts'
@@ -8,11 +7,12 @@ import { notificationChannel } from '../src/apis/notification-channel.ts'
 import { pipeline } from '../src/apis/pipeline.ts'
 import { workSchedule } from '../src/apis/work-schedule.ts'
 import { readConfig, type Role } from '../src/app/config/config.ts'
-import { createCore } from '../src/app/core/core.ts'
+import { configMaps } from '../src/kube/core-types.ts'
+import { embeddedAccess } from '../src/app/core/embedded-access.ts'
+import { createInstance } from '../src/app/core/instance.ts'
 import { eventsIn } from '../src/forecast/changes.ts'
 import type { ForecastEvent } from '../src/forecast/event.ts'
 import { forecast } from '../src/app/forecast/forecast.ts'
-import { inProcessDeleter } from '../src/app/core/in-process-deleter.ts'
 import { startSystems } from '../src/app/core/systems.ts'
 import { describeRef, type KubeObject } from '../src/kube/object.ts'
 import { formatTime } from '../src/kube/time.ts'
@@ -59,23 +59,22 @@ async function live(only: typeof config, forMs: number): Promise<readonly Foreca
   const stopWatching = server.store.subscribe((changes) => {
     for (const change of changes) events.push(...eventsIn(change, clock.now()))
   })
-  const core = createCore({
+  const instance = createInstance({
     config: only,
     client,
     clock,
     log: silentLogger,
-    caches: quietClock(clock),
-    exists: (uid) => server.store.owners.addressOf(uid) !== undefined,
-    inProcessDeleter: inProcessDeleter(server),
-    outside: { activator: { plane: new SilentDataPlane(), scanMs: 0 } },
+    cacheClock: quietClock(clock),
+    embedded: embeddedAccess(server),
+    external: { activator: { plane: new SilentDataPlane(), scanMs: 0 } },
   })
-  const starting = startSystems(core, only.only)
+  const starting = startSystems(instance, only.only)
   await clock.settle()
   await starting
   await clock.run(clock.now() + forMs)
   const notices = await noticesGiven()
   stopWatching()
-  const stopped = core.stop()
+  const stopped = instance.lifecycle.stop()
   await clock.settle()
   await stopped
   return [...events, ...notices]

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readConfig } from '../src/app/config/config.ts'
-import { pauseDepartures } from '../src/queries/door-switches.ts'
+import { pauseDeletions } from '../src/app/operations/deletion-switches.ts'
 import type { ForecastEvent } from '../src/forecast/event.ts'
 import { forecast } from '../src/app/forecast/forecast.ts'
 import { cleaner } from '../src/apis/cleaner.ts'
@@ -81,11 +81,11 @@ describe('forecast', () => {
 
   it('says why nothing leaves while a switch is turned, and does not look for that every minute', async () => {
     await populate(3)
-    await pauseDepartures(world.client, true)
+    await pauseDeletions(world.client, true)
     const said = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
     expect(said.events).toEqual([])
-    expect(said.halts).toEqual([expect.stringContaining('departures are paused')])
-    await pauseDepartures(world.client, false)
+    expect(said.halts).toEqual([expect.stringContaining('deletions are paused')])
+    await pauseDeletions(world.client, false)
     const resumed = await forecast(world.client, { config, now: world.clock.now(), forMs: 30 * day })
     expect(resumed.halts).toEqual([])
     expect(resumed.events).toHaveLength(6)

@@ -11,7 +11,7 @@ import { Client } from '../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { systemClock } from '../runtime/time/clock.ts'
-import { pauseDepartures } from './door-switches.ts'
+import { pauseDeletions } from '../app/operations/deletion-switches.ts'
 import { explainObject } from './explain.ts'
 import { registerKinds } from '../admission/register-kinds.ts'
 
@@ -256,14 +256,14 @@ describe('explain, of pipelines', () => {
 describe('explain, while nothing leaves', () => {
   it('says so, and what ends that, of what is to leave and of nothing else', async () => {
     await configMap('bystander')
-    await pauseDepartures(client, true)
+    await pauseDeletions(client, true)
     try {
       expect(await said(cleaner.type, 'waiting')).toContain(
-        'Nothing leaves now: departures are paused; "sojourn departures --resume" ends that.',
+        'Nothing is deleted now: deletions are paused; "sojourn departures --resume" resumes them.',
       )
       expect(await said(configMaps, 'bystander')).not.toContain('paused')
     } finally {
-      await pauseDepartures(client, false)
+      await pauseDeletions(client, false)
     }
   })
 })

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../src/app/config/config.ts'
-import { createCore } from '../../src/app/core/core.ts'
+import { createInstance } from '../../src/app/core/instance.ts'
 import { EmbeddedWorkloads } from '../../src/app/embedded/embedded-workloads.ts'
 import { startSystems } from '../../src/app/core/systems.ts'
 import { startUp } from '../../src/app/embedded/up.ts'
@@ -32,17 +32,17 @@ export async function virtualStage(): Promise<Stage> {
   const directory = mkdtempSync(join(tmpdir(), 'example-'))
   const world = await startWorld()
   const { client, clock, server } = world
-  const core = createCore({
+  const instance = createInstance({
     config: readConfig({ flags: {}, env: {} }),
     client,
     clock,
     log: silentLogger,
-    caches: quietClock(clock),
-    exists: (uid) => server.store.owners.addressOf(uid) !== undefined,
+    cacheClock: quietClock(clock),
+    embedded: { exists: (uid) => server.store.owners.addressOf(uid) !== undefined },
   })
   const starting = Promise.all([
-    new EmbeddedWorkloads().start(core, { nodeName: 'here', directory }),
-    startSystems(core, ['cleaner', 'collector', 'janitor', 'promoter']),
+    new EmbeddedWorkloads().start(instance, { nodeName: 'here', directory }),
+    startSystems(instance, ['cleaner', 'collector', 'janitor', 'promoter']),
   ])
   await clock.settle()
   await starting
@@ -55,7 +55,7 @@ export async function virtualStage(): Promise<Stage> {
     },
     ask: () => Promise.reject(new Error('requests need real time: say `within`, not `at`')),
     async [Symbol.asyncDispose]() {
-      const stopped = core.stop()
+      const stopped = instance.lifecycle.stop()
       await clock.settle()
       await stopped
       await world[Symbol.asyncDispose]()

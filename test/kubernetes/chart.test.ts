@@ -7,7 +7,7 @@ import { startReferenceCluster, type ReferenceCluster } from '../../scripts/refe
 import { toolNames, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
 import { certificateSource } from '../../src/app/cluster/certificate-source.ts'
 import { readConfig } from '../../src/app/config/config.ts'
-import { createCore } from '../../src/app/core/core.ts'
+import { createInstance } from '../../src/app/core/instance.ts'
 import { clusterRoles, nameOf, type ClusterRole } from '../../src/app/install/rbac.ts'
 import { startSystems } from '../../src/app/core/systems.ts'
 import { Client } from '../../src/client/client.ts'
@@ -166,7 +166,7 @@ function recorded(transport: Transport) {
 
 async function startRole(role: ClusterRole, client: Client): Promise<() => Promise<void>> {
   const config = readConfig({ flags: { 'proxy-port': '0', only: role }, env: {} })
-  const core = createCore({ config, client, clock: systemClock, log: silentLogger })
-  await startSystems(core, [role])
-  return () => core.stop()
+  const instance = createInstance({ config, client, clock: systemClock, log: silentLogger })
+  await startSystems(instance, [role])
+  return () => instance.lifecycle.stop()
 }

@@ -11,21 +11,22 @@ import { nameOf, type ClusterRole } from '../install/rbac.ts'
 import { webhookCertificate } from './webhook-certificate.ts'
 import { promoterSecret } from '../../admission/webhook-configuration.ts'
 
-/** Where the certificate of a server comes from. */
+/** Provides a server's certificate. */
 export interface CertificateSource {
-  /** The one to use now. Throws when that cannot be known. */
+  /** The one to use now. Throws when it cannot be read. */
   readonly current: () => Promise<KeyPair>
-  /** What will do while nothing better can be had. */
+  /** A self-signed one, for while `current` fails. */
   readonly own?: KeyPair
 }
 
 type SourcePorts = Omit<KeptCertificatePorts, 'hosts'>
 
-/** The files that are named, or else the certificate that callers from the cluster were told to trust, or else one of our own. */
+/** The configured files, or else the certificate in the role's Secret, or else a self-signed one. */
 export function certificateSource(config: Config, ports: SourcePorts): CertificateSource {
   const { tlsCert, tlsKey, only } = config
   if (tlsCert !== undefined && tlsKey !== undefined) return fileSource(tlsCert, tlsKey)
-  if (tlsCert !== undefined || tlsKey !== undefined) throw new ConfigError('--tls-cert and --tls-key go together')
+  if (tlsCert !== undefined || tlsKey !== undefined)
+    throw new ConfigError('--tls-cert and --tls-key must be set together')
   const called = calledRoles.filter((role) => only.includes(role))
   const hosts = ['localhost', '127.0.0.1', ...called.flatMap(namesOf)]
   const { server: own } = loadCredentials({ hosts: [config.host, ...hosts], now: ports.clock.now() })
@@ -37,7 +38,7 @@ export function certificateSource(config: Config, ports: SourcePorts): Certifica
   return { current: async () => (await shared()) ?? own, own }
 }
 
-/** Roles that programs of the cluster call by name: its API server asks the webhook, Flux and pipelines of builds tell the promoter. */
+/** Roles that programs in the cluster call by DNS name: the API server calls the webhook; Flux and CI call the promoter. */
 const calledRoles = ['cleaner', 'promoter'] as const satisfies readonly ClusterRole[]
 
 function namesOf(role: ClusterRole): readonly string[] {
@@ -45,18 +46,18 @@ function namesOf(role: ClusterRole): readonly string[] {
   return [name, `${name}.cluster.local`]
 }
 
-/** The certificate to begin with. A cluster that keeps its Secret from us loses who calls us by name, and nothing else. */
+/** The certificate at start. Without the Secret only callers by DNS name fail; everything else works. */
 export async function firstCertificate({ current, own }: CertificateSource, log: Logger): Promise<KeyPair> {
   try {
     return await current()
   } catch (error) {
     if (!own) throw error
-    log.error('certificate not available: callers will not trust us', { error })
+    log.error('certificate not available, callers will not trust this server', { error })
     return own
   }
 }
 
-/** A certificate that somebody else renews: read again each time. */
+/** Certificate files that the administrator renews: read again each time. */
 function fileSource(certificate: string, key: string): CertificateSource {
   const read = (path: string) => {
     try {
@@ -68,14 +69,14 @@ function fileSource(certificate: string, key: string): CertificateSource {
   return { current: () => Promise.resolve().then(() => ({ certificate: read(certificate), key: read(key) })) }
 }
 
-/** Looks for a new certificate every minute, and has it used without a restart. What cannot be read, or is half renewed, leaves the one in use. */
+/** Reads the certificate every minute and uses a new one without a restart. One that cannot be read leaves the current one in use. */
 export function followCertificate(
   source: CertificateSource,
   { clock, log, use }: { readonly clock: Clock; readonly log: Logger; readonly use: (pair: KeyPair) => void },
 ): { start(signal: AbortSignal): Promise<void> } {
   return {
     async start(signal) {
-      while (await waited(clock, lookMs, signal))
+      while (await waited(clock, pollMs, signal))
         await source
           .current()
           .then(use)
@@ -84,7 +85,7 @@ export function followCertificate(
   }
 }
 
-const lookMs = 60_000
+const pollMs = 60_000
 
 function waited(clock: Clock, ms: number, signal: AbortSignal): Promise<boolean> {
   return sleep(clock, ms, signal).then(

@@ -10,7 +10,7 @@ import type { Random } from '../../runtime/time/random.ts'
 
 export interface ReachPorts {
   readonly client: Client
-  /** As its kubeconfig names it. */
+  /** The URL in the kubeconfig. */
   readonly server: string
   readonly clock: Clock
   readonly log: Logger
@@ -19,8 +19,8 @@ export interface ReachPorts {
 }
 
 /**
- * Resolves when a cluster answers and knows our kinds. One that is not there yet is waited for; one that knows us and refuses, or that is not the one
- * our credentials are for, is not: that throws at once.
+ * Resolves when the cluster answers and serves Sojourn's kinds. Retries while it does not answer; throws at once when it refuses the
+ * credentials, presents an untrusted certificate or lacks the kinds.
  */
 export async function reachCluster(ports: ReachPorts): Promise<void> {
   const { client, server, clock, log, random, signal } = ports
@@ -28,34 +28,34 @@ export async function reachCluster(ports: ReachPorts): Promise<void> {
   for (;;) {
     try {
       client.discovery.forget()
-      const found = await Promise.race([client.discovery.typeOf(departure), patience(ports)])
+      const found = await Promise.race([client.discovery.typeOf(departure), timeout(ports)])
       if (!found)
         throw new ConfigError(
-          `${server} does not know our kinds yet: run "sojourn install | kubectl apply --server-side -f -" first`,
+          `${server} does not serve Sojourn's kinds yet: run "sojourn install | kubectl apply --server-side -f -" first`,
         )
       if (backoff.size > 0) log.info('cluster reached', { server })
       return
     } catch (error) {
       signal.throwIfAborted()
-      if (!mayPass(error)) throw error
+      if (!isTransient(error)) throw error
       const againInMs = Math.round(backoff.next(server))
-      log.error('cluster not reachable, trying again', { server, error: (error as Error).message, againInMs })
+      log.error('cluster not reachable, retrying', { server, error: (error as Error).message, againInMs })
       await sleep(clock, againInMs, signal)
     }
   }
 }
 
-/** Whether an answer, or its absence, says nothing yet about us. */
-function mayPass(error: unknown): boolean {
+/** Whether a later attempt may succeed: not for refused credentials or an untrusted certificate. */
+function isTransient(error: unknown): boolean {
   if (isStatusError(error)) return error.code >= 500 || error.code === 429
   if (!(error instanceof TransportError)) return false
   const { code = '' } = (error.cause ?? {}) as { readonly code?: string }
   return !/CERT|^ERR_TLS|^ERR_SSL|^UNABLE_TO|^HOSTNAME_MISMATCH/.test(code)
 }
 
-const patienceMs = 10_000
+const timeoutMs = 10_000
 
-async function patience({ clock, signal, server }: ReachPorts): Promise<never> {
-  await sleep(clock, patienceMs, signal)
-  throw new TransportError(`${server} did not answer within ${patienceMs / 1000} s`)
+async function timeout({ clock, signal, server }: ReachPorts): Promise<never> {
+  await sleep(clock, timeoutMs, signal)
+  throw new TransportError(`${server} did not answer within ${timeoutMs / 1000} s`)
 }

@@ -8,7 +8,7 @@ import { loopLag } from '../../runtime/observability/loop-lag.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
 import { certificateSource, firstCertificate, followCertificate } from './certificate-source.ts'
 import { roles, type Config } from '../config/config.ts'
-import { createCore, needsDoor } from '../core/core.ts'
+import { canDelete, createInstance } from '../core/instance.ts'
 import { Leadership } from '../core/leadership.ts'
 import { reachCluster } from './reach-cluster.ts'
 import { RouteTable } from '../core/route-table.ts'
@@ -19,14 +19,14 @@ import { validateRoute } from '../../admission/webhook.ts'
 /** A running `sojourn run`. */
 export interface Run {
   readonly server: string
-  /** Health, metrics and pages of our own. */
+  /** Where health, metrics and the routes of the systems are served. */
   readonly url: string
-  /** Where the activator takes requests, if it runs here. */
+  /** The activator's HTTP and HTTPS addresses, if it runs here. */
   readonly proxy?: string
   readonly tls?: string
-  /** Where other proxies ask whether a workload is up, if anywhere. */
+  /** Where other proxies ask whether a workload is up, if configured. */
   readonly check?: string
-  /** Resolves when another replica has taken over: then this one must end. */
+  /** Resolves when another replica has taken over: then this process must exit. */
   readonly replaced: Promise<void>
   stop(): Promise<void>
 }
@@ -37,8 +37,8 @@ export interface RunPorts {
 }
 
 /**
- * Starts the systems against a cluster that is somebody else's, once it is there. Its kinds must be installed: they are not ours to bring. Until it runs,
- * the signal ends it; afterwards `stop` does.
+ * Starts the systems against a real cluster, once it answers. The CRDs must be installed. The signal aborts the start; after it,
+ * `stop` ends the run.
  */
 export async function startRun(config: Config, cluster: ClusterConfig, ports: RunPorts): Promise<Run> {
   const { log, signal = new AbortController().signal } = ports
@@ -64,21 +64,22 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
     isReady: () => isReady(),
   })
   opened.defer(() => side.close())
-  // The proxy needs none of our kinds, has a fleet of its own, and must go on serving when the API, and with it every lease, is lost.
+  // The proxy needs no CRDs, coordinates its replicas itself, and must keep serving when the API, and with it every Lease, is lost.
   const isProxyAlone = config.only.every((role) => role === 'activator')
   if (!isProxyAlone) await reachCluster({ client, server, clock, log, random: systemRandom, signal })
   side.use(await firstCertificate(source, log))
-  const leadership = new Leadership({ client, clock, log }, rolesName(config))
-  const turn = (until: AbortSignal) => leadership.won(until)
-  const core = createCore({ config, client, clock, log, routes, turn, url: () => side.url })
-  opened.defer(() => core.stop())
-  if (config.only.includes('cleaner')) core.routes.add(validateRoute)
-  core.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
-  if (!isProxyAlone) core.runEverywhere(leadership)
-  core.runEverywhere(loopLag(core))
-  const started = await unlessAborted(startSystems(core, config.only), signal)
-  isReady = () => (started.isReady?.() ?? true) && (!needsDoor(config.only) || core.door.state !== undefined)
-  await unlessAborted(whenReady(started, core), signal)
+  const leadership = new Leadership({ client, clock, log }, leaseName(config))
+  const untilLeader = (until: AbortSignal) => leadership.won(until)
+  const instance = createInstance({ config, client, clock, log, routes, untilLeader, url: () => side.url })
+  const { lifecycle } = instance
+  opened.defer(() => lifecycle.stop())
+  if (config.only.includes('cleaner')) routes.add(validateRoute)
+  lifecycle.runEverywhere(followCertificate(source, { clock, log, use: side.use }))
+  if (!isProxyAlone) lifecycle.runEverywhere(leadership)
+  lifecycle.runEverywhere(loopLag(instance))
+  const started = await unlessAborted(startSystems(instance, config.only), signal)
+  isReady = () => (started.isReady?.() ?? true) && (!canDelete(config.only) || instance.door.state !== undefined)
+  await unlessAborted(whenReady(started, instance), signal)
   const stack = opened.move()
   return {
     server,
@@ -91,7 +92,7 @@ export async function startRun(config: Config, cluster: ClusterConfig, ports: Ru
   }
 }
 
-/** What comes of it, unless somebody wants to stop before. */
+/** The result of the work; rejects as soon as the signal aborts. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return Promise.race([
     work,
@@ -103,7 +104,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   ])
 }
 
-/** Replicas with the same roles share one leadership; others do not get in each other's way. */
-function rolesName({ only }: Config): string {
+/** The name of the Lease: replicas with the same roles elect one leader. */
+function leaseName({ only }: Config): string {
   return only.length === roles.length ? 'sojourn' : `sojourn-${only.toSorted().join('-')}`
 }

@@ -5,30 +5,30 @@ import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import type { Client } from '../../client/client.ts'
 import type { ResourceType } from '../../kube/object.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
-import { isAllowed } from '../core/access-review.ts'
+import { isAllowed } from '../../admission/access-review.ts'
 import type { RouteTable } from '../core/route-table.ts'
 
 export interface SideServerOptions {
   readonly host: string
   readonly port: number
   readonly routes: RouteTable
-  /** The cluster that says who somebody is and what they may do. */
+  /** The cluster that authenticates and authorizes callers. */
   readonly client: Client
-  /** To begin with. */
+  /** The first one; `use` replaces it. */
   readonly certificate: KeyPair
   /** Whether this replica can do its work. */
   readonly isReady: () => boolean
 }
 
-/** A running server of ours. */
+/** The running server. */
 export interface SideServer {
   readonly url: string
-  /** From the next connection on. */
+  /** Uses this certificate from the next connection on. */
   readonly use: (certificate: KeyPair) => void
   close(): Promise<void>
 }
 
-/** What `sojourn run` serves beside the cluster's API: health, metrics, opt-out pages, approvals, the webhook. */
+/** The HTTPS server of `sojourn run`: health, metrics, opt-out pages, approvals, the webhook. */
 export async function startSideServer(options: SideServerOptions): Promise<SideServer> {
   const { host, port } = options
   const server = createServer(
@@ -60,11 +60,13 @@ async function answer(
   if (path === '/healthz' || path === '/livez') return void response.end('ok')
   if (path === '/readyz') return void response.writeHead(isReady() ? 200 : 503).end(isReady() ? 'ok' : 'not ready')
   const route = routes.find(method, path)
-  if (!route) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('there is nothing here\n')
+  if (!route) return void response.writeHead(404, { 'content-type': 'text/plain' }).end('not found\n')
   const user = await userOf(client, request.headers.authorization)
   if (route.access === 'public') return route.serve(request, response, user ?? anonymous)
   if (!user)
-    return void response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('a token of the cluster is needed\n')
+    return void response
+      .writeHead(401, { 'www-authenticate': 'Bearer' })
+      .end('authentication required: send a bearer token of the cluster\n')
   if (
     !(await isAllowed(client, {
       user: user.name,
@@ -72,7 +74,7 @@ async function answer(
       nonResourceAttributes: { verb: method.toLowerCase(), path },
     }))
   )
-    return void response.writeHead(403).end(`${user.name} may not ${method} ${path}\n`)
+    return void response.writeHead(403).end(`${user.name} is not allowed to ${method} ${path}\n`)
   return route.serve(request, response, user)
 }
 
@@ -100,6 +102,7 @@ const tokenReviews: ResourceType = {
   plural: 'tokenreviews',
   namespaced: false,
 }
+
 function closed(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve())

@@ -161,5 +161,5 @@ it.each(['promoter', 'janitor'])('makes no Secret for the %s that nobody install
 
 it('says what to do when the Secret of the webhook was taken away', async () => {
   configuration = manifest('ValidatingWebhookConfiguration')
-  await expect(current()).rejects.toThrow('there is no Secret sojourn-webhook')
+  await expect(current()).rejects.toThrow('Secret sojourn-webhook')
 })

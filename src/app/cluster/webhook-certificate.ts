@@ -9,8 +9,8 @@ type WebhookConfiguration = StoredObject & {
 }
 
 /**
- * The certificate under which a cluster asks its webhook: makes whatever is missing and tells the cluster whom to trust. Undefined when the cluster has no
- * webhook of ours, or somebody else cares for its trust.
+ * The certificate of the admission webhook: renews it, and writes its authority into the webhook configuration. Undefined when the
+ * webhook is not installed, or cert-manager manages its authority.
  */
 export async function webhookCertificate(ports: KeptCertificatePorts): Promise<KeyPair | undefined> {
   const { client } = ports
@@ -20,7 +20,9 @@ export async function webhookCertificate(ports: KeptCertificatePorts): Promise<K
   if (!configuration || 'cert-manager.io/inject-ca-from' in (configuration.metadata.annotations ?? {})) return undefined
   const chain = await keptCertificate(certificateSecret, ports)
   if (!chain)
-    throw new Error(`there is no Secret ${certificateSecret} to keep the webhook's certificate in: install again`)
+    throw new Error(
+      `Secret ${certificateSecret} for the webhook's certificate does not exist: run "sojourn install" again`,
+    )
   const caBundle = Buffer.from(chain.authority.certificate).toString('base64')
   const { webhooks = [] } = configuration
   if (webhooks.some(({ clientConfig }) => clientConfig.caBundle !== caBundle)) {

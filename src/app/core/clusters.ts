@@ -7,26 +7,26 @@ import { Clusters } from '../../runtime/clusters/clusters.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { systemRandom } from '../../runtime/time/random.ts'
-import type { Outside } from './outside.ts'
+import type { ExternalPorts } from '../../forecast/external-ports.ts'
 
-// A copy of a cluster always answers.
+/** A forecast's copy of a cluster always answers: it is never probed. */
 const neverMs = 100 * 365 * 86_400_000
 
-/** The clusters that GitopsClusters name, reached over the network while somebody uses them. */
+/** The clusters that GitopsClusters name. Each is connected while a system uses it. */
 export function createClusters({
   client,
   informers,
   clock,
   log,
-  outside,
+  external,
 }: {
   readonly client: Client
   readonly informers: Informers
   readonly clock: Clock
   readonly log: Logger
-  readonly outside: Outside
+  readonly external: ExternalPorts
 }): Clusters {
-  const { connectCluster } = outside
+  const { connectCluster } = external
   if (connectCluster)
     return new Clusters({ home: client, informers, clock, log, connect: connectCluster }, { probeMs: neverMs })
   const networks = new Map<Client, { close(): void }>()
@@ -46,13 +46,13 @@ export function createClusters({
         sleep: (ms, signal) => sleep(clock, ms, signal),
         random: systemRandom,
       })
-      const made = new Client(transport, { cluster })
-      networks.set(made, network)
-      return made
+      const connected = new Client(transport, { cluster })
+      networks.set(connected, network)
+      return connected
     },
-    disconnect(made) {
-      networks.get(made)?.close()
-      networks.delete(made)
+    disconnect(connected) {
+      networks.get(connected)?.close()
+      networks.delete(connected)
     },
   })
 }

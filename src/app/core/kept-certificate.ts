@@ -11,19 +11,19 @@ import type { Clock } from '../../runtime/time/clock.ts'
 export interface KeptCertificatePorts {
   readonly client: Client
   readonly clock: Clock
-  /** Names and addresses by which callers reach us. */
+  /** Names and addresses by which callers reach this server. */
   readonly hosts: readonly string[]
 }
 
-/** A certificate, and the authority that callers trust for it. */
+/** A server certificate, and the authority that callers trust. */
 export interface Chain {
   readonly authority: KeyPair
   readonly server: KeyPair
 }
 
 /**
- * What a Secret of our own namespace holds, made anew when that will not do any more; undefined when there is no such Secret: whoever installs us
- * makes it. Of several replicas that renew it at once, one wins and the others use its.
+ * The certificate in a Secret of Sojourn's namespace, renewed when it expires or lacks a host. Undefined when the Secret does not
+ * exist: the installation creates it. When several replicas renew at once, one write wins and the others read it.
  */
 export async function keptCertificate(
   name: string,
@@ -35,21 +35,21 @@ export async function keptCertificate(
   const known = chainIn(found)
   const now = clock.now()
   if (known && isUsable(known.server, known.authority, now, hosts)) return known
-  const made = renewed(known?.authority, { name, hosts, now })
-  const written = await client.update(secrets, { ...found, data: dataOf(made) }).catch(ignoring('Conflict'))
-  return written ? made : (chainIn(await client.get(secrets, place)) ?? made)
+  const renewed = renew(known?.authority, { name, hosts, now })
+  const written = await client.update(secrets, { ...found, data: dataOf(renewed) }).catch(ignoring('Conflict'))
+  return written ? renewed : (chainIn(await client.get(secrets, place)) ?? renewed)
 }
 
 const day = 86_400_000
 
-/** A new certificate, by the authority that is trusted already if it lasts. */
-function renewed(
+/** A new certificate, signed by the known authority while that is valid for another year. */
+function renew(
   known: KeyPair | undefined,
   { name, hosts, now }: { readonly name: string; readonly hosts: readonly string[]; readonly now: number },
 ): Chain {
   const authorityName = `${name}-ca`
-  const lasts = known && isUsable(known, known, now + 365 * day)
-  const authority = lasts
+  const isLasting = known && isUsable(known, known, now + 365 * day)
+  const authority = isLasting
     ? { ...known, issuer: { commonName: authorityName, key: createPrivateKey(known.key) } }
     : issueCertificate({ commonName: authorityName, usage: 'authority', now, days: 3650, serial: randomBytes(16) })
   const { certificate, key } = issueCertificate(
@@ -68,7 +68,7 @@ function dataOf({ authority, server }: Chain): Record<string, string> {
   )
 }
 
-/** What a Secret holds; undefined when that is nothing, or nothing we could have written. */
+/** The certificates in a Secret; undefined when it is empty or holds anything else. */
 function chainIn(secret: KubeObject): Chain | undefined {
   const data = (secret.data ?? {}) as Readonly<Record<string, string>>
   const [ca = '', caKey = '', certificate = '', key = ''] = Object.keys(fields).map((name) =>

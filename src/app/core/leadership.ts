@@ -2,10 +2,10 @@ import { hostname } from 'node:os'
 import { sojournNamespace } from '../../apis/group.ts'
 import { Lease, type LeasePorts } from '../../runtime/sharing/lease.ts'
 
-/** Which of several replicas acts. The others keep their caches warm and wait; one that loses the lease must end. */
+/** Leader election by a Lease. The other replicas keep their caches warm; a leader that loses the Lease must exit. */
 export class Leadership {
   readonly #lease: Lease
-  /** Resolves when the lease was ours and is not any more. */
+  /** Resolves when this replica led and has lost the Lease. */
   readonly lost: Promise<void>
 
   constructor(ports: LeasePorts, name: string) {
@@ -31,7 +31,7 @@ export class Leadership {
     return this.#lease.start(signal)
   }
 
-  /** Resolves when the lease is ours; rejects when the signal aborts first. */
+  /** Resolves when this replica leads; rejects when the signal aborts first. */
   won(signal: AbortSignal): Promise<void> {
     if (this.#lease.held) return Promise.resolve()
     return new Promise((resolve, reject) => {

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../runtime/observability/metrics.ts'
 import type { Route } from '../../runtime/http/route.ts'
 
-/** `GET /metrics` for Prometheus, to those who may read the path. */
+/** `GET /metrics` for Prometheus; needs the right to `get` that path. */
 export function metricsRoute(metrics: Metrics): Route {
   return {
     method: 'GET',

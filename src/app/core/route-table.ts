@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ExtraRoute } from '../../apiserver/http/https-server.ts'
 import type { Route, RouteResponse, RouteUser } from '../../runtime/http/route.ts'
 
-/** The pages and calls that systems offer beside the Kubernetes API. Systems add theirs when they start. */
+/** The HTTP routes of the systems, beside the Kubernetes API. Each system adds its routes when it starts. */
 export class RouteTable {
   readonly #routes: { readonly route: Route; readonly match: (path: string) => Record<string, string> | undefined }[] =
     []
@@ -11,7 +11,7 @@ export class RouteTable {
     for (const route of routes) this.#routes.push({ route, match: matcherOf(route.path) })
   }
 
-  /** The page for a path, in the API server's terms; undefined leaves it to the API. */
+  /** The route for a path, as the API server takes it; undefined means the Kubernetes API answers. */
   find(method: string, path: string): ExtraRoute | undefined {
     const matching = this.#routes.flatMap(({ route, match }) => {
       const params = match(path)
@@ -47,8 +47,8 @@ interface Exchange {
 async function answer(route: Route, { request, response, params, user }: Exchange): Promise<void> {
   const url = new URL(request.url ?? '/', 'https://localhost')
   const body = await readText(request)
-  if (body === undefined) return send(response, { status: 413, body: 'the body is too large\n' })
-  const isKnown = user.name !== 'system:anonymous'
+  if (body === undefined) return send(response, { status: 413, body: 'the request body is larger than 1 MiB\n' })
+  const isSignedIn = user.name !== 'system:anonymous'
   send(
     response,
     await route.handle({
@@ -64,7 +64,7 @@ async function answer(route: Route, { request, response, params, user }: Exchang
         ]),
       ),
       body,
-      ...(isKnown ? { user } : {}),
+      ...(isSignedIn ? { user } : {}),
     }),
   )
 }
@@ -104,15 +104,15 @@ async function readText(request: IncomingMessage): Promise<string | undefined> {
   let size = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length
-    if (size > largestBody) return undefined
+    if (size > maxBodyBytes) return undefined
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString('utf8')
 }
 
-const largestBody = 1024 * 1024
+const maxBodyBytes = 1024 * 1024
 
-/** Everything we serve is ours alone to frame, sniff and script, unless the route says otherwise. */
+/** Forbids framing, sniffing and scripts, unless the route's own headers allow them. */
 const safeHeaders = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',

@@ -1,41 +1,35 @@
 import { hostname } from 'node:os'
-import { approval } from '../../apis/approval.ts'
-import type { Client } from '../../client/client.ts'
 import { isEmbedded } from '../../client/embedded.ts'
-import type { Route, RouteUser } from '../../runtime/http/route.ts'
-import type { Promoter } from '../../systems/promoter/controller.ts'
 import { sleep } from '../../runtime/time/clock.ts'
-import type { ClusterHandle, ClusterState } from '../../runtime/clusters/clusters.ts'
-import type { BondOptions } from '../../systems/collector/bonds/bond-controller.ts'
 import type { Role } from '../config/config.ts'
-import { isAllowed } from './access-review.ts'
-import { needsDoor, type Core } from './core.ts'
+import { bondClusters } from './bond-clusters.ts'
+import { canDelete, type Instance } from './instance.ts'
+import { promoterRoute } from './promoter-route.ts'
 
-/** Starts one system on the core. The same whether the cluster is our own or somebody else's. */
-type StartSystem = (core: Core) => void | Started | Promise<void | Started>
+/** Starts one system on an instance, on the embedded server and on a real cluster alike. */
+type StartSystem = (instance: Instance) => void | Started | Promise<void | Started>
 
-/** What a system has to tell of itself when it runs. */
+/** What a started system reports. */
 export interface Started {
   readonly proxyPort?: number
   readonly proxyTlsPort?: number
   readonly checkPort?: number
-  /** Whether it can do its work. */
+  /** Whether it can do its work; always, where it is missing. */
   readonly isReady?: () => boolean
 }
 
-/** How each role is started, and loaded only then; `api` and `workloads` belong to the embedded server alone. */
+/** How each role is started. Its code is loaded only then. `api` and `workloads` belong to the embedded server alone. */
 export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
-  async cleaner(core) {
+  async cleaner({ client, informers, door, events, ports, external, lifecycle }) {
     const { cleaner } = await import('../../apis/cleaner.ts')
     const { conditionalTtl } = await import('../../apis/conditional-ttl.ts')
     const { cleanerController } = await import('../../systems/cleaner/controller.ts')
     for (const { type } of [cleaner, conditionalTtl])
-      core.run(cleanerController({ ...core, type, ...core.outside.cleaner }))
+      lifecycle.run(cleanerController({ client, informers, door, events, ports, type, ...external.cleaner }))
   },
 
-  async promoter(core) {
+  async promoter({ config, client, informers, clusters, events, ports, external, routes, lifecycle }) {
     const { createPromoter } = await import('../../systems/promoter/controller.ts')
-    const { config, client, informers, clusters, events, ports } = core
     const { dryRun, eventsAddress } = config
     const promoter = createPromoter({
       client,
@@ -45,150 +39,90 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       ports,
       dryRun,
       ...(eventsAddress ? { eventsAddress } : {}),
-      ...core.outside.promoter,
+      ...external.promoter,
     })
-    core.run(promoter.controller)
-    core.routes.add(...promoter.routes.map((route) => promoterRoute(route, client)))
-    core.onStop(() => promoter.close())
+    lifecycle.run(promoter.controller)
+    routes.add(...promoter.routes.map((route) => promoterRoute(route, client)))
+    lifecycle.onStop(() => promoter.close())
   },
 
-  async janitor(core) {
+  async janitor(instance) {
     const { createJanitor } = await import('../../systems/janitor/janitor.ts')
-    const { applySwabbie } = await import('../../systems/janitor/swabbie/apply-swabbie.ts')
-    const { readSwabbie } = await import('../operations/swabbie.ts')
-    const { config, client } = core
-    const swabbie = config.swabbieConfig === undefined ? undefined : readSwabbie(config.swabbieConfig)
-    for (const notice of swabbie?.notices ?? []) core.log.info('swabbie.yml', { notice })
-    if (swabbie) await applySwabbie(client, swabbie)
+    const { config, client, informers, door, events, ports, clusters, external, routes, lifecycle } = instance
+    const swabbie = config.swabbieConfig === undefined ? undefined : await loadSwabbie(instance, config.swabbieConfig)
     const janitor = createJanitor({
-      ...core,
-      cluster: (name) => core.clusters.client(name),
+      client,
+      informers,
+      door,
+      events,
+      ports,
+      cluster: (name) => clusters.client(name),
       identity: `${hostname()}-${process.pid}`,
-      publicUrl: () => core.publicUrl(),
+      publicUrl: () => instance.publicUrl(),
       dryRun: config.dryRun,
-      // What /readyz says: an instance that is not ready to serve does not work either.
-      inService: () => core.door.state !== undefined,
-      ...core.outside.janitor,
+      // As /readyz: an instance that is not ready to serve does no work either.
+      inService: () => door.state !== undefined,
+      ...external.janitor,
       ...(swabbie?.testing ? { testing: swabbie.testing } : {}),
       ...(swabbie?.lease ? { leaseTimes: swabbie.lease } : {}),
     })
-    // The janitor shares its work by Leases of its own, policy by policy.
-    for (const controller of janitor.controllers) core.runEverywhere(controller)
-    core.routes.add(...janitor.routes)
-    core.onStop(() => janitor.close())
+    // The janitor shares its work among replicas by Leases of its own, policy by policy.
+    for (const controller of janitor.controllers) lifecycle.runEverywhere(controller)
+    routes.add(...janitor.routes)
+    lifecycle.onStop(() => janitor.close())
   },
 
-  async activator(core) {
-    const { startProxy } = await import('./proxy.ts')
-    return startProxy(core)
+  async activator(instance) {
+    const { startActivatorRole } = await import('./activator.ts')
+    return startActivatorRole(instance)
   },
 
-  async collector(core) {
+  async collector({ config, client, informers, door, events, ports, clusters, embedded, routes, lifecycle }) {
     const { bondController } = await import('../../systems/collector/bonds/bond-controller.ts')
     const { Collector } = await import('../../systems/collector/controller.ts')
     const { dependsOnController } = await import('../../systems/collector/bonds/depends-on-controller.ts')
     const { cascadeRoute } = await import('../../systems/collector/route.ts')
-    const isOurs = await isEmbedded(core.client)
-    const collector = new Collector({ ...core, ownsReferences: isOurs, collectCycles: core.config.collectCycles })
-    core.run(collector)
-    core.run(
+    const ownsReferences = await isEmbedded(client)
+    const common = { client, informers, door, events, ports }
+    const collector = new Collector({ ...common, ...embedded, ownsReferences, collectCycles: config.collectCycles })
+    lifecycle.run(collector)
+    lifecycle.run(
       bondController({
-        ...core,
-        ...otherClusters(core),
-        guards: !isOurs,
+        ...common,
+        ...bondClusters(clusters),
+        guards: !ownsReferences,
         bondEdges: collector.bondEdges,
         cycleOf: (uid) => collector.cycleOf(uid),
       }),
     )
-    core.run(dependsOnController({ ...core, world: collector.world, onlyWhereAsked: !isOurs }))
-    core.routes.add(cascadeRoute(collector))
+    lifecycle.run(dependsOnController({ ...common, world: collector.world, onlyWhereAsked: !ownsReferences }))
+    routes.add(cascadeRoute(collector))
   },
 }
 
-/** The clusters that Bonds name, each used for as long as the process runs. */
-function otherClusters({ clusters }: Core): Pick<BondOptions, 'clusterClient' | 'whyUnreachable' | 'onClusterChange'> {
-  const used = new Map<string, ClusterHandle>()
-  const listeners: ((cluster: string) => void)[] = []
-  const use = (name: string): ClusterHandle => {
-    const handle = clusters.client(name)
-    handle.onChange(() => listeners.forEach((listener) => listener(name)))
-    used.set(name, handle)
-    return handle
-  }
-  return {
-    clusterClient: (name) => {
-      const { status, client } = used.get(name) ?? use(name)
-      return status.state === 'reachable' ? client : undefined
-    },
-    whyUnreachable: (name) => whyUnreachable((used.get(name) ?? use(name)).status),
-    onClusterChange: (listener) => void listeners.push(listener),
-  }
-}
-
-/** Says in the condition of a Bond what has to be mended for it. */
-function whyUnreachable(status: ClusterState): string {
-  switch (status.state) {
-    case 'reachable':
-      return 'it is being asked'
-    case 'connecting':
-      return 'it has not answered yet, or its GitopsCluster and the Secret that names may not be read'
-    case 'not-found':
-      return 'there is no such GitopsCluster (NAMESPACE.NAME)'
-    case 'unreachable':
-    case 'not-ready':
-    case 'no-credentials':
-      return status.because
-  }
-}
-
-/**
- * The promoter's routes want the bytes that were signed. Somebody who has signed in needs no signature, but the right to approve
- * there: without it they are nobody to the route.
- */
-function promoterRoute({ method, path, access, handle }: Promoter['routes'][number], client: Client): Route {
-  return {
-    method,
-    path,
-    authenticated: access === 'user',
-    async handle({ url, headers, body, remoteAddress, user }) {
-      const isEntitled = user && (access === 'user' || (await mayApprove(client, user, url)))
-      const answer = await handle({
-        method,
-        path: url,
-        headers,
-        body: Buffer.from(body, 'utf8'),
-        remoteAddress,
-        ...(isEntitled ? { user: user.name } : {}),
-      })
-      return { body: undefined, ...answer }
-    },
-  }
-}
-
-async function mayApprove(client: Client, { name: user, groups }: RouteUser, url: string): Promise<boolean> {
-  const [, namespace = ''] = /^\/(?:v1\/namespaces|approval)\/([^/?]+)/.exec(url) ?? []
-  const resourceAttributes = {
-    group: approval.group,
-    resource: approval.plural,
-    verb: 'create',
-    namespace: decodeURIComponent(namespace),
-  }
-  return isAllowed(client, { user, groups, resourceAttributes })
+/** Reads a swabbie.yml and applies its policies. */
+async function loadSwabbie({ client, log }: Instance, path: string) {
+  const { applySwabbie } = await import('../../systems/janitor/swabbie/apply-swabbie.ts')
+  const { readSwabbie } = await import('../operations/swabbie.ts')
+  const swabbie = readSwabbie(path)
+  for (const notice of swabbie.notices) log.info('swabbie.yml', { notice })
+  await applySwabbie(client, swabbie)
+  return swabbie
 }
 
 /** Starts the systems among these roles. */
-export async function startSystems(core: Core, roles: readonly Role[]): Promise<Started> {
-  if (needsDoor(roles)) await core.door.ready(core.signal)
-  const started = await Promise.all(roles.map(async (role) => systems[role]?.(core)))
+export async function startSystems(instance: Instance, roles: readonly Role[]): Promise<Started> {
+  if (canDelete(roles)) await instance.door.ready(instance.lifecycle.signal)
+  const started = await Promise.all(roles.map(async (role) => systems[role]?.(instance)))
   return Object.assign({}, ...started) as Started
 }
 
-const readyWithinMs = 30_000
-const lookMs = 20
+const readyTimeoutMs = 30_000
+const pollMs = 20
 
-/** Resolves when what was started can do its work, or has had enough time for it. */
-export async function whenReady({ isReady = () => true }: Started, { clock, log }: Core): Promise<void> {
-  const until = clock.monotonic() + readyWithinMs
-  while (!isReady() && clock.monotonic() < until) await sleep(clock, lookMs)
-  if (!isReady()) log.error('not everything is known yet, going on without', { waitedMs: readyWithinMs })
+/** Resolves when the started systems are ready, or after 30 s without. */
+export async function whenReady({ isReady = () => true }: Started, { clock, log }: Instance): Promise<void> {
+  const until = clock.monotonic() + readyTimeoutMs
+  while (!isReady() && clock.monotonic() < until) await sleep(clock, pollMs)
+  if (!isReady()) log.error('not ready in time, serving anyway', { waitedMs: readyTimeoutMs })
 }

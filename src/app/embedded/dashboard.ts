@@ -7,12 +7,12 @@ import type { Route, RouteUser } from '../../runtime/http/route.ts'
 import { restoreDeparture } from '../operations/restore.ts'
 
 export interface DashboardPorts {
-  /** Acts as this user, with no more rights than theirs. */
+  /** A client with the rights of this user. */
   readonly clientAs: (user: RouteUser) => Client
   readonly clock: Clock
 }
 
-/** The dashboard at `/`: public files without any data in them, and the one call the Kubernetes API has no word for. */
+/** The dashboard at `/`: static files that hold no data, and the restore call, which the Kubernetes API lacks. */
 export function dashboardRoutes(ports: DashboardPorts): readonly Route[] {
   const folder = join(import.meta.dirname, '../../../ui')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => extname(file) in mediaTypes)
@@ -49,19 +49,19 @@ function fileRoute(path: string, file: string): Route {
   }
 }
 
-/** `POST /sojourn/v1alpha1/departures/NAMESPACE/NAME/restore`: brings back what left, as the one who asks. */
+/** `POST /sojourn/v1alpha1/departures/NAMESPACE/NAME/restore`: restores a deleted object with the caller's rights. */
 function restoreRoute({ clientAs, clock }: DashboardPorts): Route {
   return {
     method: 'POST',
     path: '/sojourn/v1alpha1/departures/:namespace/:name/restore',
     async handle({ params: { namespace = '', name = '' }, user }) {
-      if (!user) return { status: 401, body: { message: 'sign in first' } }
+      if (!user) return { status: 401, body: { message: 'authentication required: send a bearer token' } }
       const { objects, already, notes } = await restoreDeparture(
         clientAs(user),
         { namespace, name },
         { now: clock.now() },
       )
-      const refs = (those: readonly StoredObject[]) => those.map((object) => describeRef(refOf(object)))
+      const refs = (restored: readonly StoredObject[]) => restored.map((object) => describeRef(refOf(object)))
       return { status: 200, body: { restored: refs(objects), already: refs(already), notes } }
     },
   }

@@ -2,19 +2,19 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ConfigError } from '../../client/cluster-config.ts'
 
-/** The folder of one `sojourn up`, held by one process at a time. */
+/** The data directory of one `sojourn up`, locked by one process at a time. */
 export interface DataDirectory {
   readonly path: string
   file(name: string): string
   release(): void
 }
 
-/** Takes the folder, making it if need be; throws ConfigError when a living process has it. */
-export function holdDataDirectory(path: string): DataDirectory {
+/** Creates and locks the directory; throws ConfigError when a running process has it. */
+export function lockDataDirectory(path: string): DataDirectory {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new ConfigError(`cannot use ${path} for data: ${(error as Error).message}`, { cause: error })
+    throw new ConfigError(`cannot use ${path} as data directory: ${(error as Error).message}`, { cause: error })
   }
   const lock = join(path, 'pid')
   takeLock(lock, path)
@@ -31,20 +31,20 @@ function takeLock(lock: string, path: string): void {
       const holder = Number(readFileSync(lock, 'utf8'))
       if (isAlive(holder))
         throw new ConfigError(
-          `${path} is in use by another sojourn (pid ${holder}): stop that one, or choose another folder with --data`,
+          `${path} is in use by another sojourn (pid ${holder}): stop that process, or choose another directory with --data`,
         )
-      // Its holder was killed and could not tidy up.
+      // The process that wrote it was killed.
       rmSync(lock, { force: true })
     }
   }
-  throw new ConfigError(`${path} is being taken by another sojourn: choose another folder with --data`)
+  throw new ConfigError(`${path} is being locked by another sojourn: choose another directory with --data`)
 }
 
 function isAlive(pid: number): boolean {
   if (!Number.isInteger(pid) || pid <= 0 || pid === process.pid) return false
   try {
     process.kill(pid, 0)
-    // After a restart of the machine the number may belong to somebody else.
+    // After a reboot the pid may belong to another program.
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('main.ts')
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'

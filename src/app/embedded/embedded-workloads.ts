@@ -1,16 +1,16 @@
-import { pods } from '../../kube/core-types.ts'
 import { text, type Answer } from '../../apiserver/http/response/answer.ts'
 import type { ResourceHandler } from '../../apiserver/http/edge.ts'
+import { pods } from '../../kube/core-types.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { parseTime } from '../../kube/time.ts'
 import type { LocalNode } from '../../workloads/node/node-controller.ts'
 import { portsAnnotation } from '../../workloads/ports-annotation.ts'
-import { type Pod } from '../../workloads/types.ts'
-import type { Core } from '../core/core.ts'
+import type { Pod } from '../../workloads/types.ts'
+import type { Instance } from '../core/instance.ts'
 
-/** Runs workloads of the embedded server on this machine, serves their logs, and says why it serves no terminals and tunnels. */
+/** Runs the embedded server's Pods as local processes and serves their logs; answers why exec and port-forward are not served. */
 export class EmbeddedWorkloads {
-  #core: Core | undefined
+  #instance: Instance | undefined
   #node: LocalNode | undefined
 
   readonly handlers: ReadonlyMap<string, ResourceHandler> = new Map<string, ResourceHandler>([
@@ -21,46 +21,49 @@ export class EmbeddedWorkloads {
   ])
 
   async start(
-    core: Core,
+    instance: Instance,
     { nodeName, directory }: { readonly nodeName: string; readonly directory: string },
   ): Promise<void> {
-    // Who runs no workloads does not load what runs them.
+    // Loaded only where the role runs.
     const { LocalNode } = await import('../../workloads/node/node-controller.ts')
     const { workloadControllers } = await import('../../workloads/controllers/workloads.ts')
+    const { client, informers, ports, events, lifecycle } = instance
+    const workloadPorts = { client, informers, ports, events }
     const { PATH, HOME, LANG, TMPDIR, USER } = process.env
-    const node = new LocalNode({ ...core, nodeName, directory, inherited: { PATH, HOME, LANG, TMPDIR, USER } })
-    this.#core = core
+    const node = new LocalNode({ ...workloadPorts, nodeName, directory, inherited: { PATH, HOME, LANG, TMPDIR, USER } })
+    this.#instance = instance
     this.#node = node
-    for (const controller of [...workloadControllers(core), node.controller]) core.run(controller)
-    core.onStop(() => node.close())
+    for (const controller of [...workloadControllers(workloadPorts), node.controller]) lifecycle.run(controller)
+    lifecycle.onStop(() => node.close())
   }
 
-  /** A running part of a Pod; says so while nothing runs workloads. */
+  /** The Pod of a request; refuses while the role `workloads` does not run. */
   async #find({
     info,
-  }: Parameters<ResourceHandler>[0]): Promise<{ readonly pod: Pod; readonly node: LocalNode; readonly core: Core }> {
-    if (!this.#core || !this.#node)
-      throw new StatusError('ServiceUnavailable', 'no workloads are run here: start the role "workloads"')
-    const pod = await this.#core.client.get<Pod>(pods, { namespace: info.namespace, name: info.name })
-    return { pod, node: this.#node, core: this.#core }
+  }: Parameters<ResourceHandler>[0]): Promise<{ readonly pod: Pod; readonly node: LocalNode; readonly now: number }> {
+    if (!this.#instance || !this.#node)
+      throw new StatusError('ServiceUnavailable', 'this server runs no workloads: start it with the role "workloads"')
+    const { client, clock } = this.#instance
+    const pod = await client.get<Pod>(pods, { namespace: info.namespace, name: info.name })
+    return { pod, node: this.#node, now: clock.now() }
   }
 
   async #refuse(call: Parameters<ResourceHandler>[0]): Promise<Answer> {
     const { pod } = await this.#find(call)
-    throw new StatusError('MethodNotAllowed', whereToGo(pod, call.info.subresource))
+    throw new StatusError('MethodNotAllowed', alternativeTo(pod, call.info.subresource))
   }
 
   async #logs(call: Parameters<ResourceHandler>[0]): Promise<Answer> {
     const { request } = call
     const { query } = request
-    const { pod, node, core } = await this.#find(call)
+    const { pod, node, now } = await this.#find(call)
     const container = query.container || containerOf(pod)
     if (!pod.spec.containers.concat(pod.spec.initContainers ?? []).some(({ name }) => name === container))
       throw new StatusError('BadRequest', `container ${container} is not valid for pod ${pod.metadata.name}`)
     const isPrevious = query.previous === 'true'
     requireLog(pod, container, isPrevious)
     const sinceSeconds = numberOf(query.sinceSeconds)
-    const sinceMs = sinceSeconds === undefined ? parseTime(query.sinceTime) : core.clock.now() - sinceSeconds * 1000
+    const sinceMs = sinceSeconds === undefined ? parseTime(query.sinceTime) : now - sinceSeconds * 1000
     const limitBytes = numberOf(query.limitBytes)
     const chunks = node.logs(pod, container, {
       timestamps: query.timestamps === 'true',
@@ -77,18 +80,18 @@ export class EmbeddedWorkloads {
   }
 }
 
-/** What exec, attach and port-forward would reach is a process on this machine, and can be reached without them. */
-function whereToGo({ metadata, status }: Pod, subresource: string): string {
+/** Names the local processes and ports that exec, attach and port-forward would have reached. */
+function alternativeTo({ metadata, status }: Pod, subresource: string): string {
   if (subresource === 'portforward')
-    return `port-forward is not needed here: pods listen on this machine; the real port of each containerPort of ${metadata.name} is in its annotation ${portsAnnotation}: ${metadata.annotations?.[portsAnnotation] ?? '{}'}`
+    return `port-forward is not served: pods listen on this machine. The annotation ${portsAnnotation} of ${metadata.name} has the port of each containerPort: ${metadata.annotations?.[portsAnnotation] ?? '{}'}`
   const processes = (status?.containerStatuses ?? [])
     .filter(({ containerID }) => containerID)
     .map(({ name, containerID = '' }) => `${name} is process ${containerID.replace('process://', '')}`)
   const found = processes.length > 0 ? `: ${processes.join(', ')}` : ''
-  return `${subresource} is not served here: the containers of ${metadata.name} are plain processes on this machine${found}`
+  return `${subresource} is not served: the containers of ${metadata.name} are processes on this machine${found}`
 }
 
-/** As a kubelet says it when there is no log to show. */
+/** Fails as a kubelet does when there is no log to show. */
 function requireLog({ metadata, status }: Pod, container: string, isPrevious: boolean): void {
   const found = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].find(
     ({ name }) => name === container,

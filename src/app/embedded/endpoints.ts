@@ -7,7 +7,7 @@ import { ownVersion } from '../config/version.ts'
 
 const name = 'sojourn-endpoints'
 
-/** Says in the cluster itself where this `sojourn up` is reached; `none` where nothing listens. */
+/** Publishes the addresses of this `sojourn up` in a ConfigMap; `none` where nothing listens. */
 export async function publishEndpoints(client: Client, endpoints: { api: string; proxy: string }): Promise<void> {
   const metadata = { namespace: sojournNamespace, name, labels: { 'app.kubernetes.io/part-of': 'sojourn' } }
   await client.apply(

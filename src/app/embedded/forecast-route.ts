@@ -8,20 +8,21 @@ import type { forecastDocument as Documented } from '../../forecast/document.ts'
 import { readAssumption, type Assumption } from '../../forecast/assumption.ts'
 
 export interface ForecastRoutePorts {
-  /** Acts as this user, with no more rights than theirs. */
+  /** A client with the rights of this user. */
   readonly clientAs: (user: RouteUser) => Client
   readonly clock: Clock
   readonly config: Config
 }
 
-const longestMs = 366 * 86_400_000
-const mostAtOnce = 2
-/** Somebody waits for the answer: better a part of it now than all of it when they have left. */
+const maxForMs = 366 * 86_400_000
+const maxConcurrent = 2
+/** A user waits for the answer: a shorter forecast in time is better than a whole one too late. */
 const withinMs = 30_000
 
 /**
- * `POST /sojourn/v1alpha1/forecast` with `{"for": "30d", "assume": ["merge:2h"]}`: what will happen if nobody acts, from what the one who asks may see.
- * It changes nothing; a POST because it is work. Where that takes too long, `until` says how far it came and `wanted` how far it was to look. With `accept: text/calendar` the answer is iCalendar.
+ * `POST /sojourn/v1alpha1/forecast` with `{"for": "30d", "assume": ["merge:2h"]}`: a forecast from the objects that the caller may read.
+ * It changes nothing. When it runs out of time, `until` says how far it got and `wanted` how far it should have gone. With
+ * `accept: text/calendar` the answer is iCalendar.
  */
 export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): Route {
   let running = 0
@@ -29,19 +30,23 @@ export function forecastRoute({ clientAs, clock, config }: ForecastRoutePorts): 
     method: 'POST',
     path: '/sojourn/v1alpha1/forecast',
     async handle({ user, body, headers }) {
-      if (!user) return { status: 401, body: { message: 'sign in first' } }
+      if (!user) return { status: 401, body: { message: 'authentication required: send a bearer token' } }
       const now = clock.now()
-      const wish = readWish(body, now)
-      if ('problem' in wish) return { status: 400, body: { message: wish.problem } }
-      if (running >= mostAtOnce)
-        return { status: 429, headers: { 'retry-after': '5' }, body: { message: 'others look ahead just now' } }
+      const request = readRequest(body, now)
+      if ('problem' in request) return { status: 400, body: { message: request.problem } }
+      if (running >= maxConcurrent)
+        return {
+          status: 429,
+          headers: { 'retry-after': '5' },
+          body: { message: 'two other forecasts are running: try again in 5 seconds' },
+        }
       running++
       try {
-        // Looking ahead takes much of the product, and most servers are never asked to.
+        // Loaded on first use: a forecast needs most of the product, and many servers never run one.
         const { readWorld } = await import('../../forecast/world.ts')
         const { forecastOnThread } = await import('../forecast/forecast-thread.ts')
         const world = await readWorld(clientAs(user))
-        const options = { config, now, forMs: wish.forMs, assumptions: wish.assumptions, withinMs }
+        const options = { config, now, forMs: request.forMs, assumptions: request.assumptions, withinMs }
         return await answer(await forecastOnThread({ world, options }), headers)
       } catch (error) {
         if (error instanceof ConfigError) return { status: 400, body: { message: error.message } }
@@ -67,23 +72,23 @@ async function answer(
   }
 }
 
-interface Wish {
+interface ForecastRequest {
   readonly forMs: number
   readonly assumptions: readonly Assumption[]
 }
 
-function readWish(body: string, now: number): Wish | { readonly problem: string } {
-  let wish: unknown
+function readRequest(body: string, now: number): ForecastRequest | { readonly problem: string } {
+  let value: unknown
   try {
-    wish = body.trim() === '' ? {} : JSON.parse(body)
+    value = body.trim() === '' ? {} : JSON.parse(body)
   } catch {
     return { problem: 'the body must be JSON, such as {"for": "30d"}' }
   }
-  if (typeof wish !== 'object' || wish === null || Array.isArray(wish))
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { problem: 'the body must be an object: {"for": "30d"}' }
-  const { for: text = '30d', assume = [] } = wish as { readonly for?: unknown; readonly assume?: unknown }
+  const { for: text = '30d', assume = [] } = value as { readonly for?: unknown; readonly assume?: unknown }
   const forMs = typeof text === 'string' ? parseLongDuration(text) : undefined
-  if (forMs === undefined || forMs <= 0 || forMs > longestMs)
+  if (forMs === undefined || forMs <= 0 || forMs > maxForMs)
     return { problem: '"for" must be a duration of at most a year, such as "36h" or "30d"' }
   if (!Array.isArray(assume) || !assume.every((each) => typeof each === 'string'))
     return { problem: '"assume" must be a list, such as ["delete:configmap/team/old@2d", "merge:2h"]' }
@@ -94,7 +99,7 @@ function readWish(body: string, now: number): Wish | { readonly problem: string 
   }
 }
 
-/** A server reads nobody's files. */
+/** The server reads no files for callers. */
 function refuseFile(path: string): string {
-  throw new ConfigError(`"${path}" is none of delete:, opt-out:, approve:, merge:, rollout:`)
+  throw new ConfigError(`"${path}" must begin with delete:, opt-out:, approve:, merge: or rollout:`)
 }

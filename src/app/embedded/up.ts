@@ -15,9 +15,10 @@ import { BondAdmission } from '../../admission/bond-admission.ts'
 import { authorizer } from '../../admission/bond-authorizer.ts'
 import { noCollectorWarning } from './no-collector-warning.ts'
 import type { Config } from '../config/config.ts'
-import { createCore } from '../core/core.ts'
+import { embeddedAccess } from '../core/embedded-access.ts'
+import { createInstance } from '../core/instance.ts'
 import { dashboardRoutes } from './dashboard.ts'
-import { holdDataDirectory } from './data-directory.ts'
+import { lockDataDirectory } from './data-directory.ts'
 import { EmbeddedWorkloads } from './embedded-workloads.ts'
 import { publishEndpoints } from './endpoints.ts'
 import { forecastRoute } from './forecast-route.ts'
@@ -25,7 +26,6 @@ import { registerKinds } from '../../admission/register-kinds.ts'
 import { recordAccess } from './record-access.ts'
 import { userDeletionRecords } from './user-deletion-records.ts'
 import { RouteTable } from '../core/route-table.ts'
-import { inProcessDeleter } from '../core/in-process-deleter.ts'
 import { startSystems, whenReady } from '../core/systems.ts'
 
 const nodeName = 'sojourn'
@@ -34,17 +34,17 @@ const nodeName = 'sojourn'
 export interface Up {
   readonly api: string
   readonly proxy: string
-  /** Where the proxy takes TLS, and where other proxies ask, if they were asked for. */
+  /** The proxy's HTTPS address and the address of its check endpoint, where they are configured. */
   readonly tls?: string
   readonly check?: string
   readonly kubeconfig: string
   stop(): Promise<void>
 }
 
-/** Starts everything on this machine: the embedded API server and, on it, the roles that were asked for. */
+/** Starts the embedded API server and, on it, the configured roles. */
 export async function startUp(config: Config, log: Logger): Promise<Up> {
   const clock = systemClock
-  const directory = holdDataDirectory(config.data)
+  const directory = lockDataDirectory(config.data)
   const store = openSqliteStore({ path: directory.file('store.db'), clock, durable: config.durable })
   const workloads = new EmbeddedWorkloads()
   const routes = new RouteTable()
@@ -74,25 +74,19 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   home.resolve(client)
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))
   routes.add(...dashboardRoutes({ clientAs, clock }), forecastRoute({ clientAs, clock, config }))
-  const core = createCore({
-    config,
-    client,
-    clock,
-    log,
-    routes,
-    url: () => url,
-    exists: (uid) => store.owners.addressOf(uid) !== undefined,
-    inProcessDeleter: inProcessDeleter(server),
-  })
-  core.runEverywhere(loopLag(core))
-  // Before anybody can ask for a deletion.
-  await bonds.follow(core.informers, client, authorizer(server))
+  const embedded = embeddedAccess(server)
+  const instance = createInstance({ config, client, clock, log, routes, url: () => url, embedded })
+  const { informers, lifecycle } = instance
+  lifecycle.runEverywhere(loopLag(instance))
+  // Before the server accepts a deletion.
+  await bonds.follow(informers, client, authorizer(server))
   const { url } = await server.listen({ port: config.port, host: config.host })
   const kubeconfig = directory.file('kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig(url), { mode: 0o600 })
-  if (config.only.includes('workloads')) await workloads.start(core, { nodeName, directory: directory.file('pods') })
-  const started = await startSystems(core, config.only)
-  await whenReady(started, core)
+  if (config.only.includes('workloads'))
+    await workloads.start(instance, { nodeName, directory: directory.file('pods') })
+  const started = await startSystems(instance, config.only)
+  await whenReady(started, instance)
   const { proxyPort, proxyTlsPort, checkPort } = started
   const proxy = proxyPort === undefined ? 'none' : `http://${config.host}:${proxyPort}`
   await publishEndpoints(client, { api: url, proxy })
@@ -103,7 +97,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     ...(checkPort === undefined ? {} : { check: `http://${config.host}:${checkPort}` }),
     kubeconfig,
     async stop() {
-      await core.stop()
+      await lifecycle.stop()
       await server.close()
       await store.close()
       directory.release()

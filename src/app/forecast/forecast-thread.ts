@@ -3,7 +3,7 @@ import { ConfigError } from '../../client/cluster-config.ts'
 import type { Forecast } from '../../forecast/event.ts'
 import type { ForecastAnswer, ForecastTask } from './forecast-worker.ts'
 
-/** Looks ahead on a thread of its own: whoever serves others meanwhile must not be held up. */
+/** Runs a forecast on a worker thread, so that the server keeps answering. */
 export function forecastOnThread(task: ForecastTask): Promise<Forecast> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./forecast-worker.ts', import.meta.url), { workerData: task })
@@ -13,6 +13,6 @@ export function forecastOnThread(task: ForecastTask): Promise<Forecast> {
       void worker.terminate()
     })
     worker.once('error', reject)
-    worker.once('exit', (code) => reject(new Error(`the forecast ended without a word (${code})`)))
+    worker.once('exit', (code) => reject(new Error(`the forecast thread exited with code ${code}`)))
   })
 }

@@ -4,13 +4,13 @@ import type { Forecast } from '../../forecast/event.ts'
 import { forecastWorld, type ForecastOptions } from './forecast.ts'
 import type { World } from '../../forecast/world.ts'
 
-/** What a forecast on a thread of its own is given. */
+/** The input of the worker thread. */
 export interface ForecastTask {
   readonly world: World
   readonly options: Pick<ForecastOptions, 'config' | 'now' | 'forMs' | 'assumptions' | 'withinMs'>
 }
 
-/** What comes of it: a forecast, or what is wrong with the assumptions. */
+/** The result: a forecast, or what is wrong with the assumptions. */
 export type ForecastAnswer = { readonly forecast: Forecast } | { readonly problem: string }
 
 if (parentPort) {

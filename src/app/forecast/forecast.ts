@@ -4,18 +4,20 @@ import { silentLogger } from '../../runtime/observability/log.ts'
 import { quietClock } from '../../runtime/time/quiet-clock.ts'
 import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
 import { roles, type Config } from '../config/config.ts'
-import { createCore } from '../core/core.ts'
-import { haltsOf } from '../../queries/door-switches.ts'
+import { embeddedAccess } from '../core/embedded-access.ts'
+import { createInstance, type Instance } from '../core/instance.ts'
+import { haltsOf } from '../../queries/halts.ts'
 import { Reader } from '../../queries/reader.ts'
-import { inProcessDeleter } from '../core/in-process-deleter.ts'
 import { startSystems } from '../core/systems.ts'
 import { assume } from '../../forecast/assume.ts'
-import { assumptionSentence, type Assumption } from '../../forecast/assumption.ts'
+import type { Assumption } from '../../forecast/assumption.ts'
 import { eventsIn } from '../../forecast/changes.ts'
-import { startCopy } from '../../forecast/copy.ts'
+import { startCopy, type Copy } from '../../forecast/copy.ts'
+import { assumptionSentences, delayOf, withDefaults } from '../../forecast/default-assumptions.ts'
 import type { Forecast, ForecastEvent } from '../../forecast/event.ts'
-import { RecordedForge } from './recorded-forge.ts'
-import { recordedOutside } from './recorded-outside.ts'
+import type { ExternalPorts } from '../../forecast/external-ports.ts'
+import { RecordedForge } from '../../forecast/recorded-forge.ts'
+import { recordedPorts } from '../../forecast/recorded-ports.ts'
 import { countObjects, readWorld, type World } from '../../forecast/world.ts'
 
 export interface ForecastOptions {
@@ -23,78 +25,47 @@ export interface ForecastOptions {
   readonly now: number
   readonly forMs: number
   readonly assumptions?: readonly Assumption[]
-  /** How far it is, from 0 to 1, in what it does just now. */
+  /** Told what is being done, and how much of it is, from 0 to 1. */
   readonly onProgress?: (doing: string, done: number) => void
   readonly signal?: AbortSignal
-  /** How long it may take, in real time; then it says how far it came. Defaults to as long as it takes. */
+  /** The limit in real time; `until` then says how far the forecast got. Defaults to none. */
   readonly withinMs?: number
 }
 
-/** Runs the real controllers on a copy of the world, on a clock that jumps from event to event. The source is only read. */
+/** Runs the real controllers on a copy of the cluster, on a clock that jumps from event to event. The source is only read. */
 export async function forecast(source: Client, options: ForecastOptions): Promise<Forecast> {
   const world = await readWorld(source, (done, of) => options.onProgress?.('reading', done / of))
   return forecastWorld(world, options)
 }
 
-/** The same for a world that has been read already. */
-export async function forecastWorld(
-  world: World,
-  { config, now, forMs, assumptions: given = [], onProgress, signal, withinMs = Infinity }: ForecastOptions,
-): Promise<Forecast> {
-  const startedAt = performance.now()
-  const isEnough = () => signal?.aborted === true || performance.now() - startedAt > withinMs
+/** The same for a cluster that has been read already. */
+export async function forecastWorld(world: World, options: ForecastOptions): Promise<Forecast> {
+  const { now, forMs, assumptions = [], signal } = options
   const clock = new VirtualClock(now)
-  const caches = quietClock(clock)
   const events: ForecastEvent[] = []
+  const record = (event: ForecastEvent) => void events.push(event)
   const unread = [...world.unread]
   await using closing = new AsyncDisposableStack()
-  const copy = closing.use(await startCopy(world, caches))
-  const { client, server, store } = copy
-  const halts = await haltsOf(new Reader(client))
-  const assumptions = [...usual, ...given]
-  const forge = new RecordedForge({
-    client,
+  const copy = closing.use(await startCopy(world, quietClock(clock)))
+  const halts = await haltsOf(new Reader(copy.client))
+  const external = recordedPorts({
     clock,
-    mergesAfterMs: delayOf(assumptions, 'merged'),
-    deliversAfterMs: delayOf(assumptions, 'rolled-out'),
-  })
-  const outside = recordedOutside({
-    clock,
-    forge,
-    record: (event) => void events.push(event),
+    forge: forgeFor(copy, clock, assumptions),
+    record,
     onUnread: (what) => void unread.push(what),
     onClose: (close) => closing.defer(close),
   })
-  const core = createCore({
-    config,
-    client,
-    clock,
-    log: silentLogger,
-    caches,
-    events: new NoEvents('sojourn', { client, clock, log: silentLogger }),
-    outside,
-    exists: (uid) => store.owners.addressOf(uid) !== undefined,
-    inProcessDeleter: inProcessDeleter(server),
-  })
-  void copy.bonds.follow(core.informers, client)
-  const stopWatching = store.subscribe((changes) => {
+  const instance = instanceOn(copy, { clock, config: options.config, external })
+  void copy.bonds.follow(instance.informers, copy.client)
+  const stopWatching = copy.store.subscribe((changes) => {
     for (const change of changes) events.push(...eventsIn(change, clock.now()))
   })
   const problems: Error[] = []
-  const record = (event: ForecastEvent) => void events.push(event)
-  assume(given, { copy, clock, record, onProblem: (problem) => void problems.push(problem) })
-  const starting = startSystems(core, systemsOf(config))
-  await clock.settle()
-  await starting
-  for (let step = 1; step <= progressSteps && !isEnough() && problems.length === 0; step++) {
-    await clock.run(now + Math.round((forMs * step) / progressSteps), isEnough)
-    // Everybody has seen what happened so far: what things were like before need not be remembered.
-    await store.compact({ olderThanMs: 0, keep: keptRevisions })
-    onProgress?.('looking ahead', step / progressSteps)
-  }
+  assume(assumptions, { copy, clock, record, onProblem: (problem) => void problems.push(problem) })
+  await advance({ instance, clock, copy, problems }, options)
   const until = clock.now()
   stopWatching()
-  const stopped = core.stop()
+  const stopped = instance.lifecycle.stop()
   await clock.settle()
   await stopped
   signal?.throwIfAborted()
@@ -105,39 +76,69 @@ export async function forecastWorld(
     wanted: now + forMs,
     objects: countObjects(world),
     events: events.toSorted((left, right) => left.at - right.at),
-    assumed: [
-      `nobody ${given.length > 0 ? 'else ' : ''}calls, approves, opts out or changes anything`,
-      ...assumptions.filter((each) => isLast(each, assumptions)).map(assumptionSentence),
-    ],
+    assumed: assumptionSentences(assumptions),
     halts,
     unread,
   }
 }
 
-/** Nobody reads the Events of a forecast, and nothing is decided by them. */
-class NoEvents extends EventRecorder {
+function forgeFor({ client }: Copy, clock: VirtualClock, given: readonly Assumption[]): RecordedForge {
+  const assumptions = withDefaults(given)
+  return new RecordedForge({
+    client,
+    clock,
+    mergesAfterMs: delayOf(assumptions, 'merged'),
+    deliversAfterMs: delayOf(assumptions, 'rolled-out'),
+  })
+}
+
+function instanceOn(
+  { client, server }: Copy,
+  {
+    clock,
+    config,
+    external,
+  }: { readonly clock: VirtualClock; readonly config: Config; readonly external: ExternalPorts },
+): Instance {
+  const log = silentLogger
+  const events = new SilentEventRecorder('sojourn', { client, clock, log })
+  const embedded = embeddedAccess(server)
+  return createInstance({ config, client, clock, log, cacheClock: quietClock(clock), events, external, embedded })
+}
+
+/** Events of a forecast are not read by anything. */
+class SilentEventRecorder extends EventRecorder {
   override record(): void {}
 }
 
-const usual: readonly Assumption[] = [
-  { assume: 'merged', afterMs: Infinity },
-  { assume: 'rolled-out', afterMs: 60_000 },
-]
-
-function delayOf(assumptions: readonly Assumption[], what: 'merged' | 'rolled-out'): number {
-  const found = assumptions.findLast(({ assume: assumed }) => assumed === what)
-  return found && 'afterMs' in found ? found.afterMs : Infinity
+interface Running {
+  readonly instance: Instance
+  readonly clock: VirtualClock
+  readonly copy: Copy
+  /** Assumptions that could not be carried out: the first one ends the forecast. */
+  readonly problems: readonly Error[]
 }
 
-/** Of those there can be only one of, the last one counts. */
-function isLast(assumption: Assumption, all: readonly Assumption[]): boolean {
-  return 'at' in assumption || all.findLast(({ assume: assumed }) => assumed === assumption.assume) === assumption
+/** Starts the systems and advances the clock to the end, or until time is up or an assumption failed. */
+async function advance({ instance, clock, copy, problems }: Running, options: ForecastOptions): Promise<void> {
+  const { config, now, forMs, onProgress, signal, withinMs = Infinity } = options
+  const startedAt = performance.now()
+  const isEnough = () => signal?.aborted === true || performance.now() - startedAt > withinMs
+  const starting = startSystems(instance, systemsOf(config))
+  await clock.settle()
+  await starting
+  for (let step = 1; step <= progressSteps && !isEnough() && problems.length === 0; step++) {
+    await clock.run(now + Math.round((forMs * step) / progressSteps), isEnough)
+    // Every watch has caught up: older revisions are not needed.
+    await copy.store.compact({ olderThanMs: 0, keep: keptRevisions })
+    onProgress?.('looking ahead', step / progressSteps)
+  }
 }
 
 const progressSteps = 60
 const keptRevisions = 100
 
-/** The systems that are run here or, where none is, all: then they run somewhere else. */
+/** The systems that this installation runs; all of them where it runs none, because they run elsewhere. */
 function systemsOf({ only }: Config): Config['only'] {
   const systems = roles.filter((role) => role !== 'api' && role !== 'workloads')
   const chosen = systems.filter((role) => only.includes(role))

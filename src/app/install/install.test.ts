@@ -9,7 +9,7 @@ import { silentLogger } from '../../runtime/observability/log.ts'
 import { quietClock } from '../../runtime/time/quiet-clock.ts'
 import { VirtualClock } from '../../runtime/time/virtual-clock.ts'
 import { readConfig } from '../config/config.ts'
-import { createCore } from '../core/core.ts'
+import { createInstance } from '../core/instance.ts'
 import { installManifests } from './install.ts'
 import { accessOf, clusterRoles, rbacFor } from './rbac.ts'
 import { startSystems } from '../core/systems.ts'
@@ -46,17 +46,17 @@ it.each(clusterRoles)('lets the %s do all of its own work with its own account',
     return answer
   }
   const config = readConfig({ flags: { 'proxy-port': '0', 'proxy-address': '10.0.0.7', only: role }, env: {} })
-  const core = createCore({
+  const instance = createInstance({
     config,
     client: new Client(transport),
     clock,
     log: silentLogger,
-    caches: quietClock(clock),
-    turn: () => Promise.resolve(),
+    cacheClock: quietClock(clock),
+    untilLeader: () => Promise.resolve(),
   })
-  await startSystems(core, [role])
+  await startSystems(instance, [role])
   await clock.run(clock.now() + (role === 'janitor' ? 48 * hour : hour))
-  await core.stop()
+  await instance.lifecycle.stop()
 
   expect(asked.size).toBeGreaterThan(5)
   // The collector looks at every kind there is; which ones it may see is the administrator's choice.

@@ -1,7 +1,7 @@
 import { allKinds } from '../../apis/all-kinds.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { KubeObject } from '../../kube/object.ts'
-import { bondPolicies, keepPolicies } from './admission-policies.ts'
+import { bondPolicies, keepPolicies } from '../../admission/admission-policies.ts'
 import { approvalManifests } from '../../admission/approval-policy.ts'
 import type { Role } from '../config/config.ts'
 import { clusterRoles, nameOf, rbacFor, type ClusterRole } from './rbac.ts'

@@ -1,4 +1,4 @@
-import { closeTheBreaker, pauseDepartures } from '../../queries/door-switches.ts'
+import { closeOpenBreaker, pauseDeletions } from '../../app/operations/deletion-switches.ts'
 import { departure, type Departure } from '../../apis/departure.ts'
 import { formatAge, parseTime } from '../../kube/time.ts'
 import { readFlags, textFlag, UsageError, type Call, type Command } from '../terminal/command.ts'
@@ -40,11 +40,11 @@ Examples:
     using connection = connect(call)
     const { client, namespace } = connection
     if (flags['close-breaker']) {
-      const wasOpen = await closeTheBreaker(client, io.now())
+      const wasOpen = await closeOpenBreaker(client, io.now())
       return io.out(wasOpen ? 'the breaker is closed: things may leave again\n' : 'the breaker was not open\n')
     }
     if (flags.pause || flags.resume) {
-      await pauseDepartures(client, Boolean(flags.pause))
+      await pauseDeletions(client, Boolean(flags.pause))
       return io.out(flags.pause ? 'paused: nothing leaves until --resume\n' : 'resumed: things may leave again\n')
     }
     const selector = ['!sojourn.dev/page', ...(system ? [`sojourn.dev/system=${system}`] : [])].join(',')

@@ -154,7 +154,9 @@ describe('status', () => {
     await main(['departures', '--pause', '--kubeconfig', up.kubeconfig], quiet)
     const paused = await said(['status'])
     await main(['departures', '--resume', '--kubeconfig', up.kubeconfig], quiet)
-    expect(paused).toMatch(/^Nothing leaves now: departures are paused; "sojourn departures --resume" ends that\n/)
+    expect(paused).toMatch(
+      /^Nothing is deleted now: deletions are paused; "sojourn departures --resume" resumes them\n/,
+    )
     expect(await said(['status'])).toMatch(/^OBJECT/)
   })
 

@@ -59,7 +59,7 @@ interface Overview {
 async function readOverview({ client, namespace }: Connection, { now }: Io): Promise<Overview> {
   const { readStays } = await import('../../queries/stays.ts')
   const { Reader } = await import('../../queries/reader.ts')
-  const { haltsOf } = await import('../../queries/door-switches.ts')
+  const { haltsOf } = await import('../../queries/halts.ts')
   const reader = new Reader(client)
   const at = now()
   const stays = await readStays(reader, { namespace, now: at })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it, vi } from 'vitest'
 import { readConfig } from '../../../src/app/config/config.ts'
-import { createCore } from '../../../src/app/core/core.ts'
+import { createInstance } from '../../../src/app/core/instance.ts'
 import { registerKinds } from '../../../src/admission/register-kinds.ts'
 import { startSystems } from '../../../src/app/core/systems.ts'
 import { Client } from '../../../src/client/client.ts'
@@ -35,10 +35,15 @@ export function itUninstallsWhatHelmInstalled(cluster: () => HelmCluster): void 
     await registerKinds(client)
     await create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'sojourn-system' } })
     const config = readConfig({ flags: { only: 'cleaner', 'max-departures-percent': '100' }, env: {} })
-    const core = createCore({ config, client: new Client(await cleaner()), clock: systemClock, log: silentLogger })
-    await startSystems(core, ['cleaner'])
+    const instance = createInstance({
+      config,
+      client: new Client(await cleaner()),
+      clock: systemClock,
+      log: silentLogger,
+    })
+    await startSystems(instance, ['cleaner'])
     stop = async () => {
-      await core.stop()
+      await instance.lifecycle.stop()
       ending.abort()
       await controllers.catch(() => {})
     }

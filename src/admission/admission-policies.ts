@@ -1,7 +1,7 @@
-import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../../apis/bond.ts'
-import { sojournNamespace } from '../../apis/group.ts'
-import { expirationMark, expirationMarks, keepMark } from '../../departures/door/protection.ts'
-import type { KubeObject } from '../../kube/object.ts'
+import { bond, inUseAnnotation, inUseLabel, inUsePolicy } from '../apis/bond.ts'
+import { sojournNamespace } from '../apis/group.ts'
+import { expirationMark, expirationMarks, keepMark } from '../departures/door/protection.ts'
+import type { KubeObject } from '../kube/object.ts'
 
 const apiVersion = 'admissionregistration.k8s.io/v1'
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }

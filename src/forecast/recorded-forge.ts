@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
-import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
-import type { Promotion, PullRequestStatus } from '../../apis/pipeline-status.ts'
-import type { Client } from '../../client/client.ts'
-import { ignoring } from '../../kube/status-error.ts'
-import { parseTime } from '../../kube/time.ts'
-import { tracked, type Clock } from '../../runtime/time/clock.ts'
-import type { PromoterOptions } from '../../systems/promoter/controller.ts'
-import { planOf, type EnvironmentPlan, type TargetPlan } from '../../systems/promoter/model/plan.ts'
+import { pipeline as pipelineKind, type Pipeline } from '../apis/pipeline.ts'
+import type { Promotion, PullRequestStatus } from '../apis/pipeline-status.ts'
+import type { Client } from '../client/client.ts'
+import { ignoring } from '../kube/status-error.ts'
+import { parseTime } from '../kube/time.ts'
+import { tracked, type Clock } from '../runtime/time/clock.ts'
+import type { PromoterOptions } from '../systems/promoter/controller.ts'
+import { planOf, type EnvironmentPlan, type TargetPlan } from '../systems/promoter/model/plan.ts'
 
 type Perform = NonNullable<PromoterOptions['perform']>
 type Effect = Parameters<Perform>[0]
@@ -15,16 +15,16 @@ type Result = Awaited<ReturnType<Perform>>
 export interface ForgePorts {
   readonly client: Client
   readonly clock: Clock
-  /** After how long people merge what is proposed. Infinity: they do not. */
+  /** How long after it is opened a pull request is merged; Infinity for never. */
   readonly mergesAfterMs: number
-  /** After how long what is merged, committed or called for runs where it should. Infinity: it does not. */
+  /** How long after the merge, commit or call the targets run the revision; Infinity for never. */
   readonly deliversAfterMs: number
 }
 
-/** Takes the place of forges, webhooks and whatever rolls out what they are told: nothing is sent, everything succeeds. */
+/** Replaces forges, webhooks and deployment tools in a forecast: sends nothing; everything succeeds. */
 export class RecordedForge {
   readonly #ports: ForgePorts
-  /** What targets run by now, by target. */
+  /** The revision that each target runs by now. */
   readonly #delivered = new Map<string, string>()
 
   constructor(ports: ForgePorts) {
@@ -78,16 +78,16 @@ export class RecordedForge {
     const { clock, client, deliversAfterMs } = this.#ports
     if (deliversAfterMs === Infinity) return
     const { namespace = '', name } = pipeline.metadata
-    const touched = {
+    const touch = {
       metadata: { annotations: { 'sojourn.dev/assumed-rollout': `${environment}@${promotion.revision}` } },
     }
     clock.after(deliversAfterMs, () => {
       for (const target of environmentOf(pipeline, environment)?.targets ?? [])
         this.#delivered.set(targetKey(target), promotion.revision)
-      // What is seen differently now is no change of any object: the pipeline must look for itself.
+      // The delivery changes no object, so no watch would wake the Pipeline: touch it.
       void tracked(clock, () =>
         client
-          .patch(pipelineKind.type, { namespace, name }, { type: 'merge', body: touched })
+          .patch(pipelineKind.type, { namespace, name }, { type: 'merge', body: touch })
           .catch(ignoring('NotFound')),
       )
     })

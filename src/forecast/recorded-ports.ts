@@ -1,19 +1,19 @@
-import { placeOf } from '../../kube/object.ts'
-import { Client } from '../../client/client.ts'
-import { parseKubeconfig } from '../../client/kubeconfig.ts'
-import { networkTransport } from '../../client/network-transport.ts'
-import { cleaner } from '../../apis/cleaner.ts'
-import { quietClock } from '../../runtime/time/quiet-clock.ts'
-import type { VirtualClock } from '../../runtime/time/virtual-clock.ts'
-import { SilentDataPlane } from '../../systems/activator/proxy/planes/silent-data-plane.ts'
-import type { Notice } from '../../notices/notice.ts'
-import { openChannel } from '../../notices/open-channel.ts'
-import type { Outside } from '../core/outside.ts'
-import { startCopy } from '../../forecast/copy.ts'
-import type { ForecastEvent } from '../../forecast/event.ts'
+import { Client } from '../client/client.ts'
+import { parseKubeconfig } from '../client/kubeconfig.ts'
+import { networkTransport } from '../client/network-transport.ts'
+import { placeOf } from '../kube/object.ts'
+import { cleaner } from '../apis/cleaner.ts'
+import { quietClock } from '../runtime/time/quiet-clock.ts'
+import type { VirtualClock } from '../runtime/time/virtual-clock.ts'
+import { SilentDataPlane } from '../systems/activator/proxy/planes/silent-data-plane.ts'
+import type { Notice } from '../notices/notice.ts'
+import { openChannel } from '../notices/open-channel.ts'
+import { startCopy } from './copy.ts'
+import type { ForecastEvent } from './event.ts'
+import type { ExternalPorts } from './external-ports.ts'
 import { recordedCloud } from './recorded-cloud.ts'
 import type { RecordedForge } from './recorded-forge.ts'
-import { readWorld } from '../../forecast/world.ts'
+import { readWorld } from './world.ts'
 
 export interface RecordingPorts {
   readonly clock: VirtualClock
@@ -23,8 +23,8 @@ export interface RecordingPorts {
   readonly onClose: (close: () => Promise<void>) => void
 }
 
-/** A world outside in which everything is only written down. Reading is allowed: clouds and other clusters are looked at once. */
-export function recordedOutside(ports: RecordingPorts): Outside {
+/** Records what systems would send instead of sending it. Clouds and other clusters are read once, never written. */
+export function recordedPorts(ports: RecordingPorts): ExternalPorts {
   const { clock, forge, record, onUnread } = ports
   return {
     cleaner: {
@@ -36,7 +36,7 @@ export function recordedOutside(ports: RecordingPorts): Outside {
           system: 'cleaner',
           object: { apiVersion: cleaner.apiVersion, kind: cleaner.kind, namespace, name },
           because: headers['ce-type'] ?? 'deleted',
-          why: 'everything it was to delete is deleted',
+          why: 'all its targets are deleted',
           to: [sink],
           channel: 'CloudEvent',
         })
@@ -82,7 +82,7 @@ function noticeEvents(
   }))
 }
 
-/** Another cluster, copied like the first: what is decided there happens to the copy. */
+/** Copies another cluster into memory, as the first one: writes go to the copy. */
 async function copyCluster(
   kubeconfig: string,
   cluster: string,

@@ -1,0 +1,11 @@
+import type { ApiServer } from '../../apiserver/server.ts'
+import type { EmbeddedAccess } from './instance.ts'
+import { inProcessDeleter } from './in-process-deleter.ts'
+
+/** Lets the collector ask and delete in the embedded server's store directly. */
+export function embeddedAccess(server: Pick<ApiServer, 'kinds' | 'objects' | 'store'>): EmbeddedAccess {
+  return {
+    exists: (uid) => server.store.owners.addressOf(uid) !== undefined,
+    inProcessDeleter: inProcessDeleter(server),
+  }
+}

@@ -1,0 +1,125 @@
+import type { Client } from '../../client/client.ts'
+import { Door } from '../../departures/door/door.ts'
+import { settleController } from '../../departures/records/settle-controller.ts'
+import { Alarms } from '../../runtime/controller/alarms.ts'
+import type { Clock } from '../../runtime/time/clock.ts'
+import type { Clusters } from '../../runtime/clusters/clusters.ts'
+import type { ControllerPorts } from '../../runtime/controller/controller.ts'
+import { EventRecorder } from '../../runtime/observability/event-recorder.ts'
+import { Informers } from '../../runtime/cache/informers.ts'
+import type { Logger } from '../../runtime/observability/log.ts'
+import { Metrics } from '../../runtime/observability/metrics.ts'
+import { createClusters } from './clusters.ts'
+import type { CollectorOptions } from '../../systems/collector/controller.ts'
+import type { Config } from '../config/config.ts'
+import { Lifecycle } from './lifecycle.ts'
+import { metricsRoute } from './metrics-route.ts'
+import type { ExternalPorts } from '../../forecast/external-ports.ts'
+import { RouteTable } from './route-table.ts'
+
+/** One running Sojourn: what its systems share. Each system is given only the fields it needs. */
+export interface Instance {
+  readonly config: Config
+  readonly client: Client
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  readonly informers: Informers
+  readonly events: EventRecorder
+  /** Built on first use: a role that deletes nothing may lack the rights to read what the Door follows. */
+  readonly door: Door
+  readonly ports: ControllerPorts
+  readonly clusters: Clusters
+  readonly external: ExternalPorts
+  /** Direct access to the embedded server's store, for the collector; undefined on a real cluster. */
+  readonly embedded: EmbeddedAccess | undefined
+  /** HTTP routes of the systems, beside the Kubernetes API. */
+  readonly routes: RouteTable
+  readonly lifecycle: Lifecycle
+  /** The URL of this server in links to people. */
+  publicUrl(): string
+}
+
+export type EmbeddedAccess = Pick<CollectorOptions, 'exists' | 'inProcessDeleter'>
+
+export interface InstanceOptions extends Pick<Instance, 'config' | 'client' | 'clock' | 'log'> {
+  readonly routes?: RouteTable
+  readonly embedded?: EmbeddedAccess
+  /** Where this server listens, once it does. */
+  readonly url?: () => string
+  /** Resolves when this replica leads. Defaults to at once: there is only one. */
+  readonly untilLeader?: (signal: AbortSignal) => Promise<void>
+  /** The clock of caches and watches. Defaults to `clock`; a forecast must not wait for them. */
+  readonly cacheClock?: Clock
+  /** Defaults to a recorder on the client. */
+  readonly events?: EventRecorder
+  /** Replaces the network. Defaults to the real one. */
+  readonly external?: ExternalPorts
+}
+
+/** Builds an instance; `lifecycle.stop()` ends everything that was run on it. */
+export function createInstance(options: InstanceOptions): Instance {
+  const { config, client, clock, log, embedded, routes = new RouteTable(), external = {} } = options
+  const metrics = new Metrics()
+  const lifecycle = new Lifecycle(options.untilLeader)
+  const informers = new Informers({ clock: options.cacheClock ?? clock, log, metrics })
+  const events = options.events ?? new EventRecorder('sojourn', { client, clock, log, metrics })
+  const clusters = createClusters({ client, informers, clock, log, external })
+  let door: Door | undefined
+  const openDoor = () =>
+    new Door(
+      { client, informers, clock, events, log, metrics },
+      { dryRun: config.dryRun, limits: departureLimits(config) },
+    )
+  const instance: Instance = {
+    config,
+    client,
+    clock,
+    log,
+    metrics,
+    informers,
+    events,
+    get door() {
+      return (door ??= openDoor())
+    },
+    ports: { clock, log, metrics, alarms: createAlarms(clock) },
+    clusters,
+    external,
+    embedded,
+    routes,
+    lifecycle,
+    publicUrl: () => config.publicUrl ?? options.url?.() ?? `https://${config.host}:${config.port}`,
+  }
+  lifecycle.onStop(() => informers.close())
+  lifecycle.onStop(() => door?.close())
+  lifecycle.onStop(() => clusters.close())
+  lifecycle.onStop(() => events.flush().catch(() => {}))
+  routes.add(metricsRoute(metrics))
+  if (canDelete(config.only)) lifecycle.run(settler(instance))
+  return instance
+}
+
+/** Whether one of these roles deletes users' objects: the promoter and the activator do not. */
+export function canDelete(only: Config['only']): boolean {
+  return only.some((role) => role !== 'promoter' && role !== 'activator')
+}
+
+/** Completes departure records: those of the roles that run here, and of users' deletions where these are recorded. */
+function settler({ client, informers, ports, config }: Instance) {
+  const recordsUsers = config.only.includes('collector') || config.only.includes('api')
+  const systems = [...config.only, ...(recordsUsers ? ['user'] : [])]
+  return settleController({ client, informers, ports, systems, keepMs: config.keepRecordsMs })
+}
+
+/** A machine's wall clock may be set while an alarm sleeps, so no sleep is long; a virtual clock only advances. */
+function createAlarms(clock: Clock): Alarms {
+  return new Alarms(clock, clock.track ? {} : { longestSleepMs: 30_000 })
+}
+
+function departureLimits({ maxDeparturesPerMinute, maxDeparturesPerHour, maxDeparturesPercent }: Config) {
+  return {
+    ...(maxDeparturesPerMinute === undefined ? {} : { maxPerMinute: maxDeparturesPerMinute }),
+    ...(maxDeparturesPerHour === undefined ? {} : { maxPerHourOfKind: maxDeparturesPerHour }),
+    ...(maxDeparturesPercent === undefined ? {} : { maxPercentOfKind: maxDeparturesPercent }),
+  }
+}

@@ -1,0 +1,14 @@
+import type { StartOptions } from '../systems/activator/start-activator.ts'
+import type { CleanerOptions } from '../systems/cleaner/controller.ts'
+import type { JanitorOptions } from '../systems/janitor/janitor.ts'
+import type { PromoterOptions } from '../systems/promoter/controller.ts'
+import type { ClustersPorts } from '../runtime/clusters/clusters.ts'
+
+/** How systems reach the world outside their cluster. A missing port means the network; a forecast replaces them all. */
+export interface ExternalPorts {
+  readonly cleaner?: Pick<CleanerOptions, 'send'>
+  readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'aroundCloud' | 'alone'>
+  readonly promoter?: Pick<PromoterOptions, 'perform' | 'seenAs' | 'resync'>
+  readonly activator?: Pick<StartOptions, 'plane' | 'scanMs'>
+  readonly connectCluster?: ClustersPorts['connect']
+}

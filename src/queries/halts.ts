@@ -1,0 +1,28 @@
+import { sojournNamespace } from '../apis/group.ts'
+import { doorStateName, doorStateOf } from '../departures/door/door-state.ts'
+import { configMaps } from '../kube/core-types.ts'
+import type { StoredObject } from '../kube/object.ts'
+import { formatTime } from '../kube/time.ts'
+import type { Reader } from './reader.ts'
+
+/** Why nothing is deleted at the moment, and how to change that, a sentence each; empty when deletions run. */
+export async function haltsOf(reader: Reader): Promise<readonly string[]> {
+  const state = doorStateOf(
+    await reader.get<StoredObject>(configMaps, { namespace: sojournNamespace, name: doorStateName }),
+  )
+  const since = state.openedAt === undefined ? '' : ` since ${formatTime(state.openedAt)}`
+  const why = state.because ? `: ${state.because}` : ''
+  return [
+    ...(state.paused
+      ? ['Nothing is deleted now: deletions are paused; "sojourn departures --resume" resumes them']
+      : []),
+    ...(state.dryRun
+      ? [`Nothing is deleted now: dryRun is set in ConfigMap ${sojournNamespace}/${doorStateName}`]
+      : []),
+    ...(state.breaker === 'open'
+      ? [
+          `Nothing is deleted now: the circuit breaker is open${since}${why}; check "sojourn departures -A", then run "sojourn departures --close-breaker"`,
+        ]
+      : []),
+  ]
+}
