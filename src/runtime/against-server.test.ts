@@ -7,7 +7,7 @@ import { EventRecorder } from './observability/event-recorder.ts'
 import { Informers } from './cache/informers.ts'
 import { Lease } from './sharing/lease.ts'
 import { silentLogger } from './observability/log.ts'
-import { Shards } from './sharing/shards.ts'
+import { LeaseMembership } from './sharing/lease-membership.ts'
 import { VirtualClock } from './time/virtual-clock.ts'
 
 const minute = 60_000
@@ -62,18 +62,17 @@ describe('runtime on the embedded server', () => {
     expect(informer.get('default', 'a')).not.toHaveProperty('data')
   })
 
-  it('holds a lease, and shares slots between two', async () => {
+  it('holds a lease, and elects one leader of two', async () => {
     const stop = new AbortController()
     const ports = { client, clock, log: silentLogger }
     const lease = new Lease({ namespace: 'default', name: 'leader', identity: 'a' }, ports)
     const members = ['a', 'b'].map(
-      (identity) => new Shards({ namespace: 'default', group: 'test', identity, slots: 4, seats: 4 }, ports),
+      (identity) => new LeaseMembership({ namespace: 'default', group: 'test', identity, seats: 4 }, ports),
     )
     const stopped = [lease, ...members].map((one) => one.start(stop.signal))
     await clock.runFor(minute)
     expect(lease.held).toBe(true)
-    const held = members.flatMap((member) => [...member.held])
-    expect(held.toSorted((left, right) => left - right)).toEqual([0, 1, 2, 3])
+    expect(members.filter(({ isLeader }) => isLeader)).toHaveLength(1)
     stop.abort()
     await clock.runFor(minute)
     await Promise.all(stopped)

@@ -32,6 +32,4 @@ export interface ControllerOptions {
   readonly freshnessMs?: number
   /** How long a stop waits for what is under way before it aborts it. Defaults to 3 s. */
   readonly graceMs?: number
-  /** Whether this process may work on a key now (leases, shards); a key that is not ours is dropped. Defaults to always. */
-  readonly mine?: (key: Key) => boolean
 }

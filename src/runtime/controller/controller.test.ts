@@ -218,24 +218,6 @@ describe('Controller', () => {
     expect(() => controller.expect(key('a'), '7')).toThrow('watches no informer of Pod')
   })
 
-  it('drops a key that is not ours, with its alarm', async () => {
-    let mine = true
-    const names: string[] = []
-    const { clock, controller } = started({
-      mine: () => mine,
-      reconcile: async ({ name }) => {
-        names.push(name)
-        return wakeAt(clock.now() + 1000)
-      },
-    })
-    controller.enqueue(key('a'))
-    await clock.runFor(10)
-    mine = false
-    await clock.runFor(10_000)
-    expect(names).toEqual(['a'])
-    expect(controller.wakesAt(key('a'))).toBeUndefined()
-  })
-
   it('gives up a reconcile that takes too long, and does not start a second beside it', async () => {
     let running = 0
     let most = 0

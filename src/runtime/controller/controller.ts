@@ -19,11 +19,13 @@ export type { ControllerOptions, ControllerPorts } from './controller-options.ts
 
 type Source = Follower & Pick<Informer, 'type' | 'cluster'>
 
-/** Runs a reconcile for each key that may need one: never two at once for a key, failures backed off and kept apart. */
+/**
+ * Reconciles each key that may need it: never two at once for a key. A failing key is retried with backoff and delays
+ * no other key.
+ */
 export class Controller {
   readonly name: string
   readonly #reconcile: ControllerOptions['reconcile']
-  readonly #mine: (key: Key) => boolean
   readonly #clock: Clock
   readonly #log: Logger
   readonly #metrics: ReturnType<typeof controllerMetrics>
@@ -32,30 +34,29 @@ export class Controller {
   readonly #graceMs: number
   /** Holds one reference to each handle in it. */
   readonly #queue = new WorkQueue()
-  /** When to look again. Also names handles: a key's handle is the same in queue, backoff, expectations and alarms. */
+  /** When to reconcile again. Also names handles: a key's handle is the same in queue, backoff, expectations and alarms. */
   readonly #alarms: AlarmSet
   /** Failing keys only; each of them is queued, taken or has an alarm. */
   readonly #backoff: Backoff<number>
   /** Holds one reference to each handle in it. */
   readonly #expectations: Expectations
-  /** Wanted, but waiting for their expectations. Subset of the expectations' handles. */
+  /** Queued again, but waiting for their expectations. Subset of the expectations' handles. */
   readonly #parked = new Set<number>()
   readonly #sources = new Set<Source>()
-  /** What is under way: aborted when a stop has waited long enough. */
-  readonly #underWay = new Set<UnderWay>()
+  /** Reconciles that are running: aborted when a stop has waited for `graceMs`. */
+  readonly #inFlight = new Set<InFlight>()
   #workers = 0
   #running = false
-  /** Called when the controller comes to rest. */
-  #resting: (() => void)[] = []
-  /** A reconcile must not inherit the asynchronous context of whoever enqueued its key. */
-  readonly #startWorker: () => void
+  /** Called when a worker ends or an expectation is met: either may leave the controller idle. */
+  #idleWaiters: (() => void)[] = []
+  /** Bound at construction: a reconcile must not inherit the asynchronous context of the caller that enqueued its key. */
+  readonly #runWorker: () => void
 
   constructor(options: ControllerOptions) {
-    const { name, reconcile, ports, mine = () => true, freshnessMs = 10_000 } = options
+    const { name, reconcile, ports, freshnessMs = 10_000 } = options
     const { clock, log, metrics, random = systemRandom, alarms = new Alarms(clock) } = ports
     this.name = name
     this.#reconcile = reconcile
-    this.#mine = mine
     this.#clock = clock
     this.#log = log.with({ controller: name })
     this.#concurrency = options.concurrency ?? 4
@@ -63,8 +64,8 @@ export class Controller {
     this.#graceMs = options.graceMs ?? 3000
     this.#alarms = alarms.open((handle) => this.#add(handle, 'due'))
     this.#backoff = new Backoff({ ...options.backoff, random })
-    this.#expectations = new Expectations(clock, freshnessMs, (handle, inTime) => this.#met(handle, inTime))
-    this.#startWorker = AsyncLocalStorage.bind(() => void this.#work())
+    this.#expectations = new Expectations(clock, freshnessMs, (handle, inTime) => this.#expectationMet(handle, inTime))
+    this.#runWorker = AsyncLocalStorage.bind(() => void this.#work())
     this.#metrics = controllerMetrics(metrics, name, () => ({
       ready: this.#queue.size,
       active: this.#queue.active,
@@ -73,26 +74,26 @@ export class Controller {
     }))
   }
 
-  /** Nothing is ready, under way, or waiting for the cache. What waits for its time does not count. */
+  /** Nothing is queued, running, or waiting for the cache. Keys that wait for their alarm do not count. */
   get idle(): boolean {
     return this.#queue.size === 0 && this.#queue.active === 0 && this.#parked.size === 0 && this.#workers === 0
   }
 
-  /** Looks at a key soon. Defaults to priority 'change'. */
+  /** Reconciles a key soon. Defaults to priority 'change'. */
   enqueue(key: Key, priority: Priority = 'change'): void {
     const handle = this.#alarms.intern(keyToString(key))
     this.#add(handle, priority)
     this.#alarms.release(handle)
   }
 
-  /** Looks at a key at this time, or earlier if it was to be looked at earlier. */
+  /** Reconciles a key at this time, or earlier when an earlier alarm is set. */
   enqueueAt(key: Key, at: number): void {
     const handle = this.#alarms.intern(keyToString(key))
     this.#alarms.setEarliest(handle, at)
     this.#alarms.release(handle)
   }
 
-  /** Turns an informer's changes into keys, by default the changed object's own. The result ends it. */
+  /** Turns an informer's changes into keys, by default the changed object's own. Call the result to stop. */
   watch<T extends StoredObject>(
     informer: Informer<T>,
     keysOf: (change: Change<T>) => Iterable<Key> = ({ object }) => [keyOf(object, informer.cluster)],
@@ -108,8 +109,8 @@ export class Controller {
   }
 
   /**
-   * The key was written at this version: not reconciled again before the informer shows it. Without an informer, the
-   * watched one of the key's kind and cluster.
+   * Call after a write: the key is not reconciled again before the informer shows this version. The informer
+   * defaults to the watched one of the key's kind and cluster.
    */
   expect(key: Key, resourceVersion: string, informer: Follower | undefined = this.#sourceOf(key)): void {
     if (!informer) throw new Error(`controller ${this.name} watches no informer of ${key.kind} to expect a version of`)
@@ -118,25 +119,25 @@ export class Controller {
     if (!this.#expectations.add(handle, resourceVersion, informer) || !isNew) this.#alarms.release(handle)
   }
 
-  /** When the key is to be looked at again, if a time is set. */
+  /** When the key's alarm fires, if one is set. */
   wakesAt(key: Key): number | undefined {
     const handle = this.#alarms.find(keyToString(key))
     return handle < 0 ? undefined : this.#alarms.at(handle)
   }
 
-  /** Works until the signal aborts and what is under way has ended. */
+  /** Reconciles until the signal aborts and the running reconciles have ended. */
   async start(signal: AbortSignal): Promise<void> {
     if (!signal.aborted) {
       this.#running = true
-      this.#employ()
+      this.#startWorker()
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     }
     this.#running = false
-    const hurry = this.#clock.after(this.#graceMs, () => {
-      for (const work of this.#underWay) work.abort(new Error(`controller ${this.name} stops`))
+    const cancelAbort = this.#clock.after(this.#graceMs, () => {
+      for (const reconcile of this.#inFlight) reconcile.abort(new Error(`controller ${this.name} is stopping`))
     })
-    while (this.#workers > 0) await this.#rest()
-    hurry()
+    while (this.#workers > 0) await this.#untilIdle()
+    cancelAbort()
     this.#alarms.close()
     this.#expectations.close()
     this.#metrics.close()
@@ -144,11 +145,11 @@ export class Controller {
 
   /** Resolves when the controller is idle. */
   async whenIdle(): Promise<void> {
-    while (!this.idle) await this.#rest()
+    while (!this.idle) await this.#untilIdle()
   }
 
-  #rest(): Promise<void> {
-    return new Promise((resolve) => this.#resting.push(resolve))
+  #untilIdle(): Promise<void> {
+    return new Promise((resolve) => this.#idleWaiters.push(resolve))
   }
 
   #sourceOf({ cluster, kind }: Key): Source | undefined {
@@ -158,25 +159,25 @@ export class Controller {
   #add(handle: number, priority: Priority): void {
     if (!this.#queue.has(handle)) this.#alarms.retain(handle)
     this.#queue.add(handle, priority)
-    this.#employ()
-  }
-
-  #employ(): void {
-    if (!this.#running || this.#workers >= this.#concurrency || this.#queue.size === 0) return
-    this.#workers++
     this.#startWorker()
   }
 
-  /** One worker: takes what is ready until nothing is, and gives way to the rest of the process now and then. */
+  #startWorker(): void {
+    if (!this.#running || this.#workers >= this.#concurrency || this.#queue.size === 0) return
+    this.#workers++
+    this.#runWorker()
+  }
+
+  /** One worker: takes keys until the queue is empty, and yields to the event loop now and then. */
   async #work(): Promise<void> {
     await Promise.resolve()
-    // All workers run within one turn of the event loop: they share the time it may take.
+    // All workers may run within one turn of the event loop: they share the time it may take.
     const shareMs = sliceMs / this.#concurrency
     let sliceEndsAt = this.#clock.monotonic() + shareMs
     while (this.#running) {
       const handle = this.#queue.take()
       if (handle < 0) break
-      await this.#attend(handle)
+      await this.#process(handle)
       if (this.#clock.monotonic() < sliceEndsAt) continue
       await this.#clock.breathe()
       sliceEndsAt = this.#clock.monotonic() + shareMs
@@ -185,20 +186,19 @@ export class Controller {
     this.#wakeWaiters()
   }
 
-  async #attend(handle: number): Promise<void> {
-    const key = keyFromString(this.#alarms.keyOf(handle))
-    if (this.#expectations.has(handle)) this.#parked.add(handle)
-    else if (this.#mine(key)) return this.#reconcileInTime(handle, key)
-    else this.#forget(handle)
+  async #process(handle: number): Promise<void> {
+    if (!this.#expectations.has(handle))
+      return this.#reconcileWithTimeout(handle, keyFromString(this.#alarms.keyOf(handle)))
+    this.#parked.add(handle)
     this.#finish(handle)
   }
 
-  /** A reconcile that does not heed its signal keeps its key, and no worker. */
-  async #reconcileInTime(handle: number, key: Key): Promise<void> {
+  /** A reconcile that ignores its signal frees its worker, but keeps its key: it may still be writing. */
+  async #reconcileWithTimeout(handle: number, key: Key): Promise<void> {
     const startedAt = this.#clock.monotonic()
-    const work = new UnderWay()
-    this.#underWay.add(work)
-    const keepTime = this.#clock.after(this.#timeoutMs, () => {
+    const work = new InFlight()
+    this.#inFlight.add(work)
+    const cancelTimeout = this.#clock.after(this.#timeoutMs, () => {
       work.abort(new Error(`the reconcile took longer than ${formatDuration(this.#timeoutMs)}`))
     })
     const run = tracked(this.#clock, async () => this.#reconcile(key, work.signal))
@@ -206,8 +206,8 @@ export class Controller {
       (outcome) => this.#succeeded(handle, outcome),
       (error: unknown) => this.#failed(handle, key, error),
     )
-    keepTime()
-    this.#underWay.delete(work)
+    cancelTimeout()
+    this.#inFlight.delete(work)
     this.#metrics.observe(result, this.#clock.monotonic() - startedAt)
     if (work.signal.aborted) void run.catch(() => {}).then(() => this.#finish(handle))
     else this.#finish(handle)
@@ -221,7 +221,7 @@ export class Controller {
     }
     const now = this.#clock.now()
     // A time that has passed means "again", but never in a tight loop.
-    this.#alarms.set(handle, outcome.at > now ? outcome.at : now + leastWaitMs)
+    this.#alarms.set(handle, outcome.at > now ? outcome.at : now + minWaitMs)
     return 'waiting'
   }
 
@@ -251,11 +251,11 @@ export class Controller {
 
   #finish(handle: number): void {
     this.#queue.done(handle)
-    if (this.#queue.has(handle)) this.#employ()
+    if (this.#queue.has(handle)) this.#startWorker()
     else this.#alarms.release(handle)
   }
 
-  #met(handle: number, inTime: boolean): void {
+  #expectationMet(handle: number, inTime: boolean): void {
     if (!inTime) {
       this.#metrics.stale()
       this.#log.debug('cache did not show our write in time', { key: this.#alarms.keyOf(handle) })
@@ -266,17 +266,17 @@ export class Controller {
   }
 
   #wakeWaiters(): void {
-    const resting = this.#resting
-    this.#resting = []
-    for (const resume of resting) resume()
+    const waiters = this.#idleWaiters
+    this.#idleWaiters = []
+    for (const resume of waiters) resume()
   }
 }
 
 const sliceMs = 5
-const leastWaitMs = 10
+const minWaitMs = 10
 
-/** One reconcile under way, and what ends it early. */
-class UnderWay {
+/** One running reconcile, and the way to end it early. */
+class InFlight {
   readonly #control = new AbortController()
   readonly #early = Promise.withResolvers<never>()
 
@@ -284,7 +284,7 @@ class UnderWay {
     return this.#control.signal
   }
 
-  /** Rejects when it is aborted. */
+  /** Rejects on abort. Never resolves. */
   get aborted(): Promise<never> {
     return this.#early.promise
   }

@@ -85,8 +85,8 @@ function membershipOf({ members }: Fleet, identity: string): Membership {
     get members() {
       return members.map((member) => member.identity)
     },
-    get held() {
-      return new Set(members[0]?.identity === identity ? [0] : [])
+    get isLeader() {
+      return members[0]?.identity === identity
     },
     look: () => Promise.resolve(),
   }

@@ -27,7 +27,6 @@ export interface CleanerOptions {
   readonly ports: ControllerPorts
   /** Cleaner or ConditionalTTL: one controller each, the same in all but the type. */
   readonly type: ResourceType
-  readonly mine?: (key: Key) => boolean
   /** Posts a CloudEvent to a sink. Defaults to HTTP. */
   readonly send?: CleanerPorts['send']
   /** How many Cleaners are reconciled at once. Defaults to 8. */
@@ -48,13 +47,12 @@ class CleanerReconciler {
   /** Cleaners with a target whose kind the cluster does not serve; reconciled when a CustomResourceDefinition changes. */
   readonly #awaitingKind = new Map<string, Key>()
 
-  constructor({ client, informers, door, events, ports, type, mine, send, concurrency = 8 }: CleanerOptions) {
+  constructor({ client, informers, door, events, ports, type, send, concurrency = 8 }: CleanerOptions) {
     this.controller = new Controller({
       name: `cleaner-${type.kind.toLowerCase()}`,
       reconcile: (key) => this.#reconcile(key),
       ports,
       concurrency,
-      ...(mine ? { mine } : {}),
     })
     this.#ports = {
       client,

@@ -7,7 +7,7 @@ import { keyFromString, keyOf, keyToString } from '../../kube/key.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clusters } from '../../runtime/clusters/clusters.ts'
-import { Controller, type ControllerOptions, type ControllerPorts } from '../../runtime/controller/controller.ts'
+import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import { settled } from '../../runtime/controller/outcome.ts'
@@ -40,7 +40,6 @@ export interface PromoterOptions {
   readonly perform?: RunnerPorts['perform']
   /** What is made of what is seen of a target. Defaults to itself. */
   readonly seenAs?: ObservePorts['seenAs']
-  readonly mine?: NonNullable<ControllerOptions['mine']>
   /** Defaults to 8. */
   readonly concurrency?: number
   /** Look again now and then though nothing has changed. Defaults to true. */
@@ -122,7 +121,6 @@ export function createPromoter(options: PromoterOptions): Promoter {
     name: 'promoter',
     ports,
     concurrency: options.concurrency ?? 8,
-    ...(options.mine ? { mine: options.mine } : {}),
     reconcile: async (key, signal) => {
       if (!pipelines.synced || ![freeze, approvals].every(({ synced, trouble }) => synced || trouble)) return settled
       const written = (pipeline: Pipeline) => controller.expect(key, pipeline.metadata.resourceVersion)

@@ -2,7 +2,7 @@ import { sojournNamespace } from '../../../apis/group.ts'
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
 import type { LeasePorts, LeaseTimes } from '../../../runtime/sharing/lease.ts'
 import { sharedSecret } from '../../../runtime/sharing/shared-secret.ts'
-import { Shards } from '../../../runtime/sharing/shards.ts'
+import { LeaseMembership } from '../../../runtime/sharing/lease-membership.ts'
 import { HttpPeers, peerIdentity } from './http-peers.ts'
 import { servePeers } from './peer-server.ts'
 import type { Peers, PeerService } from './peers.ts'
@@ -63,7 +63,7 @@ export async function openFleet(
     { token, host, port },
   )
   const identity = peerIdentity({ name, host: address, port: desk.port })
-  const membership = new Shards({ namespace: sojournNamespace, group, identity, slots: 1, ...timesOf(leaseMs) }, ports)
+  const membership = new LeaseMembership({ namespace: sojournNamespace, group, identity, ...timesOf(leaseMs) }, ports)
   const peers = new HttpPeers({ identity, token, membership, clock: ports.clock })
   const control = new AbortController()
   let taking = Promise.resolve()

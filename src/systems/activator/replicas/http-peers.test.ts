@@ -8,7 +8,7 @@ const me = peerIdentity({ name: 'a', host: '127.0.0.1', port: 1 })
 const other = peerIdentity({ name: 'b', host: '127.0.0.2', port: 1 })
 
 it('is not the last one while another has said that it is there, until that one goes, too', () => {
-  const membership = { members: [me], held: new Set<number>(), look: () => Promise.resolve() }
+  const membership = { members: [me], isLeader: false, look: () => Promise.resolve() }
   const peers = new HttpPeers({ identity: me, token: 'shared', membership, clock: new VirtualClock(0) })
   expect(peers.isLast).toBe(true)
   peers.announced(other)
@@ -33,7 +33,7 @@ it('leads nobody to a replica that was killed, from the moment nobody listens th
   const killed = peerIdentity({ name: 'b', host: '127.0.0.1', port: gone.port })
   const alive = peerIdentity({ name: 'c', host: 'localhost', port: stays.port })
   const identity = peerIdentity({ name: 'a', host: '127.0.0.9', port: 1 })
-  const membership = { members: [identity, killed, alive], held: new Set([0]), look: () => Promise.resolve() }
+  const membership = { members: [identity, killed, alive], isLeader: true, look: () => Promise.resolve() }
   const peers = new HttpPeers({ identity, token: 'shared', membership, clock: systemClock })
   let changes = 0
   peers.onChange(({ lost }) => {

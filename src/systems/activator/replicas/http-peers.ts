@@ -3,11 +3,11 @@ import type { Clock } from '../../../runtime/time/clock.ts'
 import type { DrainReport, Peers } from './peers.ts'
 import type { SenderIndex } from '../proxy/routing/shares.ts'
 
-/** Who takes part; `Shards` of one slot is one. */
+/** The replicas of this fleet; a `LeaseMembership` is one. */
 export interface Membership {
   /** Those who are alive, ourselves included, each as `peerIdentity` writes it. */
   readonly members: readonly string[]
-  readonly held: ReadonlySet<number>
+  readonly isLeader: boolean
   /** Looks again, at once. */
   look(): Promise<void>
 }
@@ -64,7 +64,7 @@ export class HttpPeers implements Peers {
   }
 
   get leading(): boolean {
-    return this.#joined && this.#options.membership.held.size > 0
+    return this.#joined && this.#options.membership.isLeader
   }
 
   get joined(): boolean {

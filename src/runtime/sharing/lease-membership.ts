@@ -1,0 +1,112 @@
+import { leases } from '../../kube/core-types.ts'
+import { sleep, tracked } from '../time/clock.ts'
+import { jittered, systemRandom } from '../time/random.ts'
+import { Lease, type LeaseObject, type LeasePorts, type LeaseTimes } from './lease.ts'
+
+export interface LeaseMembershipOptions extends LeaseTimes {
+  readonly namespace: string
+  /** The name of the group; part of its Leases' names. */
+  readonly group: string
+  /** This member's name, unique in the group. */
+  readonly identity: string
+  /** How many members there can be at once. Defaults to 64. */
+  readonly seats?: number
+}
+
+/**
+ * The replicas of one group, and which of them leads. Each member holds a Lease of its own, a seat: their number is
+ * fixed, so that no Lease has to be cleaned up. One more Lease elects the leader among the seated members.
+ */
+export class LeaseMembership {
+  readonly #options: LeaseMembershipOptions
+  readonly #ports: LeasePorts
+  readonly #leader: Lease
+  readonly #seats: readonly Lease[]
+  /** The seat this member holds or tries to hold. */
+  #seat: Lease | undefined
+
+  constructor(options: LeaseMembershipOptions, ports: LeasePorts) {
+    this.#options = options
+    this.#ports = ports
+    this.#leader = this.#lease(leaderPart)
+    this.#seats = Array.from({ length: options.seats ?? 64 }, (_, seat) => this.#lease(seatPart(seat)))
+  }
+
+  /** Whether this member leads now. Ask before each act: a lease that is not renewed in time is lost. */
+  get isLeader(): boolean {
+    return this.#leader.held
+  }
+
+  /** The members that are alive, this one included, sorted. */
+  get members(): readonly string[] {
+    const holders = this.#seats.map(({ holder }) => holder).filter((holder) => holder !== '')
+    return [...new Set(this.#seat?.held ? [...holders, this.#options.identity] : holders)].toSorted()
+  }
+
+  /** Takes part until the signal aborts, then releases its Leases. */
+  async start(signal: AbortSignal): Promise<void> {
+    const { clock, log, random = systemRandom } = this.#ports
+    const { retryMs = 2000, group } = this.#options
+    while (!signal.aborted) {
+      try {
+        await this.#round(signal)
+      } catch (error) {
+        if (!signal.aborted) log.error('membership could not be renewed', { group, error })
+      }
+      await sleep(clock, jittered(retryMs, 0.1, random), signal).catch(() => {})
+    }
+    await this.#leader.release().catch(() => {})
+    await this.#seat?.release().catch(() => {})
+  }
+
+  /** Reads the group's Leases now, with one list. */
+  async look(signal?: AbortSignal): Promise<void> {
+    const { client, clock } = this.#ports
+    const { namespace, group } = this.#options
+    const seen = new Map<string, LeaseObject>()
+    await tracked(clock, async () => {
+      const pages = client.listAll<LeaseObject>(leases, {
+        namespace,
+        labelSelector: `${groupLabel}=${group}`,
+        ...(signal ? { signal } : {}),
+      })
+      for await (const page of pages) for (const object of page.items) seen.set(object.metadata.name, object)
+    })
+    this.#leader.observe(seen.get(this.#nameOf(leaderPart)))
+    this.#seats.forEach((lease, seat) => lease.observe(seen.get(this.#nameOf(seatPart(seat)))))
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    await this.look(signal)
+    await this.#takeSeat(signal)
+    if (this.#seat?.held) await this.#leader.contend(signal)
+  }
+
+  /** Renews this member's seat, or takes the first free one. */
+  async #takeSeat(signal: AbortSignal): Promise<void> {
+    const { identity } = this.#options
+    const ours = this.#seats.find(({ holder }) => holder === identity)
+    const candidates = ours ? [ours] : this.#seats.filter(({ holder }) => holder === '')
+    for (const seat of candidates) {
+      this.#seat = seat
+      if (await seat.contend(signal)) return
+    }
+  }
+
+  #nameOf(part: string): string {
+    return `${this.#options.group}-${part}`
+  }
+
+  #lease(part: string): Lease {
+    const { seats: _, group, ...options } = this.#options
+    return new Lease({ ...options, name: this.#nameOf(part), labels: { [groupLabel]: group } }, this.#ports)
+  }
+}
+
+/** Older versions elect their leader by the same Lease: it keeps its name. */
+const leaderPart = 'slot-0'
+const groupLabel = 'sojourn.dev/shard-group'
+
+function seatPart(seat: number): string {
+  return `member-${seat}`
+}
