@@ -102,122 +102,145 @@ export interface FakeClusterOptions {
 const namespace = 'default'
 
 /** Plays Deployment controller and kubelet with real servers: replicas become listening ports and ready endpoints. */
-export async function startFakeCluster(transport: Transport, options: FakeClusterOptions = {}): Promise<FakeCluster> {
-  const client = new Client(transport, { fieldManager: 'fake-cluster' })
-  const history = new Map<string, number[]>()
-  const pods = new Map<string, http.Server>()
-  /** The Service a Deployment serves, where it is not of its name. */
-  const serviceOf = new Map<string, string>()
-  const control = new AbortController()
-  const delays: number[] = []
-  let starts = 0
-  const { ready = () => true, answer = (_: unknown, response: http.ServerResponse) => void response.end('hello') } =
-    options
+export function startFakeCluster(transport: Transport, options: FakeClusterOptions = {}): Promise<FakeCluster> {
+  return Promise.resolve(new FakeDeployments(transport, options))
+}
 
-  const follow = async () => {
-    const { metadata, items } = await client.list(deployments, { namespace })
-    for (const item of items) await settle(item)
-    try {
-      for await (const { object } of client.watch(deployments, {
-        namespace,
-        resourceVersion: metadata.resourceVersion,
-        signal: control.signal,
-      })) {
-        await settle(object)
-      }
-    } catch (error) {
-      if (!control.signal.aborted) throw error
+class FakeDeployments implements FakeCluster {
+  readonly client: Client
+  readonly history = new Map<string, number[]>()
+  readonly delays: number[] = []
+  readonly #options: FakeClusterOptions
+  readonly #pods = new Map<string, http.Server>()
+  /** The Service a Deployment serves, where it is not of its name. */
+  readonly #serviceOf = new Map<string, string>()
+  readonly #control = new AbortController()
+  readonly #following: Promise<void>
+  #starts = 0
+
+  constructor(transport: Transport, options: FakeClusterOptions) {
+    this.client = new Client(transport, { fieldManager: 'fake-cluster' })
+    this.#options = options
+    this.#following = this.#follow()
+  }
+
+  get starts(): number {
+    return this.#starts
+  }
+
+  async addApp(name: string, annotations: Record<string, string> = {}, replicas = 0): Promise<void> {
+    const served = annotations['proxless/deployment'] ?? name
+    this.#serviceOf.set(served, name)
+    await this.client.create(endpointSlices, emptySlice(name))
+    await this.client.create(services, serviceFor(name, annotations))
+    if (served === name) await this.addDeployment(name, replicas)
+  }
+
+  async addDeployment(name: string, replicas: number): Promise<void> {
+    await this.client.create(deployments, {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name, namespace },
+      spec: {
+        replicas,
+        selector: { matchLabels: { app: name } },
+        template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'app', image: 'app' }] } },
+      },
+    })
+  }
+
+  deployment(name: string): Promise<StoredObject> {
+    return this.client.get(deployments, { namespace, name })
+  }
+
+  service(name: string): Promise<StoredObject> {
+    return this.client.get(services, { namespace, name })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#control.abort()
+    await this.#following.catch(() => {})
+    for (const server of this.#pods.values()) {
+      server.closeAllConnections()
+      server.close()
     }
   }
-  const settle = async (deployment: StoredObject) => {
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#control
+    const { metadata, items } = await this.client.list(deployments, { namespace })
+    for (const item of items) await this.#settle(item)
+    try {
+      const { resourceVersion } = metadata
+      for await (const { object } of this.client.watch(deployments, { namespace, resourceVersion, signal }))
+        await this.#settle(object)
+    } catch (error) {
+      if (!signal.aborted) throw error
+    }
+  }
+
+  async #settle(deployment: StoredObject): Promise<void> {
     const { name } = deployment.metadata
     const { replicas = 1 } = deployment.spec as { replicas?: number }
-    const past = history.get(name) ?? []
+    const past = this.history.get(name) ?? []
     if (past.at(-1) === replicas) return
-    history.set(name, [...past, replicas])
-    if (replicas > 0 && !pods.has(name) && ready()) await start(name)
-    if (replicas === 0) await stop(name)
+    this.history.set(name, [...past, replicas])
+    const isReady = this.#options.ready?.() ?? true
+    if (replicas > 0 && !this.#pods.has(name) && isReady) await this.#startPod(name)
+    if (replicas === 0) await this.#stopPod(name)
   }
-  const start = async (name: string) => {
-    starts++
+
+  async #startPod(name: string): Promise<void> {
+    this.#starts++
+    const { answer = (_: unknown, response: http.ServerResponse) => void response.end('hello') } = this.#options
     const server = http.createServer({ keepAliveTimeout: 60_000 }, answer)
-    pods.set(name, server)
+    this.#pods.set(name, server)
     server.on('upgrade', (_, socket) => {
       socket.on('error', () => {})
       socket.write('HTTP/1.1 101 Switching Protocols\r\nUpgrade: raw\r\nConnection: Upgrade\r\n\r\n')
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const listeningAt = systemClock.monotonic()
-    server.once('request', () => delays.push(systemClock.monotonic() - listeningAt))
-    await setEndpoints(name, (server.address() as AddressInfo).port)
+    server.once('request', () => this.delays.push(systemClock.monotonic() - listeningAt))
+    await this.#setEndpoints(name, (server.address() as AddressInfo).port)
   }
-  const stop = async (name: string) => {
-    const server = pods.get(name)
-    pods.delete(name)
-    await setEndpoints(name, undefined)
+
+  async #stopPod(name: string): Promise<void> {
+    const server = this.#pods.get(name)
+    this.#pods.delete(name)
+    await this.#setEndpoints(name, undefined)
     server?.closeIdleConnections()
     server?.close()
   }
-  const setEndpoints = async (name: string, port: number | undefined) => {
+
+  async #setEndpoints(name: string, port: number | undefined): Promise<void> {
     const endpoints = port === undefined ? [] : [{ addresses: ['127.0.0.1'], conditions: { ready: true } }]
     const body = { endpoints, ports: [{ name: 'http', port: port ?? 1, protocol: 'TCP' }] }
-    const place = { namespace, name: `${serviceOf.get(name) ?? name}-1` }
-    await client.patch(endpointSlices, place, { type: 'merge', body }).catch(ignoring('NotFound'))
+    const place = { namespace, name: `${this.#serviceOf.get(name) ?? name}-1` }
+    await this.client.patch(endpointSlices, place, { type: 'merge', body }).catch(ignoring('NotFound'))
   }
+}
 
-  const cluster: FakeCluster = {
-    client,
-    history,
-    delays,
-    get starts() {
-      return starts
-    },
-    async addApp(name, annotations = {}, replicas = 0) {
-      const meta = { name, namespace }
-      const served = annotations['proxless/deployment'] ?? name
-      serviceOf.set(served, name)
-      await client.create(endpointSlices, {
-        apiVersion: 'discovery.k8s.io/v1',
-        kind: 'EndpointSlice',
-        metadata: { name: `${name}-1`, namespace, labels: { 'kubernetes.io/service-name': name } },
-        addressType: 'IPv4',
-        endpoints: [],
-        ports: [],
-      })
-      await client.create(services, {
-        apiVersion: 'v1',
-        kind: 'Service',
-        metadata: {
-          ...meta,
-          annotations: { 'proxless/deployment': name, 'proxless/domains': `${name}.test`, ...annotations },
-        },
-        spec: { selector: { app: name }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
-      })
-      if (served === name) await cluster.addDeployment(name, replicas)
-    },
-    async addDeployment(name, replicas) {
-      await client.create(deployments, {
-        apiVersion: 'apps/v1',
-        kind: 'Deployment',
-        metadata: { name, namespace },
-        spec: {
-          replicas,
-          selector: { matchLabels: { app: name } },
-          template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: 'app', image: 'app' }] } },
-        },
-      })
-    },
-    deployment: (name) => client.get(deployments, { namespace, name }),
-    service: (name) => client.get(services, { namespace, name }),
-    async [Symbol.asyncDispose]() {
-      control.abort()
-      await following.catch(() => {})
-      for (const server of pods.values()) {
-        server.closeAllConnections()
-        server.close()
-      }
-    },
+function emptySlice(service: string): KubeObject {
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: `${service}-1`, namespace, labels: { 'kubernetes.io/service-name': service } },
+    addressType: 'IPv4',
+    endpoints: [],
+    ports: [],
   }
-  const following = follow()
-  return cluster
+}
+
+function serviceFor(name: string, annotations: Record<string, string>): KubeObject {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: {
+      name,
+      namespace,
+      annotations: { 'proxless/deployment': name, 'proxless/domains': `${name}.test`, ...annotations },
+    },
+    spec: { selector: { app: name }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
+  }
 }

@@ -121,7 +121,7 @@ describe('a Service that means to be on demand and names no workload', () => {
         spec: { selector: { app: 'web' }, ports: [{ port: 80 }] },
       })
       await isSaid('web', 'False')
-      const message = `proxless/deployment: is missing: beside ${key} it has to name the Deployment to wake (or sojourn.dev/target another workload)`
+      const message = `proxless/deployment: is missing: ${key} needs it to name the Deployment to wake (or sojourn.dev/target to name another workload)`
       expect(await said('web')).toMatchObject({ reason: 'InvalidAnnotation', message })
       await eventually(() => warnings('web').length > 0)
       expect(warnings('web')).toEqual([message])

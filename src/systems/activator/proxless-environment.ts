@@ -1,6 +1,6 @@
 import { ConfigError } from '../../client/cluster-config.ts'
 import type { ActivatorOptions } from './activator-parts.ts'
-import { settingDefaults } from './model/annotations.ts'
+import { settingDefaults } from './model/service-settings.ts'
 import type { ProxyLimits } from './proxy/routing/ports.ts'
 
 /** What proxless's environment variables say, in our words. */

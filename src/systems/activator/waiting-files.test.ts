@@ -1,7 +1,7 @@
 import { configMaps, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
-import { readServiceSettings } from './model/annotations.ts'
+import { readServiceSettings } from './model/service-settings.ts'
 import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 
@@ -80,10 +80,10 @@ describe('the annotations', () => {
     const read = (value: unknown) =>
       settings({ 'proxless/deployment': 'web', 'sojourn.dev/static-answers': JSON.stringify(value) })
     const good = { path: '/robots.txt', body: 'ä', when: 'always' }
-    expect(read([good]).staticAnswers).toEqual([
+    expect(read([good]).proxy.staticAnswers).toEqual([
       { path: '/robots.txt', status: 200, type: 'text/plain; charset=utf-8', body: 'Ã¤', when: 'always' },
     ])
-    const { staticAnswers, faults } = read([
+    const { proxy, faults } = read([
       good,
       { path: 'x' },
       { path: '/x?y' },
@@ -92,7 +92,7 @@ describe('the annotations', () => {
       { path: '/x', body: 1 },
       { path: '/x', type: 'a\r\nb: c' },
     ])
-    expect(staticAnswers).toHaveLength(1)
+    expect(proxy.staticAnswers).toHaveLength(1)
     expect(faults.map(({ message }) => message.split(':')[0])).toEqual([
       '[1].path',
       '[2].path',
@@ -111,11 +111,11 @@ describe('the annotations', () => {
     ['ConfigMap/page', true, 'page'],
     ['false', false, undefined],
   ])('of the waiting page may name a ConfigMap: %s (C52)', (value, isShown, files) => {
-    const { waitingPage, waitingFiles, faults } = settings({
+    const { proxy, waitingFiles, faults } = settings({
       'proxless/deployment': 'web',
       'sojourn.dev/waiting-page': value,
     })
-    expect([waitingPage, waitingFiles, faults]).toEqual([isShown, files, []])
+    expect([proxy.waitingPage, waitingFiles, faults]).toEqual([isShown, files, []])
   })
 
   it('refuse a ConfigMap of another namespace (C52)', () => {

@@ -65,8 +65,7 @@ export function podSlicesOf(slices: Informer<EndpointSlice>, id: string): readon
 
 /** What a Service asks for of the workloads behind it. */
 export function ruleOf({ settings }: OnDemandService, isBypassed: boolean): Rule {
-  const { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil } = settings
-  return { ttlMs, minReplicas, wakeReplicas, maySleep, awakeHours, awakeUntil, isBypassed }
+  return { ...settings.scaling, isBypassed }
 }
 
 /** How many replicas a workload had before it was last put to sleep, if that was noted. */

@@ -1,5 +1,5 @@
-import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
 import { windowState } from '../../../apis/work-window.ts'
+import type { ScalingSettings } from '../model/service-settings.ts'
 
 /** A workload as the API shows it. */
 export interface Workload {
@@ -12,15 +12,9 @@ export interface Workload {
   readonly deleting: boolean
 }
 
-/** What the Services in front of a workload ask for, one entry each. */
-export interface Rule {
-  readonly ttlMs: number
-  readonly minReplicas: number
-  readonly wakeReplicas: number | undefined
-  readonly maySleep: boolean
-  readonly awakeHours: WorkScheduleSpec | undefined
-  readonly awakeUntil: number | undefined
-  /** Its callers may reach the pods unseen, though they are meant to come through the proxy. */
+/** What one Service in front of a workload asks for. */
+export interface Rule extends ScalingSettings {
+  /** Callers that should come through the proxy may reach the pods unseen. */
   readonly isBypassed: boolean
 }
 

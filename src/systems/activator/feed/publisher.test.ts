@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
-import { readServiceSettings } from '../model/annotations.ts'
+import { readServiceSettings } from '../model/service-settings.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { SilentDataPlane } from '../proxy/planes/silent-data-plane.ts'
 import { Publisher, routeConfig } from './publisher.ts'

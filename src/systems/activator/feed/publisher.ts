@@ -185,22 +185,13 @@ export function routeConfig(
   const { settings, id } = service
   return {
     ...routeDefaults,
+    ...settings.proxy,
     id,
     target: id,
     slot,
     hosts,
-    pathPrefix: settings.pathPrefix,
-    readinessTimeoutMs: settings.readinessTimeoutMs,
-    responseTimeoutMs: settings.responseTimeoutMs,
-    tunnelIdleMs: settings.tunnelIdleMs,
-    maxWaiting: settings.maxWaiting,
-    waitingPage: settings.waitingPage,
+    staticAnswers: [...settings.proxy.staticAnswers, ...(files?.answers ?? [])],
     ...(files?.page ? { customPage: files.page } : {}),
-    staticAnswers: [...settings.staticAnswers, ...(files?.answers ?? [])],
-    coldStartHeader: settings.coldStartHeader,
-    probePaths: settings.probePaths,
-    probeAgents: settings.probeAgents,
-    fallbackTimeoutMs: settings.fallbackTimeoutMs,
     ...(fallback ? { fallback } : {}),
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { StoredObject } from '../../../kube/object.ts'
-import { isOnDemand, readServiceSettings, settingDefaults } from './annotations.ts'
+import { isOnDemand } from './annotations.ts'
+import { readServiceSettings, settingDefaults } from './service-settings.ts'
 import { parseAwakeHours } from './awake-hours.ts'
 import { HostClaims, innerHosts } from './host-claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from './endpoints.ts'
@@ -41,8 +42,8 @@ describe('a Service’s annotations', () => {
       workloads: [{ apiVersion: 'apps/v1', kind: 'Deployment', namespace: 'shop', name: 'web' }],
       backend: 'web',
       domains: ['a.io', 'b.io', 'xn--bcher-kva.example'],
-      ttlMs: 30_000,
-      readinessTimeoutMs: 10_000,
+      scaling: { ttlMs: 30_000 },
+      proxy: { readinessTimeoutMs: 10_000 },
       faults: [],
     })
   })
@@ -84,16 +85,15 @@ describe('a Service’s annotations', () => {
     const settings = readServiceSettings(service({ 'proxless/deployment': 'web', [key]: value }))
     expect(settings.faults).toEqual([{ annotation: key, message: expect.stringContaining(value) as string }])
     expect(settings).toMatchObject({
-      ttlMs: settingDefaults.ttlMs,
-      readinessTimeoutMs: settingDefaults.readinessTimeoutMs,
-      pathPrefix: '/',
+      scaling: { ttlMs: settingDefaults.ttlMs },
+      proxy: { readinessTimeoutMs: settingDefaults.readinessTimeoutMs, pathPrefix: '/' },
     })
     expect(settings.workloads).toHaveLength(1)
   })
 
   it('that keep it awake do so though they are misspelled', () => {
     const settings = readServiceSettings(service({ 'proxless/deployment': 'web', 'sojourn.dev/sleep': 'nver' }))
-    expect([settings.maySleep, settings.faults[0]?.annotation]).toEqual([false, 'sojourn.dev/sleep'])
+    expect([settings.scaling.maySleep, settings.faults[0]?.annotation]).toEqual([false, 'sojourn.dev/sleep'])
   })
 
   it.each(['', ' ', 'Web', 'a_b'])('that name no workload are a fault, and wake nothing: "%s" (C5)', (name) => {
@@ -108,7 +108,7 @@ describe('a Service’s annotations', () => {
       ttlMs: 7,
       readinessTimeoutMs: 8,
     })
-    expect(settings).toMatchObject({ ttlMs: 7, readinessTimeoutMs: 8, domains: [], faults: [] })
+    expect(settings).toMatchObject({ scaling: { ttlMs: 7 }, proxy: { readinessTimeoutMs: 8 }, domains: [], faults: [] })
   })
 
   it.each([
@@ -117,7 +117,7 @@ describe('a Service’s annotations', () => {
   ])('set how long a request may wait before what is set for all: %s (C34)', (seconds, readinessTimeoutMs) => {
     const annotated = service({ 'proxless/deployment': 'web', 'proxless/readiness-timeout-seconds': seconds })
     const settings = readServiceSettings(annotated, { ttlMs: 1, readinessTimeoutMs: 60_000 })
-    expect(settings).toMatchObject({ readinessTimeoutMs, faults: [] })
+    expect(settings).toMatchObject({ proxy: { readinessTimeoutMs }, faults: [] })
   })
 
   it('cannot reach into another namespace (C102)', () => {

@@ -1,6 +1,6 @@
 import { keyOf, keyToString } from '../../../kube/key.ts'
 import type { ObjectRef } from '../../../kube/object.ts'
-import type { ServiceSettings } from './annotations.ts'
+import type { ServiceSettings } from './service-settings.ts'
 import type { ServicePort } from './endpoints.ts'
 
 /** A Service that is on demand, understood. */

@@ -5,14 +5,8 @@ import type { EventRecorder } from '../../../runtime/observability/event-recorde
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
 import { isOurs as isOurMade, type Actions } from '../cluster/act.ts'
-import {
-  annotation,
-  isOnDemand,
-  missingTarget,
-  readServiceSettings,
-  type Fault,
-  type SettingDefaults,
-} from '../model/annotations.ts'
+import { annotation, isOnDemand, missingTarget, type Fault } from '../model/annotations.ts'
+import { readServiceSettings, type SettingDefaults } from '../model/service-settings.ts'
 import { HostClaims, companionName, innerHosts } from '../model/host-claims.ts'
 import { backendsOf, portOf, type EndpointSlice } from '../model/endpoints.ts'
 import { podSlicesOf } from '../cluster/observe.ts'
@@ -98,7 +92,11 @@ export class ServiceReconciler {
     const { absent, isOpen } = this.#look(object, service)
     const all = [...faults, ...absent, ...missing, ...this.#parts.certificateFaults(service), ...this.#lost(id)]
     // That it can be woken is not claimed before that is known of its workloads.
-    await this.#report(object, isOpen && all.length === 0 ? undefined : all, service.settings.takeover ? claim : 'none')
+    await this.#report(
+      object,
+      isOpen && all.length === 0 ? undefined : all,
+      service.settings.takeover.enabled ? claim : 'none',
+    )
     const lookAgainAt = isOpen ? this.#parts.now() + absenceMs : Infinity
     return lookAt(Math.min(filesAt, until ?? Infinity, lookAgainAt))
   }
@@ -137,7 +135,7 @@ export class ServiceReconciler {
     if (fallback !== undefined && !this.#parts.services.get(namespace, fallback)) {
       faults.push({ annotation: annotation.fallback, message: `there is no Service "${fallback}"` })
     }
-    const refusal = settings.takeover ? this.#whyNotTakeover(object, settings.backend) : undefined
+    const refusal = settings.takeover.enabled ? this.#whyNotTakeover(object, settings.backend) : undefined
     if (refusal !== undefined) faults.push({ annotation: annotation.takeover, message: refusal })
     const { takeover } = this.#parts
     const pods = takeover.podsOf(namespace, settings.backend)
@@ -158,7 +156,7 @@ export class ServiceReconciler {
   async #admit(service: OnDemandService, object: StoredObject): Promise<void> {
     const { registry, usage, publisher, enqueueWorkloads, enqueueServices, now } = this.#parts
     const { uid, creationTimestamp } = object.metadata
-    const { domains, pathPrefix } = service.settings
+    const { domains, proxy } = service.settings
     const inner = this.#innerHostsOf(service)
     enqueueServices(
       this.#claims.set({
@@ -167,7 +165,7 @@ export class ServiceReconciler {
         createdAt: creationTimestamp,
         domains,
         inner,
-        pathPrefix,
+        pathPrefix: proxy.pathPrefix,
       }),
     )
     enqueueWorkloads(registry.set(service))

@@ -64,7 +64,7 @@ export class Triggers {
     const object = caches.services.get(namespace, name)
     const id = `${namespace}/${name}`
     const service = registry.get(id)
-    if (!service?.settings.takeover && !(object && takeover.hasTakeoverState(object))) return
+    if (!service?.settings.takeover.enabled && !(object && takeover.hasTakeoverState(object))) return
     queues.enqueueServices([id, ...registry.ofBackend(namespace, name).map((each) => each.id)])
     if (service) queues.enqueueWorkloads(service.settings.workloads)
   }

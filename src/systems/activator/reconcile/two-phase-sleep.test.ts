@@ -16,7 +16,7 @@ import { UsageTracker } from '../decision/usage.ts'
 
 const now = 1_000_000
 const idle: DrainReport = { busy: 0, waiting: 0, idleMs: 900_000 }
-const web = { id: 'shop/web', settings: { ttlMs: 60_000 } } as OnDemandService
+const web = { id: 'shop/web', settings: { scaling: { ttlMs: 60_000 } } } as OnDemandService
 
 interface Given {
   readonly load?: TargetLoad

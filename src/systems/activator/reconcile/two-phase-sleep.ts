@@ -52,7 +52,7 @@ export class TwoPhaseSleep {
     if (loads.some(({ busy, waiting }) => busy > 0 || waiting > 0)) return false
     const { inFlight, waiting, lastUsedAt: usedAt } = usage.of(ids, now())
     if (inFlight > 0 || waiting > 0 || usedAt !== lastUsedAt) return false
-    const ttlMs = Math.max(...routes.map(({ settings }) => settings.ttlMs))
+    const ttlMs = Math.max(...routes.map(({ settings }) => settings.scaling.ttlMs))
     for (const id of ids) if (!(await this.#peersIdle(id, ttlMs))) return false
     return usage.of(ids, now()).waiting === 0
   }

@@ -31,7 +31,7 @@ export class UsageScan {
     for (const id of usage.scan(now)) {
       const service = registry.get(id)
       const due = service?.settings.workloads.filter(
-        (each) => this.#isReduced(each) || this.#isStale(each, persistEveryMs(service.settings.ttlMs), now),
+        (each) => this.#isReduced(each) || this.#isStale(each, persistEveryMs(service.settings.scaling.ttlMs), now),
       )
       if (due) enqueueWorkloads(due)
     }

@@ -148,7 +148,7 @@ export class WorkloadReconciler {
         const waking = this.#wakingUntil(subject)
         if (decision.because === 'bypassed') return wakeAt(now() + recheckMs)
         // Nothing tells when the last request has ended: look when it could have been idle for long enough.
-        const ttlMs = Math.max(...subject.routes.map(({ settings }) => settings.ttlMs))
+        const ttlMs = Math.max(...subject.routes.map(({ settings }) => settings.scaling.ttlMs))
         const until = decision.because === 'in-use' ? Math.min(waking ?? Infinity, now() + ttlMs) : decision.until
         return until === undefined ? settled : wakeAt(until)
       }
@@ -283,7 +283,7 @@ export class WorkloadReconciler {
       if (persisted !== undefined) {
         // What was used since the last write died with whoever knew of it: give it the benefit of the doubt.
         if (!this.#recalled.has(`${id} ${route}`))
-          usage.recall(route, Math.min(at, persisted + persistEveryMs(settings.ttlMs)))
+          usage.recall(route, Math.min(at, persisted + persistEveryMs(settings.scaling.ttlMs)))
         usage.note(route, persisted, at)
       }
       this.#recalled.add(`${id} ${route}`)
@@ -335,7 +335,7 @@ export class WorkloadReconciler {
       routes.map((route) => route.id),
       now(),
     )
-    const ttlMs = Math.max(...routes.map(({ settings }) => settings.ttlMs))
+    const ttlMs = Math.max(...routes.map(({ settings }) => settings.scaling.ttlMs))
     const persisted = persistedLastUsed(object) ?? 0
     const isNews = lastUsedAt - persisted >= persistEveryMs(ttlMs) && this.#seen.get(id) !== 0
     if (!isUnmarked && !isNews) return false
@@ -389,7 +389,7 @@ function isDenial(error: unknown): boolean {
 }
 
 function readinessTimeoutOf(routes: readonly OnDemandService[]): number {
-  return Math.max(...routes.map(({ settings }) => settings.readinessTimeoutMs || 300_000))
+  return Math.max(...routes.map(({ settings }) => settings.proxy.readinessTimeoutMs || 300_000))
 }
 
 function isMain({ settings }: OnDemandService, id: string): boolean {

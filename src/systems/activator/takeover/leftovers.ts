@@ -12,7 +12,8 @@ import {
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import { Actions, isOurs as isOurMade } from '../cluster/act.ts'
-import { isOnDemand, onDemandLabel, readServiceSettings } from '../model/annotations.ts'
+import { isOnDemand, onDemandLabel } from '../model/annotations.ts'
+import { readServiceSettings } from '../model/service-settings.ts'
 import { companionBase } from '../model/host-claims.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'
 import { notedReplicas } from '../cluster/observe.ts'
@@ -121,9 +122,9 @@ async function kindsNamed(
 /** To how many replicas Services let a workload sleep, where that is not none. */
 function minReplicasByWorkload(all: readonly StoredObject[]): ReadonlyMap<string, number> {
   const least = new Map<string, number>()
-  for (const { workloads, minReplicas } of all.filter(isOnDemand).map((service) => readServiceSettings(service)))
+  for (const { workloads, scaling } of all.filter(isOnDemand).map((service) => readServiceSettings(service)))
     for (const workload of workloads.map(workloadId))
-      least.set(workload, Math.max(minReplicas, least.get(workload) ?? 0))
+      least.set(workload, Math.max(scaling.minReplicas, least.get(workload) ?? 0))
   return least
 }
 

@@ -107,7 +107,8 @@ export class TakeoverReconciler {
     const { range, now, isIdle } = this.#parts
     const { namespace = '', name } = object.metadata
     if (isIdle) return {}
-    const wanted = service !== undefined && service.settings.takeover && range !== undefined && !this.#isReleasing
+    const wanted =
+      service !== undefined && service.settings.takeover.enabled && range !== undefined && !this.#isReleasing
     if (!wanted && !this.hasTakeoverState(object)) return {}
     const destination = wanted ? await this.#destination(object, service) : { to: 'pods' as const, until: undefined }
     const observed = await this.#observe(object, wanted ? service : undefined, destination.to)
@@ -155,7 +156,7 @@ export class TakeoverReconciler {
 
   /** Whether callers that are meant to come through the proxy may reach the pods unseen. */
   isBypassed({ id, namespace, name, settings }: OnDemandService): boolean {
-    if (!settings.takeover) return false
+    if (!settings.takeover.enabled) return false
     const { services, usage, now } = this.#parts
     const object = services.get(namespace, name)
     const since = this.#inFrontSince.get(id)
@@ -194,7 +195,7 @@ export class TakeoverReconciler {
     const { lastUsedAt } = usage.of([id], now())
     const warmSince = this.#warmSince.get(id)
     const decided = decideDestination(
-      { current, warmSince, bypassAfterMs: settings.bypassAfterMs, lastUsedAt, activity },
+      { current, warmSince, bypassAfterMs: settings.takeover.bypassAfterMs, lastUsedAt, activity },
       now(),
     )
     if (current === 'pods' && decided.to === 'proxies') {

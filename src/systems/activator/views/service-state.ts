@@ -1,7 +1,8 @@
 import type { StoredObject } from '../../../kube/object.ts'
 import { windowState } from '../../../apis/work-window.ts'
 import { findCondition } from '../../../kube/conditions.ts'
-import { annotation, readServiceSettings, settingDefaults, type SettingDefaults } from '../model/annotations.ts'
+import { annotation } from '../model/annotations.ts'
+import { readServiceSettings, settingDefaults, type SettingDefaults } from '../model/service-settings.ts'
 import { persistedLastUsed } from '../cluster/observe.ts'
 import { replicasOf } from '../model/scales.ts'
 import { conditionsOf, onDemandCondition, takenOverCondition } from '../model/service-conditions.ts'
@@ -23,7 +24,8 @@ export function remarksOf(service: StoredObject): readonly string[] {
   const onDemand = findCondition(conditions, onDemandCondition)
   const fault = onDemand?.status === 'False' ? `${onDemand.message}.` : undefined
   const remarks = fault === undefined ? [] : [fault]
-  if (!readServiceSettings(service, settingDefaults).takeover || fault?.includes(annotation.takeover)) return remarks
+  if (!readServiceSettings(service, settingDefaults).takeover.enabled || fault?.includes(annotation.takeover))
+    return remarks
   return [...remarks, findCondition(conditions, takenOverCondition)?.message ?? 'No proxy has taken it over yet.']
 }
 
@@ -42,7 +44,7 @@ export function serviceStateOf(
   }
   const replicas = replicasOf(workload)
   const lastUsedAt = persistedLastUsed(workload)
-  const hours = settings.awakeHours && windowState(settings.awakeHours, now)
+  const hours = settings.scaling.awakeHours && windowState(settings.scaling.awakeHours, now)
   const common = { replicas, lastUsedAt }
   if (replicas === 0) {
     const at = hours && !hours.open ? hours.nextOpenAt : undefined
@@ -55,14 +57,14 @@ export function serviceStateOf(
   }
   const awake = { ...common, state: 'awake' } as const
   const and = isUnready(workload) ? 'None of its pods is ready: callers wait, or are told to come back. ' : ''
-  if (!settings.maySleep) return { ...awake, next: undefined, why: `${and}It is kept awake by annotation.` }
-  if (replicas <= settings.minReplicas)
-    return { ...awake, next: undefined, why: `${and}It has a minimum of ${settings.minReplicas}.` }
-  const idleAt = (lastUsedAt ?? now) + settings.ttlMs
-  const at = Math.max(idleAt, hours?.open ? hours.until : 0, settings.awakeUntil ?? 0, now)
+  if (!settings.scaling.maySleep) return { ...awake, next: undefined, why: `${and}It is kept awake by annotation.` }
+  if (replicas <= settings.scaling.minReplicas)
+    return { ...awake, next: undefined, why: `${and}It has a minimum of ${settings.scaling.minReplicas}.` }
+  const idleAt = (lastUsedAt ?? now) + settings.scaling.ttlMs
+  const at = Math.max(idleAt, hours?.open ? hours.until : 0, settings.scaling.awakeUntil ?? 0, now)
   const why = hours?.open
     ? 'Its awake hours last.'
-    : `It sleeps when nobody has used it for ${Math.round(settings.ttlMs / 1000)} seconds.`
+    : `It sleeps when nobody has used it for ${Math.round(settings.scaling.ttlMs / 1000)} seconds.`
   return { ...awake, next: { what: 'sleep', at }, why: `${and}${why}` }
 }
 
