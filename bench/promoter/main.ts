@@ -1,7 +1,7 @@
 import { pipeline as pipelineKind, type Pipeline } from '../../src/apis/pipeline.ts'
 import type { StoredObject } from '../../src/kube/object.ts'
 import { decide } from '../../src/systems/promoter/decision/decide.ts'
-import { environments, pipelineOf, World } from '../../src/systems/promoter/testing.ts'
+import { environments, pipelineOf, World } from '../../test/promoter/world.ts'
 import { helmRelease, TestCluster, TestPromoter } from '../../test/promoter/cluster.ts'
 import { fill, namespaceName, type Size } from './fill.ts'
 

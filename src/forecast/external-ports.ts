@@ -8,7 +8,7 @@ import type { ClustersPorts } from '../runtime/clusters/clusters.ts'
 export interface ExternalPorts {
   readonly cleaner?: Pick<CleanerOptions, 'send'>
   readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'aroundCloud' | 'alone'>
-  readonly promoter?: Pick<PromoterOptions, 'perform' | 'seenAs' | 'resync'>
+  readonly promoter?: Pick<PromoterOptions, 'perform' | 'adjustTarget' | 'resync'>
   readonly activator?: Pick<StartOptions, 'plane' | 'scanMs'>
   readonly connectCluster?: ClustersPorts['connect']
 }

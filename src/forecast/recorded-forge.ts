@@ -33,7 +33,7 @@ export class RecordedForge {
 
   readonly perform: Perform = (effect, pipeline) => Promise.resolve(this.#perform(effect, pipeline))
 
-  readonly seenAs: NonNullable<PromoterOptions['seenAs']> = (target, seen) => {
+  readonly adjustTarget: NonNullable<PromoterOptions['adjustTarget']> = (target, seen) => {
     const revision = this.#delivered.get(targetKey(target))
     return revision === undefined ? seen : { ...seen, ready: true, revision }
   }

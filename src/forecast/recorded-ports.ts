@@ -60,7 +60,7 @@ export function recordedPorts(ports: RecordingPorts): ExternalPorts {
       alone: true,
       aroundCloud: (cloud) => recordedCloud(cloud, { clock, onUnread }),
     },
-    promoter: { perform: forge.perform, seenAs: forge.seenAs, resync: false },
+    promoter: { perform: forge.perform, adjustTarget: forge.adjustTarget, resync: false },
     activator: { plane: new SilentDataPlane(), scanMs: 0 },
     connectCluster: (kubeconfig, cluster) => copyCluster(kubeconfig, cluster, ports),
   }

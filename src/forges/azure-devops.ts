@@ -18,7 +18,7 @@ interface AzurePage {
 
 const version = { 'api-version': '7.1' }
 const pageSize = 100
-const longestDescription = 4000
+const maxDescription = 4000
 
 /** Azure DevOps Services and Server. */
 export function azureDevops(api: ForgeApi, { apiURL, project = '', name }: RepositoryAddress): Forge {
@@ -50,13 +50,13 @@ export function azureDevops(api: ForgeApi, { apiURL, project = '', name }: Repos
         sourceRefName: `refs/heads/${head}`,
         targetRefName: `refs/heads/${base}`,
         title,
-        description: body.slice(0, longestDescription),
+        description: body.slice(0, maxDescription),
         ...(labels.length > 0 ? { labels: labels.map((label) => ({ name: label })) } : {}),
       }
       return to(await api.send<AzurePull>('POST', query(pulls, version), request))
     },
     update: (number, { title, body }) =>
-      api.send('PATCH', one(number), { title, description: body.slice(0, longestDescription) }),
+      api.send('PATCH', one(number), { title, description: body.slice(0, maxDescription) }),
     comment: (number, content) =>
       api.send('POST', query(`${pulls}/${number}/threads`, version), {
         comments: [{ parentCommentId: 0, content, commentType: 1 }],

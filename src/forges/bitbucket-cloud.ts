@@ -17,7 +17,7 @@ interface CloudPage {
   readonly next?: string
 }
 
-/** Bitbucket Cloud. Its commit ids are cut at twelve digits. */
+/** Bitbucket Cloud. It shortens commit ids to twelve digits. */
 export function bitbucketCloud(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
   const pulls = `/repositories/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/pullrequests`
   const read = (number: number) => api.get<CloudPull>(`${pulls}/${number}`)

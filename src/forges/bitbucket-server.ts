@@ -19,7 +19,7 @@ interface BitbucketPage {
   readonly nextPageStart?: number | null
 }
 
-/** Bitbucket Data Center, once called Server. */
+/** Bitbucket Data Center, formerly Bitbucket Server. */
 export function bitbucketServer(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
   const repository = `/projects/${encodeURIComponent(owner)}/repos/${encodeURIComponent(name)}`
   const pulls = `${repository}/pull-requests`
@@ -59,7 +59,7 @@ export function bitbucketServer(api: ForgeApi, { owner, name }: RepositoryAddres
     },
     async merge(number, sha) {
       const { version, fromRef } = await read(number)
-      // The version changes with every push, so what was read here is what is merged.
+      // Every push changes the version, so the forge refuses the merge if the branch has changed since this read.
       if (fromRef.latestCommit !== sha) return false
       return api.attempt('POST', query(`${pulls}/${number}/merge`, { version }), {}, [409])
     },

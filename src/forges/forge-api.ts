@@ -1,45 +1,45 @@
 import { BoundedMap } from '../kube/basics/bounded-map.ts'
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
-import { Trouble } from '../git/trouble.ts'
+import { PromotionError } from '../git/promotion-error.ts'
 
 export interface ForgeApiOptions {
   readonly http: Http
-  /** Where the API begins, without a slash at its end. */
+  /** Base URL of the API, without a trailing slash. */
   readonly base: string
   readonly headers: Readonly<Record<string, string>>
   readonly ca?: string | undefined
   readonly signal?: AbortSignal | undefined
-  /** Answers by address, so that the forge can say "as before" at no cost. */
-  readonly known?: KnownAnswers | undefined
+  /** Responses by path, for conditional requests that do not count against the rate limit. */
+  readonly cache?: ResponseCache | undefined
 }
 
-export type KnownAnswers = BoundedMap<string, { readonly etag: string; readonly value: unknown }>
+export type ResponseCache = BoundedMap<string, { readonly etag: string; readonly value: unknown }>
 
-export function newKnownAnswers(): KnownAnswers {
+export function newResponseCache(): ResponseCache {
   return new BoundedMap(2000)
 }
 
-/** JSON requests to one forge; refusals become Trouble that says whether trying again can help. */
+/** JSON requests to one forge. An error response becomes a PromotionError that says whether a retry can help. */
 export class ForgeApi {
   readonly #options: ForgeApiOptions
-  readonly #known: KnownAnswers
+  readonly #cache: ResponseCache
 
   constructor(options: ForgeApiOptions) {
     this.#options = options
-    this.#known = options.known ?? newKnownAnswers()
+    this.#cache = options.cache ?? newResponseCache()
   }
 
   async get<T>(path: string): Promise<T> {
-    const known = this.#known.get(path)
-    const response = await this.#send('GET', path, undefined, known ? { 'if-none-match': known.etag } : {})
-    if (response.status === 304 && known) return known.value as T
+    const cached = this.#cache.get(path)
+    const response = await this.#send('GET', path, undefined, cached ? { 'if-none-match': cached.etag } : {})
+    if (response.status === 304 && cached) return cached.value as T
     const value = this.#read<T>(response, path)
     const { etag } = response.headers
-    if (etag) this.#known.set(path, { etag, value })
+    if (etag) this.#cache.set(path, { etag, value })
     return value
   }
 
-  /** Every item of a paged list: `next` says where a page's successor is. */
+  /** Every item of a paged list. `read` returns the items of a page and the path or URL of the next one. */
   async getAll<T, Page = readonly T[]>(
     path: string,
     read: (page: Page, response: HttpResponse) => { readonly items: readonly T[]; readonly next: string | undefined },
@@ -59,7 +59,7 @@ export class ForgeApi {
     return this.#read<T>(await this.#send(method, path, body), path)
   }
 
-  /** The same, for requests that a forge may refuse for reasons that are no failure: false then. */
+  /** Like `send`, but false when the forge answers with one of these status codes: it does not allow the request now. */
   async attempt(
     method: 'POST' | 'PUT' | 'PATCH',
     path: string,
@@ -99,17 +99,17 @@ export class ForgeApi {
     const { status, body } = response
     if (status >= 200 && status < 300) return (body.length === 0 ? undefined : parse(body)) as T
     const where = new URL(this.#options.base).host
-    throw refusal(status, `${where} answered ${status} to ${path.split('?')[0]}: ${sayOf(body)}`)
+    throw errorFor(status, `${where} answered ${status} to ${path.split('?')[0]}: ${messageIn(body)}`)
   }
 }
 
-/** What a page's Link header names as the next one. */
+/** The URL of the next page, from the Link header. */
 export function nextLink({ headers }: HttpResponse): string | undefined {
   const match = /<([^>]+)>\s*;\s*rel="?next"?/.exec(headers['link'] ?? '')
   return match?.[1]
 }
 
-/** The path and query of `name` and values, encoded. */
+/** A path with query parameters, encoded. */
 export function query(path: string, parameters: Readonly<Record<string, string | number>>): string {
   const text = Object.entries(parameters).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
   return `${path}?${text.join('&')}`
@@ -121,33 +121,38 @@ function parse(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8'))
   } catch (error) {
-    throw new Trouble('Transient', 'GitProviderUnavailable', 'the forge answered with something that is not JSON', {
+    throw new PromotionError('Transient', 'GitProviderUnavailable', 'the forge did not answer with JSON', {
       cause: error,
     })
   }
 }
 
-/** A next page elsewhere would be handed our credentials. */
+/** Refuses a next page on another host: it would receive the credentials. */
 function sameHost(url: string, base: string): string {
   if (new URL(url).origin !== new URL(base).origin)
-    throw new Trouble('Permanent', 'RequestRefused', `the forge points at another host, ${new URL(url).host}`)
+    throw new PromotionError(
+      'Permanent',
+      'RequestRefused',
+      `the forge links to a next page on another host, ${new URL(url).host}`,
+    )
   return url
 }
 
-function refusal(httpStatus: number, message: string): Trouble {
+function errorFor(httpStatus: number, message: string): PromotionError {
   if (httpStatus === 401 || httpStatus === 403)
-    return new Trouble('Permanent', 'CredentialsRefused', message, { httpStatus })
-  if (httpStatus === 404) return new Trouble('Permanent', 'RepositoryNotFound', message, { httpStatus })
+    return new PromotionError('Permanent', 'CredentialsRefused', message, { httpStatus })
+  if (httpStatus === 404) return new PromotionError('Permanent', 'RepositoryNotFound', message, { httpStatus })
   if (httpStatus >= 500 || httpStatus === 408 || httpStatus === 409)
-    return new Trouble('Transient', 'GitProviderUnavailable', message, { httpStatus })
-  return new Trouble('Permanent', 'RequestRefused', message, { httpStatus })
+    return new PromotionError('Transient', 'GitProviderUnavailable', message, { httpStatus })
+  return new PromotionError('Permanent', 'RequestRefused', message, { httpStatus })
 }
 
-function sayOf(body: Buffer): string {
+/** The error message in a JSON body, whichever field the forge puts it in. */
+function messageIn(body: Buffer): string {
   try {
     const { message, error, errors } = JSON.parse(body.toString('utf8')) as Record<string, unknown>
-    const said = [message, error, errors].find((part) => part !== undefined)
-    return (typeof said === 'string' ? said : JSON.stringify(said ?? '')).slice(0, 300)
+    const text = [message, error, errors].find((part) => part !== undefined)
+    return (typeof text === 'string' ? text : JSON.stringify(text ?? '')).slice(0, 300)
   } catch {
     return ''
   }

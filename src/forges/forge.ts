@@ -1,4 +1,4 @@
-/** A pull request as every forge can tell it. */
+/** The fields of a pull request that every forge has. */
 export interface PullRequest {
   readonly number: number
   readonly url: string
@@ -18,16 +18,16 @@ export interface NewPullRequest {
   readonly labels: readonly string[]
 }
 
-/** The few things we ask of a forge. All of them may be asked again. */
+/** The operations the promoter needs from a forge. Each may be repeated. */
 export interface Forge {
-  /** Every pull request from this branch into that one, whatever became of it, page by page to the end. */
+  /** All pull requests from `head` into `base`, in any state, from all pages. */
   list(branches: { readonly head: string; readonly base: string }): Promise<readonly PullRequest[]>
   get(number: number): Promise<PullRequest>
   create(request: NewPullRequest): Promise<PullRequest>
-  /** Gives an open one another title and text. */
+  /** Changes title and body of an open pull request. */
   update(number: number, change: { readonly title: string; readonly body: string }): Promise<void>
   comment(number: number, text: string): Promise<void>
   close(number: number): Promise<void>
-  /** Merges exactly this commit; false when the forge does not allow it now. */
+  /** Merges exactly this commit; false when the forge does not allow a merge now. */
   merge(number: number, headSHA: string): Promise<boolean>
 }

@@ -1,4 +1,4 @@
-import { Trouble } from '../git/trouble.ts'
+import { PromotionError } from '../git/promotion-error.ts'
 import type { Forge, PullRequest } from './forge.ts'
 import { nextLink, query, type ForgeApi } from './forge-api.ts'
 import type { RepositoryAddress } from './repository-address.ts'
@@ -19,9 +19,8 @@ export function gitea(api: ForgeApi, { owner, name }: RepositoryAddress): Forge 
   const repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`
   return {
     async list({ head, base }) {
-      // There is no filter by branch; asking for the pair first spares the walk where there is nothing to find.
-      if (!(await isKnown(api, `${repository}/pulls/${encodeURIComponent(base)}/${encodeURIComponent(head)}`)))
-        return []
+      // The list has no filter by branch. Looking up the pair first saves reading all pages when there is no match.
+      if (!(await exists(api, `${repository}/pulls/${encodeURIComponent(base)}/${encodeURIComponent(head)}`))) return []
       const path = query(`${repository}/pulls`, { state: 'all', limit: 50, page: 1 })
       const pulls = await api.getAll<GiteaPull>(path, (items, response) => ({ items, next: nextLink(response) }))
       return pulls.map(toPullRequest).filter((pull) => pull.head === head && pull.base === base)
@@ -39,12 +38,12 @@ export function gitea(api: ForgeApi, { owner, name }: RepositoryAddress): Forge 
   }
 }
 
-async function isKnown(api: ForgeApi, path: string): Promise<boolean> {
+async function exists(api: ForgeApi, path: string): Promise<boolean> {
   try {
     await api.get(path)
     return true
   } catch (error) {
-    if (error instanceof Trouble && error.httpStatus === 404) return false
+    if (error instanceof PromotionError && error.httpStatus === 404) return false
     throw error
   }
 }

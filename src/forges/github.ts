@@ -44,7 +44,7 @@ function toPullRequest(pull: GithubPull): PullRequest {
     head: pull.head.ref,
     base: pull.base.ref,
     headSHA: pull.head.sha,
-    // Before the merge this is a trial commit of GitHub's own.
+    // Before the merge this is GitHub's test merge commit.
     mergeSHA: isMerged ? (pull.merge_commit_sha ?? undefined) : undefined,
     body: pull.body ?? '',
   }

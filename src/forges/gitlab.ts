@@ -14,7 +14,7 @@ interface GitlabMergeRequest {
   readonly description?: string | null
 }
 
-/** GitLab, hosted or one's own; groups may be nested. */
+/** GitLab.com and self-managed GitLab; groups may be nested. */
 export function gitlab(api: ForgeApi, { owner, name }: RepositoryAddress): Forge {
   const requests = `/projects/${encodeURIComponent(`${owner}/${name}`)}/merge_requests`
   return {
@@ -49,7 +49,7 @@ function toPullRequest(request: GitlabMergeRequest): PullRequest {
   return {
     number: request.iid,
     url: request.web_url,
-    // A locked one is about to be merged.
+    // `locked` means that a merge is in progress.
     state: state === 'merged' ? 'merged' : state === 'closed' ? 'closed' : 'open',
     head: request.source_branch,
     base: request.target_branch,

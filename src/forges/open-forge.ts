@@ -3,7 +3,7 @@ import type { Http } from '../runtime/http/http.ts'
 import { azureDevops } from './azure-devops.ts'
 import { bitbucketCloud } from './bitbucket-cloud.ts'
 import { bitbucketServer } from './bitbucket-server.ts'
-import { ForgeApi, type KnownAnswers } from './forge-api.ts'
+import { ForgeApi, type ResponseCache } from './forge-api.ts'
 import type { Forge } from './forge.ts'
 import { gitea } from './gitea.ts'
 import { github } from './github.ts'
@@ -15,14 +15,14 @@ export interface ForgeAccess {
   readonly token: string
   readonly ca?: string | undefined
   readonly signal?: AbortSignal | undefined
-  readonly known?: KnownAnswers | undefined
+  readonly cache?: ResponseCache | undefined
 }
 
-/** The forge of a repository, behind one face. */
+/** The API of a repository's forge, whichever it is, behind one interface. */
 export function openForge(type: ForgeType, address: RepositoryAddress, access: ForgeAccess): Forge {
-  const { http, token, ca, signal, known } = access
+  const { http, token, ca, signal, cache } = access
   const { open, headers } = dialects[type]
-  return open(new ForgeApi({ http, base: address.apiURL, headers: headers(token), ca, signal, known }), address)
+  return open(new ForgeApi({ http, base: address.apiURL, headers: headers(token), ca, signal, cache }), address)
 }
 
 interface Dialect {

@@ -1,21 +1,21 @@
 import type { ForgeType } from '../apis/pipeline.ts'
 import { parseRepositoryURL, repositoryURLForms, type RepositoryURL } from '../git/repository-url.ts'
-import { Trouble } from '../git/trouble.ts'
+import { PromotionError } from '../git/promotion-error.ts'
 
-/** Where a repository and its forge's API are. */
+/** The URLs of a repository and of its forge's API. */
 export interface RepositoryAddress {
-  /** For git over HTTPS. */
+  /** URL for git over HTTPS. */
   readonly cloneURL: string
-  /** For the API, without a slash at its end. */
+  /** Base URL of the API, without a trailing slash. */
   readonly apiURL: string
-  /** Owner, group with its subgroups, project or workspace. */
+  /** User, organisation, group with subgroups, project key or workspace. */
   readonly owner: string
   readonly name: string
   /** Azure only: the project between organisation and repository. */
   readonly project?: string
 }
 
-/** Reads a repository's URL as its forge writes it; throws Trouble that says what is wrong with it. */
+/** Derives the addresses from a repository's URL by the forge's conventions; throws PromotionError if it does not fit. */
 export function repositoryAddress(type: ForgeType, url: string, apiURL?: string): RepositoryAddress {
   const parsed = webUrl(type, url)
   const segments = parsed.pathname
@@ -23,7 +23,7 @@ export function repositoryAddress(type: ForgeType, url: string, apiURL?: string)
     .filter((segment) => segment !== '')
     .map(decodeURIComponent)
   const address = readers[type](parsed, segments)
-  if (!address?.owner || !address.name) throw invalid(url, `is not the address of a repository on ${type}`)
+  if (!address?.owner || !address.name) throw invalid(url, `is not the URL of a repository on ${type}`)
   return apiURL ? { ...address, apiURL: apiURL.replace(/\/+$/, '') } : address
 }
 
@@ -80,21 +80,21 @@ function azureDevops(url: URL, segments: readonly string[]): RepositoryAddress |
   return { cloneURL: `${url.origin}${url.pathname}`, apiURL, owner, name, project }
 }
 
-/** Servers know a repository with and without the suffix; GitLab answers without it only by a redirect. */
+/** Adds `.git`: every forge accepts it, and GitLab redirects without it. */
 function gitUrl(url: URL): string {
   const path = url.pathname.replace(/\/+$/, '')
   return `${url.origin}${path.endsWith('.git') ? path : `${path}.git`}`
 }
 
-/** The address of a repository in a browser, which is what says where the API is. */
+/** The repository's URL in a browser, from which the API's URL follows. */
 function webUrl(type: ForgeType, text: string): URL {
   const url = parseRepositoryURL(text)
-  if (!url) throw invalid(text, `is not the address of a repository: ${repositoryURLForms}`)
+  if (!url) throw invalid(text, `is not the URL of a repository: use ${repositoryURLForms}`)
   if (url.over === 'https') return url.url
   return new URL(`https://${webHosts[url.host] ?? url.host.replace(/^(?=.*:)(.*)$/, '[$1]')}/${webPath(type, url)}`)
 }
 
-/** Hosts that speak SSH under another name than HTTPS. */
+/** SSH hosts whose HTTPS host has another name. */
 const webHosts: Readonly<Record<string, string>> = {
   'ssh.github.com': 'github.com',
   'altssh.gitlab.com': 'gitlab.com',
@@ -115,6 +115,6 @@ function webPath(type: ForgeType, url: Extract<RepositoryURL, { over: 'ssh' }>):
   return path.map((segment = '') => encodeURIComponent(segment)).join('/')
 }
 
-function invalid(url: string, problem: string): Trouble {
-  return new Trouble('Permanent', 'RequestRefused', `"${url.replace(/\/\/[^/@]*@/, '//')}" ${problem}`)
+function invalid(url: string, problem: string): PromotionError {
+  return new PromotionError('Permanent', 'RequestRefused', `"${url.replace(/\/\/[^/@]*@/, '//')}" ${problem}`)
 }

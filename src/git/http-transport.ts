@@ -1,6 +1,6 @@
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
-import { Trouble } from './trouble.ts'
-import { maxAnswerBytes, type GitService, type GitTransport } from './transport.ts'
+import { PromotionError } from './promotion-error.ts'
+import { maxResponseBytes, type GitService, type GitTransport } from './transport.ts'
 
 export interface HttpTransportOptions {
   readonly url: string
@@ -11,7 +11,7 @@ export interface HttpTransportOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Git's smart HTTP protocol. */
+/** Git's smart HTTP protocol. Follows a redirect of the advertisement within the same origin. */
 export class HttpTransport implements GitTransport {
   readonly #options: HttpTransportOptions
   #url: string
@@ -30,21 +30,25 @@ export class HttpTransport implements GitTransport {
     if (!moved) return bodyOf(response, this.#url)
     const target = new URL(moved, `${this.#url}${path}`)
     if (target.origin !== new URL(this.#url).origin || !target.pathname.endsWith('/info/refs'))
-      throw new Trouble('Permanent', 'RepositoryNotFound', `the repository has moved to ${target.origin}`)
+      throw new PromotionError(
+        'Permanent',
+        'RepositoryNotFound',
+        `the repository has moved to ${target.origin}; change its URL in the spec`,
+      )
     this.#url = `${target.origin}${target.pathname.slice(0, -'/info/refs'.length)}`
     return bodyOf(await this.#send(request), this.#url)
   }
 
-  async ask(service: GitService, request: Buffer, version: 0 | 2): Promise<Buffer> {
+  async request(service: GitService, body: Buffer, version: 0 | 2): Promise<Buffer> {
     const headers = {
       'content-type': `application/x-${service}-request`,
       accept: `application/x-${service}-result`,
       ...(version === 2 ? { 'git-protocol': 'version=2' } : {}),
     }
-    return bodyOf(await this.#send({ method: 'POST', path: `/${service}`, headers, body: request }), this.#url)
+    return bodyOf(await this.#send({ method: 'POST', path: `/${service}`, headers, body }), this.#url)
   }
 
-  /** Connections are pooled by whoever gave `http`. */
+  /** Nothing to close: `http` pools the connections. */
   close(): void {}
 
   #send(request: {
@@ -62,7 +66,7 @@ export class HttpTransport implements GitTransport {
       ...(request.body ? { body: request.body } : {}),
       ca,
       signal,
-      maxBytes: maxAnswerBytes,
+      maxBytes: maxResponseBytes,
     })
   }
 }
@@ -71,8 +75,8 @@ function bodyOf({ status, body }: HttpResponse, url: string): Buffer {
   if (status === 200) return body
   const message = `${url} answered ${status}`
   if (status === 401 || status === 403)
-    throw new Trouble('Permanent', 'CredentialsRefused', message, { httpStatus: status })
+    throw new PromotionError('Permanent', 'CredentialsRefused', message, { httpStatus: status })
   if (status === 404 || (status >= 300 && status < 400))
-    throw new Trouble('Permanent', 'RepositoryNotFound', message, { httpStatus: status })
-  throw new Trouble('Transient', 'GitProviderUnavailable', message, { httpStatus: status })
+    throw new PromotionError('Permanent', 'RepositoryNotFound', message, { httpStatus: status })
+  throw new PromotionError('Transient', 'GitProviderUnavailable', message, { httpStatus: status })
 }

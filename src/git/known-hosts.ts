@@ -1,18 +1,18 @@
 import { createHash, createHmac } from 'node:crypto'
 
-/** What a `known_hosts` file says of one host. */
+/** The entries of a `known_hosts` file for one host. */
 export interface KnownHost {
-  /** Kinds of keys it may show: `ssh-ed25519`, `ecdsa-sha2-nistp256`, `ssh-rsa`. */
+  /** Listed key types, such as `ssh-ed25519`. */
   readonly types: readonly string[]
   isKnown(key: Buffer): boolean
   isRevoked(key: Buffer): boolean
 }
 
-/** Reads OpenSSH's `known_hosts`, hashed names and patterns included. Lines that name an authority are passed over. */
+/** Reads OpenSSH's `known_hosts`, including hashed names and patterns. Certificate authorities are not supported. */
 export function knownHost(file: string, place: { readonly host: string; readonly port: number }): KnownHost {
   const name = place.port === 22 ? place.host : `[${place.host}]:${place.port}`
-  const lines = file.split(/\r?\n/).flatMap((line) => parsedLine(line) ?? [])
-  const ofHost = lines.filter(({ hosts }) => names(hosts, name))
+  const lines = file.split(/\r?\n/).flatMap((line) => parseLine(line) ?? [])
+  const ofHost = lines.filter(({ hosts }) => matchesHost(hosts, name))
   const known = ofHost.filter(({ mark }) => mark === undefined)
   const revoked = ofHost.filter(({ mark }) => mark === '@revoked')
   return {
@@ -22,7 +22,7 @@ export function knownHost(file: string, place: { readonly host: string; readonly
   }
 }
 
-/** A key as OpenSSH shows it to people. */
+/** A key's fingerprint in OpenSSH's notation. */
 export function fingerprint(key: Buffer): string {
   return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`
 }
@@ -34,7 +34,7 @@ interface Line {
   readonly key: Buffer
 }
 
-function parsedLine(line: string): Line | undefined {
+function parseLine(line: string): Line | undefined {
   const words = line.trim().split(/\s+/)
   if (words[0]?.startsWith('#')) return undefined
   const mark = words[0]?.startsWith('@') ? words.shift() : undefined
@@ -42,17 +42,17 @@ function parsedLine(line: string): Line | undefined {
   return hosts && type && key ? { mark, hosts, type, key: Buffer.from(key, 'base64') } : undefined
 }
 
-/** One hashed name, or patterns of which one must fit and none that is negated may. */
-function names(hosts: string, name: string): boolean {
+/** Whether a hosts field matches: a hashed name, or a list of patterns where a negated match excludes the host. */
+function matchesHost(hosts: string, name: string): boolean {
   const [, salt, hash] = /^\|1\|([^|]+)\|(.+)$/.exec(hosts) ?? []
   if (salt && hash) return createHmac('sha1', Buffer.from(salt, 'base64')).update(name).digest('base64') === hash
   const patterns = hosts.toLowerCase().split(',')
-  if (patterns.some((pattern) => pattern.startsWith('!') && fits(pattern.slice(1), name))) return false
-  return patterns.some((pattern) => fits(pattern, name))
+  if (patterns.some((pattern) => pattern.startsWith('!') && matchesPattern(pattern.slice(1), name))) return false
+  return patterns.some((pattern) => matchesPattern(pattern, name))
 }
 
-/** `*` and `?` as in a shell, without a regular expression that could be made slow. */
-function fits(pattern: string, name: string): boolean {
+/** Matches `*` and `?` in linear space without a regular expression, which a hostile pattern could slow down. */
+function matchesPattern(pattern: string, name: string): boolean {
   let [at, star, resume] = [0, -1, 0]
   for (let index = 0; index < name.length;) {
     if (pattern[at] === '?' || (pattern[at] !== '*' && pattern[at] === name[index])) {

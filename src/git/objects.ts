@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 export type ObjectType = 'commit' | 'tree' | 'blob' | 'tag'
 
-/** A git object with its content; the id follows from both. */
+/** A git object. Its id is a hash of type and content. */
 export interface GitObject {
   readonly type: ObjectType
   readonly content: Buffer
@@ -20,7 +20,7 @@ export interface CommitInfo {
   readonly message: string
 }
 
-/** Who made a commit, and when. */
+/** Author and time of a commit. */
 export interface Authorship {
   readonly name: string
   readonly email: string
@@ -38,10 +38,10 @@ export function parseTree(content: Buffer): TreeEntry[] {
   while (position < content.length) {
     const space = content.indexOf(0x20, position)
     const end = content.indexOf(0, space)
-    if (space < 0 || end < 0) throw new Error('the git server sent a broken tree')
+    if (space < 0 || end < 0) throw new Error('the git server sent an invalid tree')
     entries.push({
       mode: content.toString('latin1', position, space),
-      // Names are bytes; Latin-1 keeps each of them.
+      // File names are arbitrary bytes; Latin-1 preserves each of them.
       name: content.toString('latin1', space + 1, end),
       id: content.toString('hex', end + 1, end + 21),
     })
@@ -67,7 +67,7 @@ export function parseCommit(content: Buffer): CommitInfo {
   return { tree: of('tree')[0] ?? '', parents: of('parent'), message: blank < 0 ? '' : text.slice(blank + 2) }
 }
 
-/** A commit whose id depends on nothing but what is given here. */
+/** A commit. The same arguments always give the same id. */
 export function commitOf(info: CommitInfo, by: Authorship, signature?: string): GitObject {
   const author = `${clean(by.name)} <${clean(by.email)}> ${Math.floor(by.atMs / 1000)} +0000`
   const lines = [
@@ -75,7 +75,7 @@ export function commitOf(info: CommitInfo, by: Authorship, signature?: string): 
     ...info.parents.map((parent) => `parent ${parent}`),
     `author ${author}`,
     `committer ${author}`,
-    // A header of several lines: each but the first begins with a space.
+    // Continuation lines of a header begin with a space.
     ...(signature === undefined ? [] : [`gpgsig ${signature.trimEnd().replaceAll('\n', '\n ')}`]),
     '',
     info.message,
@@ -83,7 +83,7 @@ export function commitOf(info: CommitInfo, by: Authorship, signature?: string): 
   return { type: 'commit', content: Buffer.from(lines.join('\n')) }
 }
 
-/** What a name in a commit may not hold. */
+/** Removes characters that would break the author line. */
 function clean(text: string): string {
   return text.replace(/[<>\p{Cc}]/gu, ' ').trim()
 }

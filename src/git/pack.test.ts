@@ -49,9 +49,9 @@ describe('a pack', () => {
     damaged[14]! ^= 1
     await expect(readPack(damaged)).rejects.toThrow('damaged')
     await expect(readPack(pack.subarray(0, -3))).rejects.toThrow()
-    await expect(readPack(Buffer.from('<html>'.repeat(20)))).rejects.toThrow('no pack')
+    await expect(readPack(Buffer.from('<html>'.repeat(20)))).rejects.toThrow('did not send a pack')
     const orphan = entry(7, Buffer.from([0, 0]), Buffer.alloc(20))
-    await expect(readPack(packOf(orphan))).rejects.toThrow('without its base')
+    await expect(readPack(packOf(orphan))).rejects.toThrow('has no base')
   })
 
   it('never makes anything but an error out of noise', async () => {

@@ -6,24 +6,25 @@ import { idOf, type GitObject, type ObjectType } from './objects.ts'
 /** Objects by id. */
 export type ObjectStore = Map<string, GitObject>
 
-/** Reads every object of a pack, deltas undone, letting others run in between. */
+/** Reads all objects of a pack and applies its deltas. Yields to the event loop in between. */
 export async function readPack(pack: Buffer): Promise<ObjectStore> {
   if (pack.toString('latin1', 0, 4) !== 'PACK' || pack.readUInt32BE(4) !== 2)
-    throw new Error('the git server sent no pack')
+    throw new Error('the git server did not send a pack')
   const trailer = pack.subarray(pack.length - 20)
   const body = pack.subarray(0, pack.length - 20)
-  if (!createHash('sha1').update(body).digest().equals(trailer)) throw new Error('the pack was damaged on its way')
+  if (!createHash('sha1').update(body).digest().equals(trailer))
+    throw new Error('the pack is damaged: its checksum is wrong')
   const reader: Reader = { body, store: new Map(), byOffset: new Map(), waiting: [] }
   let position = 12
   for (let left = pack.readUInt32BE(8); left > 0; left--) {
     position = readEntry(reader, position)
-    if (left % slice === 0) await setImmediate()
+    if (left % sliceSize === 0) await setImmediate()
   }
   resolveWaiting(reader)
   return reader.store
 }
 
-/** A pack of whole objects: ours are few and small. */
+/** Writes a pack without deltas: the promoter pushes few and small objects. */
 export function writePack(objects: Iterable<GitObject>): Buffer {
   const list = [...objects]
   const header = Buffer.alloc(12)
@@ -37,7 +38,8 @@ export function writePack(objects: Iterable<GitObject>): Buffer {
   return Buffer.concat([body, createHash('sha1').update(body).digest()])
 }
 
-const slice = 500
+/** Entries read between two yields to the event loop. */
+const sliceSize = 500
 const types: Readonly<Record<number, ObjectType>> = { 1: 'commit', 2: 'tree', 3: 'blob', 4: 'tag' }
 const offsetDelta = 6
 const idDelta = 7
@@ -46,7 +48,7 @@ interface Reader {
   readonly body: Buffer
   readonly store: ObjectStore
   readonly byOffset: Map<number, GitObject>
-  /** Deltas whose base is named by id and comes later in the pack. */
+  /** Deltas that name their base by id; it may come later in the pack. */
   readonly waiting: { offset: number; base: string; delta: Buffer }[]
 }
 
@@ -60,8 +62,8 @@ function readEntry(reader: Reader, offset: number): number {
     const distance = readDistance(body, position)
     const { content, end } = inflate(body, distance.end)
     const base = reader.byOffset.get(offset - distance.value)
-    if (!base) throw new Error('the pack holds a delta without its base')
-    keep(reader, offset, { type: base.type, content: applyDelta(base.content, content) })
+    if (!base) throw new Error('a delta in the pack has no base')
+    add(reader, offset, { type: base.type, content: applyDelta(base.content, content) })
     return end
   }
   if (kind === idDelta) {
@@ -71,32 +73,33 @@ function readEntry(reader: Reader, offset: number): number {
     return end
   }
   const type = types[kind]
-  if (!type) throw new Error(`the pack holds an object of unknown type ${kind}`)
+  if (!type) throw new Error(`the pack has an object of unknown type ${kind}`)
   const { content, end } = inflate(body, position)
-  keep(reader, offset, { type, content })
+  add(reader, offset, { type, content })
   return end
 }
 
-function keep({ store, byOffset }: Reader, offset: number, object: GitObject): void {
+function add({ store, byOffset }: Reader, offset: number, object: GitObject): void {
   byOffset.set(offset, object)
   store.set(idOf(object), object)
 }
 
+/** Resolves deltas by id until none is left; each round needs the results of the one before. */
 function resolveWaiting(reader: Reader): void {
   let left = reader.waiting
   while (left.length > 0) {
     const still = left.filter(({ offset, base, delta }) => {
       const object = reader.store.get(base)
-      if (object) keep(reader, offset, { type: object.type, content: applyDelta(object.content, delta) })
+      if (object) add(reader, offset, { type: object.type, content: applyDelta(object.content, delta) })
       return !object
     })
-    if (still.length === left.length) throw new Error('the pack holds a delta without its base')
+    if (still.length === left.length) throw new Error('a delta in the pack has no base')
     left = still
   }
 }
 
 function inflate(body: Buffer, start: number): { content: Buffer; end: number } {
-  // With `info` the engine tells how much of the input it has used, which nothing else in a pack does.
+  // A pack does not store compressed sizes; with `info` the engine reports how much input it has consumed.
   const { buffer, engine } = inflateSync(body.subarray(start), { info: true }) as unknown as {
     buffer: Buffer
     engine: { bytesWritten: number }
@@ -104,6 +107,7 @@ function inflate(body: Buffer, start: number): { content: Buffer; end: number } 
   return { content: buffer, end: start + engine.bytesWritten }
 }
 
+/** The offset encoding of ofs-delta (gitformat-pack). */
 function readDistance(body: Buffer, start: number): { value: number; end: number } {
   let position = start
   let byte = body[position++] ?? 0
@@ -115,6 +119,7 @@ function readDistance(body: Buffer, start: number): { value: number; end: number
   return { value, end: position }
 }
 
+/** Applies copy and insert instructions (gitformat-pack, "Deltified representation"). */
 function applyDelta(base: Buffer, delta: Buffer): Buffer {
   let position = 0
   const size = () => {
@@ -128,7 +133,7 @@ function applyDelta(base: Buffer, delta: Buffer): Buffer {
     } while (byte & 0x80)
     return value
   }
-  if (size() !== base.length) throw new Error('the pack holds a delta for another base')
+  if (size() !== base.length) throw new Error('a delta in the pack does not fit its base')
   const result = Buffer.alloc(size())
   let written = 0
   while (position < delta.length) {
@@ -147,7 +152,7 @@ function applyDelta(base: Buffer, delta: Buffer): Buffer {
     const length = number([0x10, 0x20, 0x40]) || 0x10000
     written += base.copy(result, written, from, from + length)
   }
-  if (written !== result.length) throw new Error('the pack holds a broken delta')
+  if (written !== result.length) throw new Error('the pack has an invalid delta')
   return result
 }
 

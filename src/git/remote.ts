@@ -1,22 +1,22 @@
-import { Trouble } from './trouble.ts'
+import { PromotionError } from './promotion-error.ts'
 import type { GitObject } from './objects.ts'
 import { readPack, writePack, type ObjectStore } from './pack.ts'
 import { delimiter, flush, packet, packets, textOf } from './pkt-line.ts'
 import type { GitTransport } from './transport.ts'
 
-/** What a fetch asks for. */
+/** The options of a fetch. */
 export interface FetchRequest {
   readonly wants: readonly string[]
-  /** Commits only this deep. Defaults to all. */
+  /** Depth of a shallow fetch. Defaults to the full history. */
   readonly depth?: number
-  /** Leave file contents out where the server can do that. */
+  /** Omit file contents if the server supports filters. */
   readonly withoutBlobs?: boolean
 }
 
-/** No object: the old value of a branch that must not exist yet, the new one of a branch that is to go. */
+/** The null id: `from` for a branch that must not exist yet, `to` for a branch to delete. */
 export const noObject = '0'.repeat(40)
 
-/** A repository on a server that speaks git's protocol, version 2 or the original one. */
+/** A client for git's protocol version 2, and for the original one with servers that do not support it. */
 export class GitRemote {
   readonly #transport: GitTransport
   #session: Promise<Session> | undefined
@@ -25,7 +25,7 @@ export class GitRemote {
     this.#transport = transport
   }
 
-  /** What the branches with these names point at. */
+  /** The commits at the tips of these branches; missing branches are omitted. */
   async branches(...names: readonly string[]): Promise<Map<string, string>> {
     const session = await this.#open()
     const refs = session.refs ?? (await this.#listRefs(names))
@@ -34,7 +34,7 @@ export class GitRemote {
     )
   }
 
-  /** Whether the server can leave file contents out of a fetch. */
+  /** Whether the server can omit file contents from a fetch. */
   async canFilter(): Promise<boolean> {
     const { version, capabilities } = await this.#open()
     return version === 2 && (capabilities.get('fetch') ?? '').split(' ').includes('filter')
@@ -43,14 +43,11 @@ export class GitRemote {
   async fetch(request: FetchRequest): Promise<ObjectStore> {
     const { version, capabilities } = await this.#open()
     const body = version === 2 ? await this.#fetchBody(request) : originalFetchBody(request, capabilities)
-    const answer = await this.#transport.ask('git-upload-pack', body, version)
+    const answer = await this.#transport.request('git-upload-pack', body, version)
     return readPack(packOf(answer, version === 2 || capabilities.has('side-band-64k')))
   }
 
-  /**
-   * Moves a branch from exactly this old value to this new one; the server refuses when it is not there any more.
-   * Returns the server's refusal.
-   */
+  /** Moves a branch from `from` to `to`. The server rejects the push if the tip is not `from`; returns its message. */
   async push(change: {
     readonly branch: string
     readonly from: string
@@ -66,7 +63,7 @@ export class GitRemote {
     ]
     const command = packet(`${from} ${to} refs/heads/${branch}\0 ${features.join(' ')}`)
     const pack = to === noObject ? [] : [writePack(objects)]
-    return refusalOf(await this.#transport.ask('git-receive-pack', Buffer.concat([command, flush, ...pack]), 0))
+    return refusalOf(await this.#transport.request('git-receive-pack', Buffer.concat([command, flush, ...pack]), 0))
   }
 
   close(): void {
@@ -82,7 +79,7 @@ export class GitRemote {
     const lines = ['command=ls-refs\n', 'agent=sojourn\n', 'object-format=sha1\n']
     const prefixes = names.map((name) => packet(`ref-prefix refs/heads/${name}\n`))
     const body = Buffer.concat([...lines.map(packet), delimiter, ...prefixes, flush])
-    const answer = await this.#transport.ask('git-upload-pack', body, 2)
+    const answer = await this.#transport.request('git-upload-pack', body, 2)
     const refs = new Map<string, string>()
     for (const { packet: each } of packets(answer)) {
       const [id, name] = textOf(each)?.split(' ') ?? []
@@ -109,7 +106,7 @@ export class GitRemote {
 interface Session {
   readonly version: 0 | 2
   readonly capabilities: ReadonlyMap<string, string>
-  /** Listed with the capabilities by the original protocol only. */
+  /** Only the original protocol lists refs in its advertisement. */
   readonly refs: Map<string, string> | undefined
 }
 
@@ -149,24 +146,29 @@ function originalFetchBody({ wants, depth }: FetchRequest, capabilities: Readonl
   ])
 }
 
-/** The pack out of an answer: what stands before it is skipped, what it is wrapped in is taken off. */
-function packOf(answer: Buffer, isBanded: boolean): Buffer {
+/** Extracts the pack from a response: skips the sections before it and unwraps the side band. */
+function packOf(answer: Buffer, hasSideBand: boolean): Buffer {
   const parts: Buffer[] = []
   for (const { packet: each, end } of packets(answer)) {
     if (typeof each === 'string') continue
     const text = each.line.toString('latin1', 0, 64)
     if (text.startsWith('ERR '))
-      throw new Trouble('Permanent', 'RepositoryNotFound', `git says ${each.line.toString('utf8').trim()}`)
-    if (!isBanded && text.startsWith('NAK')) return answer.subarray(end)
+      throw new PromotionError(
+        'Permanent',
+        'RepositoryNotFound',
+        `the git server reported: ${each.line.toString('utf8').trim()}`,
+      )
+    if (!hasSideBand && text.startsWith('NAK')) return answer.subarray(end)
     if (each.line[0] === 1) parts.push(each.line.subarray(1))
-    if (each.line[0] === 3) throw new Error(`git says ${each.line.subarray(1).toString('utf8').trim()}`)
+    if (each.line[0] === 3) throw new Error(`the git server reported: ${each.line.subarray(1).toString('utf8').trim()}`)
   }
   return Buffer.concat(parts)
 }
 
+/** The rejection in a push report, undefined when the push succeeded. */
 function refusalOf(answer: Buffer): string | undefined {
   const lines = [...packets(answer)].map(({ packet: each }) => textOf(each) ?? '')
   const unpack = lines.find((line) => line.startsWith('unpack '))
-  if (unpack !== 'unpack ok') return unpack ?? 'the git server said nothing about the push'
+  if (unpack !== 'unpack ok') return unpack ?? 'the git server did not report the result of the push'
   return lines.find((line) => line.startsWith('ng '))
 }

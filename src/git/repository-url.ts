@@ -1,38 +1,38 @@
-/** Where a repository is, as git reads its address. */
+/** The parsed URL of a repository. */
 export type RepositoryURL =
   | { readonly over: 'https'; readonly host: string; readonly url: URL }
   | { readonly over: 'ssh'; readonly host: string; readonly port: number; readonly user: string; readonly path: string }
 
-/** What the address of a repository may look like, in words. */
+/** The accepted forms of a repository's URL, for messages. */
 export const repositoryURLForms = 'https://host/path, ssh://user@host/path or user@host:path'
 
-/** Reads an address; undefined when it is none that git could be spoken with safely. */
+/** Parses a repository's URL; undefined unless it is HTTPS or SSH without a password. */
 export function parseRepositoryURL(text: string): RepositoryURL | undefined {
-  return URL.canParse(text) ? withScheme(new URL(text)) : likeScp(text)
+  return URL.canParse(text) ? parseURL(new URL(text)) : parseScpForm(text)
 }
 
-function withScheme(url: URL): RepositoryURL | undefined {
+function parseURL(url: URL): RepositoryURL | undefined {
   if (url.password !== '' || url.hostname === '') return undefined
   if (url.protocol === 'https:') return url.username === '' ? { over: 'https', host: url.host, url } : undefined
   if (url.protocol !== 'ssh:') return undefined
-  const path = decoded(url.pathname)
+  const path = decode(url.pathname)
   if (path === undefined || path.length < 2) return undefined
   return {
     over: 'ssh',
     host: url.hostname.replace(/^\[(.*)\]$/, '$1').toLowerCase(),
     port: url.port === '' ? 22 : Number(url.port),
-    user: decoded(url.username) || 'git',
-    // As git does it: a home directory is not below the root.
+    user: decode(url.username) || 'git',
+    // Like git, read `/~user` as a home directory.
     path: path.startsWith('/~') ? path.slice(1) : path,
   }
 }
 
-function likeScp(text: string): RepositoryURL | undefined {
+function parseScpForm(text: string): RepositoryURL | undefined {
   const [, user = '', host = '', path = ''] = /^([^\s/@:]+)@([^\s/@:[\]]+):(\S+)$/.exec(text) ?? []
   return path === '' ? undefined : { over: 'ssh', host: host.toLowerCase(), port: 22, user, path }
 }
 
-function decoded(text: string): string | undefined {
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {

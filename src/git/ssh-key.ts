@@ -1,7 +1,7 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import ssh2, { type ParsedKey } from 'ssh2'
 
-/** Reads a private key as ssh-keygen, OpenSSL or Flux write it; throws an error that says what is wrong and holds nothing of it. */
+/** Reads a private key in OpenSSH, PEM or PKCS#8 format. An error says what is wrong, without any part of the key. */
 export function readSshKey(text: string, passphrase: string | undefined): ParsedKey {
   const trimmed = text.trim()
   const parsed = ssh2.utils.parseKey(isPkcs8(trimmed) ? fromPkcs8(trimmed, passphrase) : trimmed, passphrase)
@@ -15,7 +15,7 @@ function isPkcs8(text: string): boolean {
   return /^-----BEGIN (ENCRYPTED )?PRIVATE KEY-----/.test(text)
 }
 
-/** The same key in a form that the SSH library reads. */
+/** Converts a PKCS#8 key to a format that the SSH library reads. */
 function fromPkcs8(text: string, passphrase: string | undefined): string | Buffer {
   let key: KeyObject
   try {
@@ -31,17 +31,17 @@ function fromPkcs8(text: string, passphrase: string | undefined): string | Buffe
     case 'ed25519':
       return openSshEd25519(key)
     default:
-      throw new Error(`is a key of an unknown kind, ${key.asymmetricKeyType ?? 'none'}`)
+      throw new Error(`is a key of an unsupported type, ${key.asymmetricKeyType ?? 'none'}`)
   }
 }
 
-/** PROTOCOL.key of OpenSSH, unencrypted. */
+/** An Ed25519 key in OpenSSH's own format, unencrypted (PROTOCOL.key). */
 function openSshEd25519(key: KeyObject): string {
   const { d = '', x = '' } = key.export({ format: 'jwk' })
-  const [secret, open] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]
-  const openBlob = Buffer.concat([field('ssh-ed25519'), field(open)])
+  const [privateKey, publicKey] = [Buffer.from(d, 'base64url'), Buffer.from(x, 'base64url')]
+  const publicBlob = Buffer.concat([field('ssh-ed25519'), field(publicKey)])
   const check = Buffer.alloc(8)
-  const rest = [check, openBlob, field(Buffer.concat([secret, open])), field('')]
+  const rest = [check, publicBlob, field(Buffer.concat([privateKey, publicKey])), field('')]
   const length = rest.reduce((sum, { byteLength }) => sum + byteLength, 0)
   const padding = Buffer.from(Array.from({ length: (8 - (length % 8)) % 8 }, (_, index) => index + 1))
   const one = Buffer.from([0, 0, 0, 1])
@@ -51,14 +51,14 @@ function openSshEd25519(key: KeyObject): string {
     field('none'),
     field(''),
     one,
-    field(openBlob),
+    field(publicBlob),
     field(Buffer.concat([...rest, padding])),
   ])
   const lines = blob.toString('base64').match(/.{1,70}/g) ?? []
   return ['-----BEGIN OPENSSH PRIVATE KEY-----', ...lines, '-----END OPENSSH PRIVATE KEY-----'].join('\n')
 }
 
-/** A string of the SSH protocol: its length, then itself. */
+/** A string in SSH encoding: length, then content (RFC 4251, section 5). */
 export function field(content: string | Buffer): Buffer {
   const bytes = Buffer.from(content)
   const length = Buffer.alloc(4)

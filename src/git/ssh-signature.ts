@@ -2,7 +2,7 @@ import { createHash, sign } from 'node:crypto'
 import type { ParsedKey } from 'ssh2'
 import { field } from './ssh-key.ts'
 
-/** Signs a commit as `git commit -S` does with `gpg.format=ssh` (PROTOCOL.sshsig of OpenSSH). */
+/** Signs a commit as `git commit -S` does with `gpg.format=ssh` (OpenSSH's PROTOCOL.sshsig). */
 export function sshSignature(key: ParsedKey, payload: Buffer): string {
   const about = [field('git'), field(''), field('sha512')]
   const digest = createHash('sha512').update(payload).digest()
@@ -31,11 +31,11 @@ function signatureBlob(key: ParsedKey, data: Buffer): Buffer {
     case 'ecdsa-sha2-nistp521': {
       const both = sign(ecdsaHash[key.type], data, { key: pem, dsaEncoding: 'ieee-p1363' })
       const half = both.byteLength / 2
-      const numbers = [both.subarray(0, half), both.subarray(half)].map((each) => field(positive(each)))
+      const numbers = [both.subarray(0, half), both.subarray(half)].map((each) => field(mpint(each)))
       return Buffer.concat([field(key.type), field(Buffer.concat(numbers))])
     }
     default:
-      throw new Error(`is a key of a kind that commits cannot be signed with, ${key.type}`)
+      throw new Error(`is a key of type ${key.type}, which cannot sign commits`)
   }
 }
 
@@ -45,8 +45,8 @@ const ecdsaHash = {
   'ecdsa-sha2-nistp521': 'sha512',
 } as const
 
-/** A number as SSH writes it: no zeros in front but the one that keeps it positive. */
-function positive(bytes: Buffer): Buffer {
+/** A positive number as SSH's mpint: no leading zeros except one to clear the sign bit (RFC 4251, section 5). */
+function mpint(bytes: Buffer): Buffer {
   const start = bytes.findIndex((byte) => byte !== 0)
   const digits = start < 0 ? Buffer.alloc(0) : bytes.subarray(start)
   return (digits[0] ?? 0) & 0x80 ? Buffer.concat([Buffer.from([0]), digits]) : digits

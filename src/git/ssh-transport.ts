@@ -1,26 +1,26 @@
 import ssh2, { type ClientChannel, type ParsedKey, type PublicKeyAuthMethod, type ServerHostKeyAlgorithm } from 'ssh2'
-import { Trouble } from './trouble.ts'
+import { PromotionError } from './promotion-error.ts'
 import { fingerprint, knownHost } from './known-hosts.ts'
 import { sectionEnd } from './pkt-line.ts'
 import type { RepositoryURL } from './repository-url.ts'
-import { maxAnswerBytes, type GitService, type GitTransport } from './transport.ts'
+import { maxResponseBytes, type GitService, type GitTransport } from './transport.ts'
 
 export interface SshTransportOptions {
   readonly url: Extract<RepositoryURL, { over: 'ssh' }>
   readonly key: ParsedKey
-  /** OpenSSH's `known_hosts`; a host that it does not know is not spoken to. */
+  /** Content of OpenSSH's `known_hosts`. The transport refuses hosts that it does not list. */
   readonly knownHosts: string
-  /** Counts a request before it is sent; throws when there may be none now. */
-  readonly spend: () => void
+  /** Called before each request; throws when the rate limit is reached. */
+  readonly takeToken: () => void
   readonly signal: AbortSignal
 }
 
-/** Git's services over one SSH connection, opened when it is first needed. */
+/** Git over one SSH connection, opened on first use. */
 export class SshTransport implements GitTransport {
   readonly #options: SshTransportOptions
   #connection: Promise<ssh2.Client> | undefined
-  /** Services that have introduced themselves and not been asked yet. */
-  readonly #introduced = new Map<GitService, Channel>()
+  /** Channels whose advertisement has been read and that have not received a request yet. */
+  readonly #advertised = new Map<GitService, Channel>()
 
   constructor(options: SshTransportOptions) {
     this.#options = options
@@ -28,19 +28,19 @@ export class SshTransport implements GitTransport {
 
   async advertisement(service: GitService): Promise<Buffer> {
     const channel = await this.#run(service)
-    const introduction = await channel.introduction()
-    this.#introduced.set(service, channel)
-    return introduction
+    const advertisement = await channel.advertisement()
+    this.#advertised.set(service, channel)
+    return advertisement
   }
 
-  async ask(service: GitService, request: Buffer): Promise<Buffer> {
-    let channel = this.#introduced.get(service)
-    this.#introduced.delete(service)
+  async request(service: GitService, body: Buffer): Promise<Buffer> {
+    let channel = this.#advertised.get(service)
+    this.#advertised.delete(service)
     if (!channel) {
       channel = await this.#run(service)
-      await channel.introduction()
+      await channel.advertisement()
     }
-    return channel.answer(request)
+    return channel.request(body)
   }
 
   close(): void {
@@ -51,8 +51,8 @@ export class SshTransport implements GitTransport {
   }
 
   async #run(service: GitService): Promise<Channel> {
-    const { url, spend } = this.#options
-    spend()
+    const { url, takeToken } = this.#options
+    takeToken()
     this.#connection ??= connect(this.#options)
     const connection = await this.#connection
     const command = `${service} '${url.path.replaceAll("'", String.raw`'\''`)}'`
@@ -69,20 +69,20 @@ export class SshTransport implements GitTransport {
   }
 }
 
-const handshakeMs = 30_000
+const handshakeTimeoutMs = 30_000
 
 function connect({ url, key, knownHosts, signal }: SshTransportOptions): Promise<ssh2.Client> {
   const { host, port, user } = url
   const known = knownHost(knownHosts, url)
-  if (known.types.length === 0) return Promise.reject(refusedHost(url, 'is not in known_hosts'))
+  if (known.types.length === 0) return Promise.reject(hostKeyRefused(url, 'is not in known_hosts'))
   const client = new ssh2.Client()
   return new Promise((resolve, reject) => {
-    let refusal: Trouble | undefined
+    let refusal: PromotionError | undefined
     const abort = () => {
       client.destroy()
-      reject(unavailable(`${host} was not waited for any longer`))
+      reject(unavailable(`the connection to ${host} was aborted`))
     }
-    const fail = (error: Error & { level?: string }) => reject(refusal ?? troubleOf(url, error))
+    const fail = (error: Error & { level?: string }) => reject(refusal ?? connectionError(url, error))
     signal.addEventListener('abort', abort, { once: true })
     client.on('close', () => {
       signal.removeEventListener('abort', abort)
@@ -96,14 +96,15 @@ function connect({ url, key, knownHosts, signal }: SshTransportOptions): Promise
       host,
       port,
       username: user,
-      readyTimeout: handshakeMs,
+      readyTimeout: handshakeTimeoutMs,
       authHandler: [byKey],
-      // Only a key of a kind that is known can be the known one; the host has others that would be taken for a change.
+      // Negotiate only key types listed in known_hosts: a key of another type would look like a changed host key.
       algorithms: { serverHostKey: known.types.flatMap((type) => hostKeyAlgorithms[type] ?? []) },
       hostVerifier: (shown: Buffer) => {
-        if (known.isRevoked(shown)) refusal = refusedHost(url, `shows the key ${fingerprint(shown)}, which is revoked`)
+        if (known.isRevoked(shown))
+          refusal = hostKeyRefused(url, `presents the key ${fingerprint(shown)}, which known_hosts marks as revoked`)
         else if (!known.isKnown(shown))
-          refusal = refusedHost(url, `shows the key ${fingerprint(shown)}, which is not the one in known_hosts`)
+          refusal = hostKeyRefused(url, `presents the key ${fingerprint(shown)}, which is not in known_hosts`)
         return refusal === undefined
       },
     })
@@ -115,19 +116,19 @@ const hostKeyAlgorithms: Readonly<Record<string, ServerHostKeyAlgorithm[]>> = {
   'ecdsa-sha2-nistp256': ['ecdsa-sha2-nistp256'],
   'ecdsa-sha2-nistp384': ['ecdsa-sha2-nistp384'],
   'ecdsa-sha2-nistp521': ['ecdsa-sha2-nistp521'],
-  // The same key signs with either; SHA-1 signatures are not taken.
+  // One RSA key supports both algorithms; SHA-1 signatures are not accepted.
   'ssh-rsa': ['rsa-sha2-512', 'rsa-sha2-256'],
 }
 
-/** One service at work. */
+/** One running git service. */
 class Channel {
   readonly #stream: ClientChannel
   readonly #host: string
   #received: Buffer[] = []
   #size = 0
-  #complaint = ''
-  /** Called whenever something has come, and at the end. */
-  #heard: () => void = () => undefined
+  #stderr = ''
+  /** Called on each chunk and at the end. */
+  #onProgress: () => void = () => undefined
   #failure: Error | undefined
   #ended = false
 
@@ -137,23 +138,24 @@ class Channel {
     stream.on('data', (chunk: Buffer) => {
       this.#received.push(chunk)
       this.#size += chunk.byteLength
-      if (this.#size > maxAnswerBytes) this.#end(new Error(`${host} answered more than ${maxAnswerBytes} bytes`))
-      else this.#heard()
+      if (this.#size > maxResponseBytes)
+        this.#end(new Error(`the response of ${host} exceeds ${maxResponseBytes} bytes`))
+      else this.#onProgress()
     })
     stream.stderr.on('data', (chunk: Buffer) => {
-      this.#complaint = (this.#complaint + chunk.toString('utf8')).slice(0, maxComplaint)
+      this.#stderr = (this.#stderr + chunk.toString('utf8')).slice(0, maxStderr)
     })
     stream.on('error', (error: Error) => this.#end(error))
     stream.on('close', () => this.#end())
   }
 
-  /** What comes before the first request; what follows it stays for the answer. */
-  introduction(): Promise<Buffer> {
+  /** The first section of the output. Later bytes stay buffered for the response. */
+  advertisement(): Promise<Buffer> {
     return this.#until(() => {
       const received = Buffer.concat(this.#received)
       const end = sectionEnd(received)
       if (end === undefined) {
-        if (this.#ended) throw complaintOf(this.#host, this.#complaint)
+        if (this.#ended) throw errorFromStderr(this.#host, this.#stderr)
         return undefined
       }
       this.#received = [received.subarray(end)]
@@ -161,12 +163,13 @@ class Channel {
     })
   }
 
-  answer(request: Buffer): Promise<Buffer> {
-    this.#stream.end(request)
+  /** Sends the request and reads until the service exits. */
+  request(body: Buffer): Promise<Buffer> {
+    this.#stream.end(body)
     return this.#until(() => {
       if (!this.#ended) return undefined
       const received = Buffer.concat(this.#received)
-      if (received.byteLength === 0) throw complaintOf(this.#host, this.#complaint)
+      if (received.byteLength === 0) throw errorFromStderr(this.#host, this.#stderr)
       return received
     })
   }
@@ -175,50 +178,51 @@ class Channel {
     this.#failure ??= failure
     this.#ended = true
     if (failure) this.#stream.destroy()
-    this.#heard()
+    this.#onProgress()
   }
 
-  #until(look: () => Buffer | undefined): Promise<Buffer> {
+  /** Resolves with the first buffer that `read` returns; `read` runs on each chunk and at the end. */
+  #until(read: () => Buffer | undefined): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      this.#heard = () => {
+      this.#onProgress = () => {
         try {
           if (this.#failure) throw this.#failure
-          const found = look()
+          const found = read()
           if (found !== undefined) resolve(found)
         } catch (error) {
           reject(error as Error)
         }
       }
-      this.#heard()
+      this.#onProgress()
     })
   }
 }
 
-const maxComplaint = 1024
+const maxStderr = 1024
 
-/** A server that only complains has its reason; what it means is known by its words alone. */
-function complaintOf(host: string, complaint: string): Trouble {
-  const said = complaint.replace(/\p{Cc}+/gu, ' ').trim()
-  const message = `${host} ${said === '' ? 'said nothing' : `says ${said}`}`
-  if (/not found|not exist|not appear to be a git repository|no such/i.test(said))
-    return new Trouble('Permanent', 'RepositoryNotFound', message)
-  if (/denied|read.?only|not allowed|unauthori[sz]ed|forbidden|permission|could not be authenticated/i.test(said))
-    return new Trouble('Permanent', 'CredentialsRefused', message)
+/** Git over SSH has no status codes: the text on stderr tells the kind of error. */
+function errorFromStderr(host: string, stderr: string): PromotionError {
+  const text = stderr.replace(/\p{Cc}+/gu, ' ').trim()
+  const message = text === '' ? `${host} closed the connection without a response` : `${host}: ${text}`
+  if (/not found|not exist|not appear to be a git repository|no such/i.test(text))
+    return new PromotionError('Permanent', 'RepositoryNotFound', message)
+  if (/denied|read.?only|not allowed|unauthori[sz]ed|forbidden|permission|could not be authenticated/i.test(text))
+    return new PromotionError('Permanent', 'CredentialsRefused', message)
   return unavailable(message)
 }
 
-function troubleOf(url: SshTransportOptions['url'], error: Error & { level?: string }): Trouble {
+function connectionError(url: SshTransportOptions['url'], error: Error & { level?: string }): PromotionError {
   if (error.level === 'client-authentication')
-    return new Trouble('Permanent', 'CredentialsRefused', `${url.host} refused the key for user ${url.user}`)
+    return new PromotionError('Permanent', 'CredentialsRefused', `${url.host} refused the key for user ${url.user}`)
   if (/no matching host key/i.test(error.message))
-    return refusedHost(url, 'shows no key of a kind that is in known_hosts')
+    return hostKeyRefused(url, 'presents no key of a type in known_hosts')
   return unavailable(`${url.host}:${url.port}: ${error.message}`)
 }
 
-function refusedHost({ host, port }: SshTransportOptions['url'], problem: string): Trouble {
-  return new Trouble('Permanent', 'HostKeyRefused', `${port === 22 ? host : `[${host}]:${port}`} ${problem}`)
+function hostKeyRefused({ host, port }: SshTransportOptions['url'], problem: string): PromotionError {
+  return new PromotionError('Permanent', 'HostKeyRefused', `${port === 22 ? host : `[${host}]:${port}`} ${problem}`)
 }
 
-function unavailable(message: string): Trouble {
-  return new Trouble('Transient', 'GitProviderUnavailable', message)
+function unavailable(message: string): PromotionError {
+  return new PromotionError('Transient', 'GitProviderUnavailable', message)
 }

@@ -1,13 +1,13 @@
 export type GitService = 'git-upload-pack' | 'git-receive-pack'
 
-/** A way to the two services of one repository. */
+/** A connection to the two git services of one repository, over HTTPS or SSH. */
 export interface GitTransport {
-  /** What a service says of itself before it is asked anything. */
+  /** The service's capabilities and, in the original protocol, its refs. */
   advertisement(service: GitService): Promise<Buffer>
-  /** A service's whole answer to one request. */
-  ask(service: GitService, request: Buffer, version: 0 | 2): Promise<Buffer>
+  /** Sends one request and returns the complete response. */
+  request(service: GitService, request: Buffer, version: 0 | 2): Promise<Buffer>
   close(): void
 }
 
-/** No answer longer than this is read. */
-export const maxAnswerBytes = 512 * 1024 * 1024
+/** Longer responses are aborted. */
+export const maxResponseBytes = 512 * 1024 * 1024

@@ -8,7 +8,7 @@ import {
   pullRequestPromotion,
   pushed,
   World,
-} from '../systems/promoter/testing.ts'
+} from '../../test/promoter/world.ts'
 import { explainPipeline } from './explain-pipeline.ts'
 
 /** prod lacks what dev runs. */

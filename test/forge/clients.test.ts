@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { forgeTypes } from '../../src/apis/pipeline.ts'
-import { ForgeBudget } from '../../src/forges/budget.ts'
-import { newKnownAnswers } from '../../src/forges/forge-api.ts'
+import { RateLimiter } from '../../src/forges/rate-limiter.ts'
 import type { Forge } from '../../src/forges/forge.ts'
+import { newResponseCache } from '../../src/forges/forge-api.ts'
 import { openForge } from '../../src/forges/open-forge.ts'
 import { repositoryAddress } from '../../src/forges/repository-address.ts'
 import { networkHttp, type Http } from '../../src/runtime/http/http.ts'
@@ -115,7 +115,7 @@ it('asks a forge that tells versions whether anything is new, rather than for al
     http: heard,
     token: forgeToken,
     ca: forge.ca,
-    known: newKnownAnswers(),
+    cache: newResponseCache(),
   })
   const { number } = await client.create({ head: await branch(), base: 'main', title: 'one', body: '', labels: [] })
   answers.length = 0
@@ -126,12 +126,12 @@ it('asks a forge that tells versions whether anything is new, rather than for al
   expect(await client.get(number)).toMatchObject({ body: 'other' })
 })
 
-describe('the budget of a host', () => {
+describe('the rate limit of a host', () => {
   const limited = (now: () => number) => {
-    const budget = new ForgeBudget({ now, burst: 100, perSecond: 10 })
-    const wrapped = budget.wrap(http, 'credential')
+    const limiter = new RateLimiter({ now, burst: 100, perSecond: 10 })
+    const wrapped = limiter.wrap(http, 'credential')
     return {
-      budget,
+      limiter,
       client: openForge('github', repositoryAddress('github', forge.url('github', 'deploy')), {
         http: wrapped,
         token: forgeToken,
@@ -181,8 +181,8 @@ describe('the budget of a host', () => {
 
   it('lets only so many requests go out at once', async () => {
     let clock = now
-    const budget = new ForgeBudget({ now: () => clock, burst: 3, perSecond: 1 })
-    const send = budget.wrap(() => Promise.resolve({ status: 200, headers: {}, body: Buffer.alloc(0) }), 'c')
+    const limiter = new RateLimiter({ now: () => clock, burst: 3, perSecond: 1 })
+    const send = limiter.wrap(() => Promise.resolve({ status: 200, headers: {}, body: Buffer.alloc(0) }), 'c')
     const request = { method: 'GET', url: 'https://a.test/' } as const
     for (let index = 0; index < 3; index++) await send(request)
     await expect(send(request)).rejects.toMatchObject({ retryAt: now + 1000 })

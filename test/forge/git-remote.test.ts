@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { prepareChange } from '../../src/systems/promoter/repository/change.ts'
+import { prepareChange, type ChangeRequest } from '../../src/systems/promoter/repository/change.ts'
 import { HttpTransport } from '../../src/git/http-transport.ts'
 import { GitRemote, noObject } from '../../src/git/remote.ts'
 import { networkHttp } from '../../src/runtime/http/http.ts'
+import { changeRequest } from './change-request.ts'
 import { ForgeServer, forgePassword, forgeUser } from './forge-server.ts'
 import type { Repository } from './repository.ts'
 
-const marker = { namespace: 'team', pipeline: 'app', environment: 'prod' }
 const mark = '# {"$promotion": "team:app:prod"}'
 const { http, close } = networkHttp()
 let forge: ForgeServer
@@ -43,9 +43,8 @@ function remote(over: { password?: string; url?: string } = {}): GitRemote {
   )
 }
 
-function request(value = '1.1.0', paths: string[] = ['apps', 'other']) {
-  const by = { name: 'Sojourn', email: 'promoter@example.org', atMs: 1_700_000_000_000 }
-  return { marker, value, paths, message: 'promote\n', by }
+function request(value = '1.1.0', paths: string[] = ['apps', 'other']): ChangeRequest {
+  return changeRequest(value, paths)
 }
 
 describe.each([
@@ -98,32 +97,33 @@ describe('a change', () => {
 
   it('is not half made when one of the marked files cannot be edited', async () => {
     const base = (await repository.tip('main')) ?? ''
-    expect(await prepareChange(remote(), base, request('1.1.0', []))).toEqual({
-      change: 'unusable',
-      problems: [expect.stringContaining('broken.yaml is not valid YAML')],
+    await expect(prepareChange(remote(), base, request('1.1.0', []))).rejects.toMatchObject({
+      because: 'MarkerUnusable',
+      message: expect.stringContaining('broken.yaml is not valid YAML'),
     })
   })
 
   it('names the file that could not be edited when no marker is found', async () => {
     const base = (await repository.tip('main')) ?? ''
-    expect(await prepareChange(remote(), base, request('1', ['other', 'broken.yaml']))).toMatchObject({
-      change: 'no-marker',
-      problems: [expect.stringContaining('broken.yaml is not valid YAML')],
+    await expect(prepareChange(remote(), base, request('1', ['other', 'broken.yaml']))).rejects.toMatchObject({
+      because: 'MarkerNotFound',
+      message: expect.stringContaining('broken.yaml is not valid YAML'),
     })
   })
 
-  it('looks only where it is told to', async () => {
+  it('searches only the given paths', async () => {
     const base = (await repository.tip('main')) ?? ''
-    expect(await prepareChange(remote(), base, request('2', ['apps/prod/release.yaml']))).toMatchObject({
-      files: ['apps/prod/release.yaml'],
-    })
+    const change = await prepareChange(remote(), base, request('2', ['apps/prod/release.yaml']))
+    if (change.change !== 'ready') throw new Error(change.change)
+    const files = change.objects.filter(({ type }) => type === 'blob')
+    expect(files.map(({ content }) => content.toString())).toEqual([`kind: HelmRelease\nspec:\n  version: 2 ${mark}\n`])
   })
 })
 
 it.each([
   ['wrong credentials', { password: 'wrong' }, 'CredentialsRefused'],
   ['an unknown repository', { url: () => forge.url('github', 'nowhere') }, 'RepositoryNotFound'],
-])('says that %s will not mend themselves', async (_, over, because) => {
+])('reports %s as a permanent error', async (_, over, because) => {
   const url = 'url' in over ? over.url() : undefined
   const failing = remote({
     ...('password' in over ? { password: over.password } : {}),

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import { changeRequest } from './change-request.ts'
 import { prepareChange } from '../../src/systems/promoter/repository/change.ts'
 import { GitRemote, noObject } from '../../src/git/remote.ts'
 import { parseRepositoryURL } from '../../src/git/repository-url.ts'
@@ -45,7 +46,7 @@ describe.skipIf(missingSshd)('git over SSH', () => {
       new SshTransport({
         key: readSshKey(key.identity, undefined),
         knownHosts: at.knownHosts,
-        spend: () => undefined,
+        takeToken: () => undefined,
         signal: new AbortController().signal,
         ...over,
         url: { ...url, ...(over.path === undefined ? {} : { path: over.path }) },
@@ -54,14 +55,6 @@ describe.skipIf(missingSshd)('git over SSH', () => {
     opened.push(made)
     return made
   }
-
-  const request = (value = '1.1.0') => ({
-    marker: { namespace: 'team', pipeline: 'app', environment: 'prod' },
-    value,
-    paths: [],
-    message: 'promote\n',
-    by: { name: 'Sojourn', email: 'promoter@example.org', atMs: 1_700_000_000_000 },
-  })
 
   it.each([
     ['version 2', () => server],
@@ -72,14 +65,14 @@ describe.skipIf(missingSshd)('git over SSH', () => {
     const base = (await repository.tip('main')) ?? ''
     expect(await git.branches('main', 'none')).toEqual(new Map([['main', base]]))
     expect(await git.canFilter()).toBe(at() === server)
-    const change = await prepareChange(git, base, request())
+    const change = await prepareChange(git, base, changeRequest())
     if (change.change !== 'ready') throw new Error(change.change)
     const { commit: to, objects } = change
     expect(await git.push({ branch, from: noObject, to, objects })).toBeUndefined()
     expect(await repository.tip(branch)).toBe(to)
     expect(await repository.file(branch, 'prod/app.yaml')).toBe(`version: 1.1.0 ${mark}\n`)
     await repository.git('fsck', '--strict')
-    const other = await prepareChange(git, base, request('1.2.0'))
+    const other = await prepareChange(git, base, changeRequest('1.2.0'))
     if (other.change !== 'ready') throw new Error(other.change)
     expect(await git.push({ branch, from: noObject, to: other.commit, objects: other.objects })).toMatch(/^ng /)
     expect(await repository.tip(branch)).toBe(to)
@@ -128,7 +121,7 @@ describe.skipIf(missingSshd)('git over SSH', () => {
       await expect(remote({ at: host, knownHosts }).branches('main')).rejects.toMatchObject({
         kind: 'Permanent',
         because: 'HostKeyRefused',
-        message: `[127.0.0.1]:${host.port} shows no key of a kind that is in known_hosts`,
+        message: `[127.0.0.1]:${host.port} presents no key of a type in known_hosts`,
       })
     } finally {
       await host.close()
@@ -146,14 +139,14 @@ describe.skipIf(missingSshd)('git over SSH', () => {
     [
       'has another key than it had',
       async () => `[127.0.0.1]:${server.port} ${(await server.keyPair('other-host')).open}`,
-      /shows the key SHA256:\S{43}, which is not the one in known_hosts/,
+      /presents the key SHA256:\S{43}, which is not in known_hosts/,
     ],
     [
       'has a key that was revoked',
       () => `${server.knownHosts}@revoked ${server.knownHosts}`,
-      /shows the key SHA256:\S{43}, which is revoked/,
+      /presents the key SHA256:\S{43}, which known_hosts marks as revoked/,
     ],
-  ])('does not speak to a host that %s', async (_, knownHosts, message) => {
+  ])('refuses a host that %s', async (_, knownHosts, message) => {
     const before = (await server.commands()).length
     await expect(remote({ knownHosts: await knownHosts() }).branches('main')).rejects.toMatchObject({
       kind: 'Permanent',
@@ -163,7 +156,7 @@ describe.skipIf(missingSshd)('git over SSH', () => {
     expect(await server.commands()).toHaveLength(before)
   })
 
-  it('says that an unknown key, a key that may only read and an unknown repository will not mend themselves', async () => {
+  it('reports an unknown key, a read-only key and an unknown repository as permanent errors', async () => {
     const stranger = await server.keyPair('stranger')
     await expect(remote({ key: readSshKey(stranger.identity, undefined) }).branches('main')).rejects.toMatchObject({
       kind: 'Permanent',

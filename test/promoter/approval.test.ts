@@ -7,7 +7,7 @@ import { systemClock } from '../../src/runtime/time/clock.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
 import { approve } from '../../src/systems/promoter/http/approve.ts'
-import { environments, pipelineOf } from '../../src/systems/promoter/testing.ts'
+import { environments, pipelineOf } from './world.ts'
 import { TestCluster, TestPromoter } from './cluster.ts'
 
 let home: TestCluster

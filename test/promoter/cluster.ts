@@ -15,7 +15,7 @@ import { EventRecorder } from '../../src/runtime/observability/event-recorder.ts
 import { Informers } from '../../src/runtime/cache/informers.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
-import { createPromoter, type Promoter, type PromoterOptions } from '../../src/systems/promoter/controller.ts'
+import { Promoter, type PromoterOptions } from '../../src/systems/promoter/controller.ts'
 
 export const helmRelease: ResourceType = {
   group: 'helm.toolkit.fluxcd.io',
@@ -177,7 +177,7 @@ export class TestPromoter {
       },
       { probeMs: 200, lingerMs: 50 },
     )
-    this.promoter = createPromoter({
+    this.promoter = new Promoter({
       client,
       informers: this.informers,
       clusters: this.clusters,

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 import { gitopsCluster } from '../../src/apis/gitops-cluster.ts'
 import type { Pipeline, PipelineSpec } from '../../src/apis/pipeline.ts'
-import { environments, pipelineOf } from '../../src/systems/promoter/testing.ts'
+import { environments, pipelineOf } from './world.ts'
 import { ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
 import { condition, TestCluster, TestPromoter } from './cluster.ts'
 import { manifest } from './stage.ts'

@@ -2,11 +2,11 @@ import { createServer as createPlainServer, type IncomingMessage, type ServerRes
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { perform, type ActPorts } from '../../src/systems/promoter/effects/act.ts'
-import { ForgeBudget } from '../../src/forges/budget.ts'
+import { performEffect, type EffectPorts } from '../../src/systems/promoter/effects/perform.ts'
+import { RateLimiter } from '../../src/forges/rate-limiter.ts'
 import { networkHttp } from '../../src/runtime/http/http.ts'
 import { verifySignature } from '../../src/systems/promoter/http/signature.ts'
-import { environments, pipelineOf, World } from '../../src/systems/promoter/testing.ts'
+import { environments, pipelineOf, World } from './world.ts'
 import { makeCertificates } from '../forge/certificates.ts'
 
 interface Received {
@@ -51,12 +51,12 @@ afterAll(() => {
 const events: unknown[] = []
 
 function run(world: World, secret?: Record<string, string>) {
-  const ports: ActPorts = {
+  const ports: EffectPorts = {
     http,
-    budget: new ForgeBudget({ now: () => world.now }),
-    heard: () => undefined,
-    known: new Map(),
-    secret: () => Promise.resolve(secret),
+    rateLimiter: new RateLimiter({ now: () => world.now }),
+    countRequest: () => undefined,
+    responseCaches: new Map(),
+    readSecret: () => Promise.resolve(secret),
     createEvent: (event) => Promise.resolve(void events.push(event)),
     eventsAddress: `http://127.0.0.1:${portOf(plain)}/`,
     now: () => world.now,
@@ -64,7 +64,7 @@ function run(world: World, secret?: Record<string, string>) {
   }
   const { effect } = world.step()
   if (!effect) throw new Error('nothing is due')
-  return { effect, result: perform(effect, world.pipeline, { ports, signal: new AbortController().signal }) }
+  return { effect, result: performEffect(effect, world.pipeline, { ports, signal: new AbortController().signal }) }
 }
 
 function worldOf(strategy: 'notification' | 'webhook'): World {

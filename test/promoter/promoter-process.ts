@@ -7,7 +7,7 @@ import { EventRecorder } from '../../src/runtime/observability/event-recorder.ts
 import { Informers } from '../../src/runtime/cache/informers.ts'
 import { silentLogger } from '../../src/runtime/observability/log.ts'
 import { Metrics } from '../../src/runtime/observability/metrics.ts'
-import { createPromoter } from '../../src/systems/promoter/controller.ts'
+import { Promoter } from '../../src/systems/promoter/controller.ts'
 
 /** One promoter in a process of its own, to be killed: `promoter-process.ts KUBECONFIG EPOCH SPEED`. */
 const [kubeconfig = '', epoch = '0', speed = '1'] = process.argv.slice(2)
@@ -34,7 +34,7 @@ const fastClock: Clock = {
   after: (delayMs, callback) => systemClock.after(delayMs / Number(speed), callback),
 }
 
-const { controller } = createPromoter({
+const { controller } = new Promoter({
   client,
   informers,
   clusters,

@@ -314,7 +314,7 @@ describe('a pull request', () => {
         metadata: { ...metadata, deletionTimestamp: '2026-11-02T12:00:00Z' },
       }
       await stage.settle()
-      expect(stage.world.last?.mayGo).toBe(true)
+      expect(stage.world.last?.canBeDeleted).toBe(true)
       expect(stage.pulls).toMatchObject([{ state: 'closed' }])
       expect(await stage.repository.branches()).toEqual(['main'])
     })
@@ -480,7 +480,7 @@ describe('what a repository may hold', () => {
     await stage.settle()
     expect(stage.world.condition('Stalled')).toMatchObject({
       reason: 'BaseBranchNotFound',
-      message: 'prod: branch gone is not there',
+      message: 'prod: branch gone does not exist',
     })
   })
 })

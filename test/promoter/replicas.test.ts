@@ -3,7 +3,7 @@ import { pipeline as pipelineKind, type PipelineSpec } from '../../src/apis/pipe
 import { StatusError } from '../../src/kube/status-error.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { approve } from '../../src/systems/promoter/http/approve.ts'
-import { environments, pipelineOf } from '../../src/systems/promoter/testing.ts'
+import { environments, pipelineOf } from './world.ts'
 import { ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
 import { TestCluster, TestPromoter } from './cluster.ts'
 import { manifest } from './stage.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { PipelineSpec, PullRequestSpec } from '../../src/apis/pipeline.ts'
-import { environments } from '../../src/systems/promoter/testing.ts'
+import { environments } from './world.ts'
 import { specOf, useClusters } from './clusters.ts'
 
 const on = useClusters()

@@ -119,8 +119,8 @@ describe.skipIf(!hasGpg)('a commit signed with an OpenPGP key', () => {
   ])('of kind %s (passphrase: "%s") is what git and gpg verify', async (kind, secret) => {
     const who = `Promoter ${kind} ${secret.length} <${author}>`
     gpg('--passphrase', secret, '--quick-generate-key', who, kind, 'sign', 'never')
-    const armoured = gpg('--passphrase', secret, '--armor', '--export-secret-keys', who)
-    await promote({ 'git.asc': armoured, ...(secret ? { passphrase: secret } : {}) })
+    const armored = gpg('--passphrase', secret, '--armor', '--export-secret-keys', who)
+    await promote({ 'git.asc': armored, ...(secret ? { passphrase: secret } : {}) })
     const program = join(folder, 'gpg-here')
     writeFileSync(program, `#!/bin/sh\nexec gpg --homedir '${folder}' "$@"\n`, { mode: 0o755 })
     await stage.repository.git('-c', `gpg.program=${program}`, 'verify-commit', stage.pulls[0]!.head)
@@ -130,8 +130,8 @@ describe.skipIf(!hasGpg)('a commit signed with an OpenPGP key', () => {
   it('with a wrong passphrase is not made', async () => {
     const who = `Locked <locked@example.org>`
     gpg('--passphrase', passphrase, '--quick-generate-key', who, 'ed25519', 'sign', 'never')
-    const armoured = gpg('--passphrase', passphrase, '--armor', '--export-secret-keys', who)
-    await promote({ 'git.asc': armoured, passphrase: 'wrong one' })
+    const armored = gpg('--passphrase', passphrase, '--armor', '--export-secret-keys', who)
+    await promote({ 'git.asc': armored, passphrase: 'wrong one' })
     expect(stage.world.condition('Stalled')).toMatchObject({
       reason: 'KeyInvalid',
       message: expect.stringContaining(
@@ -153,7 +153,7 @@ describe('a key that cannot sign', () => {
       'KeyInvalid',
       'identity of Secret team/signer is not a private key',
     ],
-    ['is no OpenPGP key', { 'git.asc': 'hunter2hunter2' }, 'KeyInvalid', 'is not an armoured OpenPGP private key'],
+    ['is no OpenPGP key', { 'git.asc': 'hunter2hunter2' }, 'KeyInvalid', 'is not an armored OpenPGP private key'],
   ])(
     '(it %s) makes the pipeline Stalled, names the field, and nothing is pushed',
     async (_, secret, reason, message) => {

@@ -1,8 +1,8 @@
 import type { ForgeType, PipelineSpec } from '../../src/apis/pipeline.ts'
-import { perform, type ActPorts } from '../../src/systems/promoter/effects/act.ts'
-import { ForgeBudget } from '../../src/forges/budget.ts'
+import { performEffect, type EffectPorts } from '../../src/systems/promoter/effects/perform.ts'
+import { RateLimiter } from '../../src/forges/rate-limiter.ts'
 import type { Effect } from '../../src/systems/promoter/decision/effects.ts'
-import { environments, pipelineOf, World } from '../../src/systems/promoter/testing.ts'
+import { environments, pipelineOf, World } from './world.ts'
 import { networkHttp, type Http } from '../../src/runtime/http/http.ts'
 import type { EffectResult } from '../../src/systems/promoter/decision/results.ts'
 import { type ForgeServer, forgePassword, forgeToken, forgeUser } from '../forge/forge-server.ts'
@@ -18,7 +18,7 @@ export class Stage {
   readonly world: World
   readonly events: unknown[] = []
   /** Requests over SSH, and how they ended. */
-  readonly heard: string[] = []
+  readonly sshRequests: string[] = []
   secret: Record<string, string>
   /** Secrets of other names than the repository's. */
   readonly secrets = new Map<string, Record<string, string> | undefined>()
@@ -27,15 +27,15 @@ export class Stage {
   /** Requests sent since the start. */
   sent = 0
   readonly #network = networkHttp()
-  readonly #known: ActPorts['known'] = new Map()
-  readonly #budget: ForgeBudget
+  readonly #responseCaches: EffectPorts['responseCaches'] = new Map()
+  readonly #rateLimiter: RateLimiter
 
   private constructor(forge: ForgeServer, repository: Repository, world: World) {
     this.forge = forge
     this.repository = repository
     this.world = world
     this.secret = { username: forgeUser, password: forgePassword, token: forgeToken, caFile: forge.ca }
-    this.#budget = new ForgeBudget({ now: () => this.world.now, burst: 10_000, perSecond: 10_000 })
+    this.#rateLimiter = new RateLimiter({ now: () => this.world.now, burst: 10_000, perSecond: 10_000 })
   }
 
   /** dev → prod by pull request, unless told otherwise. The repository holds one marked value per later environment. */
@@ -65,13 +65,13 @@ export class Stage {
     this.#network.close()
   }
 
-  get ports(): ActPorts {
+  get ports(): EffectPorts {
     return {
       http: this.#http,
-      budget: this.#budget,
-      heard: ({ host, method, code }) => void this.heard.push(`${host} ${method} ${code}`),
-      known: this.#known,
-      secret: ({ name }) => {
+      rateLimiter: this.#rateLimiter,
+      countRequest: ({ host, method, code }) => void this.sshRequests.push(`${host} ${method} ${code}`),
+      responseCaches: this.#responseCaches,
+      readSecret: ({ name }) => {
         if (this.secrets.has(name)) return Promise.resolve(this.secrets.get(name))
         return Promise.resolve(Object.keys(this.secret).length > 0 ? this.secret : undefined)
       },
@@ -108,7 +108,7 @@ export class Stage {
       return response
     }
     const ports = { ...this.ports, http }
-    const result = await perform(effect, this.world.pipeline, { ports, signal: new AbortController().signal })
+    const result = await performEffect(effect, this.world.pipeline, { ports, signal: new AbortController().signal })
     if (!killed) return result
     this.killAt = undefined
     this.world.polledAt.clear()

@@ -4,9 +4,9 @@ import { pipeline as pipelineKind } from '../../src/apis/pipeline.ts'
 import { TransportError } from '../../src/client/transport-error.ts'
 import type { Transport } from '../../src/kube/transport.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
-import { TargetObserver } from '../../src/systems/promoter/targets/observe.ts'
+import { TargetObserver } from '../../src/systems/promoter/targets/target-observer.ts'
 import { planOf } from '../../src/systems/promoter/model/plan.ts'
-import { environments } from '../../src/systems/promoter/testing.ts'
+import { environments } from './world.ts'
 import { condition, conditionOf, events, helmRelease, kustomization, TestCluster, TestPromoter } from './cluster.ts'
 import { addLeaf, phase, remote, specOf, target, useClusters } from './clusters.ts'
 
@@ -182,7 +182,7 @@ describe('targets', () => {
     const observer = new TargetObserver({
       clusters: on.test.clusters,
       clock: systemClock,
-      changed: (pipelines) => {
+      onChange: (pipelines) => {
         for (const pipeline of pipelines) told.add(pipeline)
       },
     })

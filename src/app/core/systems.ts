@@ -29,9 +29,9 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
   },
 
   async promoter({ config, client, informers, clusters, events, ports, external, routes, lifecycle }) {
-    const { createPromoter } = await import('../../systems/promoter/controller.ts')
+    const { Promoter } = await import('../../systems/promoter/controller.ts')
     const { dryRun, eventsAddress } = config
-    const promoter = createPromoter({
+    const promoter = new Promoter({
       client,
       informers,
       clusters,

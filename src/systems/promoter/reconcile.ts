@@ -1,6 +1,5 @@
 import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
 import { pipeline as pipelineKind, type Pipeline } from '../../apis/pipeline.ts'
-import type { TargetStatus } from '../../apis/pipeline-status.ts'
 import type { Client } from '../../client/client.ts'
 import { removeOwn } from '../../departures/subjects/own-machinery.ts'
 import { keyFromString } from '../../kube/key.ts'
@@ -8,132 +7,128 @@ import type { StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
-import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
-import type { Logger } from '../../runtime/observability/log.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { outdatedApprovals } from './decision/approvals.ts'
+import { expiredApprovals } from './decision/approvals.ts'
 import { decide, type Decision } from './decision/decide.ts'
-import { at, type Announcement } from './decision/draft.ts'
+import { at, type Observed } from './decision/draft.ts'
+import { publishAnnouncements, type AnnouncePorts } from './effects/announce.ts'
 import type { EffectRunner } from './effects/effect-runner.ts'
-import type { TargetObserver } from './targets/observe.ts'
-import { PlanError, planOf, type Plan } from './model/plan.ts'
-import { measurePhase, type PromoterMetrics } from './effects/promoter-metrics.ts'
+import type { TargetObserver } from './targets/target-observer.ts'
+import { PlanError, tryPlan, type Plan } from './model/plan.ts'
+import { measurePhase } from './effects/promoter-metrics.ts'
 import type { SecretVersions } from './targets/secret-versions.ts'
 
-/** Keeps a pipeline from going before what it has open is closed. */
+/** Holds a pipeline's deletion until its branches and pull requests have been withdrawn. */
 export const finalizer = 'sojourn.dev/promotions'
 
-export interface ReconcilePorts {
+export interface ReconcilePorts extends AnnouncePorts {
   readonly client: Client
   readonly clock: Clock
-  readonly log: Logger
-  readonly events: EventRecorder
-  readonly metrics: PromoterMetrics
   readonly observer: TargetObserver
   readonly secrets: SecretVersions
-  /** Everything anybody has said about promotions of this pipeline. */
-  readonly approvals: (place: { readonly namespace?: string; readonly name: string }) => readonly Approval[]
+  /** All Approvals that name this pipeline. */
+  readonly approvalsOf: (place: { readonly namespace?: string; readonly name: string }) => readonly Approval[]
   readonly runner: EffectRunner
   readonly isFrozen: () => boolean
   readonly dryRun: boolean
-  /** Whether to look again now and then though nothing has changed. */
+  /** Reconcile at `spec.interval` even if nothing has changed. */
   readonly resync: boolean
-  /** The pipeline was written at this version. */
-  readonly written: (pipeline: Pipeline) => void
+  /** Called with the pipeline as written, so that no reconcile reads an older version from the cache. */
+  readonly onWrite: (pipeline: Pipeline) => void
 }
 
-const conflictMs = 1000
-const startingMs = 1000
+interface Context {
+  readonly ports: ReconcilePorts
+  readonly signal: AbortSignal
+}
 
-/** Brings one pipeline forward: observe, decide, write, and only then act. */
+const conflictDelayMs = 1000
+const startingDelayMs = 1000
+
+/** Reconciles one pipeline: observe, decide, write the status, and only then start the effect. */
 export async function reconcilePipeline(
   key: string,
   pipeline: Pipeline | undefined,
-  ports: ReconcilePorts,
-  signal: AbortSignal,
+  { ports, signal }: Context,
 ): Promise<Outcome> {
-  if (!pipeline) return forget(key, ports)
-  const plan = readPlan(pipeline)
-  const targets = plan ? observe(key, pipeline, { plan, ports }) : {}
+  if (!pipeline) return forgetPipeline(key, ports)
+  const plan = validPlan(pipeline)
+  if (plan) ports.observer.follow(key, plan, pipeline.spec.adapter)
+  // Reading may open a cache, so it comes before the question whether one is still being filled.
+  const targets = readTargets(key, plan, ports)
+  ports.metrics.sources.set({}, ports.observer.size)
   if (plan && !pipeline.metadata.deletionTimestamp && ports.observer.isStarting(key))
-    return wakeAt(ports.clock.now() + startingMs)
-  const now = ports.clock.now()
-  const decision = decide(
-    {
-      pipeline,
-      targets,
-      frozen: ports.isFrozen(),
-      dryRun: ports.dryRun,
-      busy: ports.runner.busy,
-      polledAt: ports.runner.polledAt,
-      secretVersions: secretVersions(key, pipeline, ports),
-      approvals: ports.approvals(pipeline.metadata),
-    },
-    now,
+    return wakeAt(ports.clock.now() + startingDelayMs)
+  const observed = observe(pipeline, ports, { targets, secretVersions: secretVersions(key, pipeline, ports) })
+  return act(pipeline, decide(observed, ports.clock.now()), { ports, signal })
+}
+
+/** The decision a reconcile would make now. Writes and starts nothing. */
+export function previewPipeline(key: string, pipeline: Pipeline, ports: ReconcilePorts): Decision {
+  const targets = readTargets(key, validPlan(pipeline), ports)
+  return decide(observe(pipeline, ports, { targets, secretVersions: {} }), ports.clock.now())
+}
+
+function validPlan(pipeline: Pipeline): Plan | undefined {
+  const plan = tryPlan(pipeline)
+  return plan instanceof PlanError ? undefined : plan
+}
+
+/** The state of every target, by environment, from the caches. */
+function readTargets(key: string, plan: Plan | undefined, { observer }: ReconcilePorts): Observed['targets'] {
+  const environments = plan?.environments ?? []
+  return Object.fromEntries(
+    environments.map(({ name, targets }) => [name, targets.map((target) => observer.read(key, target))]),
   )
-  return act(pipeline, decision, { ports, signal })
 }
 
-/** What a decision would be now, with nothing written or done. */
-export function previewPipeline(
-  key: string,
+function observe(
   pipeline: Pipeline,
-  ports: Pick<ReconcilePorts, 'observer' | 'isFrozen' | 'dryRun' | 'runner' | 'approvals' | 'clock'>,
-): Decision {
-  const plan = readPlan(pipeline)
-  const targets = plan ? readTargets(key, plan, ports.observer) : {}
-  const { dryRun, runner, clock } = ports
-  const { busy, polledAt } = runner
-  const frozen = ports.isFrozen()
-  const approvals = ports.approvals(pipeline.metadata)
-  return decide({ pipeline, targets, frozen, dryRun, busy, polledAt, secretVersions: {}, approvals }, clock.now())
+  ports: ReconcilePorts,
+  outside: Pick<Observed, 'targets' | 'secretVersions'>,
+): Observed {
+  const { busy, polledAt } = ports.runner
+  const approvals = ports.approvalsOf(pipeline.metadata)
+  return { pipeline, ...outside, frozen: ports.isFrozen(), dryRun: ports.dryRun, busy, polledAt, approvals }
 }
 
-async function act(
-  pipeline: Pipeline,
-  decision: Decision,
-  { ports, signal }: { readonly ports: ReconcilePorts; readonly signal: AbortSignal },
-): Promise<Outcome> {
-  if (pipeline.metadata.deletionTimestamp && decision.mayGo) {
-    await setFinalizer(pipeline, false, { ports, signal })
-    tell(pipeline, decision.announcements, ports)
+async function act(pipeline: Pipeline, decision: Decision, context: Context): Promise<Outcome> {
+  const { ports } = context
+  if (pipeline.metadata.deletionTimestamp && decision.canBeDeleted) {
+    await setFinalizer(pipeline, false, context)
+    publishAnnouncements(pipeline, decision.announcements, ports)
     return settled
   }
-  // The finalizer comes before anything is opened, or nobody would close it.
+  // The finalizer comes before the first push: without it, a deletion would leave the pull request open.
   if (decision.effect?.do === 'push' && !hasFinalizer(pipeline)) {
-    await setFinalizer(pipeline, true, { ports, signal })
+    await setFinalizer(pipeline, true, context)
     return wakeAt(ports.clock.now())
   }
-  const current = deepEqual(decision.status, pipeline.status)
-    ? pipeline
-    : await writeStatus(pipeline, decision, { ports, signal })
-  if (!current) return wakeAt(ports.clock.now() + conflictMs)
-  tell(pipeline, decision.announcements, ports)
+  const isUnchanged = deepEqual(decision.status, pipeline.status)
+  const current = isUnchanged ? pipeline : await writeStatus(pipeline, decision, context)
+  if (!current) return wakeAt(ports.clock.now() + conflictDelayMs)
+  publishAnnouncements(pipeline, decision.announcements, ports)
   measure(pipeline, decision, ports)
   if (decision.effect) ports.runner.start(decision.effect, current)
-  await answerApprovals(decision, { ports, signal })
-  await removeApprovals(decision.outdated, ports)
+  await writeApprovalStatuses(decision, context)
+  await deleteApprovals(decision.expired, ports)
   return wakeAt(ports.resync ? decision.wakeAt : decision.changesAt)
 }
 
-/** The pipeline as written; undefined when somebody else was faster, and nothing may be done on the strength of what we saw. */
+/** The pipeline as written; undefined after a conflict, when the decision is out of date and must not be acted on. */
 async function writeStatus(
   pipeline: Pipeline,
   { status }: Decision,
-  { ports, signal }: { readonly ports: ReconcilePorts; readonly signal: AbortSignal },
+  { ports, signal }: Context,
 ): Promise<Pipeline | undefined> {
   const written = await ports.client
     .update<Pipeline>(pipelineKind.type, { ...pipeline, status }, { subresource: 'status', signal })
     .catch(ignoring('Conflict', 'NotFound'))
-  if (written) ports.written(written)
+  if (written) ports.onWrite(written)
   return written
 }
 
-/** Tells approvals what became of them. */
-async function answerApprovals(
-  { approvals }: Decision,
-  { ports, signal }: { readonly ports: ReconcilePorts; readonly signal: AbortSignal },
-): Promise<void> {
+async function writeApprovalStatuses({ approvals }: Decision, { ports, signal }: Context): Promise<void> {
   for (const [approval, status] of approvals) {
     if (deepEqual(approval.status, status)) continue
     await ports.client
@@ -142,19 +137,15 @@ async function answerApprovals(
   }
 }
 
-/** A few at a time: each that goes is a reason to look again. */
-async function removeApprovals(outdated: readonly Approval[], { client }: ReconcilePorts): Promise<void> {
-  for (const approval of outdated.slice(0, removedAtOnce))
+const maxDeletions = 50
+
+/** In batches: each deletion triggers the next reconcile. */
+async function deleteApprovals(expired: readonly Approval[], { client }: ReconcilePorts): Promise<void> {
+  for (const approval of expired.slice(0, maxDeletions))
     await removeOwn(client, approvalKind.type, approval as Approval & StoredObject)
 }
 
-const removedAtOnce = 50
-
-async function setFinalizer(
-  pipeline: Pipeline,
-  wanted: boolean,
-  { ports, signal }: { readonly ports: ReconcilePorts; readonly signal: AbortSignal },
-): Promise<void> {
+async function setFinalizer(pipeline: Pipeline, wanted: boolean, { ports, signal }: Context): Promise<void> {
   if (hasFinalizer(pipeline) === wanted) return
   const { finalizers = [], resourceVersion, namespace = '', name } = pipeline.metadata
   const next = wanted ? [...finalizers, finalizer] : finalizers.filter((each) => each !== finalizer)
@@ -162,50 +153,25 @@ async function setFinalizer(
   const written = await ports.client
     .patch<Pipeline>(pipelineKind.type, { namespace, name }, { type: 'merge', body }, { signal })
     .catch(ignoring('Conflict', 'NotFound'))
-  if (written && wanted) ports.written(written)
+  if (written && wanted) ports.onWrite(written)
 }
 
 function hasFinalizer({ metadata }: Pipeline): boolean {
   return metadata.finalizers?.includes(finalizer) ?? false
 }
 
-/** What was said about a pipeline that is gone goes with it or, where it names no owner, when its time is up. */
-async function forget(key: string, ports: ReconcilePorts): Promise<Outcome> {
+/** Cleans up after a deleted pipeline. Its Approvals are garbage collected or, without an owner, deleted when they expire. */
+async function forgetPipeline(key: string, ports: ReconcilePorts): Promise<Outcome> {
   const { observer, secrets, metrics, clock, dryRun } = ports
   observer.forget(key)
   secrets.follow(key, '', new Set())
   metrics.sources.set({}, observer.size)
-  const { outdated, nextAt } = outdatedApprovals(ports.approvals(keyFromString(key)), {}, clock.now())
-  if (!dryRun) await removeApprovals(outdated, ports)
+  const { expired, nextAt } = expiredApprovals(ports.approvalsOf(keyFromString(key)), {}, clock.now())
+  if (!dryRun) await deleteApprovals(expired, ports)
   return nextAt === Infinity ? settled : wakeAt(nextAt)
 }
 
-function readPlan({ spec, metadata }: Pipeline): Plan | undefined {
-  try {
-    return planOf(spec, metadata.namespace ?? '')
-  } catch (error) {
-    if (error instanceof PlanError) return undefined
-    throw error
-  }
-}
-
-function observe(
-  key: string,
-  pipeline: Pipeline,
-  { plan, ports }: { readonly plan: Plan; readonly ports: ReconcilePorts },
-): Record<string, TargetStatus[]> {
-  ports.observer.follow(key, plan, pipeline.spec.adapter)
-  ports.metrics.sources.set({}, ports.observer.size)
-  return readTargets(key, plan, ports.observer)
-}
-
-function readTargets(key: string, plan: Plan, observer: TargetObserver): Record<string, TargetStatus[]> {
-  return Object.fromEntries(
-    plan.environments.map(({ name, targets }) => [name, targets.map((target) => observer.read(key, target))]),
-  )
-}
-
-/** Only a failed promotion has a use for its Secrets' versions: until then they are read when they are needed. */
+/** Secret versions by environment. Followed for failed promotions only: a changed Secret retries those. */
 function secretVersions(
   key: string,
   { metadata, status }: Pipeline,
@@ -226,28 +192,12 @@ function secretVersions(
   )
 }
 
-function tell(
-  pipeline: Pipeline,
-  announcements: readonly Announcement[],
-  { events, metrics, log }: ReconcilePorts,
-): void {
-  const { namespace, name } = pipeline.metadata
-  for (const { type, because, message, environment } of announcements) {
-    events.record(pipeline, { type, reason: because, message })
-    metrics.announcements.inc({ because })
-    log.info('pipeline moved', { pipeline: `${namespace}/${name}`, because, ...(environment ? { environment } : {}) })
-  }
-}
-
 function measure({ status: before }: Pipeline, { status }: Decision, { metrics, clock }: ReconcilePorts): void {
   const startedAt = at(status.run?.startedAt)
   for (const [environment, { passedRun, promotion }] of Object.entries(status.environments ?? {})) {
-    measurePhase(metrics, before?.environments?.[environment]?.promotion, promotion)
-    if (
-      passedRun !== undefined &&
-      passedRun !== before?.environments?.[environment]?.passedRun &&
-      passedRun === status.run?.sequence
-    )
+    const previous = before?.environments?.[environment]
+    measurePhase(metrics, previous?.promotion, promotion)
+    if (passedRun !== undefined && passedRun !== previous?.passedRun && passedRun === status.run?.sequence)
       metrics.leadSeconds.observe({ environment }, Math.max(0, clock.now() - startedAt) / 1000)
   }
 }

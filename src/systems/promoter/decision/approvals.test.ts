@@ -8,7 +8,7 @@ import { Client } from '../../../client/client.ts'
 import { systemClock, type Clock } from '../../../runtime/time/clock.ts'
 import { promoterRoutes, type Route, type RouteRequest, type RouteResponse } from '../http/routes.ts'
 import { signRequest } from '../http/signature.ts'
-import { environments, pipelineOf, pullRequestPromotion, World } from '../testing.ts'
+import { environments, pipelineOf, pullRequestPromotion, World } from '../../../../test/promoter/world.ts'
 
 const key = 'shared-key'
 let server: TestServer
@@ -29,13 +29,13 @@ beforeEach(async () => {
   routes = promoterRoutes({
     client,
     clock,
-    secret: ({ name }) =>
+    readSecret: ({ name }) =>
       Promise.resolve(name === 'hmac' ? { 'hmac-key': key, 'hmac-key-previous': 'old-key' } : undefined),
     hint: ({ metadata }) => void hinted.push(metadata.name),
     preview: () => {
       throw new Error('not asked for')
     },
-    counted: () => {},
+    countApproval: () => {},
   })
   id = await waiting()
 })
@@ -142,7 +142,7 @@ describe('a signed approval', () => {
   ])('C48 C49 N26: that %s is refused, always in the same words', async (_, request) => {
     await send(signed(approvalPath, word({ approver: 'cy' }), { nonce: 'used' }))
     const before = await approvals()
-    expect(await send(request())).toEqual({ status: 401, body: { message: 'the signature is missing or wrong' } })
+    expect(await send(request())).toEqual({ status: 401, body: { message: 'the signature is missing or invalid' } })
     expect(await approvals()).toEqual(before)
   })
 

@@ -3,13 +3,13 @@ import type { EnvironmentStatus, PipelineStatus, Promotion } from '../../../apis
 import { isMarkedToKeep } from '../../../departures/door/protection.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
-import { at, wake, type Draft } from './draft.ts'
+import { at, type Draft } from './draft.ts'
 import type { PromotionPlan } from '../model/plan.ts'
 
 export type ApprovalVerdict = 'given' | 'missing' | 'refused'
 
-/** Whether enough distinct approvers have approved this very promotion; asks for approvals when they are missing. */
-export function judgeApproval(
+/** Whether enough distinct approvers have approved this promotion. Sets `waitingApproval` while approvals are missing. */
+export function judgeApprovals(
   draft: Draft,
   given: {
     readonly state: EnvironmentStatus
@@ -32,7 +32,7 @@ export function judgeApproval(
   }
   const approvers = new Set(counted.map(({ spec }) => spec.approver))
   if (approvers.size < required) {
-    state.waitingApproval = waiting(state, promotion, { required, counted, now: draft.now })
+    state.waitingApproval = waitingApproval(state, promotion, { required, counted, now: draft.now })
     return 'missing'
   }
   promotion.approvedBy = [...approvers]
@@ -40,40 +40,46 @@ export function judgeApproval(
   return 'given'
 }
 
-/** What each approval of the pipeline is told of itself; what was said of an earlier promotion stays. */
-export function approvalStates(draft: Draft): ReadonlyMap<Approval, ApprovalStatus> {
-  const states = new Map<Approval, ApprovalStatus>()
+/** The status for each Approval of the pipeline. Those of earlier promotions keep theirs. */
+export function approvalStatuses(draft: Draft): ReadonlyMap<Approval, ApprovalStatus> {
+  const statuses = new Map<Approval, ApprovalStatus>()
   for (const approval of draft.observed.approvals) {
     const { environment, promotionId } = approval.spec
     const promotion = draft.status.environments?.[environment]?.promotion
     const plan = draft.plan.environments.find(({ name }) => name === environment)?.promotion
-    if (promotion?.id === promotionId) states.set(approval, stateOf(draft, { approval, promotion, plan }))
-    else if (!approval.status) states.set(approval, ignored('ApprovalStale'))
+    if (promotion?.id === promotionId) statuses.set(approval, statusOf(draft, { approval, promotion, plan }))
+    else if (!approval.status) statuses.set(approval, ignored('ApprovalStale'))
   }
-  return states
+  return statuses
 }
 
-/** How long what was said about a promotion is kept after it was said: long enough to be asked about it. */
-const keptMs = 30 * 86_400_000
+/** How long an Approval is kept after its creation, as a record of who approved what. */
+const retentionMs = 30 * 86_400_000
 
-/** Approvals whose time is up, oldest first, and when the next one's will be. What is said about a promotion that has its place still counts. */
-export function outdatedApprovals(
+/**
+ * Approvals past their retention, oldest first, and when the next one expires. Approvals of an environment's
+ * current promotion and those with the keep mark never expire.
+ */
+export function expiredApprovals(
   approvals: readonly Approval[],
   status: PipelineStatus,
   now: number,
-): { readonly outdated: readonly Approval[]; readonly nextAt: number } {
+): { readonly expired: readonly Approval[]; readonly nextAt: number } {
   const byAge = approvals
     .filter(({ spec }) => status.environments?.[spec.environment]?.promotion?.id !== spec.promotionId)
     .filter((approval) => !isMarkedToKeep(approval))
-    .map((approval) => ({ approval, until: (parseTime(approval.metadata.creationTimestamp) ?? Infinity) + keptMs }))
+    .map((approval) => ({
+      approval,
+      until: (parseTime(approval.metadata.creationTimestamp) ?? Infinity) + retentionMs,
+    }))
     .toSorted((left, right) => left.until - right.until)
   return {
-    outdated: byAge.filter(({ until }) => now >= until).map(({ approval }) => approval),
+    expired: byAge.filter(({ until }) => now >= until).map(({ approval }) => approval),
     nextAt: byAge.find(({ until }) => now < until)?.until ?? Infinity,
   }
 }
 
-function stateOf(
+function statusOf(
   draft: Draft,
   given: {
     readonly approval: Approval
@@ -84,29 +90,29 @@ function stateOf(
   const { approval, promotion, plan } = given
   const { approver, decision } = approval.spec
   const counted = decision === 'Approve' ? promotion.approvedBy?.includes(approver) : promotion.phase === 'Rejected'
-  if (counted) return countedState
-  // Decided without it: it came too late.
-  if (promotion.phase !== 'Gated' && promotion.phase !== 'AwaitingApproval') return approval.status ?? tooLate
+  if (counted) return countedStatus
+  // The promotion was decided before this Approval arrived.
+  if (promotion.phase !== 'Gated' && promotion.phase !== 'AwaitingApproval') return approval.status ?? staleStatus
   const why = plan ? whyIgnored(draft, plan, approval) : 'NoPromotionConfigured'
-  return why ? ignored(why) : countedState
+  return why ? ignored(why) : countedStatus
 }
 
 function ignored(because: Because): ApprovalStatus {
   return { state: 'Ignored', reason: because, message: sentenceOf(because) }
 }
 
-const countedState: ApprovalStatus = {
+const countedStatus: ApprovalStatus = {
   state: 'Counted',
   reason: 'ApprovalCounted',
   message: sentenceOf('ApprovalCounted'),
 }
-const tooLate = ignored('ApprovalStale')
+const staleStatus = ignored('ApprovalStale')
 
 function approvalsOf({ observed }: Draft, { id }: Promotion): readonly Approval[] {
   return observed.approvals.filter(({ spec }) => spec.promotionId === id)
 }
 
-/** Why an approval does not count; an expired one is looked at again in time. */
+/** Why an approval does not count, if it does not. Wakes the pipeline when a counted one will expire. */
 function whyIgnored(
   draft: Draft,
   { approvers, approvalTtlMs }: PromotionPlan,
@@ -116,14 +122,14 @@ function whyIgnored(
   if (approvalTtlMs === undefined) return undefined
   const endsAt = at(approval.metadata.creationTimestamp) + approvalTtlMs
   if (draft.now >= endsAt) return 'ApprovalExpired'
-  wake(draft, endsAt)
+  draft.wakeAt(endsAt)
   return undefined
 }
 
 const maxShown = 100
 
-/** What is waited for, and who has spoken so far. */
-function waiting(
+/** How many approvals are required, and those given so far. */
+function waitingApproval(
   state: EnvironmentStatus,
   { id, revision }: Promotion,
   given: { readonly required: number; readonly counted: readonly Approval[]; readonly now: number },

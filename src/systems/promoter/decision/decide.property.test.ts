@@ -3,7 +3,14 @@ import { expect, it } from 'vitest'
 import type { EnvironmentSpec, PipelineSpec } from '../../../apis/pipeline.ts'
 import type { Effect } from './effects.ts'
 import type { EffectResult } from './results.ts'
-import { pipelineOf, pullRequest, pullRequestPromotion, pushed, targetOf, World } from '../testing.ts'
+import {
+  pipelineOf,
+  pullRequest,
+  pullRequestPromotion,
+  pushed,
+  targetOf,
+  World,
+} from '../../../../test/promoter/world.ts'
 
 const names = ['dev', 'staging', 'qa', 'prod']
 const later = names.slice(1)
@@ -302,10 +309,10 @@ function leave(world: World, outside: Outside): void {
   }
   const { metadata } = world.pipeline
   world.pipeline = { ...world.pipeline, metadata: { ...metadata, deletionTimestamp: '2026-11-02T12:00:00Z' } }
-  for (let turn = 0; turn < 20 && !world.last?.mayGo; turn++) {
+  for (let turn = 0; turn < 20 && !world.last?.canBeDeleted; turn++) {
     world.now += 400_000
     act(world, outside, 'ok')
   }
-  expect(world.last?.mayGo).toBe(true)
+  expect(world.last?.canBeDeleted).toBe(true)
   expect(outside.open).toEqual([])
 }

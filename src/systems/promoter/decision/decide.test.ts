@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { environments, pipelineOf, pullRequest, pullRequestPromotion, pushed, targetOf, World } from '../testing.ts'
+import {
+  environments,
+  pipelineOf,
+  pullRequest,
+  pullRequestPromotion,
+  pushed,
+  targetOf,
+  World,
+} from '../../../../test/promoter/world.ts'
 
 const minute = 60_000
 const open = { result: 'seen', pullRequest: pullRequest('open') } as const
@@ -278,9 +286,9 @@ describe('a pipeline that is being deleted', () => {
       ...world.pipeline,
       metadata: { ...world.pipeline.metadata, deletionTimestamp: '2026-11-02T12:00:00Z' },
     }
-    expect(world.step().mayGo).toBe(false)
+    expect(world.step().canBeDeleted).toBe(false)
     world.answer('withdraw', { result: 'withdrawn' }, 600_000)
-    expect(world.step().mayGo).toBe(true)
+    expect(world.step().canBeDeleted).toBe(true)
   })
 
   it('gives up after five failed tries and says what it leaves behind', () => {
@@ -297,7 +305,7 @@ describe('a pipeline that is being deleted', () => {
         { result: 'failed', error: { class: 'Permanent', reason: 'CredentialsRefused', message: '401' } },
         600_000,
       )
-    expect(world.step().mayGo).toBe(true)
+    expect(world.step().canBeDeleted).toBe(true)
     expect(world.heard.at(-1)).toMatchObject({ because: 'WithdrawalAbandoned' })
   })
 })

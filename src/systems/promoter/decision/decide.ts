@@ -1,92 +1,77 @@
 import type { Approval, ApprovalStatus } from '../../../apis/approval.ts'
-import type { Pipeline } from '../../../apis/pipeline.ts'
 import type { PipelineStatus } from '../../../apis/pipeline-status.ts'
-import { approvalStates, outdatedApprovals } from './approvals.ts'
-import { deletionStep, dropRemoved } from './departing.ts'
-import { copyOf, wake, type Announcement, type Draft, type Observed } from './draft.ts'
+import { approvalStatuses, expiredApprovals } from './approvals.ts'
+import { decideDeletion, withdrawRemovedEnvironments } from './deletion.ts'
+import { Draft, type Announcement, type Observed } from './draft.ts'
 import { dueEffect, type Effect } from './effects.ts'
-import { judgeEnvironment, noteArrival } from './environments.ts'
-import { PlanError, planOf, type Plan } from '../model/plan.ts'
-import { report, reportInvalid } from './report.ts'
+import { advanceEnvironment, recordArrival } from './environments.ts'
+import { PlanError, tryPlan, type Plan } from '../model/plan.ts'
+import { reportConditions, reportInvalidSpec } from './report.ts'
 import { handleRetry } from './retry.ts'
-import { closeRun, judgeRun } from './runs.ts'
+import { advanceRun, updateRunPhase } from './runs.ts'
 import { recordTargets } from './target-records.ts'
 
-/** What should be true next, and at most one thing to do about it. */
+/** The next status of a pipeline, and at most one effect to carry out. */
 export interface Decision {
-  /** To be written, and only then acted on. */
+  /** Must be written before the effect starts. */
   readonly status: PipelineStatus
   readonly effect: Effect | undefined
   readonly announcements: readonly Announcement[]
-  /** What each approval is to be told of itself. */
+  /** The status each Approval should get. */
   readonly approvals: ReadonlyMap<Approval, ApprovalStatus>
-  /** Approvals of long ago, to be removed. */
-  readonly outdated: readonly Approval[]
-  /** Look again at this time, if nothing changes before. */
+  /** Approvals past their retention, to be deleted. */
+  readonly expired: readonly Approval[]
+  /** When to reconcile again if nothing changes before: `changesAt` or the next resync, whichever is earlier. */
   readonly wakeAt: number
-  /** When time alone makes a difference; `wakeAt` may come sooner, to make sure that nothing was missed. */
+  /** When the passage of time alone changes the decision. */
   readonly changesAt: number
-  /** Nothing of a pipeline that is being deleted is left outside. */
-  readonly mayGo: boolean
+  /** The pipeline is being deleted and nothing of it is open outside, so its finalizer may be removed. */
+  readonly canBeDeleted: boolean
 }
 
-/** Decides the whole of a pipeline's next step from what was observed and the time, and from nothing else. */
+/** Decides a pipeline's next step. A pure function of what was observed and the time. */
 export function decide(observed: Observed, now: number): Decision {
   const { pipeline } = observed
-  const status = copyOf(pipeline.status ?? {})
-  const planned = readPlan(pipeline)
-  const draft: Draft = {
-    plan: planned instanceof PlanError ? emptyPlan : planned,
-    observed,
-    now,
-    status,
-    announcements: [],
-    pending: undefined,
-    wakeAt: Infinity,
+  const plan = tryPlan(pipeline)
+  const draft = new Draft(plan instanceof PlanError ? emptyPlan : plan, observed, now)
+  if (pipeline.metadata.deletionTimestamp) {
+    const step = decideDeletion(draft)
+    return { ...step, wakeAt: draft.nextChangeAt, changesAt: draft.nextChangeAt }
   }
-  if (pipeline.metadata.deletionTimestamp)
-    return { ...deletionStep(draft), wakeAt: draft.wakeAt, changesAt: draft.wakeAt }
-  status.observedGeneration = pipeline.metadata.generation ?? 0
-  if (planned instanceof PlanError) reportInvalid(draft, planned)
-  else walk(draft)
+  draft.status.observedGeneration = pipeline.metadata.generation ?? 0
+  if (plan instanceof PlanError) reportInvalidSpec(draft, plan)
+  else advancePipeline(draft)
   const effect = dueEffect(draft)
-  const { outdated, nextAt } = outdatedApprovals(observed.approvals, status, now)
-  wake(draft, nextAt)
-  const { announcements, plan, wakeAt: changesAt } = draft
-  const wakeAt = planned instanceof PlanError ? changesAt : Math.min(changesAt, now + plan.intervalMs)
+  const { expired, nextAt } = expiredApprovals(observed.approvals, draft.status, now)
+  draft.wakeAt(nextAt)
+  const { status, announcements, nextChangeAt: changesAt } = draft
   return {
     status,
     effect,
     announcements,
-    approvals: approvalStates(draft),
-    outdated: observed.dryRun ? [] : outdated,
-    wakeAt,
+    approvals: approvalStatuses(draft),
+    expired: observed.dryRun ? [] : expired,
+    wakeAt: plan instanceof PlanError ? changesAt : Math.min(changesAt, now + plan.intervalMs),
     changesAt,
-    mayGo: false,
+    canBeDeleted: false,
   }
 }
 
-function walk(draft: Draft): void {
-  const { plan } = draft
+/** The steps of a decision. Each relies on what the steps before it wrote into the draft's status. */
+function advancePipeline(draft: Draft): void {
+  const { environments } = draft.plan
   recordTargets(draft)
-  dropRemoved(draft)
+  withdrawRemovedEnvironments(draft)
   handleRetry(draft)
-  judgeRun(draft)
-  for (const environment of plan.environments) noteArrival(draft, environment)
-  for (const environment of plan.environments.slice(1)) judgeEnvironment(draft, environment)
-  closeRun(draft)
-  report(draft)
+  advanceRun(draft)
+  for (const environment of environments) recordArrival(draft, environment)
+  // Nothing is promoted into the first environment: revisions come from there.
+  for (const environment of environments.slice(1)) advanceEnvironment(draft, environment)
+  updateRunPhase(draft)
+  reportConditions(draft)
 }
 
-function readPlan({ spec, metadata }: Pipeline): Plan | PlanError {
-  try {
-    return planOf(spec, metadata.namespace ?? '')
-  } catch (error) {
-    if (error instanceof PlanError) return error
-    throw error
-  }
-}
-
+/** Stands in for a spec that cannot be read: suspended, so that no effect but polling and withdrawing is due. */
 const emptyPlan: Plan = {
   environments: [],
   suspended: true,

@@ -1,30 +1,30 @@
 import type { Approval } from '../../../apis/approval.ts'
 import type { Pipeline } from '../../../apis/pipeline.ts'
-import type { EnvironmentStatus, PipelineStatus, Promotion, TargetStatus } from '../../../apis/pipeline-status.ts'
+import type { EnvironmentStatus, PipelineStatus, TargetStatus } from '../../../apis/pipeline-status.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { Because } from '../../../apis/pipeline-reasons.ts'
 import type { EnvironmentPlan, Plan } from '../model/plan.ts'
 
-/** All that a decision may depend on, beside the time. */
+/** Everything a decision depends on, apart from the time. */
 export interface Observed {
   readonly pipeline: Pipeline
-  /** What each target looks like, by environment, in the order of the spec. */
+  /** The state of each target, by environment, in the order of the spec. */
   readonly targets: Readonly<Record<string, readonly TargetStatus[]>>
-  /** Promotions are frozen everywhere. */
+  /** The freeze ConfigMap stops promotions in the whole cluster. */
   readonly frozen: boolean
-  /** Nothing may be done outside; the status says what would be. */
+  /** The promoter must not change anything outside; the status says what it would do. */
   readonly dryRun: boolean
-  /** Promotions that this process is working on at this moment. */
+  /** Ids of the promotions whose effect this process is running or has queued. */
   readonly busy: ReadonlySet<string>
-  /** When the pull request of a promotion was last looked at; absent after a restart or a hint. */
+  /** When the pull request of each promotion was last polled; absent after a restart or a webhook hint. */
   readonly polledAt: ReadonlyMap<string, number>
-  /** The version of the Secret each environment is promoted with. */
+  /** The resourceVersion of the Secrets each environment is promoted with. */
   readonly secretVersions: Readonly<Record<string, string>>
-  /** Everything anybody has said about promotions of this pipeline. */
+  /** All Approvals that name this pipeline. */
   readonly approvals: readonly Approval[]
 }
 
-/** Something a person may want to hear of: it becomes an Event, a metric and a log line. */
+/** A change worth reporting: it becomes an Event, a metric and a log line. */
 export interface Announcement {
   readonly type: 'Normal' | 'Warning'
   readonly because: Because
@@ -32,39 +32,81 @@ export interface Announcement {
   readonly environment?: string
 }
 
-/** A decision in the making: the next status, changed in place by one decision and seen by nobody else. */
-export interface Draft {
+/** A reason with the sentence that explains it. */
+export interface Why {
+  readonly because: Because
+  readonly message: string
+}
+
+/**
+ * One decision in progress. Its steps edit `status`, a private copy of the pipeline's status, in place;
+ * only `decide` creates a draft, and nothing keeps one afterwards.
+ */
+export class Draft {
   readonly plan: Plan
   readonly observed: Observed
   readonly now: number
   readonly status: PipelineStatus
-  readonly announcements: Announcement[]
-  /** Why no revision comes out of the first environment. */
-  pending: { readonly because: Because; readonly message: string } | undefined
-  wakeAt: number
+  readonly #announcements: Announcement[] = []
+  #noRevision: Why | undefined
+  #nextChangeAt = Infinity
+
+  constructor(plan: Plan, observed: Observed, now: number) {
+    this.plan = plan
+    this.observed = observed
+    this.now = now
+    this.status = copyOf(observed.pipeline.status ?? {})
+  }
+
+  get announcements(): readonly Announcement[] {
+    return this.#announcements
+  }
+
+  /** The earliest time at which the passage of time alone changes the decision. */
+  get nextChangeAt(): number {
+    return this.#nextChangeAt
+  }
+
+  /** Why the first environment yields no revision, if it does not. */
+  get noRevision(): Why | undefined {
+    return this.#noRevision
+  }
+
+  announce(announcement: Announcement): void {
+    this.#announcements.push(announcement)
+  }
+
+  /** Requests another decision at this time at the latest. */
+  wakeAt(time: number): void {
+    this.#nextChangeAt = Math.min(this.#nextChangeAt, time)
+  }
+
+  explainNoRevision(why: Why): void {
+    this.#noRevision = why
+  }
+
+  /** The status of an environment, created when missing. */
+  environment(name: string): EnvironmentStatus {
+    this.status.environments ??= {}
+    return (this.status.environments[name] ??= {})
+  }
+
+  targetsOf({ name }: EnvironmentPlan): readonly TargetStatus[] {
+    return this.observed.targets[name] ?? []
+  }
+
+  /** Whether enough targets are readable, up to date, healthy and on this revision. */
+  isReadyOn(environment: EnvironmentPlan, revision: string): boolean {
+    const ready = this.targetsOf(environment).filter((target) => isTargetReadyOn(target, revision))
+    return ready.length >= environment.requiredTargets
+  }
 }
 
-/** The status of an environment, made when it is not there. */
-export function environmentStatus({ status }: Draft, name: string): EnvironmentStatus {
-  status.environments ??= {}
-  return (status.environments[name] ??= {})
-}
-
-export function targetsOf({ observed }: Draft, environment: EnvironmentPlan): readonly TargetStatus[] {
-  return observed.targets[environment.name] ?? []
-}
-
-/** Enough targets are readable, fresh, healthy and on this revision. */
-export function isDoneOn(draft: Draft, environment: EnvironmentPlan, revision: string): boolean {
-  const done = targetsOf(draft, environment).filter((target) => isReadyOn(target, revision))
-  return done.length >= environment.requiredTargets
-}
-
-export function isReadyOn(target: TargetStatus, revision: string): boolean {
+export function isTargetReadyOn(target: TargetStatus, revision: string): boolean {
   return target.reason === 'Found' && target.ready && target.revision === revision
 }
 
-/** Something is known of it, if perhaps not the newest: it exists and could be read. */
+/** Whether the target exists and could be read, even if its status is out of date. */
 export function isReadable({ reason }: TargetStatus): boolean {
   return reason === 'Found' || reason === 'RevisionUnknown' || reason === 'Stale'
 }
@@ -73,40 +115,17 @@ export function describeTarget({ cluster, namespace, kind, name }: TargetStatus)
   return `${kind} ${namespace}/${name}${cluster ? ` in cluster ${cluster}` : ''}`
 }
 
-/** Look again at this time at the latest. */
-export function wake(draft: Draft, at: number): void {
-  draft.wakeAt = Math.min(draft.wakeAt, at)
-}
-
-export function announce(draft: Draft, announcement: Announcement): void {
-  draft.announcements.push(announcement)
-}
-
-/** Epoch milliseconds of a time in a status; what is missing or unreadable lies infinitely far back. */
+/** Epoch milliseconds of a time in a status; -Infinity when it is missing or unreadable. */
 export function at(text: string | undefined): number {
   return parseTime(text) ?? -Infinity
 }
 
-/** An instant for the status; never later than now, so that a clock set back delays nothing. */
+/** A stored time, capped at now: after the clock was set back, a time in the future would delay promotions. */
 export function notAfter(text: string | undefined, now: number): string {
   return text !== undefined && at(text) <= now ? text : formatTime(now)
 }
 
-/** Moves a promotion to a phase and says why. */
-export function enter(promotion: Promotion, phase: Promotion['phase'], because: Because, now: number): void {
-  promotion.phase = phase
-  promotion.because = because
-  promotion.phaseAt = formatTime(now)
-  delete promotion.nextAttemptAt
-}
-
-const ended: ReadonlySet<Promotion['phase']> = new Set(['Succeeded', 'Rejected', 'Superseded', 'Failed'])
-
-export function hasEnded({ phase }: Promotion): boolean {
-  return ended.has(phase)
-}
-
-/** A copy of a JSON value that may be changed; the platform's own copies far more than JSON, and far slower. */
+/** A mutable copy of a JSON value; several times faster than structuredClone. */
 export function copyOf<T>(value: T): T {
   if (Array.isArray(value)) return value.map(copyOf) as T
   if (typeof value !== 'object' || value === null) return value

@@ -1,48 +1,48 @@
 import type { Promotion } from '../../../apis/pipeline-status.ts'
 import { formatTime } from '../../../kube/time.ts'
-import { at, copyOf, wake, type Draft } from './draft.ts'
+import { at, copyOf, type Draft } from './draft.ts'
 import { areOpen } from './gates.ts'
 
-/** Something to be done outside. Each can be done again without doing harm, and finds what was done before. */
+/** A change outside the cluster, or a look at it. Each is idempotent: it finds what an earlier attempt has done. */
 export type EffectKind =
-  /** Put the change on a branch of its own. */
+  /** Push the change to the promotion's branch. */
   | 'push'
-  /** Put the change on the base branch. */
+  /** Commit the change to the base branch. */
   | 'commit'
-  /** Emit the Event and tell the events address. */
+  /** Create the Event and post it to Flux's notification controller. */
   | 'notify'
   /** Post the CloudEvent. */
   | 'call'
-  /** Find or open the pull request. */
+  /** Find the pull request, or open it. */
   | 'propose'
-  /** Call what runs before the environment. */
+  /** Run the verification checks. */
   | 'verify'
-  /** See what became of the pull request; merge it where that is asked for. */
+  /** Read the state of the pull request; merge it with `autoMerge`. */
   | 'poll'
-  /** Close the pull request and drop the branch, if they are still ours. */
+  /** Close the pull request and delete the branch, unless others have changed them. */
   | 'withdraw'
 
 export interface Effect {
   readonly do: EffectKind
   readonly environment: string
-  /** As recorded; the result counts only while id and phase are still these. */
+  /** As recorded. The result counts only while the record still has this id and phase. */
   readonly promotion: Promotion
-  /** Promotions are paused: what is open may be looked at or taken back, no more. */
+  /** Suspended or frozen: pull requests may be polled and withdrawn, but not merged. */
   readonly paused: boolean
 }
 
-/** The first effect that is due. Everything but a look at a pull request is recorded as an attempt. */
+/** The first effect that is due. Each but a poll is recorded as an attempt in the status. */
 export function dueEffect(draft: Draft): Effect | undefined {
   const { status, now } = draft
   for (const [environment, { promotion, gates = [] }] of Object.entries(status.environments ?? {})) {
     if (!promotion || draft.observed.busy.has(promotion.id)) continue
-    // What runs before was checked before this was decided; all else must still be so.
+    // Verification passed before the intent was recorded; every other gate must still be open.
     if (promotion.phase === 'Intended' && !areOpen(gates, 'verification')) continue
     const kind = effectOf(promotion)
     if (!kind || !isAllowed(draft, kind)) continue
     const dueAt = kind === 'poll' ? pollAt(draft, promotion) : at(promotion.nextAttemptAt)
     if (now < dueAt) {
-      wake(draft, dueAt)
+      draft.wakeAt(dueAt)
       continue
     }
     if (kind !== 'poll') recordAttempt(promotion, now)
@@ -51,7 +51,7 @@ export function dueEffect(draft: Draft): Effect | undefined {
   return undefined
 }
 
-/** What a promotion needs done outside next. */
+/** The next effect a promotion needs. */
 export function effectOf({ phase, strategy, withdraw, verification }: Promotion): EffectKind | undefined {
   if (withdraw === 'Due') return 'withdraw'
   if (phase === 'Gated' || phase === 'AwaitingApproval')
@@ -88,13 +88,13 @@ function recordAttempt(promotion: Promotion, now: number): void {
   delete promotion.nextAttemptAt
 }
 
-const soonestPollMs = 30_000
-const latestPollMs = 300_000
+const minPollMs = 30_000
+const maxPollMs = 300_000
 
-/** A young pull request is looked at often, an old one rarely. */
+/** Polls every tenth of the pull request's age, within bounds. A poll time in the future (clock set back) is ignored. */
 function pollAt({ observed, now }: Draft, promotion: Promotion): number {
   const polledAt = observed.polledAt.get(promotion.id) ?? -Infinity
   const ageMs = now - at(promotion.phaseAt)
-  const intervalMs = Math.min(Math.max(ageMs / 10, soonestPollMs), latestPollMs)
+  const intervalMs = Math.min(Math.max(ageMs / 10, minPollMs), maxPollMs)
   return Math.max(polledAt > now ? -Infinity : polledAt + intervalMs, at(promotion.nextAttemptAt))
 }

@@ -1,167 +1,167 @@
 import type { EnvironmentStatus, Gate, Promotion } from '../../../apis/pipeline-status.ts'
 import { formatTime } from '../../../kube/time.ts'
-import { judgeApproval } from './approvals.ts'
+import { judgeApprovals } from './approvals.ts'
 import type { Because } from '../../../apis/pipeline-reasons.ts'
-import {
-  announce,
-  at,
-  enter,
-  environmentStatus,
-  hasEnded,
-  isDoneOn,
-  notAfter,
-  targetsOf,
-  wake,
-  type Draft,
-} from './draft.ts'
-import { areOpen, gatesOf, type Want } from './gates.ts'
+import { at, notAfter, type Draft } from './draft.ts'
+import { areOpen, gatesOf, type WantedRevision } from './gates.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
 import {
-  announceLeft,
-  announcePhase,
-  armedBy,
-  intend,
+  announceAbandoned,
+  enterPhase,
+  hasEnded,
   isOver,
   isUnfinished,
   mayHaveEffects,
+  moveToHistory,
   newPromotion,
+  recordIntent,
+  resumeFailed,
+  retryTrigger,
   supersede,
-  toHistory,
+  transition,
   watchRollout,
 } from './promotions.ts'
 import { isLowerVersion } from '../model/semver.ts'
-import { demandVerification } from './verification.ts'
+import { requestVerification } from './verification.ts'
 
-/** Brings one environment's record up to date and as far forward as it may go. */
-export function judgeEnvironment(draft: Draft, environment: EnvironmentPlan): void {
-  const state = environmentStatus(draft, environment.name)
-  const want = wantOf(draft, environment, state)
-  if (!want) return void delete state.gates
-  if (isBlockedByOld(draft, environment, { state, want })) return
-  if (isDoneOn(draft, environment, want.revision)) return arrive(draft, environment, { state, want })
+/** Advances one environment as far as its gates, approvals and open promotion allow. */
+export function advanceEnvironment(draft: Draft, environment: EnvironmentPlan): void {
+  const state = draft.environment(environment.name)
+  const wanted = wantedRevision(draft, environment, state)
+  if (!wanted) return void delete state.gates
+  if (isBlockedByPrevious(draft, environment, { state, wanted })) return
+  if (draft.isReadyOn(environment, wanted.revision)) return arrive(draft, environment, { state, wanted })
   const { promotion } = state
   if (draft.status.run?.phase === 'Complete' && draft.plan.runPolicy !== 'Pairwise') return void delete state.gates
-  if (promotion && hasEnded(promotion)) return rearm(draft, environment, promotion)
-  if (promotion?.phase === 'Intended') recheck(draft, environment, { state, want })
-  if (promotion && isUnderWay(promotion)) return follow(draft, environment, promotion)
-  advance(draft, environment, { state, want })
+  if (promotion && hasEnded(promotion)) return retryIfChanged(draft, environment, promotion)
+  if (promotion?.phase === 'Intended') recheckGates(draft, environment, { state, wanted })
+  if (promotion && isInProgress(promotion)) {
+    if (isRollingOut(promotion)) watchRollout(draft, environment, promotion)
+    return
+  }
+  startIfAllowed(draft, environment, { state, wanted })
 }
 
-/** Notes what the environment runs, since when, and which run has passed through it. */
-export function noteArrival(draft: Draft, environment: EnvironmentPlan): void {
+/** Records the revision an environment is ready on, since when, and the newest run that has passed through it. */
+export function recordArrival(draft: Draft, environment: EnvironmentPlan): void {
   const { status, now } = draft
-  const state = environmentStatus(draft, environment.name)
+  const state = draft.environment(environment.name)
   const revision = readyRevision(draft, environment)
   if (revision === undefined) delete state.readyOn
   else if (state.readyOn?.revision !== revision) state.readyOn = { revision, since: formatTime(now) }
   else state.readyOn.since = notAfter(state.readyOn.since, now)
   const { run } = status
-  if (!run || state.passedRun === run.sequence || !isDoneOn(draft, environment, run.revision)) return
+  if (!run || state.passedRun === run.sequence || !draft.isReadyOn(environment, run.revision)) return
   state.passedRun = run.sequence
   state.passedAt = formatTime(now)
 }
 
 interface Case {
   readonly state: EnvironmentStatus
-  readonly want: Want
+  readonly wanted: WantedRevision
 }
 
-/** Where a part of the targets is enough it may be two revisions at once: the one that is being carried counts. */
+/** With `requireTargets` below All an environment can be ready on two revisions; the one of the run wins. */
 function readyRevision(draft: Draft, environment: EnvironmentPlan): string | undefined {
-  const running = targetsOf(draft, environment).map(({ revision }) => revision)
+  const running = draft.targetsOf(environment).map(({ revision }) => revision)
   const revisions = new Set([draft.status.run?.revision, ...running])
-  return [...revisions].find((revision) => revision !== undefined && isDoneOn(draft, environment, revision))
+  return [...revisions].find((revision) => revision !== undefined && draft.isReadyOn(environment, revision))
 }
 
-function wantOf(draft: Draft, environment: EnvironmentPlan, state: EnvironmentStatus): Want | undefined {
+/** The run's revision or, pairwise, the one that all environments before this one agree on. */
+function wantedRevision(
+  draft: Draft,
+  environment: EnvironmentPlan,
+  state: EnvironmentStatus,
+): WantedRevision | undefined {
   const { status, plan } = draft
   if (plan.runPolicy !== 'Pairwise') return status.run
   const upstream = plan.environments.filter(({ name }) => environment.dependsOn.includes(name))
   const revisions = new Set(upstream.map((before) => readyRevision(draft, before)))
   const [revision] = revisions
   const { promotion } = state
-  if (revisions.size !== 1 || revision === undefined) return promotion && wantAgain(promotion)
-  if (promotion?.revision === revision) return wantAgain(promotion)
-  const running = new Set(targetsOf(draft, environment).map((target) => target.revision))
+  if (revisions.size !== 1 || revision === undefined) return promotion && sameRevisionAgain(promotion)
+  if (promotion?.revision === revision) return sameRevisionAgain(promotion)
+  const running = new Set(draft.targetsOf(environment).map((target) => target.revision))
   const past = (state.history ?? []).some((entry) => entry.revision === revision && entry.phase === 'Succeeded')
   const older = [...running].some((current) => current !== undefined && isLowerVersion(revision, current))
   return { revision, sequence: (status.sequence ?? 0) + 1, direction: past || older ? 'Backward' : 'Forward' }
 }
 
-function wantAgain({ revision, runSequence, direction = 'Forward' }: Promotion): Want {
+function sameRevisionAgain({ revision, runSequence, direction = 'Forward' }: Promotion): WantedRevision {
   return { revision, sequence: runSequence, direction }
 }
 
-/** An older promotion still has its place: it is ended, and taken back, before the next one begins. */
-function isBlockedByOld(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): boolean {
+/** Ends a promotion of another revision. True while it still occupies the environment, so that no new one may start. */
+function isBlockedByPrevious(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): boolean {
   const { promotion } = state
-  if (!promotion || isCurrent(promotion, environment, want)) return false
+  if (!promotion || isCurrent(promotion, environment, wanted)) return false
   if (promotion.withdraw === 'Due') {
     waitForWithdrawal(promotion, environment)
     return true
   }
   if (!isUnfinished(promotion)) {
-    announceLeft(draft, environment.name, promotion)
-    toHistory(state, draft.now)
+    announceAbandoned(draft, environment.name, promotion)
+    moveToHistory(state, draft.now)
     return false
   }
-  if (promotion.phase === 'RollingOut' || promotion.phase === 'Merged' || promotion.phase === 'Notified')
-    return isLetArrive(draft, environment, { state, want })
-  const because = promotion.revision === want.revision ? 'StrategyChanged' : 'NewRevision'
+  if (isRollingOut(promotion)) return waitForRollout(draft, environment, { state, wanted })
+  const because = promotion.revision === wanted.revision ? 'StrategyChanged' : 'NewRevision'
   const policy = environment.promotion?.supersede ?? 'Replace'
   if (policy === 'Update' && because === 'NewRevision' && canBeTakenOver(promotion)) {
-    takeOver(draft, environment, { state, want })
+    takeOver(draft, environment, { state, wanted })
     return false
   }
-  supersede(draft, environment.name, promotion, { because, by: want.revision, leaveOpen: policy === 'Keep' })
+  supersede(draft, environment.name, promotion, { because, by: wanted.revision, leaveOpen: policy === 'Keep' })
   if (!isOver(promotion)) return true
-  toHistory(state, draft.now)
+  moveToHistory(state, draft.now)
   return false
 }
 
-/** What is open is closed with what the pipeline says now, or given up in time where nothing newer goes any more. */
+/** Withdraws with the current credentials; a withdrawal from another repository may be abandoned (`StrategyChanged`). */
 function waitForWithdrawal(promotion: Promotion, { promotion: plan }: EnvironmentPlan): void {
   if (plan && promotion.strategyHash === plan.strategyHash) promotion.strategy = plan.strategy
   else promotion.because = 'StrategyChanged'
 }
 
-function isCurrent(promotion: Promotion, { promotion: plan }: EnvironmentPlan, want: Want): boolean {
-  if (promotion.revision !== want.revision || promotion.runSequence !== want.sequence) return false
+function isCurrent(promotion: Promotion, { promotion: plan }: EnvironmentPlan, wanted: WantedRevision): boolean {
+  if (promotion.revision !== wanted.revision || promotion.runSequence !== wanted.sequence) return false
   if (promotion.phase === 'Superseded') return false
-  const settledElsewhere =
+  // Already in the repository: a changed strategy makes no difference any more.
+  const isDelivered =
     promotion.phase === 'RollingOut' || promotion.phase === 'Merged' || promotion.phase === 'Succeeded'
-  return settledElsewhere || promotion.strategyHash === (plan?.strategyHash ?? '')
+  return isDelivered || promotion.strategyHash === (plan?.strategyHash ?? '')
 }
 
-/** A promotion merged while it was being withdrawn: the environment first gets what was merged, within its deadline. */
-function isLetArrive(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): boolean {
+/** A promotion that was merged while being superseded may roll out until its deadline. True while it may. */
+function waitForRollout(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): boolean {
   const promotion = state.promotion!
-  const arrived = isDoneOn(draft, environment, promotion.revision)
+  const arrived = draft.isReadyOn(environment, promotion.revision)
   const deadline = at(promotion.phaseAt) + environment.rolloutDeadlineMs
   if (promotion.supersededBy && !arrived && draft.now < deadline) {
-    wake(draft, deadline)
+    draft.wakeAt(deadline)
     return true
   }
-  if (arrived) enter(promotion, 'Succeeded', 'Arrived', draft.now)
-  else supersede(draft, environment.name, promotion, { because: 'NewRevision', by: want.revision })
+  if (arrived) enterPhase(promotion, { phase: 'Succeeded', because: 'Arrived' }, draft.now)
+  else supersede(draft, environment.name, promotion, { because: 'NewRevision', by: wanted.revision })
   if (!isOver(promotion)) return true
-  toHistory(state, draft.now)
+  moveToHistory(state, draft.now)
   return false
 }
 
-/** Only where it is known what the branch holds can the next one go on with it. */
+/** Whether the next promotion can reuse the branch: only when the branch's content is known. */
 function canBeTakenOver({ phase, failedIn, attempt, pullRequest }: Promotion): boolean {
   const reached = phase === 'Failed' ? failedIn : phase
   if (reached === 'Pushed' || reached === 'Proposed') return true
   return pullRequest?.state === 'open' && (reached !== 'Intended' || attempt === 0)
 }
 
-/** The same branch and pull request get the newer revision; approvals of the old one do not carry over. */
-function takeOver(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+/** Gives the branch and pull request of the old promotion to a new one. Approvals of the old one do not count for it. */
+function takeOver(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
   const old = state.promotion!
-  supersede(draft, environment.name, old, { because: 'NewRevision', by: want.revision, leaveOpen: true })
-  toHistory(state, draft.now)
-  const next = newPromotion(draft, environment, want)
+  supersede(draft, environment.name, old, { because: 'NewRevision', by: wanted.revision, leaveOpen: true })
+  moveToHistory(state, draft.now)
+  const next = newPromotion(draft, environment, wanted)
   if (old.pullRequest) next.pullRequest = old.pullRequest
   if (old.branch) next.branch = old.branch
   const tip = old.headSHA ?? old.replacesSHA
@@ -169,93 +169,87 @@ function takeOver(draft: Draft, environment: EnvironmentPlan, { state, want }: C
   state.promotion = next
 }
 
-function arrive(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+/** The environment is ready on the wanted revision: the promotion, if there is one, has succeeded. */
+function arrive(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
   const { promotion } = state
   delete state.gates
   delete state.waitingApproval
-  if (!promotion) return warnUnexplained(draft, environment, { state, want })
+  if (!promotion) return warnUnexplained(draft, environment, { state, wanted })
   if (hasEnded(promotion)) return
-  // Only a pull request known to be open, or a branch that may be there, still has to go.
-  const leftOpen = mayHaveEffects(promotion)
-  enter(promotion, 'Succeeded', 'Arrived', draft.now)
+  if (mayHaveEffects(promotion)) promotion.withdraw = 'Due'
   promotion.attempt = 0
-  if (leftOpen) promotion.withdraw = 'Due'
   delete promotion.lastError
-  announcePhase(draft, environment.name, promotion)
+  transition(draft, environment.name, promotion, { phase: 'Succeeded', because: 'Arrived' })
 }
 
-/** The environment got the revision before anybody promoted it: perhaps all environments follow the same branch. */
-function warnUnexplained(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+/** Warns when an environment has the revision without a promotion: all environments may follow the same branch. */
+function warnUnexplained(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
   const { run } = draft.status
   if (!run || run.sequence === 1 || state.passedRun !== run.sequence) return
   if (state.passedAt !== formatTime(draft.now)) return
-  announce(draft, {
+  draft.announce({
     type: 'Warning',
     because: 'RevisionNotDiscriminating',
     environment: environment.name,
-    message: `${environment.name} gained ${want.revision} without a promotion`,
+    message: `${environment.name} runs ${wanted.revision} without a promotion; check that it does not follow the branch of another environment`,
   })
 }
 
-/** A failed promotion is tried again once spec or credentials have changed. */
-function rearm(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
+/** Retries a failed promotion once the spec or a Secret has changed. */
+function retryIfChanged(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
   if (promotion.phase !== 'Failed' || !promotion.failedIn || !environment.promotion) return
-  const current = armedBy(draft, environment)
-  if (isSameArm(promotion.armedBy ?? '', current)) return
-  enter(promotion, promotion.failedIn, 'Rearmed', draft.now)
+  const current = retryTrigger(draft, environment)
+  if (isSameTrigger(promotion.armedBy ?? '', current)) return
   promotion.armedBy = current
   promotion.strategy = environment.promotion.strategy
-  delete promotion.failedIn
-  delete promotion.lastError
-  announcePhase(draft, environment.name, promotion)
+  resumeFailed(draft, environment.name, promotion, 'Rearmed')
 }
 
-/** A Secret whose version is not known yet has not changed: only a known one can have. */
-function isSameArm(former: string, current: string): boolean {
+/** A Secret whose version is not known yet does not count as changed. */
+function isSameTrigger(former: string, current: string): boolean {
   return former === current || (current.endsWith('/') && former.startsWith(current))
 }
 
-function isUnderWay({ phase }: Promotion): boolean {
+/** Whether the intent is recorded: gates and approvals no longer decide about the start. */
+function isInProgress({ phase }: Promotion): boolean {
   return phase !== 'Gated' && phase !== 'AwaitingApproval'
 }
 
-/** Decided, but not carried out yet: what has come in the way meanwhile counts. Where nothing was tried it is as if it had not been decided. */
-function recheck(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
+function isRollingOut({ phase }: Promotion): boolean {
+  return phase === 'Merged' || phase === 'Notified' || phase === 'RollingOut'
+}
+
+/** Returns an intended promotion to Gated when a gate has closed before its first attempt. */
+function recheckGates(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
   const promotion = state.promotion!
-  state.gates = gatesOf(draft, environment, want)
+  state.gates = gatesOf(draft, environment, wanted)
   if (promotion.attempt > 0 || areOpen(state.gates)) return
-  enter(promotion, 'Gated', 'GatesOpen', draft.now)
+  enterPhase(promotion, { phase: 'Gated', because: 'GatesOpen' }, draft.now)
   for (const field of ['intentAt', 'eventID', 'armedBy'] as const) delete promotion[field]
-  // A branch that was taken over is there all the same.
+  // A branch taken over from an earlier promotion exists and stays recorded.
   if (promotion.replacesSHA === undefined) delete promotion.branch
 }
 
-function follow(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
-  if (promotion.phase === 'Merged' || promotion.phase === 'Notified' || promotion.phase === 'RollingOut')
-    watchRollout(draft, environment, promotion)
-}
-
-/** Not decided yet: looks at the gates, then at the approvals, then records the intent. */
-function advance(draft: Draft, environment: EnvironmentPlan, { state, want }: Case): void {
-  const gates = gatesOf(draft, environment, want)
+/** Checks the gates, then the approvals, then records the intent. */
+function startIfAllowed(draft: Draft, environment: EnvironmentPlan, { state, wanted }: Case): void {
+  const gates = gatesOf(draft, environment, wanted)
   state.gates = gates
   const upstream = gates.find(({ name }) => name === 'upstream')
-  if (upstream?.state === 'Open' && !state.promotion) state.promotion = begin(draft, environment, want)
+  if (upstream?.state === 'Open' && !state.promotion) state.promotion = startPromotion(draft, environment, wanted)
   const { promotion } = state
   if (!promotion) return
   if (promotion.phase === 'Gated') promotion.because = whyGated(gates)
-  if (upstream?.state === 'Open' && runsAlready(draft, environment, want)) return adopt(draft, environment, promotion)
-  demandVerification(promotion, { isDue: areOpen(gates, 'verification') && !areOpen(gates) })
+  if (upstream?.state === 'Open' && isAlreadyRunning(draft, environment, wanted))
+    return adoptRollout(draft, environment, promotion)
+  requestVerification(promotion, { isDue: areOpen(gates, 'verification') && !areOpen(gates) })
   const plan = environment.promotion
   if (!plan || !areOpen(gates)) return
-  const verdict = judgeApproval(draft, { state, promotion, plan, direction: want.direction })
-  if (verdict === 'given') intend(draft, environment, { promotion, plan })
+  const verdict = judgeApprovals(draft, { state, promotion, plan, direction: wanted.direction })
+  if (verdict === 'given') recordIntent(draft, environment, { promotion, plan })
   else if (verdict === 'refused') {
-    enter(promotion, 'Rejected', 'ApprovalRefused', draft.now)
-    announcePhase(draft, environment.name, promotion)
+    transition(draft, environment.name, promotion, { phase: 'Rejected', because: 'ApprovalRefused' })
   } else if (promotion.phase !== 'AwaitingApproval') {
-    enter(promotion, 'AwaitingApproval', 'AwaitingApproval', draft.now)
-    announcePhase(draft, environment.name, promotion)
+    transition(draft, environment.name, promotion, { phase: 'AwaitingApproval', because: 'AwaitingApproval' })
   }
 }
 
@@ -263,18 +257,17 @@ function whyGated(gates: readonly Gate[]): string {
   return gates.find(({ state }) => state !== 'Open')?.reason ?? ('GatesOpen' satisfies Because)
 }
 
-function begin(draft: Draft, environment: EnvironmentPlan, want: Want): Promotion {
-  draft.status.sequence = Math.max(draft.status.sequence ?? 0, want.sequence)
-  return newPromotion(draft, environment, want)
+function startPromotion(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Promotion {
+  draft.status.sequence = Math.max(draft.status.sequence ?? 0, wanted.sequence)
+  return newPromotion(draft, environment, wanted)
 }
 
-function runsAlready(draft: Draft, environment: EnvironmentPlan, want: Want): boolean {
-  return targetsOf(draft, environment).some(({ revision }) => revision === want.revision)
+function isAlreadyRunning(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): boolean {
+  return draft.targetsOf(environment).some(({ revision }) => revision === wanted.revision)
 }
 
-/** Somebody else has begun to roll the revision out: there is nothing to promote, only to wait for. */
-function adopt(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
-  enter(promotion, 'RollingOut', 'AlreadyRunning', draft.now)
-  announcePhase(draft, environment.name, promotion)
+/** The revision is being rolled out without this promotion: nothing to push, only to wait for. */
+function adoptRollout(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
+  transition(draft, environment.name, promotion, { phase: 'RollingOut', because: 'AlreadyRunning' })
   watchRollout(draft, environment, promotion)
 }

@@ -9,7 +9,7 @@ import {
   start,
   targetOf,
   World,
-} from '../testing.ts'
+} from '../../../../test/promoter/world.ts'
 
 const minute = 60_000
 
@@ -60,7 +60,7 @@ describe('gates', () => {
       ...world.pipeline,
       metadata: { ...world.pipeline.metadata, deletionTimestamp: '2026-11-02T12:00:00Z' },
     }
-    expect(world.step(60_000)).toMatchObject({ effect: undefined, mayGo: false })
+    expect(world.step(60_000)).toMatchObject({ effect: undefined, canBeDeleted: false })
     expect(world.condition('Suspended')?.message).toContain('staging: would withdraw promotion')
     world.dryRun = false
     expect(world.step().effect).toMatchObject({ do: 'withdraw' })
@@ -335,12 +335,12 @@ describe('approval', () => {
     })
     const [old, kept] = [other('old'), other('kept', { 'sojourn.dev/keep': 'true' })]
     world.approvals.push(old, kept)
-    expect(world.step(30 * dayMs - minute)).toMatchObject({ outdated: [], changesAt: start + 30 * dayMs })
+    expect(world.step(30 * dayMs - minute)).toMatchObject({ expired: [], changesAt: start + 30 * dayMs })
     world.dryRun = true
-    expect(world.step(minute).outdated).toEqual([])
+    expect(world.step(minute).expired).toEqual([])
     world.dryRun = false
-    expect(world.step().outdated).toEqual([old])
-    expect(world.step(1000 * dayMs).outdated).toEqual([old])
+    expect(world.step().expired).toEqual([old])
+    expect(world.step(1000 * dayMs).expired).toEqual([old])
   })
 
   it('refused means rejected, until the next revision', () => {

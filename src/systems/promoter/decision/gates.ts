@@ -1,50 +1,50 @@
 import type { Gate } from '../../../apis/pipeline-status.ts'
 import { formatDuration, formatTime } from '../../../kube/time.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
-import { at, describeTarget, isDoneOn, isReadable, targetsOf, wake, type Draft } from './draft.ts'
+import { at, describeTarget, isReadable, type Draft } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
-import { isHeldBack, isOverdue, mustFinish } from './runs.ts'
+import { isHeldRollback, isOverdue, mustFinish } from './runs.ts'
 import { isVerified } from './verification.ts'
 import { windowsState } from '../model/windows.ts'
 
 /** The revision an environment should get, and as part of which run. */
-export interface Want {
+export interface WantedRevision {
   readonly revision: string
   readonly sequence: number
   readonly direction: 'Forward' | 'Backward'
 }
 
-/** Everything that may be in the way of a promotion, with its state: the whole answer to "why is this pending?". */
-export function gatesOf(draft: Draft, environment: EnvironmentPlan, want: Want): Gate[] {
+/** Every gate of a promotion with its state: the complete answer to "why is this pending?". */
+export function gatesOf(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate[] {
   return [
-    pauseGate(draft, want),
+    pauseGate(draft, wanted),
     configurationGate(environment),
-    upstreamGate(draft, environment, want),
+    upstreamGate(draft, environment, wanted),
     targetsGate(draft, environment),
-    soakGate(draft, environment, want),
+    soakGate(draft, environment, wanted),
     windowGate(draft, environment),
-    ...verificationGate(draft, environment, want),
-    ...dryRunGate(draft, environment, want),
+    ...verificationGate(draft, environment, wanted),
+    ...dryRunGate(draft, environment, wanted),
   ]
 }
 
-/** Nothing is in the way, except perhaps one. */
+/** Whether every gate, apart from the excepted one, is open. */
 export function areOpen(gates: readonly Gate[], except?: string): boolean {
   return gates.every(({ name, state }) => state === 'Open' || name === except)
 }
 
-function pauseGate(draft: Draft, want: Want): Gate {
+function pauseGate(draft: Draft, wanted: WantedRevision): Gate {
   const { plan, observed, status } = draft
   if (plan.suspended) return gate('pause', 'Closed', 'Suspended')
   if (observed.frozen) return gate('pause', 'Closed', 'Frozen')
-  if (isHeldBack(draft, want)) return gate('pause', 'Closed', 'RollbackHeld')
-  if (isRefused(draft)) return gate('pause', 'Closed', 'ApprovalRefused')
+  if (isHeldRollback(draft, wanted)) return gate('pause', 'Closed', 'RollbackHeld')
+  if (isRunRejected(draft)) return gate('pause', 'Closed', 'ApprovalRefused')
   if (status.run && isOverdue(draft, status.run)) return gate('pause', 'Closed', 'RunTimedOut')
   return gate('pause', 'Open', 'GatesOpen')
 }
 
-/** Somebody refused where a refusal ends the whole run. */
-function isRefused({ plan, status }: Draft): boolean {
+/** Whether an approver rejected a promotion of this run where `rejectClosesRun` is set. */
+function isRunRejected({ plan, status }: Draft): boolean {
   return plan.environments.some(({ name, promotion }) => {
     const record = status.environments?.[name]?.promotion
     return promotion?.rejectClosesRun && record?.phase === 'Rejected' && record.runSequence === status.run?.sequence
@@ -55,15 +55,15 @@ function configurationGate({ promotion }: EnvironmentPlan): Gate {
   return promotion ? gate('promotion', 'Open', 'GatesOpen') : gate('promotion', 'Closed', 'NoPromotionConfigured')
 }
 
-function upstreamGate(draft: Draft, environment: EnvironmentPlan, want: Want): Gate {
-  const missing = upstreamOf(draft, environment).filter((upstream) => !hasPassed(draft, upstream, want))
+function upstreamGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate {
+  const missing = upstreamOf(draft, environment).filter((upstream) => !hasPassed(draft, upstream, wanted))
   if (missing.length === 0) return gate('upstream', 'Open', 'UpstreamReady')
   const names = missing.map(({ name }) => name).join(', ')
-  return gate('upstream', 'Waiting', 'UpstreamNotReady', `${names} is not ready on ${want.revision}`)
+  return gate('upstream', 'Waiting', 'UpstreamNotReady', `${names} is not ready on ${wanted.revision}`)
 }
 
 function targetsGate(draft: Draft, environment: EnvironmentPlan): Gate {
-  const targets = targetsOf(draft, environment)
+  const targets = draft.targetsOf(environment)
   const known = targets.filter((target) => isReadable(target) && target.reason !== 'Stale')
   if (known.length >= environment.requiredTargets) return gate('targets', 'Open', 'TargetsReadable')
   const unknown = targets.filter((target) => !known.includes(target))
@@ -71,31 +71,34 @@ function targetsGate(draft: Draft, environment: EnvironmentPlan): Gate {
   return gate('targets', 'Waiting', 'TargetNotReadable', each.join(', '))
 }
 
-function soakGate(draft: Draft, environment: EnvironmentPlan, want: Want): Gate {
+function soakGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate {
   const { plan, now } = draft
   const soakMs = plan.runPolicy === 'Pairwise' ? Math.max(environment.soakMs, plan.quietPeriodMs) : environment.soakMs
   if (soakMs === 0) return gate('soak', 'Open', 'Soaked')
-  const since = upstreamOf(draft, environment).map((upstream) => readySince(draft, upstream, want))
+  const since = upstreamOf(draft, environment).map((upstream) => readySince(draft, upstream, wanted))
   if (since.includes(undefined)) return gate('soak', 'Waiting', 'UpstreamNotReady')
   const dueAt = Math.max(...since.map((instant) => instant ?? 0)) + soakMs
   if (now >= dueAt) return gate('soak', 'Open', 'Soaked')
-  wake(draft, dueAt)
-  return { ...gate('soak', 'Waiting', 'Soaking', `needs ${formatDuration(soakMs)}`), nextCheckAt: formatTime(dueAt) }
+  draft.wakeAt(dueAt)
+  return {
+    ...gate('soak', 'Waiting', 'Soaking', `the environments before must be ready for ${formatDuration(soakMs)}`),
+    nextCheckAt: formatTime(dueAt),
+  }
 }
 
 function windowGate(draft: Draft, environment: EnvironmentPlan): Gate {
   if (environment.windows.length === 0) return gate('window', 'Open', 'WindowOpen')
   const { open, nextCheckAt } = windowsState(environment.windows, draft.now)
-  if (nextCheckAt !== undefined) wake(draft, nextCheckAt)
+  if (nextCheckAt !== undefined) draft.wakeAt(nextCheckAt)
   if (open) return gate('window', 'Open', 'WindowOpen')
   const next = nextCheckAt === undefined ? {} : { nextCheckAt: formatTime(nextCheckAt) }
   return { ...gate('window', 'Closed', 'WindowClosed'), ...next }
 }
 
-/** There only where checks are asked for. An answer counts as long as what runs before has stayed ready since. */
-function verificationGate(draft: Draft, environment: EnvironmentPlan, want: Want): Gate[] {
+/** Only with `verification`. A result counts while the environments before have stayed ready since. */
+function verificationGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate[] {
   if (!environment.verification) return []
-  const since = upstreamOf(draft, environment).map((upstream) => readySince(draft, upstream, want) ?? Infinity)
+  const since = upstreamOf(draft, environment).map((upstream) => readySince(draft, upstream, wanted) ?? Infinity)
   const promotion = draft.status.environments?.[environment.name]?.promotion
   if (isVerified(promotion, Math.max(...since))) return [gate('verification', 'Open', 'Verified')]
   const { nextAttemptAt, verification } = promotion ?? {}
@@ -104,8 +107,8 @@ function verificationGate(draft: Draft, environment: EnvironmentPlan, want: Want
   return [{ ...waiting, ...(nextAttemptAt ? { nextCheckAt: nextAttemptAt } : {}) }]
 }
 
-/** There only in a dry run: what stands behind it is what would be done. */
-function dryRunGate({ observed }: Draft, { name, promotion }: EnvironmentPlan, { revision }: Want): Gate[] {
+/** Only in a dry run: its message says what would be done. */
+function dryRunGate({ observed }: Draft, { name, promotion }: EnvironmentPlan, { revision }: WantedRevision): Gate[] {
   if (!observed.dryRun) return []
   const { kind, url } = promotion?.strategy ?? {}
   const message = `would promote ${revision} into ${name} by ${kind ?? 'nothing'}${url ? ` on ${url}` : ''}`
@@ -116,23 +119,24 @@ function upstreamOf({ plan }: Draft, { dependsOn }: EnvironmentPlan): Environmen
   return plan.environments.filter(({ name }) => dependsOn.includes(name))
 }
 
-/** Ready on the revision now; or, in a run that is let finish, the first environment was ready on it and has moved on since. */
-function hasPassed(draft: Draft, upstream: EnvironmentPlan, want: Want): boolean {
-  if (isDoneOn(draft, upstream, want.revision)) return true
-  return hasMovedOn(draft, upstream, want)
+/** Ready on the revision now or, in a run that must finish, ready on it earlier. */
+function hasPassed(draft: Draft, upstream: EnvironmentPlan, wanted: WantedRevision): boolean {
+  if (draft.isReadyOn(upstream, wanted.revision)) return true
+  return hasMovedOn(draft, upstream, wanted)
 }
 
-function hasMovedOn(draft: Draft, upstream: EnvironmentPlan, want: Want): boolean {
-  // Others do not move by themselves: whoever takes the revision out of one of them means it.
+/** Whether the first environment had this run's revision and runs a newer one now, while the run must finish. */
+function hasMovedOn(draft: Draft, upstream: EnvironmentPlan, wanted: WantedRevision): boolean {
+  // Only the first environment changes without a promotion; in any other, a revision was removed on purpose.
   if (upstream !== draft.plan.environments[0]) return false
-  if (!mustFinish(draft) || draft.status.environments?.[upstream.name]?.passedRun !== want.sequence) return false
-  return targetsOf(draft, upstream).every(({ revision }) => revision !== want.revision)
+  if (!mustFinish(draft) || draft.status.environments?.[upstream.name]?.passedRun !== wanted.sequence) return false
+  return draft.targetsOf(upstream).every(({ revision }) => revision !== wanted.revision)
 }
 
-function readySince(draft: Draft, upstream: EnvironmentPlan, want: Want): number | undefined {
+function readySince(draft: Draft, upstream: EnvironmentPlan, wanted: WantedRevision): number | undefined {
   const state = draft.status.environments?.[upstream.name]
-  if (state?.readyOn?.revision === want.revision) return at(state.readyOn.since)
-  return hasMovedOn(draft, upstream, want) ? at(state?.passedAt) : undefined
+  if (state?.readyOn?.revision === wanted.revision) return at(state.readyOn.since)
+  return hasMovedOn(draft, upstream, wanted) ? at(state?.passedAt) : undefined
 }
 
 function gate(name: string, state: Gate['state'], because: Because, message = sentenceOf(because)): Gate {

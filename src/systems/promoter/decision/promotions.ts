@@ -1,37 +1,74 @@
 import type { EnvironmentStatus, Promotion } from '../../../apis/pipeline-status.ts'
 import { formatTime } from '../../../kube/time.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
-import { announce, at, enter, hasEnded, targetsOf, wake, type Draft } from './draft.ts'
-import type { Want } from './gates.ts'
+import { at, type Announcement, type Draft } from './draft.ts'
+import type { WantedRevision } from './gates.ts'
 import { branchName, promotionId } from '../model/identity.ts'
 import type { EnvironmentPlan, PromotionPlan } from '../model/plan.ts'
 
-/** A promotion of the wanted revision, not yet decided; nothing outside has happened for it. */
-export function newPromotion(draft: Draft, environment: EnvironmentPlan, want: Want): Promotion {
+/** A phase to move a promotion to, and why. */
+export interface Transition {
+  readonly phase: Promotion['phase']
+  readonly because: Because
+}
+
+/**
+ * Moves a promotion to a phase. Every phase change goes through here: `transition` adds the announcement for
+ * those that a decision makes, `recordResult` for those that an effect's result causes.
+ */
+export function enterPhase(promotion: Promotion, { phase, because }: Transition, now: number): void {
+  promotion.phase = phase
+  promotion.because = because
+  promotion.phaseAt = formatTime(now)
+  delete promotion.nextAttemptAt
+}
+
+/** Moves a promotion to a phase and announces it. */
+export function transition(draft: Draft, environment: string, promotion: Promotion, to: Transition): void {
+  enterPhase(promotion, to, draft.now)
+  draft.announce(phaseAnnouncement(environment, promotion))
+}
+
+/** Describes the phase a promotion is in now. */
+export function phaseAnnouncement(environment: string, promotion: Promotion): Announcement {
+  const { id, revision, phase, pullRequest } = promotion
+  const because = promotion.because as Because
+  const isBad = phase === 'Failed' || phase === 'Rejected' || because === 'RolloutTimedOut'
+  const why = (phase === 'Failed' ? promotion.lastError?.message : undefined) ?? sentenceOf(because)
+  const link = pullRequest ? ` (${pullRequest.url})` : ''
+  return {
+    type: isBad ? 'Warning' : 'Normal',
+    because,
+    environment,
+    message: `${environment}: promotion ${id} of ${revision} is ${phase}: ${why}${link}`,
+  }
+}
+
+const endPhases: ReadonlySet<Promotion['phase']> = new Set(['Succeeded', 'Rejected', 'Superseded', 'Failed'])
+
+export function hasEnded({ phase }: Promotion): boolean {
+  return endPhases.has(phase)
+}
+
+/** A new promotion of the wanted revision, in phase Gated. Its id is the same when it is created again after a crash. */
+export function newPromotion(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Promotion {
   const { observed, status, now } = draft
+  const { revision, sequence, direction } = wanted
   const plan = environment.promotion
   const strategyHash = plan?.strategyHash ?? ''
   const state = status.environments?.[environment.name]
-  const retry = state?.retry?.sequence === want.sequence ? state.retry.count : 0
-  const sequence = want.sequence
-  const id = promotionId({
-    pipelineUid: observed.pipeline.metadata.uid,
-    environment: environment.name,
-    revision: want.revision,
-    sequence,
-    strategyHash,
-    retry,
-  })
-  const from = new Set(targetsOf(draft, environment).map(({ revision }) => revision))
-  const [fromRevision] = from
+  const retry = state?.retry?.sequence === sequence ? state.retry.count : 0
+  const pipelineUid = observed.pipeline.metadata.uid
+  const running = new Set(draft.targetsOf(environment).map((target) => target.revision))
+  const [fromRevision] = running
   const [last] = state?.history ?? []
   return {
-    id,
+    id: promotionId({ pipelineUid, environment: environment.name, revision, sequence, strategyHash, retry }),
     runSequence: sequence,
     ...(retry ? { retry } : {}),
-    revision: want.revision,
-    direction: want.direction,
-    ...(from.size === 1 && fromRevision ? { fromRevision } : {}),
+    revision,
+    direction,
+    ...(running.size === 1 && fromRevision ? { fromRevision } : {}),
     strategyHash,
     ...(plan ? { strategy: plan.strategy } : {}),
     ...(last?.phase === 'Superseded' && last.pullRequest ? { replaces: last.pullRequest } : {}),
@@ -42,70 +79,85 @@ export function newPromotion(draft: Draft, environment: EnvironmentPlan, want: W
   }
 }
 
-/** Writes down what is about to be done, so that it can be found again whatever happens next. */
-export function intend(
+/** Records that the promotion will now be carried out, and the branch, so that a restarted process finds its work. */
+export function recordIntent(
   draft: Draft,
   environment: EnvironmentPlan,
   { promotion, plan }: { readonly promotion: Promotion; readonly plan: PromotionPlan },
 ): void {
   const { namespace = '', name } = draft.observed.pipeline.metadata
-  enter(promotion, 'Intended', 'IntentRecorded', draft.now)
   promotion.intentAt = formatTime(draft.now)
   promotion.attempt = 0
-  promotion.armedBy = armedBy(draft, environment)
+  promotion.armedBy = retryTrigger(draft, environment)
   promotion.eventID = promotion.id
   if (plan.strategy.kind === 'pull-request')
     promotion.branch = branchName(
       { namespace, name, environment: environment.name, id: promotion.id },
       plan.branchNaming,
     )
-  announcePhase(draft, environment.name, promotion)
+  transition(draft, environment.name, promotion, { phase: 'Intended', because: 'IntentRecorded' })
 }
 
-/** What a failed promotion was last tried with: it is armed again when this changes. */
-export function armedBy({ observed }: Draft, { name }: EnvironmentPlan): string {
+/** Generation and Secret versions a promotion is tried with (`armedBy`): after a failure, a change retries it. */
+export function retryTrigger({ observed }: Draft, { name }: EnvironmentPlan): string {
   return `${observed.pipeline.metadata.generation ?? 0}/${observed.secretVersions[name] ?? ''}`
 }
 
-/** Ends a promotion that is no longer wanted. What it may have left outside has to be taken back first. */
-export function supersede(draft: Draft, environment: string, promotion: Promotion, why: Supersession): void {
-  const withdraw = why.leaveOpen ? false : mayHaveEffects(promotion)
-  enter(promotion, 'Superseded', why.because, draft.now)
-  promotion.attempt = 0
-  delete promotion.lastError
+/** Continues a failed promotion in the phase it failed in. */
+export function resumeFailed(draft: Draft, environment: string, promotion: Promotion, because: Because): void {
+  const phase = promotion.failedIn
+  if (!phase) return
   delete promotion.failedIn
-  if (why.by) promotion.supersededBy = why.by
-  if (withdraw) promotion.withdraw = 'Due'
-  announcePhase(draft, environment, promotion)
+  delete promotion.lastError
+  transition(draft, environment, promotion, { phase, because })
 }
 
 export interface Supersession {
   readonly because: Because
+  /** The newer revision. */
   readonly by?: string
-  /** Leave what is open as it is. */
+  /** Leave the pull request open. */
   readonly leaveOpen?: boolean
 }
 
-/** Something of it may be open outside: a branch, a pull request. */
+/** Ends a promotion early. Marks it for withdrawal first if it may have left a branch or pull request behind. */
+export function supersede(draft: Draft, environment: string, promotion: Promotion, why: Supersession): void {
+  const mustWithdraw = !why.leaveOpen && mayHaveEffects(promotion)
+  promotion.attempt = 0
+  delete promotion.lastError
+  delete promotion.failedIn
+  if (why.by) promotion.supersededBy = why.by
+  if (mustWithdraw) promotion.withdraw = 'Due'
+  transition(draft, environment, promotion, { phase: 'Superseded', because: why.because })
+}
+
+/** Whether the promotion may have a branch or an open pull request outside. */
 export function mayHaveEffects(promotion: Promotion): boolean {
   const { phase, failedIn, attempt, strategy, pullRequest, headSHA, replacesSHA } = promotion
   if (strategy?.kind !== 'pull-request') return false
   if (pullRequest?.state === 'open') return true
-  // The branch of one before, which it took over and has not changed yet; what was opened of it nobody could write down.
+  // It took over the branch of an earlier promotion and has not pushed yet; that one's pull request may be unrecorded.
   if (replacesSHA !== undefined && headSHA === undefined && !pullRequest) return true
   const reached = phase === 'Failed' ? failedIn : phase
   if (reached === 'Pushed' || reached === 'Proposed') return true
-  // A first try that failed for good has changed nothing.
+  // A first attempt that failed permanently has changed nothing outside.
   return reached === 'Intended' && attempt > (phase === 'Failed' ? 1 : 0)
 }
 
-/** It has ended, or is to end, but something of it is still open that nobody has been told to close. */
+/** Whether the promotion still needs an end: it is in progress, or failed with something left open. */
 export function isUnfinished(promotion: Promotion): boolean {
   return !hasEnded(promotion) || (promotion.phase === 'Failed' && mayHaveEffects(promotion))
 }
 
-/** Keeps the end of a promotion in mind and frees its place. */
-export function toHistory(state: EnvironmentStatus, now: number, because?: Because): void {
+/** Whether the environment can start its next promotion: this one has ended and no withdrawal is due. */
+export function isOver(promotion: Promotion): boolean {
+  return hasEnded(promotion) && promotion.withdraw !== 'Due'
+}
+
+const maxHistory = 10
+
+/** Moves the environment's promotion to its history. */
+export function moveToHistory(state: EnvironmentStatus, now: number, because?: Because): void {
   const { promotion } = state
   if (!promotion) return
   const { id, revision, phase, pullRequest } = promotion
@@ -117,50 +169,32 @@ export function toHistory(state: EnvironmentStatus, now: number, because?: Becau
     endedAt: formatTime(now),
     ...(pullRequest ? { pullRequest: pullRequest.url } : {}),
   }
-  state.history = [entry, ...(state.history ?? [])].slice(0, keptPromotions)
+  state.history = [entry, ...(state.history ?? [])].slice(0, maxHistory)
   delete state.promotion
   delete state.waitingApproval
 }
 
-/** The promotion waits for its targets; too long and it is stalled, but goes on watching. */
+/** Waits for the targets. After the deadline the promotion is reported as timed out, but still watched. */
 export function watchRollout(draft: Draft, environment: EnvironmentPlan, promotion: Promotion): void {
   const { now } = draft
   if (promotion.phase === 'Merged' || promotion.phase === 'Notified')
-    enter(promotion, 'RollingOut', promotion.because as Because, now)
+    enterPhase(promotion, { phase: 'RollingOut', because: promotion.because as Because }, now)
   const deadline = at(promotion.phaseAt) + environment.rolloutDeadlineMs
-  if (now < deadline) return wake(draft, deadline)
+  if (now < deadline) return draft.wakeAt(deadline)
   if (promotion.because === 'RolloutTimedOut') return
   promotion.because = 'RolloutTimedOut'
-  announcePhase(draft, environment.name, promotion)
+  draft.announce(phaseAnnouncement(environment.name, promotion))
 }
 
-/** Lets people know that a promotion has entered a phase. */
-export function announcePhase(draft: Draft, environment: string, promotion: Promotion): void {
-  const because = promotion.because as Because
-  const bad = promotion.phase === 'Failed' || promotion.phase === 'Rejected' || because === 'RolloutTimedOut'
-  announce(draft, {
-    type: bad ? 'Warning' : 'Normal',
-    because,
-    environment,
-    message: `${environment}: promotion ${promotion.id} of ${promotion.revision} is ${promotion.phase}: ${sentenceOf(because)}`,
-  })
-}
-
-/** Lets people know of what could not be closed. */
-export function announceLeft(draft: Draft, environment: string, promotion: Promotion): void {
+/** Warns about a branch or pull request that could not be withdrawn. */
+export function announceAbandoned(draft: Draft, environment: string, promotion: Promotion): void {
   const { withdraw, pullRequest, branch, id, lastError } = promotion
   if (withdraw !== 'Abandoned') return
-  announce(draft, {
+  const what = pullRequest?.url ?? (branch ? `branch ${branch}` : `promotion ${id}`)
+  draft.announce({
     type: 'Warning',
     because: 'WithdrawalAbandoned',
     environment,
-    message: `${environment}: ${pullRequest?.url ?? branch ?? id} is left behind: ${lastError?.message ?? ''}`,
+    message: `${environment}: ${what} could not be withdrawn; close it by hand. Last error: ${lastError?.message ?? 'none'}`,
   })
 }
-
-/** Whether its place is free for another: it has ended, and nothing of it is left open. */
-export function isOver(promotion: Promotion): boolean {
-  return hasEnded(promotion) && promotion.withdraw !== 'Due'
-}
-
-const keptPromotions = 10

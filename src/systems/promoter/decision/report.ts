@@ -1,56 +1,52 @@
 import type { EnvironmentStatus, Promotion } from '../../../apis/pipeline-status.ts'
 import { findCondition, setCondition, type Condition } from '../../../kube/conditions.ts'
 import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
-import { announce, describeTarget, isReadable, targetsOf, type Draft } from './draft.ts'
+import { describeTarget, isReadable, type Draft, type Why } from './draft.ts'
 import { effectOf } from './effects.ts'
 import type { PlanError } from '../model/plan.ts'
-import { whyUnverified } from './verification.ts'
+import { overdueVerification } from './verification.ts'
 
-/** Says in conditions how the pipeline stands. */
-export function report(draft: Draft): void {
+/** Sets the conditions. They satisfy kstatus: a pipeline that waits as it should is Ready. */
+export function reportConditions(draft: Draft): void {
   const unreadable = unreadableTargets(draft)
   const stalled = whyStalled(draft)
   const ready = stalled ?? (unreadable ? { because: 'TargetNotReadable' as const, message: unreadable } : undefined)
-  set(
+  setTo(
     draft,
     'Ready',
     ready ? 'False' : 'True',
     ready ?? { because: 'ReconciliationSucceeded', message: summaryOf(draft) },
   )
-  toggle(draft, 'Stalled', stalled)
-  toggle(draft, 'Reconciling', stalled ? undefined : whyReconciling(draft))
-  toggle(draft, 'PromotionPending', draft.pending)
-  toggle(draft, 'AwaitingApproval', whyAwaiting(draft))
-  toggle(draft, 'Suspended', whySuspended(draft))
+  setOrRemove(draft, 'Stalled', stalled)
+  setOrRemove(draft, 'Reconciling', stalled ? undefined : whyReconciling(draft))
+  setOrRemove(draft, 'PromotionPending', draft.noRevision)
+  setOrRemove(draft, 'AwaitingApproval', whyAwaiting(draft))
+  setOrRemove(draft, 'Suspended', whySuspended(draft))
 }
 
-/** In a dry run: what would be done outside, and is not. */
+/** Sets `Suspended` in a dry run, with what would be done. */
 export function reportDryRun(draft: Draft): void {
-  if (draft.observed.dryRun) toggle(draft, 'Suspended', whySuspended(draft))
+  if (draft.observed.dryRun) setOrRemove(draft, 'Suspended', whySuspended(draft))
 }
 
-/** The spec cannot be followed: nothing else is said or done until it changes. */
-export function reportInvalid(draft: Draft, { message }: PlanError): void {
+/** Reports a spec that cannot be read; the other conditions stay as they were. */
+export function reportInvalidSpec(draft: Draft, { message }: PlanError): void {
   const why = { because: 'InvalidSpec' as const, message }
-  set(draft, 'Ready', 'False', why)
-  toggle(draft, 'Stalled', why)
-  toggle(draft, 'Reconciling', undefined)
-}
-
-interface Why {
-  readonly because: Because
-  readonly message: string
+  setTo(draft, 'Ready', 'False', why)
+  setOrRemove(draft, 'Stalled', why)
+  setOrRemove(draft, 'Reconciling', undefined)
 }
 
 const maxMessage = 2048
-/** So many failures in a row and the forge counts as unavailable. */
-const troublingAttempts = 5
+/** After this many failures in a row the forge is reported as unavailable. */
+const maxQuietFailures = 5
 
 function plain(because: Because): Why {
   return { because, message: sentenceOf(because) }
 }
 
-function set(draft: Draft, type: string, status: 'True' | 'False', { because, message }: Why): void {
+/** Sets a condition; announces when the pipeline becomes Ready again. */
+function setTo(draft: Draft, type: string, status: 'True' | 'False', { because, message }: Why): void {
   const { observed, now } = draft
   const before = findCondition(draft.status.conditions as Condition[] | undefined, type)
   const claim = {
@@ -62,11 +58,11 @@ function set(draft: Draft, type: string, status: 'True' | 'False', { because, me
   }
   draft.status.conditions = [...setCondition(draft.status.conditions as Condition[] | undefined, claim, now)]
   if (type === 'Ready' && status === 'True' && before?.status !== 'True')
-    announce(draft, { type: 'Normal', because: 'Updated', message })
+    draft.announce({ type: 'Normal', because: 'Updated', message })
 }
 
-function toggle(draft: Draft, type: string, why: Why | undefined): void {
-  if (why) return set(draft, type, 'True', why)
+function setOrRemove(draft: Draft, type: string, why: Why | undefined): void {
+  if (why) return setTo(draft, type, 'True', why)
   draft.status.conditions = (draft.status.conditions ?? []).filter((condition) => condition.type !== type)
 }
 
@@ -79,7 +75,8 @@ function promotionsOf({ plan, status }: Draft): { readonly name: string; readonl
 
 function unreadableTargets(draft: Draft): string | undefined {
   const unreadable = draft.plan.environments.flatMap((environment) =>
-    targetsOf(draft, environment)
+    draft
+      .targetsOf(environment)
       .filter((target) => !isReadable(target))
       .map((target) => `${describeTarget(target)}: ${target.message ?? target.reason}`),
   )
@@ -103,18 +100,19 @@ function whyPromotionStalled(draft: Draft, name: string, promotion: Promotion): 
   if (phase === 'Rejected')
     return { because: because as Because, message: `${name}: ${sentenceOf(because as Because)}` }
   if (because === 'RolloutTimedOut') return { because, message: `${name}: ${lagging(draft, name, revision)}` }
-  const unverified = whyUnverified(draft, name, promotion)
-  if (unverified !== undefined) return { because: 'VerificationFailed', message: `${name}: ${unverified}` }
-  if (lastError && attempt >= troublingAttempts)
+  const failing = overdueVerification(draft, name, promotion)
+  if (failing !== undefined) return { because: 'VerificationFailed', message: `${name}: ${failing}` }
+  if (lastError && attempt >= maxQuietFailures)
     return { because: 'GitProviderUnavailable', message: `${name}: ${lastError.message}` }
   return undefined
 }
 
+/** The targets that do not run the revision, for the message of a timed-out roll-out. */
 function lagging(draft: Draft, name: string, revision: string): string {
   const environment = draft.plan.environments.find((plan) => plan.name === name)
-  const targets = environment ? targetsOf(draft, environment) : []
+  const targets = environment ? draft.targetsOf(environment) : []
   const behind = targets.filter((target) => !target.ready || target.revision !== revision)
-  return `${behind.map((target) => `${describeTarget(target)} runs ${target.revision ?? 'nothing known'}`).join(', ')}, not a healthy ${revision}`
+  return `${behind.map((target) => `${describeTarget(target)} runs ${target.revision ?? 'an unknown revision'}`).join(', ')}, not a healthy ${revision}`
 }
 
 function isUnconfigured({ status }: Draft, name: string): boolean {
@@ -125,7 +123,8 @@ function isUnconfigured({ status }: Draft, name: string): boolean {
 
 function whyReconciling(draft: Draft): Why | undefined {
   const { run, candidate } = draft.status
-  if (candidate) return { because: 'Settling', message: `${candidate.revision} is settling` }
+  if (candidate)
+    return { because: 'Settling', message: `${candidate.revision} must stay unchanged for spec.settle.quietPeriod` }
   if (run?.phase !== 'Running') return undefined
   return { because: 'RunStarted', message: summaryOf(draft) }
 }
@@ -143,11 +142,11 @@ function whySuspended(draft: Draft): Why | undefined {
   if (draft.plan.suspended && !draft.observed.dryRun) return plain('Suspended')
   if (draft.observed.frozen) return plain('Frozen')
   if (!draft.observed.dryRun) return undefined
-  const would = Object.entries(draft.status.environments ?? {}).flatMap(([name, state]) => whatWouldBe(name, state))
+  const would = Object.entries(draft.status.environments ?? {}).flatMap(([name, state]) => wouldDo(name, state))
   return { because: 'DryRun', message: would.join('; ') || sentenceOf('DryRun') }
 }
 
-function whatWouldBe(name: string, { promotion, gates = [] }: EnvironmentStatus): string[] {
+function wouldDo(name: string, { promotion, gates = [] }: EnvironmentStatus): string[] {
   const effect = promotion && effectOf(promotion)
   if (effect) return [`${name}: would ${effect} promotion ${promotion.id} of ${promotion.revision}`]
   const [held] = gates.filter(({ name: gate, state }) => state !== 'Open' && gate !== 'verification')
@@ -156,8 +155,8 @@ function whatWouldBe(name: string, { promotion, gates = [] }: EnvironmentStatus)
 
 function summaryOf(draft: Draft): string {
   const { run } = draft.status
-  if (!run) return draft.pending?.message ?? sentenceOf('NoRevision')
-  const under = promotionsOf(draft).filter(({ promotion }) => promotion.phase !== 'Succeeded')
-  const each = under.map(({ name, promotion }) => `${name} ${promotion.phase}`)
+  if (!run) return draft.noRevision?.message ?? sentenceOf('NoRevision')
+  const unfinished = promotionsOf(draft).filter(({ promotion }) => promotion.phase !== 'Succeeded')
+  const each = unfinished.map(({ name, promotion }) => `${name} ${promotion.phase}`)
   return `run ${run.sequence} of ${run.revision} is ${run.phase}${each.length > 0 ? `: ${each.join(', ')}` : ''}`
 }

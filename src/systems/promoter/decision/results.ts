@@ -1,13 +1,14 @@
+import type { LastError, PipelineStatus, Promotion, PullRequestStatus } from '../../../apis/pipeline-status.ts'
 import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
-import type { PipelineStatus, Promotion, PromotionError, PullRequestStatus } from '../../../apis/pipeline-status.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Because } from '../../../apis/pipeline-reasons.ts'
-import { copyOf, enter } from './draft.ts'
+import { copyOf } from './draft.ts'
 import type { Effect } from './effects.ts'
+import { enterPhase } from './promotions.ts'
 
-/** What an effect came to. */
+/** The outcome of an effect. */
 export type EffectResult =
-  /** `branch` only where another one than intended was taken over. */
+  /** `branch` only when an existing branch was taken over instead of the intended one. */
   | {
       readonly result: 'pushed'
       readonly baseSHA: string
@@ -15,7 +16,7 @@ export type EffectResult =
       readonly value: string
       readonly branch?: string
     }
-  /** The base branch holds the value: there is nothing to change. */
+  /** The base branch holds the value; no pull request is needed. */
   | {
       readonly result: 'applied'
       readonly because: 'AlreadyApplied' | 'Committed'
@@ -25,138 +26,145 @@ export type EffectResult =
   | { readonly result: 'notified' }
   | { readonly result: 'verified' }
   | { readonly result: 'unverified'; readonly message: string; readonly retryAt: number }
-  /** The pull request as it is now: open, merged or closed. */
+  /** The current state of the pull request. */
   | {
       readonly result: 'seen'
       readonly pullRequest: PullRequestStatus
-      /** It is known not to change before then. */
+      /** The pull request will not change before this time. */
       readonly lookAgainAt?: number
     }
-  /** Nothing of it is left open; it may turn out to have been merged instead. */
+  /** Nothing is open any more; the pull request may turn out to have been merged instead. */
   | { readonly result: 'withdrawn'; readonly pullRequest?: PullRequestStatus }
-  | { readonly result: 'failed'; readonly error: PromotionError; readonly retryAt?: number }
+  | { readonly result: 'failed'; readonly error: LastError; readonly retryAt?: number }
 
-/** Writes a result into the record it belongs to; undefined when that record has moved on meanwhile. */
+/** Time and chance for the backoff. */
+interface RetryContext {
+  readonly now: number
+  readonly random: () => number
+}
+
+/** The status with the effect's result in it; undefined when the promotion has moved on since the effect started. */
 export function recordResult(
   status: PipelineStatus,
   done: { readonly effect: Effect; readonly result: EffectResult },
-  { now, random }: { readonly now: number; readonly random: () => number },
+  context: RetryContext,
 ): PipelineStatus | undefined {
   const { effect, result } = done
   const next = copyOf(status)
   const promotion = next.environments?.[effect.environment]?.promotion
   if (promotion?.id !== effect.promotion.id || !isStillDue(promotion, effect)) return undefined
-  apply(promotion, effect, result, { now, random })
+  if (result.result === 'failed') recordFailure(promotion, effect, { ...result, ...context })
+  else recordSuccess(promotion, result, context.now)
   return next
 }
 
-/** So often is a withdrawal tried before what is open may be left behind. */
-const withdrawalAttempts = 5
+/** Attempts at a withdrawal before it may be abandoned. */
+const maxWithdrawalAttempts = 5
 
 function isStillDue(promotion: Promotion, { do: kind, promotion: acted }: Effect): boolean {
   return kind === 'withdraw' ? promotion.withdraw === 'Due' : promotion.phase === acted.phase
 }
 
-function apply(
-  promotion: Promotion,
-  effect: Effect,
-  result: EffectResult,
-  { now, random }: { readonly now: number; readonly random: () => number },
-): void {
-  if (result.result !== 'failed') delete promotion.lastError
+function recordSuccess(promotion: Promotion, result: Exclude<EffectResult, { result: 'failed' }>, now: number): void {
+  delete promotion.lastError
   switch (result.result) {
     case 'pushed':
       Object.assign(promotion, { baseSHA: result.baseSHA, headSHA: result.headSHA, value: result.value, attempt: 0 })
       if (result.branch) promotion.branch = result.branch
-      return enter(promotion, 'Pushed', 'BranchPushed', now)
+      return enterPhase(promotion, { phase: 'Pushed', because: 'BranchPushed' }, now)
     case 'applied':
       Object.assign(promotion, { baseSHA: result.baseSHA, ...(result.headSHA ? { headSHA: result.headSHA } : {}) })
-      return enter(promotion, 'RollingOut', result.because, now)
+      return enterPhase(promotion, { phase: 'RollingOut', because: result.because }, now)
+    case 'notified':
+      return enterPhase(promotion, { phase: 'Notified', because: 'Notified' }, now)
     case 'verified':
       promotion.verification = { state: 'Passed', at: formatTime(now) }
       return
-    case 'unverified': {
-      const { verification } = promotion
-      const since = verification?.state === 'Failing' ? verification.at : undefined
-      promotion.verification = { state: 'Failing', at: since ?? formatTime(now), message: result.message }
-      promotion.nextAttemptAt = formatTime(result.retryAt)
-      return
-    }
-    case 'notified':
-      return enter(promotion, 'Notified', 'Notified', now)
+    case 'unverified':
+      return recordFailedCheck(promotion, result, now)
     case 'seen':
       if (result.lookAgainAt !== undefined) promotion.nextAttemptAt = formatTime(result.lookAgainAt)
-      return see(promotion, result.pullRequest, now)
+      return recordPullRequest(promotion, result.pullRequest, now)
     case 'withdrawn':
-      return withdrawn(promotion, result.pullRequest, now)
-    case 'failed':
-      return effect.do === 'withdraw'
-        ? failWithdrawal(promotion, result, { now, random })
-        : fail(promotion, result, { now, random })
+      return recordWithdrawal(promotion, result.pullRequest, now)
   }
 }
 
-function see(promotion: Promotion, pullRequest: PullRequestStatus, now: number): void {
+function recordFailedCheck(
+  promotion: Promotion,
+  { message, retryAt }: Extract<EffectResult, { result: 'unverified' }>,
+  now: number,
+): void {
+  const { verification } = promotion
+  const since = verification?.state === 'Failing' ? verification.at : undefined
+  promotion.verification = { state: 'Failing', at: since ?? formatTime(now), message }
+  promotion.nextAttemptAt = formatTime(retryAt)
+}
+
+function recordPullRequest(promotion: Promotion, pullRequest: PullRequestStatus, now: number): void {
   promotion.pullRequest = pullRequest
-  if (pullRequest.state === 'merged') return enter(promotion, 'Merged', 'PullRequestMerged', now)
-  if (pullRequest.state === 'closed') return enter(promotion, 'Rejected', 'PromotionRejected', now)
+  if (pullRequest.state === 'merged')
+    return enterPhase(promotion, { phase: 'Merged', because: 'PullRequestMerged' }, now)
+  if (pullRequest.state === 'closed')
+    return enterPhase(promotion, { phase: 'Rejected', because: 'PromotionRejected' }, now)
   const because: Because = pullRequest.modified ? 'PullRequestModified' : 'PullRequestOpen'
   if (promotion.phase !== 'Proposed') {
     promotion.attempt = 0
-    return enter(promotion, 'Proposed', because, now)
+    return enterPhase(promotion, { phase: 'Proposed', because }, now)
   }
   promotion.because = because
 }
 
-function withdrawn(promotion: Promotion, pullRequest: PullRequestStatus | undefined, now: number): void {
+function recordWithdrawal(promotion: Promotion, pullRequest: PullRequestStatus | undefined, now: number): void {
   promotion.withdraw = 'Done'
   delete promotion.nextAttemptAt
   if (pullRequest) promotion.pullRequest = pullRequest
-  // Too late to take it back: the environment gets it first, and the newer revision after it.
+  // Merged before it could be closed: the environment rolls this revision out first, and the newer one after it.
   if (pullRequest?.state === 'merged' && promotion.phase === 'Superseded' && promotion.supersededBy) {
     delete promotion.withdraw
-    enter(promotion, 'RollingOut', 'PullRequestMerged', now)
+    enterPhase(promotion, { phase: 'RollingOut', because: 'PullRequestMerged' }, now)
   }
 }
 
-type Failure = Extract<EffectResult, { result: 'failed' }>
+type Failure = Extract<EffectResult, { result: 'failed' }> & RetryContext
 
-function fail(promotion: Promotion, { error, retryAt }: Failure, when: When): void {
+function recordFailure(promotion: Promotion, effect: Effect, failure: Failure): void {
+  const { error, now } = failure
   promotion.lastError = error
-  if (error.class !== 'Permanent') return retryLater(promotion, retryAt, when)
+  if (effect.do === 'withdraw') return recordFailedWithdrawal(promotion, failure)
+  if (error.class !== 'Permanent') return scheduleRetry(promotion, failure)
   promotion.failedIn = promotion.phase
-  enter(promotion, 'Failed', error.reason as Because, when.now)
+  enterPhase(promotion, { phase: 'Failed', because: error.reason as Because }, now)
 }
 
-function failWithdrawal(promotion: Promotion, { error, retryAt }: Failure, when: When): void {
-  promotion.lastError = error
-  // Being asked to wait is no failure of ours to count.
-  if (error.class === 'RateLimited' && isLater(retryAt, when)) promotion.attempt -= 1
-  if (mayBeLeft(promotion, error)) promotion.withdraw = 'Abandoned'
-  else retryLater(promotion, retryAt, when)
+function recordFailedWithdrawal(promotion: Promotion, failure: Failure): void {
+  const { error } = failure
+  // A rate limit does not count as an attempt.
+  if (error.class === 'RateLimited' && isLater(failure)) promotion.attempt -= 1
+  if (canAbandonWithdrawal(promotion, error)) promotion.withdraw = 'Abandoned'
+  else scheduleRetry(promotion, failure)
 }
 
-/** Whoever leaves does not wait for ever. Where something newer goes to the same place, only what is not there is left: two open ones could be merged in any order. */
-function mayBeLeft({ attempt, because }: Promotion, error: PromotionError): boolean {
-  if (attempt < withdrawalAttempts) return false
-  const stays = because === 'NewRevision' || because === 'Arrived'
-  return !stays || (error.class === 'Permanent' && !error.reason.startsWith('Credentials'))
+/**
+ * A removed environment or deleted pipeline must not wait for ever. Where a newer promotion goes to the same
+ * repository, only a missing pull request may be abandoned: two open ones could be merged in any order.
+ */
+function canAbandonWithdrawal({ attempt, because }: Promotion, error: LastError): boolean {
+  if (attempt < maxWithdrawalAttempts) return false
+  const hasSuccessor = because === 'NewRevision' || because === 'Arrived'
+  return !hasSuccessor || (error.class === 'Permanent' && !error.reason.startsWith('Credentials'))
 }
 
-interface When {
-  readonly now: number
-  readonly random: () => number
-}
-
-/** When the forge says so; otherwise full jitter, doubling. */
-function retryLater(promotion: Promotion, retryAt: number | undefined, when: When): void {
-  const { now, random } = when
+/** Retries at the time the forge asked for, otherwise after an exponential backoff with full jitter. */
+function scheduleRetry(promotion: Promotion, failure: Failure): void {
+  const { now, random } = failure
   const ceilingMs = backoffDelay(promotion.attempt, { baseMs: 5000, maxMs: 600_000 })
   const backoffAt = now + Math.ceil((random() * ceilingMs) / 1000) * 1000
-  promotion.nextAttemptAt = formatTime(Math.ceil((isLater(retryAt, when) ? retryAt : backoffAt) / 1000) * 1000)
+  const retryAt = isLater(failure) ? failure.retryAt : backoffAt
+  promotion.nextAttemptAt = formatTime(Math.ceil(retryAt / 1000) * 1000)
 }
 
-/** "At once" is no time to wait until: what has just failed would be asked over and over. */
-function isLater(retryAt: number | undefined, { now }: When): retryAt is number {
-  return retryAt !== undefined && retryAt > now
+/** A retry time in the past is ignored: it would retry in a tight loop. */
+function isLater(failure: Failure): failure is Failure & { readonly retryAt: number } {
+  return failure.retryAt !== undefined && failure.retryAt > failure.now
 }

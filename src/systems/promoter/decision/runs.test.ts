@@ -8,7 +8,7 @@ import {
   start,
   targetOf,
   World,
-} from '../testing.ts'
+} from '../../../../test/promoter/world.ts'
 
 const minute = 60_000
 const open = { result: 'seen', pullRequest: pullRequest('open') } as const
@@ -273,7 +273,7 @@ describe('a new revision during a run', () => {
       const { metadata } = world.pipeline
       world.pipeline = { ...world.pipeline, metadata: { ...metadata, deletionTimestamp: '2026-11-02T12:00:00Z' } }
       world.answer('withdraw', failed('Transient', 'GitProviderUnavailable'), 600_000)
-      expect(world.step().mayGo).toBe(true)
+      expect(world.step().canBeDeleted).toBe(true)
     })
   })
 

@@ -1,27 +1,15 @@
 import type { PipelineStatus, Run, TargetStatus } from '../../../apis/pipeline-status.ts'
 import { formatTime } from '../../../kube/time.ts'
-import {
-  announce,
-  at,
-  describeTarget,
-  environmentStatus,
-  isDoneOn,
-  isReadable,
-  isReadyOn,
-  notAfter,
-  targetsOf,
-  wake,
-  type Draft,
-} from './draft.ts'
+import { at, describeTarget, isReadable, isTargetReadyOn, notAfter, type Draft, type Why } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
 import { isLowerVersion } from '../model/semver.ts'
-import { whyUnverified } from './verification.ts'
+import { overdueVerification } from './verification.ts'
 
-/** Reads the revision out of the first environment, lets it settle, and starts the run that carries it. */
-export function judgeRun(draft: Draft): void {
+/** Reads the revision of the first environment and, once it has settled, starts a run that promotes it. */
+export function advanceRun(draft: Draft): void {
   const { status, plan } = draft
   reopenRun(draft)
-  const head = headOf(draft)
+  const head = readyHead(draft)
   if (head === undefined) return
   status.latestRevision = head
   if (status.run?.revision === head) {
@@ -33,7 +21,7 @@ export function judgeRun(draft: Draft): void {
   settle(draft, head)
 }
 
-/** An environment that joins a pipeline whose run is complete gets the revision too. */
+/** An environment added after a run has completed still gets its revision. */
 function reopenRun({ status, plan }: Draft): void {
   const { run } = status
   if (run?.phase !== 'Complete') return
@@ -42,8 +30,8 @@ function reopenRun({ status, plan }: Draft): void {
   delete run.completedAt
 }
 
-/** Says how the run stands once every environment has been looked at. */
-export function closeRun(draft: Draft): void {
+/** Sets the run's phase from the phases of all environments. */
+export function updateRunPhase(draft: Draft): void {
   const { status, plan } = draft
   const { run } = status
   if (!run || run.phase === 'Complete') return
@@ -51,26 +39,29 @@ export function closeRun(draft: Draft): void {
   if (names.every((name) => status.environments?.[name]?.passedRun === run.sequence)) return completeRun(draft, run)
   const phases = names.map((name) => status.environments?.[name]?.promotion?.phase)
   if (isOverdue(draft, run)) {
-    if (run.phase !== 'Failed') announce(draft, warning('RunTimedOut', `run of ${run.revision} took too long`))
+    if (run.phase !== 'Failed')
+      draft.announce(
+        warning('RunTimedOut', `run ${run.sequence} of ${run.revision} took longer than spec.maxRunDuration`),
+      )
     run.phase = 'Failed'
   } else if (isHeld(draft, run)) run.phase = 'Held'
   else run.phase = phases.some((phase) => phase === 'Rejected' || phase === 'Failed') ? 'Failed' : 'Running'
   if (plan.maxRunDurationMs !== undefined && run.phase !== 'Failed')
-    wake(draft, at(run.startedAt) + plan.maxRunDurationMs)
+    draft.wakeAt(at(run.startedAt) + plan.maxRunDurationMs)
 }
 
-/** A run that is let finish is not replaced while it still gets on. */
+/** Whether a newer revision must wait: by policy or after too many restarts, as long as this run makes progress. */
 export function mustFinish(draft: Draft): boolean {
   const { plan, status } = draft
   const { run } = status
   if (run?.phase !== 'Running') return false
   if (plan.runPolicy !== 'Finish' && run.restarts < plan.maxRestarts) return false
-  if (hasGoneBack(draft)) return false
+  if (wasRolledBack(draft)) return false
   return !plan.environments.slice(1).some((environment) => isStuckIn(draft, environment, run))
 }
 
-/** Whether promotions of this run are held for as long as it is the run. */
-export function isHeldBack({ plan }: Draft, { direction }: Pick<Run, 'direction'>): boolean {
+/** Whether `rollback: Hold` stops promotions of an older revision. */
+export function isHeldRollback({ plan }: Draft, { direction }: Pick<Run, 'direction'>): boolean {
   return direction === 'Backward' && plan.rollback === 'Hold'
 }
 
@@ -78,41 +69,41 @@ export function isOverdue({ plan, now }: Draft, run: Run): boolean {
   return plan.maxRunDurationMs !== undefined && now >= at(run.startedAt) + plan.maxRunDurationMs
 }
 
-const keptRuns = 10
+const maxRecentRuns = 10
 
-/** Whoever takes a revision back out of the first environment wants it nowhere else. */
-function hasGoneBack(draft: Draft): boolean {
+/** Whether the first environment was rolled back: its revision must not be promoted any further. */
+function wasRolledBack(draft: Draft): boolean {
   const [first] = draft.plan.environments
   if (!first) return false
-  const running = [...countBy(targetsOf(draft, first))].filter(([, count]) => count >= first.requiredTargets)
+  const running = [...countBy(draft.targetsOf(first))].filter(([, count]) => count >= first.requiredTargets)
   return running.length > 0 && running.every(([revision]) => isBackward(draft, revision))
 }
 
-/** What has not been well with the revision for longer than a roll-out may take waits for a newer one to mend it. */
+/** Whether the revision has been unhealthy for longer than the roll-out deadline: a newer one may fix it. */
 function isStuckIn(draft: Draft, environment: EnvironmentPlan, { revision, sequence }: Run): boolean {
   const { targets = [], promotion, passedRun } = draft.status.environments?.[environment.name] ?? {}
-  if (isDoneOn(draft, environment, revision)) return false
+  if (draft.isReadyOn(environment, revision)) return false
   const current = promotion?.runSequence === sequence ? promotion : undefined
-  if (current && whyUnverified(draft, environment.name, current) !== undefined) return true
-  const illSince = targets
-    .filter((target) => (target.revision === revision || passedRun === sequence) && !isReadyOn(target, revision))
+  if (current && overdueVerification(draft, environment.name, current) !== undefined) return true
+  const unhealthySince = targets
+    .filter((target) => (target.revision === revision || passedRun === sequence) && !isTargetReadyOn(target, revision))
     .map(({ observedAt }) => at(observedAt))
-  if (current?.phase === 'RollingOut') illSince.push(at(current.phaseAt))
-  const stuckAt = Math.min(...illSince) + environment.rolloutDeadlineMs
+  if (current?.phase === 'RollingOut') unhealthySince.push(at(current.phaseAt))
+  const stuckAt = Math.min(...unhealthySince) + environment.rolloutDeadlineMs
   if (draft.now >= stuckAt) return true
-  wake(draft, stuckAt)
+  draft.wakeAt(stuckAt)
   return false
 }
 
-/** The one revision that enough targets of the first environment are ready on; says in `pending` why there is none. */
-function headOf(draft: Draft): string | undefined {
+/** The one revision that enough targets of the first environment are ready on. Explains in the draft why there is none. */
+function readyHead(draft: Draft): string | undefined {
   const [first] = draft.plan.environments
   if (!first) return undefined
-  const targets = targetsOf(draft, first)
+  const targets = draft.targetsOf(first)
   const ready = countBy(targets.filter((target) => target.reason === 'Found' && target.ready))
   const agreed = [...ready].filter(([, count]) => count >= first.requiredTargets).map(([revision]) => revision)
   if (agreed.length === 1) return agreed[0]
-  draft.pending = whyPending(targets)
+  draft.explainNoRevision(whyNoRevision(targets))
   const running = countBy(targets)
   const { candidate } = draft.status
   if (candidate && (running.size !== 1 || !running.has(candidate.revision))) dropCandidate(draft, candidate)
@@ -120,13 +111,13 @@ function headOf(draft: Draft): string | undefined {
   return undefined
 }
 
-/** Another revision, or several: what was about to settle no longer is, but the longest wait goes on. */
+/** The revision changed before it settled. `maxWait` still counts from when the first one was seen. */
 function dropCandidate({ status }: Draft, { firstSeenAt }: NonNullable<PipelineStatus['candidate']>): void {
   delete status.candidate
   status.unsettledSince = firstSeenAt
 }
 
-function whyPending(targets: readonly TargetStatus[]): NonNullable<Draft['pending']> {
+function whyNoRevision(targets: readonly TargetStatus[]): Why {
   const because = 'EnvironmentNotReady'
   const unreadable = targets.filter((target) => !isReadable(target))
   if (unreadable.length > 0)
@@ -134,8 +125,8 @@ function whyPending(targets: readonly TargetStatus[]): NonNullable<Draft['pendin
       because,
       message: `cannot read ${unreadable.map(describeTarget).join(', ')}: ${unreadable[0]?.message ?? ''}`,
     }
-  const without = targets.filter(({ revision }) => !revision)
-  if (without.length > 0) return { because, message: `${without.map(describeTarget).join(', ')} has no revision yet` }
+  const unknown = targets.filter(({ revision }) => !revision)
+  if (unknown.length > 0) return { because, message: `${unknown.map(describeTarget).join(', ')} has no revision yet` }
   const revisions = countBy(targets)
   if (revisions.size > 1) {
     const each = targets.map((target) => `${describeTarget(target)} runs ${target.revision}`)
@@ -151,6 +142,7 @@ function countBy(targets: readonly TargetStatus[]): Map<string, number> {
   return counts
 }
 
+/** Starts the run once the revision has been stable for `quietPeriod`, or after `maxWait` at the latest. */
 function settle(draft: Draft, revision: string): void {
   const { status, plan, now } = draft
   const previous = status.candidate
@@ -159,7 +151,7 @@ function settle(draft: Draft, revision: string): void {
   const stableSince = notAfter(previous?.revision === revision ? previous.stableSince : undefined, now)
   status.candidate = { revision, firstSeenAt, stableSince }
   const dueAt = Math.min(at(stableSince) + plan.quietPeriodMs, at(firstSeenAt) + plan.maxWaitMs)
-  if (now < dueAt) return wake(draft, dueAt)
+  if (now < dueAt) return draft.wakeAt(dueAt)
   if (!mustFinish(draft)) startRun(draft, revision)
 }
 
@@ -174,34 +166,43 @@ function startRun(draft: Draft, revision: string): void {
   status.run = { sequence, revision, phase: 'Running', direction, startedAt: formatTime(now), restarts }
   delete status.candidate
   const [first] = plan.environments
-  if (first) environmentStatus(draft, first.name).passedRun = sequence
-  announce(draft, {
+  if (first) draft.environment(first.name).passedRun = sequence
+  draft.announce({
     type: 'Normal',
     because: 'RunStarted',
-    message: `run ${sequence} carries ${revision} (${direction})`,
+    message: `run ${sequence} of ${revision} has started (${direction})`,
   })
   if (plan.runPolicy === 'Restart' && restarts >= plan.maxRestarts && restarts > 0)
-    announce(draft, warning('StarvationGuard', `run ${sequence} is let finish after ${restarts} restarts`))
+    draft.announce(
+      warning(
+        'StarvationGuard',
+        `run ${sequence} will finish before a newer revision starts: ${restarts} restarts in a row`,
+      ),
+    )
 }
 
-/** Keeps the end of a run in mind; an unfinished one was superseded. */
+/** Moves the previous run to `recentRuns`; an unfinished one is superseded. */
 function retireRun(draft: Draft, run: Run): void {
   const { status, now } = draft
   const unfinished = run.phase !== 'Complete' && run.phase !== 'Failed'
   const record: Run = unfinished ? { ...run, phase: 'Superseded', completedAt: formatTime(now) } : run
-  status.recentRuns = [record, ...(status.recentRuns ?? [])].slice(0, keptRuns)
+  status.recentRuns = [record, ...(status.recentRuns ?? [])].slice(0, maxRecentRuns)
   if (unfinished)
-    announce(draft, {
+    draft.announce({
       type: 'Normal',
       because: 'RunSuperseded',
-      message: `run ${run.sequence} of ${run.revision} gives way`,
+      message: `run ${run.sequence} of ${run.revision} was superseded by a newer revision`,
     })
 }
 
 function completeRun(draft: Draft, run: Run): void {
   run.phase = 'Complete'
   run.completedAt = formatTime(draft.now)
-  announce(draft, { type: 'Normal', because: 'RunComplete', message: `${run.revision} has reached every environment` })
+  draft.announce({
+    type: 'Normal',
+    because: 'RunComplete',
+    message: `run ${run.sequence} of ${run.revision} has reached every environment`,
+  })
 }
 
 function isBackward({ status }: Draft, revision: string): boolean {
@@ -211,7 +212,7 @@ function isBackward({ status }: Draft, revision: string): boolean {
 }
 
 function isHeld(draft: Draft, run: Run): boolean {
-  return draft.plan.suspended || draft.observed.frozen || isHeldBack(draft, run)
+  return draft.plan.suspended || draft.observed.frozen || isHeldRollback(draft, run)
 }
 
 function warning(because: 'RunTimedOut' | 'StarvationGuard', message: string) {

@@ -1,10 +1,10 @@
 import type { TargetStatus } from '../../../apis/pipeline-status.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { formatTime } from '../../../kube/time.ts'
-import { announce, describeTarget, environmentStatus, isReadable, isReadyOn, targetsOf, type Draft } from './draft.ts'
+import { describeTarget, isReadable, isTargetReadyOn, type Draft } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'
 
-/** Writes down what each target looks like; the time moves only when something else does. */
+/** Writes the state of each target into the status; `observedAt` moves only when something else changes. */
 export function recordTargets(draft: Draft): void {
   for (const environment of draft.plan.environments) recordEnvironment(draft, environment)
 }
@@ -13,26 +13,26 @@ const maxListedTargets = 400
 const maxMessage = 256
 
 function recordEnvironment(draft: Draft, environment: EnvironmentPlan): void {
-  const state = environmentStatus(draft, environment.name)
+  const state = draft.environment(environment.name)
   const previous = new Map((state.targets ?? []).map((target) => [placeOf(target), target]))
-  const records = targetsOf(draft, environment).map((target) => {
+  const records = draft.targetsOf(environment).map((target) => {
     const before = previous.get(placeOf(target))
-    noteTrouble(draft, environment.name, target, before)
+    announceUnreadable(draft, environment.name, { target, before })
     return withTime(bounded(target), before, draft.now)
   })
   const revision = draft.status.run?.revision
   state.targetsTotal = records.length
-  state.targetsDone = records.filter((target) => revision !== undefined && isReadyOn(target, revision)).length
+  state.targetsDone = records.filter((target) => revision !== undefined && isTargetReadyOn(target, revision)).length
   state.targets = listed(draft, records)
 }
 
-/** All of them in a pipeline of ordinary size; in a huge one those that need a look, so that the status stays small. */
+/** Every target or, in a very large pipeline, only those not ready, to bound the size of the status. */
 function listed({ plan, status }: Draft, records: TargetStatus[]): TargetStatus[] {
   const total = plan.environments.reduce((sum, { targets }) => sum + targets.length, 0)
   if (total <= maxListedTargets) return records
   const share = Math.max(1, Math.floor(maxListedTargets / plan.environments.length))
   const revision = status.run?.revision ?? ''
-  return records.filter((target) => !isReadyOn(target, revision)).slice(0, share)
+  return records.filter((target) => !isTargetReadyOn(target, revision)).slice(0, share)
 }
 
 function bounded(target: TargetStatus): TargetStatus {
@@ -51,13 +51,17 @@ function placeOf({ cluster = '', namespace, kind, name }: TargetStatus): string 
   return JSON.stringify([cluster, namespace, kind, name])
 }
 
-/** Says so once when a target can no longer be read. */
-function noteTrouble(draft: Draft, environment: string, target: TargetStatus, before: TargetStatus | undefined): void {
+/** Warns once when a target becomes unreadable. */
+function announceUnreadable(
+  draft: Draft,
+  environment: string,
+  { target, before }: { readonly target: TargetStatus; readonly before: TargetStatus | undefined },
+): void {
   if (isReadable(target) || target.reason === 'NotSynced' || before?.reason === target.reason) return
-  announce(draft, {
+  draft.announce({
     type: 'Warning',
     because: target.reason.startsWith('Cluster') ? 'GetClusterError' : 'GetAppError',
     environment,
-    message: `${environment}: ${describeTarget(target)}: ${target.message ?? target.reason}`,
+    message: `${environment}: cannot read ${describeTarget(target)}: ${target.message ?? target.reason}`,
   })
 }

@@ -5,15 +5,15 @@ import { silentLogger } from '../../../runtime/observability/log.ts'
 import { Metrics } from '../../../runtime/observability/metrics.ts'
 import { FakeApi } from '../../../runtime/testing/fake-api.ts'
 import { VirtualClock } from '../../../runtime/time/virtual-clock.ts'
-import { EffectRunner, type RunnerPorts } from './effect-runner.ts'
+import { EffectRunner } from './effect-runner.ts'
 import { promoterMetrics } from './promoter-metrics.ts'
-import { pushed, start, World } from '../testing.ts'
+import { pushed, start, World } from '../../../../test/promoter/world.ts'
 
-it('waits before it does again what could not be written down', async () => {
+it('waits before it repeats an effect whose result could not be written', async () => {
   const clock = new VirtualClock(start)
   const api = new FakeApi()
   api.faults.push(({ method }) => {
-    if (method === 'GET') throw new Error('the API server is away')
+    if (method === 'GET') throw new Error('the API server is unavailable')
     return undefined
   })
   const client = new Client(api.transport)
@@ -21,14 +21,13 @@ it('waits before it does again what could not be written down', async () => {
   const metrics = new Metrics()
   const runner = new EffectRunner({
     client,
-    act: {} as RunnerPorts['act'],
     perform: () => Promise.resolve(pushed),
     clock,
     random: () => 0.5,
     log: silentLogger,
     events: new EventRecorder('sojourn-promoter', { client, clock, log: silentLogger, metrics }),
     metrics: promoterMetrics(metrics),
-    ended: () => void endedAt.push(clock.now() - start),
+    onEnd: () => void endedAt.push(clock.now() - start),
     signal: new AbortController().signal,
   })
   const world = new World()

@@ -3,63 +3,63 @@ import type { Metrics } from '../../../runtime/observability/metrics.ts'
 import { at } from '../decision/draft.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 
-/** What the promoter measures. */
+/** The metrics of the promoter. */
 export type PromoterMetrics = ReturnType<typeof promoterMetrics>
 
-/** From a minute to a week, in seconds. */
-const waits = [60, 300, 900, 3600, 4 * 3600, 86_400, 7 * 86_400]
+/** Histogram buckets in seconds, from a minute to a week. */
+const waitBuckets = [60, 300, 900, 3600, 4 * 3600, 86_400, 7 * 86_400]
 
 export function promoterMetrics(metrics: Metrics) {
   const requests = metrics.counter({
     name: 'sojourn_promoter_forge_requests_total',
-    help: 'Requests to forges and git servers, by host, method (over SSH the service) and answer.',
+    help: 'Requests to forges and git servers, by host, method (for SSH the git service) and status code.',
     labels: ['host', 'method', 'code'],
   })
   return {
     announcements: metrics.counter({
       name: 'sojourn_promoter_transitions_total',
-      help: 'What happened to runs and promotions, by reason.',
+      help: 'Transitions of runs and promotions, by reason.',
       labels: ['because'],
     }),
     effects: metrics.counter({
       name: 'sojourn_promoter_effects_total',
-      help: 'Things done outside, by what and how it went.',
+      help: 'Effects carried out, by kind and result.',
       labels: ['do', 'result'],
     }),
     effectSeconds: metrics.histogram({
       name: 'sojourn_promoter_effect_seconds',
-      help: 'How long things done outside took.',
+      help: 'Duration of effects, by kind.',
       labels: ['do'],
     }),
     leadSeconds: metrics.histogram({
       name: 'sojourn_promoter_lead_time_seconds',
-      help: 'From the start of a run to its arrival in an environment.',
+      help: 'Time from the start of a run until an environment is ready on its revision.',
       labels: ['environment'],
-      buckets: waits,
+      buckets: waitBuckets,
     }),
     approvals: metrics.counter({
       name: 'sojourn_promoter_approvals_total',
-      help: 'Approvals and refusals that came in, by what became of them.',
+      help: 'Approvals and rejections received over HTTP, by outcome.',
       labels: ['result'],
     }),
     sources: metrics.gauge({
       name: 'sojourn_promoter_target_caches',
-      help: 'Caches of application objects that are open.',
+      help: 'Open caches of application objects.',
     }),
     budgetLeft: metrics.gauge({
       name: 'sojourn_promoter_forge_budget_left',
-      help: 'Requests that a forge may still be sent at once, by host.',
+      help: 'Requests that may still be sent to a forge at once, by host.',
       labels: ['host'],
     }),
     phaseSeconds: metrics.histogram({
       name: 'sojourn_promoter_phase_seconds',
-      help: 'How long promotions stayed in a phase they have left.',
+      help: 'Time promotions spent in a phase, observed when they leave it.',
       labels: ['phase'],
-      buckets: waits,
+      buckets: waitBuckets,
     }),
     requests,
-    /** The same requests, counted. */
-    counted:
+    /** Wraps an `Http` so that every request is counted. */
+    countRequests:
       (http: Http): Http =>
       async (request) => {
         const { host } = new URL(request.url)
@@ -75,7 +75,7 @@ export function promoterMetrics(metrics: Metrics) {
   }
 }
 
-/** Notes how long a promotion was in the phase that it has left. */
+/** Observes how long a promotion was in the phase it has left. */
 export function measurePhase(
   { phaseSeconds }: PromoterMetrics,
   before: Promotion | undefined,

@@ -7,12 +7,12 @@ import { isStatusError } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import { at } from '../decision/draft.ts'
 import { sha256 } from '../model/identity.ts'
-import { PlanError, planOf } from '../model/plan.ts'
+import { environmentPlanOf } from '../model/plan.ts'
 
-/** Somebody's word on one promotion. */
+/** A request to approve or reject one promotion. */
 export interface ApprovalRequest {
   readonly environment: string
-  /** Which promotion; the one that waits when only a revision is given. */
+  /** The promotion's id. At least one of id and revision is required, and both must match. */
   readonly promotionId?: string
   readonly revision?: string
   readonly decision: 'Approve' | 'Reject'
@@ -22,10 +22,10 @@ export interface ApprovalRequest {
 
 export type ApprovalOutcome =
   | { readonly outcome: 'recorded' | 'same'; readonly promotionId: string }
-  /** It was meant for another promotion than the one that waits, if any does. */
+  /** It names another promotion than the one that waits, or none waits. */
   | { readonly outcome: 'stale'; readonly promotionId?: string; readonly revision?: string }
 
-/** Makes an Approval where the reconciler will find it; decides nothing. Throws NotFound for an unknown pipeline. */
+/** Creates an Approval for the reconciler to act on. Throws NotFound for an unknown pipeline. */
 export async function approve(
   client: Client,
   place: { readonly namespace: string; readonly name: string },
@@ -33,9 +33,9 @@ export async function approve(
 ): Promise<ApprovalOutcome> {
   const { request, clock } = given
   const pipeline = await client.get<Pipeline>(pipelineKind.type, place)
-  const outcome = meantFor(pipeline.status ?? {}, request)
+  const outcome = matchPromotion(pipeline.status ?? {}, request)
   if (outcome.outcome !== 'recorded') return outcome
-  const ttlMs = ttlOf(pipeline, request.environment)
+  const ttlMs = environmentPlanOf(pipeline, request.environment)?.promotion?.approvalTtlMs ?? Infinity
   for (let count = 1; ; count++) {
     const approval = approvalOf(pipeline, { request, count, ...outcome })
     try {
@@ -45,46 +45,36 @@ export async function approve(
       if (!isStatusError(error, 'AlreadyExists')) throw error
     }
     const { namespace } = place
-    const before = await client.get<Approval>(approvalKind.type, { namespace, name: approval.metadata.name! })
-    if (clock.now() < at(before.metadata.creationTimestamp) + ttlMs) return { ...outcome, outcome: 'same' }
+    const existing = await client.get<Approval>(approvalKind.type, { namespace, name: approval.metadata.name! })
+    if (clock.now() < at(existing.metadata.creationTimestamp) + ttlMs) return { ...outcome, outcome: 'same' }
   }
 }
 
-/** Which promotion a request is for, if it waits; the same word again on one that was approved is the same. */
-function meantFor(status: PipelineStatus, request: ApprovalRequest): ApprovalOutcome {
+/** Finds the waiting promotion a request names. A repeated approval of an approved promotion is `same`. */
+function matchPromotion(status: PipelineStatus, request: ApprovalRequest): ApprovalOutcome {
   const { environment, approver, decision } = request
   const state = status.environments?.[environment]
   const waiting = state?.waitingApproval
   const { promotion } = state ?? {}
-  if (waiting?.promotionId && isMeant(request, waiting.promotionId, waiting.revision))
+  if (waiting?.promotionId && isNamed(request, waiting.promotionId, waiting.revision))
     return { outcome: 'recorded', promotionId: waiting.promotionId }
-  const isOld = promotion?.approvedBy?.includes(approver) && isMeant(request, promotion.id, promotion.revision)
-  if (promotion && isOld && decision === 'Approve') return { outcome: 'same', promotionId: promotion.id }
+  const isRepeat = promotion?.approvedBy?.includes(approver) && isNamed(request, promotion.id, promotion.revision)
+  if (promotion && isRepeat && decision === 'Approve') return { outcome: 'same', promotionId: promotion.id }
   const current = waiting?.promotionId ?? promotion?.id
   const revision = waiting?.revision ?? promotion?.revision
   return { outcome: 'stale', ...(current ? { promotionId: current } : {}), ...(revision ? { revision } : {}) }
 }
 
-/** A bare word for "whatever waits" is no approval: it has to name the promotion or its revision, and name it right. */
-function isMeant({ promotionId, revision }: ApprovalRequest, waitingId: string, waitingRevision: string): boolean {
+/** A request must name the promotion, its revision or both: an approval of "the current one" could hit a newer one. */
+function isNamed({ promotionId, revision }: ApprovalRequest, waitingId: string, waitingRevision: string): boolean {
   if (promotionId === undefined && revision === undefined) return false
   return (promotionId ?? waitingId) === waitingId && (revision ?? waitingRevision) === waitingRevision
 }
 
-function ttlOf({ spec, metadata }: Pipeline, environment: string): number {
-  try {
-    const plan = planOf(spec, metadata.namespace ?? '').environments.find(({ name }) => name === environment)
-    return plan?.promotion?.approvalTtlMs ?? Infinity
-  } catch (error) {
-    if (error instanceof PlanError) return Infinity
-    throw error
-  }
-}
+const maxText = 256
+const maxRevision = 1024
 
-const longestText = 256
-const longestRevision = 1024
-
-/** Named after what it says, so that the same word twice is one object; it goes when its pipeline goes. */
+/** Named by a digest of its content, so that a repeat is the same object. Owned by its pipeline, and deleted with it. */
 function approvalOf(
   { apiVersion, kind, metadata }: Pipeline,
   given: { readonly request: ApprovalRequest; readonly count: number; readonly promotionId: string },
@@ -92,23 +82,23 @@ function approvalOf(
   const { request, count, promotionId } = given
   const { environment, revision, decision, comment } = request
   const { namespace = '', name, uid } = metadata
-  const approver = request.approver.slice(0, longestText)
-  const word = sha256(JSON.stringify([promotionId, approver, decision, count])).slice(0, 10)
+  const approver = request.approver.slice(0, maxText)
+  const digest = sha256(JSON.stringify([promotionId, approver, decision, count])).slice(0, 10)
   const spec: ApprovalSpec = {
     pipeline: name,
     environment,
     promotionId,
     decision,
     approver,
-    ...(revision ? { revision: revision.slice(0, longestRevision) } : {}),
-    ...(comment ? { comment: comment.slice(0, longestText) } : {}),
+    ...(revision ? { revision: revision.slice(0, maxRevision) } : {}),
+    ...(comment ? { comment: comment.slice(0, maxText) } : {}),
   }
   return {
     apiVersion: approvalKind.apiVersion,
     kind: approvalKind.kind,
     metadata: {
       namespace,
-      name: `${name.slice(0, 180)}-${environment}-${word}`,
+      name: `${name.slice(0, 180)}-${environment}-${digest}`,
       ownerReferences: [{ apiVersion, kind, name, uid }],
     },
     spec,

@@ -1,6 +1,6 @@
 import type { Pipeline } from '../../../apis/pipeline.ts'
 
-/** What is wrong with an old promotion webhook's event, as pipeline-controller would have said; undefined when nothing is. */
+/** Why an event of pipeline-controller's webhook does not fit the pipeline, by the same rules; undefined when it does. */
 export function hintProblem(
   { spec }: Pipeline,
   environment: string,
@@ -19,6 +19,6 @@ export function hintProblem(
   if (apiVersion !== app.apiVersion || kind !== app.kind || name !== app.name)
     return 'the event is about another application than the pipeline'
   if (!source.targets.some((target) => target.namespace === namespace))
-    return 'the event comes from a namespace that is no target'
+    return 'the event is from a namespace that is not a target'
   return undefined
 }

@@ -1,12 +1,12 @@
-/** Nonces used lately, each with what it was used for: the same request may come again, another one may not. */
+/** Recently used nonces with their signature. The same request may be repeated; another one may not reuse its nonce. */
 export class Nonces {
   /** Oldest first. */
   readonly #used = new Map<string, { readonly signature: string; readonly at: number }>()
 
-  /** Whether this use is the first or a repeat of the very same request. */
+  /** Whether the nonce is new, or belongs to a repeat of the same request. */
   accept(nonce: string, signature: string, now: number): boolean {
     for (const [old, { at }] of this.#used) {
-      if (now - at < memoryMs && this.#used.size <= maxNonces) break
+      if (now - at < retentionMs && this.#used.size <= maxNonces) break
       this.#used.delete(old)
     }
     const known = this.#used.get(nonce)
@@ -16,5 +16,5 @@ export class Nonces {
   }
 }
 
-const memoryMs = 600_000
+const retentionMs = 600_000
 const maxNonces = 10_000

@@ -1,4 +1,4 @@
-/** So many requests per client and window; the window opens with the first. */
+/** Limits requests per client and window. A window starts with its first request. */
 export class RequestLimit {
   readonly #limit: number
   readonly #windowMs: number
@@ -10,7 +10,7 @@ export class RequestLimit {
     this.#windowMs = windowMs
   }
 
-  /** Counts a request; the end of the window when it is one too many. */
+  /** Counts a request. Returns the end of the window when the limit is exceeded. */
   take(remoteAddress: string, now: number): number | undefined {
     this.#sweep(now)
     const client = clientOf(remoteAddress)
@@ -30,7 +30,7 @@ export class RequestLimit {
 
 const maxClients = 10_000
 
-/** Whoever the connection comes from: headers can be forged. One IPv6 client has a whole /64 to itself. */
+/** The client of a connection's address (headers can be forged). An IPv6 client owns a /64, so that is one client. */
 function clientOf(address: string): string {
   const bare = address.replace(/^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/, '').replace(/%.*$/, '')
   if (!bare.includes(':')) return bare

@@ -10,32 +10,32 @@ import type { SecretData } from '../repository/repository-access.ts'
 import { RequestLimit } from './request-limit.ts'
 import { keysOf, maxBodyBytes, verifyBodySignature, verifySignature } from './signature.ts'
 
-/** A request as a value; whoever serves HTTP makes it. */
+/** An HTTP request as a value, made by the server. */
 export interface RouteRequest {
   readonly method: string
-  /** As sent: percent-encoded, with its query. */
+  /** As sent: percent-encoded, with the query. */
   readonly path: string
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** Of the connection, not of any header. */
+  /** Address of the connection, not of any header. */
   readonly remoteAddress: string
-  /** Who it is, where the server has authenticated and authorised them itself. */
+  /** The user, when the server has authenticated and authorised the request. */
   readonly user?: string
 }
 
 export interface RouteResponse {
   readonly status: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Sent as JSON; nothing when absent. */
+  /** Sent as JSON; no body when absent. */
   readonly body?: unknown
 }
 
-/** Something the promoter answers. The path is matched against what was sent, without its query. */
+/** One endpoint. `path` is matched against the request's path without its query. */
 export interface Route {
   readonly method: 'GET' | 'POST'
   readonly path: RegExp
-  /** `user`: only for authenticated users who may read pipelines. `own`: it guards itself. */
+  /** `user`: the server admits only authenticated users who may read pipelines. `own`: the handler authenticates. */
   readonly access: 'own' | 'user'
   readonly handle: (request: RouteRequest) => Promise<RouteResponse>
 }
@@ -43,30 +43,30 @@ export interface Route {
 export interface RoutePorts {
   readonly client: Client
   readonly clock: Clock
-  readonly secret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
-  /** Have a look at this pipeline now. */
+  readonly readSecret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
+  /** Reconciles this pipeline now and polls its pull requests. */
   readonly hint: (pipeline: Pipeline) => void
   readonly preview: (pipeline: Pipeline) => Decision
-  readonly counted: (result: string) => void
+  readonly countApproval: (result: string) => void
 }
 
-/** The promoter's HTTP face: signed approvals, the two old endpoints, and what it would do now. */
+/** The promoter's HTTP endpoints: signed approvals, pipeline-controller's two webhooks, and the preview of the next decision. */
 export function promoterRoutes(ports: RoutePorts): readonly Route[] {
   const context: Context = { ...ports, limit: new RequestLimit(), nonces: new Nonces() }
   return [
     {
       method: 'POST',
-      path: /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/environments\/([^/]+)\/approvals$/,
+      path: approvalPath,
       access: 'own',
-      handle: guarded(context, approvals),
+      handle: guarded(context, handleApproval),
     },
-    { method: 'POST', path: oldApproval, access: 'own', handle: guarded(context, approvalsByPath) },
-    { method: 'POST', path: oldPromotion, access: 'own', handle: guarded(context, hints) },
+    { method: 'POST', path: legacyApprovalPath, access: 'own', handle: guarded(context, handleLegacyApproval) },
+    { method: 'POST', path: webhookPath, access: 'own', handle: guarded(context, handleWebhook) },
     {
       method: 'GET',
-      path: /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/preview$/,
+      path: previewPath,
       access: 'user',
-      handle: (request) => previews(request, context),
+      handle: (request) => handlePreview(request, context),
     },
   ]
 }
@@ -78,11 +78,13 @@ interface Context extends RoutePorts {
 
 type Handler = (request: RouteRequest, context: Context) => Promise<RouteResponse>
 
-const oldPromotion = /^\/promotion\/([^/]+)\/([^/]+)\/([^/]+)$/
-// A revision may hold slashes, sent as they are by old clients.
-const oldApproval = /^\/approval\/([^/]+)\/([^/]+)\/([^/]+)\/(.+)$/
+const approvalPath = /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/environments\/([^/]+)\/approvals$/
+const previewPath = /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/preview$/
+const webhookPath = /^\/promotion\/([^/]+)\/([^/]+)\/([^/]+)$/
+// Clients of pipeline-controller send the slashes of a revision unencoded.
+const legacyApprovalPath = /^\/approval\/([^/]+)\/([^/]+)\/([^/]+)\/(.+)$/
 
-/** Nobody may ask too often, and nobody may do anything by other means than POST. */
+/** Admits POST only, and limits requests per client. */
 function guarded(context: Context, handler: Handler): Route['handle'] {
   return async (request) => {
     if (request.method !== 'POST')
@@ -93,17 +95,14 @@ function guarded(context: Context, handler: Handler): Route['handle'] {
       return {
         status: 429,
         headers: { 'retry-after': String(Math.ceil((endsAt - now) / 1000)) },
-        body: problem('too many requests'),
+        body: problem('too many requests: retry after the time in Retry-After'),
       }
     return handler(request, context)
   }
 }
 
-const approvals: Handler = async (request, context) => {
-  const [namespace = '', name = '', environment = ''] = partsOf(
-    request,
-    /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/environments\/([^/]+)\/approvals$/,
-  )
+const handleApproval: Handler = async (request, context) => {
+  const [namespace = '', name = '', environment = ''] = partsOf(request, approvalPath)
   const signer = await authenticate(request, { namespace, name, environment }, context)
   if (!signer) return refused(context)
   const body = jsonOf(request.body)
@@ -112,7 +111,7 @@ const approvals: Handler = async (request, context) => {
   const approver = signer.user ?? textOf(body['approver'])
   const promotionId = textOf(body['promotionId'])
   if (!decision || !approver || !promotionId)
-    return { status: 422, body: problem('promotionId, approver and a decision of Approve or Reject are needed') }
+    return { status: 422, body: problem('the body needs promotionId, approver, and decision: Approve or Reject') }
   const revision = textOf(body['revision'])
   const comment = textOf(body['comment'])
   const approval = {
@@ -123,36 +122,36 @@ const approvals: Handler = async (request, context) => {
     ...(revision ? { revision } : {}),
     ...(comment ? { comment } : {}),
   }
-  return record({ namespace, name }, approval, context)
+  return createApproval({ namespace, name }, approval, context)
 }
 
-const approvalsByPath: Handler = async (request, context) => {
-  const [namespace = '', name = '', environment = '', revision = ''] = partsOf(request, oldApproval)
+const handleLegacyApproval: Handler = async (request, context) => {
+  const [namespace = '', name = '', environment = '', revision = ''] = partsOf(request, legacyApprovalPath)
   const signer = await authenticate(request, { namespace, name, environment }, context)
   if (!signer) return refused(context)
   const approver = signer.user ?? textOf(jsonOf(request.body)?.['approver']) ?? `key:${signer.keyId ?? ''}`
-  return record({ namespace, name }, { environment, revision, decision: 'Approve', approver }, context)
+  return createApproval({ namespace, name }, { environment, revision, decision: 'Approve', approver }, context)
 }
 
-/** The old webhook: it carries no facts, only the wish that somebody looks. */
-const hints: Handler = async (request, context) => {
-  const [namespace = '', name = '', environment = ''] = partsOf(request, oldPromotion)
+/** pipeline-controller's webhook. Its content is only checked; the promoter then reads the targets itself. */
+const handleWebhook: Handler = async (request, context) => {
+  const [namespace = '', name = '', environment = ''] = partsOf(request, webhookPath)
   const pipeline = await find({ namespace, name }, context)
   if (!pipeline) return { status: 404, body: problem('pipeline not found') }
   const secretName = secretNameOf(pipeline)
-  const keys = secretName ? keysOf(await context.secret({ namespace, name: secretName })) : undefined
+  const keys = secretName ? keysOf(await context.readSecret({ namespace, name: secretName })) : undefined
   if (keys && !verifyBodySignature(request.body, request.headers['x-signature'], keys))
-    return { status: 401, body: problem('the signature is missing or wrong') }
+    return { status: 401, body: problem('the signature is missing or invalid') }
   const event = jsonOf(request.body)
   if (!event) return { status: 400, body: problem('the body is not a JSON object') }
-  const wrong = hintProblem(pipeline, environment, event)
-  if (wrong) return { status: 422, body: problem(wrong) }
+  const invalid = hintProblem(pipeline, environment, event)
+  if (invalid) return { status: 422, body: problem(invalid) }
   context.hint(pipeline)
   return { status: 202, body: { accepted: true } }
 }
 
-async function previews(request: RouteRequest, context: Context): Promise<RouteResponse> {
-  const [namespace = '', name = ''] = partsOf(request, /^\/v1\/namespaces\/([^/]+)\/pipelines\/([^/]+)\/preview$/)
+async function handlePreview(request: RouteRequest, context: Context): Promise<RouteResponse> {
+  const [namespace = '', name = ''] = partsOf(request, previewPath)
   const pipeline = await find({ namespace, name }, context)
   if (!pipeline) return { status: 404, body: problem('pipeline not found') }
   const { effect, announcements, wakeAt, status } = context.preview(pipeline)
@@ -170,25 +169,25 @@ async function previews(request: RouteRequest, context: Context): Promise<RouteR
   }
 }
 
-async function record(
+async function createApproval(
   place: { readonly namespace: string; readonly name: string },
   request: ApprovalRequest,
   context: Context,
 ): Promise<RouteResponse> {
   const outcome = await approve(context.client, place, { request, clock: context.clock }).catch(ignoring('NotFound'))
   if (!outcome) return refused(context)
-  context.counted(outcome.outcome)
+  context.countApproval(outcome.outcome)
   switch (outcome.outcome) {
     case 'recorded':
       return { status: 202, body: outcome }
     case 'same':
       return { status: 200, body: outcome }
     case 'stale':
-      return { status: 409, body: { ...problem('this promotion does not wait for approval'), ...outcome } }
+      return { status: 409, body: { ...problem('this promotion is not waiting for approval'), ...outcome } }
   }
 }
 
-/** Who signed, or who the server says it is. Unknown pipelines and wrong signatures look the same. */
+/** The authenticated user or the signing key. An unknown pipeline and a wrong signature give the same response. */
 async function authenticate(
   request: RouteRequest,
   place: { readonly namespace: string; readonly name: string; readonly environment: string },
@@ -197,7 +196,7 @@ async function authenticate(
   if (request.user !== undefined) return { user: request.user }
   const pipeline = await find(place, context)
   const secretName = pipeline && secretNameOf(pipeline, place.environment)
-  const keys = secretName ? keysOf(await context.secret({ namespace: place.namespace, name: secretName })) : {}
+  const keys = secretName ? keysOf(await context.readSecret({ namespace: place.namespace, name: secretName })) : {}
   const header = request.headers['sojourn-signature']
   const now = context.clock.now()
   const verdict = verifySignature(request, header, { keys, now })
@@ -206,9 +205,9 @@ async function authenticate(
   return { keyId: verdict.keyId }
 }
 
-function refused({ counted }: Context): RouteResponse {
-  counted('refused')
-  return { status: 401, body: problem('the signature is missing or wrong') }
+function refused({ countApproval }: Context): RouteResponse {
+  countApproval('refused')
+  return { status: 401, body: problem('the signature is missing or invalid') }
 }
 
 function find(
@@ -218,7 +217,7 @@ function find(
   return client.get<Pipeline>(pipelineKind.type, { namespace, name }).catch(ignoring('NotFound'))
 }
 
-/** The environment's own key wins over the pipeline's. */
+/** The Secret with the HMAC keys: the environment's own, else the pipeline's. */
 function secretNameOf({ spec }: Pipeline, environment?: string): string | undefined {
   const own = spec.environments.find(({ name }) => name === environment)?.promotion
   return (own?.strategy.secretRef ?? spec.promotion?.strategy.secretRef)?.name
@@ -226,10 +225,10 @@ function secretNameOf({ spec }: Pipeline, environment?: string): string | undefi
 
 function partsOf({ path }: RouteRequest, pattern: RegExp): string[] {
   const match = pattern.exec(path.split('?')[0] ?? '')
-  return (match ?? []).slice(1).map(decoded)
+  return (match ?? []).slice(1).map(decode)
 }
 
-function decoded(part: string): string {
+function decode(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {

@@ -1,10 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { sha256 } from '../model/identity.ts'
 
-/** What a signature covers: a request can be sent nowhere else, with nothing else, at no other time. */
+/** The parts of a request that its signature covers, together with time and nonce. */
 export interface SignedRequest {
   readonly method: string
-  /** As sent: still percent-encoded, with its query. */
+  /** As sent: percent-encoded, with the query. */
   readonly path: string
   readonly body: Uint8Array
 }
@@ -13,7 +13,7 @@ export interface SigningOptions {
   readonly key: string
   readonly keyId: string
   readonly now: number
-  /** Used once. */
+  /** Must be unique per request. */
   readonly nonce: string
 }
 
@@ -27,7 +27,7 @@ export function signRequest(request: SignedRequest, { key, keyId, now, nonce }: 
   return `v1,t=${time},n=${nonce},k=${keyId},s=${macOf(request, { key, time, nonce })}`
 }
 
-/** Checks a signature against the keys that are live; says nothing of what would have been right. */
+/** Verifies a signature against the current keys, in constant time. */
 export function verifySignature(
   request: SignedRequest,
   header: string | undefined,
@@ -45,14 +45,14 @@ export function verifySignature(
   return { valid: true, nonce, keyId }
 }
 
-/** The keys of a Secret: the one in use and the one before it. */
+/** The HMAC keys in a Secret: the current one and, during rotation, the previous one. */
 export function keysOf(secret: Readonly<Record<string, string>> | undefined): Record<string, string> {
   const current = secret?.['hmac-key']
   const previous = secret?.['hmac-key-previous']
   return { ...(current ? { current } : {}), ...(previous ? { previous } : {}) }
 }
 
-/** The old header, `X-Signature: <alg>=<hex>` over the body alone: good for nothing but a hint. */
+/** Verifies pipeline-controller's `X-Signature: <alg>=<hex>`. It covers the body only, so it may only trigger a look. */
 export function verifyBodySignature(
   body: Uint8Array,
   header: string | undefined,

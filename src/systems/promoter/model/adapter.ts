@@ -6,45 +6,45 @@ import { toJson } from '../../../cel/json.ts'
 import type { Program } from '../../../cel/program.ts'
 import { dynType, stringType } from '../../../cel/types.ts'
 import { parseApiVersion, type StoredObject } from '../../../kube/object.ts'
-import { Trouble } from '../../../git/trouble.ts'
+import { PromotionError } from '../../../git/promotion-error.ts'
 
-/** What an application says of itself. */
+/** Health and revision of an application, read from its object. */
 export type Reading =
   | { readonly read: 'ok'; readonly ready: boolean; readonly revision: string | undefined; readonly fresh: boolean }
-  /** An expression did not give what it should. */
+  /** A CEL expression failed or returned the wrong type. */
   | { readonly read: 'invalid'; readonly message: string }
 
-/** Reads health and revision out of an application object. */
+/** Reads health and revision from an application object. `fresh`: its status is about the newest generation. */
 export type Adapter = (object: StoredObject) => Reading
 
-/** The adapter for a kind, with the pipeline's own expressions where it has any. */
-export function adapterFor(app: AppRef, wishes: PipelineSpec['adapter'] = {}): Adapter {
+/** The adapter for a kind. The pipeline's CEL expressions, where it has any, override the built-in rules. */
+export function adapterFor(app: AppRef, expressions: PipelineSpec['adapter'] = {}): Adapter {
   const builtIn = builtInFor(app)
-  if (!wishes.healthy && !wishes.revision) return builtIn
-  const healthy = wishes.healthy ? program(wishes.healthy) : undefined
-  const revision = wishes.revision ? program(wishes.revision) : undefined
+  if (!expressions.healthy && !expressions.revision) return builtIn
+  const healthy = expressions.healthy ? program(expressions.healthy) : undefined
+  const revision = expressions.revision ? program(expressions.revision) : undefined
   return (object) => {
     const reading = builtIn(object)
     if (reading.read === 'invalid') return reading
-    const ready = healthy ? answer(healthy, object, 'boolean') : reading.ready
+    const ready = healthy ? evaluate(healthy, object, 'boolean') : reading.ready
     if (ready instanceof Error) return { read: 'invalid', message: `adapter.healthy: ${ready.message}` }
-    const version = revision ? answer(revision, object, 'string') : reading.revision
+    const version = revision ? evaluate(revision, object, 'string') : reading.revision
     if (version instanceof Error) return { read: 'invalid', message: `adapter.revision: ${version.message}` }
-    return { ...reading, ready: ready && !isLeaving(object), revision: version || undefined }
+    return { ...reading, ready: ready && !isTerminating(object), revision: version || undefined }
   }
 }
 
-/** What is written at the marker for a revision; throws Trouble that will not pass when there is no such thing. */
+/** The value to write at the marker for a revision; throws a permanent PromotionError when it cannot be computed. */
 export function markerValue(expression: string, revision: string): string {
   const compiled = compile(expression, kubernetesEnvironment({ revision: stringType }))
   if (compiled instanceof CelCompileError) throw invalidValue(compiled.message)
-  const result = compiled.evaluate({ revision }, { budget })
+  const result = compiled.evaluate({ revision }, { budget: costLimit })
   if (result instanceof CelError) throw invalidValue(result.message)
-  if (typeof result !== 'string' || result === '') throw invalidValue('it gives no text')
+  if (typeof result !== 'string' || result === '') throw invalidValue('must return a non-empty string')
   return result
 }
 
-/** Why an expression over this variable cannot be used; undefined when it can. */
+/** Why an expression over this variable does not compile; undefined when it does. */
 export function expressionProblem(expression: string, variable: 'self' | 'revision'): string | undefined {
   const types = variable === 'self' ? { self: dynType } : { revision: stringType }
   const compiled = compile(expression, kubernetesEnvironment(types))
@@ -65,7 +65,7 @@ interface AppStatus {
   readonly operationState?: { readonly phase?: string }
 }
 
-const budget = 100_000
+const costLimit = 100_000
 
 function builtInFor({ apiVersion, kind }: AppRef): Adapter {
   const { group } = parseApiVersion(apiVersion)
@@ -76,7 +76,7 @@ function builtInFor({ apiVersion, kind }: AppRef): Adapter {
   return (object) => readFlux(object, ({ lastAppliedRevision }) => lastAppliedRevision)
 }
 
-/** Kustomization, HelmRelease, Terraform and all that follow their scheme: a Ready condition and an applied revision. */
+/** Kustomization, HelmRelease, Terraform and others with a Ready condition and an applied revision. */
 function readFlux(object: StoredObject, revisionOf: (status: AppStatus) => string | undefined): Reading {
   const status = (object.status ?? {}) as AppStatus
   const ready = status.conditions?.find(({ type }) => type === 'Ready')
@@ -84,33 +84,33 @@ function readFlux(object: StoredObject, revisionOf: (status: AppStatus) => strin
   const { generation = 0 } = object.metadata
   return {
     read: 'ok',
-    ready: ready?.status === 'True' && !isLeaving(object),
+    ready: ready?.status === 'True' && !isTerminating(object),
     revision: revisionOf(status) || undefined,
-    // Below zero: the controller has not looked at it at all yet, so there is nothing that could be out of date.
+    // -1 means that the controller has not seen the object yet; there is no older status to be out of date.
     fresh: observed === undefined || observed < 0 || observed >= generation,
   }
 }
 
-/** From v2 on, Helm releases keep a history instead of an applied revision; the newest deployed entry is what runs. */
+/** HelmRelease v2 has a history instead of an applied revision; its newest deployed entry is what runs. */
 function deployedChart(history: AppStatus['history']): string | undefined {
   const newestFirst = (history ?? []).toSorted((left, right) => (right.version ?? 0) - (left.version ?? 0))
   return newestFirst.find(({ status }) => status === 'deployed')?.chartVersion
 }
 
-/** Argo CD writes its status without a generation; an operation under way means that it may speak of the past. */
+/** Argo CD records no observed generation; while an operation runs, its status may be out of date. */
 function readArgo(object: StoredObject): Reading {
   const { sync, health, operationState } = (object.status ?? {}) as AppStatus
   const isRunning = operationState?.phase === 'Running' || operationState?.phase === 'Terminating'
   const revisions = sync?.revisions?.length ? sync.revisions.join(',') : undefined
   return {
     read: 'ok',
-    ready: sync?.status === 'Synced' && health?.status === 'Healthy' && !isRunning && !isLeaving(object),
+    ready: sync?.status === 'Synced' && health?.status === 'Healthy' && !isRunning && !isTerminating(object),
     revision: revisions ?? (sync?.revision || undefined),
     fresh: true,
   }
 }
 
-function isLeaving({ metadata }: StoredObject): boolean {
+function isTerminating({ metadata }: StoredObject): boolean {
   return metadata.deletionTimestamp !== undefined
 }
 
@@ -119,19 +119,19 @@ function program(expression: string): Program | Error {
   return compiled instanceof CelCompileError ? new Error(compiled.message) : compiled
 }
 
-function answer<T extends 'boolean' | 'string'>(
+function evaluate<T extends 'boolean' | 'string'>(
   compiled: Program | Error,
   object: StoredObject,
   type: T,
 ): (T extends 'boolean' ? boolean : string) | Error {
   if (compiled instanceof Error) return compiled
-  const result = compiled.evaluate({ self: object }, { budget })
+  const result = compiled.evaluate({ self: object }, { budget: costLimit })
   if (result instanceof CelError) return new Error(result.message)
   const value = toJson(result)
-  if (typeof value !== type) return new Error(`gives ${JSON.stringify(value)?.slice(0, 80)}, not a ${type}`)
+  if (typeof value !== type) return new Error(`returned ${JSON.stringify(value)?.slice(0, 80)}, not a ${type}`)
   return value as T extends 'boolean' ? boolean : string
 }
 
-function invalidValue(problem: string): Trouble {
-  return new Trouble('Permanent', 'ValueInvalid', `adapter.value: ${problem}`)
+function invalidValue(problem: string): PromotionError {
+  return new PromotionError('Permanent', 'ValueInvalid', `adapter.value: ${problem}`)
 }

@@ -1,33 +1,33 @@
 import { createHash } from 'node:crypto'
 import type { StrategyRecord } from '../../../apis/pipeline-status.ts'
 
-/** What makes a promotion the one it is. */
+/** The inputs of a promotion's id. */
 export interface PromotionIdentity {
   readonly pipelineUid: string
   readonly environment: string
   readonly revision: string
   readonly sequence: number
   readonly strategyHash: string
-  /** How often a human asked to try again after an end. */
+  /** How often a user requested a retry after a rejection. */
   readonly retry: number
 }
 
-/** Sixteen hex digits: the same promotion has the same id after any crash, another run another one. */
+/** Sixteen hex digits. Deterministic, so that a restarted process finds the branch and pull request it created. */
 export function promotionId(identity: PromotionIdentity): string {
   const { pipelineUid, environment, revision, sequence, strategyHash, retry } = identity
   const parts = [pipelineUid, environment, revision, String(sequence), strategyHash, ...(retry ? [String(retry)] : [])]
   return sha256(JSON.stringify(parts)).slice(0, 16)
 }
 
-/** Changes when the destination does, and only then. */
+/** Changes exactly when the destination of a promotion changes. */
 export function strategyHash({ kind, type, url, apiURL, baseBranch }: StrategyRecord): string {
   return sha256(JSON.stringify([kind, type ?? '', url ?? '', apiURL ?? '', baseBranch ?? ''])).slice(0, 12)
 }
 
-/** How the branch of a promotion is named: one each, shared by all of an environment, or as pipeline-controller did. */
+/** Branch per promotion, per environment, or per environment with pipeline-controller's name. */
 export type BranchNaming = 'own' | 'shared' | 'legacy'
 
-/** A valid ref name whatever the revision holds: only Kubernetes names and a hash go in. */
+/** Always a valid ref name: made of Kubernetes names and a hash, never of the revision. */
 export function branchName(
   place: { readonly namespace: string; readonly name: string; readonly environment: string; readonly id: string },
   naming: BranchNaming,

@@ -1,4 +1,11 @@
-import type { AppRef, EnvironmentSpec, PipelineSpec, PromotionSpec, PullRequestSpec } from '../../../apis/pipeline.ts'
+import type {
+  AppRef,
+  EnvironmentSpec,
+  Pipeline,
+  PipelineSpec,
+  PromotionSpec,
+  PullRequestSpec,
+} from '../../../apis/pipeline.ts'
 import type { StrategyRecord } from '../../../apis/pipeline-status.ts'
 import { parseLongDuration } from '../../../kube/time.ts'
 import { parseRepositoryURL, repositoryURLForms } from '../../../git/repository-url.ts'
@@ -7,7 +14,7 @@ import { parseWindow, type Window } from './windows.ts'
 
 /** A pipeline's spec with every default filled in and every reference resolved. */
 export interface Plan {
-  /** Each after all it depends on; the first is where revisions come from. */
+  /** Sorted so that each comes after those it depends on; revisions come from the first. */
   readonly environments: readonly EnvironmentPlan[]
   readonly suspended: boolean
   readonly intervalMs: number
@@ -52,14 +59,14 @@ export interface PromotionPlan {
   readonly strategyHash: string
   readonly supersede: 'Replace' | 'Update' | 'Keep'
   readonly branchNaming: BranchNaming
-  /** 0: no approval is needed. */
+  /** 0 means that no approval is needed. */
   readonly requiredApprovals: number
   readonly approvers: readonly string[] | undefined
   readonly approvalTtlMs: number | undefined
   readonly rejectClosesRun: boolean
 }
 
-/** Why a spec cannot be followed, by field. */
+/** A field of the spec is invalid in a way the schema cannot express. */
 export class PlanError extends Error {
   override readonly name = 'PlanError'
   readonly field: string
@@ -71,7 +78,7 @@ export class PlanError extends Error {
   }
 }
 
-/** Reads a spec; throws PlanError for what its schema cannot refuse. Reads the same spec only once. */
+/** Reads a spec; throws PlanError when it is invalid. The result is cached by spec object, which is never modified. */
 export function planOf(spec: PipelineSpec, namespace: string): Plan {
   const known = plans.get(spec)
   if (known?.namespace === namespace) return known.plan
@@ -80,7 +87,22 @@ export function planOf(spec: PipelineSpec, namespace: string): Plan {
   return plan
 }
 
-/** By the object that was read, which nobody changes. */
+/** The plan of a pipeline, or what is wrong with its spec. */
+export function tryPlan({ spec, metadata }: Pipeline): Plan | PlanError {
+  try {
+    return planOf(spec, metadata.namespace ?? '')
+  } catch (error) {
+    if (error instanceof PlanError) return error
+    throw error
+  }
+}
+
+/** The plan of one environment; undefined when the spec is invalid or does not have it. */
+export function environmentPlanOf(pipeline: Pipeline, name: string): EnvironmentPlan | undefined {
+  const plan = tryPlan(pipeline)
+  return plan instanceof PlanError ? undefined : plan.environments.find((environment) => environment.name === name)
+}
+
 const plans = new WeakMap<PipelineSpec, { readonly namespace: string; readonly plan: Plan }>()
 
 function readPlan(spec: PipelineSpec, namespace: string): Plan {
@@ -100,15 +122,16 @@ function readPlan(spec: PipelineSpec, namespace: string): Plan {
 }
 
 const minuteMs = 60_000
-/** As long as a duration of Go can be; no calendar reaches much further. */
-const longestMs = 292 * 365 * 24 * 60 * minuteMs
+/** The longest duration Go can represent. */
+const maxDurationMs = 292 * 365 * 24 * 60 * minuteMs
 
+/** The environments, each after those it depends on. */
 function inOrder(spec: PipelineSpec, namespace: string): EnvironmentPlan[] {
   if (spec.environments.length === 0) throw new PlanError('spec.environments', 'must not be empty')
   const plans = new Map<string, EnvironmentPlan>()
   spec.environments.forEach((environment, index) => {
     const field = `spec.environments[${index}]`
-    if (plans.has(environment.name)) throw new PlanError(`${field}.name`, `"${environment.name}" is there twice`)
+    if (plans.has(environment.name)) throw new PlanError(`${field}.name`, `"${environment.name}" is listed twice`)
     plans.set(environment.name, environmentPlan(spec, index, { field, namespace }))
   })
   return sortedByDependency(plans)
@@ -120,12 +143,12 @@ function sortedByDependency(plans: ReadonlyMap<string, EnvironmentPlan>): Enviro
   const visit = (plan: EnvironmentPlan) => {
     if (state.get(plan.name) === 'done') return
     if (state.get(plan.name) === 'open')
-      throw new PlanError('spec.environments', `"${plan.name}" depends on itself through others`)
+      throw new PlanError('spec.environments', `"${plan.name}" is part of a dependency cycle`)
     state.set(plan.name, 'open')
     for (const name of plan.dependsOn) {
       const dependency = plans.get(name)
       if (!dependency)
-        throw new PlanError('spec.environments', `"${plan.name}" depends on "${name}", which is not there`)
+        throw new PlanError('spec.environments', `"${plan.name}" depends on "${name}", which does not exist`)
       visit(dependency)
     }
     state.set(plan.name, 'done')
@@ -175,11 +198,12 @@ function dependenciesOf(spec: PipelineSpec, index: number, field: string): reado
   const environment = spec.environments[index]!
   if (index === 0) {
     if (environment.dependsOn?.length)
-      throw new PlanError(`${field}.dependsOn`, 'the first environment depends on none')
+      throw new PlanError(`${field}.dependsOn`, 'must be empty for the first environment')
     return []
   }
   const named = environment.dependsOn ?? [spec.environments[index - 1]!.name]
-  if (named.length === 0) throw new PlanError(`${field}.dependsOn`, 'only the first environment may depend on none')
+  if (named.length === 0)
+    throw new PlanError(`${field}.dependsOn`, 'must not be empty: only the first environment has no dependencies')
   return named
 }
 
@@ -195,7 +219,7 @@ function targetPlans(
     const app = target.appRef ?? environment.appRef ?? spec.appRef
     const cluster = clusterRef ? `${clusterRef.namespace ?? namespace}/${clusterRef.name}` : ''
     const key = JSON.stringify([cluster, target.namespace, app.apiVersion, app.kind, app.name])
-    if (seen.has(key)) throw new PlanError(`${field}.targets[${index}]`, 'is there twice')
+    if (seen.has(key)) throw new PlanError(`${field}.targets[${index}]`, 'is listed twice')
     seen.add(key)
     return { cluster, namespace: target.namespace, app }
   })
@@ -223,11 +247,12 @@ function branchNamingOf(pullRequest: PullRequestSpec | undefined): BranchNaming 
   return pullRequest?.supersede === 'Update' ? 'shared' : 'own'
 }
 
+/** What the status records of a strategy: enough to find a pull request after the spec has changed. */
 function strategyRecord({ strategy }: PromotionSpec, field: string): StrategyRecord {
   const given = (['pull-request', 'commit', 'notification', 'webhook'] as const).filter((kind) => strategy[kind])
   const [kind] = given
   if (!kind || given.length > 1)
-    throw new PlanError(`${field}.strategy`, 'needs exactly one of pull-request, notification, commit and webhook')
+    throw new PlanError(`${field}.strategy`, 'must have exactly one of pull-request, notification, commit and webhook')
   if (kind === 'notification') return { kind }
   if (kind === 'webhook') {
     const { url, secretRef } = strategy.webhook!
@@ -248,22 +273,24 @@ function strategyRecord({ strategy }: PromotionSpec, field: string): StrategyRec
   return { ...common, type: repository.type, ...(repository.apiURL ? { apiURL: repository.apiURL } : {}) }
 }
 
+/** How many targets `requireTargets` means, at most all of them. */
 function requiredCount(required: number | string | undefined, total: number, field: string): number {
   if (required === undefined || required === 'All') return total
   const percent = /^(\d{1,3})%$/.exec(String(required))
   const count = percent ? Math.ceil((total * Number(percent[1])) / 100) : Number(required)
   if (!Number.isInteger(count) || count < 1)
-    throw new PlanError(field, `"${required}" is not All, a count or a percentage`)
+    throw new PlanError(field, `"${required}" must be All, a number or a percentage`)
   return Math.min(count, total)
 }
 
-function durationOf(field: string, text: string | undefined, byDefault: number): number {
-  return optionalDuration(field, text) ?? byDefault
+function durationOf(field: string, text: string | undefined, defaultMs: number): number {
+  return optionalDuration(field, text) ?? defaultMs
 }
 
 function optionalDuration(field: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined
   const ms = parseLongDuration(text)
-  if (ms === undefined || ms < 0 || ms > longestMs) throw new PlanError(field, `"${text}" is not a duration`)
+  if (ms === undefined || ms < 0 || ms > maxDurationMs)
+    throw new PlanError(field, `"${text}" is not a duration such as 30s, 5m or 24h`)
   return ms
 }

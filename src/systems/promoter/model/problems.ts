@@ -2,7 +2,7 @@ import type { PipelineSpec } from '../../../apis/pipeline.ts'
 import { expressionProblem } from './adapter.ts'
 import { PlanError, planOf } from './plan.ts'
 
-/** What the schema cannot refuse: why a pipeline cannot be followed, by field. */
+/** What is wrong with a pipeline's spec, by field, beyond what its schema checks. Used at admission. */
 export function pipelineProblems(
   spec: PipelineSpec,
   namespace: string,

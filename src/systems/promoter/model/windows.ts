@@ -9,13 +9,13 @@ export interface Window {
   readonly timeZone: string
 }
 
-/** Whether promotions may start now, and when that can change next. */
+/** Whether promotions may start now, and when that may change. */
 export interface WindowsState {
   readonly open: boolean
   readonly nextCheckAt: number | undefined
 }
 
-/** An active Deny always wins; with at least one Allow, one of them has to be active. */
+/** An active Deny always wins. If there is any Allow window, one of them must be active. */
 export function windowsState(windows: readonly Window[], now: number): WindowsState {
   const states = windows.map((window) => ({ kind: window.kind, ...stateOf(window, now) }))
   const denied = states.some(({ kind, activeUntil }) => kind === 'Deny' && activeUntil !== undefined)
@@ -25,23 +25,23 @@ export function windowsState(windows: readonly Window[], now: number): WindowsSt
   return { open: allowed && !denied, nextCheckAt: changes.length > 0 ? Math.min(...changes) : undefined }
 }
 
-/** Reads a window; the answer is a sentence when it cannot be read. */
+/** Parses a window; returns a message when it is invalid. */
 export function parseWindow(
   spec: { readonly kind: 'Allow' | 'Deny'; readonly schedule: string; readonly timeZone?: string },
   durationMs: number,
 ): Window | string {
   const timeZone = spec.timeZone ?? 'UTC'
   const cron = parseCron(spec.schedule)
-  if (!cron) return `"${spec.schedule}" is not a cron schedule of five fields`
-  if (!isTimeZone(timeZone)) return `"${timeZone}" is not a time zone`
+  if (!cron) return `"${spec.schedule}" is not a cron schedule with five fields`
+  if (!isTimeZone(timeZone)) return `"${timeZone}" is not an IANA time zone`
   return { kind: spec.kind, cron, durationMs, timeZone }
 }
 
 const dayMs = 86_400_000
 const horizonDays = 366
-const longestShiftMs = 3 * 3_600_000
+const maxShiftMs = 3 * 3_600_000
 
-/** The end of the opening that is under way, and the start of the next one. */
+/** The end of the active opening, if any, and the start of the next one within a year. */
 function stateOf(window: Window, now: number): { activeUntil: number | undefined; nextAt: number | undefined } {
   const today = wallTimeAt(now, window.timeZone)
   const backDays = Math.ceil(window.durationMs / dayMs) + 1
@@ -51,8 +51,8 @@ function stateOf(window: Window, now: number): { activeUntil: number | undefined
     if (!window.cron.firesOn(date)) continue
     const midnight = instantOf({ ...date, minute: 0 }, window.timeZone)
     for (const minute of window.cron.minutesOfDay) {
-      // Long over, whatever the clocks did that day: not worth an exact look.
-      if (midnight + minute * 60_000 + window.durationMs + longestShiftMs < now) continue
+      // Over even if the zone shifted that day: skip the exact calculation.
+      if (midnight + minute * 60_000 + window.durationMs + maxShiftMs < now) continue
       const opensAt = instantOf({ ...date, minute }, window.timeZone)
       if (opensAt > now) return { activeUntil, nextAt: opensAt }
       const closesAt = opensAt + window.durationMs

@@ -1,71 +1,107 @@
-import { setMarkedValues, mentions, type Marker } from './markers.ts'
-import {
-  commitOf,
-  idOf,
-  parseCommit,
-  parseTree,
-  treeOf,
-  type Authorship,
-  type GitObject,
-  type TreeEntry,
-} from '../../../git/objects.ts'
+import type { Promotion } from '../../../apis/pipeline-status.ts'
+import { at } from '../decision/draft.ts'
+import { commitOf, idOf, parseCommit, parseTree, treeOf, type GitObject, type TreeEntry } from '../../../git/objects.ts'
 import type { ObjectStore } from '../../../git/pack.ts'
+import { PromotionError } from '../../../git/promotion-error.ts'
 import type { GitRemote } from '../../../git/remote.ts'
+import { mentionsMarker, setMarkedValues, type Marker } from './markers.ts'
+import { messageOf, type TemplateValues } from './templates.ts'
 
-/** What is to be changed, and how the commit is to look. */
+/** The part of the spec that both strategies with a commit share. */
+export interface CommitSettings {
+  /** Folders or files to search for markers; all when empty. */
+  readonly paths?: readonly string[]
+  readonly commit?: { readonly name?: string; readonly email?: string; readonly messageTemplate?: string }
+}
+
 export interface ChangeRequest {
-  readonly marker: Marker
-  readonly value: string
-  /** Folders or files to look in; all when empty. */
-  readonly paths: readonly string[]
-  readonly message: string
-  readonly by: Authorship
-  /** The armoured signature of a commit; absent when commits are not signed. */
+  /** Its intent time becomes the commit's time. */
+  readonly promotion: Pick<Promotion, 'intentAt'>
+  readonly values: TemplateValues
+  readonly settings: CommitSettings
+  /** Undefined when commits are not signed. */
   readonly sign?: SignCommit | undefined
 }
 
-/** Signs the bytes of a commit. */
+/** Returns the armored signature of a commit, given its bytes. */
 export type SignCommit = (commit: Buffer) => Promise<string>
 
-/** A commit that is ready to be pushed, or why there is none. */
+/** A commit to push, or `same` when every marked value is already as wanted. */
 export type Change =
-  | {
-      readonly change: 'ready'
-      readonly commit: string
-      readonly objects: readonly GitObject[]
-      readonly files: readonly string[]
-    }
-  | { readonly change: 'same'; readonly files: readonly string[] }
-  | { readonly change: 'no-marker'; readonly problems: readonly string[] }
-  /** Some marked values could be set and others could not: half a change is none. */
-  | { readonly change: 'unusable'; readonly problems: readonly string[] }
+  | { readonly change: 'ready'; readonly commit: string; readonly objects: readonly GitObject[] }
+  | { readonly change: 'same' }
 
-/** Sets the marked values on top of a commit. The same commit and request always give the same new commit. */
-export async function prepareChange(remote: GitRemote, parent: string, request: ChangeRequest): Promise<Change> {
-  const store = await remote.fetch({ wants: [parent], depth: 1, withoutBlobs: true })
+/**
+ * Sets the marked values on top of a commit. The same parent and request always give the same commit, so that a
+ * restarted process recognises its own. Throws PromotionError when there is no marker or one cannot be set:
+ * a promotion never changes only some of its markers.
+ */
+export async function prepareChange(git: GitRemote, parent: string, request: ChangeRequest): Promise<Change> {
+  const { promotion, values, settings, sign } = request
+  const store = await git.fetch({ wants: [parent], depth: 1, withoutBlobs: true })
   const root = treeIdOf(store, parent)
-  const files = yamlFiles(store, root, request.paths)
-  await fetchMissing(remote, store, files)
-  const edits = new Map<string, GitObject>()
-  const found: string[] = []
-  const problems: string[] = []
-  for (const { path, id } of files) {
-    const content = store.get(id)?.content
-    if (!content || !mentions(content)) continue
-    const edit = setMarkedValues(content, request.marker, request.value)
-    if (edit.edit === 'problem') problems.push(`${readable(path)} ${edit.problem}`)
-    if (edit.edit === 'same' || edit.edit === 'changed') found.push(readable(path))
-    if (edit.edit === 'changed') edits.set(path, { type: 'blob', content: Buffer.from(edit.content) })
-  }
-  if (found.length === 0) return { change: 'no-marker', problems }
-  if (problems.length > 0) return { change: 'unusable', problems }
-  if (edits.size === 0) return { change: 'same', files: found }
+  const files = yamlFiles(store, root, settings.paths ?? [])
+  await fetchMissing(git, store, files)
+  const edits = editFiles(store, files, values)
+  if (edits.size === 0) return { change: 'same' }
   const objects: GitObject[] = [...edits.values()]
   const tree = rebuild(store, root, { prefix: '', edits, objects })
-  const info = { tree, parents: [parent], message: request.message }
-  const unsigned = commitOf(info, request.by)
-  const commit = request.sign ? commitOf(info, request.by, await request.sign(unsigned.content)) : unsigned
-  return { change: 'ready', commit: idOf(commit), objects: [...objects, commit], files: found }
+  const info = { tree, parents: [parent], message: messageOf(values, settings.commit?.messageTemplate) }
+  const author = {
+    name: settings.commit?.name ?? 'Sojourn Promoter',
+    email: settings.commit?.email ?? 'promoter@sojourn.dev',
+    atMs: at(promotion.intentAt),
+  }
+  const unsigned = commitOf(info, author)
+  const commit = sign ? commitOf(info, author, await sign(unsigned.content)) : unsigned
+  return { change: 'ready', commit: idOf(commit), objects: [...objects, commit] }
+}
+
+/** Whether a commit has the promotion's value at every marker; false when it has no marker. */
+export async function holdsValue(
+  git: GitRemote,
+  commit: string,
+  request: Omit<ChangeRequest, 'sign'>,
+): Promise<boolean> {
+  try {
+    return (await prepareChange(git, commit, request)).change === 'same'
+  } catch (error) {
+    if (error instanceof PromotionError && error.because === 'MarkerNotFound') return false
+    throw error
+  }
+}
+
+/** New contents by path for the files whose marked values change. */
+function editFiles(store: ObjectStore, files: readonly FilePlace[], values: TemplateValues): Map<string, GitObject> {
+  const edits = new Map<string, GitObject>()
+  const problems: string[] = []
+  let found = 0
+  for (const { path, id } of files) {
+    const content = store.get(id)?.content
+    if (!content || !mentionsMarker(content)) continue
+    const edit = setMarkedValues(content, values, values.value)
+    if (edit.edit === 'problem') problems.push(`${readable(path)} ${edit.problem}`)
+    if (edit.edit === 'same' || edit.edit === 'changed') found++
+    if (edit.edit === 'changed') edits.set(path, { type: 'blob', content: Buffer.from(edit.content) })
+  }
+  if (found === 0) throw markerNotFound(values, problems)
+  if (problems.length > 0)
+    throw new PromotionError(
+      'Permanent',
+      'MarkerUnusable',
+      `${summary(problems)}; to exclude a file, list the others in "paths"`,
+    )
+  return edits
+}
+
+function markerNotFound({ namespace, pipeline, environment }: Marker, problems: readonly string[]): PromotionError {
+  const marker = `{"$promotion": "${namespace}:${pipeline}:${environment}"}`
+  const detail = problems.length > 0 ? `; ${summary(problems)}` : ''
+  return new PromotionError('Permanent', 'MarkerNotFound', `no marker ${marker}${detail}`)
+}
+
+function summary(problems: readonly string[]): string {
+  return problems.slice(0, 5).join('; ')
 }
 
 interface FilePlace {
@@ -75,16 +111,17 @@ interface FilePlace {
 
 function treeIdOf(store: ObjectStore, commit: string): string {
   const object = store.get(commit)
-  if (object?.type !== 'commit') throw new Error('the git server did not send the commit that was asked for')
+  if (object?.type !== 'commit') throw new Error('the git server did not send the requested commit')
   return parseCommit(object.content).tree
 }
 
 function entriesOf(store: ObjectStore, tree: string): TreeEntry[] {
   const object = store.get(tree)
-  if (object?.type !== 'tree') throw new Error('the git server did not send a whole tree')
+  if (object?.type !== 'tree') throw new Error('the git server sent an incomplete tree')
   return parseTree(object.content)
 }
 
+/** The YAML files under these paths. Paths are compared as bytes, held in Latin-1 strings. */
 function yamlFiles(store: ObjectStore, root: string, paths: readonly string[]): FilePlace[] {
   const wanted = paths
     .map((path) => Buffer.from(path.replace(/^\.?\/+|\/+$/g, '')).toString('latin1'))
@@ -116,7 +153,7 @@ async function fetchMissing(remote: GitRemote, store: ObjectStore, files: readon
   for (const [id, object] of await remote.fetch({ wants: missing })) store.set(id, object)
 }
 
-/** New trees along the paths of the edits; everything else is referred to as it was. */
+/** Writes new trees along the paths of the edits, and reuses all others. Returns the id of the new tree. */
 function rebuild(
   store: ObjectStore,
   tree: string,

@@ -1,6 +1,6 @@
 import { isScalar, parse, parseAllDocuments, visit, type Scalar } from 'yaml'
 
-/** Which values are to be set: `{"$promotion": "<namespace>:<pipeline>:<environment>"}` in a comment marks one. */
+/** Names the values to set: a comment `{"$promotion": "<namespace>:<pipeline>:<environment>"}` marks one. */
 export interface Marker {
   readonly namespace: string
   readonly pipeline: string
@@ -8,31 +8,31 @@ export interface Marker {
 }
 
 export type MarkerEdit =
-  /** No marker of ours is in the file. */
+  /** The file does not have this marker. */
   | { readonly edit: 'none' }
-  /** Every marked value already is what it should be. */
+  /** Every marked value is already as wanted. */
   | { readonly edit: 'same' }
   | { readonly edit: 'changed'; readonly content: Uint8Array }
-  /** The file has our marker but cannot be edited without risk. */
+  /** The file has the marker but cannot be edited safely. */
   | { readonly edit: 'problem'; readonly problem: string }
 
-/** Sets every marked value of a YAML file; every other byte stays as it is. */
+/** Sets every marked value of a YAML file and keeps every other byte. */
 export function setMarkedValues(content: Uint8Array, marker: Marker, value: string): MarkerEdit {
-  if (!mentions(content)) return { edit: 'none' }
+  if (!mentionsMarker(content)) return { edit: 'none' }
   const source = decode(content)
   if (source === undefined) return { edit: 'problem', problem: 'is not UTF-8' }
   if (!holdsMarker(source, marker)) return { edit: 'none' }
   const scalars = markedScalars(source, marker)
   if (typeof scalars === 'string') return { edit: 'problem', problem: scalars }
   if (scalars.length === 0)
-    return { edit: 'problem', problem: 'has the marker where there is no plain or quoted value' }
+    return { edit: 'problem', problem: 'has the marker on a line without a plain or quoted value' }
   const changes = scalars.filter((scalar) => scalar.value !== value)
   if (changes.length === 0) return { edit: 'same' }
   return { edit: 'changed', content: new TextEncoder().encode(splice(source, changes, value)) }
 }
 
-/** Whether a file may hold markers at all; cheap, so that the many that do not are never parsed. */
-export function mentions(content: Uint8Array): boolean {
+/** A cheap test that spares parsing the many files without markers. */
+export function mentionsMarker(content: Uint8Array): boolean {
   return Buffer.from(content.buffer, content.byteOffset, content.byteLength).includes('"$promotion"')
 }
 
@@ -48,7 +48,7 @@ function holdsMarker(source: string, marker: Marker): boolean {
   return source.split('\n').some((line) => isMarker(line.slice(line.indexOf('#') + 1), marker))
 }
 
-/** Where a value stands in the text. */
+/** A value and its position in the text. */
 interface MarkedScalar {
   readonly start: number
   readonly end: number
@@ -72,7 +72,7 @@ function markedScalars(source: string, marker: Marker): MarkedScalar[] | string 
   return marked
 }
 
-/** The scalar's place in the text if a comment after or above it is our marker; block scalars cannot carry one. */
+/** The position of a scalar that a comment behind or above it marks. Block scalars cannot be marked. */
 function locate(source: string, node: Scalar, marker: Marker): MarkedScalar | undefined {
   if (!isScalar(node) || !node.range || node.type === 'BLOCK_LITERAL' || node.type === 'BLOCK_FOLDED') return undefined
   const [start, end] = node.range
@@ -81,7 +81,7 @@ function locate(source: string, node: Scalar, marker: Marker): MarkedScalar | un
   return isMarked ? { start, end, value: node.value } : undefined
 }
 
-/** A comment on a line of its own marks the one value of the line below it. */
+/** A comment on its own line marks the single value of the line below. */
 function isMarkedAbove(source: string, { start, end }: { start: number; end: number }, marker: Marker): boolean {
   if (restOfLine(source, end).trim() !== '') return false
   const lineStart = source.lastIndexOf('\n', start - 1) + 1
@@ -113,14 +113,14 @@ function splice(source: string, scalars: readonly MarkedScalar[], value: string)
   for (const { start, end } of scalars.toSorted((left, right) => left.start - right.start)) {
     text +=
       source.slice(position, start) +
-      spelled(source.slice(start, end), value, { before: source[start - 1], after: source[end] })
+      quoted(source.slice(start, end), value, { before: source[start - 1], after: source[end] })
     position = end
   }
   return text + source.slice(position)
 }
 
-/** The value in the quotes the old one had; a plain one gets quotes when it would not stay the same string without. */
-function spelled(
+/** The value in the quoting style of the old one; a plain value gets quotes when YAML would read it differently. */
+function quoted(
   old: string,
   value: string,
   { before, after }: { readonly before: string | undefined; readonly after: string | undefined },
@@ -131,7 +131,7 @@ function spelled(
   return `${before === undefined || /\s/.test(before) ? '' : ' '}${text}${after === '#' ? ' ' : ''}`
 }
 
-/** Whether every YAML reader, of the old version or the new, takes the plain text for this string. */
+/** Whether YAML 1.1 and 1.2 both read the plain text as this string. */
 function staysString(value: string): boolean {
   if (!/^[A-Za-z0-9_./][\w./@+~:=-]*$/.test(value) || value.endsWith(':')) return false
   return (['1.1', '1.2'] as const).every((version) => {

@@ -1,7 +1,7 @@
 import type { ForgeType } from '../../../apis/pipeline.ts'
 import type { StrategyRecord } from '../../../apis/pipeline-status.ts'
-import type { ForgeBudget } from '../../../forges/budget.ts'
-import { newKnownAnswers, type KnownAnswers } from '../../../forges/forge-api.ts'
+import type { RateLimiter } from '../../../forges/rate-limiter.ts'
+import { newResponseCache, type ResponseCache } from '../../../forges/forge-api.ts'
 import type { Forge } from '../../../forges/forge.ts'
 import { openForge } from '../../../forges/open-forge.ts'
 import { repositoryAddress } from '../../../forges/repository-address.ts'
@@ -12,48 +12,49 @@ import { parseRepositoryURL, type RepositoryURL } from '../../../git/repository-
 import type { GitService, GitTransport } from '../../../git/transport.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 import { sha256 } from '../model/identity.ts'
-import { keyTrouble, signCommit } from './signing.ts'
-import { Trouble } from '../../../git/trouble.ts'
+import { keyError, signCommit } from './signing.ts'
+import { PromotionError } from '../../../git/promotion-error.ts'
 
 /** The decoded content of a Secret. */
 export type SecretData = Readonly<Record<string, string>>
 
 export interface AccessPorts {
   readonly http: Http
-  readonly budget: ForgeBudget
-  /** Told of each request that does not go by `http`, and how it ended. */
-  readonly heard: (request: { readonly host: string; readonly method: string; readonly code: string }) => void
-  /** Undefined when there is no such Secret. */
-  readonly secret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
-  /** Answers the forges said they would confirm, by credential. */
-  readonly known: Map<string, KnownAnswers>
+  readonly rateLimiter: RateLimiter
+  /** Counts each request over SSH, with its outcome as the code. */
+  readonly countRequest: (request: { readonly host: string; readonly method: string; readonly code: string }) => void
+  /** Reads a Secret; undefined when it does not exist. */
+  readonly readSecret: (place: { readonly namespace: string; readonly name: string }) => Promise<SecretData | undefined>
+  /** Responses with an ETag, for conditional requests; by API and credential. */
+  readonly responseCaches: Map<string, ResponseCache>
 }
 
-/** The way to one repository: git always, the forge's API where a token is at hand. */
+/** Access to one repository: git always, the forge's API when its Secret has a token. */
 export interface RepositoryAccess {
   readonly git: GitRemote
+  /** Throws PromotionError without a token. */
   readonly forge: () => Forge
-  /** Absent where commits are not to be signed. */
+  /** Undefined when commits are not signed. */
   readonly sign: SignCommit | undefined
 }
 
-interface AccessGiven {
+interface AccessContext {
   readonly ports: AccessPorts
   readonly signal: AbortSignal
-  /** When commits are said to be made. */
+  /** The time to write into commits and signatures. */
   readonly atMs: number
 }
 
-/** Opens a repository with the credentials its Secret holds now. Git's connection is the caller's to close. */
+/** Opens a repository with the current content of its Secret. The caller closes `git`. */
 export async function openRepository(
   strategy: StrategyRecord,
   namespace: string,
-  given: AccessGiven,
+  given: AccessContext,
 ): Promise<RepositoryAccess> {
   const { ports, signal } = given
   const { url = '', secretName = '', type, apiURL } = strategy
   const secret = `${namespace}/${secretName}`
-  const data = await ports.secret({ namespace, name: secretName })
+  const data = await ports.readSecret({ namespace, name: secretName })
   if (!data) throw missing(`Secret ${secret} was not found`)
   const address = type ? repositoryAddress(type as ForgeType, url, apiURL) : undefined
   const place = parseRepositoryURL(url)
@@ -67,13 +68,13 @@ export async function openRepository(
     forge() {
       const { username, password, token, caFile: ca } = data
       if (token === undefined) throw missing(`Secret ${secret} has no token`)
-      if (!type || !address) throw new Trouble('Permanent', 'RequestRefused', 'the repository has no forge')
+      if (!type || !address) throw new PromotionError('Permanent', 'RequestRefused', 'the strategy has no forge type')
       return openForge(type as ForgeType, address, {
-        http: ports.budget.wrap(ports.http, credential(username, token, password)),
+        http: ports.rateLimiter.wrap(ports.http, credentialId(username, token, password)),
         token,
         ca,
         signal,
-        known: knownFor(ports, address.apiURL, token),
+        cache: responseCache(ports, address.apiURL, token),
       })
     },
   }
@@ -82,82 +83,82 @@ export async function openRepository(
 function overHttp(
   url: string,
   { username, password, token, caFile: ca }: SecretData,
-  { ports, signal, secret }: AccessGiven & { readonly secret: string },
+  { ports, signal, secret }: AccessContext & { readonly secret: string },
 ): GitTransport {
   const gitPassword = password ?? token
-  if (gitPassword === undefined) throw missing(`Secret ${secret} has neither password nor token`)
-  const http = ports.budget.wrap(ports.http, credential(username, token, password))
+  if (gitPassword === undefined) throw missing(`Secret ${secret} has neither password nor token for git over HTTPS`)
+  const http = ports.rateLimiter.wrap(ports.http, credentialId(username, token, password))
   return new HttpTransport({ url, username: username ?? 'git', password: gitPassword, ca, http, signal })
 }
 
 async function overSsh(
   url: Extract<RepositoryURL, { over: 'ssh' }>,
   { identity, password, known_hosts: knownHosts }: SecretData,
-  { ports, signal, secret }: AccessGiven & { readonly secret: string },
+  { ports, signal, secret }: AccessContext & { readonly secret: string },
 ): Promise<GitTransport> {
   if (identity === undefined) throw missing(`Secret ${secret} has no identity, the private key for SSH`)
   if (knownHosts === undefined)
-    throw missing(`Secret ${secret} has no known_hosts, so ${url.host} cannot be told from others`)
-  // Loaded by those whose repositories are reached by SSH, and nobody else.
+    throw missing(`Secret ${secret} has no known_hosts, so the identity of ${url.host} cannot be verified`)
+  // Imported on demand: most repositories are reached over HTTPS.
   const [{ SshTransport }, { readSshKey }] = await Promise.all([
     import('../../../git/ssh-transport.ts'),
     import('../../../git/ssh-key.ts'),
   ])
-  const spend = () => void ports.budget.spend(url.host, credential(url.user, identity))
+  const takeToken = () => void ports.rateLimiter.take(url.host, credentialId(url.user, identity))
   try {
-    const transport = new SshTransport({ url, key: readSshKey(identity, password), knownHosts, spend, signal })
-    return counted(transport, (method, code) => ports.heard({ host: url.host, method, code }))
+    const transport = new SshTransport({ url, key: readSshKey(identity, password), knownHosts, takeToken, signal })
+    return withCounting(transport, (method, code) => ports.countRequest({ host: url.host, method, code }))
   } catch (error) {
-    throw keyTrouble(`identity of Secret ${secret}`, error)
+    throw keyError(`identity of Secret ${secret}`, error)
   }
 }
 
-/** The same, with every request told of. */
-function counted(transport: GitTransport, tell: (method: string, code: string) => void): GitTransport {
-  const told = async (service: GitService, answer: Promise<Buffer>) => {
+/** Counts every request of a transport. */
+function withCounting(transport: GitTransport, count: (method: string, code: string) => void): GitTransport {
+  const counted = async (service: GitService, response: Promise<Buffer>) => {
     try {
-      const given = await answer
-      tell(service, 'ok')
-      return given
+      const body = await response
+      count(service, 'ok')
+      return body
     } catch (error) {
-      tell(service, error instanceof Trouble ? error.because : 'none')
+      count(service, error instanceof PromotionError ? error.because : 'none')
       throw error
     }
   }
   return {
-    advertisement: (service) => told(service, transport.advertisement(service)),
-    ask: (service, request, version) => told(service, transport.ask(service, request, version)),
+    advertisement: (service) => counted(service, transport.advertisement(service)),
+    request: (service, body, version) => counted(service, transport.request(service, body, version)),
     close: () => transport.close(),
   }
 }
 
-/** Reads the key only when there is something to sign. */
+/** Reads the key only when there is a commit to sign. */
 function signerOf(
   { signingSecretName: name }: StrategyRecord,
   namespace: string,
-  { ports, atMs }: AccessGiven,
+  { ports, atMs }: AccessContext,
 ): SignCommit | undefined {
   if (!name) return undefined
   return async (commit) => {
     const secret = `${namespace}/${name}`
-    const data = await ports.secret({ namespace, name })
+    const data = await ports.readSecret({ namespace, name })
     if (!data) throw missing(`commit.signingKeyRef: Secret ${secret} was not found`)
     return signCommit(commit, { data, secret, atMs })
   }
 }
 
-/** Tells accounts apart without telling what they are. */
-function credential(username: string | undefined, ...keys: readonly (string | undefined)[]): string {
+/** A digest that tells accounts apart without revealing them. */
+function credentialId(username: string | undefined, ...keys: readonly (string | undefined)[]): string {
   return sha256(`${username ?? ''}:${keys.find((key) => key !== undefined) ?? ''}`).slice(0, 16)
 }
 
-function knownFor({ known }: AccessPorts, apiURL: string, token: string): KnownAnswers {
+function responseCache({ responseCaches }: AccessPorts, apiURL: string, token: string): ResponseCache {
   const key = sha256(`${apiURL} ${token}`)
-  const answers: KnownAnswers = known.get(key) ?? newKnownAnswers()
-  known.set(key, answers)
-  return answers
+  const cache: ResponseCache = responseCaches.get(key) ?? newResponseCache()
+  responseCaches.set(key, cache)
+  return cache
 }
 
-function missing(message: string): Trouble {
-  return new Trouble('Permanent', 'CredentialsMissing', message)
+function missing(message: string): PromotionError {
+  return new PromotionError('Permanent', 'CredentialsMissing', message)
 }

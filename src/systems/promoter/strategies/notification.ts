@@ -3,32 +3,32 @@ import { formatTime } from '../../../kube/time.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 import type { EffectResult } from '../decision/results.ts'
-import { Trouble } from '../../../git/trouble.ts'
-import type { Words } from '../repository/wording.ts'
+import { PromotionError } from '../../../git/promotion-error.ts'
+import type { TemplateValues } from '../repository/templates.ts'
 
 export interface NotificationPorts {
-  /** Creates an Event; one that is there already is success. */
+  /** Creates an Event; succeeds when it exists already. */
   readonly createEvent: (event: KubeObject) => Promise<void>
-  /** Where Flux's notification controller takes events; absent when there is none. */
+  /** URL at which Flux's notification controller receives events, if there is one. */
   readonly eventsAddress?: string | undefined
   readonly http: Http
   readonly now: () => number
 }
 
-/** Tells the cluster and Flux that an environment should get a revision. Receivers know repeats by the id. */
+/** Creates the Event that requests a promotion, and posts it to Flux. Receivers recognise repeats by the promotion id. */
 export async function notify(
   pipeline: Pipeline,
-  words: Words,
+  values: TemplateValues,
   given: { readonly ports: NotificationPorts; readonly signal: AbortSignal },
 ): Promise<EffectResult> {
   const { ports, signal } = given
-  await ports.createEvent(promoteEvent(pipeline, words, ports.now()))
-  if (ports.eventsAddress) await postToFlux(pipeline, words, { ports, signal })
+  await ports.createEvent(promoteEvent(pipeline, values, ports.now()))
+  if (ports.eventsAddress) await postToFlux(pipeline, values, { ports, signal })
   return { result: 'notified' }
 }
 
-/** Named after the promotion, so that a second try finds the first. */
-function promoteEvent(pipeline: Pipeline, words: Words, now: number): KubeObject {
+/** Named after the promotion, so that a second attempt finds the Event of the first. */
+function promoteEvent(pipeline: Pipeline, values: TemplateValues, now: number): KubeObject {
   const { apiVersion, kind, metadata } = pipeline
   const { namespace = '', name, uid, resourceVersion } = metadata
   const at = formatTime(now)
@@ -36,14 +36,14 @@ function promoteEvent(pipeline: Pipeline, words: Words, now: number): KubeObject
     apiVersion: 'v1',
     kind: 'Event',
     metadata: {
-      name: `${name}.${words.id}`.slice(-253),
+      name: `${name}.${values.id}`.slice(-253),
       namespace,
-      annotations: { environment: words.environment, version: words.revision, 'sojourn.dev/promotion-id': words.id },
+      annotations: { environment: values.environment, version: values.revision, 'sojourn.dev/promotion-id': values.id },
     },
     involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
     type: 'Normal',
     reason: 'Promote',
-    message: sentenceOf(words),
+    message: messageOf(values),
     source: { component: 'sojourn-promoter' },
     reportingComponent: 'sojourn-promoter',
     firstTimestamp: at,
@@ -54,7 +54,7 @@ function promoteEvent(pipeline: Pipeline, words: Words, now: number): KubeObject
 
 async function postToFlux(
   pipeline: Pipeline,
-  words: Words,
+  values: TemplateValues,
   { ports, signal }: { readonly ports: NotificationPorts; readonly signal: AbortSignal },
 ): Promise<void> {
   const { apiVersion, kind, metadata } = pipeline
@@ -63,9 +63,9 @@ async function postToFlux(
     involvedObject: { apiVersion, kind, namespace, name, uid, resourceVersion },
     severity: 'info',
     timestamp: formatTime(ports.now()),
-    message: sentenceOf(words),
+    message: messageOf(values),
     reason: 'Promote',
-    metadata: { environment: words.environment, version: words.revision, 'sojourn.dev/promotion-id': words.id },
+    metadata: { environment: values.environment, version: values.revision, 'sojourn.dev/promotion-id': values.id },
     reportingController: 'sojourn-promoter',
     reportingInstance: 'sojourn-promoter',
   }
@@ -77,13 +77,13 @@ async function postToFlux(
     body: Buffer.from(JSON.stringify(event)),
     signal,
   })
-  // 429 is how Flux says that it has heard the same lately.
+  // Flux answers 429 to an event it has received before.
   if (status >= 300 && status !== 429)
-    throw new Trouble('Transient', 'GitProviderUnavailable', `the events address answered ${status}`, {
+    throw new PromotionError('Transient', 'GitProviderUnavailable', `the Flux events address answered ${status}`, {
       httpStatus: status,
     })
 }
 
-function sentenceOf({ namespace, pipeline, environment, revision }: Words): string {
+function messageOf({ namespace, pipeline, environment, revision }: TemplateValues): string {
   return `Promote pipeline ${namespace}/${pipeline} to ${environment} with version ${revision}`
 }

@@ -3,64 +3,66 @@ import type { Promotion, PullRequestStatus } from '../../../apis/pipeline-status
 import type { Forge, PullRequest } from '../../../forges/forge.ts'
 import { parseCommit } from '../../../git/objects.ts'
 import { noObject, type GitRemote } from '../../../git/remote.ts'
+import { branchName } from '../model/identity.ts'
 import type { RepositoryAccess } from '../repository/repository-access.ts'
 import type { EffectResult } from '../decision/results.ts'
-import { Trouble } from '../../../git/trouble.ts'
-import { bodyOf, isCommitOf, markOf, titleOf, type Words } from '../repository/wording.ts'
-import { isTakenOver, legacyBranch, openUnmarked } from './legacy-branch.ts'
-import { holdsValue, markedChange } from './marked-change.ts'
+import { PromotionError } from '../../../git/promotion-error.ts'
+import { holdsValue, prepareChange } from '../repository/change.ts'
+import { bodyOf, isCommitOf, isMarked, promotionMark, titleOf, type TemplateValues } from '../repository/templates.ts'
 
-/** One promotion by pull request. `spec` is absent once the pipeline no longer has it. */
+/** One promotion by pull request. `spec` is empty once the pipeline no longer has that strategy. */
 export interface PullRequestWork {
   readonly promotion: Promotion
-  readonly words: Words
+  readonly values: TemplateValues
   readonly access: RepositoryAccess
   readonly spec: Partial<PullRequestSpec>
-  /** Nothing may be merged now. */
+  /** Promotions are suspended or frozen: do not merge. */
   readonly paused: boolean
 }
 
-/** Puts the change on its branch, or finds it there; what somebody else has put there is never overwritten. */
+/** Pushes the change to the promotion's branch, or finds it there. Never overwrites commits of others. */
 export async function push(work: PullRequestWork): Promise<EffectResult> {
-  const { promotion, words, access, spec } = work
+  const { promotion, values, access, spec } = work
   const { git, sign } = access
   const { branch = '', strategy, replacesSHA } = promotion
   const baseBranch = strategy?.baseBranch ?? ''
-  const legacy = legacyBranch(words)
+  const legacy = legacyBranch(values)
   const tips = await git.branches(baseBranch, branch, legacy)
   const base = tips.get(baseBranch)
   const tip = tips.get(branch)
-  if (!base) throw new Trouble('Permanent', 'BaseBranchNotFound', `branch ${baseBranch} is not there`)
-  const pushed = (headSHA: string) => ({ result: 'pushed', baseSHA: base, headSHA, value: words.value }) as const
-  const left = tips.get(legacy)
-  if (!tip && left && legacy !== branch && (await isTakenOver(work, left))) return { ...pushed(left), branch: legacy }
+  if (!base) throw new PromotionError('Permanent', 'BaseBranchNotFound', `branch ${baseBranch} does not exist`)
+  const pushed = (headSHA: string) => ({ result: 'pushed', baseSHA: base, headSHA, value: values.value }) as const
+  const legacyTip = tips.get(legacy)
+  if (!tip && legacyTip && legacy !== branch && (await takeOverLegacy(work, legacyTip)))
+    return { ...pushed(legacyTip), branch: legacy }
   if (tip && tip !== replacesSHA) return pushed(await ourCommitOn(git, tip, promotion))
-  const change = await markedChange(git, tip ?? base, { promotion, words, wishes: spec, sign })
+  const change = await prepareChange(git, tip ?? base, { promotion, values, settings: spec, sign })
   if (change.change === 'same')
     return tip ? pushed(tip) : { result: 'applied', because: 'AlreadyApplied', baseSHA: base }
   const refusal = await git.push({ branch, from: tip ?? noObject, to: change.commit, objects: change.objects })
-  if (refusal) throw new Trouble('Transient', 'GitProviderUnavailable', `the push was refused: ${refusal}`)
+  if (refusal)
+    throw new PromotionError('Transient', 'GitProviderUnavailable', `the server rejected the push: ${refusal}`)
   return pushed(change.commit)
 }
 
-/** Finds the pull request, whatever became of it, and opens one only when there is none. */
+/** Finds the promotion's pull request, in whatever state, and opens one only when there is none. */
 export async function propose(work: PullRequestWork): Promise<EffectResult> {
-  const { promotion, words, spec } = work
+  const { promotion, values, spec } = work
   const forge = work.access.forge()
   const branches = branchesOf(promotion)
-  const title = titleOf(words, spec.titleTemplate)
-  const body = bodyOf(words, { template: spec.bodyTemplate, replaces: promotion.replaces })
+  const title = titleOf(values, spec.titleTemplate)
+  const body = bodyOf(values, { template: spec.bodyTemplate, replaces: promotion.replaces })
   const carriedOver =
     promotion.pullRequest?.state === 'open' ? await forge.get(promotion.pullRequest.number) : undefined
   if (carriedOver?.state === 'open') {
     await forge.update(carriedOver.number, { title, body })
     return seen(promotion, carriedOver)
   }
-  if (branches.head === legacyBranch(words))
+  if (branches.head === legacyBranch(values))
     for (const number of await openUnmarked(forge, branches)) await forge.update(number, { title, body })
   const known = await findOurs(forge, promotion)
   if (known) {
-    // Opened for one before, by somebody who could not write that down.
+    // Opened for an earlier promotion on the shared branch by a process that stopped before it recorded it.
     if (known.state === 'open' && isMarkedForAnother(promotion, known))
       await forge.update(known.number, { title, body })
     return seen(promotion, known)
@@ -68,18 +70,22 @@ export async function propose(work: PullRequestWork): Promise<EffectResult> {
   try {
     await forge.create({ ...branches, title, body, labels: spec.labels ?? [] })
   } catch (error) {
-    // It may have been opened all the same, by this request or by one before it.
+    // The forge may have opened it despite the error, for this request or for an earlier one.
     const opened = await findOurs(forge, promotion)
     if (!opened) throw error
     return seen(promotion, opened)
   }
   const opened = await findOurs(forge, promotion)
   if (!opened)
-    throw new Trouble('Transient', 'GitProviderUnavailable', 'the forge does not show the pull request it has opened')
+    throw new PromotionError(
+      'Transient',
+      'GitProviderUnavailable',
+      'the forge does not list the pull request it has just opened',
+    )
   return seen(promotion, opened)
 }
 
-/** Sees what became of the pull request; merges exactly our commit where that is asked for. */
+/** Reads the state of the pull request. With `autoMerge` it merges exactly the promotion's commit. */
 export async function poll(work: PullRequestWork): Promise<EffectResult> {
   const { promotion, spec, paused } = work
   const forge = work.access.forge()
@@ -88,12 +94,13 @@ export async function poll(work: PullRequestWork): Promise<EffectResult> {
   const { headSHA } = promotion
   if (spec.autoMerge && !paused && pull.state === 'open' && headSHA && !isModified(promotion, pull))
     if (await forge.merge(number, headSHA)) pull = await forge.get(number)
+  // Closed although its change is on the base branch: merged by other means.
   if (pull.state === 'closed' && (await isOnBase(work))) pull = { ...pull, state: 'merged' }
-  if (pull.state === 'merged') await dropBranch(work).catch(() => undefined)
+  if (pull.state === 'merged') await deleteBranch(work).catch(() => undefined)
   return seen(promotion, pull)
 }
 
-/** Takes back what is still open: closes the pull request, says why, and drops the branch if it is as we left it. */
+/** Closes the pull request with a comment, and deletes the branch if others have not changed it. */
 export async function withdraw(work: PullRequestWork, why: string): Promise<EffectResult> {
   const { promotion } = work
   const forge = work.access.forge()
@@ -104,7 +111,7 @@ export async function withdraw(work: PullRequestWork, why: string): Promise<Effe
     await forge.close(pull.number)
     await forge.comment(pull.number, why).catch(() => undefined)
   }
-  await dropBranch(work)
+  await deleteBranch(work)
   const [pull] = pulls
   if (!pull) return { result: 'withdrawn' }
   const state = pull.state === 'open' ? 'closed' : pull.state
@@ -115,7 +122,7 @@ function branchesOf({ branch = '', strategy }: Promotion): { head: string; base:
   return { head: branch, base: strategy?.baseBranch ?? '' }
 }
 
-/** The one that counts: an open one before all others, the oldest first. Surplus ones are closed. */
+/** The promotion's pull request: the oldest open one, else a merged one, else any. Closes surplus open ones. */
 async function findOurs(forge: Forge, promotion: Promotion): Promise<PullRequest | undefined> {
   const found = (await forge.list(branchesOf(promotion)))
     .filter((pull) => isOurs(promotion, pull))
@@ -125,15 +132,18 @@ async function findOurs(forge: Forge, promotion: Promotion): Promise<PullRequest
   return first ?? found.find(({ state }) => state === 'merged') ?? found[0]
 }
 
-/** A branch of a promotion's own is proof enough; on a shared one the mark in the text decides, of whichever promotion while it is open. */
+/**
+ * Whether a pull request belongs to this promotion. A branch named after the promotion proves it; on a shared
+ * branch the mark in its body does, or, while it is open, the mark of any promotion.
+ */
 function isOurs(promotion: Promotion, pull: PullRequest): boolean {
   const { id, branch = '' } = promotion
-  if (branch.endsWith(`-${id.slice(0, 8)}`) || pull.body.includes(markOf(id))) return true
+  if (branch.endsWith(`-${id.slice(0, 8)}`) || pull.body.includes(promotionMark(id))) return true
   return pull.state === 'open' && isMarkedForAnother(promotion, pull)
 }
 
 function isMarkedForAnother({ id }: Promotion, { body }: PullRequest): boolean {
-  return body.includes('<!-- sojourn-promotion: ') && !body.includes(markOf(id))
+  return isMarked(body) && !body.includes(promotionMark(id))
 }
 
 function seen(promotion: Promotion, pull: PullRequest): EffectResult {
@@ -151,37 +161,72 @@ function statusOf(promotion: Promotion, pull: PullRequest): PullRequestStatus {
   }
 }
 
+/** Whether others have pushed to the branch. Bitbucket Cloud shortens commit ids, hence the prefix. */
 function isModified({ headSHA }: Promotion, pull: PullRequest): boolean {
   return headSHA !== undefined && pull.headSHA !== undefined && !headSHA.startsWith(pull.headSHA)
 }
 
 const historyDepth = 50
 
-/** Our commit on a branch that is there already; people may have added to it. */
+/** The promotion's commit on an existing branch; others may have added commits on top of it. */
 async function ourCommitOn(git: GitRemote, tip: string, { id, branch }: Promotion): Promise<string> {
   const store = await git.fetch({ wants: [tip], depth: historyDepth, withoutBlobs: true })
   for (const [commit, object] of store)
     if (object.type === 'commit' && isCommitOf(id, parseCommit(object.content).message)) return commit
-  throw new Trouble('Permanent', 'BranchNotOurs', `branch ${branch} exists and holds no commit of this promotion`)
+  throw new PromotionError(
+    'Permanent',
+    'BranchNotOurs',
+    `branch ${branch} exists but has no commit of this promotion; rename or delete it`,
+  )
 }
 
-async function isOnBase({ promotion, words, access, spec }: PullRequestWork): Promise<boolean> {
+async function isOnBase({ promotion, values, access, spec }: PullRequestWork): Promise<boolean> {
   const baseBranch = promotion.strategy?.baseBranch ?? ''
   const base = (await access.git.branches(baseBranch)).get(baseBranch)
-  return base !== undefined && holdsValue(access.git, base, { promotion, words, wishes: spec })
+  return base !== undefined && holdsValue(access.git, base, { promotion, values, settings: spec })
 }
 
-/** Only a tip that is our own commit is dropped, and only if it still is the tip when the server looks. */
-async function dropBranch({ promotion, access }: PullRequestWork): Promise<void> {
+/** Deletes the branch only while its tip is the promotion's own commit; the server checks that again. */
+async function deleteBranch({ promotion, access }: PullRequestWork): Promise<void> {
   const { branch = '', headSHA, replacesSHA, id } = promotion
   const tip = (await access.git.branches(branch)).get(branch)
   if (!tip) return
   const isOurTip =
-    tip === headSHA || tip === replacesSHA || (headSHA === undefined && (await tipIsOurs(access.git, tip, id)))
+    tip === headSHA || tip === replacesSHA || (headSHA === undefined && (await isOurCommit(access.git, tip, id)))
   if (isOurTip) await access.git.push({ branch, from: tip, to: noObject, objects: [] })
 }
 
-async function tipIsOurs(git: GitRemote, tip: string, id: string): Promise<boolean> {
+async function isOurCommit(git: GitRemote, tip: string, id: string): Promise<boolean> {
   const commit = (await git.fetch({ wants: [tip], depth: 1, withoutBlobs: true })).get(tip)
   return commit !== undefined && isCommitOf(id, parseCommit(commit.content).message)
+}
+
+/** The branch name that pipeline-controller used. */
+function legacyBranch({ namespace, pipeline, environment, id }: TemplateValues): string {
+  return branchName({ namespace, name: pipeline, environment, id }, 'legacy')
+}
+
+/** Takes over pull requests that pipeline-controller left open if they carry this value, and closes them otherwise. */
+async function takeOverLegacy(work: PullRequestWork, tip: string): Promise<boolean> {
+  const { promotion, values, access, spec } = work
+  const forge = access.forge()
+  const open = await openUnmarked(forge, { head: legacyBranch(values), base: promotion.strategy?.baseBranch ?? '' })
+  if (open.length === 0) return false
+  if (await holdsValue(access.git, tip, { promotion, values, settings: spec })) return true
+  for (const number of open) {
+    await forge.close(number)
+    await forge
+      .comment(number, `Closed by the promotion pipeline: superseded by promotion ${promotion.id}.`)
+      .catch(() => undefined)
+  }
+  return false
+}
+
+/** Numbers of the open pull requests between these branches that carry no promotion's mark. */
+async function openUnmarked(
+  forge: Forge,
+  branches: { readonly head: string; readonly base: string },
+): Promise<number[]> {
+  const found = await forge.list(branches)
+  return found.filter(({ state, body }) => state === 'open' && !isMarked(body)).map(({ number }) => number)
 }

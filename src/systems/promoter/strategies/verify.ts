@@ -1,9 +1,9 @@
 import type { VerificationPlan } from '../model/plan.ts'
 import type { Http } from '../../../runtime/http/http.ts'
 import type { EffectResult } from '../decision/results.ts'
-import { troubleOf } from '../../../git/trouble.ts'
+import { toPromotionError } from '../../../git/promotion-error.ts'
 
-/** Calls what runs before the environment, one check after the other; a call that wakes what sleeps is waited for. */
+/** Runs the checks in order and stops at the first that fails. A request that wakes a sleeping workload is waited for. */
 export async function verify(
   { checks, intervalMs }: VerificationPlan,
   given: { readonly http: Http; readonly now: () => number; readonly signal: AbortSignal },
@@ -15,17 +15,17 @@ export async function verify(
   return { result: 'verified' }
 }
 
-/** Only the address and the status are told: an answer may hold anything. */
+/** Reports the URL and the status code only: the body of a response may hold secrets. */
 async function problemOf(
   { url, expectedStatus }: VerificationPlan['checks'][number],
   { http, signal }: { readonly http: Http; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   try {
     const { status } = await http({ method: 'GET', url, signal, maxBytes })
-    const isFine = expectedStatus === undefined ? status >= 200 && status < 300 : status === expectedStatus
-    return isFine ? undefined : `${url} answered ${status}`
+    const isExpected = expectedStatus === undefined ? status >= 200 && status < 300 : status === expectedStatus
+    return isExpected ? undefined : `${url} answered ${status}`
   } catch (error) {
-    return `${url}: ${troubleOf(error).toRecord().message}`
+    return `${url}: ${toPromotionError(error).toRecord().message}`
   }
 }
 

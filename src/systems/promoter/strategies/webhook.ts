@@ -3,24 +3,24 @@ import type { Http } from '../../../runtime/http/http.ts'
 import type { SecretData } from '../repository/repository-access.ts'
 import type { EffectResult } from '../decision/results.ts'
 import { signRequest } from '../http/signature.ts'
-import { Trouble } from '../../../git/trouble.ts'
-import type { Words } from '../repository/wording.ts'
+import { PromotionError } from '../../../git/promotion-error.ts'
+import type { TemplateValues } from '../repository/templates.ts'
 
-/** Posts a CloudEvent whose id is the promotion's, so that a repeat can be known. */
-export async function call(
-  work: { readonly promotion: Promotion; readonly words: Words; readonly secret: SecretData | undefined },
+/** Posts a CloudEvent with the promotion's id as its id, so that the receiver can recognise a repeat. */
+export async function callWebhook(
+  work: { readonly promotion: Promotion; readonly values: TemplateValues; readonly secret: SecretData | undefined },
   given: { readonly http: Http; readonly now: number; readonly signal: AbortSignal },
 ): Promise<EffectResult> {
-  const { promotion, words, secret } = work
+  const { promotion, values, secret } = work
   const url = promotion.strategy?.url ?? ''
-  const body = Buffer.from(JSON.stringify(cloudEvent(words, promotion)))
+  const body = Buffer.from(JSON.stringify(cloudEvent(values, promotion)))
   const key = secret?.['hmac-key']
   const path = new URL(url).pathname + new URL(url).search
   const signed = key
     ? {
         'sojourn-signature': signRequest(
           { method: 'POST', path, body },
-          { key, keyId: 'current', now: given.now, nonce: words.id },
+          { key, keyId: 'current', now: given.now, nonce: values.id },
         ),
       }
     : {}
@@ -38,15 +38,15 @@ export async function call(
     signal: given.signal,
   })
   if (status >= 200 && status < 300) return { result: 'notified' }
-  const mayPass = status >= 500 || status === 408 || status === 409 || status === 425
-  const [kind, because] = mayPass
+  const isTransient = status >= 500 || status === 408 || status === 409 || status === 425
+  const [kind, because] = isTransient
     ? (['Transient', 'GitProviderUnavailable'] as const)
     : (['Permanent', status === 401 || status === 403 ? 'CredentialsRefused' : 'RequestRefused'] as const)
-  throw new Trouble(kind, because, `${new URL(url).host} answered ${status}`, { httpStatus: status })
+  throw new PromotionError(kind, because, `${new URL(url).host} answered ${status}`, { httpStatus: status })
 }
 
-function cloudEvent(words: Words, { intentAt }: Promotion): object {
-  const { namespace, pipeline, environment, revision, value, fromRevision, id } = words
+function cloudEvent(values: TemplateValues, { intentAt }: Promotion): object {
+  const { namespace, pipeline, environment, revision, value, fromRevision, id } = values
   return {
     specversion: '1.0',
     id,

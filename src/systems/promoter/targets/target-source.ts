@@ -1,4 +1,3 @@
-import { TransportError } from '../../../client/transport-error.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { Attempt } from '../../../runtime/time/attempt.ts'
@@ -7,31 +6,36 @@ import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { TargetReason } from '../../../apis/pipeline-status.ts'
 
-/** What can be said of a target without reading what it says of itself. */
-export type Found =
+/** The result of looking an object up: the object, or why there is none. */
+export type Lookup =
   | { readonly found: 'object'; readonly object: StoredObject }
   | { readonly found: 'nothing'; readonly reason: TargetReason; readonly message: string }
+
+interface Problem {
+  readonly reason: TargetReason
+  readonly message: string
+}
 
 export interface SourceOptions {
   readonly handle: ClusterHandle
   readonly app: { readonly apiVersion: string; readonly kind: string }
-  /** Absent: all of them. */
+  /** Undefined for all namespaces. */
   readonly namespace: string | undefined
   readonly clock: Clock
-  /** Something about these objects may be different now; all of them when no name is given. */
-  readonly changed: (place?: { readonly namespace: string; readonly name: string }) => void
+  /** Called when this object may have changed; without a place, when all may have. */
+  readonly onChange: (place?: { readonly namespace: string; readonly name: string }) => void
 }
 
 const retryMs = 15_000
 const syncGraceMs = 10_000
-const patienceMs = 10_000
+const discoveryTimeoutMs = 10_000
 
-/** The applications of one kind in one cluster, in one namespace or in all: followed while anybody uses it. */
+/** A cache of one kind in one cluster, for one namespace or all. Retries until the cluster serves the kind. */
 export class TargetSource {
   readonly #options: SourceOptions
   readonly #openedAt: number
   #informer: Informer | undefined
-  #problem: { readonly reason: TargetReason; readonly message: string } | undefined
+  #problem: Problem | undefined
   #opening = false
   #closed = false
   #stopRetry = () => {}
@@ -41,30 +45,32 @@ export class TargetSource {
     this.#openedAt = options.clock.now()
     options.handle.onChange(() => {
       this.#open()
-      options.changed()
+      options.onChange()
     })
     this.#open()
   }
 
-  /** Not known yet, but may well be in a moment: worth waiting for rather than reporting. */
+  /** Whether the first list is in progress: worth a short wait rather than a report. */
   get isStarting(): boolean {
-    const cluster = this.#clusterTrouble()
+    const cluster = this.#clusterProblem()
     if (cluster && cluster.reason !== 'NotSynced') return false
-    if (this.#informer?.synced || this.#problem || this.#trouble()) return false
+    if (this.#informer?.synced || this.#problem || this.#informerProblem()) return false
     return this.#options.clock.now() - this.#openedAt < syncGraceMs
   }
 
-  find(namespace: string, name: string): Found {
-    const trouble = this.#clusterTrouble() ?? this.#problem ?? this.#trouble()
-    if (trouble) return { found: 'nothing', ...trouble }
-    if (!this.#informer?.synced) return { found: 'nothing', reason: 'NotSynced', message: 'not synced yet' }
+  /** Looks an object up in the cache. */
+  find(namespace: string, name: string): Lookup {
+    const problem = this.#clusterProblem() ?? this.#problem ?? this.#informerProblem()
+    if (problem) return { found: 'nothing', ...problem }
+    if (!this.#informer?.synced)
+      return { found: 'nothing', reason: 'NotSynced', message: 'the cache is not synced yet' }
     const object = this.#informer.get(namespace, name)
     if (object) return { found: 'object', object }
     const { kind } = this.#options.app
     return { found: 'nothing', reason: 'NotFound', message: `${kind} ${namespace}/${name} not found` }
   }
 
-  /** The cluster has no permission for all namespaces at once. */
+  /** Whether the promoter lacks permission to list this kind here. */
   get isForbidden(): boolean {
     return isStatusError(this.#informer?.trouble, 'Forbidden')
   }
@@ -80,8 +86,8 @@ export class TargetSource {
     const { client } = this.#options.handle
     if (this.#closed || this.#informer || this.#opening || !client) return
     this.#opening = true
-    // A connection that swallows everything must not be waited for: what comes later would never be asked.
-    const attempt = new Attempt(this.#options.clock, patienceMs, new AbortController().signal)
+    // Without a timeout, a connection that never answers would block every later attempt.
+    const attempt = new Attempt(this.#options.clock, discoveryTimeoutMs, new AbortController().signal)
     attempt
       .run(() => client.discovery.typeOf(this.#options.app))
       .finally(() => attempt.end())
@@ -100,39 +106,39 @@ export class TargetSource {
   }
 
   #follow(type: Informer['type']): void {
-    const { handle, namespace, changed } = this.#options
+    const { handle, namespace, onChange } = this.#options
     this.#problem = undefined
     const informer = handle.open(type, namespace === undefined ? {} : { namespace })
     this.#informer = informer
     informer.subscribe(({ object, initial }) => {
-      // What is there at the start is told at once when the cache is complete.
-      if (!initial) changed({ namespace: object.metadata.namespace ?? '', name: object.metadata.name })
+      // Objects of the first list are reported together once the cache is synced.
+      if (!initial) onChange({ namespace: object.metadata.namespace ?? '', name: object.metadata.name })
     })
-    informer.onTrouble(() => changed())
+    informer.onTrouble(() => onChange())
     informer.whenSynced().then(
-      () => changed(),
+      () => onChange(),
       () => {},
     )
   }
 
-  /** Tried again after a while: a CRD may come, a right may be granted. */
-  #fail(problem: { readonly reason: TargetReason; readonly message: string }): void {
+  /** Retries later: a CRD may be installed, a permission granted. */
+  #fail(problem: Problem): void {
     if (this.#closed) return
     this.#problem = problem
-    this.#options.changed()
+    this.#options.onChange()
     this.#stopRetry = this.#options.clock.after(retryMs, () => {
       this.#options.handle.client?.discovery.forget()
       this.#open()
     })
   }
 
-  #clusterTrouble(): { readonly reason: TargetReason; readonly message: string } | undefined {
+  #clusterProblem(): Problem | undefined {
     const { status, name } = this.#options.handle
     switch (status.state) {
       case 'reachable':
         return undefined
       case 'connecting':
-        return { reason: 'NotSynced', message: `cluster ${name} is being connected` }
+        return { reason: 'NotSynced', message: `connecting to cluster ${name}` }
       case 'not-found':
         return { reason: 'ClusterNotFound', message: `GitopsCluster ${name.replace('.', '/')} not found` }
       case 'not-ready':
@@ -149,16 +155,15 @@ export class TargetSource {
     }
   }
 
-  #trouble(): { readonly reason: TargetReason; readonly message: string } | undefined {
-    const trouble = this.#informer?.trouble
-    return trouble && problemOf(trouble)
+  #informerProblem(): Problem | undefined {
+    const error = this.#informer?.trouble
+    return error && problemOf(error)
   }
 }
 
-function problemOf(error: unknown): { readonly reason: TargetReason; readonly message: string } {
+function problemOf(error: unknown): Problem {
   const message = error instanceof Error ? error.message : String(error)
   if (isStatusError(error, 'Forbidden', 'Unauthorized')) return { reason: 'Forbidden', message }
   if (isStatusError(error, 'NotFound', 'MethodNotAllowed')) return { reason: 'KindNotFound', message }
-  if (error instanceof TransportError) return { reason: 'ClusterUnreachable', message }
   return { reason: 'ClusterUnreachable', message }
 }

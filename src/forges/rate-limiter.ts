@@ -1,47 +1,47 @@
 import type { Http, HttpResponse } from '../runtime/http/http.ts'
 import { parseTime } from '../kube/time.ts'
-import { Trouble } from '../git/trouble.ts'
+import { PromotionError } from '../git/promotion-error.ts'
 
-export interface BudgetOptions {
-  /** Requests that may go out at once. Defaults to 60. */
+export interface RateLimiterOptions {
+  /** Requests that may be sent at once. Defaults to 60. */
   readonly burst?: number
-  /** Requests per second after that. Defaults to 10. */
+  /** Requests per second after a burst. Defaults to 10. */
   readonly perSecond?: number
   readonly now: () => number
-  /** Told how many requests a host may still be sent at once. */
-  readonly left?: (host: string, requests: number) => void
+  /** Called with the number of requests that may still be sent to a host at once. */
+  readonly onRemaining?: (host: string, requests: number) => void
 }
 
-/** One budget per forge host and credential, shared by every pipeline: what the forge says of limits holds for all of them. */
-export class ForgeBudget {
+/** A token bucket per forge host and credential, shared by all pipelines. Also honours the limits the forge reports. */
+export class RateLimiter {
   readonly #burst: number
   readonly #perSecond: number
   readonly #now: () => number
-  readonly #left: (host: string, requests: number) => void
+  readonly #onRemaining: (host: string, requests: number) => void
   readonly #accounts = new Map<string, Account>()
 
-  constructor({ burst = 60, perSecond = 10, now, left = () => undefined }: BudgetOptions) {
+  constructor({ burst = 60, perSecond = 10, now, onRemaining = () => undefined }: RateLimiterOptions) {
     this.#burst = burst
     this.#perSecond = perSecond
     this.#now = now
-    this.#left = left
+    this.#onRemaining = onRemaining
   }
 
-  /** The same, with every request counted and every limit kept. */
+  /** Limits every request of an `Http`; one over the limit throws a RateLimited PromotionError. */
   wrap(http: Http, credential: string): Http {
     return async (request) => {
       const { host } = new URL(request.url)
-      const account = this.spend(host, credential)
+      const account = this.take(host, credential)
       const response = await http(request)
-      this.#heed(host, account, response)
+      this.#applyLimits(host, account, response)
       return response
     }
   }
 
-  /** Counts one request to a host, of whatever kind; throws when there may be none now. */
-  spend(host: string, credential: string): Account {
+  /** Takes one token for a request to a host; throws when there is none. */
+  take(host: string, credential: string): Account {
     const account = this.#accountOf(`${host} ${credential}`)
-    this.#take(host, account)
+    this.#takeToken(host, account)
     return account
   }
 
@@ -51,26 +51,27 @@ export class ForgeBudget {
     return account
   }
 
-  #take(host: string, account: Account): void {
+  #takeToken(host: string, account: Account): void {
     const now = this.#now()
     if (now < account.blockedUntil) {
-      this.#left(host, 0)
-      throw waiting(host, account.blockedUntil)
+      this.#onRemaining(host, 0)
+      throw rateLimited(host, account.blockedUntil)
     }
     const elapsedMs = Math.max(0, now - account.countedAt)
     account.tokens = Math.min(this.#burst, account.tokens + (elapsedMs / 1000) * this.#perSecond)
     account.countedAt = now
-    this.#left(host, Math.max(0, Math.floor(account.tokens - 1)))
-    if (account.tokens < 1) throw waiting(host, now + Math.ceil(((1 - account.tokens) / this.#perSecond) * 1000))
+    this.#onRemaining(host, Math.max(0, Math.floor(account.tokens - 1)))
+    if (account.tokens < 1) throw rateLimited(host, now + Math.ceil(((1 - account.tokens) / this.#perSecond) * 1000))
     account.tokens -= 1
   }
 
-  #heed(host: string, account: Account, response: HttpResponse): void {
+  /** Blocks the account until the time a response asks for. */
+  #applyLimits(host: string, account: Account, response: HttpResponse): void {
     const now = this.#now()
     const until = retryAtOf(response, now)
     if (until === undefined) return
     account.blockedUntil = Math.max(account.blockedUntil, until)
-    if (isLimited(response)) throw waiting(host, until, response.status)
+    if (isLimited(response)) throw rateLimited(host, until, response.status)
   }
 }
 
@@ -80,13 +81,13 @@ interface Account {
   blockedUntil: number
 }
 
-/** Without any word of how long, a refusal for too many requests means a minute. */
+/** Used when a rate-limited response does not say how long to wait. */
 const defaultWaitMs = 60_000
-/** No forge means longer than this, whatever it says. */
-const longestWaitMs = 86_400_000
+/** Upper bound, whatever the response says. */
+const maxWaitMs = 86_400_000
 
-function waiting(host: string, until: number, httpStatus?: number): Trouble {
-  return new Trouble('RateLimited', 'RateLimited', `${host} takes no more requests for now`, {
+function rateLimited(host: string, until: number, httpStatus?: number): PromotionError {
+  return new PromotionError('RateLimited', 'RateLimited', `the rate limit of ${host} is reached`, {
     retryAt: until,
     ...(httpStatus === undefined ? {} : { httpStatus }),
   })
@@ -96,7 +97,7 @@ function isLimited({ status, headers, body }: HttpResponse): boolean {
   if (status === 429) return true
   if (status !== 403 && status !== 503) return false
   if (headers['retry-after'] !== undefined || remaining(headers) === '0') return true
-  // GitHub does not always say in headers that it means this kind of limit.
+  // GitHub does not always report its secondary rate limit in headers.
   return status === 403 && body.includes('secondary rate limit')
 }
 
@@ -104,7 +105,7 @@ function remaining(headers: HttpResponse['headers']): string | undefined {
   return headers['x-ratelimit-remaining'] ?? headers['ratelimit-remaining']
 }
 
-/** When a response says that requests may go on, in a day at the latest; undefined when it says nothing of the kind. */
+/** The time from which a response allows requests again, at most a day ahead; undefined when it sets no limit. */
 export function retryAtOf(response: HttpResponse, now: number): number | undefined {
   const { headers } = response
   const waits: number[] = []
@@ -115,14 +116,14 @@ export function retryAtOf(response: HttpResponse, now: number): number | undefin
   }
   const reset = headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']
   if (remaining(headers) === '0' && reset !== undefined && /^\d+$/.test(reset)) waits.push(resetAt(Number(reset), now))
-  if (waits.length > 0) return Math.min(Math.max(...waits), now + longestWaitMs)
+  if (waits.length > 0) return Math.min(Math.max(...waits), now + maxWaitMs)
   return isLimited(response) ? now + defaultWaitMs : undefined
 }
 
-/** Forges tell the second it will be, proxies in front of them how many seconds are left, and some count milliseconds. */
-function resetAt(told: number, now: number): number {
-  if (told < 1e9) return now + told * 1000
-  return told < 1e11 ? told * 1000 : told
+/** Forges send epoch seconds, proxies in front of them the remaining seconds, and some send milliseconds. */
+function resetAt(reset: number, now: number): number {
+  if (reset < 1e9) return now + reset * 1000
+  return reset < 1e11 ? reset * 1000 : reset
 }
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']

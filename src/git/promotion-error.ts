@@ -1,17 +1,17 @@
-import type { PromotionError } from '../apis/pipeline-status.ts'
+import type { LastError } from '../apis/pipeline-status.ts'
 import type { Because } from '../apis/pipeline-reasons.ts'
 
-/** A failure of something outside, classed by what helps against it. */
-export class Trouble extends Error {
-  override readonly name = 'Trouble'
-  readonly kind: PromotionError['class']
+/** An error of a promotion, mostly from a git server or forge, classified by whether a retry can help. */
+export class PromotionError extends Error {
+  override readonly name = 'PromotionError'
+  readonly kind: LastError['class']
   readonly because: Because
   readonly httpStatus: number | undefined
-  /** Not to be tried again before this time. */
+  /** The earliest time for a retry, if the server named one. */
   readonly retryAt: number | undefined
 
   constructor(
-    kind: PromotionError['class'],
+    kind: LastError['class'],
     because: Because,
     message: string,
     options: ErrorOptions & { readonly httpStatus?: number; readonly retryAt?: number } = {},
@@ -23,8 +23,8 @@ export class Trouble extends Error {
     this.retryAt = options.retryAt
   }
 
-  /** As it is kept in a status: shortened, and without these secrets or anything else that could be a credential. */
-  toRecord(secrets: Iterable<string> = []): PromotionError {
+  /** The error as stored in a status: shortened, and without these secrets or anything that looks like a credential. */
+  toRecord(secrets: Iterable<string> = []): LastError {
     const { kind, because, httpStatus } = this
     return {
       class: kind,
@@ -35,20 +35,21 @@ export class Trouble extends Error {
   }
 }
 
-/** Anything thrown, as trouble: what is not classed yet may pass. */
-export function troubleOf(error: unknown): Trouble {
-  if (error instanceof Trouble) return error
+/** Any thrown value as a PromotionError. An unclassified one counts as transient. */
+export function toPromotionError(error: unknown): PromotionError {
+  if (error instanceof PromotionError) return error
   const message = error instanceof Error ? error.message || error.name : String(error)
-  return new Trouble('Transient', 'GitProviderUnavailable', message, { cause: error })
+  return new PromotionError('Transient', 'GitProviderUnavailable', message, { cause: error })
 }
 
 const maxMessage = 1024
 
-const shortestSecret = 4
+/** Shorter secrets are not masked: they would also match ordinary text. */
+const minSecretLength = 4
 
 function withoutSecrets(text: string, secrets: Iterable<string>): string {
   let safe = text
-  for (const secret of secrets) if (secret.length >= shortestSecret) safe = safe.replaceAll(secret, '…')
+  for (const secret of secrets) if (secret.length >= minSecretLength) safe = safe.replaceAll(secret, '…')
   return safe
     .replace(/\/\/[^/@\s]*@/g, '//')
     .replace(/\b(bearer|basic)\s+\S+/gi, '$1 …')

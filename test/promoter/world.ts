@@ -1,11 +1,11 @@
-import { approval as approvalKind, type Approval } from '../../apis/approval.ts'
-import type { EnvironmentSpec, Pipeline, PipelineSpec, PromotionSpec } from '../../apis/pipeline.ts'
-import type { PipelineStatus, Promotion, TargetStatus } from '../../apis/pipeline-status.ts'
-import { formatTime, parseTime } from '../../kube/time.ts'
-import { decide, type Decision } from './decision/decide.ts'
-import type { Announcement, Observed } from './decision/draft.ts'
-import type { Effect } from './decision/effects.ts'
-import { recordResult, type EffectResult } from './decision/results.ts'
+import { approval as approvalKind, type Approval } from '../../src/apis/approval.ts'
+import type { EnvironmentSpec, Pipeline, PipelineSpec, PromotionSpec } from '../../src/apis/pipeline.ts'
+import type { PipelineStatus, Promotion, TargetStatus } from '../../src/apis/pipeline-status.ts'
+import { formatTime, parseTime } from '../../src/kube/time.ts'
+import { decide, type Decision } from '../../src/systems/promoter/decision/decide.ts'
+import type { Announcement, Observed } from '../../src/systems/promoter/decision/draft.ts'
+import type { Effect } from '../../src/systems/promoter/decision/effects.ts'
+import { recordResult, type EffectResult } from '../../src/systems/promoter/decision/results.ts'
 
 /** Where every test starts in time. */
 export const start = parseTime('2026-11-02T12:00:00Z')!

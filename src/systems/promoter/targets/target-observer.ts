@@ -6,40 +6,40 @@ import type { Clock } from '../../../runtime/time/clock.ts'
 import type { Clusters } from '../../../runtime/clusters/clusters.ts'
 import { adapterFor, type Adapter } from '../model/adapter.ts'
 import type { Plan, TargetPlan } from '../model/plan.ts'
-import { TargetSource, type Found } from './target-source.ts'
+import { TargetSource, type Lookup } from './target-source.ts'
 
-export interface ObservePorts {
+export interface ObserverPorts {
   readonly clusters: Clusters
   readonly clock: Clock
-  /** A target of these pipelines may look different now. */
-  readonly changed: (pipelines: Iterable<string>) => void
-  /** What is made of a target that was found. Defaults to itself. */
-  readonly seenAs?: (target: TargetPlan, seen: TargetStatus) => TargetStatus
+  /** Called with the pipelines whose targets may have changed. */
+  readonly onChange: (pipelines: Iterable<string>) => void
+  /** Replaces the state of a target that was found. Defaults to the state as read. */
+  readonly adjustTarget?: (target: TargetPlan, seen: TargetStatus) => TargetStatus
 }
 
-/** Beyond so many namespaces of one kind in one cluster, one cache for all of them is cheaper. */
-const ownNamespaces = 16
-const namespaceMemoryMs = 30_000
+/** From this many namespaces of one kind in one cluster on, a single cache for all namespaces is cheaper. */
+const maxNamespaceCaches = 16
+const namespaceCacheMs = 30_000
 
-/** Every application object that pipelines point at, in whatever cluster: followed while used, never waited for. */
+/** Caches the application objects that pipelines target, in any cluster. Reads never block; unused caches are closed. */
 export class TargetObserver {
-  readonly #ports: ObservePorts
-  /** By cluster, kind and namespace; each has at least one user. */
+  readonly #ports: ObserverPorts
+  /** By cluster, kind and namespace. Each source has at least one user. */
   readonly #sources = new Map<string, Source>()
-  /** What each pipeline uses, by pipeline. */
+  /** The sources and adapters of each pipeline. */
   readonly #uses = new Map<string, Use>()
   readonly #namespaces = new Map<string, { readonly exists: boolean | undefined; readonly at: number }>()
 
-  constructor(ports: ObservePorts) {
+  constructor(ports: ObserverPorts) {
     this.#ports = ports
   }
 
-  /** How many caches are open. */
+  /** Number of open caches. */
   get size(): number {
     return this.#sources.size
   }
 
-  /** Makes a pipeline use exactly the targets of its plan. */
+  /** Opens caches for the targets of a pipeline's plan, and releases those it no longer needs. */
   follow(pipeline: string, plan: Plan, adapter: PipelineSpec['adapter']): void {
     const wanted = JSON.stringify([plan.environments.map(({ targets }) => targets), adapter])
     if (this.#uses.get(pipeline)?.wanted === wanted) return
@@ -55,7 +55,7 @@ export class TargetObserver {
     if (before) this.#release(pipeline, before, plan)
   }
 
-  /** Ends a pipeline's use of everything. */
+  /** Releases everything a pipeline uses. */
   forget(pipeline: string): void {
     const use = this.#uses.get(pipeline)
     if (!use) return
@@ -63,12 +63,12 @@ export class TargetObserver {
     this.#release(pipeline, use, undefined)
   }
 
-  /** Whether something that the pipeline needs is about to be known. */
+  /** Whether a cache that the pipeline needs is still being filled for the first time. */
   isStarting(pipeline: string): boolean {
     return [...(this.#uses.get(pipeline)?.sources ?? [])].some(({ source }) => source.isStarting)
   }
 
-  /** What a target of a followed pipeline looks like now, from memory. */
+  /** The state of a target now, from the cache. */
   read(pipeline: string, target: TargetPlan): TargetStatus {
     const use = this.#uses.get(pipeline)
     const { source } = use ? this.#use(pipeline, use, target) : this.#sourceFor(target)
@@ -86,16 +86,16 @@ export class TargetObserver {
     if (reading.read === 'invalid') return { ...base, ready: false, reason: 'Invalid', message: reading.message }
     const { ready, revision, fresh } = reading
     const facts = { ...base, generationObserved: fresh, ...(revision === undefined ? {} : { revision }) }
-    if (!fresh) return { ...facts, ready: false, reason: 'Stale', message: 'its status speaks of an older generation' }
+    if (!fresh) return { ...facts, ready: false, reason: 'Stale', message: 'its status is about an older generation' }
     if (revision === undefined)
       return {
         ...facts,
         ready: false,
         reason: 'RevisionUnknown',
-        ...(ready ? { message: 'ready, but without a revision' } : {}),
+        ...(ready ? { message: 'it is ready but reports no revision' } : {}),
       }
     const seen: TargetStatus = { ...facts, ready, reason: 'Found' }
-    return this.#ports.seenAs?.(target, seen) ?? seen
+    return this.#ports.adjustTarget?.(target, seen) ?? seen
   }
 
   close(): void {
@@ -104,7 +104,7 @@ export class TargetObserver {
     this.#uses.clear()
   }
 
-  /** Where a target is read from may change: a right to see all namespaces can be taken away. */
+  /** The source of a target can change: permission to read all namespaces may be revoked. */
   #use(pipeline: string, use: Use, target: TargetPlan): Source {
     const source = this.#sourceFor(target)
     const place = placeKey(target)
@@ -119,11 +119,11 @@ export class TargetObserver {
     if (own) return own
     const wide = this.#sources.get(sourceKey(target, undefined))
     if (wide && !wide.source.isForbidden) return wide
-    const isCrowded = !wide && this.#count(target) >= ownNamespaces
+    const isCrowded = !wide && this.#countSources(target) >= maxNamespaceCaches
     return this.#openSource(target, isCrowded ? undefined : target.namespace)
   }
 
-  #count(target: TargetPlan): number {
+  #countSources(target: TargetPlan): number {
     const prefix = sourceKey(target, undefined)
     let count = 0
     for (const key of this.#sources.keys()) if (key.startsWith(prefix)) count++
@@ -131,7 +131,7 @@ export class TargetObserver {
   }
 
   #openSource(target: TargetPlan, namespace: string | undefined): Source {
-    const { clusters, clock, changed } = this.#ports
+    const { clusters, clock, onChange } = this.#ports
     const users: Source['users'] = new Map()
     const opened: Source = {
       key: sourceKey(target, namespace),
@@ -141,9 +141,9 @@ export class TargetObserver {
         app: target.app,
         namespace,
         clock,
-        changed: (place) => {
-          if (place) changed(users.get(JSON.stringify([place.namespace, place.name])) ?? [])
-          else changed(new Set([...users.values()].flatMap((pipelines) => [...pipelines])))
+        onChange: (place) => {
+          if (place) onChange(users.get(JSON.stringify([place.namespace, place.name])) ?? [])
+          else onChange(new Set([...users.values()].flatMap((pipelines) => [...pipelines])))
         },
       }),
     }
@@ -169,25 +169,26 @@ export class TargetObserver {
     }
   }
 
-  /** A missing object may be missing because its whole namespace is; that is asked for on the side. */
-  #whyNothing(pipeline: string, target: TargetPlan, { reason, message }: Extract<Found, { found: 'nothing' }>) {
+  /** Distinguishes a missing object from a missing namespace, by a lookup in the background. */
+  #whyNothing(pipeline: string, target: TargetPlan, { reason, message }: Extract<Lookup, { found: 'nothing' }>) {
     if (reason !== 'NotFound') return { reason, message }
     if (this.#hasNamespace(pipeline, target)) return { reason, message }
     return { reason: 'NamespaceNotFound' as const, message: `namespace ${target.namespace} not found` }
   }
 
+  /** False only when the namespace is known not to exist; the answer is cached and refreshed in the background. */
   #hasNamespace(pipeline: string, target: TargetPlan): boolean {
-    const { clusters, clock, changed } = this.#ports
+    const { clusters, clock, onChange } = this.#ports
     const key = `${target.cluster} ${target.namespace}`
     const known = this.#namespaces.get(key)
     const now = clock.now()
-    if (known && now - known.at < namespaceMemoryMs) return known.exists !== false
+    if (known && now - known.at < namespaceCacheMs) return known.exists !== false
     this.#namespaces.set(key, { exists: known?.exists, at: now })
     const handle = clusters.client(clusterKey(target))
     const learn = (exists: boolean | undefined) => {
       this.#namespaces.set(key, { exists, at: now })
       handle.close()
-      if (exists !== known?.exists) changed([pipeline])
+      if (exists !== known?.exists) onChange([pipeline])
     }
     if (!handle.client) learn(undefined)
     else
@@ -202,7 +203,7 @@ export class TargetObserver {
 interface Source {
   readonly key: string
   readonly source: TargetSource
-  /** Which pipelines want which object. */
+  /** Pipelines by the object they target. */
   readonly users: Map<string, Set<string>>
 }
 
@@ -225,7 +226,7 @@ function placeKey({ namespace, app }: TargetPlan): string {
   return JSON.stringify([namespace, app.name])
 }
 
-/** As the runtime names clusters: a namespace has no dots. */
+/** The runtime's name of a cluster, `namespace.name`: a namespace contains no dots. */
 function clusterKey({ cluster }: TargetPlan): string {
   return cluster.replace('/', '.')
 }

@@ -1,0 +1,116 @@
+import type { Pipeline } from '../../../apis/pipeline.ts'
+import { at } from '../decision/draft.ts'
+import type { Effect } from '../decision/effects.ts'
+import { sentenceOf, type Because } from '../../../apis/pipeline-reasons.ts'
+import { environmentPlanOf } from '../model/plan.ts'
+import { openRepository, type AccessPorts } from '../repository/repository-access.ts'
+import type { EffectResult } from '../decision/results.ts'
+import { commitToBase } from '../strategies/commit.ts'
+import { notify, type NotificationPorts } from '../strategies/notification.ts'
+import { poll, propose, push, withdraw, type PullRequestWork } from '../strategies/pull-request.ts'
+import { verify } from '../strategies/verify.ts'
+import { callWebhook } from '../strategies/webhook.ts'
+import { toPromotionError } from '../../../git/promotion-error.ts'
+import { templateValues, type TemplateValues } from '../repository/templates.ts'
+
+export interface EffectPorts extends AccessPorts, Omit<NotificationPorts, 'http'> {
+  /** Computes the value for the marker from a revision; throws PromotionError when it cannot. */
+  readonly valueOf: (expression: string, revision: string) => string
+}
+
+interface EffectContext {
+  readonly ports: EffectPorts
+  readonly signal: AbortSignal
+}
+
+/** Carries out one recorded effect. Never throws: an error becomes a `failed` result, free of secrets. */
+export async function performEffect(effect: Effect, pipeline: Pipeline, context: EffectContext): Promise<EffectResult> {
+  const secrets = new Set<string>()
+  const ports = { ...context.ports, readSecret: collectSecrets(context.ports.readSecret, secrets) }
+  try {
+    return await dispatch(effect, pipeline, { ...context, ports })
+  } catch (error) {
+    const promotionError = toPromotionError(error)
+    const { retryAt } = promotionError
+    const record = promotionError.toRecord(secrets)
+    return { result: 'failed', error: record, ...(retryAt === undefined ? {} : { retryAt }) }
+  }
+}
+
+async function dispatch(effect: Effect, pipeline: Pipeline, context: EffectContext): Promise<EffectResult> {
+  const { ports, signal } = context
+  const { promotion } = effect
+  const values = valuesFor(effect, pipeline, ports)
+  switch (effect.do) {
+    case 'verify': {
+      const plan = environmentPlanOf(pipeline, effect.environment)?.verification
+      const http = ports.rateLimiter.wrap(ports.http, 'verification')
+      return plan ? verify(plan, { http, now: ports.now, signal }) : { result: 'verified' }
+    }
+    case 'notify':
+      return notify(pipeline, values, { ports, signal })
+    case 'call': {
+      const { namespace = '' } = pipeline.metadata
+      const name = promotion.strategy?.secretName
+      const secret = name ? await ports.readSecret({ namespace, name }) : undefined
+      const http = ports.rateLimiter.wrap(ports.http, name ?? '')
+      return callWebhook({ promotion, values, secret }, { http, now: ports.now(), signal })
+    }
+    default:
+      return inRepository(effect, pipeline, { values, ...context })
+  }
+}
+
+async function inRepository(
+  effect: Effect,
+  pipeline: Pipeline,
+  { values, ports, signal }: EffectContext & { readonly values: TemplateValues },
+): Promise<EffectResult> {
+  const { promotion, paused } = effect
+  const { namespace = '' } = pipeline.metadata
+  const strategy = promotion.strategy ?? { kind: 'pull-request' }
+  const access = await openRepository(strategy, namespace, { ports, signal, atMs: at(promotion.intentAt) })
+  const plan = environmentPlanOf(pipeline, effect.environment)?.promotion
+  const { commit = {}, 'pull-request': spec = {} } = plan?.spec.strategy ?? {}
+  const work: PullRequestWork = { promotion, values, access, spec, paused }
+  try {
+    switch (effect.do) {
+      case 'commit':
+        return await commitToBase({ ...work, spec: commit })
+      case 'push':
+        return await push(work)
+      case 'propose':
+        return await propose(work)
+      case 'withdraw':
+        return await withdraw(work, withdrawalComment(effect))
+      default:
+        return await poll(work)
+    }
+  } finally {
+    access.git.close()
+  }
+}
+
+/** Collects every secret that is read, because a server may repeat one in an error message. */
+function collectSecrets(read: EffectPorts['readSecret'], secrets: Set<string>): EffectPorts['readSecret'] {
+  return async (place) => {
+    const data = await read(place)
+    for (const value of Object.values(data ?? {})) secrets.add(value)
+    return data
+  }
+}
+
+function valuesFor(effect: Effect, pipeline: Pipeline, { valueOf }: EffectPorts): TemplateValues {
+  const { namespace = '', name } = pipeline.metadata
+  const values = templateValues({ namespace, name }, effect.environment, effect.promotion)
+  const expression = pipeline.spec.adapter?.value
+  // The value is recorded with the push; from then on a changed expression must not change it.
+  if (!expression || effect.promotion.value !== undefined) return values
+  return { ...values, value: valueOf(expression, values.revision) }
+}
+
+function withdrawalComment({ promotion }: Effect): string {
+  const { because, supersededBy, id } = promotion
+  const next = supersededBy ? ` Superseded by \`${supersededBy.replace(/[`\p{Cc}]/gu, '').slice(0, 200)}\`.` : ''
+  return `Closed by the promotion pipeline: ${sentenceOf(because as Because)}.${next} (promotion ${id})`
+}
