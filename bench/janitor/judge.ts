@@ -5,7 +5,7 @@ import type { ClusterHandle } from '../../src/runtime/clusters/clusters.ts'
 import { describe, judge, noHistory } from '../../src/systems/janitor/verdict/judge.ts'
 import { KubernetesProvider } from '../../src/systems/janitor/kubernetes/kubernetes-provider.ts'
 import { planCycle, type Judged } from '../../src/systems/janitor/decision/plan.ts'
-import { protector } from '../../src/systems/janitor/verdict/protection.ts'
+import { protectionCheck } from '../../src/systems/janitor/verdict/protection.ts'
 import { policy } from '../../src/systems/janitor/testing.ts'
 import { judgedPolicy } from './judged-policy.ts'
 import { measure, mebibytes, within } from './measure.ts'
@@ -35,13 +35,13 @@ const { result, cpuMs, grownBytes } = await measure(async () => {
     signal: new AbortController().signal,
   })
   const now = systemClock.now()
-  const around = { protection: protector(() => [], now), owners: observation.owners, ledger: noHistory, now }
+  const around = { protection: protectionCheck(() => [], now), owners: observation.owners, ledger: noHistory, now }
   const judged = observation.resources.values().map((resource): Judged<never> => ({
     resource,
     verdict: judge(describe(resource, compiled, observation.owners), compiled, around),
     mark: undefined,
   }))
-  return planCycle({ judged, aside: 0, policy: compiled, previous: undefined, circuitForgiven: false, now })
+  return planCycle({ judged, skipped: 0, policy: compiled, previous: undefined, circuitAcknowledged: false, now })
 })
 console.log(
   `judged ${result.counts.visited} objects, ${result.counts.violating} violating: ${(cpuMs / 1000).toFixed(2)} s of CPU, ${mebibytes(grownBytes)} MiB beside the caches`,

@@ -1,4 +1,4 @@
-import { lookedAt, shardOf, shardsFor } from '../../src/systems/janitor/ledger/ledger.ts'
+import { afterInventory, shardOf, shardsFor } from '../../src/systems/janitor/ledger/ledger.ts'
 import { resource } from '../../src/systems/janitor/testing.ts'
 import { measure, mebibytes } from './measure.ts'
 
@@ -14,9 +14,9 @@ function* resources() {
 }
 
 const { result, cpuMs, grownBytes } = await measure(async () => {
-  const times = { longestGapMs: day, everyMs: day / 24 }
-  const first = lookedAt(undefined, resources(), { now: start, ...times })
-  const second = lookedAt(first, resources(), { now: start + day / 2, ...times })
+  const times = { maxGapMs: day, everyMs: day / 24 }
+  const first = afterInventory(undefined, resources(), { now: start, ...times })
+  const second = afterInventory(first, resources(), { now: start + day / 2, ...times })
   const shards = shardsFor(second.entries.size)
   const sizes = new Uint32Array(shards)
   for (const uid of second.entries.keys()) sizes[shardOf(uid, shards)] = (sizes[shardOf(uid, shards)] ?? 0) + 1

@@ -7,7 +7,7 @@ import { Client } from '../../src/client/client.ts'
 import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
 import { networkTransport } from '../../src/client/network-transport.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
-import { lookedAt } from '../../src/systems/janitor/ledger/ledger.ts'
+import { afterInventory } from '../../src/systems/janitor/ledger/ledger.ts'
 import { readLedger, writeLedger } from '../../src/systems/janitor/ledger/ledger-store.ts'
 import { resource } from '../../src/systems/janitor/testing.ts'
 import { measure, mebibytes } from './measure.ts'
@@ -17,7 +17,7 @@ const count = Number(process.argv[2] ?? 1_000_000)
 const day = 86_400_000
 const start = Date.parse('2026-03-02T10:00:00Z')
 const place = { policy: 'images', location: 'aws/main/eu-west-1' }
-const times = { longestGapMs: day, everyMs: day / 24 }
+const times = { maxGapMs: day, everyMs: day / 24 }
 const used = resource({ use: { state: 'used', by: 'Pod web' } })
 const idle = resource({})
 
@@ -37,7 +37,7 @@ writeFileSync(join(directory, 'kubeconfig'), kubeconfig)
 const config = loadKubeconfig([join(directory, 'kubeconfig')], { now: () => systemClock.now(), env: {} })
 const client = new Client(networkTransport(config).transport)
 
-const first = lookedAt(
+const first = afterInventory(
   undefined,
   resources(() => true),
   { now: start, ...times },
@@ -45,7 +45,7 @@ const first = lookedAt(
 await say('written', () => writeLedger(client, { ...place, state: first, former: { state: undefined, shards: [] } }))
 const former = await say('read back', () => readLedger(client, place.policy, place.location))
 if (former.state?.entries.size !== count) throw new Error('entries are lost')
-const second = lookedAt(
+const second = afterInventory(
   former.state,
   resources((index) => index % 100 === 0),
   { now: start + day / 2, ...times },

@@ -7,7 +7,7 @@ import type { ClustersPorts } from '../runtime/clusters/clusters.ts'
 /** How systems reach the world outside their cluster. A missing port means the network; a forecast replaces them all. */
 export interface ExternalPorts {
   readonly cleaner?: Pick<CleanerOptions, 'send'>
-  readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'aroundCloud' | 'alone'>
+  readonly janitor?: Pick<JanitorOptions, 'openChannel' | 'wrapCloud' | 'withoutLeases'>
   readonly promoter?: Pick<PromoterOptions, 'perform' | 'adjustTarget' | 'resync'>
   readonly activator?: Pick<StartOptions, 'plane' | 'scanMs'>
   readonly connectCluster?: ClustersPorts['connect']

@@ -39,7 +39,7 @@ export function recordedCloud(
       return { ...seen, resources, observedAt: clock.now() }
     },
     subject: (ref) => Promise.resolve(recordedSubject(present, keyOf(ref))),
-    mirror: (ref) => Promise.resolve(present.has(keyOf(ref))),
+    setNeverExpires: (ref) => Promise.resolve(present.has(keyOf(ref))),
     close: () => cloud.close(),
   }
 }

@@ -57,8 +57,8 @@ export function recordedPorts(ports: RecordingPorts): ExternalPorts {
           },
         }
       },
-      alone: true,
-      aroundCloud: (cloud) => recordedCloud(cloud, { clock, onUnread }),
+      withoutLeases: true,
+      wrapCloud: (cloud) => recordedCloud(cloud, { clock, onUnread }),
     },
     promoter: { perform: forge.perform, adjustTarget: forge.adjustTarget, resync: false },
     activator: { plane: new SilentDataPlane(), scanMs: 0 },
@@ -70,7 +70,7 @@ function noticeEvents(
   { kind, policy, items }: Notice,
   told: Pick<ForecastEvent, 'at' | 'to' | 'channel'>,
 ): readonly ForecastEvent[] {
-  return items.map(({ kind: resource, namespace, name, object, reasons, leavesAt }) => ({
+  return items.map(({ kind: resource, namespace, name, object, reasons, deletionAt }) => ({
     ...told,
     what: 'told',
     system: 'janitor',
@@ -78,7 +78,7 @@ function noticeEvents(
     because: kind,
     why: reasons.join('; '),
     by: `CleanupPolicy/${policy}`,
-    leavesAt,
+    leavesAt: deletionAt,
   }))
 }
 

@@ -23,9 +23,9 @@ export function noticeJson({ kind, policy, to, items, part, parts, docsUrl }: No
     part,
     parts,
     ...(docsUrl ? { docsUrl } : {}),
-    resources: items.map(({ leavesAt, generation: _, object: __, ...item }) => ({
+    resources: items.map(({ deletionAt, generation: _, object: __, ...item }) => ({
       ...item,
-      deletedFrom: formatTime(leavesAt),
+      deletedFrom: formatTime(deletionAt),
     })),
   }
 }

@@ -1,20 +1,20 @@
-import { events } from '../kube/core-types.ts'
 import { createHash } from 'node:crypto'
 import { cleanupCandidate } from '../apis/cleanup-candidate.ts'
 import type { Client } from '../client/client.ts'
+import { events } from '../kube/core-types.ts'
 import { ignoring } from '../kube/status-error.ts'
 import { formatTime } from '../kube/time.ts'
 import type { Clock } from '../runtime/time/clock.ts'
 import { dateText, reasonsOf, type Channel, type Notice, type NoticeItem } from './notice.ts'
 
-/** Writes an Event on each object, or on its mark where the object is elsewhere. Stored means told. */
+/** Records an Event on each object, or on its CleanupCandidate when the object is not in this cluster. */
 export function eventChannel(
   name: string,
   { client, clock }: { readonly client: Client; readonly clock: Clock },
 ): Channel {
   return {
     name,
-    reaches: 'onlookers',
+    audience: 'readers',
     async send(notice, signal) {
       for (const item of notice.items)
         await client.create(events, eventOf(item, notice, clock.now()), { signal }).catch(ignoring('AlreadyExists'))
@@ -29,11 +29,11 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy }: Notice
     kind: cleanupCandidate.kind,
     name: item.candidate,
   }
-  // Events about what has no namespace are kept in default.
+  // Events about cluster-scoped objects belong in the namespace default.
   const namespace = item.object?.namespace ?? 'default'
   const digest = createHash('sha256').update(`${messageId}/${item.candidate}`).digest('hex').slice(0, 16)
   const at = formatTime(now)
-  // Events hold 1024 characters, and the link must stay whole.
+  // An Event message holds 1024 characters, and the link at its end must not be cut.
   const why = reasonsOf(item)
     .join('; ')
     .slice(0, Math.max(0, 850 - item.optOutUrl.length))
@@ -44,7 +44,7 @@ function eventOf(item: NoticeItem, { kind, messageId, timeZone, policy }: Notice
     involvedObject: about,
     type: 'Warning',
     reason: kind === 'reminder' ? 'CleanupReminder' : 'CleanupScheduled',
-    message: `policy ${policy} will delete it from ${dateText(item.leavesAt, timeZone)}: ${why}. To keep it: ${item.optOutUrl}`,
+    message: `CleanupPolicy ${policy} will delete this resource from ${dateText(item.deletionAt, timeZone)}. ${why}. To keep it, open ${item.optOutUrl}`,
     source: { component: 'sojourn-janitor' },
     firstTimestamp: at,
     lastTimestamp: at,

@@ -45,7 +45,7 @@ function itemRow(item: NoticeItem, { timeZone }: Notice): string {
 <td style="padding:14px 16px;vertical-align:top">
 <p style="margin:0;font-size:12px;line-height:1.45;color:#6b7280">${escapeHtml(item.kind)} &middot; ${escapeHtml(item.place)}</p>
 <p style="margin:2px 0 6px;font-size:16px;line-height:1.35;font-weight:600;word-break:break-word">${linked}</p>
-<p style="margin:0 0 4px;font-size:14px;line-height:1.45;color:#b91c1c"><strong>Deleted from ${escapeHtml(dateText(item.leavesAt, timeZone))}</strong></p>
+<p style="margin:0 0 4px;font-size:14px;line-height:1.45;color:#b91c1c"><strong>Deleted from ${escapeHtml(dateText(item.deletionAt, timeZone))}</strong></p>
 ${reasonsOf(item)
   .map((reason) => `<p style="margin:0;font-size:14px;line-height:1.45;color:#4b5563">${escapeHtml(reason)}</p>`)
   .join('\n')}

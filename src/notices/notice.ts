@@ -1,6 +1,6 @@
 import type { ObjectRef } from '../kube/object.ts'
 
-/** One resource a notice speaks of. */
+/** One resource that a notice announces. */
 export interface NoticeItem {
   readonly candidate: string
   readonly generation: number
@@ -8,52 +8,53 @@ export interface NoticeItem {
   readonly namespace?: string | undefined
   readonly name: string
   readonly place: string
-  /** Why, one sentence per rule. */
+  /** Why it is marked, one clause per rule: "it is older than 30 days". */
   readonly reasons: readonly string[]
-  /** The date that will hold. */
-  readonly leavesAt: number
+  /** The resource is not deleted before this time. */
+  readonly deletionAt: number
   readonly optOutUrl: string
   readonly resourceUrl: string
-  /** Other policies that want it gone, each with a notice and a date of its own. */
+  /** Other policies that have marked it, each with a notice and a date of its own. */
   readonly otherPolicies: readonly string[]
-  /** When somebody was last told of it; undefined at first. */
+  /** When the owner was last notified of it; undefined at first. */
   readonly toldAt?: number | undefined
   /** The object itself, where it is in this cluster. */
   readonly object?: ObjectRef & { readonly uid: string }
 }
 
-/** What is told to one owner at once. */
+/** One message to one owner. */
 export interface Notice {
   readonly kind: 'notice' | 'reminder'
   readonly policy: string
-  /** Addresses; empty when nobody is known and the channel needs none. */
+  /** The owner's addresses; empty when no owner is known and the channel needs none. */
   readonly to: readonly string[]
   readonly items: readonly NoticeItem[]
-  /** This is the part-th of so many. */
+  /** The number of this message, from 1 to `parts`. */
   readonly part: number
   readonly parts: number
-  /** The same for the same notice, however often it is sent. */
+  /** Stays the same when the same notice is sent again. */
   readonly messageId: string
   readonly docsUrl: string
   readonly timeZone: string
 }
 
-/** Who got it. At least one accepted recipient makes a notice confirmed. */
+/** The result of a delivery. At least one accepted recipient confirms the notice. */
 export interface Delivery {
   readonly accepted: readonly string[]
-  /** Who got it beside those it is meant for. */
+  /** Recipients of copies, which confirm nothing. */
   readonly copies?: readonly string[]
   readonly rejected: readonly { readonly recipient: string; readonly error: string }[]
 }
 
-/** Whom a channel reaches: the owner by an address, people who share a place, or whoever looks at the object. Nearest first. */
-export const reaches = ['owner', 'people', 'onlookers'] as const
+/** Who receives a channel's notices: the owner by address, a group of people, or readers of the object's Events. Nearest to the owner first. */
+export const audiences = ['owner', 'group', 'readers'] as const
 
-/** A way to tell people. Rejects when it is not known to have arrived. */
+/** Delivers notices to people. */
 export interface Channel {
   readonly name: string
-  /** One that reaches owners can do nothing without an address. */
-  readonly reaches: (typeof reaches)[number]
+  /** A channel with the audience `owner` needs an address. */
+  readonly audience: (typeof audiences)[number]
+  /** Rejects when the notice is not known to have arrived. */
   send(notice: Notice, signal: AbortSignal): Promise<Delivery>
 }
 
@@ -72,26 +73,28 @@ export function dateText(at: number, timeZone: string): string {
   return `${format.format(at)} (${timeZone})`
 }
 
-/** The line that says it all. */
+/** The subject line: what will be deleted, and from when. */
 export function subjectOf({ kind, items, part, parts, timeZone }: Notice): string {
   const [first] = items
   const what = items.length === 1 && first ? `${first.kind} ${first.name}` : `${items.length} resources`
-  const earliest = Math.min(...items.map(({ leavesAt }) => leavesAt))
+  const earliest = Math.min(...items.map(({ deletionAt }) => deletionAt))
   const date = dateText(earliest, timeZone).replace(/, \d\d:\d\d.*$/, '')
-  const counted = parts > 1 ? ` (${part} of ${parts})` : ''
-  return oneLine(`${kind === 'reminder' ? 'Reminder: ' : ''}${what} will be deleted from ${date}${counted}`)
+  const numbered = parts > 1 ? ` (${part} of ${parts})` : ''
+  return oneLine(`${kind === 'reminder' ? 'Reminder: ' : ''}${what} will be deleted from ${date}${numbered}`)
 }
 
-/** Why a resource is marked, and by whom else, a sentence each. */
+/** Why a resource is marked, and which other policies have marked it, one sentence each. */
 export function reasonsOf({ reasons, otherPolicies }: NoticeItem): readonly string[] {
   const others = otherPolicies.map((name) => `"${name}"`).join(', ')
   return [
     ...reasons.map((reason) => `Because ${reason}`),
-    ...(others ? [`Also marked by ${others}, with a date of its own; keeping it counts there, too`] : []),
+    ...(others
+      ? [`Also marked by the cleanup policy ${others}, with its own date. Keeping it applies to all policies`]
+      : []),
   ]
 }
 
-/** Names are strangers' texts: no line breaks in headers. */
+/** Removes control characters: names are untrusted and must not break header lines. */
 export function oneLine(text: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is looked for
   return text.replaceAll(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ')

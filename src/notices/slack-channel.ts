@@ -2,7 +2,7 @@ import type { Channel } from './notice.ts'
 import { post } from './post.ts'
 import { slackMessages } from './slack.ts'
 
-/** Posts to an incoming webhook of Slack. */
+/** Posts notices to a Slack incoming webhook. */
 export function slackChannel(
   name: string,
   users: Readonly<Record<string, string>>,
@@ -10,7 +10,7 @@ export function slackChannel(
 ): Channel {
   return {
     name,
-    reaches: 'people',
+    audience: 'group',
     async send(notice, signal) {
       const target = await url()
       for (const message of slackMessages(notice, users))

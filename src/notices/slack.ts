@@ -1,6 +1,6 @@
 import { dateText, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
 
-const mostItems = 20
+const maxItems = 20
 
 /** The messages of one notice: Slack takes at most fifty blocks each. */
 export function slackMessages(
@@ -12,14 +12,14 @@ export function slackMessages(
     .map((address) => (users[address] ? `<@${escapeSlack(users[address])}>` : escapeSlack(address)))
     .join(', ')
   const messages: Record<string, unknown>[] = []
-  for (let start = 0; start < items.length; start += mostItems) {
-    const blocks = items.slice(start, start + mostItems).map((item) => ({
+  for (let start = 0; start < items.length; start += maxItems) {
+    const blocks = items.slice(start, start + maxItems).map((item) => ({
       type: 'section',
       text: {
         type: 'mrkdwn',
         text: [
           `*${escapeSlack(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)}* (${escapeSlack(item.place)})`,
-          `Deleted from ${escapeSlack(dateText(item.leavesAt, timeZone))}`,
+          `Deleted from ${escapeSlack(dateText(item.deletionAt, timeZone))}`,
           ...reasonsOf(item).map(escapeSlack),
         ]
           .join('\n')

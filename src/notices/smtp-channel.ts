@@ -9,7 +9,7 @@ export interface SmtpCredentials {
   readonly password: string
 }
 
-/** Mails over SMTP, one connection each: notices are rare and servers drop idle ones. */
+/** Mails notices over SMTP, one connection each: notices are rare and servers drop idle connections. */
 export function smtpChannel(
   name: string,
   smtp: NonNullable<ChannelSpec['smtp']>,
@@ -17,7 +17,7 @@ export function smtpChannel(
 ): Channel {
   return {
     name,
-    reaches: (smtp.to ?? []).length === 0 ? 'owner' : 'people',
+    audience: (smtp.to ?? []).length === 0 ? 'owner' : 'group',
     async send(notice, signal) {
       const login = await credentials()
       const to = smtp.to?.length ? [...smtp.to] : [...notice.to]
@@ -50,11 +50,11 @@ export function smtpChannel(
           messageId: notice.messageId,
           headers: { 'auto-submitted': 'auto-generated', 'x-sojourn-policy': notice.policy },
         })
-        const taken = accepted.map(addressOf)
-        const meant = new Set(to.map((address) => address.toLowerCase()))
+        const delivered = accepted.map(addressOf)
+        const addressed = new Set(to.map((address) => address.toLowerCase()))
         return {
-          accepted: taken.filter((address) => meant.has(address.toLowerCase())),
-          copies: taken.filter((address) => !meant.has(address.toLowerCase())),
+          accepted: delivered.filter((address) => addressed.has(address.toLowerCase())),
+          copies: delivered.filter((address) => !addressed.has(address.toLowerCase())),
           rejected: rejected.map((recipient) => {
             const error = rejectedErrors.find((candidate) => candidate.recipient === addressOf(recipient))
             return { recipient: addressOf(recipient), error: error?.response ?? 'refused' }

@@ -15,7 +15,7 @@ export function noticeText(notice: Notice): string {
   for (const item of items) {
     lines.push(
       `* ${oneLine(`${item.kind} ${item.namespace ? `${item.namespace}/` : ''}${item.name}`)} (${oneLine(item.place)})`,
-      `  Deleted from: ${dateText(item.leavesAt, timeZone)}`,
+      `  Deleted from: ${dateText(item.deletionAt, timeZone)}`,
       ...reasonsOf(item).map((reason) => `  ${oneLine(reason)}`),
       `  Keep it: ${item.optOutUrl}`,
       ...(item.resourceUrl ? [`  Look at it: ${item.resourceUrl}`] : []),

@@ -5,7 +5,7 @@ import { noticeCloudEvent, noticeJson } from './cloud-event.ts'
 import type { Channel } from './notice.ts'
 import { post } from './post.ts'
 
-/** Posts JSON or CloudEvents; with a key, signed over method, path, time and body. */
+/** Posts notices as JSON or CloudEvents; with a key, signed over method, path, time and body. */
 export function webhookChannel(
   name: string,
   { url, format = 'cloudevents' }: NonNullable<ChannelSpec['webhook']>,
@@ -13,7 +13,7 @@ export function webhookChannel(
 ): Channel {
   return {
     name,
-    reaches: 'people',
+    audience: 'group',
     async send(notice, signal) {
       const events = format === 'cloudevents'
       const body = JSON.stringify(events ? noticeCloudEvent(notice, clock.now()) : noticeJson(notice))
@@ -30,7 +30,7 @@ export function webhookChannel(
   }
 }
 
-/** What a receiver computes to know that a request is ours, and new. */
+/** The signature by which a receiver verifies that a request is genuine and recent. */
 export function signatureOf(
   secret: string,
   {

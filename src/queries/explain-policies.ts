@@ -14,7 +14,7 @@ import { sentenceFor } from '../systems/janitor/model/because.ts'
 import { describe, judge, noHistory, type Verdict } from '../systems/janitor/verdict/judge.ts'
 import { KubeResource } from '../systems/janitor/kubernetes/kube-resource.ts'
 import { compilePolicy, type CompiledPolicy } from '../systems/janitor/policy/policy.ts'
-import { optOutFinder, protector } from '../systems/janitor/verdict/protection.ts'
+import { optOutFinder, protectionCheck } from '../systems/janitor/verdict/protection.ts'
 import { describeResource } from '../systems/janitor/model/resource.ts'
 import type { Explained } from './explain.ts'
 import type { Reader } from './reader.ts'
@@ -96,7 +96,7 @@ function opinion(
   // Who uses it only the janitor knows, which follows everything that might.
   const detect = () => ({ state: 'unknown', because: '' }) as const
   const resource = new KubeResource(named, { cluster: '', includeOwned, detect })
-  const protection = protector(optOutFinder(optOuts), now)
+  const protection = protectionCheck(optOutFinder(optOuts), now)
   const verdict = judge(describe(resource, compiled, {}), compiled, { protection, owners: {}, ledger: noHistory, now })
   if (verdict.is === 'violating' || verdict.is === 'unknown') return ofLook(policy, last)
   // What protects it from everybody is said once, for all.

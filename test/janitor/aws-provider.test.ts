@@ -295,7 +295,7 @@ describe.skipIf(missing)('AWS', () => {
       name: balancer.name,
       uid: balancer.uid,
     } as const
-    await provider.mirror(ref, true)
+    await provider.setNeverExpires(ref, true)
     const subject = await provider.subject(ref)
     const removal = {
       uid: balancer.uid,
@@ -613,10 +613,10 @@ describe.skipIf(missing)('AWS', () => {
       name: id,
       uid: id,
     } as const
-    expect(await provider.mirror(ref, true)).toBe(true)
+    expect(await provider.setNeverExpires(ref, true)).toBe(true)
     expect((await observe('image'))[0]?.tags).toEqual({ expiration_time: 'never' })
-    await provider.mirror(ref, false)
+    await provider.setNeverExpires(ref, false)
     expect((await observe('image'))[0]?.tags).toEqual({})
-    expect(await provider.mirror({ ...ref, name: 'ami-00000000' }, true)).toBe(false)
+    expect(await provider.setNeverExpires({ ...ref, name: 'ami-00000000' }, true)).toBe(false)
   })
 })

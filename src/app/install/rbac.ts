@@ -10,7 +10,7 @@ import {
   takeoverRules,
 } from '../../systems/activator/cluster/access.ts'
 import { isRecord } from '../../systems/janitor/kubernetes/custom-references.ts'
-import { wellKnown } from '../../systems/janitor/kubernetes/references/well-known.ts'
+import { referrerTypes } from '../../systems/janitor/kubernetes/references/referrer-types.ts'
 import type { Role } from '../config/config.ts'
 import { certificateSecret, promoterSecret, webhookName } from '../../admission/webhook-configuration.ts'
 
@@ -169,7 +169,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
 
 /** Everything detectors look at to see who uses what, our own kinds included; without it the use of everything is unknown, and so is its owner. */
 function usersOfThings(): readonly Rule[] {
-  const types = [...Object.values(wellKnown), ...allKinds.filter(({ kind }) => !isRecord(kind))]
+  const types = [...Object.values(referrerTypes), ...allKinds.filter(({ kind }) => !isRecord(kind))]
   // Caches are all that is made of them; to look at one again before it leaves is a matter of targets.
   return [...Map.groupBy(types, ({ group }) => group)].map(([group, members]) => ({
     apiGroups: [group],

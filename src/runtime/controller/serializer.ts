@@ -3,9 +3,11 @@ export class Serializer {
   /** The last task of each key that has any. */
   readonly #last = new Map<string, Promise<unknown>>()
 
-  async run<T>(key: string, task: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key) ?? Promise.resolve()
-    const turn = before.then(task, task)
+  /** Tells the task whether it had to wait: what its caller read before may be outdated. */
+  async run<T>(key: string, task: (hasWaited: boolean) => Promise<T>): Promise<T> {
+    const before = this.#last.get(key)
+    const start = () => task(before !== undefined)
+    const turn = (before ?? Promise.resolve()).then(start, start)
     this.#last.set(key, turn)
     try {
       return await turn

@@ -1,4 +1,3 @@
-import { Serializer } from '../../runtime/controller/serializer.ts'
 import { cleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import type { CleanupPolicy } from '../../apis/cleanup-policy.ts'
 import { windowState } from '../../apis/work-window.ts'
@@ -7,14 +6,16 @@ import { keyToString, type Key } from '../../kube/key.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
 import type { Change } from '../../runtime/cache/informer.ts'
+import { Serializer } from '../../runtime/controller/serializer.ts'
 import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.ts'
-import { deleteCycle, deleteDueAt } from './cycles/delete-cycle.ts'
-import type { Leases } from './work/lease-book.ts'
-import { markCycle, markDueAt } from './cycles/mark-cycle.ts'
-import { notifyCycle, notifyDueAt } from './cycles/notify-cycle.ts'
+import { planDeleteCycle } from './cycles/delete-cycle.ts'
+import type { Leases } from './work/policy-leases.ts'
+import { planMarkCycle } from './cycles/mark-cycle.ts'
+import { planNotifyCycle } from './cycles/notify-cycle.ts'
 import type { Action, CompiledPolicy } from './policy/policy.ts'
-import { notReady, writePolicyStatus } from './work/policy-status.ts'
-import { FenceLost, type Fence, type Unleased, type Work, type WorkPorts } from './work/work.ts'
+import { invalidCondition, suspendedCondition, writePolicyStatus } from './work/policy-status.ts'
+import { locationsOf } from './verdict/provider.ts'
+import { FenceLost, type Fence, type PlannedCycle, type WorkItem, type WorkPorts } from './work/work.ts'
 
 export interface WorkControllerOptions {
   readonly ports: WorkPorts
@@ -26,164 +27,161 @@ export interface WorkControllerOptions {
   readonly inService: () => boolean
 }
 
-/** `Check` looks at the policy itself; the others are its actions at one location. */
+/** `Check` validates the policy itself; the others are its actions at one location. */
 type WorkKind = Action | 'Check'
 
 const outOfServiceMs = 5000
-const takenMs = 3000
+const leaseTakenMs = 3000
 
-/** The queue of work items, one per policy, location and action, and what is done with each. */
-export function workController({
-  ports,
-  controllerPorts,
-  leases,
-  dryRun,
-  inService,
-}: WorkControllerOptions): Controller {
-  const { desk, clock, providers, door, client } = ports
-  /** Two actions on the same marks would only run into each other. */
-  const cycles = new Serializer()
-  /** Work items that a look has shown to be pointless until then. */
-  const resting = new Map<string, number>()
-  const controller = new Controller({
-    name: 'janitor',
-    ports: controllerPorts,
-    concurrency: 8,
-    timeoutMs: 600_000,
-    reconcile,
-  })
+/** Plans an action of a policy at a location; undefined when it has nothing to do there. */
+const planners: Readonly<Record<Action, (item: WorkItem) => PlannedCycle | undefined>> = {
+  Mark: planMarkCycle,
+  Notify: planNotifyCycle,
+  Delete: planDeleteCycle,
+}
 
-  controller.watch(desk.policies, (change) => (isOwnWriting(change) ? [] : keysOf(change.object)))
-  controller.watch(desk.candidates, ({ object: { spec } }) =>
-    (['Notify', 'Delete'] as const).map((action) => keyFor(action, spec.policy, spec.location)),
-  )
-  for (const informer of [desk.schedules, desk.channels, desk.accounts])
-    controller.watch(informer as typeof desk.schedules, () => desk.policies.list().flatMap(keysOf))
-  return controller
+/** Runs the janitor's work items: one per policy, location and action. */
+export function workController(options: WorkControllerOptions): Controller {
+  return new WorkController(options).controller
+}
 
-  async function reconcile(key: Key, signal: AbortSignal): Promise<Outcome> {
-    const { kind, policy: name, location } = workOf(key)
-    const now = clock.now()
-    if (desk.paused || !inService()) return wakeAt(now + outOfServiceMs)
-    const object = desk.policies.get('', name)
-    if (kind === 'Check') return check(name, object)
-    if (!object || object.metadata.deletionTimestamp) return settled
-    const readiness = desk.readiness(object)
-    if (!readiness.ready || readiness.policy.suspended) return settled
-    const { policy, schedule } = readiness
-    if (!policy.actions.has(kind) || !locationsOf(policy).includes(location)) return settled
-    const window = schedule ? windowState(schedule, now) : { open: true as const, until: Infinity }
-    if (!window.open && kind !== 'Mark') return window.nextOpenAt === undefined ? settled : wakeAt(window.nextOpenAt)
-    const unleased: Unleased = {
-      policy,
-      object,
-      location,
-      schedule,
-      dryRun: dryRun || policy.dryRun || (door.state?.dryRun ?? true),
-    }
-    const due = dueTime(kind, unleased)
-    if (due === undefined) return settled
-    const dueAt = Math.max(due, resting.get(keyToString(key)) ?? 0)
-    if (now < dueAt)
-      return wakeAt(
-        window.open || window.nextOpenAt === undefined ? dueAt : Math.min(dueAt, Math.max(now + 1, window.nextOpenAt)),
+class WorkController {
+  readonly controller: Controller
+  readonly #options: WorkControllerOptions
+  readonly #ports: WorkPorts
+  /** By policy and location: two actions on the same marks would only conflict with each other. */
+  readonly #serializer = new Serializer()
+  /** By work item: until when a cycle found that nothing can be done, whatever is due. */
+  readonly #postponed = new Map<string, number>()
+
+  constructor(options: WorkControllerOptions) {
+    this.#options = options
+    this.#ports = options.ports
+    this.controller = new Controller({
+      name: 'janitor',
+      ports: options.controllerPorts,
+      concurrency: 8,
+      timeoutMs: 600_000,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+    })
+    this.#watch()
+  }
+
+  #watch(): void {
+    const { policies, candidates, schedules, channels, accounts } = this.#ports.caches
+    this.controller.watch(policies, (change) => (isOwnWrite(change) ? [] : this.#keysOf(change.object)))
+    this.controller.watch(candidates, ({ object: { spec } }) =>
+      (['Notify', 'Delete'] as const).map((action) => keyFor(action, spec.policy, spec.location)),
+    )
+    for (const informer of [schedules, channels, accounts])
+      this.controller.watch(informer as typeof schedules, () =>
+        policies.list().flatMap((policy) => this.#keysOf(policy)),
       )
-    return cycles.run(`${name}\n${location}`, () => inLease(kind, unleased, { key, signal, inWindow: window.open }))
   }
 
-  function dueTime(kind: Action, unleased: Unleased): number | undefined {
-    switch (kind) {
-      case 'Mark':
-        return markDueAt(unleased)
-      case 'Notify':
-        return notifyDueAt(unleased, ports)
-      case 'Delete':
-        return deleteDueAt(unleased, ports)
-    }
+  async #reconcile(key: Key, signal: AbortSignal): Promise<Outcome> {
+    const { kind, policy: name, location } = workOf<WorkKind>(key)
+    const { caches, clock } = this.#ports
+    if (caches.paused || !this.#options.inService()) return wakeAt(clock.now() + outOfServiceMs)
+    if (kind === 'Check') return this.#check(name, caches.policies.get('', name))
+    const planned = this.#plan(key)
+    if ('outcome' in planned) return planned.outcome
+    return this.#serializer.run(`${name}\n${location}`, async (hasWaited) => {
+      const current = hasWaited ? this.#plan(key) : planned
+      return 'outcome' in current ? current.outcome : this.#runLeased(current, key, signal)
+    })
   }
 
-  interface Turn {
-    readonly key: Key
-    readonly signal: AbortSignal
-    readonly inWindow: boolean
+  /** The cycle that is due for a work item, or the outcome when none is. Reads caches only. */
+  #plan(key: Key): DueCycle | { readonly outcome: Outcome } {
+    const { kind, policy: name, location } = workOf<Action>(key)
+    const now = this.#ports.clock.now()
+    const object = this.#ports.caches.policies.get('', name)
+    if (!object || object.metadata.deletionTimestamp) return { outcome: settled }
+    const readiness = this.#ports.caches.readiness(object)
+    if (!readiness.ready || readiness.policy.suspended) return { outcome: settled }
+    const { policy, schedule } = readiness
+    if (!policy.actions.has(kind) || !this.#locationsOf(policy).includes(location)) return { outcome: settled }
+    const window = schedule ? windowState(schedule, now) : { open: true as const, until: Infinity }
+    const nextOpenAt = window.open ? undefined : window.nextOpenAt
+    if (!window.open && kind !== 'Mark') return { outcome: nextOpenAt === undefined ? settled : wakeAt(nextOpenAt) }
+    const dryRun = this.#options.dryRun || policy.dryRun || (this.#ports.door.state?.dryRun ?? true)
+    const item = { policy, object, location, schedule, dryRun, inWindow: window.open, ports: this.#ports }
+    const cycle = planners[kind](item)
+    if (!cycle) return { outcome: settled }
+    const dueAt = Math.max(cycle.dueAt, this.#postponed.get(keyToString(key)) ?? 0)
+    if (now >= dueAt) return { item, run: cycle.run }
+    return { outcome: wakeAt(nextOpenAt === undefined ? dueAt : Math.min(dueAt, Math.max(now + 1, nextOpenAt))) }
   }
 
-  async function inLease(kind: Action, unleased: Unleased, turn: Turn): Promise<Outcome> {
-    const { policy, location } = unleased
-    const wrote = (resourceVersion: string) => controller.expect(turn.key, resourceVersion, desk.candidates)
-    const text = keyToString(turn.key)
-    resting.delete(text)
-    const rest = (until: number) => void resting.set(text, until)
-    const run = (fence: Fence) => act(kind, { ...unleased, fence, signal: turn.signal, wrote, rest }, turn.inWindow)
-    if (unleased.dryRun) return run({ held: true, number: 0 })
+  async #runLeased({ item, run }: DueCycle, key: Key, signal: AbortSignal): Promise<Outcome> {
+    const { caches, clock } = this.#ports
+    const text = keyToString(key)
+    this.#postponed.delete(text)
+    const wrote = (resourceVersion: string) => this.controller.expect(key, resourceVersion, caches.candidates)
+    const postpone = (until: number) => void this.#postponed.set(text, until)
+    const withFence = (fence: Fence) => run({ ...item, fence, signal, wrote, postpone })
+    if (item.dryRun) return withFence({ held: true, number: 0 })
     try {
-      const held = await leases.hold(policy.name, location, turn.signal, run)
-      return held ? held.result : wakeAt(clock.now() + takenMs)
+      const held = await this.#options.leases.hold(
+        { policy: item.policy.name, location: item.location },
+        signal,
+        withFence,
+      )
+      return held ? held.result : wakeAt(clock.now() + leaseTakenMs)
     } catch (error) {
-      if (error instanceof FenceLost) return wakeAt(clock.now() + takenMs)
+      if (error instanceof FenceLost) return wakeAt(clock.now() + leaseTakenMs)
       throw error
     }
   }
 
-  function act(kind: Action, work: Work, inWindow: boolean): Promise<Outcome> {
-    switch (kind) {
-      case 'Mark':
-        return markCycle(work, ports, inWindow)
-      case 'Notify':
-        return notifyCycle(work, ports)
-      case 'Delete':
-        return deleteCycle(work, ports)
-    }
-  }
-
-  /** Says whether the policy can be followed, and drops the marks it no longer has anything to do with. */
-  async function check(name: string, object: CleanupPolicy | undefined): Promise<Outcome> {
-    const gone = !object || object.metadata.deletionTimestamp !== undefined
-    if (gone) {
-      if (!dryRun) await drop(name, () => true)
+  /** Reports whether the policy is valid, and deletes marks of locations it no longer targets. */
+  async #check(name: string, object: CleanupPolicy | undefined): Promise<Outcome> {
+    const { dryRun } = this.#options
+    if (!object || object.metadata.deletionTimestamp !== undefined) {
+      if (!dryRun) await this.#deleteMarks(name, () => true)
       return settled
     }
-    const readiness = desk.readiness(object)
+    const readiness = this.#ports.caches.readiness(object)
     if (!readiness.ready) {
-      await writePolicyStatus(ports, name, { claims: [notReady(readiness.problems)] })
+      await writePolicyStatus(this.#ports, name, { claims: [invalidCondition(readiness.problems)] })
       return settled
     }
     const { policy } = readiness
-    if (policy.suspended)
-      await writePolicyStatus(ports, name, {
-        claims: [
-          { type: 'Ready', status: 'False', reason: 'Suspended', message: 'it does nothing while it is suspended' },
-        ],
-      })
-    const locations = locationsOf(policy)
-    if (!dryRun && !policy.dryRun) await drop(name, (location) => !locations.includes(location))
+    if (policy.suspended) await writePolicyStatus(this.#ports, name, { claims: [suspendedCondition] })
+    const locations = this.#locationsOf(policy)
+    if (!dryRun && !policy.dryRun) await this.#deleteMarks(name, (location) => !locations.includes(location))
     return settled
   }
 
-  async function drop(policy: string, unwanted: (location: string) => boolean): Promise<void> {
-    for (const candidate of desk.candidates.byIndex('policy', policy))
-      if (unwanted(candidate.spec.location)) await removeOwn(client, cleanupCandidate.type, candidate)
+  async #deleteMarks(policy: string, isObsolete: (location: string) => boolean): Promise<void> {
+    for (const candidate of this.#ports.caches.candidates.byIndex('policy', policy))
+      if (isObsolete(candidate.spec.location)) await removeOwn(this.#ports.client, cleanupCandidate.type, candidate)
   }
 
-  function locationsOf(policy: CompiledPolicy): readonly string[] {
-    return providers.flatMap((provider) => provider.locations(policy))
+  #locationsOf(policy: CompiledPolicy): readonly string[] {
+    return locationsOf(this.#ports.providers, policy)
   }
 
-  function keysOf(object: CleanupPolicy): readonly Key[] {
+  #keysOf(object: CleanupPolicy): readonly Key[] {
     const { name } = object.metadata
-    const readiness = desk.readiness(object)
+    const readiness = this.#ports.caches.readiness(object)
     const check = keyFor('Check', name, '')
     if (!readiness.ready) return [check]
     const { actions } = readiness.policy
-    const work = locationsOf(readiness.policy).flatMap((location) =>
+    const work = this.#locationsOf(readiness.policy).flatMap((location) =>
       [...actions].map((action) => keyFor(action, name, location)),
     )
     return [check, ...work]
   }
 }
 
-/** Only the status of a policy changed: that was us. */
-function isOwnWriting({ type, object, previous }: Change<CleanupPolicy>): boolean {
+interface DueCycle extends Pick<PlannedCycle, 'run'> {
+  readonly item: WorkItem
+}
+
+/** Only the status of the policy changed, and only the janitor writes that. */
+function isOwnWrite({ type, object, previous }: Change<CleanupPolicy>): boolean {
   return (
     type === 'modified' &&
     previous !== undefined &&
@@ -193,15 +191,19 @@ function isOwnWriting({ type, object, previous }: Change<CleanupPolicy>): boolea
   )
 }
 
-/** A work item as a key; a location's slashes would break it. */
-export function keyFor(kind: WorkKind, policy: string, location: string): Key {
+/** A work item as a key. Keys are slash-separated, so slashes of the location are replaced. */
+function keyFor(kind: WorkKind, policy: string, location: string): Key {
   return { cluster: '', kind, namespace: location.replaceAll('/', '|'), name: policy }
 }
 
-function workOf({ kind, namespace, name }: Key): {
-  readonly kind: WorkKind
+function workOf<K extends WorkKind>({
+  kind,
+  namespace,
+  name,
+}: Key): {
+  readonly kind: K
   readonly policy: string
   readonly location: string
 } {
-  return { kind: kind as WorkKind, policy: name, location: namespace.replaceAll('|', '/') }
+  return { kind: kind as K, policy: name, location: namespace.replaceAll('|', '/') }
 }

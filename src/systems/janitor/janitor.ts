@@ -8,11 +8,11 @@ import type { LeaseTimes } from '../../runtime/sharing/lease.ts'
 import type { Route } from '../../runtime/http/route.ts'
 import { AwsProvider } from './aws/aws-provider.ts'
 import { workController } from './controller.ts'
-import { Desk } from './work/desk.ts'
+import { JanitorCaches } from './work/janitor-caches.ts'
 import { janitorMetrics } from './work/janitor-metrics.ts'
 import { KubernetesProvider } from './kubernetes/kubernetes-provider.ts'
-import { LeaseBook, unshared, type Leases } from './work/lease-book.ts'
-import { LedgerBook } from './ledger/ledger-book.ts'
+import { noLeases, PolicyLeases, type Leases } from './work/policy-leases.ts'
+import { LedgerCache } from './ledger/ledger-cache.ts'
 import { linkKey } from './opt-outs/links.ts'
 import { openChannel, readSecret } from '../../notices/open-channel.ts'
 import { optOutController } from './opt-outs/opt-out-controller.ts'
@@ -28,54 +28,54 @@ export interface JanitorOptions {
   readonly door: Door
   readonly events: EventRecorder
   readonly ports: ControllerPorts
-  /** One use of a cluster by name; '' is home. */
+  /** Opens a use of a cluster by name; '' is the home cluster. */
   readonly cluster: (name: string) => ClusterHandle
-  /** Who this instance is among all: unlike every other one. */
+  /** Names this instance; differs from every other instance's. */
   readonly identity: string
-  /** Where people reach this server, for links in notices. */
+  /** The base URL under which users reach this server, for links in notices. */
   readonly publicUrl: () => string
   /** Writes nothing but policies' own status. Defaults to false. */
   readonly dryRun?: boolean
   /** Whether this instance may work. Defaults to always. */
   readonly inService?: () => boolean
   readonly leaseTimes?: LeaseTimes
-  /** Swabbie's testing paths, for these ids. Defaults to none. */
+  /** Serves Swabbie's testing paths for these ids. Defaults to none. */
   readonly testing?: TestingOptions
-  /** How notices go out. Defaults to mail, Slack, webhooks and Events. */
+  /** Opens a NotificationChannel. Defaults to mail, Slack, webhooks and Events. */
   readonly openChannel?: typeof openChannel
-  /** Nobody else can be at work here, so no Leases are needed. Defaults to false. */
-  readonly alone?: boolean
-  /** Stands between the janitor and a cloud. Defaults to nothing. */
-  readonly aroundCloud?: (cloud: Provider) => Provider
+  /** No other instance can work on these policies, so no Leases are needed. Defaults to false. */
+  readonly withoutLeases?: boolean
+  /** Wraps the provider of cloud resources. Defaults to no wrapper. */
+  readonly wrapCloud?: (cloud: Provider) => Provider
 }
 
 export interface Janitor {
   readonly controllers: readonly Controller[]
-  /** Pages and calls for the composition root to serve. */
+  /** HTTP routes for the composition root to serve. */
   readonly routes: readonly Route[]
   readonly ports: WorkPorts
   readonly close: () => void
 }
 
-/** Puts the janitor together: its caches, providers and controllers. Whoever asks runs the controllers. */
+/** Creates the janitor's caches, providers and controllers. The caller runs the controllers and serves the routes. */
 export function createJanitor(options: JanitorOptions): Janitor {
   const { client, informers, door, events, ports: controllerPorts, dryRun = false, inService = () => true } = options
   const { clock, log, metrics } = controllerPorts
-  const { aroundCloud = (cloud) => cloud } = options
-  const desk = new Desk(client, informers)
+  const { wrapCloud = (cloud) => cloud } = options
+  const caches = new JanitorCaches(client, informers)
   const providers: readonly Provider[] = [
     new KubernetesProvider({ cluster: options.cluster, clock }),
-    aroundCloud(
-      new AwsProvider({ clock, accounts: () => desk.accounts.list(), secret: (name) => readSecret(client, name) }),
+    wrapCloud(
+      new AwsProvider({ clock, accounts: () => caches.accounts.list(), secret: (name) => readSecret(client, name) }),
     ),
   ]
   let key: Promise<string> | undefined
   const ports: WorkPorts = {
     client,
-    desk,
+    caches,
     door,
     providers,
-    ledgers: new LedgerBook(client),
+    ledgers: new LedgerCache(client),
     events,
     metrics: janitorMetrics(metrics),
     clock,
@@ -88,9 +88,9 @@ export function createJanitor(options: JanitorOptions): Janitor {
       })),
     openChannel: options.openChannel ?? openChannel,
   }
-  const leases: Leases = options.alone
-    ? unshared
-    : new LeaseBook({ identity: options.identity, ...options.leaseTimes }, { client, clock, log })
+  const leases: Leases = options.withoutLeases
+    ? noLeases
+    : new PolicyLeases({ identity: options.identity, ...options.leaseTimes }, { client, clock, log })
   return {
     controllers: [
       workController({ ports, controllerPorts, leases, dryRun, inService }),
@@ -100,7 +100,7 @@ export function createJanitor(options: JanitorOptions): Janitor {
     ports,
     close() {
       for (const provider of providers) provider.close()
-      desk.close()
+      caches.close()
     },
   }
 }

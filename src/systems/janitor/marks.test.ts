@@ -173,7 +173,7 @@ describe('notices', () => {
       namespace: 'team',
     })
     const messages = items.filter(({ reason }) => reason === 'CleanupScheduled').map(({ message }) => message)
-    expect(messages.filter((message) => message.includes('Also marked by "tidy"'))).toHaveLength(1)
+    expect(messages.filter((message) => message.includes('Also marked by the cleanup policy "tidy"'))).toHaveLength(1)
     await world.pass(4 * hour)
     expect(await world.exists('one')).toBe(false)
   })

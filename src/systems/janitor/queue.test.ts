@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld } from '../../../test/janitor/janitor-world.ts'
 import type { ApiRequest } from '../../kube/transport.ts'
-import { LeaseBook } from './work/lease-book.ts'
+import { PolicyLeases } from './work/policy-leases.ts'
 import { writeMark } from './work/work.ts'
 
 const hour = 3_600_000
@@ -71,13 +71,17 @@ describe('the queue', () => {
 describe('the lease of a policy and location', () => {
   it('E16: is held by one at a time, and by another when that one is done', async () => {
     const ports = { client: world.client, clock: world.clock, log: world.ports.log }
-    const [one, two] = ['one', 'two'].map((identity) => new LeaseBook({ identity }, ports))
-    const inner = await one?.hold('tidy', 'kubernetes', signal, () =>
-      Promise.resolve(two?.hold('tidy', 'kubernetes', signal, async () => 'both')),
+    const [one, two] = ['one', 'two'].map((identity) => new PolicyLeases({ identity }, ports))
+    const inner = await one?.hold({ policy: 'tidy', location: 'kubernetes' }, signal, () =>
+      Promise.resolve(two?.hold({ policy: 'tidy', location: 'kubernetes' }, signal, async () => 'both')),
     )
     expect(inner).toEqual({ result: undefined })
-    expect(await two?.hold('tidy', 'kubernetes', signal, async () => 'alone')).toEqual({ result: 'alone' })
-    expect(await one?.hold('tidy', 'elsewhere', signal, async () => 'apart')).toEqual({ result: 'apart' })
+    expect(await two?.hold({ policy: 'tidy', location: 'kubernetes' }, signal, async () => 'alone')).toEqual({
+      result: 'alone',
+    })
+    expect(await one?.hold({ policy: 'tidy', location: 'elsewhere' }, signal, async () => 'apart')).toEqual({
+      result: 'apart',
+    })
   })
 
   it('E8: does not help a worker who comes late: what was decided on an older mark is refused', async () => {
@@ -85,9 +89,9 @@ describe('the lease of a policy and location', () => {
     await world.pass(minute)
     const [stale] = await world.candidates()
     if (!stale) throw new Error('nothing was marked')
-    const work = { fence: { held: true, number: 1 }, signal, wrote: () => {} }
-    await writeMark(world, work, stale, { ...stale.status, phase: 'Notified' })
-    await expect(writeMark(world, work, stale, { ...stale.status, phase: 'Deleting' })).rejects.toMatchObject({
+    const work = { fence: { held: true, number: 1 }, signal, wrote: () => {}, ports: world }
+    await writeMark(work, stale, { ...stale.status, phase: 'Notified' })
+    await expect(writeMark(work, stale, { ...stale.status, phase: 'Deleting' })).rejects.toMatchObject({
       reason: 'Conflict',
     })
   })

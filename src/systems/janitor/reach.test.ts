@@ -97,8 +97,8 @@ describe('a lease that was lost', () => {
     const work = { fence: { held: false, number: 3 }, signal: new AbortController().signal, wrote: () => {} }
     expect(() => assertHeld(work)).toThrow(FenceLost)
     const candidate = { metadata: { name: 'x' }, spec: {}, status: { phase: 'Marked' } } as unknown as CleanupCandidate
-    const never = { client: new Client(() => Promise.reject(new Error('written'))) }
-    await expect(writeMark(never, work, candidate, { phase: 'Notified' })).rejects.toThrow(FenceLost)
+    const ports = { client: new Client(() => Promise.reject(new Error('written'))) }
+    await expect(writeMark({ ...work, ports }, candidate, { phase: 'Notified' })).rejects.toThrow(FenceLost)
   })
 })
 

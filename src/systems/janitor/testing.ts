@@ -1,6 +1,6 @@
 import type { CleanupPolicy, CleanupPolicySpec } from '../../apis/cleanup-policy.ts'
 import type { Mark } from './decision/decide.ts'
-import { noHistory, type Surroundings } from './verdict/judge.ts'
+import { noHistory, type JudgeContext } from './verdict/judge.ts'
 import { compilePolicy, type CompiledPolicy } from './policy/policy.ts'
 import type { Resource } from './model/resource.ts'
 
@@ -60,7 +60,7 @@ export function policy(spec: Partial<CleanupPolicySpec> = {}): CompiledPolicy {
 }
 
 /** Nothing protects, nothing is remembered, it is now. */
-export function surroundings(given: Partial<Surroundings> = {}): Surroundings {
+export function judgeContext(given: Partial<JudgeContext> = {}): JudgeContext {
   return { protection: () => undefined, owners: {}, ledger: noHistory, now, ...given }
 }
 

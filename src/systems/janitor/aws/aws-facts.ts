@@ -1,10 +1,10 @@
 import type { Use } from '../model/resource.ts'
-import type { AwsThing, AwsType } from './read/aws-type.ts'
+import type { AwsResource, AwsType } from './read/aws-type.ts'
 
 /** A resource in the words of Swabbie's rules and exclusions: AWS fields camel-cased, and flags both true and false. */
 export function awsFacts(
   { name: type }: AwsType,
-  { raw, facts = {}, id }: AwsThing,
+  { raw, facts = {}, id }: AwsResource,
   use: Use,
 ): Readonly<Record<string, unknown>> {
   return { ...camelCased(raw), resourceId: id, ...flags(type, use), ...facts }

@@ -8,8 +8,8 @@ import { cloudCluster } from '../verdict/protection.ts'
 import type { Observation, ObserveRequest, Provider, ResourceRef } from '../verdict/provider.ts'
 import { InventoryError, type Resource, type Use } from '../model/resource.ts'
 import { awsFacts } from './aws-facts.ts'
-import { awsObject, awsSubject, readThing } from './read/aws-subject.ts'
-import type { AwsThing, AwsType } from './read/aws-type.ts'
+import { awsObject, awsSubject, readAwsResource } from './read/aws-subject.ts'
+import type { AwsResource, AwsType } from './read/aws-type.ts'
 import { awsTypes } from './aws-types.ts'
 import { Evidence } from './read/evidence.ts'
 import { inventoryError } from './read/listing.ts'
@@ -62,16 +62,16 @@ export class AwsProvider implements Provider {
     return awsSubject(session, typeNamed(ref.kind), ref.name, { force })
   }
 
-  async mirror(ref: ResourceRef, protect: boolean): Promise<boolean> {
+  async setNeverExpires(ref: ResourceRef, isProtected: boolean): Promise<boolean> {
     const session = await this.#session(ref.account ?? '', ref.region ?? '')
     const type = typeNamed(ref.kind)
-    const thing = await readThing(session, type, ref.name)
+    const thing = await readAwsResource(session, type, ref.name)
     if (!thing || !type.tag || (ref.uid && thing.uid !== ref.uid)) return false
-    await type.tag(session, thing, { key: expirationMark, value: protect ? 'never' : undefined })
+    await type.tag(session, thing, { key: expirationMark, value: isProtected ? 'never' : undefined })
     return true
   }
 
-  async time(location: string): Promise<number | undefined> {
+  async currentTime(location: string): Promise<number | undefined> {
     const { account, region } = placeOf(location)
     const session = await this.#session(account, region)
     return timeAtAws(session).catch((error: unknown) => {
@@ -132,7 +132,7 @@ function unseen(error: unknown): Use {
 
 function resourceOf(
   type: AwsType,
-  thing: AwsThing,
+  thing: AwsResource,
   { session, use }: { readonly session: AwsSession; readonly use: Use },
 ): Resource {
   const object = awsObject(type, thing)

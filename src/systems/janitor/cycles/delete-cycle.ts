@@ -1,255 +1,249 @@
 import type { CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
 import { cleanupPolicy } from '../../../apis/cleanup-policy.ts'
+import type { DepartResult } from '../../../departures/door/because.ts'
 import { isLiveOptOut } from '../../../departures/door/protection.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import { candidateName, markOf, turned } from '../decision/candidate.ts'
-import { end, fail, note, tolerating, waitForEnd } from './delete-outcome.ts'
+import { candidateName, markOf, withPhase } from '../decision/candidate.ts'
+import { awaitDeletion, endMark, recordFailure, recordResult } from './delete-outcome.ts'
 import { decideDelete, dueAt, isActive, type DeleteDecision } from '../decision/decide.ts'
-import { look, type Look } from './look.ts'
+import { takeSnapshot, type Snapshot } from './snapshot.ts'
 import { isCircuitOpen } from '../work/circuit.ts'
 import { optOutNames } from '../opt-outs/opt-out.ts'
-import { isNewOwner, ownerNow } from '../policy/owner.ts'
+import { currentOwner, isNewOwner } from '../policy/owner.ts'
 import { partition } from '../decision/partition.ts'
 import { deleteAllowance } from '../decision/plan.ts'
 import { writePolicyStatus } from '../work/policy-status.ts'
 import { providerOf } from '../verdict/provider.ts'
 import { InventoryError, type Resource } from '../model/resource.ts'
-import {
-  assertHeld,
-  FenceLost,
-  locationStatus,
-  writeMark,
-  type Unleased,
-  type Work,
-  type WorkPorts,
-} from '../work/work.ts'
+import { assertHeld, FenceLost, locationStatus, tryWriteMark } from '../work/work.ts'
+import type { PlannedCycle, Work, WorkItem, WorkPorts } from '../work/work.ts'
 
 const clockToleranceMs = 5 * 60_000
-/** A turn at the door takes a while: the rest of a long list waits for the next reconcile. */
-const mostPerReconcile = 50
+/** Deletions take a while each: the rest of a long list is left to the next reconcile. */
+const maxPerReconcile = 50
 
-/** Lets marked resources leave whose time has come, after one more look at everything that could speak for them. */
-export async function deleteCycle(work: Work, ports: WorkPorts): Promise<Outcome> {
-  const { policy, location } = work
+/** Plans the deletion of marked resources that are due. */
+export function planDeleteCycle(item: WorkItem): PlannedCycle | undefined {
+  if (item.dryRun) return undefined
+  const { policy, location, ports } = item
+  const marks = ports.caches.marks(policy.name, location).filter(({ status }) => isActive(status?.phase ?? 'Unmarked'))
+  const times = marks.flatMap((candidate) => dueTimeOf(item, candidate) ?? [])
+  if (times.length === 0) return undefined
+  return { dueAt: Math.min(...times), run: (work) => deleteCycle(work, marks) }
+}
+
+/** When a mark needs attention: a deletion in progress is checked at its next attempt time. */
+function dueTimeOf(item: WorkItem, candidate: CleanupCandidate): number | undefined {
+  const mark = markOf(candidate)
+  if (mark.phase === 'Deleting') return mark.nextAttemptAt ?? 0
+  const rules = { mode: item.policy.notices.mode, now: Infinity }
+  const decision = decideDelete({ is: 'violating', summaries: [] }, mark, rules)
+  const due = dueAt(mark)
+  if (decision.do !== 'delete' || !due) return undefined
+  return mark.phase === 'Due' || mark.phase === 'Failed' ? due.at : Math.max(due.at, cycleEndsAt(item))
+}
+
+/** Deletes marked resources that are due, after judging them once more on a fresh snapshot. */
+async function deleteCycle(work: Work, marks: readonly CleanupCandidate[]): Promise<Outcome> {
+  const { policy, location, ports } = work
   const now = ports.clock.now()
-  const marks = activeMarks(work, ports)
-  if (isCircuitOpen(work) || isDoorShut(ports)) return wakeAt(now + Math.min(policy.intervalMs, 60_000))
+  const retryAt = now + Math.min(policy.intervalMs, 60_000)
+  if (isCircuitOpen(work) || isDoorClosed(ports)) return wakeAt(retryAt)
   try {
-    await checkClock(work, ports)
-    return await letDueLeave(work, ports, marks)
+    await checkClock(work)
+    return await deleteDue(work, marks)
   } catch (error) {
     if (!(error instanceof InventoryError)) throw error
-    ports.metrics.troubles.inc({ policy: policy.name, action: 'Delete' })
-    ports.log.error('deletion put off', { policy: policy.name, location, error })
-    return wakeAt(now + Math.min(policy.intervalMs, 60_000))
+    ports.metrics.failures.inc({ policy: policy.name, action: 'Delete' })
+    ports.log.error('deletion postponed', { policy: policy.name, location, error })
+    return wakeAt(retryAt)
   }
 }
 
-/** When something here is due first; things already on their way are looked after now and then. Undefined: nothing is. */
-export function deleteDueAt(work: Unleased, ports: WorkPorts): number | undefined {
-  if (work.dryRun) return undefined
-  const times = activeMarks(work, ports).flatMap((candidate) => {
-    const mark = markOf(candidate)
-    if (mark.phase === 'Deleting') return [mark.nextAttemptAt ?? 0]
-    const decision = decideDelete({ is: 'violating', summaries: [] }, mark, {
-      mode: work.policy.notices.mode,
-      now: Infinity,
-    })
-    const due = dueAt(mark)
-    if (decision.do !== 'delete' || !due) return []
-    return [mark.phase === 'Due' || mark.phase === 'Failed' ? due.at : Math.max(due.at, cycleEndsAt(work))]
-  })
-  return times.length > 0 ? Math.min(...times) : undefined
-}
-
-function activeMarks({ policy, location }: Unleased, { desk }: WorkPorts): readonly CleanupCandidate[] {
-  return desk.marks(policy.name, location).filter(({ status }) => isActive(status?.phase ?? 'Unmarked'))
-}
-
-/** No use to knock: a human has to open it. */
-function isDoorShut({ door }: WorkPorts): boolean {
+/** The door would hold every deletion until a human resumes it or closes its circuit breaker. */
+function isDoorClosed({ door }: WorkPorts): boolean {
   const { state } = door
   return !state || state.paused || state.breaker === 'open'
 }
 
-/** One cycle of deletions takes an interval, or as long as its batches are spread over. */
-function cycleEndsAt(work: Unleased): number {
-  const startedAt = parseTime(locationStatus(work).deletedAt)
-  return startedAt === undefined ? 0 : startedAt + Math.max(work.policy.intervalMs, work.policy.limits.spreadMs)
+/** A cycle of deletions lasts an interval, or as long as its batches are spread over. */
+function cycleEndsAt(item: WorkItem): number {
+  const startedAt = parseTime(locationStatus(item).deletedAt)
+  return startedAt === undefined ? 0 : startedAt + Math.max(item.policy.intervalMs, item.policy.limits.spreadMs)
 }
 
-/** A clock that has gone astray would make everything due at once. */
-async function checkClock({ location }: Work, { providers, clock }: WorkPorts): Promise<void> {
-  const theirs = await providerOf(providers, location).time?.(location)
+/** Compares our clock with the provider's: a clock that runs far ahead would make every mark due at once. */
+async function checkClock({ location, ports }: Work): Promise<void> {
+  const theirs = await providerOf(ports.providers, location).currentTime?.(location)
   if (theirs === undefined) return
-  const apartMs = Math.abs(theirs - clock.now())
+  const apartMs = Math.abs(theirs - ports.clock.now())
   if (apartMs > clockToleranceMs)
     throw new InventoryError(
-      `our clock and theirs are ${Math.round(apartMs / 1000)} s apart: nothing is deleted until they agree`,
+      `this machine's clock and the clock of ${location} are ${Math.round(apartMs / 1000)} s apart: nothing is deleted until they agree`,
     )
 }
 
-interface Candidate {
+interface JudgedMark {
   readonly candidate: CleanupCandidate
   readonly resource: Resource | undefined
   readonly decision: DeleteDecision
   readonly group: string | undefined
 }
 
-async function letDueLeave(work: Work, ports: WorkPorts, marks: readonly CleanupCandidate[]): Promise<Outcome> {
-  const { policy } = work
-  const seen = await look(work, ports, { walksPast: true })
-  const listed = new Map(seen.observation.resources.map((resource) => [candidateName(policy.name, resource), resource]))
-  const judged = marks.map((candidate): Candidate => {
-    const resource = listed.get(candidate.metadata.name)
-    const verdict = resource && seen.judge(resource)
-    const decision = decideDelete(verdict, markOf(candidate), { mode: policy.notices.mode, now: seen.now })
-    const isUntold = decision.do === 'delete' && policy.notices.mode !== 'off' && isPassedOn(candidate, resource, seen)
-    return {
-      candidate,
-      resource,
-      decision: isUntold ? { do: 'hold', because: 'not-announced' } : decision,
-      group: candidate.status?.group,
-    }
-  })
-  for (const item of judged) await settleEnded(work, ports, item, seen.now)
+async function deleteDue(work: Work, marks: readonly CleanupCandidate[]): Promise<Outcome> {
+  const { policy, ports } = work
+  const snapshot = await takeSnapshot(work, { skipExcluded: true })
+  const judged = judgeMarks(work, marks, snapshot)
+  for (const item of judged) await settleMark(work, item, snapshot.now)
 
-  const open = judged.filter(({ decision }) => decision.do === 'delete')
-  const underWay = open.filter(({ candidate }) => ['Due', 'Deleting', 'Failed'].includes(candidate.status?.phase ?? ''))
-  const fresh = open.filter((item) => !underWay.includes(item))
-  const { resources, aside = 0 } = seen.observation
-  const planned = await planTurns(work, ports, { fresh, visited: resources.length + aside, now: seen.now })
-  const turn = [...underWay, ...planned].slice(0, mostPerReconcile)
-  for (const item of turn) await letLeave(work, ports, item)
-  // What was just written is in the cache by then, and says when to come back.
-  if (turn.length > 0 || judged.some(({ decision }) => isSettling(decision))) return wakeAt(ports.clock.now() + 1000)
-  // Due, and yet not to be deleted: another look at everything will not change that soon.
+  const deletable = judged.filter(({ decision }) => decision.do === 'delete')
+  const started = deletable.filter(({ candidate }) =>
+    ['Due', 'Deleting', 'Failed'].includes(candidate.status?.phase ?? ''),
+  )
+  const fresh = deletable.filter((item) => !started.includes(item))
+  const { resources, skipped = 0 } = snapshot.observation
+  const scheduled = await scheduleBatches(work, fresh, { visited: resources.length + skipped, now: snapshot.now })
+  const batch = [...started, ...scheduled].slice(0, maxPerReconcile)
+  for (const item of batch) await deleteResource(work, item)
+  // By then the cache has the marks just written, and they say when to continue.
+  if (batch.length > 0 || judged.some(({ decision }) => endsMark(decision))) return wakeAt(ports.clock.now() + 1000)
+  // Due but not deletable: another snapshot would not change that soon.
   const until = ports.clock.now() + policy.intervalMs
-  work.rest(until)
+  work.postpone(until)
   return wakeAt(until)
 }
 
-/** It belongs to somebody else by now: the next look at marks sees to it that they are told. */
-function isPassedOn({ status }: CleanupCandidate, resource: Resource | undefined, seen: Look): boolean {
-  const former = status?.owner
-  return resource !== undefined && isNewOwner(former, ownerNow(former, seen.describe(resource).found()))
+function judgeMarks({ policy }: Work, marks: readonly CleanupCandidate[], snapshot: Snapshot): readonly JudgedMark[] {
+  const { mode } = policy.notices
+  const { resources } = snapshot.observation
+  const listed = new Map(resources.map((resource) => [candidateName(policy.name, resource), resource]))
+  return marks.map((candidate) => {
+    const resource = listed.get(candidate.metadata.name)
+    const verdict = resource && snapshot.judge(resource)
+    const decision = decideDelete(verdict, markOf(candidate), { mode, now: snapshot.now })
+    const isUnannounced = decision.do === 'delete' && mode !== 'off' && hasChangedOwner(candidate, resource, snapshot)
+    return {
+      candidate,
+      resource,
+      decision: isUnannounced ? { do: 'hold', because: 'not-announced' } : decision,
+      group: candidate.status?.group,
+    }
+  })
 }
 
-function isSettling({ do: what }: DeleteDecision): boolean {
+/** The owner who was notified is no longer the owner: the next mark cycle has the new one notified. */
+function hasChangedOwner({ status }: CleanupCandidate, resource: Resource | undefined, snapshot: Snapshot): boolean {
+  const former = status?.owner
+  return resource !== undefined && isNewOwner(former, currentOwner(former, snapshot.describe(resource).resolveOwner()))
+}
+
+function endsMark({ do: what }: DeleteDecision): boolean {
   return what === 'unmark' || what === 'opt-out' || what === 'finish'
 }
 
-/** What is no longer to be deleted, or is gone, is settled at once. */
-async function settleEnded(
-  work: Work,
-  ports: WorkPorts,
-  { candidate, decision }: Candidate,
-  at: number,
-): Promise<void> {
+/** Ends marks whose resource is gone or must no longer be deleted. */
+async function settleMark(work: Work, { candidate, decision }: JudgedMark, at: number): Promise<void> {
   switch (decision.do) {
     case 'unmark':
     case 'opt-out': {
       const phase = decision.do === 'unmark' ? 'Unmarked' : 'OptedOut'
-      return end(work, ports, candidate, { phase, because: decision.because, at })
+      return endMark(work, candidate, { phase, because: decision.because, at })
     }
     case 'finish':
-      return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })
+      return endMark(work, candidate, { phase: 'Deleted', because: 'deleted', at })
     case 'hold':
-      return candidate.status?.phase === 'Deleting' ? waitForEnd(work, ports, candidate, at) : undefined
+      return candidate.status?.phase === 'Deleting' ? awaitDeletion(work, candidate, at) : undefined
     case 'delete':
     case 'wait':
       return
   }
 }
 
-/** Begins a cycle of deletions: so many, in batches, spread over time. Those whose turn is now are returned. */
-async function planTurns(
+/** Starts a cycle of deletions within the policy's caps, in batches spread over time. Returns the first batch. */
+async function scheduleBatches(
   work: Work,
-  ports: WorkPorts,
-  { fresh, visited, now }: { readonly fresh: readonly Candidate[]; readonly visited: number; readonly now: number },
-): Promise<readonly Candidate[]> {
+  fresh: readonly JudgedMark[],
+  { visited, now }: { readonly visited: number; readonly now: number },
+): Promise<readonly JudgedMark[]> {
   if (fresh.length === 0 || now < cycleEndsAt(work)) return []
   const allowance = deleteAllowance(work.policy, visited)
   const oldest = fresh.toSorted((left, right) => createdAt(left) - createdAt(right)).slice(0, allowance)
   if (oldest.length === 0) return []
-  await writePolicyStatus(ports, work.policy.name, {
+  await writePolicyStatus(work.ports, work.policy.name, {
     location: { name: work.location, change: { deletedAt: formatTime(now), deleted: oldest.length } },
   })
-  const turns: Candidate[] = []
+  const first: JudgedMark[] = []
   for (const { items, offsetMs } of partition(oldest, work.policy.limits)) {
-    const scheduledAt = now + offsetMs
+    const scheduledTime = formatTime(now + offsetMs)
     for (const item of items) {
-      const status = turned(
-        item.candidate.status,
-        { phase: 'Due', because: 'violates', at: now },
-        { scheduledTime: formatTime(scheduledAt) },
-      )
-      const written = await tolerating(() => writeMark(ports, work, item.candidate, status))
-      if (written && offsetMs === 0) turns.push({ ...item, candidate: written })
+      const change = { phase: 'Due', because: 'violates', at: now } as const
+      const status = withPhase(item.candidate.status, change, { scheduledTime })
+      const written = await tryWriteMark(work, item.candidate, status)
+      if (written && offsetMs === 0) first.push({ ...item, candidate: written })
     }
   }
-  return turns
+  return first
 }
 
-function createdAt({ candidate, resource }: Candidate): number {
+function createdAt({ candidate, resource }: JudgedMark): number {
   return resource?.createdAt ?? parseTime(candidate.status?.createdAt) ?? 0
 }
 
-/** Once more: is the lease ours, is it still wanted? Then the mark says so, and only then the door is asked. */
-async function letLeave(work: Work, ports: WorkPorts, { candidate, resource }: Candidate): Promise<void> {
+/** Records `Deleting` in the mark before it deletes the resource, so that a crash in between is noticed. */
+async function deleteResource(work: Work, { candidate, resource }: JudgedMark): Promise<void> {
   if (!resource) return
-  const { policy } = work
   assertHeld(work)
-  const at = ports.clock.now()
-  const deleting = await tolerating(() =>
-    writeMark(
-      ports,
-      work,
-      candidate,
-      turned(candidate.status, { phase: 'Deleting', because: 'violates', at }, { nextAttemptTime: null }),
-    ),
+  const at = work.ports.clock.now()
+  const deleting = await tryWriteMark(
+    work,
+    candidate,
+    withPhase(candidate.status, { phase: 'Deleting', because: 'violates', at }, { nextAttemptTime: null }),
   )
   if (!deleting) return
   try {
-    // The mark says by now that it leaves: who opts out from here on is told so, and who did before is found, however old our cache.
-    if (await isOptedOut(ports, candidate.spec.resource))
-      return await end(work, ports, deleting, { phase: 'OptedOut', because: 'opted-out', at })
-    const subject = await providerOf(ports.providers, work.location).subject(candidate.spec.resource, {
-      force: policy.deletion.force ?? false,
-    })
-    assertHeld(work)
-    const result = await ports.door.depart({
-      subject,
-      uid: resource.uid,
-      ...(resource.resourceVersion === undefined ? {} : { resourceVersion: resource.resourceVersion }),
-      because: candidate.status?.summaries?.map(({ description }) => description).join('; ') || 'violates',
-      by: {
-        system: 'janitor',
-        object: { apiVersion: cleanupPolicy.apiVersion, kind: cleanupPolicy.kind, name: policy.name },
-      },
-      ...(policy.deletion.propagationPolicy ? { propagation: policy.deletion.propagationPolicy } : {}),
-      ...(policy.deletion.gracePeriodSeconds === undefined
-        ? {}
-        : { gracePeriodSeconds: policy.deletion.gracePeriodSeconds }),
-      ...(policy.schedule === undefined ? {} : { schedules: [policy.schedule] }),
-    })
-    const isGone = result.result === 'gone' && (await subject.read()) === undefined
-    await note(work, ports, deleting, { result, isGone })
+    // From here on the opt-out page answers that the deletion has started; earlier opt-outs are found by this read.
+    if (await isOptedOut(work, candidate))
+      return await endMark(work, deleting, { phase: 'OptedOut', because: 'opted-out', at })
+    await recordResult(work, deleting, await depart(work, candidate, resource))
   } catch (error) {
     if (error instanceof FenceLost || work.signal.aborted) throw error
-    await fail(work, ports, deleting, error)
+    await recordFailure(work, deleting, error)
   }
 }
 
-/** Whether somebody has asked to keep this very resource, by what the cluster says at this moment. */
-async function isOptedOut(
-  { client, clock }: WorkPorts,
-  resource: CleanupCandidate['spec']['resource'],
-): Promise<boolean> {
-  for (const name of optOutNames(resource)) {
+/** Deletes the resource through the door, with the version that was judged as precondition. */
+async function depart(
+  work: Work,
+  candidate: CleanupCandidate,
+  resource: Resource,
+): Promise<{ readonly result: DepartResult; readonly isGone: boolean }> {
+  const { policy, ports } = work
+  const { propagationPolicy, gracePeriodSeconds, force = false } = policy.deletion
+  const subject = await providerOf(ports.providers, work.location).subject(candidate.spec.resource, { force })
+  assertHeld(work)
+  const result = await ports.door.depart({
+    subject,
+    uid: resource.uid,
+    ...(resource.resourceVersion === undefined ? {} : { resourceVersion: resource.resourceVersion }),
+    because: candidate.status?.summaries?.map(({ description }) => description).join('; ') || 'violates',
+    by: {
+      system: 'janitor',
+      object: { apiVersion: cleanupPolicy.apiVersion, kind: cleanupPolicy.kind, name: policy.name },
+    },
+    ...(propagationPolicy ? { propagation: propagationPolicy } : {}),
+    ...(gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds }),
+    ...(policy.schedule === undefined ? {} : { schedules: [policy.schedule] }),
+  })
+  return { result, isGone: result.result === 'gone' && (await subject.read()) === undefined }
+}
+
+/** Whether an opt-out names this resource, read from the API server rather than the cache. */
+async function isOptedOut({ ports }: Work, { spec }: CleanupCandidate): Promise<boolean> {
+  const { client, clock } = ports
+  for (const name of optOutNames(spec.resource)) {
     const found = await client.get<CleanupOptOut>(cleanupOptOut.type, { name }).catch(ignoring('NotFound'))
     if (found && isLiveOptOut(found, clock.now())) return true
   }

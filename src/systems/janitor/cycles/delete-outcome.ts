@@ -1,122 +1,94 @@
-import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
-import type { CandidateStatus, CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import type { CandidatePhase, CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { sentenceOf, type DepartResult } from '../../../departures/door/because.ts'
-import { isStatusError } from '../../../kube/status-error.ts'
+import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import { formatTime } from '../../../kube/time.ts'
 import { sentenceFor } from '../model/because.ts'
-import { turned } from '../decision/candidate.ts'
+import { withPhase } from '../decision/candidate.ts'
+import { isOptOut } from '../decision/decide.ts'
 import { describeResource } from '../model/resource.ts'
-import { writeMark, type Work, type WorkPorts } from '../work/work.ts'
+import { reportPhase, tryWriteMark, type Work } from '../work/work.ts'
 
-const longestRetryMs = 24 * 3_600_000
+const maxRetryMs = 24 * 3_600_000
 
-/** Writes down how the door answered. */
-export async function note(
+/** Records the door's answer in the mark. */
+export async function recordResult(
   work: Work,
-  ports: WorkPorts,
   candidate: CleanupCandidate,
   { result, isGone }: { readonly result: DepartResult; readonly isGone: boolean },
 ): Promise<void> {
-  const at = ports.clock.now()
+  const at = work.ports.clock.now()
   switch (result.result) {
     case 'gone':
-      if (isGone) return end(work, ports, candidate, { phase: 'Deleted', because: 'deleted', at })
-      return waitForEnd(work, ports, candidate, at)
+      if (isGone) return endMark(work, candidate, { phase: 'Deleted', because: 'deleted', at })
+      return awaitDeletion(work, candidate, at)
     case 'leaving':
-      return waitForEnd(work, ports, candidate, at)
-    case 'stale': {
-      // It changed since it was judged: judged again, on what it is now.
-      const status = turned(
-        candidate.status,
-        { phase: 'Due', because: 'changed', at },
-        { scheduledTime: formatTime(at + 5000), message: sentenceFor('changed') },
-      )
-      await tolerating(() => writeMark(ports, work, candidate, status))
-      return
-    }
+      return awaitDeletion(work, candidate, at)
+    case 'stale':
+      // The resource changed since it was judged: it is judged again as it is now.
+      return retryAt(work, candidate, { because: 'changed', at, until: at + 5000, message: sentenceFor('changed') })
     case 'held': {
-      const status = turned(
-        candidate.status,
-        { phase: 'Due', because: result.because, at },
-        {
-          scheduledTime: formatTime(result.until ?? at + Math.min(work.policy.intervalMs, 300_000)),
-          message: sentenceOf(result),
-        },
-      )
-      await tolerating(() => writeMark(ports, work, candidate, status))
-      return
+      const until = result.until ?? at + Math.min(work.policy.intervalMs, 300_000)
+      return retryAt(work, candidate, { because: result.because, at, until, message: sentenceOf(result) })
     }
     case 'refused': {
-      const spared =
-        result.because === 'opted-out' || result.because === 'never-expires' || result.because === 'keep-mark'
-      if (result.because !== 'bond-denies')
-        return end(work, ports, candidate, { phase: spared ? 'OptedOut' : 'Unmarked', because: result.because, at })
-      return fail(work, ports, candidate, new Error(sentenceOf(result)))
+      const { because } = result
+      if (because === 'bond-denies') return recordFailure(work, candidate, new Error(sentenceOf(result)))
+      return endMark(work, candidate, { phase: isOptOut(because) ? 'OptedOut' : 'Unmarked', because, at })
     }
   }
 }
 
-/** The provider said no: the mark stays, and it is tried again later and later. */
-export async function fail(work: Work, ports: WorkPorts, candidate: CleanupCandidate, error: unknown): Promise<void> {
+/** Records that the deletion failed. The mark stays, and the deletion is retried with increasing delays. */
+export async function recordFailure(work: Work, candidate: CleanupCandidate, error: unknown): Promise<void> {
+  const { policy, ports } = work
   const at = ports.clock.now()
   const attempts = (candidate.status?.attempts ?? 0) + 1
   const message = (error as Error).message.slice(0, 1000)
-  const status = turned(
-    candidate.status,
-    { phase: 'Failed', because: 'refused', at },
-    {
-      attempts,
-      nextAttemptTime: formatTime(at + backoffDelay(attempts, { baseMs: 10_000, maxMs: longestRetryMs })),
-      message,
-    },
-  )
-  ports.metrics.turns.inc({ policy: work.policy.name, phase: 'Failed', because: 'refused' })
-  ports.log.error('not deleted', {
-    policy: work.policy.name,
+  const nextAttemptTime = formatTime(at + backoffDelay(attempts, { baseMs: 10_000, maxMs: maxRetryMs }))
+  ports.metrics.phaseChanges.inc({ policy: policy.name, phase: 'Failed', because: 'refused' })
+  ports.log.error('deletion failed', {
+    policy: policy.name,
     resource: describeResource(candidate.spec.resource),
     attempts,
     error,
   })
-  await tolerating(() => writeMark(ports, work, candidate, status))
+  const change = { phase: 'Failed', because: 'refused', at } as const
+  await tryWriteMark(work, candidate, withPhase(candidate.status, change, { attempts, nextAttemptTime, message }))
 }
 
-/** The mark has ended. */
-export async function end(
+/** Records that the mark has ended. */
+export async function endMark(
   work: Work,
-  ports: WorkPorts,
+  candidate: CleanupCandidate,
+  change: { readonly phase: CandidatePhase; readonly because: string; readonly at: number },
+): Promise<void> {
+  const ended = {
+    finishedAt: formatTime(change.at),
+    nextAttemptTime: null,
+    message: sentenceFor(change.because),
+  }
+  if (await tryWriteMark(work, candidate, withPhase(candidate.status, change, ended)))
+    reportPhase(work, candidate, change)
+}
+
+/** Records that the resource was told to go but still exists, for instance because of a finalizer. */
+export async function awaitDeletion(work: Work, candidate: CleanupCandidate, at: number): Promise<void> {
+  const nextAttemptTime = formatTime(at + work.policy.intervalMs)
+  const message = 'deletion was requested; waiting until the resource is gone'
+  await tryWriteMark(work, candidate, { ...candidate.status, nextAttemptTime, message })
+}
+
+/** Puts the deletion off until a time. */
+async function retryAt(
+  work: Work,
   candidate: CleanupCandidate,
   {
-    phase,
     because,
     at,
-  }: { readonly phase: NonNullable<CandidateStatus['phase']>; readonly because: string; readonly at: number },
+    until,
+    message,
+  }: { readonly because: string; readonly at: number; readonly until: number; readonly message: string },
 ): Promise<void> {
-  const ended = { finishedAt: formatTime(at), nextAttemptTime: null, message: sentenceFor(because) }
-  const written = await tolerating(() =>
-    writeMark(ports, work, candidate, turned(candidate.status, { phase, because, at }, ended)),
-  )
-  if (!written) return
-  ports.metrics.turns.inc({ policy: work.policy.name, phase, because })
-  ports.log.info('mark turned', {
-    policy: work.policy.name,
-    resource: describeResource(candidate.spec.resource),
-    phase,
-    because,
-  })
-}
-
-/** Somebody else wrote to this mark, or dropped it: what is true of it now, the next look will tell. */
-export async function tolerating<T>(write: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await write()
-  } catch (error) {
-    if (isStatusError(error, 'Conflict', 'NotFound')) return undefined
-    throw error
-  }
-}
-
-/** It has been told to go and is still there: looked at again after a while. */
-export async function waitForEnd(work: Work, ports: WorkPorts, candidate: CleanupCandidate, at: number): Promise<void> {
-  const change = { nextAttemptTime: formatTime(at + work.policy.intervalMs), message: 'it is on its way out' }
-  await tolerating(() => writeMark(ports, work, candidate, { ...candidate.status, ...change }))
+  const change = { scheduledTime: formatTime(until), message }
+  await tryWriteMark(work, candidate, withPhase(candidate.status, { phase: 'Due', because, at }, change))
 }

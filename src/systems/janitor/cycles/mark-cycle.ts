@@ -1,192 +1,186 @@
-import { cleanupCandidate, type CandidateStatus, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import {
+  cleanupCandidate,
+  type CandidatePhase,
+  type CandidateStatus,
+  type CleanupCandidate,
+} from '../../../apis/cleanup-candidate.ts'
 import { removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
 import { sentenceFor } from '../model/because.ts'
-import { isForgiven } from '../work/circuit.ts'
-import { markOf, newCandidate, turned } from '../decision/candidate.ts'
-import { look, type Look } from './look.ts'
-import { report, reportTrouble, type Applied, type Cycle } from './mark-report.ts'
-import { isNewOwner, ownerNow } from '../policy/owner.ts'
+import { isCircuitAcknowledged } from '../work/circuit.ts'
+import { markOf, newCandidate, withPhase, type StatusChange } from '../decision/candidate.ts'
+import { takeSnapshot, type Snapshot } from './snapshot.ts'
+import { reportCycle, reportIncompleteInventory, type Applied, type Cycle } from './mark-report.ts'
+import { currentOwner, isNewOwner } from '../policy/owner.ts'
 import { planCycle, type Judged, type Planned } from '../decision/plan.ts'
-import { describeResource, InventoryError, resourceKey, type Resource } from '../model/resource.ts'
+import { InventoryError, resourceKey, type Resource } from '../model/resource.ts'
 import { deletionDate } from '../policy/retention.ts'
-import {
-  assertHeld,
-  FenceLost,
-  locationStatus,
-  writeMark,
-  type Unleased,
-  type Work,
-  type WorkPorts,
-} from '../work/work.ts'
+import { assertHeld, FenceLost, locationStatus, reportPhase, writeMark } from '../work/work.ts'
+import type { PlannedCycle, Work, WorkItem } from '../work/work.ts'
 
-/** How long marks that have ended are kept. */
+/** How long ended marks are kept as a record. */
 const keepFinishedMs = 30 * 86_400_000
 
-/** Looks at everything of a policy at one location, and marks, refreshes or lifts marks. */
-export async function markCycle(work: Work, ports: WorkPorts, inWindow: boolean): Promise<Outcome> {
-  const { policy } = work
+/** Plans the next judgement of a location; it is due at once after a change of the policy. */
+export function planMarkCycle(item: WorkItem): PlannedCycle {
+  return { dueAt: markDueAt(item), run: markCycle }
+}
+
+/** When the location is to be judged again. */
+export function markDueAt({ object, policy, location }: WorkItem): number {
+  const { markedAt, generation } = locationStatus({ object, location })
+  return generation !== policy.generation ? 0 : (parseTime(markedAt) ?? 0) + policy.intervalMs
+}
+
+/** Judges everything a policy targets at one location, and creates, refreshes or lifts marks. */
+async function markCycle(work: Work): Promise<Outcome> {
+  const { policy, ports } = work
   try {
-    const seen = await look(work, ports, { walksPast: true })
-    const forgiven = isForgiven(work)
+    const snapshot = await takeSnapshot(work, { skipExcluded: true })
     const plan = planCycle({
-      judged: judgedOf(work, ports, seen),
-      aside: seen.observation.aside ?? 0,
+      judged: judgedOf(work, snapshot),
+      skipped: snapshot.observation.skipped ?? 0,
       policy,
-      previous: previousLook(work),
-      circuitForgiven: forgiven,
-      now: seen.now,
+      previous: previousInventory(work),
+      circuitAcknowledged: isCircuitAcknowledged(work),
+      now: snapshot.now,
     })
-    const applied = await apply(work, ports, { seen, plan, inWindow })
-    await report(work, ports, { seen, plan, applied, inWindow })
+    const applied = await apply(work, { snapshot, plan })
+    await reportCycle(work, { snapshot, plan }, applied)
   } catch (error) {
     if (!(error instanceof InventoryError)) throw error
-    await reportTrouble(work, ports, error)
+    await reportIncompleteInventory(work, error)
     return wakeAt(ports.clock.now() + Math.min(policy.intervalMs, 60_000))
   }
   return wakeAt(ports.clock.now() + policy.intervalMs)
 }
 
-/** When everything is to be looked at again; at once after a change of the policy. */
-export function markDueAt({ object, policy, location }: Unleased): number {
-  const { markedAt, generation } = locationStatus({ object, location })
-  return generation !== policy.generation ? 0 : (parseTime(markedAt) ?? 0) + policy.intervalMs
-}
-
-function previousLook(work: Work): { readonly visited: number; readonly at: number } | undefined {
+function previousInventory(work: Work): { readonly visited: number; readonly at: number } | undefined {
   const { visited, visitedAt, markedAt } = locationStatus(work)
   return visited === undefined ? undefined : { visited, at: parseTime(visitedAt ?? markedAt) ?? 0 }
 }
 
-/** Every resource with its mark, then every mark whose resource is not listed. */
-function* judgedOf(work: Work, { desk }: WorkPorts, seen: Look): Generator<Judged<CleanupCandidate>> {
-  const marks = new Map(
-    desk.marks(work.policy.name, work.location).map((candidate) => [resourceKey(candidate.spec.resource), candidate]),
-  )
-  const marked = new Set([...marks.values()].map(({ spec }) => spec.resource.uid))
-  for (const resource of seen.observation.resources) {
+/** Every listed resource with its mark, then every mark whose resource is not listed. */
+function* judgedOf({ policy, location, ports }: Work, snapshot: Snapshot): Generator<Judged<CleanupCandidate>> {
+  const candidates = ports.caches.marks(policy.name, location)
+  const unlisted = new Map(candidates.map((candidate) => [resourceKey(candidate.spec.resource), candidate]))
+  const marked = new Set(candidates.map(({ spec }) => spec.resource.uid))
+  for (const resource of snapshot.observation.resources) {
     const key = marked.has(resource.uid) ? resourceKey(resource) : undefined
-    const candidate = key === undefined ? undefined : marks.get(key)
-    if (key !== undefined) marks.delete(key)
-    yield { resource, verdict: seen.judge(resource), mark: candidate && { mark: markOf(candidate), of: candidate } }
+    const candidate = key === undefined ? undefined : unlisted.get(key)
+    if (key !== undefined) unlisted.delete(key)
+    yield { resource, verdict: snapshot.judge(resource), mark: candidate && { mark: markOf(candidate), candidate } }
   }
-  for (const candidate of marks.values())
-    yield { resource: undefined, verdict: undefined, mark: { mark: markOf(candidate), of: candidate } }
+  for (const candidate of unlisted.values())
+    yield { resource: undefined, verdict: undefined, mark: { mark: markOf(candidate), candidate } }
 }
 
-async function apply(work: Work, ports: WorkPorts, { seen, plan, inWindow }: Cycle): Promise<Applied> {
-  const applied: Applied = { marked: 0, unmarked: 0, failed: 0 }
+async function apply(work: Work, { snapshot, plan }: Cycle): Promise<Applied> {
+  const applied = { marked: 0, unmarked: 0, failed: 0 }
   if (work.dryRun) return applied
   for (const step of plan.steps) {
-    // Outside its hours a policy looks on and lets off, and begins nothing.
-    if (step.decision.do === 'mark' && !inWindow) continue
+    // Outside its WorkSchedule a policy still lifts marks, but starts nothing new.
+    if (step.decision.do === 'mark' && !work.inWindow) continue
     try {
-      await applyStep(work, ports, { step, seen })
+      await applyStep(work, step, snapshot)
       if (step.decision.do === 'mark') applied.marked++
       if (step.decision.do === 'unmark') applied.unmarked++
     } catch (error) {
       if (error instanceof FenceLost || work.signal.aborted) throw error
       applied.failed++
-      const name = step.judged.resource?.name ?? step.judged.mark?.of.metadata.name
-      if (isStatusError(error, 'Conflict'))
-        ports.log.debug('mark changed meanwhile', { policy: work.policy.name, name })
-      else ports.log.error('mark not written', { policy: work.policy.name, name, error })
+      logUnwritten(work, step, error)
     }
   }
-  await prune(work, ports, seen.now)
+  await deleteOldMarks(work, snapshot.now)
   return applied
 }
 
-async function applyStep(
-  work: Work,
-  ports: WorkPorts,
-  { step, seen }: { step: Planned<CleanupCandidate>; seen: Look },
-): Promise<void> {
+function logUnwritten({ policy, ports }: Work, { judged }: Planned<CleanupCandidate>, error: unknown): void {
+  const name = judged.resource?.name ?? judged.mark?.candidate.metadata.name
+  if (isStatusError(error, 'Conflict')) ports.log.debug('mark changed meanwhile', { policy: policy.name, name })
+  else ports.log.error('mark not written', { policy: policy.name, name, error })
+}
+
+async function applyStep(work: Work, step: Planned<CleanupCandidate>, snapshot: Snapshot): Promise<void> {
   const { decision, judged } = step
-  const at = seen.now
-  const candidate = judged.mark?.of
+  const candidate = judged.mark?.candidate
+  const finishedAt = formatTime(snapshot.now)
   switch (decision.do) {
     case 'mark':
-      return mark(work, ports, { step, seen })
+      return mark(work, step, snapshot)
     case 'refresh':
-      return refresh(work, ports, { step, seen })
+      return refresh(work, step, snapshot)
     case 'unmark':
     case 'opt-out': {
-      if (!candidate) return
       const phase = decision.do === 'unmark' ? 'Unmarked' : 'OptedOut'
-      const ended = {
-        finishedAt: formatTime(at),
-        scheduledTime: null,
-        nextAttemptTime: null,
-        message: sentenceFor(decision.because),
-      }
-      await writeMark(ports, work, candidate, turned(candidate.status, { phase, because: decision.because, at }, ended))
-      return tell(work, ports, { phase, because: decision.because, candidate })
+      const { because } = decision
+      const message = sentenceFor(because)
+      const ended = { finishedAt, scheduledTime: null, nextAttemptTime: null, message }
+      return candidate && end(work, candidate, { phase, because, at: snapshot.now }, ended)
     }
     case 'finish': {
-      if (!candidate) return
-      await writeMark(
-        ports,
-        work,
-        candidate,
-        turned(
-          candidate.status,
-          { phase: 'Deleted', because: 'deleted', at },
-          { finishedAt: formatTime(at), message: null },
-        ),
-      )
-      return tell(work, ports, { phase: 'Deleted', because: 'deleted', candidate })
+      const change = { phase: 'Deleted', because: 'deleted', at: snapshot.now } as const
+      return candidate && end(work, candidate, change, { finishedAt, message: null })
     }
   }
 }
 
-/** Stores the mark first, then fills it in, then tells of it: killed anywhere, the next cycle goes on from there. */
-async function mark(
+async function end(
   work: Work,
-  ports: WorkPorts,
-  { step, seen }: { step: Planned<CleanupCandidate>; seen: Look },
+  candidate: CleanupCandidate,
+  change: { readonly phase: CandidatePhase; readonly because: string; readonly at: number },
+  ended: StatusChange,
 ): Promise<void> {
-  const { resource } = step.judged
-  if (!resource || step.decision.do !== 'mark') return
-  assertHeld(work)
-  const candidate = step.judged.mark?.of ?? (await create(work, ports, resource))
-  const owner = seen.describe(resource).found()
-  const former = candidate.status
-  const used = seen.lastSeenUsed(resource)
-  const { retention, retentionWithoutOwner } = work.policy
-  const projectedAt = deletionDate(owner ? retention : retentionWithoutOwner, {
-    from: seen.now,
-    schedule: work.schedule,
-  })
-  const status = turned(
-    former,
-    { phase: 'Marked', because: 'violates', at: seen.now },
-    {
-      generation: former?.phase === undefined ? 1 : (former.generation ?? 0) + 1,
-      summaries: [...step.decision.summaries],
-      owner: owner ?? null,
-      group: resource.group ?? null,
-      createdAt: resource.createdAt === undefined ? null : formatTime(resource.createdAt),
-      markedAt: formatTime(seen.now),
-      projectedDeletionTime: projectedAt === undefined ? null : formatTime(projectedAt),
-      promisedTime: null,
-      retentionSeconds: null,
-      scheduledTime: null,
-      nextAttemptTime: null,
-      attempts: null,
-      finishedAt: null,
-      message: null,
-      lastSeenUsed: used ? { by: used.by, at: formatTime(used.at) } : null,
-      lastEvaluated: { at: formatTime(seen.now), inventory: formatTime(seen.observation.observedAt) },
-    },
-  )
-  await writeMark(ports, work, candidate, status)
-  tell(work, ports, { phase: 'Marked', because: 'violates', candidate })
+  await writeMark(work, candidate, withPhase(candidate.status, change, ended))
+  announcePhase(work, candidate, change)
 }
 
-async function create(work: Work, { client }: WorkPorts, resource: Resource): Promise<CleanupCandidate> {
+/** Creates the mark, fills it in, then reports it, in this order: after a crash anywhere the next cycle continues. */
+async function mark(work: Work, { judged, decision }: Planned<CleanupCandidate>, snapshot: Snapshot): Promise<void> {
+  const { resource } = judged
+  if (!resource || decision.do !== 'mark') return
+  assertHeld(work)
+  const candidate = judged.mark?.candidate ?? (await create(work, resource))
+  const former = candidate.status
+  const change = { phase: 'Marked', because: 'violates', at: snapshot.now } as const
+  const status = withPhase(former, change, {
+    ...freshMark(work, resource, snapshot),
+    generation: former?.phase === undefined ? 1 : (former.generation ?? 0) + 1,
+    summaries: [...decision.summaries],
+  })
+  await writeMark(work, candidate, status)
+  announcePhase(work, candidate, change)
+}
+
+/** The fields of a new mark. Null clears what an earlier mark of the same resource left behind. */
+function freshMark({ policy, schedule }: Work, resource: Resource, snapshot: Snapshot): StatusChange {
+  const { now, observation } = snapshot
+  const owner = snapshot.describe(resource).resolveOwner()
+  const used = snapshot.lastSeenUsed(resource)
+  const retention = owner ? policy.retention : policy.retentionWithoutOwner
+  const projectedAt = deletionDate(retention, { from: now, schedule })
+  return {
+    owner: owner ?? null,
+    group: resource.group ?? null,
+    createdAt: resource.createdAt === undefined ? null : formatTime(resource.createdAt),
+    markedAt: formatTime(now),
+    projectedDeletionTime: projectedAt === undefined ? null : formatTime(projectedAt),
+    promisedTime: null,
+    retentionSeconds: null,
+    scheduledTime: null,
+    nextAttemptTime: null,
+    attempts: null,
+    finishedAt: null,
+    message: null,
+    lastSeenUsed: used ? { by: used.by, at: formatTime(used.at) } : null,
+    lastEvaluated: { at: formatTime(now), inventory: formatTime(observation.observedAt) },
+  }
+}
+
+async function create(work: Work, resource: Resource): Promise<CleanupCandidate> {
+  const { client } = work.ports
   const wanted = newCandidate(work.policy.name, work.location, resource)
   try {
     const created = await client.create<CleanupCandidate>(cleanupCandidate.type, wanted, { signal: work.signal })
@@ -198,53 +192,54 @@ async function create(work: Work, { client }: WorkPorts, resource: Resource): Pr
   }
 }
 
-/** A mark follows its resource: why it is marked may change, its date does not; a new owner has to be told first, and is given as long. */
-async function refresh(
-  work: Work,
-  ports: WorkPorts,
-  { step, seen }: { step: Planned<CleanupCandidate>; seen: Look },
-): Promise<void> {
-  const { mark: marked, resource } = step.judged
-  if (!marked || !resource || step.decision.do !== 'refresh') return
-  const candidate = marked.of
+/**
+ * Updates a mark's reasons and owner; its date stays. When the resource has a new owner after the notice, the mark
+ * starts anew: the new owner is notified first and gets the full retention.
+ */
+async function refresh(work: Work, { judged, decision }: Planned<CleanupCandidate>, snapshot: Snapshot): Promise<void> {
+  const { mark: marked, resource } = judged
+  if (!marked || !resource || decision.do !== 'refresh') return
+  const { candidate } = marked
   const { owner: former, ...status } = candidate.status ?? {}
-  const owner = ownerNow(former, seen.describe(resource).found())
-  const refreshed: CandidateStatus = { ...status, ...(owner ? { owner } : {}), summaries: [...step.decision.summaries] }
-  const isPassedOn = marked.mark.announcedAt !== undefined && isNewOwner(former, owner) && status.phase !== 'Deleting'
-  if (!isPassedOn || work.policy.notices.mode === 'off') {
-    await writeMark(ports, work, candidate, refreshed)
+  const owner = currentOwner(former, snapshot.describe(resource).resolveOwner())
+  const refreshed: CandidateStatus = { ...status, ...(owner ? { owner } : {}), summaries: [...decision.summaries] }
+  const hasChangedOwner =
+    marked.mark.announcedAt !== undefined && isNewOwner(former, owner) && status.phase !== 'Deleting'
+  if (!hasChangedOwner || work.policy.notices.mode === 'off') {
+    await writeMark(work, candidate, refreshed)
     return
   }
-  const anew = {
+  const restarted = {
     generation: (status.generation ?? 1) + 1,
     scheduledTime: null,
     nextAttemptTime: null,
     attempts: null,
     message: sentenceFor('owner-changed'),
   }
-  const turn = { phase: 'Marked', because: 'owner-changed', at: seen.now } as const
-  await writeMark(ports, work, candidate, turned(refreshed, turn, anew))
+  const change = { phase: 'Marked', because: 'owner-changed', at: snapshot.now } as const
+  await writeMark(work, candidate, withPhase(refreshed, change, restarted))
 }
 
-function tell(
+/** Counts and logs a new phase, and records an Event on the resource where it is in the home cluster. */
+function announcePhase(
   work: Work,
-  { metrics, events, log }: WorkPorts,
-  { phase, because, candidate }: { phase: string; because: string; candidate: CleanupCandidate },
+  candidate: CleanupCandidate,
+  change: { readonly phase: CandidatePhase; readonly because: string },
 ): void {
   const { resource } = candidate.spec
-  metrics.turns.inc({ policy: work.policy.name, phase, because })
-  log.info('mark turned', { policy: work.policy.name, resource: describeResource(resource), phase, because })
+  reportPhase(work, candidate, change)
   if (resource.provider === 'kubernetes' && !resource.cluster)
-    events.record(resource, {
+    work.ports.events.record(resource, {
       type: 'Normal',
-      reason: `Cleanup${phase}`,
-      message: `policy ${work.policy.name}: ${sentenceFor(because)}`,
+      reason: `Cleanup${change.phase}`,
+      message: `CleanupPolicy ${work.policy.name}: ${sentenceFor(change.because)}`,
     })
 }
 
-/** Drops marks that ended long ago. */
-async function prune(work: Work, { desk, client }: WorkPorts, now: number): Promise<void> {
-  for (const candidate of desk.marks(work.policy.name, work.location)) {
+/** Deletes marks that ended long ago. */
+async function deleteOldMarks(work: Work, now: number): Promise<void> {
+  const { caches, client } = work.ports
+  for (const candidate of caches.marks(work.policy.name, work.location)) {
     const { finishedAt } = markOf(candidate)
     if (finishedAt === undefined || now - finishedAt < keepFinishedMs) continue
     assertHeld(work)

@@ -4,15 +4,16 @@ import { markOf } from '../decision/candidate.ts'
 import { optOutUrl } from '../opt-outs/links.ts'
 import type { NoticeItem } from '../../../notices/notice.ts'
 import { deletionDate } from '../policy/retention.ts'
-import type { Work } from '../work/work.ts'
+import type { CompiledPolicy } from '../policy/policy.ts'
+import type { WorkItem } from '../work/work.ts'
 
-/** Links outlive the date they are about: owners read their mail late. */
+/** Links outlive the deletion date: owners read their mail late. */
 const linkGraceMs = 30 * 86_400_000
 
-/** The date a notice sent now may print; never earlier than one it may have printed already. Undefined: there is none. */
-export function promised(
+/** The date a notice sent now may print, never earlier than one printed before; undefined when the schedule has none. */
+export function promisedDate(
   { status = {} }: CleanupCandidate,
-  { policy, schedule }: Pick<Work, 'policy' | 'schedule'>,
+  { policy, schedule }: Pick<WorkItem, 'policy' | 'schedule'>,
   now: number,
 ): number | undefined {
   const { retentionSeconds, owner } = status
@@ -23,14 +24,14 @@ export function promised(
         ? policy.retention
         : policy.retentionWithoutOwner
   const date = deletionDate(retention, { from: now, schedule })
-  // A whole second later: the stored date has no fractions, and what was printed must have passed.
+  // Rounded up to a whole second: stored dates have no fractions, and the printed date must have passed.
   return date === undefined ? undefined : Math.max(Math.ceil(date / 1000) * 1000, parseTime(status.promisedTime) ?? 0)
 }
 
-/** What a notice says of a marked resource. */
-export function itemOf(
+/** What a notice says about one marked resource. */
+export function noticeItem(
   candidate: CleanupCandidate,
-  { policy }: Pick<Work, 'policy'>,
+  { notices }: CompiledPolicy,
   {
     key,
     publicUrl,
@@ -40,9 +41,9 @@ export function itemOf(
   const { metadata, spec, status = {} } = candidate
   const { resource } = spec
   const { provider, cluster, account, region, apiVersion, kind, namespace, name, uid } = resource
-  const leavesAt = parseTime(status.projectedDeletionTime) ?? 0
+  const deletionAt = parseTime(status.projectedDeletionTime) ?? 0
   const generation = status.generation ?? 1
-  const expires = Math.floor((leavesAt + linkGraceMs) / 1000)
+  const expires = Math.floor((deletionAt + linkGraceMs) / 1000)
   return {
     candidate: metadata.name,
     generation,
@@ -51,14 +52,14 @@ export function itemOf(
     name,
     place: provider === 'aws' ? `${account} ${region}` : cluster ? `cluster ${cluster}` : 'this cluster',
     reasons: (status.summaries ?? []).map(({ description }) => description),
-    leavesAt,
-    optOutUrl: optOutUrl(policy.notices.optOutBaseUrl || publicUrl, key, {
+    deletionAt,
+    optOutUrl: optOutUrl(notices.optOutBaseUrl || publicUrl, key, {
       candidate: metadata.name,
       resource,
       generation,
       expires,
     }),
-    resourceUrl: resourceUrlOf(policy.notices.resourceUrl, candidate),
+    resourceUrl: resourceUrlOf(notices.resourceUrl, candidate),
     otherPolicies,
     toldAt: markOf(candidate).lastNoticeAt,
     ...(provider === 'kubernetes' && !cluster
@@ -67,7 +68,7 @@ export function itemOf(
   }
 }
 
-/** Fills `{{name}}` and the like in; an address without any gets the name appended. */
+/** Fills in `{{name}}` and the other placeholders; a template without any gets the name appended. */
 function resourceUrlOf(template: string, { spec, status }: CleanupCandidate): string {
   if (!template) return ''
   const { provider, cluster = '', account = '', region = '', kind, namespace = '', name } = spec.resource

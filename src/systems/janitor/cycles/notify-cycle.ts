@@ -1,207 +1,232 @@
-import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { CandidateNotice, CandidateStatus, CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
-import { isStatusError } from '../../../kube/status-error.ts'
+import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import { formatTime } from '../../../kube/time.ts'
 import { wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
 import { isConditionTrue, setCondition } from '../../../kube/conditions.ts'
-import { turned } from '../decision/candidate.ts'
+import { withPhase } from '../decision/candidate.ts'
 import type { NoticeDecision } from '../decision/decide.ts'
-import { composeNotices } from './compose.ts'
-import { reaches, type Channel, type Notice } from '../../../notices/notice.ts'
+import { composeNotices } from './compose-notices.ts'
+import { audiences, type Channel, type Notice } from '../../../notices/notice.ts'
 import { RetryLater } from '../../../notices/post.ts'
-import { itemOf, promised } from './notice-item.ts'
-import { pendingOf, type Pending } from './pending-notices.ts'
+import { noticeItem, promisedDate } from './notice-item.ts'
+import { pendingNotices, type PendingNotice } from './pending-notices.ts'
 import { writePolicyStatus } from '../work/policy-status.ts'
-import { FenceLost, writeMark, type Unleased, type Work, type WorkPorts } from '../work/work.ts'
+import { tryWriteMark, type PlannedCycle, type Work, type WorkItem } from '../work/work.ts'
 
-const mostNotices = 20
-const longestRetryMs = 6 * 3_600_000
+const maxNotices = 20
+const maxRetryMs = 6 * 3_600_000
 
-/** When somebody is to be told of something here. Undefined: nobody is. */
-export function notifyDueAt(work: Unleased, ports: WorkPorts): number | undefined {
-  if (work.dryRun) return undefined
-  const now = ports.clock.now()
-  const times = pendingOf(work, ports, { now, channels: channelsOf(work, ports) }).flatMap(
-    ({ candidate, decision }) => {
-      if (decision.do === 'wait') return [decision.until]
-      if (decision.do === 'hold') return isNoted(candidate, decision.because) ? [] : [now]
-      return decision.do === 'nothing' ? [] : [now]
-    },
-  )
-  return times.length > 0 ? Math.min(...times) : undefined
+/** Plans the notices of a location; undefined when none will ever be due for its present marks. */
+export function planNotifyCycle(item: WorkItem): PlannedCycle | undefined {
+  if (item.dryRun) return undefined
+  const now = item.ports.clock.now()
+  const channels = channelsOf(item)
+  const pending = pendingNotices(item, channels)
+  const times = pending.flatMap((notice) => dueTimeOf(notice, now) ?? [])
+  if (times.length === 0) return undefined
+  return { dueAt: Math.min(...times), run: (work) => notifyCycle(work, pending, channels) }
 }
 
-/** Tells owners of their marks, and reminds them; a mark counts as announced only when somebody has it. */
-export async function notifyCycle(work: Work, ports: WorkPorts): Promise<Outcome> {
-  const now = ports.clock.now()
-  const channels = channelsOf(work, ports)
-  const pending = pendingOf(work, ports, { now, channels })
-  for (const { candidate, decision } of pending) {
-    if (decision.do === 'waive') await waive(work, ports, candidate, now)
-    if (decision.do === 'hold' && !isNoted(candidate, decision.because))
-      await noteOwnerUnknown(work, ports, candidate, now)
+function dueTimeOf({ candidate, decision }: PendingNotice, now: number): number | undefined {
+  switch (decision.do) {
+    case 'nothing':
+      return undefined
+    case 'wait':
+      return decision.until
+    case 'hold':
+      return isRecorded(candidate, decision.because) ? undefined : now
+    default:
+      return now
   }
-  const notified = await tellAll(work, ports, { kind: 'notice', candidates: chosen(pending, 'announce'), channels })
-  await tellAll(work, ports, { kind: 'reminder', candidates: chosen(pending, 'remind'), channels })
-  if (notified > 0)
-    await writePolicyStatus(ports, work.policy.name, { location: { name: work.location, change: { notified } } })
+}
+
+/** Sends notices and reminders to owners. A mark counts as announced only once a channel has accepted the notice. */
+async function notifyCycle(
+  work: Work,
+  pending: readonly PendingNotice[],
+  channels: readonly Channel[],
+): Promise<Outcome> {
+  const { policy, location, ports } = work
+  for (const { candidate, decision } of pending) {
+    if (decision.do === 'waive') await waiveNotice(work, candidate)
+    if (decision.do === 'hold' && !isRecorded(candidate, decision.because)) await recordUnknownOwner(work, candidate)
+  }
+  const notified = await notifyOwners(work, candidatesTo('announce', pending), { kind: 'notice', channels })
+  await notifyOwners(work, candidatesTo('remind', pending), { kind: 'reminder', channels })
+  if (notified > 0) await writePolicyStatus(ports, policy.name, { location: { name: location, change: { notified } } })
   return wakeAt(ports.clock.now() + 1000)
 }
 
-/** Whether a mark says already why nobody is told of it. */
-function isNoted({ status }: CleanupCandidate, because: string): boolean {
+/** Whether a mark says already why no notice is sent for it. */
+function isRecorded({ status }: CleanupCandidate, because: string): boolean {
   return because !== 'owner-unknown' || isConditionTrue(status?.conditions, 'OwnerUnknown')
 }
 
-function chosen(pending: readonly Pending[], what: NoticeDecision['do']): readonly CleanupCandidate[] {
+function candidatesTo(what: NoticeDecision['do'], pending: readonly PendingNotice[]): readonly CleanupCandidate[] {
   return pending.filter(({ decision }) => decision.do === what).map(({ candidate }) => candidate)
 }
 
-function channelsOf({ policy }: Unleased, { desk, client, clock, openChannel }: WorkPorts): readonly Channel[] {
+function channelsOf({ policy, ports }: WorkItem): readonly Channel[] {
+  const { caches, client, clock, openChannel } = ports
   return policy.notices.channels.flatMap((name) => {
-    const channel = desk.channels.get('', name)
+    const channel = caches.channels.get('', name)
     return channel ? [openChannel(channel, { client, clock })] : []
   })
 }
 
-/** Where no notices are sent, the time runs from the mark. */
-async function waive(work: Work, ports: WorkPorts, candidate: CleanupCandidate, now: number): Promise<void> {
+/** Where the policy sends no notices, the retention runs from the mark. */
+async function waiveNotice(work: Work, candidate: CleanupCandidate): Promise<void> {
+  const now = work.ports.clock.now()
   const notice: CandidateNotice = {
     kind: 'none',
     generation: generationOf(candidate),
     channel: 'none',
     at: formatTime(now),
   }
-  const status = turned(
-    candidate.status,
-    { phase: 'Notified', because: 'violates', at: now },
-    { notices: noticesWith(candidate, [notice]) },
+  const change = { phase: 'Notified', because: 'violates', at: now } as const
+  await tryWriteMark(
+    work,
+    candidate,
+    withPhase(candidate.status, change, { notices: noticesWith(candidate, [notice]) }),
   )
-  await ignoringConflict(() => writeMark(ports, work, candidate, status))
 }
 
-async function noteOwnerUnknown(work: Work, ports: WorkPorts, candidate: CleanupCandidate, now: number): Promise<void> {
+async function recordUnknownOwner(work: Work, candidate: CleanupCandidate): Promise<void> {
   const claim = {
     type: 'OwnerUnknown',
     status: 'True',
     reason: 'OwnerUnknown',
-    message: 'nobody is known who could be told, so it stays',
+    message: 'no owner is known who could be notified, so the resource is kept; set spec.owner.default or tag an owner',
   } as const
-  const conditions = [...setCondition(candidate.status?.conditions, claim, now)]
-  await ignoringConflict(() => writeMark(ports, work, candidate, { ...candidate.status, conditions }))
+  const conditions = [...setCondition(candidate.status?.conditions, claim, work.ports.clock.now())]
+  await tryWriteMark(work, candidate, { ...candidate.status, conditions })
 }
 
-interface Telling {
+interface Sending {
   readonly kind: Notice['kind']
-  readonly candidates: readonly CleanupCandidate[]
   readonly channels: readonly Channel[]
 }
 
-/** Tells of marks; of how many, somebody has it. */
-async function tellAll(work: Work, ports: WorkPorts, { kind, candidates, channels }: Telling): Promise<number> {
+/** Notifies the owners of marks. Returns for how many marks a notice was accepted. */
+async function notifyOwners(
+  work: Work,
+  candidates: readonly CleanupCandidate[],
+  { kind, channels }: Sending,
+): Promise<number> {
   if (candidates.length === 0) return 0
-  const key = await ports.linkKey()
+  const key = await work.ports.linkKey()
   const byName = new Map<string, CleanupCandidate>()
   for (const candidate of candidates) {
-    const written = kind === 'reminder' ? candidate : await promise(work, ports, candidate)
-    if (written) byName.set(written.metadata.name, written)
+    const current = kind === 'reminder' ? unchanged(work, candidate) : await recordPromise(work, candidate)
+    if (current) byName.set(current.metadata.name, current)
   }
-  const told = [...byName.values()].map((candidate) => ({
-    owner: candidate.status?.owner?.address ?? '',
-    item: itemOf(candidate, work, {
-      key,
-      publicUrl: ports.publicUrl(),
-      otherPolicies: ports.desk.otherPolicies(candidate),
-    }),
-  }))
-  const { itemsPerMessage, docsUrl } = work.policy.notices
-  const notices = composeNotices(told, {
-    kind,
-    policy: work.policy.name,
-    itemsPerMessage,
-    docsUrl,
-    timeZone: work.schedule?.timeZone ?? 'UTC',
-  })
   let confirmed = 0
-  for (const notice of notices) {
+  for (const notice of noticesFor(work, [...byName.values()], { kind, key })) {
     const mentioned = notice.items.flatMap(({ candidate }) => byName.get(candidate) ?? [])
-    const isConfirmed = await send(work, ports, { notice, candidates: mentioned, channels })
-    if (isConfirmed) confirmed += mentioned.length
+    if (await send(work, notice, { candidates: mentioned, channels })) confirmed += mentioned.length
   }
   return confirmed
 }
 
-/** Writes down the date before it is printed: whatever happens then, nothing leaves earlier. */
-async function promise(
-  work: Work,
-  ports: WorkPorts,
-  candidate: CleanupCandidate,
-): Promise<CleanupCandidate | undefined> {
-  const date = promised(candidate, work, ports.clock.now())
-  if (date === undefined) return undefined
-  const change = { promisedTime: formatTime(date), projectedDeletionTime: formatTime(date) }
-  return ignoringConflict(() => writeMark(ports, work, candidate, { ...candidate.status, ...change }))
+function noticesFor(
+  { policy, schedule, ports }: Work,
+  candidates: readonly CleanupCandidate[],
+  { kind, key }: { readonly kind: Notice['kind']; readonly key: string },
+): readonly Notice[] {
+  const addressed = candidates.map((candidate) => ({
+    owner: candidate.status?.owner?.address ?? '',
+    item: noticeItem(candidate, policy, {
+      key,
+      publicUrl: ports.publicUrl(),
+      otherPolicies: ports.caches.otherPolicies(candidate),
+    }),
+  }))
+  const { itemsPerMessage, docsUrl } = policy.notices
+  const timeZone = schedule?.timeZone ?? 'UTC'
+  return composeNotices(addressed, { kind, policy: policy.name, itemsPerMessage, docsUrl, timeZone })
 }
 
-interface Sending {
-  readonly notice: Notice
-  readonly candidates: readonly CleanupCandidate[]
-  readonly channels: readonly Channel[]
+/** A mark, unless another instance wrote to it, and perhaps reminded its owner, before this one held the lease. */
+function unchanged({ ports }: Work, candidate: CleanupCandidate): CleanupCandidate | undefined {
+  const cached = ports.caches.candidates.get('', candidate.metadata.name)
+  return cached?.metadata.resourceVersion === candidate.metadata.resourceVersion ? candidate : undefined
+}
+
+/** Stores the date before a notice prints it: even after a crash nothing is deleted before a printed date. */
+async function recordPromise(work: Work, candidate: CleanupCandidate): Promise<CleanupCandidate | undefined> {
+  const date = promisedDate(candidate, work, work.ports.clock.now())
+  if (date === undefined) return undefined
+  const change = { promisedTime: formatTime(date), projectedDeletionTime: formatTime(date) }
+  return tryWriteMark(work, candidate, { ...candidate.status, ...change })
 }
 
 /**
- * Sends a notice by every channel and notes how that went; whether somebody has it. What comes nearest to the owner decides that:
- * an Event that could be written is no news to somebody whose mail was refused.
+ * Sends a notice through every channel and records the outcomes in its marks. Returns whether the notice is confirmed:
+ * the channels nearest to the owner decide that, so a stored Event does not confirm a notice whose mail was refused.
  */
-async function send(work: Work, ports: WorkPorts, { notice, candidates, channels }: Sending): Promise<boolean> {
+async function send(
+  work: Work,
+  notice: Notice,
+  { candidates, channels }: { readonly candidates: readonly CleanupCandidate[]; readonly channels: readonly Channel[] },
+): Promise<boolean> {
   const outcomes: CandidateNotice[] = []
   let retryMs = 0
-  const usable = channels.filter((channel) => channel.reaches !== 'owner' || notice.to.length > 0)
-  const nearest = reaches.find((reach) => usable.some((channel) => channel.reaches === reach))
+  const usable = channels.filter((channel) => channel.audience !== 'owner' || notice.to.length > 0)
+  const nearest = audiences.find((audience) => usable.some((channel) => channel.audience === audience))
   for (const channel of usable) {
-    const isCopy = channel.reaches !== nearest
+    const isCopy = channel.audience !== nearest
     if (isCopy && candidates.every((candidate) => isCopied(candidate, channel, notice))) continue
-    const at = formatTime(ports.clock.now())
-    const kind = isCopy ? 'copy' : notice.kind
-    const entry: CandidateNotice = { kind, channel: channel.name, at, messageId: notice.messageId }
-    try {
-      const { accepted, copies = [], rejected } = await channel.send(notice, work.signal)
-      outcomes.push(...accepted.map((recipient) => ({ ...entry, recipient })))
-      outcomes.push(...copies.map((recipient) => ({ ...entry, kind: 'copy' as const, recipient })))
-      outcomes.push(...rejected.map(({ recipient, error }) => ({ ...entry, recipient, error: shortened(error) })))
-      ports.metrics.notices.inc({
-        policy: notice.policy,
-        channel: channel.name,
-        result: accepted.length > 0 ? 'accepted' : 'rejected',
-      })
-    } catch (error) {
-      if (work.signal.aborted) throw error
-      if (error instanceof RetryLater) retryMs = Math.max(retryMs, error.afterMs)
-      outcomes.push({ ...entry, error: shortened((error as Error).message) })
-      ports.metrics.notices.inc({ policy: notice.policy, channel: channel.name, result: 'failed' })
-      ports.log.error('notice not sent', { policy: notice.policy, channel: channel.name, error })
-    }
+    const sent = await sendThrough(work, channel, { notice, kind: isCopy ? 'copy' : notice.kind })
+    outcomes.push(...sent.outcomes)
+    retryMs = Math.max(retryMs, sent.retryMs)
   }
-  for (const candidate of candidates)
-    await ignoringConflict(() =>
-      writeMark(ports, work, candidate, statusAfter(candidate, outcomes, { retryMs, now: ports.clock.now() })),
-    )
-  return outcomes.some(isTold)
+  for (const candidate of candidates) {
+    const now = work.ports.clock.now()
+    await tryWriteMark(work, candidate, statusAfter(candidate, outcomes, { retryMs, now }))
+  }
+  return outcomes.some(isConfirmation)
 }
 
-/** Whether an entry says that whom the notice is meant for has it. */
-function isTold({ kind, error }: CandidateNotice): boolean {
+/** Sends a notice through one channel; a failure is an outcome, too. `retryMs` is how long the channel asks to wait. */
+async function sendThrough(
+  { signal, ports }: Work,
+  channel: Channel,
+  { notice, kind }: { readonly notice: Notice; readonly kind: NonNullable<CandidateNotice['kind']> },
+): Promise<{ readonly outcomes: readonly CandidateNotice[]; readonly retryMs: number }> {
+  const labels = { policy: notice.policy, channel: channel.name }
+  const at = formatTime(ports.clock.now())
+  const entry: CandidateNotice = { kind, channel: channel.name, at, messageId: notice.messageId }
+  try {
+    const { accepted, copies = [], rejected } = await channel.send(notice, signal)
+    ports.metrics.notices.inc({ ...labels, result: accepted.length > 0 ? 'accepted' : 'rejected' })
+    const outcomes = [
+      ...accepted.map((recipient) => ({ ...entry, recipient })),
+      ...copies.map((recipient) => ({ ...entry, kind: 'copy' as const, recipient })),
+      ...rejected.map(({ recipient, error }) => ({ ...entry, recipient, error: shortened(error) })),
+    ]
+    return { outcomes, retryMs: 0 }
+  } catch (error) {
+    if (signal.aborted) throw error
+    ports.metrics.notices.inc({ ...labels, result: 'failed' })
+    ports.log.error('notice not sent', { ...labels, error })
+    const outcomes = [{ ...entry, error: shortened((error as Error).message) }]
+    return { outcomes, retryMs: error instanceof RetryLater ? error.afterMs : 0 }
+  }
+}
+
+/** Whether an entry shows that the notice reached its audience. */
+function isConfirmation({ kind, error }: CandidateNotice): boolean {
   return error === undefined && kind !== 'copy'
 }
 
-/** Whether a channel has taken its copy of this very notice before. */
+/** Whether a channel has accepted its copy of this very notice before. */
 function isCopied({ status }: CleanupCandidate, channel: Channel, { messageId }: Notice): boolean {
   return (status?.notices ?? []).some(
     (entry) => entry.channel === channel.name && entry.messageId === messageId && entry.error === undefined,
   )
 }
 
-/** Told, if anybody has it; otherwise it is tried again after a while, and nothing is deleted meanwhile. */
+/** `Notified` once confirmed; otherwise the notice is retried later, and nothing is deleted meanwhile. */
 function statusAfter(
   candidate: CleanupCandidate,
   outcomes: readonly CandidateNotice[],
@@ -210,24 +235,24 @@ function statusAfter(
   const generation = generationOf(candidate)
   const entries = outcomes.map((outcome) => ({ ...outcome, generation }))
   const notices = noticesWith(candidate, entries)
-  const confirmed = entries.some(isTold)
-  if (confirmed)
-    return turned(
+  const isConfirmed = entries.some(isConfirmation)
+  if (isConfirmed)
+    return withPhase(
       candidate.status,
       { phase: 'Notified', because: 'violates', at: now },
       { notices, attempts: null, nextAttemptTime: null, message: null },
     )
   const attempts = (candidate.status?.attempts ?? 0) + 1
-  const waitMs = Math.max(retryMs, backoffDelay(attempts, { baseMs: 10_000, maxMs: longestRetryMs }))
+  const waitMs = Math.max(retryMs, backoffDelay(attempts, { baseMs: 10_000, maxMs: maxRetryMs }))
   return { ...candidate.status, notices, attempts, nextAttemptTime: formatTime(now + waitMs) }
 }
 
-/** The latest entries; failures and copies go first, for what was told is the ground on which something leaves. */
+/** The latest entries. Failures and copies are dropped first: confirmations are the grounds for a deletion. */
 function noticesWith({ status }: CleanupCandidate, entries: readonly CandidateNotice[]): CandidateNotice[] {
   const all = [...(status?.notices ?? []), ...entries]
-  while (all.length > mostNotices) {
-    const least = all.findIndex((entry) => !isTold(entry))
-    all.splice(Math.max(least, 0), 1)
+  while (all.length > maxNotices) {
+    const expendable = all.findIndex((entry) => !isConfirmation(entry))
+    all.splice(Math.max(expendable, 0), 1)
   }
   return all
 }
@@ -238,14 +263,4 @@ function generationOf({ status }: CleanupCandidate): number {
 
 function shortened(text: string): string {
   return text.slice(0, 500)
-}
-
-/** Somebody else wrote to this mark: it is looked at again when the cache shows that. */
-async function ignoringConflict<T>(write: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await write()
-  } catch (error) {
-    if (error instanceof FenceLost || !isStatusError(error, 'Conflict', 'NotFound')) throw error
-    return undefined
-  }
 }

@@ -11,7 +11,7 @@ import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { Mark } from './decide.ts'
 import { resourceKey, type Resource } from '../model/resource.ts'
 
-/** One name per policy and resource, uid included: a mark never passes to another resource under the same name. */
+/** One name per policy and resource, uid included: a mark never applies to a later resource of the same name. */
 export function candidateName(
   policy: string,
   resource: Pick<Resource, 'cluster' | 'kind' | 'namespace' | 'name' | 'uid'>,
@@ -27,7 +27,7 @@ export function candidateName(
   return readable ? `${readable}-${digest}` : digest
 }
 
-/** The mark of a resource, before it is stored. */
+/** The CleanupCandidate of a resource, before it is stored. */
 export function newCandidate(
   policy: string,
   location: string,
@@ -56,7 +56,7 @@ export function newCandidate(
   }
 }
 
-/** What decisions need to know of a mark. One that was created and never filled in counts as not marked yet. */
+/** Reads a mark for decisions. A candidate without status, created just before a crash, counts as unmarked. */
 export function markOf(candidate: CleanupCandidate): Mark {
   const known = marks.get(candidate)
   if (known) return known
@@ -65,24 +65,24 @@ export function markOf(candidate: CleanupCandidate): Mark {
   return mark
 }
 
-/** Every cycle asks for every mark, and few have changed since. */
+/** Every cycle reads every mark, and few have changed since. */
 const marks = new WeakMap<CleanupCandidate, Mark>()
 
 function readMark({ spec, status = {} }: CleanupCandidate): Mark {
   const { generation = 1, notices = [] } = status
   const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation && notice.kind !== 'copy')
-  const told = ofThisMark.filter(({ error }) => error === undefined)
-  const announced = told.filter(({ kind = 'notice' }) => kind !== 'reminder')
+  const delivered = ofThisMark.filter(({ error }) => error === undefined)
+  const announced = delivered.filter(({ kind = 'notice' }) => kind !== 'reminder')
   return {
     phase: status.phase ?? 'Unmarked',
     markedAt: parseTime(status.markedAt) ?? 0,
     hold: spec.hold ?? false,
-    // A postponement that cannot be read postpones for ever.
+    // An unreadable notBefore postpones for ever.
     notBefore: spec.notBefore === undefined ? undefined : (parseTime(spec.notBefore) ?? Infinity),
     projectedAt: parseTime(status.projectedDeletionTime),
     promisedAt: parseTime(status.promisedTime),
     announcedAt: latest(announced),
-    lastNoticeAt: latest(told),
+    lastNoticeAt: latest(delivered),
     noticeFailed: ofThisMark.some(({ error }) => error !== undefined),
     hasOwner: status.owner !== undefined,
     scheduledAt: parseTime(status.scheduledTime),
@@ -91,21 +91,24 @@ function readMark({ spec, status = {} }: CleanupCandidate): Mark {
   }
 }
 
-/** A status moved on to a phase, with its history. What is null in the change is dropped. */
-export function turned(
+/** Fields of a mark's status to set; null drops a field. */
+export type StatusChange = { readonly [Field in keyof CandidateStatus]?: CandidateStatus[Field] | null }
+
+/** A status in a phase, with the change applied and an entry in its history when phase or reason differ. */
+export function withPhase(
   status: CandidateStatus | undefined,
   { phase, because, at }: { readonly phase: CandidatePhase; readonly because: string; readonly at: number },
-  change: { readonly [Field in keyof CandidateStatus]?: CandidateStatus[Field] | null } = {},
+  change: StatusChange = {},
 ): CandidateStatus {
   const former = status ?? {}
-  const moved = former.phase !== phase || former.because !== because
+  const isNew = former.phase !== phase || former.because !== because
   const entry = { at: formatTime(at), phase, because }
   const merged = {
     ...former,
     ...change,
     phase,
     because,
-    ...(moved ? { history: [...(former.history ?? []), entry].slice(-20) } : {}),
+    ...(isNew ? { history: [...(former.history ?? []), entry].slice(-20) } : {}),
   }
   return Object.fromEntries(
     Object.entries(merged).filter(([, value]) => value !== null && value !== undefined),

@@ -145,7 +145,8 @@ function absent(mark: Mark): MarkDecision {
   return { do: 'unmark', because: 'gone-by-itself' }
 }
 
-function isOptOut(because: Exclusion): boolean {
+/** Whether a reason is the owner's or an operator's explicit protection. */
+export function isOptOut(because: string): boolean {
   return because === 'opted-out' || because === 'never-expires' || because === 'keep-mark'
 }
 

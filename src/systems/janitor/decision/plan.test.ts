@@ -12,7 +12,7 @@ const violating: Verdict = { is: 'violating', summaries: [] }
 const compliant: Verdict = { is: 'compliant', because: 'no-rule-matches' }
 const at = (text: string) => parseTime(text) ?? 0
 const times = <T>(count: number, make: (index: number) => T) => Array.from({ length: count }, (_, index) => make(index))
-const facts = { aside: 0, previous: undefined, circuitForgiven: false, now }
+const facts = { skipped: 0, previous: undefined, circuitAcknowledged: false, now }
 
 describe('caps', () => {
   const unmarked = (index: number): Judged<number> => ({
@@ -30,7 +30,7 @@ describe('caps', () => {
   const lifted = (index: number): Judged<number> => ({
     resource: resource({ name: `r${index}` }),
     verdict: compliant,
-    mark: { mark: mark(), of: index },
+    mark: { mark: mark(), candidate: index },
   })
 
   it('opens the circuit rather than lift too many marks', () => {
@@ -40,12 +40,12 @@ describe('caps', () => {
       steps: { length: 5 },
     })
     expect(planCycle({ ...facts, judged: times(6, lifted), policy: tight })).toMatchObject({
-      circuit: '6 marks would be lifted at once; at most 5 may',
+      circuit: '6 marks would be lifted at once, more than spec.limits.maxUnmarks (5)',
       steps: [],
     })
-    expect(planCycle({ ...facts, judged: times(6, lifted), policy: tight, circuitForgiven: true }).steps).toHaveLength(
-      6,
-    )
+    expect(
+      planCycle({ ...facts, judged: times(6, lifted), policy: tight, circuitAcknowledged: true }).steps,
+    ).toHaveLength(6)
   })
 
   const previous = { visited: 100, at: now - day }
@@ -66,7 +66,7 @@ describe('caps', () => {
     const missing = (index: number): Judged<number> => ({
       resource: undefined,
       verdict: undefined,
-      mark: { mark: mark(given), of: index },
+      mark: { mark: mark(given), candidate: index },
     })
     const judged = [...times(40, unmarked), ...times(60, missing)]
     const { circuit } = planCycle({ ...facts, judged, policy: policy(), previous })
@@ -77,7 +77,7 @@ describe('caps', () => {
     const spared: Judged<number> = {
       resource: resource(),
       verdict: { is: 'excluded', because: 'opted-out' },
-      mark: { mark: mark(), of: 1 },
+      mark: { mark: mark(), candidate: 1 },
     }
     const plan = planCycle({
       ...facts,

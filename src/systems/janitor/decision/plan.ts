@@ -3,12 +3,12 @@ import type { Verdict } from '../verdict/judge.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Resource } from '../model/resource.ts'
 
-/** One thing of an inventory, judged, with its mark if it has one. `M` is how the caller knows a mark. */
+/** A resource of an inventory with its verdict and its mark, if any. `M` is the caller's representation of a mark. */
 export interface Judged<M> {
   readonly resource: Resource | undefined
-  /** Undefined: a complete listing does not have it. */
+  /** Undefined when a complete listing does not contain the resource. */
   readonly verdict: Verdict | undefined
-  readonly mark: { readonly mark: Mark; readonly of: M } | undefined
+  readonly mark: { readonly mark: Mark; readonly candidate: M } | undefined
 }
 
 export interface Planned<M> {
@@ -16,7 +16,7 @@ export interface Planned<M> {
   readonly decision: Exclude<MarkDecision, { do: 'nothing' }>
 }
 
-/** What a cycle does, or why it must do nothing until a human has looked. */
+/** What a cycle does, or why its circuit opens: then it does nothing until a human has acknowledged the reason. */
 export interface CyclePlan<M> {
   readonly circuit: string | undefined
   readonly steps: readonly Planned<M>[]
@@ -28,29 +28,36 @@ export interface CycleCounts {
   readonly excluded: number
   readonly unknown: number
   readonly violating: number
-  /** New marks that the cap left for later cycles. */
+  /** New marks beyond the cap, which later cycles make. */
   readonly deferred: number
 }
 
 export interface CycleFacts<M> {
   readonly judged: Iterable<Judged<M>>
-  /** How many more there are, excluded and without a mark. */
-  readonly aside: number
+  /** How many more resources there are, excluded and without a mark. */
+  readonly skipped: number
   readonly policy: CompiledPolicy
-  /** How many the last complete look found, and when; undefined at the first. */
+  /** How many resources the last complete inventory found, and when; undefined at the first. */
   readonly previous: { readonly visited: number; readonly at: number } | undefined
-  /** A human has looked at what opened the circuit. */
-  readonly circuitForgiven: boolean
+  /** A human has acknowledged what opened the circuit. */
+  readonly circuitAcknowledged: boolean
   readonly now: number
 }
 
-/** Plans a mark cycle within the policy's caps: oldest resources first, opt-outs whatever else happens. */
-export function planCycle<M>({ judged, aside, policy, previous, circuitForgiven, now }: CycleFacts<M>): CyclePlan<M> {
-  const counts = { visited: aside, excluded: aside, unknown: 0, violating: 0, deferred: 0 }
+/** Plans a mark cycle within the policy's caps, oldest resources first. Opt-outs are applied even with an open circuit. */
+export function planCycle<M>({
+  judged,
+  skipped,
+  policy,
+  previous,
+  circuitAcknowledged,
+  now,
+}: CycleFacts<M>): CyclePlan<M> {
+  const counts = { visited: skipped, excluded: skipped, unknown: 0, violating: 0, deferred: 0 }
   const steps: Planned<M>[] = []
-  let leftByUs = 0
+  let deletedByUs = 0
   for (const item of judged) {
-    if (!item.verdict && item.mark && hasLeftByUs(item.mark.mark, previous?.at ?? 0)) leftByUs++
+    if (!item.verdict && item.mark && wasDeletedByUs(item.mark.mark, previous?.at ?? 0)) deletedByUs++
     if (item.verdict) counts.visited++
     if (item.verdict?.is === 'excluded') counts.excluded++
     if (item.verdict?.is === 'unknown') counts.unknown++
@@ -58,8 +65,8 @@ export function planCycle<M>({ judged, aside, policy, previous, circuitForgiven,
     const decision = decideMark(item.verdict, item.mark?.mark, now)
     if (decision.do !== 'nothing') steps.push({ judged: item, decision })
   }
-  const expected = previous && previous.visited - leftByUs
-  const circuit = circuitForgiven ? undefined : circuitOf({ steps, visited: counts.visited, expected, policy })
+  const expected = previous && previous.visited - deletedByUs
+  const circuit = circuitAcknowledged ? undefined : circuitOf({ steps, visited: counts.visited, expected, policy })
   if (circuit !== undefined)
     return { circuit, steps: steps.filter(({ decision }) => decision.do === 'opt-out'), counts }
   const fresh = steps.filter(({ decision }) => decision.do === 'mark').toSorted(byAge)
@@ -68,13 +75,13 @@ export function planCycle<M>({ judged, aside, policy, previous, circuitForgiven,
   return { circuit, steps: [...others, ...fresh.slice(0, policy.limits.maxMarks)], counts }
 }
 
-/** How many may leave in one cycle: at most the cap, at most the share of everything listed, but never none for good. */
+/** How many resources one cycle may delete: at most the cap and the percentage of all listed, but at least one. */
 export function deleteAllowance({ limits }: Pick<CompiledPolicy, 'limits'>, visited: number): number {
   if (limits.maxDeletePercent === 0) return 0
   return Math.min(limits.maxDeletes, Math.max(1, Math.floor((visited * limits.maxDeletePercent) / 100)))
 }
 
-/** What is unusual, if anything. `expected` is how many should be listed; undefined when nobody can say. */
+/** Why the circuit opens, if it does. `expected` is how many resources should be listed; undefined at first. */
 function circuitOf<M>({
   steps,
   visited,
@@ -88,9 +95,10 @@ function circuitOf<M>({
 }): string | undefined {
   const { limits, safety } = policy
   const unmarks = steps.filter(({ decision }) => decision.do === 'unmark').length
-  if (unmarks > limits.maxUnmarks) return `${unmarks} marks would be lifted at once; at most ${limits.maxUnmarks} may`
+  if (unmarks > limits.maxUnmarks)
+    return `${unmarks} marks would be lifted at once, more than spec.limits.maxUnmarks (${limits.maxUnmarks})`
   const dropped = (expected ?? 0) - visited
-  // A handful more or less is everyday life.
+  // Small absolute changes are normal, whatever their percentage.
   if (expected === undefined || dropped < 10) return undefined
   const percent = Math.floor((dropped / expected) * 100)
   return percent > safety.maxInventoryDropPercent
@@ -98,8 +106,8 @@ function circuitOf<M>({
     : undefined
 }
 
-/** Whether something is not listed any more because we let it leave, since then. */
-function hasLeftByUs({ phase, finishedAt = 0 }: Mark, since: number): boolean {
+/** Whether a resource is no longer listed because the janitor deleted it since that time. */
+function wasDeletedByUs({ phase, finishedAt = 0 }: Mark, since: number): boolean {
   return phase === 'Deleting' || (phase === 'Deleted' && finishedAt >= since)
 }
 

@@ -4,8 +4,8 @@ import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import { InventoryError } from '../model/resource.ts'
 import { isOurs } from './custom-references.ts'
-import { called } from './references/detector.ts'
-import { textsOf, writtenTextsOf, type Mentioner } from './references/mentions.ts'
+import { kindAndName } from './references/detector.ts'
+import { textsOf, writtenTextsOf, type MentionFinder } from './references/mentions.ts'
 
 /** The caches of one cluster that policies need, opened when first asked for. */
 export class ClusterSources {
@@ -31,14 +31,14 @@ export class ClusterSources {
   }
 
   /** Who mentions a text, among everything of a type. Follows each change; throws as `list` does. */
-  async mentions(type: ResourceType, signal: AbortSignal): Promise<Mentioner> {
+  async mentions(type: ResourceType, signal: AbortSignal): Promise<MentionFinder> {
     const informer = this.#open(type, undefined, { texts: isOurs(type) ? writtenTextsOf : textsOf })
     await current(informer, signal)
     return (text) => {
       // "Nobody mentions it" would be a lie.
       if (informer.closed) throw new InventoryError(`${groupResource(type)} are no longer followed`)
       const [by] = informer.byIndex('texts', text)
-      return by && called(by)
+      return by && kindAndName(by)
     }
   }
 

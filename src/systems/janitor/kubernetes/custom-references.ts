@@ -2,8 +2,8 @@ import { sojournGroup } from '../../../apis/group.ts'
 import type { KubernetesTarget } from '../../../apis/cleanup-policy.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
 import type { Use } from '../model/resource.ts'
-import { called, unknownUse, unused, used } from './references/detector.ts'
-import { mentionedIn, type Mentioner } from './references/mentions.ts'
+import { kindAndName, unknownUse, unused, used } from './references/detector.ts'
+import { mentionedIn, type MentionFinder } from './references/mentions.ts'
 
 const ownGroups = new Set([
   sojournGroup.group,
@@ -32,7 +32,7 @@ type Mode = NonNullable<KubernetesTarget['customReferences']>
 export async function customReferences(
   mode: Mode,
   /** Who mentions a text among the objects of a custom kind; throws when they cannot be listed. */
-  { types, mentions: mentionsOf }: CustomTypes & { readonly mentions: (type: ResourceType) => Promise<Mentioner> },
+  { types, mentions: mentionsOf }: CustomTypes & { readonly mentions: (type: ResourceType) => Promise<MentionFinder> },
 ): Promise<(name: string) => Use> {
   const { own, others } = divided(types)
   const working = own.filter(({ kind }) => !isRecord(kind))
@@ -52,7 +52,7 @@ export async function customResidents(
   const { own, others } = divided(types.filter(({ namespaced }) => namespaced))
   const working = own.filter(({ kind }) => residents.has(kind))
   const found = (await Promise.all((mode === 'Scan' ? [...working, ...others] : working).map(list))).flat()
-  const byNamespace = new Map(found.map((object) => [object.metadata.namespace ?? '', called(object)]))
+  const byNamespace = new Map(found.map((object) => [object.metadata.namespace ?? '', kindAndName(object)]))
   const rest = restOf(mode, others, 'nothing runs in it')
   return (namespace) => {
     const by = byNamespace.get(namespace)

@@ -5,9 +5,9 @@ import { aggregatedVersions, customReferences, customResidents, definedTypes } f
 import { unknownUse, unused, used } from './references/detector.ts'
 import { detectorFor } from './detectors.ts'
 import { mentionsIn, textsOf } from './references/mentions.ts'
-import type { WellKnown } from './references/well-known.ts'
+import type { ReferrerKind } from './references/referrer-types.ts'
 
-type Given = Partial<Record<WellKnown, readonly StoredObject[]>>
+type Given = Partial<Record<ReferrerKind, readonly StoredObject[]>>
 
 function object(kind: string, name: string, rest: Record<string, unknown> = {}): StoredObject {
   const { metadata = {}, ...fields } = rest
@@ -36,7 +36,7 @@ function use(
 ): Use['state'] {
   const detector = detectorFor(kind)
   if (!detector) throw new Error(`no detector for ${kind}`)
-  const list = (wanted: WellKnown) => {
+  const list = (wanted: ReferrerKind) => {
     if (!detector.needs.includes(wanted)) throw new Error(`${kind} did not say that it needs ${wanted}`)
     return given[wanted] ?? []
   }

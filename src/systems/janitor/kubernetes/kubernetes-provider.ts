@@ -8,20 +8,20 @@ import type { Client } from '../../../client/client.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { ClusterHandle } from '../../../runtime/clusters/clusters.ts'
 import { parseHttpDate } from '../work/http-date.ts'
-import type { Aside, Divided } from '../verdict/aside.ts'
+import type { ExclusionCache, Divided } from '../verdict/exclusion-cache.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Observation, ObserveRequest, Provider, ResourceRef } from '../verdict/provider.ts'
 import { InventoryError, type Use } from '../model/resource.ts'
 import { ClusterSources } from './cluster-sources.ts'
 import { aggregatedVersions, customReferences, customResidents, definedTypes } from './custom-references.ts'
-import { unknownUse, type Detector, type World } from './references/detector.ts'
+import { unknownUse, type Detector, type ClusterView } from './references/detector.ts'
 import { detectorFor } from './detectors.ts'
 import { KubeResource } from './kube-resource.ts'
 import { ownerSources } from './owner-sources.ts'
-import { wellKnown, type WellKnown } from './references/well-known.ts'
+import { referrerTypes, type ReferrerKind } from './references/referrer-types.ts'
 
 export interface KubernetesProviderPorts {
-  /** One use of a cluster: '' is home. */
+  /** Opens a use of a cluster by name; '' is the home cluster. */
   readonly cluster: (name: string) => ClusterHandle
   readonly clock: Clock
 }
@@ -29,7 +29,7 @@ export interface KubernetesProviderPorts {
 const prefix = 'kubernetes'
 const neverMark = 'sojourn.dev/expiration-time'
 
-/** Objects of any kind in any cluster, from caches that are known to be complete. */
+/** Objects of any kind in any cluster, from informer caches that are known to be complete. */
 export class KubernetesProvider implements Provider {
   readonly name = prefix
   readonly #ports: KubernetesProviderPorts
@@ -44,7 +44,7 @@ export class KubernetesProvider implements Provider {
     return [...new Set(clusters)].map((cluster) => (cluster ? `${prefix}/${cluster}` : prefix))
   }
 
-  async observe({ policy, location, signal, aside }: ObserveRequest): Promise<Observation> {
+  async observe({ policy, location, signal, exclusions }: ObserveRequest): Promise<Observation> {
     const cluster = clusterOf(location)
     const sources = this.#sources(cluster)
     const client = connected(sources.handle)
@@ -54,12 +54,12 @@ export class KubernetesProvider implements Provider {
     const observedAt = this.#ports.clock.now()
     const parts: Divided[] = []
     for (const [index, target] of targets.entries()) {
-      const look = { client, sources, target, signal, aside, index, now: observedAt }
-      for (const wanted of target.resources) parts.push(await observeKind(await servedType(client, wanted), look))
+      const request = { client, sources, target, signal, exclusions, index, now: observedAt }
+      for (const wanted of target.resources) parts.push(await observeKind(await servedType(client, wanted), request))
     }
     return {
       resources: parts.flatMap(({ resources }) => resources),
-      aside: parts.reduce((sum, part) => sum + part.aside, 0),
+      skipped: parts.reduce((sum, part) => sum + part.skipped, 0),
       observedAt,
       owners: await ownerSources(
         { client, sources, signal },
@@ -74,15 +74,18 @@ export class KubernetesProvider implements Provider {
     return kubeSubject(client, type, { apiVersion, kind, ...placeOf({ name, namespace }) })
   }
 
-  async mirror({ cluster = '', apiVersion, kind, namespace, name }: ResourceRef, protect: boolean): Promise<boolean> {
+  async setNeverExpires(
+    { cluster = '', apiVersion, kind, namespace, name }: ResourceRef,
+    isProtected: boolean,
+  ): Promise<boolean> {
     const client = connected(this.#sources(cluster).handle)
     const type = await typeOf(client, { apiVersion, kind })
-    const body = { metadata: { annotations: { [neverMark]: protect ? 'never' : null } } }
+    const body = { metadata: { annotations: { [neverMark]: isProtected ? 'never' : null } } }
     const place = placeOf({ name, namespace })
     return (await client.patch(type, place, { type: 'merge', body }).catch(ignoring('NotFound'))) !== undefined
   }
 
-  async time(location: string): Promise<number | undefined> {
+  async currentTime(location: string): Promise<number | undefined> {
     const client = connected(this.#sources(clusterOf(location)).handle)
     const { headers } = await client.request({ method: 'GET', path: '/version' })
     return parseHttpDate(headers.date)
@@ -102,50 +105,51 @@ export class KubernetesProvider implements Provider {
   }
 }
 
-interface Look {
+/** What it takes to list and judge the use of one target's resources. */
+interface KindRequest {
   readonly client: Client
   readonly sources: ClusterSources
   readonly target: KubernetesTarget
   readonly signal: AbortSignal
-  readonly aside: Aside | undefined
-  /** Which of the policy's targets it is. */
+  readonly exclusions: ExclusionCache | undefined
+  /** The index of the target in the policy. */
   readonly index: number
   readonly now: number
 }
 
-async function observeKind(type: ResourceType, look: Look): Promise<Divided> {
-  const { sources, target, signal, aside, now } = look
+async function observeKind(type: ResourceType, request: KindRequest): Promise<Divided> {
+  const { sources, target, signal, exclusions, now } = request
   const { include, exclude = [] } = target.namespaces ?? {}
   const objects = await sources.list(type, include, signal)
-  const detect = await detectionFor(type, look)
+  const detect = await detectionFor(type, request)
   const requirements = requirementsOf(target.labelSelector ?? {})
   const options = { cluster: sources.handle.name, includeOwned: target.includeOwned ?? false, detect }
   const apiVersion = apiVersionOf(type)
-  const meant = (object: StoredObject) => {
+  const toResource = (object: StoredObject) => {
     const { namespace = '', labels } = object.metadata
     if (exclude.includes(namespace) || !matches(requirements, labels)) return undefined
-    return new KubeResource(named(object, apiVersion, type.kind), options)
+    return new KubeResource(withKind(object, apiVersion, type.kind), options)
   }
-  if (aside) return aside.divide(`${look.index}/${kindKey(type)}`, objects, { meant, now })
-  return { resources: objects.map(meant).filter((resource) => resource !== undefined), aside: 0 }
+  if (exclusions) return exclusions.divide(`${request.index}/${kindKey(type)}`, objects, { toResource, now })
+  return { resources: objects.map(toResource).filter((resource) => resource !== undefined), skipped: 0 }
 }
 
-/** Items of a list may come without kind and version. */
-function named(object: StoredObject, apiVersion: string, kind: string): StoredObject {
+/** Items of a list may come without kind and apiVersion. */
+function withKind(object: StoredObject, apiVersion: string, kind: string): StoredObject {
   return object.kind && object.apiVersion ? object : { ...object, apiVersion, kind }
 }
 
-/** How objects of a type are found to be in use. What a detector cannot see leaves the use unknown, and nothing else. */
-async function detectionFor(type: ResourceType, look: Look): Promise<(object: StoredObject) => Use> {
+/** Finds out whether objects of a type are in use. What the detector cannot read makes their use unknown. */
+async function detectionFor(type: ResourceType, request: KindRequest): Promise<(object: StoredObject) => Use> {
   const detector = detectorFor(kindKey(type))
-  if (!detector) return () => unknownUse(`nothing is known about the use of a ${type.kind}`)
+  if (!detector) return () => unknownUse(`no detector knows how a ${type.kind} is used`)
   try {
-    const detect = detector.prepare(await worldFor(detector, look))
+    const detect = detector.prepare(await viewFor(detector, request))
     return (object) => {
       try {
         return detect(object)
       } catch (error) {
-        return unknownUse(`its use cannot be found out: ${(error as Error).message}`)
+        return unknownUse(`its use cannot be determined: ${(error as Error).message}`)
       }
     }
   } catch (error) {
@@ -154,17 +158,17 @@ async function detectionFor(type: ResourceType, look: Look): Promise<(object: St
   }
 }
 
-async function worldFor(
+async function viewFor(
   { needs, looksInside = false }: Detector,
-  { client, sources, target, signal }: Look,
-): Promise<World> {
-  const lists = new Map<WellKnown, readonly StoredObject[]>()
-  const read = async (kind: WellKnown) => {
-    const type = wellKnown[kind]
+  { client, sources, target, signal }: KindRequest,
+): Promise<ClusterView> {
+  const lists = new Map<ReferrerKind, readonly StoredObject[]>()
+  const read = async (kind: ReferrerKind) => {
+    const type = referrerTypes[kind]
     const served = await client.discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind })
     lists.set(kind, served ? await sources.list(type, undefined, signal) : [])
   }
-  await Promise.all([...new Set<WellKnown>([...needs, 'customresourcedefinitions', 'apiservices'])].map(read))
+  await Promise.all([...new Set<ReferrerKind>([...needs, 'customresourcedefinitions', 'apiservices'])].map(read))
   const mode = target.customReferences ?? 'Unknown'
   const types = [
     ...definedTypes(lists.get('customresourcedefinitions') ?? []),
@@ -173,11 +177,11 @@ async function worldFor(
   const customUse = await customReferences(mode, { types, mentions: (type) => sources.mentions(type, signal) })
   const customUseIn = looksInside
     ? await customResidents(mode, { types, list: (type) => sources.list(type, undefined, signal) })
-    : () => unknownUse('nobody has looked inside')
+    : () => unknownUse('the detector does not look inside namespaces')
   return {
     list: (kind) => {
       const objects = lists.get(kind)
-      if (!objects) throw new Error(`the detector did not say that it needs ${kind}`)
+      if (!objects) throw new Error(`the detector did not declare that it needs ${kind}`)
       return objects
     },
     customUse,
@@ -185,13 +189,13 @@ async function worldFor(
   }
 }
 
-/** Kinds that other servers answer for: they refer to things as custom resources do. */
+/** Kinds of aggregated API servers, which may refer to objects as custom resources do. */
 async function aggregatedTypes(client: Client, services: readonly StoredObject[]): Promise<readonly ResourceType[]> {
   const versions = aggregatedVersions(services)
   if (versions.size === 0) return []
   const { types, unread } = await discovered(() => client.discovery.survey())
   const silent = unread.filter((version) => versions.has(version))
-  if (silent.length > 0) throw new InventoryError(`the cluster does not say what it serves in ${silent.join()}`)
+  if (silent.length > 0) throw new InventoryError(`discovery failed for ${silent.join()}`)
   return types.filter(
     (type) => versions.has(apiVersionOf(type)) && ['list', 'watch'].every((verb) => type.verbs.includes(verb)),
   )
@@ -238,12 +242,12 @@ async function typeOf(
   )
 }
 
+/** Turns a failed discovery into an InventoryError. */
 async function discovered<T>(find: () => Promise<T>): Promise<T> {
   try {
     return await find()
   } catch (error) {
-    if (error instanceof StatusError)
-      throw new InventoryError(`the cluster does not say what it serves: ${error.message}`, { cause: error })
+    if (error instanceof StatusError) throw new InventoryError(`discovery failed: ${error.message}`, { cause: error })
     throw error
   }
 }

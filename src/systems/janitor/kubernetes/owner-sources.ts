@@ -2,7 +2,7 @@ import type { Client } from '../../../client/client.ts'
 import { apiVersionOf, type KubeObject, type StoredObject } from '../../../kube/object.ts'
 import type { OwnerSources } from '../policy/owner.ts'
 import type { ClusterSources } from './cluster-sources.ts'
-import { wellKnown, type WellKnown } from './references/well-known.ts'
+import { referrerTypes, type ReferrerKind } from './references/referrer-types.ts'
 
 export interface OwnerSourcePorts {
   readonly client: Client
@@ -17,12 +17,12 @@ export async function ownerSources(
   { client, sources, signal }: OwnerSourcePorts,
   includesOwned: boolean,
 ): Promise<OwnerSources> {
-  const read = async (kind: WellKnown) => {
-    const type = wellKnown[kind]
+  const read = async (kind: ReferrerKind) => {
+    const type = referrerTypes[kind]
     const served = await client.discovery.typeOf({ apiVersion: apiVersionOf(type), kind: type.kind })
     return served ? sources.list(type, undefined, signal) : []
   }
-  const readSafely = (kind: WellKnown) => read(kind).catch(() => [])
+  const readSafely = (kind: ReferrerKind) => read(kind).catch(() => [])
   const namespaces = await readSafely('namespaces')
   const tags = new Map(namespaces.map(({ metadata }) => [metadata.name, tagsOf({ metadata })]))
   const owners = includesOwned ? (await Promise.all(ownerKinds.map(readSafely))).flat() : []

@@ -4,7 +4,7 @@ import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
 import { usageLedger } from '../../../apis/usage-ledger.ts'
 import { Client } from '../../../client/client.ts'
 import { systemClock } from '../../../runtime/time/clock.ts'
-import { lookedAt, type LedgerState } from './ledger.ts'
+import { afterInventory, type LedgerState } from './ledger.ts'
 import { readLedger, writeLedger } from './ledger-store.ts'
 import { day, hour, now, resource } from '../testing.ts'
 
@@ -34,7 +34,7 @@ describe('a ledger in the cluster', () => {
       const by = given[index] === undefined ? 'Pod web' : given[index]
       return by === null ? [] : [resource({ uid: `uid-${index}`, use: { state: 'used', by } })]
     })
-    return lookedAt(former, seen.flat(), { now: at, longestGapMs: day, everyMs: hour })
+    return afterInventory(former, seen.flat(), { now: at, maxGapMs: day, everyMs: hour })
   }
 
   const read = () => readLedger(client, place.policy, place.location)

@@ -1,47 +1,47 @@
 import { describe, expect, it } from 'vitest'
-import { historyOf, lookedAt, shardOf, shardsFor } from './ledger.ts'
+import { historyOf, afterInventory, shardOf, shardsFor } from './ledger.ts'
 import { day, hour, now, resource } from '../testing.ts'
 
-const times = { longestGapMs: day, everyMs: hour }
+const times = { maxGapMs: day, everyMs: hour }
 const usedBy = (by: string) => resource({ use: { state: 'used', by } })
 
 describe('the ledger', () => {
   it('begins to follow use when it is first asked', () => {
-    const state = lookedAt(undefined, [resource()], { now, ...times })
+    const state = afterInventory(undefined, [resource()], { now, ...times })
     expect(state).toMatchObject({ trackingSince: now, observedAt: now })
     expect(state.entries.size).toBe(0)
   })
 
   it('remembers when something was last seen in use', () => {
-    const first = lookedAt(undefined, [usedBy('Pod a')], { now, ...times })
-    const second = lookedAt(first, [resource()], { now: now + hour, ...times })
+    const first = afterInventory(undefined, [usedBy('Pod a')], { now, ...times })
+    const second = afterInventory(first, [resource()], { now: now + hour, ...times })
     expect(historyOf(second).lastSeenUsed(resource())).toEqual({ at: now, by: 'Pod a' })
     expect(second.trackingSince).toBe(now)
   })
 
   it('does not rewrite what it noted a moment ago', () => {
-    const first = lookedAt(undefined, [usedBy('Pod a')], { now, ...times })
-    const second = lookedAt(first, [usedBy('Pod a')], { now: now + hour / 2, ...times })
+    const first = afterInventory(undefined, [usedBy('Pod a')], { now, ...times })
+    const second = afterInventory(first, [usedBy('Pod a')], { now: now + hour / 2, ...times })
     expect(second.entries.get('uid-thing')).toBe(first.entries.get('uid-thing'))
-    const third = lookedAt(second, [usedBy('Pod a')], { now: now + hour, ...times })
+    const third = afterInventory(second, [usedBy('Pod a')], { now: now + hour, ...times })
     expect(historyOf(third).lastSeenUsed(resource())?.at).toBe(now + hour)
   })
 
   it('trusts nothing across a time in which nobody looked', () => {
-    const first = lookedAt(undefined, [usedBy('Pod a')], { now, ...times })
-    expect(lookedAt(first, [resource()], { now: now + 2 * day, ...times }).trackingSince).toBe(now + 2 * day)
+    const first = afterInventory(undefined, [usedBy('Pod a')], { now, ...times })
+    expect(afterInventory(first, [resource()], { now: now + 2 * day, ...times }).trackingSince).toBe(now + 2 * day)
   })
 
   it('knows the first sight of what has no creation date', () => {
     const { createdAt: _, ...ageless } = resource()
-    const first = lookedAt(undefined, [ageless], { now, ...times })
-    const second = lookedAt(first, [ageless], { now: now + hour, ...times })
+    const first = afterInventory(undefined, [ageless], { now, ...times })
+    const second = afterInventory(first, [ageless], { now: now + hour, ...times })
     expect(historyOf(second).firstSeen(ageless)).toBe(now)
   })
 
   it('forgets what is gone', () => {
-    const first = lookedAt(undefined, [usedBy('Pod a')], { now, ...times })
-    expect(lookedAt(first, [], { now: now + hour, ...times }).entries.size).toBe(0)
+    const first = afterInventory(undefined, [usedBy('Pod a')], { now, ...times })
+    expect(afterInventory(first, [], { now: now + hour, ...times }).entries.size).toBe(0)
   })
 
   it('keeps shards below a thousand entries, for a million of them', () => {

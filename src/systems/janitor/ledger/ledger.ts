@@ -1,40 +1,40 @@
 import type { UseHistory } from '../verdict/judge.ts'
 import type { Resource } from '../model/resource.ts'
 
-/** What is remembered of one resource. */
+/** The recorded use of one resource. */
 export interface Entry {
   readonly lastSeenAt?: number
   readonly by?: string
-  /** Only for what has no creation date. */
+  /** Only for resources without a creation date. */
   readonly firstSeenAt?: number
 }
 
 export interface LedgerState {
-  /** Since when use has been followed without a long gap. */
+  /** Since when use has been recorded without a long gap. */
   readonly trackingSince: number
-  /** When use was last looked at, completely. */
+  /** The time of the last complete inventory. */
   readonly observedAt: number
   /** By uid. */
   readonly entries: ReadonlyMap<string, Entry>
 }
 
-/** The ledger after one more complete look: entries of what is gone are dropped, use is noted to the nearest `everyMs`. */
-export function lookedAt(
+/** The ledger after one more complete inventory. Entries of absent resources are dropped; use is recorded once per `everyMs`. */
+export function afterInventory(
   former: LedgerState | undefined,
   resources: Iterable<Resource>,
-  { now, longestGapMs, everyMs }: { readonly now: number; readonly longestGapMs: number; readonly everyMs: number },
+  { now, maxGapMs, everyMs }: { readonly now: number; readonly maxGapMs: number; readonly everyMs: number },
 ): LedgerState {
   const entries = new Map<string, Entry>()
   for (const resource of resources) {
     const entry = entryAfter(former?.entries.get(resource.uid), resource, { now, everyMs })
     if (entry) entries.set(resource.uid, entry)
   }
-  // What happened in a long gap, nobody knows: the time before it counts for nothing.
-  const continuous = former !== undefined && now - former.observedAt <= longestGapMs
+  // Use during a long gap is unknown, so the time before the gap no longer counts.
+  const continuous = former !== undefined && now - former.observedAt <= maxGapMs
   return { trackingSince: continuous ? former.trackingSince : now, observedAt: now, entries }
 }
 
-/** What judgements ask of a ledger. */
+/** A ledger as judgements read it. */
 export function historyOf({ trackingSince, entries }: LedgerState): UseHistory {
   return {
     trackingSince,
@@ -46,23 +46,23 @@ export function historyOf({ trackingSince, entries }: LedgerState): UseHistory {
   }
 }
 
-/** How often use is noted, and how long nobody may look, for a policy that waits this long. */
+/** How often use is recorded, and how long a gap may be, for a policy with this `unusedFor`. */
 export function ledgerTimes(unusedForMs: number | undefined): {
-  readonly longestGapMs: number
+  readonly maxGapMs: number
   readonly everyMs: number
 } {
-  const waits = unusedForMs ?? 0
-  return { longestGapMs: Math.max(dayMs, waits / 4), everyMs: Math.min(dayMs, waits / 16) }
+  const waitMs = unusedForMs ?? 0
+  return { maxGapMs: Math.max(dayMs, waitMs / 4), everyMs: Math.min(dayMs, waitMs / 16) }
 }
 
-/** Which shard an entry belongs to: FNV-1a, so that it stays where it is however the others change. */
+/** The shard of an entry, by FNV-1a of its uid: independent of all other entries. */
 export function shardOf(uid: string, shards: number): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < uid.length; index++) hash = Math.imul(hash ^ uid.charCodeAt(index), 0x01000193)
   return (hash >>> 0) % shards
 }
 
-/** Enough shards that even an uneven one holds fewer than a thousand; never fewer than before, so that growth moves nothing twice. */
+/** Enough shards that even an uneven one holds fewer than a thousand entries; never fewer than before. */
 export function shardsFor(entries: number, former = 1): number {
   let shards = Math.max(1, former)
   while (entries > shards * 500) shards *= 2

@@ -44,8 +44,8 @@ export interface Resource {
 /** Everything of the wanted sorts at one location, or nothing at all: there are no partial inventories. */
 export interface Inventory {
   readonly resources: readonly Resource[]
-  /** How many more there are that stay excluded, without a mark. */
-  readonly aside?: number
+  /** How many more resources there are that stay excluded and have no mark. */
+  readonly skipped?: number
   readonly observedAt: number
   /** How many references to resources were seen, where the provider counts them. */
   readonly references?: number

@@ -5,7 +5,7 @@ import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
 import { sharedSecret } from '../../../runtime/sharing/shared-secret.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
 
-/** What a link to keep a resource is about. */
+/** What an opt-out link identifies and signs. */
 export interface LinkSubject {
   readonly candidate: string
   readonly resource: ResourceRef
@@ -16,12 +16,12 @@ export interface LinkSubject {
 
 export type LinkVerdict = 'good' | 'expired' | 'forged'
 
-/** Where the page of a candidate is. */
+/** The path of a candidate's opt-out page. */
 export function optOutPath(candidate: string): string {
   return `/janitor/opt-out/${encodeURIComponent(candidate)}`
 }
 
-/** A link that lets whoever has it keep this one resource, until it expires. */
+/** A signed link with which its bearer can opt out this one resource, until it expires. */
 export function optOutUrl(base: string, key: string, subject: LinkSubject): string {
   const { candidate, generation, expires } = subject
   const query = new URLSearchParams({
@@ -32,7 +32,7 @@ export function optOutUrl(base: string, key: string, subject: LinkSubject): stri
   return `${base.replace(/\/$/, '')}${optOutPath(candidate)}?${query.toString()}`
 }
 
-/** Whether a link was made by us, for this resource, and is still good. */
+/** Whether a link was signed by this installation, for this resource, and has not expired. */
 export function checkLink(
   key: string,
   subject: LinkSubject,
@@ -52,7 +52,7 @@ function signatureOf(key: string, { candidate, resource, generation, expires }: 
     .digest('hex')
 }
 
-/** The key that signs links, shared by all replicas; made when there is none. */
+/** The key that signs links, shared by all replicas; created when there is none. */
 export function linkKey(client: Client): Promise<string> {
   return sharedSecret(client, {
     namespace: sojournNamespace,

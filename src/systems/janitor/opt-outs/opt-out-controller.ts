@@ -5,50 +5,60 @@ import { ignoring } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import { Controller, type ControllerPorts } from '../../../runtime/controller/controller.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import { turned } from '../decision/candidate.ts'
+import { withPhase } from '../decision/candidate.ts'
 import { isActive } from '../decision/decide.ts'
 import { namesResource } from './opt-out.ts'
-import type { ResourceRef } from '../verdict/provider.ts'
+import type { Provider, ResourceRef } from '../verdict/provider.ts'
 import type { WorkPorts } from '../work/work.ts'
 
 const finalizer = 'sojourn.dev/opt-out-mirror'
 
-/** Follows opt-outs: ends the marks of what is kept, and writes the word on the resource itself, or takes it back. */
+/** Reconciles CleanupOptOuts: ends the marks of opted-out resources and protects the resource itself while one is live. */
 export function optOutController(
   ports: WorkPorts,
   controllerPorts: ControllerPorts,
   { dryRun }: { readonly dryRun: boolean },
 ): Controller {
-  const { client, desk, clock, providers } = ports
+  const reconciler = new OptOutReconciler(ports)
   const controller = new Controller({
     name: 'janitor-opt-outs',
     ports: controllerPorts,
     concurrency: 2,
-    reconcile: ({ name }) => reconcile(name),
+    reconcile: async ({ name }) => (dryRun ? settled : reconciler.reconcile(name)),
   })
-  controller.watch(desk.optOuts)
+  controller.watch(ports.caches.optOuts)
   return controller
+}
 
-  async function reconcile(name: string): Promise<Outcome> {
-    const object = desk.optOuts.get('', name)
-    if (!object || dryRun) return settled
+class OptOutReconciler {
+  readonly #ports: WorkPorts
+
+  constructor(ports: WorkPorts) {
+    this.#ports = ports
+  }
+
+  async reconcile(name: string): Promise<Outcome> {
+    const { caches, clock } = this.#ports
+    const object = caches.optOuts.get('', name)
+    if (!object) return settled
     const now = clock.now()
     const ref = refOf(object)
     if (!isLiveOptOut(object, now)) {
-      await release(object, ref)
+      await this.#unprotect(object, ref)
       return settled
     }
     if (ref) {
-      await endMarks(object, now)
-      await mirror(object, ref, now)
+      await this.#endMarks(object, now)
+      await this.#protect(object, ref, now)
     }
     const endsAt = parseTime(object.spec.expiresAt)
     return endsAt === undefined ? settled : wakeAt(endsAt)
   }
 
-  async function endMarks(object: CleanupOptOut, now: number): Promise<void> {
-    for (const candidate of marksOf(object)) {
-      const status = turned(
+  async #endMarks(object: CleanupOptOut, now: number): Promise<void> {
+    const { client, metrics } = this.#ports
+    for (const candidate of this.#marksOf(object)) {
+      const status = withPhase(
         candidate.status,
         { phase: 'OptedOut', because: 'opted-out', at: now },
         { finishedAt: formatTime(now), scheduledTime: null, message: `CleanupOptOut ${object.metadata.name}` },
@@ -56,34 +66,27 @@ export function optOutController(
       await client
         .update(cleanupCandidate.type, { ...candidate, status }, { subresource: 'status' })
         .catch(ignoring('Conflict', 'NotFound'))
-      ports.metrics.turns.inc({ policy: candidate.spec.policy, phase: 'OptedOut', because: 'opted-out' })
+      metrics.phaseChanges.inc({ policy: candidate.spec.policy, phase: 'OptedOut', because: 'opted-out' })
     }
   }
 
-  /** Marks it would end; one that is being deleted has gone too far. */
-  function marksOf(object: CleanupOptOut): readonly CleanupCandidate[] {
-    return desk.candidates.list().filter(({ spec, status }) => {
+  /** The marks an opt-out ends. It is too late for those whose deletion has started. */
+  #marksOf(object: CleanupOptOut): readonly CleanupCandidate[] {
+    return this.#ports.caches.candidates.list().filter(({ spec, status }) => {
       const phase = status?.phase ?? 'Unmarked'
       return isActive(phase) && phase !== 'Deleting' && namesResource(object, spec.resource)
     })
   }
 
-  async function mirror(object: CleanupOptOut, ref: ResourceRef, now: number): Promise<void> {
+  /** Sets `expiration_time: never` on the resource, so that other tools and restored copies keep it, too. */
+  async #protect(object: CleanupOptOut, ref: ResourceRef, now: number): Promise<void> {
     if (object.status?.mirrored !== undefined) return
-    const { name, finalizers = [] } = object.metadata
-    // Before the word is written, so that no deletion of the opt-out can leave it behind.
-    const held = finalizers.includes(finalizer)
-      ? object
-      : await client.patch<CleanupOptOut>(
-          cleanupOptOut.type,
-          { name },
-          { type: 'merge', body: { metadata: { finalizers: [...finalizers, finalizer] } } },
-        )
-    const mirrored = await providers
-      .find((provider) => provider.name === ref.provider)
-      ?.mirror(ref, true)
+    const { client, log } = this.#ports
+    const held = await this.#withFinalizer(object)
+    const mirrored = await this.#providerOf(ref)
+      ?.setNeverExpires(ref, true)
       .catch((error: unknown) => {
-        ports.log.error('opt-out not mirrored', { optOut: name, error })
+        log.error('opt-out not written to its resource', { optOut: object.metadata.name, error })
         return undefined
       })
     if (mirrored === undefined) return
@@ -94,37 +97,44 @@ export function optOutController(
     )
   }
 
-  async function release(object: CleanupOptOut, ref: ResourceRef | undefined): Promise<void> {
+  /** Adds the finalizer before the resource is touched: deleting the opt-out then always removes the protection. */
+  async #withFinalizer(object: CleanupOptOut): Promise<CleanupOptOut> {
     const { name, finalizers = [] } = object.metadata
-    if (object.status?.mirrored && ref && !isKeptOtherwise(object, ref)) {
-      await providers.find((provider) => provider.name === ref.provider)?.mirror(ref, false)
+    if (finalizers.includes(finalizer)) return object
+    const body = { metadata: { finalizers: [...finalizers, finalizer] } }
+    return this.#ports.client.patch<CleanupOptOut>(cleanupOptOut.type, { name }, { type: 'merge', body })
+  }
+
+  /** Removes the protection that `#protect` set, then the finalizer. */
+  async #unprotect(object: CleanupOptOut, ref: ResourceRef | undefined): Promise<void> {
+    const { client } = this.#ports
+    const { name, finalizers = [] } = object.metadata
+    if (object.status?.mirrored && ref && !this.#isProtectedByAnother(object, ref)) {
+      await this.#providerOf(ref)?.setNeverExpires(ref, false)
+      const body = { status: { mirrored: null } }
       await client
-        .patch(
-          cleanupOptOut.type,
-          { name },
-          { type: 'merge', body: { status: { mirrored: null } } },
-          { subresource: 'status' },
-        )
+        .patch(cleanupOptOut.type, { name }, { type: 'merge', body }, { subresource: 'status' })
         .catch(ignoring('NotFound'))
     }
     if (!finalizers.includes(finalizer)) return
-    const rest = finalizers.filter((candidate) => candidate !== finalizer)
-    await client
-      .patch(cleanupOptOut.type, { name }, { type: 'merge', body: { metadata: { finalizers: rest } } })
-      .catch(ignoring('NotFound'))
+    const body = { metadata: { finalizers: finalizers.filter((other) => other !== finalizer) } }
+    await client.patch(cleanupOptOut.type, { name }, { type: 'merge', body }).catch(ignoring('NotFound'))
   }
 
-  function isKeptOtherwise(object: CleanupOptOut, ref: ResourceRef): boolean {
+  #isProtectedByAnother({ metadata }: CleanupOptOut, ref: ResourceRef): boolean {
+    const { caches, clock } = this.#ports
     const now = clock.now()
-    return desk.optOuts
+    return caches.optOuts
       .list()
-      .some(
-        (other) => other.metadata.uid !== object.metadata.uid && isLiveOptOut(other, now) && namesResource(other, ref),
-      )
+      .some((other) => other.metadata.uid !== metadata.uid && isLiveOptOut(other, now) && namesResource(other, ref))
+  }
+
+  #providerOf(ref: ResourceRef): Provider | undefined {
+    return this.#ports.providers.find((provider) => provider.name === ref.provider)
   }
 }
 
-/** The one resource an opt-out names completely enough to find it. */
+/** The resource that an opt-out names; undefined when it names none completely enough to find it. */
 function refOf({ spec }: CleanupOptOut): ResourceRef | undefined {
   const { resource } = spec
   const name = resource?.name ?? resource?.id

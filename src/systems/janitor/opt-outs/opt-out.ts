@@ -8,7 +8,7 @@ import { formatTime } from '../../../kube/time.ts'
 import { cloudCluster } from '../verdict/protection.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
 
-/** One opt-out per resource, however often somebody asks for it. */
+/** One name per resource: asking again finds the same opt-out. */
 export function optOutName({
   provider,
   cluster = '',
@@ -29,10 +29,10 @@ export function optOutName({
   return `keep-${readable}-${digest}`
 }
 
-/** What an opt-out is called that names a resource by kind and name, whichever object that may be. */
+/** The name of an opt-out that names a resource by kind and name, without a uid. */
 export function plainOptOutName({ apiVersion, kind, ...resource }: Omit<ResourceRef, 'uid' | 'provider'>): string {
   const { group } = parseApiVersion(apiVersion)
-  // Kinds of different groups may have one name.
+  // Kinds of different API groups may share a name.
   return optOutName({
     ...resource,
     apiVersion,
@@ -42,12 +42,12 @@ export function plainOptOutName({ apiVersion, kind, ...resource }: Omit<Resource
   })
 }
 
-/** What an opt-out of a resource is called, whether a link, the dashboard or a command has made it. */
+/** The possible names of a resource's opt-out, whether a link, the dashboard or the CLI created it. */
 export function optOutNames(resource: ResourceRef): readonly string[] {
   return [optOutName(resource), plainOptOutName(resource)]
 }
 
-/** Keeps a resource, for good. Asking again changes nothing; after a revocation it counts anew. */
+/** Opts a resource out of cleanup without an end. Asking again changes nothing; a revoked opt-out is renewed. */
 export async function optOut(
   client: Client,
   resource: ResourceRef,
@@ -68,7 +68,7 @@ export async function optOut(
   return created ?? client.get<CleanupOptOut>(cleanupOptOut.type, { name })
 }
 
-/** Takes opt-outs of a resource back; each stays as a record that has ended. Whether there were any. */
+/** Revokes opt-outs by ending them now; the objects stay as a record. Returns whether any was live. */
 export async function optIn(client: Client, optOuts: readonly CleanupOptOut[], now: number): Promise<boolean> {
   const live = optOuts.filter((candidate) => isLiveOptOut(candidate, now))
   for (const { metadata } of live)
@@ -93,8 +93,8 @@ export function namesResource({ spec }: CleanupOptOut, ref: ResourceRef): boolea
   )
 }
 
-/** Whether an opt-out selects by label among resources like this one: only a look at the resource can tell whether it is meant. */
-export function mayMean({ spec }: CleanupOptOut, { kind, namespace }: ResourceRef): boolean {
+/** Whether an opt-out by label may select this resource. Only the resource's labels can tell, and a mark has none. */
+export function maySelect({ spec }: CleanupOptOut, { kind, namespace }: ResourceRef): boolean {
   const { selector } = spec
   if (!selector || selector.kind.toLowerCase() !== kind.toLowerCase()) return false
   return selector.namespace === undefined || selector.namespace === namespace

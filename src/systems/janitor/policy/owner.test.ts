@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { OwnerStrategySpec } from '../../../apis/cleanup-policy.ts'
-import { addressesIn, compileOwner, isNewOwner, ownerNow, type OwnerSources } from './owner.ts'
+import { addressesIn, compileOwner, isNewOwner, currentOwner, type OwnerSources } from './owner.ts'
 import type { Resource } from '../model/resource.ts'
 import { resource } from '../testing.ts'
 
@@ -90,7 +90,7 @@ describe('an owner of something marked', () => {
     ['stays where nobody is found', ann, undefined, ann],
     ['stays where only the default is found', ann, fallback, ann],
     ['follows the default where it was that', fallback, ann, ann],
-  ])('%s', (_, former, found, expected) => expect(ownerNow(former, found)).toEqual(expected))
+  ])('%s', (_, former, found, expected) => expect(currentOwner(former, found)).toEqual(expected))
 
   it.each([
     [ann, bob, true],

@@ -3,17 +3,17 @@ import { creatorOf } from '../../../kube/creator.ts'
 import type { Resource } from '../model/resource.ts'
 import type { Problem } from '../rules/rule-tree.ts'
 
-/** Whom to tell, and how we know. Several addresses are comma-joined. */
+/** Whom to notify, and which strategy found them. Several addresses are comma-joined. */
 export interface Owner {
   readonly address: string
   readonly source: string
 }
 
-/** What a strategy may look at beside the resource itself. */
+/** What an owner strategy may read beside the resource itself. */
 export interface OwnerSources {
-  /** Labels and annotations of a namespace; undefined when it is not known. */
+  /** Labels and annotations of a namespace; undefined when it is unknown. */
   readonly namespaceTags?: (namespace: string) => Readonly<Record<string, string>> | undefined
-  /** What owns a resource, nearest first. */
+  /** The owners of a resource by owner references, nearest first. */
   readonly ownersOf?: (resource: Resource) => readonly { readonly tags: Readonly<Record<string, string>> }[]
 }
 
@@ -26,7 +26,7 @@ const defaultStrategies: readonly OwnerStrategySpec[] = [
   { type: 'NamespaceAnnotation' },
 ]
 
-/** Compiles the strategies: all are asked; a primary's answer replaces the others, else all are united. */
+/** Compiles the owner strategies. All are asked: a primary's answer replaces the others, otherwise all are combined. */
 export function compileOwner(owner: CleanupPolicySpec['owner'], problems: Problem[]): OwnerResolver {
   const strategies = owner?.strategies ?? defaultStrategies
   const fallback = owner?.default
@@ -47,20 +47,20 @@ export function compileOwner(owner: CleanupPolicySpec['owner'], problems: Proble
 }
 
 /**
- * The owner of a marked resource by what is found now. What was found before stands where nobody, or only the policy's default, is
- * found: that may be because a namespace could not be read.
+ * The owner of a marked resource, given who is found now. The former owner stays when none, or only the policy's
+ * default, is found: a namespace may have been unreadable.
  */
-export function ownerNow(former: Owner | undefined, found: Owner | undefined): Owner | undefined {
+export function currentOwner(former: Owner | undefined, found: Owner | undefined): Owner | undefined {
   return !former || (found && found.source !== 'default') ? (found ?? former) : former
 }
 
-/** Whether an owner has addresses that the former one had not: whoever that is knows of nothing yet. */
+/** Whether an owner has addresses that the former one had not: those have not been notified yet. */
 export function isNewOwner(former: Owner | undefined, now: Owner | undefined): boolean {
   const known = new Set(addressesIn(former?.address ?? ''))
   return addressesIn(now?.address ?? '').some((each) => !known.has(each))
 }
 
-/** The addresses of a text, separated by commas, spaces or semicolons; what is no address is left out. */
+/** The e-mail addresses in a text, separated by commas, spaces or semicolons; anything else is left out. */
 export function addressesIn(text: string): readonly string[] {
   return text
     .split(/[,;\s]+/)
@@ -96,7 +96,7 @@ function answersOf(strategy: OwnerStrategySpec, resource: Resource, sources: Own
   }
 }
 
-/** Who first wrote the object; a table turns names into addresses. */
+/** The user who created the object, and the address that `values` gives for that user. */
 function creatorsOf({ object }: Resource, values: Readonly<Record<string, string>>): readonly string[] {
   const creator = creatorOf(object.metadata)
   return creator === undefined ? [] : [...lookUp(values, creator), creator]

@@ -1,15 +1,14 @@
-import { look } from '../cycles/look.ts'
-import type { CompiledPolicy } from '../policy/policy.ts'
+import { takeSnapshot, type Snapshot } from '../cycles/snapshot.ts'
 import { newCandidate } from '../decision/candidate.ts'
-import type { ResourceRef } from '../verdict/provider.ts'
+import { locationsOf, type ResourceRef } from '../verdict/provider.ts'
 import { InventoryError, type Resource } from '../model/resource.ts'
 import type { Work, WorkPorts } from '../work/work.ts'
 import { sentenceFor } from '../model/because.ts'
 import { swabbieNamespace } from './swabbie-view.ts'
 
-const lookTimeMs = 60_000
+const timeoutMs = 60_000
 
-/** What a policy would do about a resource now, without doing it. */
+/** Whether a policy would mark a resource now, and why. Writes nothing. */
 export async function wouldMark(ports: WorkPorts, namespace: string, id: string): Promise<Record<string, unknown>> {
   const answer = (would: boolean, reason: string, summaries: readonly unknown[] = []) => ({
     namespace,
@@ -18,11 +17,11 @@ export async function wouldMark(ports: WorkPorts, namespace: string, id: string)
     wouldMarkReason: reason,
     summaries,
   })
-  let reason = 'it does not exist, or no policy looks at it'
-  for (const { work, seen } of await looks(ports)) {
-    const resource = seen.observation.resources.find((candidate) => isAt(work, candidate, namespace, id))
+  let reason = 'it does not exist, or no policy targets it'
+  for (const { work, snapshot } of await takeSnapshots(ports)) {
+    const resource = snapshot.observation.resources.find((each) => isAt(work, each, { namespace, id }))
     if (!resource) continue
-    const verdict = seen.judge(resource)
+    const verdict = snapshot.judge(resource)
     if (verdict.is === 'violating')
       return answer(
         true,
@@ -37,57 +36,62 @@ export async function wouldMark(ports: WorkPorts, namespace: string, id: string)
   return answer(false, reason)
 }
 
-/** What is in the way of a resource that nothing else protects. */
+/** The use of a resource, where it is what keeps it. */
 function useOf({ use }: Resource): readonly string[] {
-  if (use.state === 'used') return [`it is used by ${use.by}`]
+  if (use.state === 'used') return [`in use by ${use.by}`]
   return use.state === 'unknown' ? [use.because] : []
 }
 
-/** A resource that some policy looks at, marked or not. */
+/** A resource that some policy targets, marked or not. */
 export async function findResource(ports: WorkPorts, namespace: string, id: string): Promise<ResourceRef | undefined> {
-  for (const { work, seen } of await looks(ports)) {
-    const resource = seen.observation.resources.find((candidate) => isAt(work, candidate, namespace, id))
+  for (const { work, snapshot } of await takeSnapshots(ports)) {
+    const resource = snapshot.observation.resources.find((each) => isAt(work, each, { namespace, id }))
     if (resource) return newCandidate(work.policy.name, work.location, resource).spec.resource
   }
   return undefined
 }
 
-function isAt({ policy, location }: Work, resource: Resource, namespace: string, id: string): boolean {
+function isAt(
+  { policy, location }: Work,
+  resource: Resource,
+  { namespace, id }: { readonly namespace: string; readonly id: string },
+): boolean {
   if (resource.name !== id) return false
   return swabbieNamespace(newCandidate(policy.name, location, resource).spec.resource) === namespace.toLowerCase()
 }
 
-/** A look at every location of every policy that works, as dry as can be. */
-async function looks(
-  ports: WorkPorts,
-): Promise<readonly { readonly work: Work; readonly seen: Awaited<ReturnType<typeof look>> }[]> {
-  const found: { work: Work; seen: Awaited<ReturnType<typeof look>> }[] = []
-  for (const object of ports.desk.policies.list()) {
-    const readiness = ports.desk.readiness(object)
+interface PolicySnapshot {
+  readonly work: Work
+  readonly snapshot: Snapshot
+}
+
+/** A snapshot of every location of every valid policy, as a dry run. Locations that cannot be listed are left out. */
+async function takeSnapshots(ports: WorkPorts): Promise<readonly PolicySnapshot[]> {
+  const snapshots: PolicySnapshot[] = []
+  for (const object of ports.caches.policies.list()) {
+    const readiness = ports.caches.readiness(object)
     if (!readiness.ready) continue
     const { policy, schedule } = readiness
-    for (const location of locationsOf(ports, policy)) {
+    for (const location of locationsOf(ports.providers, policy)) {
       const work: Work = {
         policy,
         object,
         location,
         schedule,
+        ports,
         dryRun: true,
+        inWindow: true,
         fence: { held: true, number: 0 },
-        signal: AbortSignal.timeout(lookTimeMs),
+        signal: AbortSignal.timeout(timeoutMs),
         wrote: () => {},
-        rest: () => {},
+        postpone: () => {},
       }
       try {
-        found.push({ work, seen: await look(work, ports) })
+        snapshots.push({ work, snapshot: await takeSnapshot(work) })
       } catch (error) {
         if (!(error instanceof InventoryError)) throw error
       }
     }
   }
-  return found
-}
-
-function locationsOf({ providers }: WorkPorts, policy: CompiledPolicy): readonly string[] {
-  return providers.flatMap((provider) => provider.locations(policy))
+  return snapshots
 }

@@ -104,9 +104,9 @@ async function keep(ports: WorkPorts, candidate: CleanupCandidate, { body }: Rou
 }
 
 /** What has left cannot be kept; what is kept needs no asking. */
-function endOf({ desk, clock }: WorkPorts, { spec, status }: CleanupCandidate): RouteResponse | undefined {
+function endOf({ caches, clock }: WorkPorts, { spec, status }: CleanupCandidate): RouteResponse | undefined {
   if (status?.phase === 'Deleted' || status?.because === 'gone-by-itself') return gone()
-  const kept = desk.optOuts
+  const kept = caches.optOuts
     .list()
     .some((candidate) => isLiveOptOut(candidate, clock.now()) && namesResource(candidate, spec.resource))
   if (kept)

@@ -7,11 +7,11 @@ import { restore } from '../../../departures/restore/restore.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { Route, RouteRequest, RouteResponse } from '../../../runtime/http/route.ts'
-import { turned } from '../decision/candidate.ts'
+import { withPhase } from '../decision/candidate.ts'
 import { dueAt, isActive } from '../decision/decide.ts'
 import { markOf } from '../decision/candidate.ts'
 import { namesResource, optIn, optOut } from '../opt-outs/opt-out.ts'
-import { sketchOf } from '../verdict/protection.ts'
+import { minimalObject } from '../verdict/protection.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
 import type { WorkPorts } from '../work/work.ts'
 import { ok, problem } from './answers.ts'
@@ -22,7 +22,7 @@ const optInMethod = 'DELETE'
 
 /** Swabbie's paths over our marks, and what it lacks: opting in again and bringing back. */
 export function resourceRoutes(ports: WorkPorts): readonly Route[] {
-  const all = () => ports.desk.candidates.list()
+  const all = () => ports.caches.candidates.list()
   const get = (path: string, handle: (request: RouteRequest) => RouteResponse | Promise<RouteResponse>): Route => ({
     method: 'GET',
     path,
@@ -77,9 +77,9 @@ export function resourceRoutes(ports: WorkPorts): readonly Route[] {
   ]
 }
 
-function branches({ desk }: WorkPorts): readonly unknown[] {
+function branches({ caches }: WorkPorts): readonly unknown[] {
   const distinct = new Map(
-    desk.policies.list().flatMap(({ spec }) => spec.rules.map((branch) => [JSON.stringify(branch), branch] as const)),
+    caches.policies.list().flatMap(({ spec }) => spec.rules.map((branch) => [JSON.stringify(branch), branch] as const)),
   )
   return [...distinct.values()]
 }
@@ -117,7 +117,7 @@ function isUntold({ status }: CleanupCandidate): boolean {
 
 /** Lets notices that wait after a failure go out at once. Swabbie did that on GET, which link scanners and browsers call, too. */
 async function tellNow(ports: WorkPorts): Promise<RouteResponse> {
-  const waiting = ports.desk.candidates
+  const waiting = ports.caches.candidates
     .list()
     .filter((mark) => isUntold(mark) && mark.status?.nextAttemptTime !== undefined && !isDry(ports, mark))
   for (const mark of waiting) {
@@ -128,8 +128,8 @@ async function tellNow(ports: WorkPorts): Promise<RouteResponse> {
 }
 
 /** The policy of a mark is a dry run by now: its marks stay as they are. */
-function isDry({ desk }: WorkPorts, { spec }: CleanupCandidate): boolean {
-  return desk.policies.get('', spec.policy)?.spec.dryRun ?? false
+function isDry({ caches }: WorkPorts, { spec }: CleanupCandidate): boolean {
+  return caches.policies.get('', spec.policy)?.spec.dryRun ?? false
 }
 
 function statesOf(marks: readonly CleanupCandidate[], status: string): RouteResponse {
@@ -165,7 +165,7 @@ async function refOf(
   ports: WorkPorts,
   { namespace = '', id = '' }: RouteRequest['params'],
 ): Promise<ResourceRef | undefined> {
-  const mark = named(ports.desk.candidates.list(), { namespace, id }).find(({ status }) =>
+  const mark = named(ports.caches.candidates.list(), { namespace, id }).find(({ status }) =>
     isActive(status?.phase ?? 'Unmarked'),
   )
   return mark ? mark.spec.resource : findResource(ports, namespace, id)
@@ -176,14 +176,14 @@ async function keep(ports: WorkPorts, { params, user, body }: RouteRequest): Pro
   if (!ref) return problem(404, 'there is no such resource')
   const reason = new URLSearchParams(body).get('reason') ?? undefined
   await optOut(ports.client, ref, { by: user?.name ?? 'somebody', reason })
-  const [mark] = ports.desk.marksOfResource(ref)
+  const [mark] = ports.caches.marksOfResource(ref)
   return ok({ ...(mark ? stateOf(mark) : { markedResource: null, deleted: false, statuses: [] }), optedOut: true })
 }
 
 async function release(ports: WorkPorts, { params }: RouteRequest): Promise<RouteResponse> {
   const ref = await refOf(ports, params)
   if (!ref) return problem(404, 'there is no such resource')
-  const optOuts: readonly CleanupOptOut[] = ports.desk.optOuts
+  const optOuts: readonly CleanupOptOut[] = ports.caches.optOuts
     .list()
     .filter((candidate) => namesResource(candidate, ref))
   const released = await optIn(ports.client, optOuts, ports.clock.now())
@@ -195,7 +195,7 @@ async function bringBack(ports: WorkPorts, marks: readonly CleanupCandidate[]): 
   if (!deleted) return problem(404, 'there is nothing that was deleted under this name')
   const { resource } = deleted.spec
   const cluster = resource.cluster ?? ''
-  const sketch = sketchOf(resource)
+  const sketch = minimalObject(resource)
   const place = { namespace: recordNamespace(cluster, sketch), name: recordName(cluster, sketch) }
   const record = await ports.client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
   if (!record) return problem(404, 'its record is gone')
@@ -219,7 +219,7 @@ async function recalculate(ports: WorkPorts, { params, query }: RouteRequest): P
     return problem(400, 'retentionSeconds and numResources must be whole numbers')
   const now = ports.clock.now()
   const at = now + seconds * 1000
-  const later = named(ports.desk.candidates.list(), { namespace: params.namespace ?? '' })
+  const later = named(ports.caches.candidates.list(), { namespace: params.namespace ?? '' })
     .filter(
       (mark) => isMarked(mark) && !isDry(ports, mark) && (parseTime(mark.status?.projectedDeletionTime) ?? 0) > at,
     )
@@ -235,12 +235,12 @@ async function recalculate(ports: WorkPorts, { params, query }: RouteRequest): P
       nextAttemptTime: null,
     }
     const status = announced
-      ? turned(
+      ? withPhase(
           mark.status,
           { phase: 'Marked', because: 'recalculated', at: now },
           { ...change, generation: (mark.status?.generation ?? 1) + 1 },
         )
-      : { ...turned(mark.status, { phase: 'Marked', because: mark.status?.because ?? 'violates', at: now }, change) }
+      : { ...withPhase(mark.status, { phase: 'Marked', because: mark.status?.because ?? 'violates', at: now }, change) }
     await ports.client.update(cleanupCandidate.type, { ...mark, status }, { subresource: 'status' })
   }
   return ok({ moved: later.map(markName) })

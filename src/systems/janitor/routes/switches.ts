@@ -5,8 +5,8 @@ import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Route, RouteResponse } from '../../../runtime/http/route.ts'
-import { switchesName } from '../work/desk.ts'
-import { circuitClosedMark } from '../work/circuit.ts'
+import { switchesName } from '../work/janitor-caches.ts'
+import { circuitClosedAnnotation } from '../work/circuit.ts'
 import type { WorkPorts } from '../work/work.ts'
 import { ok, problem } from './answers.ts'
 import { isMarked } from './swabbie-view.ts'
@@ -15,7 +15,7 @@ const place = { namespace: sojournNamespace, name: switchesName }
 
 /** In and out of service, and the circuits that humans close. */
 export function switchRoutes(ports: WorkPorts, { inService }: { readonly inService: () => boolean }): readonly Route[] {
-  const { client, desk, clock } = ports
+  const { client, caches, clock } = ports
   return [
     { method: 'GET', path: '/janitor/status', handle: async () => ok(status()) },
     { method: 'POST', path: '/janitor/pause', handle: () => pause('true') },
@@ -28,11 +28,11 @@ export function switchRoutes(ports: WorkPorts, { inService }: { readonly inServi
   ]
 
   function status(): Record<string, unknown> {
-    const marks = desk.candidates.list()
+    const marks = caches.candidates.list()
     return {
-      inService: inService() && !desk.paused,
-      paused: desk.paused,
-      policies: desk.policies
+      inService: inService() && !caches.paused,
+      paused: caches.paused,
+      policies: caches.policies
         .list()
         .map(({ metadata, status: found }) => ({ name: metadata.name, conditions: found?.conditions ?? [] })),
       marked: marks.filter(isMarked).length,
@@ -58,7 +58,7 @@ export function switchRoutes(ports: WorkPorts, { inService }: { readonly inServi
   async function closeCircuit(name: string): Promise<RouteResponse> {
     try {
       // A whole second on: the time it opened is kept without fractions.
-      const annotations = { [circuitClosedMark]: formatTime(clock.now() + 1000) }
+      const annotations = { [circuitClosedAnnotation]: formatTime(clock.now() + 1000) }
       await client.patch(cleanupPolicy.type, { name }, { type: 'merge', body: { metadata: { annotations } } })
       return ok({ closed: name })
     } catch (error) {

@@ -1,7 +1,7 @@
 import { cleanupCandidate, type CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Route, RouteRequest, RouteResponse } from '../../../runtime/http/route.ts'
-import { turned } from '../decision/candidate.ts'
+import { withPhase } from '../decision/candidate.ts'
 import type { WorkPorts } from '../work/work.ts'
 import { ok, problem } from './answers.ts'
 import { isNamed, stateOf } from './swabbie-view.ts'
@@ -45,7 +45,7 @@ export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions)
       channel: 'testing',
       at: formatTime(now),
     }
-    const status = turned(
+    const status = withPhase(
       candidate.status,
       { phase: 'Notified', because: 'testing', at: now },
       {
@@ -65,7 +65,7 @@ export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions)
   async function announceAgain({ params }: RouteRequest): Promise<RouteResponse> {
     const candidate = find(params)
     if (!isCandidate(candidate)) return candidate
-    const status = turned(
+    const status = withPhase(
       candidate.status,
       { phase: 'Marked', because: 'testing', at: ports.clock.now() },
       { generation: (candidate.status?.generation ?? 1) + 1 },
@@ -80,9 +80,9 @@ export function testingRoutes(ports: WorkPorts, { resourceIds }: TestingOptions)
 
   function find({ namespace = '', id = '' }: RouteRequest['params']): CleanupCandidate | RouteResponse {
     if (!resourceIds.includes(id)) return problem(403, `${id} is not listed for tests`)
-    const mark = ports.desk.candidates.list().find((candidate) => isNamed(candidate, namespace, id))
+    const mark = ports.caches.candidates.list().find((candidate) => isNamed(candidate, namespace, id))
     if (!mark) return problem(404, 'no policy has marked it')
-    const isDry = ports.desk.policies.get('', mark.spec.policy)?.spec.dryRun ?? false
+    const isDry = ports.caches.policies.get('', mark.spec.policy)?.spec.dryRun ?? false
     return isDry ? problem(409, 'its policy is a dry run: nothing is written') : mark
   }
 }

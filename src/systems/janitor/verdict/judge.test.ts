@@ -1,13 +1,13 @@
 import { describe as suite, expect, it } from 'vitest'
 import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
-import { describe, judge, noHistory, type Surroundings } from './judge.ts'
+import { describe, judge, noHistory, type JudgeContext } from './judge.ts'
 import { compilePolicy } from '../policy/policy.ts'
 import type { Resource } from '../model/resource.ts'
-import { day, now, policy, policyObject, resource, surroundings } from '../testing.ts'
+import { day, now, policy, policyObject, resource, judgeContext } from '../testing.ts'
 
-function verdict(spec: Partial<CleanupPolicySpec>, given: Partial<Resource> = {}, around: Partial<Surroundings> = {}) {
+function verdict(spec: Partial<CleanupPolicySpec>, given: Partial<Resource> = {}, around: Partial<JudgeContext> = {}) {
   const compiled = policy(spec)
-  const { is, ...rest } = judge(describe(resource(given), compiled, {}), compiled, surroundings(around))
+  const { is, ...rest } = judge(describe(resource(given), compiled, {}), compiled, judgeContext(around))
   return 'because' in rest ? `${is}: ${rest.because}` : is
 }
 
@@ -66,9 +66,9 @@ suite('judge', () => {
 
   suite('without a creation date', () => {
     const { createdAt: _, ...ageless } = resource()
-    const judged = (ledger: Surroundings['ledger']) => {
+    const judged = (ledger: JudgeContext['ledger']) => {
       const compiled = policy({ minAge: '5d' })
-      return judge(describe(ageless, compiled, {}), compiled, surroundings({ ledger }))
+      return judge(describe(ageless, compiled, {}), compiled, judgeContext({ ledger }))
     }
     it('E28: decides nothing', () => expect(judged(noHistory)).toEqual({ is: 'unknown', because: 'age-unknown' }))
     it('E28: counts from when it was first seen', () => {
@@ -79,7 +79,7 @@ suite('judge', () => {
 
   suite('use over time', () => {
     const spec = { unusedFor: '30d', rules: [{ rules: [{ name: 'Unused' }] }] }
-    const tracked = (since: number, seen?: number): Partial<Surroundings> => ({
+    const tracked = (since: number, seen?: number): Partial<JudgeContext> => ({
       ledger: {
         trackingSince: since,
         firstSeen: () => undefined,

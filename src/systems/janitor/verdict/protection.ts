@@ -2,14 +2,14 @@ import type { CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
 import { protectionOf } from '../../../departures/door/protection.ts'
 import type { KubeObject } from '../../../kube/object.ts'
 import type { Exclusion } from '../model/because.ts'
-import type { Surroundings } from './judge.ts'
+import type { JudgeContext } from './judge.ts'
 import type { ResourceRef } from './provider.ts'
 import type { Resource } from '../model/resource.ts'
 
-/** The opt-outs that might be about a resource. */
+/** Finds the opt-outs that may apply to a resource. */
 export type OptOutFinder = (resource: Resource) => readonly CleanupOptOut[]
 
-/** Puts opt-outs in order, so that those of one resource are found among very many. */
+/** Indexes opt-outs, so that those of one resource are found quickly among very many. */
 export function optOutFinder(optOuts: readonly CleanupOptOut[]): OptOutFinder {
   if (optOuts.length === 0) return () => noOptOuts
   const selecting = new Map<string, CleanupOptOut[]>()
@@ -26,11 +26,16 @@ export function optOutFinder(optOuts: readonly CleanupOptOut[]): OptOutFinder {
   ]
 }
 
-/** What spares resources, in the door's own words, so that nothing is marked that could never leave. */
-export function protector(find: OptOutFinder, now: number): Surroundings['protection'] {
+/** Applies the door's protection rules, so that the janitor never marks what the door would refuse to delete. */
+export function protectionCheck(find: OptOutFinder, now: number): JudgeContext['protection'] {
   return (resource) => {
     const optOuts = find(resource)
-    const protection = protectionOf(dressed(resource), { cluster: resource.cluster, optOuts, bonds: [], now })
+    const protection = protectionOf(withTagsAsAnnotations(resource), {
+      cluster: resource.cluster,
+      optOuts,
+      bonds: [],
+      now,
+    })
     if (protection?.result !== 'refused') return undefined
     return { because: protection.because as Exclusion, ...(protection.detail ? { detail: protection.detail } : {}) }
   }
@@ -38,12 +43,12 @@ export function protector(find: OptOutFinder, now: number): Surroundings['protec
 
 const noOptOuts: readonly CleanupOptOut[] = []
 
-/** A resource as an object that carries its tags as annotations. */
-export function dressed({ provider, object, tags }: Resource): KubeObject {
+/** A resource as an object; the tags of a cloud resource become its annotations. */
+export function withTagsAsAnnotations({ provider, object, tags }: Resource): KubeObject {
   return provider === 'kubernetes' ? object : { ...object, metadata: { ...object.metadata, annotations: tags } }
 }
 
-/** The cluster's part in the name of a cloud location: what opt-outs of cloud resources are matched by. */
+/** The cluster name of a cloud account and region, by which opt-outs of cloud resources are matched. */
 export function cloudCluster({
   account = '',
   region = '',
@@ -54,15 +59,15 @@ export function cloudCluster({
   return `aws:${account}:${region}`
 }
 
-/** An opt-out of a cloud resource says account and region; matching goes by cluster. */
+/** Opt-outs of cloud resources name account and region; they are matched by cluster. */
 function withCluster(optOut: CleanupOptOut): CleanupOptOut {
   const { resource } = optOut.spec
   if (resource?.provider !== 'aws' || resource.cluster !== undefined) return optOut
   return { ...optOut, spec: { ...optOut.spec, resource: { ...resource, cluster: cloudCluster(resource) } } }
 }
 
-/** The little that a mark knows of its resource, as an object. */
-export function sketchOf({ apiVersion, kind, namespace, name, uid }: ResourceRef): KubeObject {
+/** An object with nothing but the identity that a mark stores. */
+export function minimalObject({ apiVersion, kind, namespace, name, uid }: ResourceRef): KubeObject {
   return { apiVersion, kind, metadata: { name, uid, ...(namespace ? { namespace } : {}) } }
 }
 

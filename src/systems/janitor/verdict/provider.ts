@@ -1,45 +1,47 @@
 import type { CandidateSpec } from '../../../apis/cleanup-candidate.ts'
 import type { Subject } from '../../../departures/subjects/subject.ts'
-import type { Aside } from './aside.ts'
+import type { ExclusionCache } from './exclusion-cache.ts'
 import type { OwnerSources } from '../policy/owner.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Inventory } from '../model/resource.ts'
 
-/** What is marked, as its mark names it. */
+/** A resource as its mark names it. */
 export type ResourceRef = CandidateSpec['resource']
 
 export interface ObserveRequest {
   readonly policy: CompiledPolicy
   readonly location: string
   readonly signal: AbortSignal
-  /** Walks past what stays excluded; left out, everything is listed. */
-  readonly aside?: Aside | undefined
+  /** Skips unmarked resources that stay excluded; left out, everything is listed. */
+  readonly exclusions?: ExclusionCache | undefined
 }
 
-/** Everything a policy looks at in one location, and whom it may belong to. */
+/** Everything a policy targets at one location, and where to look for owners. */
 export interface Observation extends Inventory {
   readonly owners: OwnerSources
 }
 
-/**
- * Where resources come from. It lists completely or throws `InventoryError`, gives evidence of use with each resource,
- * and hands the door what it needs to let one of them leave.
- */
+/** A source of resources: a cluster or a cloud. It lists completely, with evidence of use, or throws `InventoryError`. */
 export interface Provider {
   readonly name: ResourceRef['provider']
-  /** The locations a policy speaks of; each is looked at, and leased, on its own. */
+  /** The locations a policy targets; each is judged, and leased, on its own. */
   locations(policy: CompiledPolicy): readonly string[]
   observe(request: ObserveRequest): Promise<Observation>
-  /** The door's view of one resource. */
+  /** The resource as something the door can read and delete. */
   subject(resource: ResourceRef, options?: { readonly force?: boolean }): Promise<Subject>
-  /** Writes or takes back `expiration_time: never` on the resource itself. False when it is not there. */
-  mirror(resource: ResourceRef, protect: boolean): Promise<boolean>
-  /** The time by the other side's clock, if it tells. */
-  time?(location: string): Promise<number | undefined>
+  /** Sets or removes `expiration_time: never` on the resource itself. False when the resource does not exist. */
+  setNeverExpires(resource: ResourceRef, isProtected: boolean): Promise<boolean>
+  /** The time by the provider's clock; undefined when it does not tell. */
+  currentTime?(location: string): Promise<number | undefined>
   close(): void
 }
 
-/** Of several providers, the one that a location belongs to. */
+/** Every location that a policy targets. */
+export function locationsOf(providers: readonly Provider[], policy: CompiledPolicy): readonly string[] {
+  return providers.flatMap((provider) => provider.locations(policy))
+}
+
+/** The provider that serves a location. */
 export function providerOf(providers: readonly Provider[], location: string): Provider {
   const name = location.split('/', 1)[0]
   const provider = providers.find((candidate) => candidate.name === name)

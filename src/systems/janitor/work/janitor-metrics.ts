@@ -1,41 +1,41 @@
 import type { Counter, Gauge } from '../../../runtime/observability/metric.ts'
 import type { Metrics } from '../../../runtime/observability/metrics.ts'
 
-/** What the janitor counts. */
+/** The janitor's metrics. */
 export interface JanitorMetrics {
-  /** Marks made, lifted, announced, ended, by policy and word. */
-  readonly turns: Counter<'policy' | 'phase' | 'because'>
+  /** Marks that entered a phase. */
+  readonly phaseChanges: Counter<'policy' | 'phase' | 'because'>
   readonly visited: Gauge<'policy' | 'location' | 'verdict'>
   readonly notices: Counter<'policy' | 'channel' | 'result'>
-  readonly troubles: Counter<'policy' | 'action'>
+  readonly failures: Counter<'policy' | 'action'>
   readonly circuits: Gauge<'policy' | 'location'>
 }
 
 export function janitorMetrics(metrics: Metrics): JanitorMetrics {
   return {
-    turns: metrics.counter({
+    phaseChanges: metrics.counter({
       name: 'sojourn_janitor_turns_total',
-      help: 'Marks that came into a phase, by why.',
+      help: 'Marks that entered a phase, by reason.',
       labels: ['policy', 'phase', 'because'],
     }),
     visited: metrics.gauge({
       name: 'sojourn_janitor_resources',
-      help: 'Resources at the last look, by verdict.',
+      help: 'Resources of the last inventory, by verdict.',
       labels: ['policy', 'location', 'verdict'],
     }),
     notices: metrics.counter({
       name: 'sojourn_janitor_notices_total',
-      help: 'Notices tried, by how they ended.',
+      help: 'Notices sent, by result.',
       labels: ['policy', 'channel', 'result'],
     }),
-    troubles: metrics.counter({
+    failures: metrics.counter({
       name: 'sojourn_janitor_troubles_total',
-      help: 'Work that could not be done, by action.',
+      help: 'Cycles that could not be carried out, by action.',
       labels: ['policy', 'action'],
     }),
     circuits: metrics.gauge({
       name: 'sojourn_janitor_circuit_open',
-      help: '1 while a human has to look.',
+      help: '1 while the circuit is open and waits for a human.',
       labels: ['policy', 'location'],
     }),
   }

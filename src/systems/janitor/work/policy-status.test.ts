@@ -22,8 +22,8 @@ describe('the status of a policy, where the cache is behind', () => {
 
   /** Writes what was found at one location, with a cache that holds this. */
   const write = (cached: CleanupPolicy | undefined, trouble: string | null) => {
-    const desk = { policies: { get: () => cached } } as unknown as WorkPorts['desk']
-    return writePolicyStatus({ ...world, desk }, 'unused', { location: { name: 'here', change: { trouble } } })
+    const caches = { policies: { get: () => cached } } as unknown as WorkPorts['caches']
+    return writePolicyStatus({ ...world, caches }, 'unused', { location: { name: 'here', change: { trouble } } })
   }
   const stored = () => world.get<CleanupPolicy>({ ...given, name: 'unused' })
 

@@ -6,20 +6,22 @@ import { setCondition, type Condition, type ConditionClaim } from '../../../kube
 import type { Problem } from '../rules/rule-tree.ts'
 import type { WorkPorts } from './work.ts'
 
-/** What a cycle found, for the policy's status. Null drops a field. */
+/** A change to what the policy's status says of one location. Null drops a field. */
 export type LocationChange = { readonly [Field in keyof LocationStatus]?: LocationStatus[Field] | null }
 
-export interface StatusChange {
+export type StatusClaim = Omit<ConditionClaim, 'observedGeneration'>
+
+export interface PolicyStatusChange {
   readonly location?: { readonly name: string; readonly change: LocationChange }
-  readonly claims?: readonly Omit<ConditionClaim, 'observedGeneration'>[]
+  readonly claims?: readonly StatusClaim[]
   readonly nextAt?: number
 }
 
-/** Brings a policy's status up to date, whoever else writes to it. */
+/** Merges a change into a policy's status; a concurrent write by another instance is merged, not overwritten. */
 export async function writePolicyStatus(
-  { client, clock, desk }: Pick<WorkPorts, 'client' | 'clock' | 'desk'>,
+  { client, clock, caches }: Pick<WorkPorts, 'client' | 'clock' | 'caches'>,
   name: string,
-  change: StatusChange,
+  change: PolicyStatusChange,
 ): Promise<void> {
   const write = async (policy: CleanupPolicy): Promise<'written' | 'nothing new' | 'outdated'> => {
     const status = statusAfter(policy, change, clock.now())
@@ -29,25 +31,36 @@ export async function writePolicyStatus(
       .catch(ignoring('Conflict', 'NotFound'))
     return written ? 'written' : 'outdated'
   }
-  // The cache nearly always has the newest version, and a write upon another fails. That there is nothing new, only the cluster can say.
-  const known = desk.policies.get('', name)
+  // The cache nearly always has the newest version, and a write on an older one fails. Only a read from the API server
+  // can tell that there is nothing to write.
+  const known = caches.policies.get('', name)
   if (known && (await write(known)) === 'written') return
   for (let tries = 1; tries <= 5; tries++) {
     const policy = await client.get<CleanupPolicy>(cleanupPolicy.type, { name }).catch(ignoring('NotFound'))
     if (!policy || (await write(policy)) !== 'outdated') return
   }
-  throw new StatusError('Conflict', `the status of CleanupPolicy ${name} is being written by others all the time`)
+  throw new StatusError(
+    'Conflict',
+    `the status of CleanupPolicy ${name} was changed by another writer five times in a row`,
+  )
 }
 
-/** The conditions of a policy that has problems: it does nothing, and says where the trouble is. */
-export function notReady(problems: readonly Problem[]): Omit<ConditionClaim, 'observedGeneration'> {
+export const suspendedCondition: StatusClaim = {
+  type: 'Ready',
+  status: 'False',
+  reason: 'Suspended',
+  message: 'spec.suspend is set: the policy does nothing',
+}
+
+/** The condition of an invalid policy, which does nothing: names each field and what is wrong with it. */
+export function invalidCondition(problems: readonly Problem[]): StatusClaim {
   const message = problems.map(({ field, problem }) => `${field}: ${problem}`).join('; ')
   return { type: 'Ready', status: 'False', reason: 'Invalid', message: message.slice(0, 30_000) }
 }
 
 function statusAfter(
   policy: CleanupPolicy,
-  { location, claims = [], nextAt }: StatusChange,
+  { location, claims = [], nextAt }: PolicyStatusChange,
   now: number,
 ): NonNullable<CleanupPolicy['status']> {
   const { status = {}, metadata } = policy
@@ -68,26 +81,24 @@ function statusAfter(
   }
 }
 
-/** What is true of all locations together. */
-function derived(
-  locations: Readonly<Record<string, LocationStatus>>,
-): readonly Omit<ConditionClaim, 'observedGeneration'>[] {
+/** The conditions that sum up all locations. */
+function derived(locations: Readonly<Record<string, LocationStatus>>): readonly StatusClaim[] {
   const entries = Object.entries(locations)
   if (entries.length === 0) return []
-  const troubles = entries.flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [`${name}: ${trouble}`]))
+  const incomplete = entries.flatMap(([name, { trouble }]) => (trouble === undefined ? [] : [`${name}: ${trouble}`]))
   const circuits = entries.flatMap(([name, { circuit }]) => (circuit === undefined ? [] : [`${name}: ${circuit}`]))
   const visited = entries.reduce((sum, [, location]) => sum + (location.visited ?? 0), 0)
   return [
-    troubles.length === 0
-      ? { type: 'InventoryComplete', status: 'True', reason: 'Complete', message: `${visited} resources seen` }
+    incomplete.length === 0
+      ? { type: 'InventoryComplete', status: 'True', reason: 'Complete', message: `${visited} resources listed` }
       : {
           type: 'InventoryComplete',
           status: 'False',
           reason: 'Incomplete',
-          message: troubles.join('; ').slice(0, 30_000),
+          message: incomplete.join('; ').slice(0, 30_000),
         },
     circuits.length === 0
-      ? { type: 'CircuitOpen', status: 'False', reason: 'Closed', message: 'nothing unusual' }
+      ? { type: 'CircuitOpen', status: 'False', reason: 'Closed', message: 'the last inventory is as expected' }
       : { type: 'CircuitOpen', status: 'True', reason: 'HumanNeeded', message: circuits.join('; ').slice(0, 30_000) },
   ]
 }

@@ -1,94 +1,134 @@
-import type { CandidateStatus, CleanupCandidate } from '../../../apis/cleanup-candidate.ts'
-import { cleanupCandidate } from '../../../apis/cleanup-candidate.ts'
+import {
+  cleanupCandidate,
+  type CandidatePhase,
+  type CandidateStatus,
+  type CleanupCandidate,
+} from '../../../apis/cleanup-candidate.ts'
 import type { CleanupPolicy, LocationStatus } from '../../../apis/cleanup-policy.ts'
 import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
 import type { Client } from '../../../client/client.ts'
 import type { Door } from '../../../departures/door/door.ts'
 import { deepEqual } from '../../../kube/patch.ts'
+import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
 import type { Logger } from '../../../runtime/observability/log.ts'
-import type { Desk } from './desk.ts'
+import type { Outcome } from '../../../runtime/controller/outcome.ts'
+import type { JanitorCaches } from './janitor-caches.ts'
 import type { JanitorMetrics } from './janitor-metrics.ts'
-import type { LedgerBook } from '../ledger/ledger-book.ts'
+import type { LedgerCache } from '../ledger/ledger-cache.ts'
 import type { openChannel } from '../../../notices/open-channel.ts'
+import { describeResource } from '../model/resource.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Provider } from '../verdict/provider.ts'
 
-/** What every part of the janitor is given. */
+/** The janitor's dependencies, built once by `createJanitor`. */
 export interface WorkPorts {
   readonly client: Client
-  readonly desk: Desk
+  readonly caches: JanitorCaches
   readonly door: Door
   readonly providers: readonly Provider[]
-  readonly ledgers: LedgerBook
+  readonly ledgers: LedgerCache
   readonly events: EventRecorder
   readonly metrics: JanitorMetrics
   readonly clock: Clock
   readonly log: Logger
-  /** Where people reach this server. */
+  /** The base URL under which users reach this server, for links in notices. */
   readonly publicUrl: () => string
+  /** The key that signs opt-out links. */
   readonly linkKey: () => Promise<string>
-  /** How notices go out. */
   readonly openChannel: typeof openChannel
 }
 
-/** One work item under way: a policy at a location, with the right to act there. */
-export interface Work {
+/** A policy at one location, before the lease to act there is held. */
+export interface WorkItem {
   readonly policy: CompiledPolicy
   readonly object: CleanupPolicy
   readonly location: string
   readonly schedule: WorkScheduleSpec | undefined
   /** Nothing but the policy's own status may be written. */
   readonly dryRun: boolean
-  readonly fence: Fence
-  readonly signal: AbortSignal
-  /** A candidate was written at this version: the next look must not be at an older one. */
-  readonly wrote: (resourceVersion: string) => void
-  /** Nothing can be done here before this time, whatever is due. */
-  readonly rest: (until: number) => void
+  /** Whether the policy's WorkSchedule is open. */
+  readonly inWindow: boolean
+  readonly ports: WorkPorts
 }
 
-/** A work item before anybody has the right to act on it. */
-export type Unleased = Pick<Work, 'policy' | 'object' | 'location' | 'schedule' | 'dryRun'>
+/** A work item whose lease is held: it may write and delete. */
+export interface Work extends WorkItem {
+  readonly fence: Fence
+  readonly signal: AbortSignal
+  /** Reports a candidate written at this version: the item is not reconciled on an older cache. */
+  readonly wrote: (resourceVersion: string) => void
+  /** Puts the item off until this time, even if something is due earlier. */
+  readonly postpone: (until: number) => void
+}
 
-/** The right to act, as long as it lasts. */
+/** One action of a policy at a location: when it is due, and how to carry it out under the lease. */
+export interface PlannedCycle {
+  readonly dueAt: number
+  readonly run: (work: Work) => Promise<Outcome>
+}
+
+/** The held lease as a fencing token. `held` turns false as soon as the lease may have passed to another instance. */
 export interface Fence {
   readonly held: boolean
   readonly number: number
 }
 
-/** The lease is gone: whoever has it now does the rest. */
+/** The lease was lost: the instance that holds it now does the rest. */
 export class FenceLost extends Error {
   override readonly name = 'FenceLost'
 }
 
-/** To be called before every side effect. */
+/** Throws unless the lease is held. Call it before every side effect. */
 export function assertHeld({ fence, signal }: Pick<Work, 'fence' | 'signal'>): void {
   signal.throwIfAborted()
   if (!fence.held) throw new FenceLost('the lease of this policy and location was lost')
 }
 
 /** What the policy's status says of this location. */
-export function locationStatus({ object, location }: Pick<Work, 'object' | 'location'>): LocationStatus {
+export function locationStatus({ object, location }: Pick<WorkItem, 'object' | 'location'>): LocationStatus {
   return object.status?.locations?.[location] ?? {}
 }
 
-/** Writes a mark's status, only over the version that was decided upon. Writes nothing when nothing changed. */
+/** Writes a mark's status with the version it was decided on as precondition. Writes nothing when nothing changed. */
 export async function writeMark(
-  ports: Pick<WorkPorts, 'client'>,
-  work: Pick<Work, 'fence' | 'signal' | 'wrote'>,
+  work: Pick<Work, 'fence' | 'signal' | 'wrote'> & { readonly ports: Pick<WorkPorts, 'client'> },
   candidate: CleanupCandidate,
   status: CandidateStatus,
 ): Promise<CleanupCandidate> {
   const wanted = { ...status, fence: work.fence.number }
   if (deepEqual({ ...candidate.status, fence: work.fence.number }, wanted)) return candidate
   assertHeld(work)
-  const written = await ports.client.update<CleanupCandidate>(
+  const written = await work.ports.client.update<CleanupCandidate>(
     cleanupCandidate.type,
     { ...candidate, status: wanted },
     { subresource: 'status', signal: work.signal },
   )
   work.wrote(written.metadata.resourceVersion)
   return written
+}
+
+/** Writes a mark unless it was changed or deleted meanwhile: then the next reconcile decides on what it says now. */
+export function tryWriteMark(
+  work: Work,
+  candidate: CleanupCandidate,
+  status: CandidateStatus,
+): Promise<CleanupCandidate | undefined> {
+  return writeMark(work, candidate, status).catch(ignoring('Conflict', 'NotFound'))
+}
+
+/** Counts and logs that a mark has entered a phase. */
+export function reportPhase(
+  { policy, ports }: WorkItem,
+  { spec }: CleanupCandidate,
+  { phase, because }: { readonly phase: CandidatePhase; readonly because: string },
+): void {
+  ports.metrics.phaseChanges.inc({ policy: policy.name, phase, because })
+  ports.log.info('mark changed phase', {
+    policy: policy.name,
+    resource: describeResource(spec.resource),
+    phase,
+    because,
+  })
 }

@@ -3,13 +3,13 @@ import type { Subject } from '../../../../departures/subjects/subject.ts'
 import type { KubeObject } from '../../../../kube/object.ts'
 import { formatTime } from '../../../../kube/time.ts'
 import { cloudCluster } from '../../verdict/protection.ts'
-import type { AwsThing, AwsType } from './aws-type.ts'
+import type { AwsResource, AwsType } from './aws-type.ts'
 import type { AwsSession } from './session.ts'
 
 export const awsApiVersion = 'aws/v1'
 
-/** A cloud resource dressed as an object: its tags are its annotations, its version a digest of what AWS says of it. */
-export function awsObject({ name: kind }: AwsType, { id, uid, createdAt, tags, raw }: AwsThing): KubeObject {
+/** A cloud resource withTagsAsAnnotations as an object: its tags are its annotations, its version a digest of what AWS says of it. */
+export function awsObject({ name: kind }: AwsType, { id, uid, createdAt, tags, raw }: AwsResource): KubeObject {
   return {
     apiVersion: awsApiVersion,
     kind,
@@ -31,7 +31,7 @@ export function awsSubject(
   id: string,
   { force }: { readonly force: boolean },
 ): Subject {
-  const read = () => readThing(session, type, id)
+  const read = () => readAwsResource(session, type, id)
   return {
     cluster: cloudCluster(session),
     ref: { apiVersion: awsApiVersion, kind: type.name, name: id },
@@ -60,7 +60,11 @@ export function awsSubject(
 }
 
 /** One resource as it is now; undefined when AWS says that there is none. */
-export async function readThing(session: AwsSession, type: AwsType, id: string): Promise<AwsThing | undefined> {
+export async function readAwsResource(
+  session: AwsSession,
+  type: AwsType,
+  id: string,
+): Promise<AwsResource | undefined> {
   try {
     return await type.read(session, id)
   } catch (error) {
@@ -74,7 +78,7 @@ export function isAbsent({ absent }: AwsType, error: unknown): boolean {
 }
 
 /** Changes with anything that AWS says of a thing, tags included, which some services tell apart from the rest. */
-function versionOf({ raw, tags }: Pick<AwsThing, 'raw' | 'tags'>): string {
+function versionOf({ raw, tags }: Pick<AwsResource, 'raw' | 'tags'>): string {
   const sorted = Object.entries(tags).toSorted(([left], [right]) => (left < right ? -1 : 1))
   return createHash('sha256')
     .update(JSON.stringify([raw, sorted]))

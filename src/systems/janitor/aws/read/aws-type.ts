@@ -5,7 +5,7 @@ import type { Evidence } from './evidence.ts'
 import type { AwsSession } from './session.ts'
 
 /** What is known of a cloud resource, whatever its type calls it. */
-export interface AwsThing {
+export interface AwsResource {
   readonly id: string
   /** Differs from another one's under the same id. */
   readonly uid: string
@@ -23,16 +23,16 @@ export interface AwsThing {
 export interface AwsType {
   readonly name: AwsTypeName
   /** Everything there is, or a throw. */
-  list(session: AwsSession): Promise<readonly AwsThing[]>
+  list(session: AwsSession): Promise<readonly AwsResource[]>
   /** One of them as it is now; undefined when it is gone. */
-  read(session: AwsSession, id: string): Promise<AwsThing | undefined>
+  read(session: AwsSession, id: string): Promise<AwsResource | undefined>
   /** Looks at who uses what once, then answers for each. Throws when that cannot be known. */
-  detect(evidence: Evidence): Promise<(thing: AwsThing) => Use>
-  remove(session: AwsSession, thing: AwsThing, options: { readonly force: boolean }): Promise<void>
+  detect(evidence: Evidence): Promise<(thing: AwsResource) => Use>
+  remove(session: AwsSession, thing: AwsResource, options: { readonly force: boolean }): Promise<void>
   /** Writes a tag, or takes it away. Absent where AWS knows no tags: opt-outs are then kept by us alone. */
   tag?(
     session: AwsSession,
-    thing: AwsThing,
+    thing: AwsResource,
     tag: { readonly key: string; readonly value: string | undefined },
   ): Promise<void>
   /** Names of errors that mean: it is not there. */

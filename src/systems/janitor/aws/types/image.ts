@@ -1,6 +1,6 @@
 import type { Image } from '@aws-sdk/client-ec2'
 import { isAbsent } from '../read/aws-subject.ts'
-import { applicationOf, backupShield, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { applicationOf, backupShield, tagsOf, timeOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
 import { tagEc2 } from '../read/ec2-tags.ts'
 import { ownImages, type Evidence } from '../read/evidence.ts'
 import { inventoryError } from '../read/listing.ts'
@@ -12,14 +12,14 @@ export const imageType: AwsType = {
   absent: ['InvalidAMIID.NotFound', 'InvalidAMIID.Unavailable'],
 
   async list(session) {
-    return (await ownImages(session)).map((image) => thingOf(image, session))
+    return (await ownImages(session)).map((image) => toResource(image, session))
   },
 
   async read(session, id) {
     const { sdk, ec2 } = session
     const { Images = [] } = await ec2.send(new sdk.ec2.DescribeImagesCommand({ ImageIds: [id] }))
     const [image] = Images
-    return image && image.State !== 'deregistered' ? thingOf(image, session) : undefined
+    return image && image.State !== 'deregistered' ? toResource(image, session) : undefined
   },
 
   async detect(evidence) {
@@ -100,7 +100,7 @@ async function sharedWith({ sdk, ec2, account }: AwsSession, id: string): Promis
   }
 }
 
-function thingOf(image: Image, { accountId }: AwsSession): AwsThing {
+function toResource(image: Image, { accountId }: AwsSession): AwsResource {
   const id = image.ImageId ?? ''
   const tags = tagsOf(image.Tags)
   const foreign = image.OwnerId !== undefined && accountId !== '' && image.OwnerId !== accountId

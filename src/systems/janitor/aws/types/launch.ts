@@ -1,6 +1,6 @@
 import type { LaunchConfiguration } from '@aws-sdk/client-auto-scaling'
 import type { LaunchTemplate } from '@aws-sdk/client-ec2'
-import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { applicationOf, tagsOf, timeOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
 import { tagEc2 } from '../read/ec2-tags.ts'
 import { Evidence, templatesOf } from '../read/evidence.ts'
 import { listCompletely } from '../read/listing.ts'
@@ -85,7 +85,7 @@ export const launchTemplateType: AwsType = {
   tag: tagEc2,
 }
 
-function configurationThing(configuration: LaunchConfiguration): AwsThing {
+function configurationThing(configuration: LaunchConfiguration): AwsResource {
   const id = configuration.LaunchConfigurationName ?? ''
   return {
     id,
@@ -98,7 +98,7 @@ function configurationThing(configuration: LaunchConfiguration): AwsThing {
   }
 }
 
-function templateThing(template: LaunchTemplate): AwsThing {
+function templateThing(template: LaunchTemplate): AwsResource {
   const id = template.LaunchTemplateId ?? ''
   return {
     id,

@@ -1,6 +1,6 @@
 import type { LoadBalancerDescription } from '@aws-sdk/client-elastic-load-balancing'
 import type { Action, LoadBalancer } from '@aws-sdk/client-elastic-load-balancing-v2'
-import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { applicationOf, tagsOf, timeOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
 import { InventoryError } from '../../model/resource.ts'
 import { inventoryError, listCompletely } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
@@ -183,7 +183,7 @@ async function classicTags(
   return tags
 }
 
-function classicThing(balancer: LoadBalancerDescription, tags: Readonly<Record<string, string>>): AwsThing {
+function classicThing(balancer: LoadBalancerDescription, tags: Readonly<Record<string, string>>): AwsResource {
   const id = balancer.LoadBalancerName ?? ''
   const createdAt = timeOf(balancer.CreatedTime)
   return {
@@ -197,7 +197,7 @@ function classicThing(balancer: LoadBalancerDescription, tags: Readonly<Record<s
   }
 }
 
-async function modernThing({ sdk, elbV2, account }: AwsSession, balancer: LoadBalancer): Promise<AwsThing> {
+async function modernThing({ sdk, elbV2, account }: AwsSession, balancer: LoadBalancer): Promise<AwsResource> {
   const id = balancer.LoadBalancerArn ?? ''
   try {
     const { TagDescriptions } = await elbV2.send(new sdk.elbV2.DescribeTagsCommand({ ResourceArns: [id] }))

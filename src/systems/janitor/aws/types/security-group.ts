@@ -1,5 +1,5 @@
 import type { SecurityGroup } from '@aws-sdk/client-ec2'
-import { applicationOf, tagsOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { applicationOf, tagsOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
 import { tagEc2 } from '../read/ec2-tags.ts'
 import type { Evidence } from '../read/evidence.ts'
 import { inventoryError, listCompletely } from '../read/listing.ts'
@@ -12,12 +12,12 @@ export const securityGroupType: AwsType = {
   absent: ['InvalidGroup.NotFound', 'InvalidGroupId.NotFound'],
 
   async list(session) {
-    return (await groupsOf(session)).map(thingOf)
+    return (await groupsOf(session)).map(toResource)
   },
 
   async read({ sdk, ec2 }, id) {
     const { SecurityGroups = [] } = await ec2.send(new sdk.ec2.DescribeSecurityGroupsCommand({ GroupIds: [id] }))
-    return SecurityGroups[0] && thingOf(SecurityGroups[0])
+    return SecurityGroups[0] && toResource(SecurityGroups[0])
   },
 
   async detect(evidence) {
@@ -115,7 +115,7 @@ async function addPeered(
   }
 }
 
-function thingOf(group: SecurityGroup): AwsThing {
+function toResource(group: SecurityGroup): AwsResource {
   const id = group.GroupId ?? ''
   return {
     id,

@@ -1,6 +1,6 @@
 import type { AutoScalingGroup } from '@aws-sdk/client-auto-scaling'
 import { parseTime } from '../../../../kube/time.ts'
-import { applicationOf, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { applicationOf, tagsOf, timeOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
 import { discoveryFacts, readRegistry, type Registry } from '../read/eureka.ts'
 import { Evidence } from '../read/evidence.ts'
 import { listCompletely } from '../read/listing.ts'
@@ -14,7 +14,7 @@ export const serverGroupType: AwsType = {
   async list(session) {
     const groups = await new Evidence(session, async () => [session]).groups()
     const registry = await registryOf(session)
-    return groups.map((group) => thingOf(group, registry))
+    return groups.map((group) => toResource(group, registry))
   },
 
   async read({ sdk, autoScaling }, id) {
@@ -22,7 +22,7 @@ export const serverGroupType: AwsType = {
       new sdk.autoScaling.DescribeAutoScalingGroupsCommand({ AutoScalingGroupNames: [id] }),
     )
     const [group] = AutoScalingGroups
-    return group && group.Status === undefined ? thingOf(group) : undefined
+    return group && group.Status === undefined ? toResource(group) : undefined
   },
 
   async detect({ session }) {
@@ -81,7 +81,7 @@ async function registryOf({ eurekaUrl }: AwsSession): Promise<Registry | undefin
   return eurekaUrl === undefined ? undefined : readRegistry(eurekaUrl).catch(() => undefined)
 }
 
-function thingOf(group: AutoScalingGroup, registry?: Registry): AwsThing {
+function toResource(group: AutoScalingGroup, registry?: Registry): AwsResource {
   const id = group.AutoScalingGroupName ?? ''
   const suspended = (group.SuspendedProcesses ?? []).find(({ ProcessName }) => ProcessName === 'AddToLoadBalancer')
   const instances = (group.Instances ?? []).map(({ InstanceId = '' }) => InstanceId)

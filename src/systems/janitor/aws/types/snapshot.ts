@@ -1,5 +1,5 @@
 import type { Snapshot } from '@aws-sdk/client-ec2'
-import { backupShield, tagsOf, timeOf, type AwsThing, type AwsType } from '../read/aws-type.ts'
+import { backupShield, tagsOf, timeOf, type AwsResource, type AwsType } from '../read/aws-type.ts'
 import { tagEc2 } from '../read/ec2-tags.ts'
 import type { Evidence } from '../read/evidence.ts'
 import { listCompletely } from '../read/listing.ts'
@@ -16,12 +16,12 @@ export const snapshotType: AwsType = {
       pages: (pageSize) => sdk.ec2.paginateDescribeSnapshots({ client, pageSize }, { OwnerIds: ['self'] }),
       items: ({ Snapshots }) => Snapshots,
     })
-    return snapshots.map(thingOf)
+    return snapshots.map(toResource)
   },
 
   async read({ sdk, ec2 }, id) {
     const { Snapshots = [] } = await ec2.send(new sdk.ec2.DescribeSnapshotsCommand({ SnapshotIds: [id] }))
-    return Snapshots[0] && thingOf(Snapshots[0])
+    return Snapshots[0] && toResource(Snapshots[0])
   },
 
   async detect(evidence) {
@@ -57,7 +57,7 @@ async function snapshotsInUse(evidence: Evidence): Promise<ReadonlyMap<string, s
   return used
 }
 
-function thingOf(snapshot: Snapshot): AwsThing {
+function toResource(snapshot: Snapshot): AwsResource {
   const id = snapshot.SnapshotId ?? ''
   const tags = tagsOf(snapshot.Tags)
   return {

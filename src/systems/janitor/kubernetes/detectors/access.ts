@@ -1,6 +1,14 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
-import { called, customOr, placeKey, unused, used, type Detector, type World } from '../references/detector.ts'
+import {
+  kindAndName,
+  unlessCustomUse,
+  namespacedName,
+  unused,
+  used,
+  type Detector,
+  type ClusterView,
+} from '../references/detector.ts'
 import { podSourceKinds, podSources } from '../references/pod-specs.ts'
 
 interface Binding extends StoredObject {
@@ -12,24 +20,24 @@ interface Binding extends StoredObject {
 export const bindingDetector: Detector = {
   kinds: ['RoleBinding.rbac.authorization.k8s.io', 'ClusterRoleBinding.rbac.authorization.k8s.io'],
   needs: ['roles', 'clusterroles', 'serviceaccounts'],
-  prepare(world) {
+  prepare(cluster) {
     const roles = new Set([
-      ...world.list('roles').map(({ metadata }) => `Role:${placeKey(metadata.namespace, metadata.name)}`),
-      ...world.list('clusterroles').map(({ metadata }) => `ClusterRole:${placeKey('', metadata.name)}`),
+      ...cluster.list('roles').map(({ metadata }) => `Role:${namespacedName(metadata.namespace, metadata.name)}`),
+      ...cluster.list('clusterroles').map(({ metadata }) => `ClusterRole:${namespacedName('', metadata.name)}`),
     ])
     const accounts = new Set(
-      world.list('serviceaccounts').map(({ metadata }) => placeKey(metadata.namespace, metadata.name)),
+      cluster.list('serviceaccounts').map(({ metadata }) => namespacedName(metadata.namespace, metadata.name)),
     )
     return (object) => {
       const { metadata, roleRef, subjects = [] } = object as Binding
       if (isBuiltIn(object)) return used('the cluster itself')
       const { kind = '', name = '' } = roleRef ?? {}
-      if (!roles.has(`${kind}:${placeKey(kind === 'Role' ? metadata.namespace : '', name)}`))
+      if (!roles.has(`${kind}:${namespacedName(kind === 'Role' ? metadata.namespace : '', name)}`))
         return unused(`${kind} ${name} does not exist`)
       const living = subjects.find(
         (subject) =>
           subject.kind !== 'ServiceAccount' ||
-          accounts.has(placeKey(subject.namespace ?? metadata.namespace, subject.name ?? '')),
+          accounts.has(namespacedName(subject.namespace ?? metadata.namespace, subject.name ?? '')),
       )
       return living ? used(`${living.kind} ${living.name}`) : unused('nobody it names exists')
     }
@@ -40,30 +48,33 @@ export const bindingDetector: Detector = {
 export const roleDetector: Detector = {
   kinds: ['Role.rbac.authorization.k8s.io', 'ClusterRole.rbac.authorization.k8s.io'],
   needs: ['rolebindings', 'clusterrolebindings', 'clusterroles'],
-  prepare(world) {
-    const partOf = aggregationsIn(world)
+  prepare(cluster) {
+    const partOf = aggregationsIn(cluster)
     const bound = new Map<string, string>()
-    for (const binding of bindingsIn(world)) {
+    for (const binding of bindingsIn(cluster)) {
       const { kind, name = '' } = binding.roleRef ?? {}
-      bound.set(`${kind}:${placeKey(kind === 'Role' ? binding.metadata.namespace : '', name)}`, called(binding))
+      bound.set(
+        `${kind}:${namespacedName(kind === 'Role' ? binding.metadata.namespace : '', name)}`,
+        kindAndName(binding),
+      )
     }
     return (object) => {
       const { kind, metadata } = object
       if (isBuiltIn(object)) return used('the cluster itself')
       if (Object.keys(metadata.labels ?? {}).some((label) => label.includes('/aggregate-to-')))
         return used('another role')
-      const by = bound.get(`${kind}:${placeKey(metadata.namespace, metadata.name)}`) ?? partOf(object)
-      return by ? used(by) : customOr(world.customUse(metadata.name), 'no binding names it')
+      const by = bound.get(`${kind}:${namespacedName(metadata.namespace, metadata.name)}`) ?? partOf(object)
+      return by ? used(by) : unlessCustomUse(cluster.customUse(metadata.name), 'no binding names it')
     }
   },
 }
 
 /** The role that takes in the rules of another, by its labels. */
-function aggregationsIn(world: World): (role: StoredObject) => string | undefined {
-  const selections = world.list('clusterroles').flatMap((role) => {
+function aggregationsIn(cluster: ClusterView): (role: StoredObject) => string | undefined {
+  const selections = cluster.list('clusterroles').flatMap((role) => {
     const { aggregationRule } = role as { aggregationRule?: { clusterRoleSelectors?: readonly LabelSelector[] } }
     return (aggregationRule?.clusterRoleSelectors ?? []).map((selector) => ({
-      by: called(role),
+      by: kindAndName(role),
       requirements: requirementsOf(selector),
     }))
   })
@@ -77,34 +88,34 @@ function aggregationsIn(world: World): (role: StoredObject) => string | undefine
 export const serviceAccountDetector: Detector = {
   kinds: ['ServiceAccount'],
   needs: [...podSourceKinds, 'rolebindings', 'clusterrolebindings'],
-  prepare(world) {
+  prepare(cluster) {
     const accounts = new Map<string, string>()
-    for (const { owner, namespace, spec } of podSources(world)) {
+    for (const { owner, namespace, spec } of podSources(cluster)) {
       const name = spec.serviceAccountName ?? spec.serviceAccount
-      if (name) accounts.set(placeKey(namespace, name), called(owner))
+      if (name) accounts.set(namespacedName(namespace, name), kindAndName(owner))
     }
     const groups = new Map<string, string>()
-    for (const binding of bindingsIn(world))
+    for (const binding of bindingsIn(cluster))
       for (const { kind, name = '', namespace } of binding.subjects ?? []) {
         // Accounts go by other names, too: `system:serviceaccount:NAMESPACE:NAME`, `system:serviceaccounts:NAMESPACE`.
         const [, , itsNamespace = '', itsName = ''] = name.split(':')
         if (kind === 'ServiceAccount')
-          accounts.set(placeKey(namespace ?? binding.metadata.namespace, name), called(binding))
+          accounts.set(namespacedName(namespace ?? binding.metadata.namespace, name), kindAndName(binding))
         else if (name.startsWith('system:serviceaccount:'))
-          accounts.set(placeKey(itsNamespace, itsName), called(binding))
-        else if (name.startsWith('system:serviceaccounts:')) groups.set(itsNamespace, called(binding))
+          accounts.set(namespacedName(itsNamespace, itsName), kindAndName(binding))
+        else if (name.startsWith('system:serviceaccounts:')) groups.set(itsNamespace, kindAndName(binding))
       }
     return (object) => {
       const { name, namespace } = object.metadata
       if (name === 'default') return used('every pod that names none')
-      const by = accounts.get(placeKey(namespace, name)) ?? groups.get(namespace ?? '')
-      return by ? used(by) : world.customUse(name)
+      const by = accounts.get(namespacedName(namespace, name)) ?? groups.get(namespace ?? '')
+      return by ? used(by) : cluster.customUse(name)
     }
   },
 }
 
-function bindingsIn(world: World): readonly Binding[] {
-  return [...world.list('rolebindings'), ...world.list('clusterrolebindings')] as readonly Binding[]
+function bindingsIn(cluster: ClusterView): readonly Binding[] {
+  return [...cluster.list('rolebindings'), ...cluster.list('clusterrolebindings')] as readonly Binding[]
 }
 
 function isBuiltIn({ metadata }: StoredObject): boolean {

@@ -1,9 +1,9 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
-import { called, placeKey, used, type Detector, type World } from '../references/detector.ts'
+import { kindAndName, namespacedName, used, type Detector, type ClusterView } from '../references/detector.ts'
 import { addNames, annotationTexts, mentionedIn, mentionsIn } from '../references/mentions.ts'
 import { podSourceKinds, podSources, referencesOf, wordsOf, type PodSource } from '../references/pod-specs.ts'
-import type { WellKnown } from '../references/well-known.ts'
+import type { ReferrerKind } from '../references/referrer-types.ts'
 
 /** Kinds that name ConfigMaps and Secrets in fields of many sorts: any text in them that is a name counts. */
 const rareReferrers = [
@@ -16,7 +16,7 @@ const rareReferrers = [
   'validatingbindings',
   'mutatingbindings',
   'apiservices',
-] as const satisfies readonly WellKnown[]
+] as const satisfies readonly ReferrerKind[]
 
 /** Kinds that refer to them in fields of their own. */
 const referrers = [...podSourceKinds, 'serviceaccounts', 'roles', 'clusterroles', 'customresourcedefinitions'] as const
@@ -25,20 +25,20 @@ const referrers = [...podSourceKinds, 'serviceaccounts', 'roles', 'clusterroles'
 export const configurationDetector: Detector = {
   kinds: ['ConfigMap', 'Secret'],
   needs: [...referrers, ...rareReferrers],
-  prepare(world) {
-    const references = referencesIn(world)
-    const mentions = rareReferrers.map((kind) => mentionsIn(world.list(kind)))
-    const parameterOf = parametersIn(world)
+  prepare(cluster) {
+    const references = referencesIn(cluster)
+    const mentions = rareReferrers.map((kind) => mentionsIn(cluster.list(kind)))
+    const parameterOf = parametersIn(cluster)
     return (object) => {
       const { name, namespace } = object.metadata
       const by =
-        references.get(`${object.kind}:${placeKey(namespace, name)}`) ??
-        references.get(placeKey(namespace, name)) ??
-        references.get(placeKey(anywhere, name)) ??
+        references.get(`${object.kind}:${namespacedName(namespace, name)}`) ??
+        references.get(namespacedName(namespace, name)) ??
+        references.get(namespacedName(anywhere, name)) ??
         mentionedIn(mentions, name) ??
         parameterOf(object) ??
         builtInUse(object)
-      return by ? used(by) : world.customUse(name)
+      return by ? used(by) : cluster.customUse(name)
     }
   },
 }
@@ -47,12 +47,12 @@ export const configurationDetector: Detector = {
 const anywhere = '*'
 
 /** References to ConfigMaps and Secrets. Lists stay the same until they change, and are looked through once. */
-function referencesIn(world: World): ReadonlyMap<string, string> {
-  const lists = referrers.map((kind) => world.list(kind))
+function referencesIn(cluster: ClusterView): ReadonlyMap<string, string> {
+  const lists = referrers.map((kind) => cluster.list(kind))
   const [first = []] = lists
   const known = referencesByPods.get(first)
   if (known?.lists.every((list, index) => list === lists[index])) return known.references
-  const references = readReferences(world)
+  const references = readReferences(cluster)
   referencesByPods.set(first, { lists, references })
   return references
 }
@@ -64,33 +64,33 @@ const referencesByPods = new WeakMap<
 >()
 
 /** Who refers to what: under `Kind:namespace/name` where the kind is known, else under the place alone. */
-function readReferences(world: World): ReadonlyMap<string, string> {
+function readReferences(cluster: ClusterView): ReadonlyMap<string, string> {
   const references = new Map<string, string>()
   const add = (kind: string, namespace: string | undefined, name: string, by: string) => {
-    references.set(`${kind}:${placeKey(namespace, name)}`, by)
+    references.set(`${kind}:${namespacedName(namespace, name)}`, by)
   }
-  for (const source of podSources(world)) {
+  for (const source of podSources(cluster)) {
     const { owner, namespace, spec } = source
     const { configMaps, secrets } = referencesOf(spec)
-    for (const name of configMaps) add('ConfigMap', namespace, name, called(owner))
-    for (const name of secrets) add('Secret', namespace, name, called(owner))
+    for (const name of configMaps) add('ConfigMap', namespace, name, kindAndName(owner))
+    for (const name of secrets) add('Secret', namespace, name, kindAndName(owner))
     if (!hasTemplate(source))
-      for (const place of placesIn(wordsOf(source), namespace)) references.set(place, called(owner))
+      for (const place of placesIn(wordsOf(source), namespace)) references.set(place, kindAndName(owner))
   }
-  for (const account of world.list('serviceaccounts')) {
+  for (const account of cluster.list('serviceaccounts')) {
     const { secrets = [], imagePullSecrets = [] } = account as unknown as {
       secrets?: { name?: string }[]
       imagePullSecrets?: { name?: string }[]
     }
     for (const { name } of [...secrets, ...imagePullSecrets])
-      if (name) add('Secret', account.metadata.namespace, name, called(account))
+      if (name) add('Secret', account.metadata.namespace, name, kindAndName(account))
   }
-  for (const role of [...world.list('roles'), ...world.list('clusterroles')])
+  for (const role of [...cluster.list('roles'), ...cluster.list('clusterroles')])
     for (const name of grantedNames(role))
-      references.set(placeKey(role.metadata.namespace ?? anywhere, name), called(role))
-  for (const definition of world.list('customresourcedefinitions'))
+      references.set(namespacedName(role.metadata.namespace ?? anywhere, name), kindAndName(role))
+  for (const definition of cluster.list('customresourcedefinitions'))
     for (const place of placesIn(annotationTexts(definition.metadata.annotations), anywhere))
-      references.set(place, called(definition))
+      references.set(place, kindAndName(definition))
   return references
 }
 
@@ -109,7 +109,7 @@ function placesIn(words: readonly string[], namespace: string): ReadonlySet<stri
     addNames(names, word)
     for (const [place] of word.matchAll(anyPlace)) places.add(place)
   }
-  for (const name of names) places.add(placeKey(namespace, name))
+  for (const name of names) places.add(namespacedName(namespace, name))
   return places
 }
 
@@ -124,11 +124,11 @@ function grantedNames(role: StoredObject): readonly string[] {
 }
 
 /** What admission policies are given as parameters by label; by name, their bindings mention it. */
-function parametersIn(world: World): (object: StoredObject) => string | undefined {
-  const bindings = [...world.list('validatingbindings'), ...world.list('mutatingbindings')].flatMap((binding) => {
+function parametersIn(cluster: ClusterView): (object: StoredObject) => string | undefined {
+  const bindings = [...cluster.list('validatingbindings'), ...cluster.list('mutatingbindings')].flatMap((binding) => {
     const { paramRef } = (binding.spec ?? {}) as { paramRef?: { selector?: LabelSelector; namespace?: string } }
     return paramRef?.selector
-      ? [{ by: called(binding), ...paramRef, requirements: requirementsOf(paramRef.selector) }]
+      ? [{ by: kindAndName(binding), ...paramRef, requirements: requirementsOf(paramRef.selector) }]
       : []
   })
   return ({ metadata }) =>

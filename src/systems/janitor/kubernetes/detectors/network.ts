@@ -2,15 +2,15 @@ import type { StoredObject } from '../../../../kube/object.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../../../kube/selector.ts'
 import type { Use } from '../../model/resource.ts'
 import {
-  called,
-  customOr,
-  placeKey,
+  kindAndName,
+  unlessCustomUse,
+  namespacedName,
   selectionUse,
   unknownUse,
   unused,
   used,
   type Detector,
-  type World,
+  type ClusterView,
 } from '../references/detector.ts'
 import { podSourceKinds, podSources } from '../references/pod-specs.ts'
 import { mentionedIn, mentionsIn } from '../references/mentions.ts'
@@ -27,54 +27,55 @@ export const serviceDetector: Detector = {
     'apiservices',
     'customresourcedefinitions',
   ],
-  prepare(world) {
-    const served = servedIn(world)
-    const converters = convertersIn(world)
+  prepare(cluster) {
+    const served = servedIn(cluster)
+    const converters = convertersIn(cluster)
     const mentions = (['validatingwebhooks', 'mutatingwebhooks', 'apiservices'] as const).map((kind) =>
-      mentionsIn(world.list(kind)),
+      mentionsIn(cluster.list(kind)),
     )
-    const pods = podsByNamespace(world)
+    const pods = podsByNamespace(cluster)
     return (object) => {
       const { name, namespace = '', annotations = {} } = object.metadata
       const { selector, type } = object.spec as { selector?: Record<string, string>; type?: string }
       if (type === 'ExternalName') return used('a name outside the cluster')
       if (namespace === 'default' && name === 'kubernetes') return used('the cluster itself')
       if (Object.keys(annotations).some((key) => key.startsWith('proxless/'))) return used('callers that wake it')
-      const place = placeKey(namespace, name)
+      const place = namespacedName(namespace, name)
       const by = served.get(place) ?? converters.get(place) ?? mentionedIn(mentions, name)
       if (by) return used(by)
-      if (!selector || Object.keys(selector).length === 0) return customOr(world.customUse(name), 'it has no endpoints')
+      if (!selector || Object.keys(selector).length === 0)
+        return unlessCustomUse(cluster.customUse(name), 'it has no endpoints')
       const requirements = requirementsOf({ matchLabels: selector })
       const behind = pods.get(namespace)?.find(({ labels }) => matches(requirements, labels))
-      return behind ? used(called(behind.owner)) : selectionUse(world, requirements, 'it has no endpoints')
+      return behind ? used(kindAndName(behind.owner)) : selectionUse(cluster, requirements, 'it has no endpoints')
     }
   },
 }
 
 /** Services that convert custom resources from one version to another. */
-function convertersIn(world: World): ReadonlyMap<string, string> {
+function convertersIn(cluster: ClusterView): ReadonlyMap<string, string> {
   return new Map(
-    world.list('customresourcedefinitions').flatMap((definition) => {
+    cluster.list('customresourcedefinitions').flatMap((definition) => {
       const { conversion } = definition.spec as {
         conversion?: { webhook?: { clientConfig?: { service?: { namespace?: string; name?: string } } } }
       }
       const service = conversion?.webhook?.clientConfig?.service
-      return service ? [[placeKey(service.namespace, service.name ?? ''), called(definition)] as const] : []
+      return service ? [[namespacedName(service.namespace, service.name ?? ''), kindAndName(definition)] as const] : []
     }),
   )
 }
 
 /** Services with at least one endpoint, ready or not. */
-function servedIn(world: World): ReadonlyMap<string, string> {
+function servedIn(cluster: ClusterView): ReadonlyMap<string, string> {
   const served = new Map<string, string>()
-  for (const { metadata, endpoints } of world.list('endpointslices')) {
+  for (const { metadata, endpoints } of cluster.list('endpointslices')) {
     const service = metadata.labels?.['kubernetes.io/service-name']
     if (service && Array.isArray(endpoints) && endpoints.length > 0)
-      served.set(placeKey(metadata.namespace, service), `${endpoints.length} endpoints`)
+      served.set(namespacedName(metadata.namespace, service), `${endpoints.length} endpoints`)
   }
-  for (const { metadata, subsets } of world.list('endpoints'))
+  for (const { metadata, subsets } of cluster.list('endpoints'))
     if (Array.isArray(subsets) && subsets.length > 0)
-      served.set(placeKey(metadata.namespace, metadata.name), 'its Endpoints')
+      served.set(namespacedName(metadata.namespace, metadata.name), 'its Endpoints')
   return served
 }
 
@@ -83,16 +84,18 @@ interface Selectable {
   readonly labels: Readonly<Record<string, string>>
 }
 
-function podsByNamespace(world: World): ReadonlyMap<string, readonly Selectable[]> {
-  return Map.groupBy(podSources(world), ({ namespace }) => namespace)
+function podsByNamespace(cluster: ClusterView): ReadonlyMap<string, readonly Selectable[]> {
+  return Map.groupBy(podSources(cluster), ({ namespace }) => namespace)
 }
 
 /** Ingresses: dangling when none of the Services they send to exists; what annotations make of callers is not known. */
 export const ingressDetector: Detector = {
   kinds: ['Ingress.networking.k8s.io'],
   needs: ['services'],
-  prepare(world) {
-    const services = new Set(world.list('services').map(({ metadata }) => placeKey(metadata.namespace, metadata.name)))
+  prepare(cluster) {
+    const services = new Set(
+      cluster.list('services').map(({ metadata }) => namespacedName(metadata.namespace, metadata.name)),
+    )
     return ({ metadata, spec }) => {
       const { defaultBackend, rules = [] } = spec as IngressSpec
       const backends = [
@@ -105,7 +108,7 @@ export const ingressDetector: Detector = {
         return unknownUse('it sends to something that is not a Service')
       const answering = Object.keys(metadata.annotations ?? {}).find((key) => answers.test(key))
       if (answering !== undefined) return unknownUse(`${answering} may answer callers`)
-      const found = present.find(({ service }) => services.has(placeKey(metadata.namespace, service?.name ?? '')))
+      const found = present.find(({ service }) => services.has(namespacedName(metadata.namespace, service?.name ?? '')))
       return found ? used(`Service ${found.service?.name}`) : unused('none of its Services exists')
     }
   },
@@ -134,17 +137,17 @@ const scalable = {
 export const autoscalerDetector: Detector = {
   kinds: ['HorizontalPodAutoscaler.autoscaling'],
   needs: Object.values(scalable),
-  prepare(world) {
+  prepare(cluster) {
     const targets = new Set<string>()
     for (const kind of Object.values(scalable))
-      for (const object of world.list(kind))
-        targets.add(`${object.kind}:${placeKey(object.metadata.namespace, object.metadata.name)}`)
+      for (const object of cluster.list(kind))
+        targets.add(`${object.kind}:${namespacedName(object.metadata.namespace, object.metadata.name)}`)
     return ({ metadata, spec }) => {
       const { kind = '', name = '', apiVersion = '' } = scaleTargetOf({ spec })
       const isOther = apiVersion.includes('/') && !/^(?:apps|extensions)\//.test(apiVersion)
       // There are other kinds of the same name, such as the StatefulSet of apps.kruise.io.
       if (!Object.hasOwn(scalable, kind) || isOther) return unknownUse(`it scales a ${kind} of ${apiVersion}`)
-      return targets.has(`${kind}:${placeKey(metadata.namespace, name)}`)
+      return targets.has(`${kind}:${namespacedName(metadata.namespace, name)}`)
         ? used(`${kind} ${name}`)
         : unused(`${kind} ${name} does not exist`)
     }
@@ -166,14 +169,14 @@ export function scaleTargetOf({ spec }: Pick<StoredObject, 'spec'>): ScaleTarget
 export const podSelectorDetector: Detector = {
   kinds: ['PodDisruptionBudget.policy', 'NetworkPolicy.networking.k8s.io'],
   needs: podSourceKinds,
-  prepare(world) {
-    const pods = podsByNamespace(world)
+  prepare(cluster) {
+    const pods = podsByNamespace(cluster)
     return ({ kind, metadata, spec }): Use => {
       const { selector, podSelector } = spec as { selector?: LabelSelector; podSelector?: LabelSelector }
       const requirements = requirementsOf((kind === 'NetworkPolicy' ? podSelector : selector) ?? {})
       if (requirements.length === 0) return used('every pod of its namespace')
       const found = pods.get(metadata.namespace ?? '')?.find(({ labels }) => matches(requirements, labels))
-      return found ? used(called(found.owner)) : selectionUse(world, requirements, 'it selects nothing')
+      return found ? used(kindAndName(found.owner)) : selectionUse(cluster, requirements, 'it selects nothing')
     }
   },
 }

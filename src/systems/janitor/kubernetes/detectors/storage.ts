@@ -1,38 +1,45 @@
-import { called, placeKey, unused, used, type Detector } from '../references/detector.ts'
+import { kindAndName, namespacedName, unused, used, type Detector } from '../references/detector.ts'
 import { ephemeralClaims, podSourceKinds, podSources, referencesOf } from '../references/pod-specs.ts'
 
 /** Claims: in use when a pod or template mounts them, a StatefulSet would again, or another claim is a copy of them. */
 export const claimDetector: Detector = {
   kinds: ['PersistentVolumeClaim'],
   needs: [...podSourceKinds, 'persistentvolumeclaims'],
-  prepare(world) {
+  prepare(cluster) {
     const claims = new Map<string, string>()
-    for (const { owner, namespace, spec } of podSources(world))
-      for (const name of referencesOf(spec).claims) claims.set(placeKey(namespace, name), called(owner))
-    for (const pod of world.list('pods'))
-      for (const name of ephemeralClaims(pod)) claims.set(placeKey(pod.metadata.namespace, name), called(pod))
-    for (const claim of world.list('persistentvolumeclaims')) {
+    for (const { owner, namespace, spec } of podSources(cluster))
+      for (const name of referencesOf(spec).claims) claims.set(namespacedName(namespace, name), kindAndName(owner))
+    for (const pod of cluster.list('pods'))
+      for (const name of ephemeralClaims(pod))
+        claims.set(namespacedName(pod.metadata.namespace, name), kindAndName(pod))
+    for (const claim of cluster.list('persistentvolumeclaims')) {
       const { dataSource, dataSourceRef } = (claim.spec ?? {}) as Record<
         'dataSource' | 'dataSourceRef',
         Source | undefined
       >
       for (const source of [dataSource, dataSourceRef])
         if (source?.kind === 'PersistentVolumeClaim')
-          claims.set(placeKey(source.namespace ?? claim.metadata.namespace, source.name ?? ''), called(claim))
+          claims.set(
+            namespacedName(source.namespace ?? claim.metadata.namespace, source.name ?? ''),
+            kindAndName(claim),
+          )
     }
     const prefixes = new Map<string, string>()
-    for (const set of world.list('statefulsets')) {
+    for (const set of cluster.list('statefulsets')) {
       const { volumeClaimTemplates = [] } = set.spec as { volumeClaimTemplates?: { metadata?: { name?: string } }[] }
       for (const { metadata } of volumeClaimTemplates)
-        prefixes.set(placeKey(set.metadata.namespace, `${metadata?.name ?? ''}-${set.metadata.name}`), called(set))
+        prefixes.set(
+          namespacedName(set.metadata.namespace, `${metadata?.name ?? ''}-${set.metadata.name}`),
+          kindAndName(set),
+        )
     }
     return (object) => {
       const { name, namespace } = object.metadata
       const ordinal = /^(.*)-\d+$/.exec(name)?.[1]
       const by =
-        claims.get(placeKey(namespace, name)) ??
-        (ordinal === undefined ? undefined : prefixes.get(placeKey(namespace, ordinal)))
-      return by ? used(by) : world.customUse(name)
+        claims.get(namespacedName(namespace, name)) ??
+        (ordinal === undefined ? undefined : prefixes.get(namespacedName(namespace, ordinal)))
+      return by ? used(by) : cluster.customUse(name)
     }
   },
 }
@@ -47,12 +54,12 @@ interface Source {
 export const volumeDetector: Detector = {
   kinds: ['PersistentVolume'],
   needs: ['persistentvolumeclaims'],
-  prepare(world) {
-    const claims = new Set(world.list('persistentvolumeclaims').map(({ metadata }) => metadata.uid))
+  prepare(cluster) {
+    const claims = new Set(cluster.list('persistentvolumeclaims').map(({ metadata }) => metadata.uid))
     const wanted = new Map(
-      world
+      cluster
         .list('persistentvolumeclaims')
-        .map((claim) => [(claim.spec as { volumeName?: string } | undefined)?.volumeName, called(claim)]),
+        .map((claim) => [(claim.spec as { volumeName?: string } | undefined)?.volumeName, kindAndName(claim)]),
     )
     return ({ metadata, spec, status }) => {
       const { claimRef } = spec as { claimRef?: { uid?: string; namespace?: string; name?: string } }
@@ -74,9 +81,9 @@ export const volumeDetector: Detector = {
 export const attachmentDetector: Detector = {
   kinds: ['VolumeAttachment.storage.k8s.io'],
   needs: ['persistentvolumes', 'nodes'],
-  prepare(world) {
-    const volumes = new Set(world.list('persistentvolumes').map(({ metadata }) => metadata.name))
-    const nodes = new Set(world.list('nodes').map(({ metadata }) => metadata.name))
+  prepare(cluster) {
+    const volumes = new Set(cluster.list('persistentvolumes').map(({ metadata }) => metadata.name))
+    const nodes = new Set(cluster.list('nodes').map(({ metadata }) => metadata.name))
     return ({ spec }) => {
       const { nodeName = '', source } = spec as { nodeName?: string; source?: { persistentVolumeName?: string } }
       const volume = source?.persistentVolumeName

@@ -2,14 +2,14 @@ import type { StoredObject } from '../../../../kube/object.ts'
 import { parseTime } from '../../../../kube/time.ts'
 import type { Use } from '../../model/resource.ts'
 import {
-  called,
-  customOr,
-  placeKey,
+  kindAndName,
+  unlessCustomUse,
+  namespacedName,
   unknownUse,
   unused,
   used,
   type Detector,
-  type World,
+  type ClusterView,
 } from '../references/detector.ts'
 import { scaleTargetOf } from './network.ts'
 
@@ -17,19 +17,19 @@ import { scaleTargetOf } from './network.ts'
 export const scaledDetector: Detector = {
   kinds: ['Deployment.apps', 'StatefulSet.apps', 'ReplicationController'],
   needs: ['services', 'autoscalers'],
-  prepare(world) {
-    const wakers = wakersIn(world)
-    const scalers = scalersFromZero(world)
+  prepare(cluster) {
+    const wakers = wakersIn(cluster)
+    const scalers = scalersFromZero(cluster)
     return (object) => {
       const { name, namespace, annotations = {}, labels = {} } = object.metadata
       const { replicas = 1 } = object.spec as { replicas?: number }
       if (replicas > 0) return used(`${replicas} replicas`)
-      const place = placeKey(namespace, name)
+      const place = namespacedName(namespace, name)
       const by =
         wakers.get(place) ??
         scalers.get(`${object.kind}:${place}`) ??
         [...Object.keys(annotations), ...Object.keys(labels)].find((key) => sleeps.test(key))
-      return by ? used(by) : customOr(world.customUse(name), 'it is scaled to zero')
+      return by ? used(by) : unlessCustomUse(cluster.customUse(name), 'it is scaled to zero')
     }
   },
 }
@@ -38,23 +38,23 @@ export const scaledDetector: Detector = {
 const sleeps = /original-replicas|previous-replicas|^downscaler\/|^sablier\.|^idle\.openshift\.io\/|^idling\./
 
 /** Autoscalers that may start from nothing, by what they scale. */
-function scalersFromZero(world: World): ReadonlyMap<string, string> {
+function scalersFromZero(cluster: ClusterView): ReadonlyMap<string, string> {
   const scalers = new Map<string, string>()
-  for (const scaler of world.list('autoscalers')) {
+  for (const scaler of cluster.list('autoscalers')) {
     if ((scaler.spec as { minReplicas?: number } | undefined)?.minReplicas !== 0) continue
     const { kind = '', name = '' } = scaleTargetOf(scaler)
-    scalers.set(`${kind}:${placeKey(scaler.metadata.namespace, name)}`, called(scaler))
+    scalers.set(`${kind}:${namespacedName(scaler.metadata.namespace, name)}`, kindAndName(scaler))
   }
   return scalers
 }
 
 /** Services that wake a Deployment when somebody calls: what sleeps behind them is in use. */
-export function wakersIn(world: World): ReadonlyMap<string, string> {
+export function wakersIn(cluster: ClusterView): ReadonlyMap<string, string> {
   const wakers = new Map<string, string>()
-  for (const service of world.list('services')) {
+  for (const service of cluster.list('services')) {
     const { annotations = {}, namespace } = service.metadata
     const wakes = Object.entries(annotations).filter(([key]) => key.startsWith('proxless/'))
-    for (const [, value] of wakes) wakers.set(placeKey(namespace, value), called(service))
+    for (const [, value] of wakes) wakers.set(namespacedName(namespace, value), kindAndName(service))
   }
   return wakers
 }
@@ -63,8 +63,8 @@ export function wakersIn(world: World): ReadonlyMap<string, string> {
 export const replicaSetDetector: Detector = {
   kinds: ['ReplicaSet.apps'],
   needs: ['deployments'],
-  prepare(world) {
-    const deployments = new Map(world.list('deployments').map((object) => [object.metadata.uid, object]))
+  prepare(cluster) {
+    const deployments = new Map(cluster.list('deployments').map((object) => [object.metadata.uid, object]))
     return ({ metadata, spec, status }) => {
       const wanted = (spec as { replicas?: number }).replicas ?? 1
       const running = ((status ?? {}) as { replicas?: number }).replicas ?? 0
@@ -72,10 +72,10 @@ export const replicaSetDetector: Detector = {
       const owner = metadata.ownerReferences
         ?.map(({ uid }) => deployments.get(uid))
         .find((found) => found !== undefined)
-      if (owner && revisionOf(owner) === revisionOf({ metadata })) return used(called(owner))
+      if (owner && revisionOf(owner) === revisionOf({ metadata })) return used(kindAndName(owner))
       const other = metadata.ownerReferences?.find(({ kind }) => kind !== 'Deployment')
       if (!owner && other) return unknownUse(`${other.kind} ${other.name} may need it again`)
-      return unused(owner ? `${called(owner)} has a newer one` : 'it is scaled to zero')
+      return unused(owner ? `${kindAndName(owner)} has a newer one` : 'it is scaled to zero')
     }
   },
 }

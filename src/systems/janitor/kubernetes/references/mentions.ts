@@ -1,23 +1,23 @@
 import type { StoredObject } from '../../../../kube/object.ts'
-import { called } from './detector.ts'
+import { kindAndName } from './detector.ts'
 
 /** Who mentions a text: a name found anywhere in an object may be in use. */
-export type Mentioner = (text: string) => string | undefined
+export type MentionFinder = (text: string) => string | undefined
 
 /** Who mentions a text in a list. Lists stay the same array until they change, and are looked through once. */
-export function mentionsIn(objects: readonly StoredObject[]): Mentioner {
+export function mentionsIn(objects: readonly StoredObject[]): MentionFinder {
   const known = mentionsByList.get(objects)
   if (known) return known
   const texts = new Map<string, string>()
   for (const object of objects)
-    for (const text of textsOf(object)) if (!texts.has(text)) texts.set(text, called(object))
-  const mentions: Mentioner = (text) => texts.get(text)
+    for (const text of textsOf(object)) if (!texts.has(text)) texts.set(text, kindAndName(object))
+  const mentions: MentionFinder = (text) => texts.get(text)
   mentionsByList.set(objects, mentions)
   return mentions
 }
 
 /** Who mentions a text, by the first who knows. */
-export function mentionedIn(mentions: readonly Mentioner[], text: string): string | undefined {
+export function mentionedIn(mentions: readonly MentionFinder[], text: string): string | undefined {
   for (const of of mentions) {
     const by = of(text)
     if (by !== undefined) return by
@@ -25,7 +25,7 @@ export function mentionedIn(mentions: readonly Mentioner[], text: string): strin
   return undefined
 }
 
-const mentionsByList = new WeakMap<readonly StoredObject[], Mentioner>()
+const mentionsByList = new WeakMap<readonly StoredObject[], MentionFinder>()
 
 /**
  * Every text an object holds and every name within one (`shop/settings`, a whole file of YAML), its annotations included.
@@ -35,7 +35,7 @@ const mentionsByList = new WeakMap<readonly StoredObject[], Mentioner>()
 export function textsOf({ metadata, status, ...rest }: StoredObject): readonly string[] {
   const texts = new Set<string>()
   for (const text of stringsIn([rest, ...annotationTexts(metadata.annotations)])) addNames(texts, text)
-  for (const text of stringsIn([status])) if (text.length <= longestName) texts.add(text)
+  for (const text of stringsIn([status])) if (text.length <= maxNameLength) texts.add(text)
   return [...texts]
 }
 
@@ -62,11 +62,11 @@ const bookkeeping = /^(?:kubectl\.kubernetes\.io|deployment\.kubernetes\.io|meta
 
 /** Adds a text, and each name that stands in it, to a set. */
 export function addNames(names: Set<string>, text: string): void {
-  if (text !== '' && text.length <= longestName) names.add(text)
+  if (text !== '' && text.length <= maxNameLength) names.add(text)
   if (!plainName.test(text))
-    for (const [name] of text.matchAll(anyName)) if (name.length <= longestName) names.add(name)
+    for (const [name] of text.matchAll(anyName)) if (name.length <= maxNameLength) names.add(name)
 }
 
-const longestName = 253
+const maxNameLength = 253
 const plainName = /^[a-z0-9.-]*$/
 const anyName = /[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/g

@@ -1,7 +1,7 @@
 import type { StoredObject } from '../../../../kube/object.ts'
-import type { World } from './detector.ts'
+import type { ClusterView } from './detector.ts'
 import { annotationTexts } from './mentions.ts'
-import type { WellKnown } from './well-known.ts'
+import type { ReferrerKind } from './referrer-types.ts'
 
 /** The parts of a pod spec that name other objects. */
 export interface PodSpec {
@@ -55,12 +55,12 @@ export const podSourceKinds = [
   'replicasets',
   'jobs',
   'cronjobs',
-] as const satisfies readonly WellKnown[]
+] as const satisfies readonly ReferrerKind[]
 
 /** Every pod and pod template of a cluster. */
-export function* podSources(world: World): Generator<PodSource> {
+export function* podSources(cluster: ClusterView): Generator<PodSource> {
   for (const kind of podSourceKinds) {
-    for (const owner of world.list(kind)) {
+    for (const owner of cluster.list(kind)) {
       const template = templateOf(owner)
       if (!template) continue
       const { metadata: { labels = {}, annotations = {} } = {}, spec = {} } = template

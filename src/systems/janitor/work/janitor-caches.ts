@@ -27,7 +27,7 @@ export type Readiness =
   | { readonly ready: false; readonly problems: readonly Problem[] }
 
 /** Everything of the home cluster that the janitor reads, from caches. */
-export class Desk {
+export class JanitorCaches {
   readonly policies: Informer<CleanupPolicy>
   readonly candidates: Informer<CleanupCandidate>
   readonly optOuts: Informer<CleanupOptOut>

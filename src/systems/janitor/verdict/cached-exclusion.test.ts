@@ -4,10 +4,10 @@ import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { describe, judge } from './judge.ts'
 import { KubeResource } from '../kubernetes/kube-resource.ts'
-import { lastingVerdicts } from './lasting.ts'
-import { optOutFinder, protector } from './protection.ts'
+import { ExclusionCache, exclusionCacheFor } from './exclusion-cache.ts'
+import { optOutFinder, protectionCheck } from './protection.ts'
 import type { Use } from '../model/resource.ts'
-import { day, now, policy, surroundings } from '../testing.ts'
+import { day, now, policy, judgeContext } from '../testing.ts'
 
 const unused: Use = { state: 'unused', because: 'nothing refers to it' }
 const used: Use = { state: 'used', by: 'Pod web' }
@@ -55,42 +55,45 @@ const optOut: CleanupOptOut = {
   spec: { resource: { kind: 'ConfigMap', namespace: 'shop', name: 'left' }, expiresAt: '2026-04-01T00:00:00Z' },
 }
 const ann = 'ann@example.org'
-const nobody = optOutFinder([])
+const noOptOuts = optOutFinder([])
 const circumstances = [
-  { use: used, owner: ann, includeOwned: false, optOuts: nobody },
-  { use: unused, owner: ann, includeOwned: false, optOuts: nobody },
-  { use: unused, owner: '', includeOwned: false, optOuts: nobody },
-  { use: unused, owner: ann, includeOwned: true, optOuts: nobody },
+  { use: used, owner: ann, includeOwned: false, optOuts: noOptOuts },
+  { use: unused, owner: ann, includeOwned: false, optOuts: noOptOuts },
+  { use: unused, owner: '', includeOwned: false, optOuts: noOptOuts },
+  { use: unused, owner: ann, includeOwned: true, optOuts: noOptOuts },
   { use: unused, owner: ann, includeOwned: false, optOuts: optOutFinder([optOut]) },
 ]
 
-suite('lasting verdicts', () => {
+suite('a cached exclusion', () => {
   it.each(specs)(
-    'are those of a judgement, whatever the time, the use, the owner, the target and the opt-outs: %o',
+    'is the verdict of a judgement, whatever the time, the use, the owner, the target and the opt-outs: %o',
     (spec) => {
       const compiled = policy(spec)
+      const exclusions = new ExclusionCache(compiled)
       for (const at of [now, now + 10 * day, now + 100 * day])
         for (const { use, owner, includeOwned, optOuts } of circumstances)
           for (const each of objects) {
             const resource = new KubeResource(each, { cluster: '', includeOwned, detect: () => use })
-            const around = surroundings({ protection: protector(optOuts, at), now: at })
+            const around = judgeContext({ protection: protectionCheck(optOuts, at), now: at })
             const owners = { namespaceTags: () => ({ owner }) }
             const judged = judge(describe(resource, compiled, owners), compiled, around)
-            expect(lastingVerdicts(compiled, optOuts)(resource) ?? judged).toEqual(judged)
+            expect(exclusions.verdict(resource, optOuts) ?? judged).toEqual(judged)
           }
     },
   )
 
-  it('are worked out once per version of an object', () => {
+  it('is worked out once per version of an object', () => {
     const compiled = policy(literal('name', ['left']))
     const resource = (version: StoredObject) =>
       new KubeResource(version, { cluster: '', includeOwned: false, detect: () => unused })
     const [left] = objects
     if (!left) throw new Error('no object')
-    const first = lastingVerdicts(compiled, nobody)(resource(left))
+    const first = exclusionCacheFor(compiled, 'kubernetes').verdict(resource(left), noOptOuts)
     expect(first).toMatchObject({ is: 'excluded', because: 'literal' })
-    expect(lastingVerdicts(compiled, nobody)(resource(left))).toBe(first)
+    expect(exclusionCacheFor(compiled, 'kubernetes').verdict(resource(left), noOptOuts)).toBe(first)
     const kept = { ...left, metadata: { ...left.metadata, labels: { 'sojourn.dev/keep': '' } } }
-    expect(lastingVerdicts(compiled, nobody)(resource(kept))).toMatchObject({ because: 'keep-mark' })
+    expect(exclusionCacheFor(compiled, 'kubernetes').verdict(resource(kept), noOptOuts)).toMatchObject({
+      because: 'keep-mark',
+    })
   })
 })

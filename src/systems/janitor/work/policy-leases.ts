@@ -7,50 +7,54 @@ import { Lease, type LeasePorts, type LeaseTimes } from '../../../runtime/sharin
 import type { Logger } from '../../../runtime/observability/log.ts'
 import type { Fence } from './work.ts'
 
-export interface LeaseBookOptions extends LeaseTimes {
-  /** Who we are; unlike every other instance. */
+export interface PolicyLeasesOptions extends LeaseTimes {
+  /** Names this instance; differs from every other instance's. */
   readonly identity: string
 }
 
-/** Lets one at a time work at a policy and location. */
+/** What one instance at a time works on. */
+export interface LeasedPlace {
+  readonly policy: string
+  readonly location: string
+}
+
+/** Ensures that one instance at a time works on a policy at a location. */
 export interface Leases {
-  /** Works while the lease is ours; undefined when somebody else has it. */
+  /** Runs `work` while this instance holds the lease; undefined when another instance holds it. */
   hold<T>(
-    policy: string,
-    location: string,
+    place: LeasedPlace,
     signal: AbortSignal,
     work: (fence: Fence) => Promise<T>,
   ): Promise<{ readonly result: T } | undefined>
 }
 
-/** For where nobody else is. */
-export const unshared: Leases = {
-  hold: async (_policy, _location, _signal, work) => ({ result: await work({ held: true, number: 1 }) }),
+/** For a janitor that is the only one, such as the forecast's. */
+export const noLeases: Leases = {
+  hold: async (_place, _signal, work) => ({ result: await work({ held: true, number: 1 }) }),
 }
 
 /** One Lease per policy and location, held only while there is work to do there. */
-export class LeaseBook implements Leases {
+export class PolicyLeases implements Leases {
   readonly #ports: LeasePorts
-  readonly #options: LeaseBookOptions
-  /** Kept for good: how long another's lease has not changed must be remembered between tries. */
+  readonly #options: PolicyLeasesOptions
+  /** Never dropped: a Lease measures how long another holder has not renewed, across attempts. */
   readonly #leases = new Map<string, Lease>()
 
-  /** Renewals are no part of the work they protect: a clock must not take the work for waiting because they do. */
+  /** Renews outside the work's async context: the virtual clock must not take a waiting renewal for waiting work. */
   readonly #startRenewing: (lease: Lease, signal: AbortSignal) => Promise<void>
 
-  constructor(options: LeaseBookOptions, ports: LeasePorts) {
+  constructor(options: PolicyLeasesOptions, ports: LeasePorts) {
     this.#options = options
     this.#ports = ports
     this.#startRenewing = AsyncLocalStorage.bind((lease: Lease, signal: AbortSignal) => this.#renew(lease, signal))
   }
 
   async hold<T>(
-    policy: string,
-    location: string,
+    place: LeasedPlace,
     signal: AbortSignal,
     work: (fence: Fence) => Promise<T>,
   ): Promise<{ readonly result: T } | undefined> {
-    const lease = this.#lease(policy, location)
+    const lease = this.#lease(place)
     if (!(await lease.contend(signal))) return undefined
     const done = new AbortController()
     const renewing = this.#startRenewing(lease, done.signal)
@@ -65,9 +69,7 @@ export class LeaseBook implements Leases {
     } finally {
       done.abort()
       await renewing
-      await lease
-        .release()
-        .catch((error: unknown) => this.#ports.log.debug('lease not given back', { policy, location, error }))
+      await lease.release().catch((error: unknown) => this.#ports.log.debug('lease not released', { ...place, error }))
     }
   }
 
@@ -78,17 +80,17 @@ export class LeaseBook implements Leases {
       if (signal.aborted) return
       await lease
         .contend(signal)
-        .catch((error: unknown) => !signal.aborted && log.error('lease could not be renewed', { error }))
+        .catch((error: unknown) => !signal.aborted && log.error('lease not renewed', { error }))
     }
   }
 
-  #lease(policy: string, location: string): Lease {
+  #lease({ policy, location }: LeasedPlace): Lease {
     const key = `${policy}\n${location}`
     const known = this.#leases.get(key)
     if (known) return known
     const digest = createHash('sha256').update(key).digest('hex').slice(0, 16)
     const { log } = this.#ports
-    // Leases change hands at every work item: that is nothing to report.
+    // The lease is acquired and released for every work item, too often for the info level.
     const quiet: Logger = { ...log, info: (message, fields) => log.debug(message, fields) }
     const lease = new Lease(
       { ...this.#options, namespace: sojournNamespace, name: `janitor-${digest}`, labels: ownLabel },

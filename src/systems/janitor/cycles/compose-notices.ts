@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { addressesIn } from '../policy/owner.ts'
 import type { Notice, NoticeItem } from '../../../notices/notice.ts'
 
-/** Something to be told, and to whom. */
-export interface Told {
+/** One item of a notice, and the addresses of its owner. */
+export interface AddressedItem {
   readonly owner: string
   readonly item: NoticeItem
 }
@@ -16,14 +16,14 @@ export interface ComposeOptions {
   readonly timeZone: string
 }
 
-/** One notice per owner, or several where there is more to tell than one may hold: nothing is left out. */
-export function composeNotices(told: readonly Told[], options: ComposeOptions): readonly Notice[] {
+/** Composes one notice per owner, or several parts when the owner has more items than one message holds. */
+export function composeNotices(addressed: readonly AddressedItem[], options: ComposeOptions): readonly Notice[] {
   const { kind, policy, itemsPerMessage, docsUrl, timeZone } = options
-  const byOwner = Map.groupBy(told, ({ owner }) => owner)
-  return [...byOwner].flatMap(([owner, things]) => {
-    const items = things
+  const byOwner = Map.groupBy(addressed, ({ owner }) => owner)
+  return [...byOwner].flatMap(([owner, entries]) => {
+    const items = entries
       .map(({ item }) => item)
-      .toSorted((left, right) => left.leavesAt - right.leavesAt || (left.candidate < right.candidate ? -1 : 1))
+      .toSorted((left, right) => left.deletionAt - right.deletionAt || (left.candidate < right.candidate ? -1 : 1))
     const parts = Math.ceil(items.length / itemsPerMessage)
     return Array.from({ length: parts }, (_, index): Notice => {
       const slice = items.slice(index * itemsPerMessage, (index + 1) * itemsPerMessage)
@@ -34,7 +34,7 @@ export function composeNotices(told: readonly Told[], options: ComposeOptions): 
         items: slice,
         part: index + 1,
         parts,
-        messageId: messageIdOf(kind, policy, owner, slice),
+        messageId: messageIdOf({ kind, policy, owner, items: slice }),
         docsUrl,
         timeZone,
       }
@@ -42,10 +42,16 @@ export function composeNotices(told: readonly Told[], options: ComposeOptions): 
   })
 }
 
-function messageIdOf(kind: string, policy: string, owner: string, items: readonly NoticeItem[]): string {
+/** The same for the same notice, so that receivers can drop a repeated one. */
+function messageIdOf({
+  kind,
+  policy,
+  owner,
+  items,
+}: Pick<Notice, 'kind' | 'policy' | 'items'> & { readonly owner: string }): string {
   const marks = items.map(({ candidate, generation }) => `${candidate}@${generation}`).toSorted()
-  // A reminder is told from its notice, and from another reminder, by when its things leave and when that was last told.
-  const when = kind === 'reminder' ? items.map(({ leavesAt, toldAt = 0 }) => [leavesAt, toldAt]) : []
+  // Reminders of the same marks differ by their deletion dates and by when the owner was last notified.
+  const when = kind === 'reminder' ? items.map(({ deletionAt, toldAt = 0 }) => [deletionAt, toldAt]) : []
   const digest = createHash('sha256')
     .update(JSON.stringify([kind, policy, owner, marks, when]))
     .digest('hex')

@@ -4,12 +4,12 @@ import type { CleanupOptOut } from '../../../apis/cleanup-opt-out.ts'
 import type { CleanupPolicySpec } from '../../../apis/cleanup-policy.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 import { formatTime } from '../../../kube/time.ts'
-import { Aside } from './aside.ts'
+import { ExclusionCache } from './exclusion-cache.ts'
 import { describe, judge } from './judge.ts'
 import { KubeResource } from '../kubernetes/kube-resource.ts'
-import { optOutFinder, protector } from './protection.ts'
+import { optOutFinder, protectionCheck } from './protection.ts'
 import type { Use } from '../model/resource.ts'
-import { day, hour, now, policy, surroundings } from '../testing.ts'
+import { day, hour, now, policy, judgeContext } from '../testing.ts'
 
 const unused: Use = { state: 'unused', because: 'nothing refers to it' }
 
@@ -27,7 +27,7 @@ function optOutOf(name: string, expiresAt: number): CleanupOptOut {
   }
 }
 
-const looks: readonly Partial<StoredObject['metadata']>[] = [
+const variants: readonly Partial<StoredObject['metadata']>[] = [
   {},
   { annotations: { 'sojourn.dev/keep': 'true' } },
   { labels: { ttl: '3d' } },
@@ -50,9 +50,9 @@ const specs: readonly Partial<CleanupPolicySpec>[] = [
 
 const name = fc.integer({ min: 0, max: 15 }).map((index) => 'abcdefghijklmnop'.charAt(index))
 
-/** What may happen between two looks. */
+/** What may happen between two cycles. */
 const change = fc.oneof(
-  fc.record({ put: name, look: fc.constantFrom(...looks) }),
+  fc.record({ put: name, variant: fc.constantFrom(...variants) }),
   fc.record({ remove: name }),
   fc.record({ optOut: name, days: fc.integer({ min: 1, max: 6 }) }),
   fc.record({ mark: name }),
@@ -60,19 +60,19 @@ const change = fc.oneof(
   fc.constant({ relist: true }),
 )
 
-suite('what is set aside', () => {
-  it.each(specs)('would be excluded by a judgement and has no mark, whatever happens between looks: %o', (spec) => {
+suite('a resource that the exclusion cache skips', () => {
+  it.each(specs)('would be excluded by a judgement and has no mark, whatever happens between cycles: %o', (spec) => {
     const compiled = policy({ rules: [{ rules: [{ name: 'Unused' }] }], ...spec })
     fc.assert(
       fc.property(fc.array(fc.array(change, { maxLength: 4 }), { minLength: 2, maxLength: 12 }), (rounds) => {
-        const aside = new Aside(compiled)
-        const objects = new Map(looks.map((look, index) => [`x${index}`, object(`x${index}`, look)]))
+        const exclusions = new ExclusionCache(compiled)
+        const objects = new Map(variants.map((variant, index) => [`x${index}`, object(`x${index}`, variant)]))
         const marked = new Set<string>()
         let optOuts: readonly CleanupOptOut[] = []
         let at = now
         for (const changes of rounds) {
           for (const each of changes) {
-            if ('put' in each) objects.set(each.put, object(each.put, each.look))
+            if ('put' in each) objects.set(each.put, object(each.put, each.variant))
             if ('remove' in each) objects.delete(each.remove)
             if ('optOut' in each) optOuts = [...optOuts, optOutOf(each.optOut, at + each.days * day)]
             if ('mark' in each) marked.add(each.mark)
@@ -84,22 +84,22 @@ suite('what is set aside', () => {
               }
           }
           const list = [...objects.values()]
-          const meant = (each: StoredObject) =>
+          const toResource = (each: StoredObject) =>
             each.metadata.name === 'x3'
               ? undefined
               : new KubeResource(each, { cluster: '', includeOwned: false, detect: () => unused })
-          aside.mind(new Set(marked))
-          const divided = aside.divide('list', list, { meant, now: at })
-          const around = surroundings({ protection: protector(optOutFinder(optOuts), at), now: at })
+          exclusions.noteMarks(new Set(marked))
+          const divided = exclusions.divide('list', list, { toResource, now: at })
+          const around = judgeContext({ protection: protectionCheck(optOutFinder(optOuts), at), now: at })
           const verdictOf = (resource: KubeResource) =>
             judge(
               describe(resource, compiled, { namespaceTags: () => ({ owner: 'ann@example.org' }) }),
               compiled,
               around,
             )
-          const all = list.map(meant).filter((resource) => resource !== undefined)
+          const all = list.map(toResource).filter((resource) => resource !== undefined)
           const left = new Set(divided.resources.map(({ uid }) => uid))
-          expect(divided.resources.length + divided.aside).toBe(all.length)
+          expect(divided.resources.length + divided.skipped).toBe(all.length)
           for (const resource of all.filter(({ uid }) => !left.has(uid))) {
             expect(verdictOf(resource)).toMatchObject({ is: 'excluded' })
             expect(marked).not.toContain(resource.uid)
@@ -110,14 +110,14 @@ suite('what is set aside', () => {
     )
   })
 
-  it('is walked past, not looked at again, until its time comes or its object changes', () => {
-    const aside = new Aside(policy({ minAge: '2d' }))
+  it('is not looked at again until its time comes or its object changes', () => {
+    const exclusions = new ExclusionCache(policy({ minAge: '2d' }))
     let asked: string[] = []
     const look = (list: readonly StoredObject[], at: number) => {
       asked = []
-      aside.mind(new Set())
-      return aside.divide('list', list, {
-        meant: (each) => {
+      exclusions.noteMarks(new Set())
+      return exclusions.divide('list', list, {
+        toResource: (each) => {
           asked.push(each.metadata.name)
           return new KubeResource(each, { cluster: '', includeOwned: false, detect: () => unused })
         },
@@ -125,24 +125,24 @@ suite('what is set aside', () => {
       })
     }
     const list = Array.from({ length: 100 }, (_, index) => object(`c${index}`))
-    expect(look(list, now)).toMatchObject({ resources: [], aside: 100 })
+    expect(look(list, now)).toMatchObject({ resources: [], skipped: 100 })
     expect(asked).toHaveLength(100)
     const [first, , ...others] = list
     if (!first) throw new Error('no object')
     const changed = { ...first, metadata: { ...first.metadata, creationTimestamp: formatTime(now - 3 * day) } }
     const divided = look([changed, ...others], now + hour)
-    expect([divided.resources.map(({ name }) => name), divided.aside, asked]).toEqual([['c0'], 98, ['c0']])
-    expect(look([changed, ...others], now + 2 * day)).toMatchObject({ aside: 0 })
+    expect([divided.resources.map(({ name }) => name), divided.skipped, asked]).toEqual([['c0'], 98, ['c0']])
+    expect(look([changed, ...others], now + 2 * day)).toMatchObject({ skipped: 0 })
     expect(asked).toHaveLength(99)
   })
 
-  it('is nothing where use is followed over time: what is excluded today may be judged by it tomorrow', () => {
+  it('does not exist where use is recorded over time: a resource excluded today may be judged by its use tomorrow', () => {
     const list = [object('kept', { annotations: { 'sojourn.dev/keep': 'true' } })]
     const divide = (spec: Partial<CleanupPolicySpec>) =>
-      new Aside(policy(spec)).divide('list', list, {
-        meant: (each) => new KubeResource(each, { cluster: '', includeOwned: false, detect: () => unused }),
+      new ExclusionCache(policy(spec)).divide('list', list, {
+        toResource: (each) => new KubeResource(each, { cluster: '', includeOwned: false, detect: () => unused }),
         now,
-      }).aside
+      }).skipped
     expect([divide({}), divide({ unusedFor: '7d' })]).toEqual([1, 0])
   })
 })
