@@ -7,6 +7,10 @@ import type { ObjectsOptions } from './objects/objects.ts'
 import type { Clock } from './store/clock.ts'
 import type { Store } from './store/store.ts'
 
+/**
+ * What the server needs from the application. More than 15 fields: this is its whole configuration, most of it
+ * optional.
+ */
 export interface ApiServerOptions {
   readonly store: Store
   readonly clock: Clock
@@ -14,32 +18,35 @@ export interface ApiServerOptions {
   readonly random: () => number
   /** A new uid at each call. */
   readonly uid: () => string
-  /** Where certificates and tokens are kept; without it they live as long as the server. */
+  /** Folder of certificates and tokens; default: none, they last as long as the server. */
   readonly credentialsDirectory?: string
-  /** Names and addresses clients use beside loopback; default none. */
+  /** DNS names and IP addresses of the server besides loopback; default none. */
   readonly hosts?: readonly string[]
-  /** Policies of the application about writes; default none. */
+  /** Admission hooks of the application; default none. */
   readonly admission?: readonly AdmissionHook[]
-  /** Whether deleting an object has to wait for what depends on it; default never. */
+  /** Whether a delete of an object must wait for its dependents; default never. */
   readonly cascades?: NonNullable<ObjectsOptions['cascades']>
   /** What is stored together with the removal of an object; default nothing. */
   readonly recordOf?: NonNullable<ObjectsOptions['recordOf']>
   /** What a caller must be allowed to do before a delete may name this record of a cascade; default nothing. */
   readonly cascadeRecordAccess?: (record: string) => Access
-  /** Whether new objects say who set which field; default true. */
+  /** Whether new objects get managedFields; default true. */
   readonly tracksFields?: boolean
-  /** Pages of the application on the API's port; default none. */
+  /** Pages of the application on the API port; default none. */
   readonly extraRoutes?: ExtraRoutes
-  /** Subresources that somebody else serves, by `VERB RESOURCE/SUBRESOURCE`: `get pods/log`; default none. */
+  /** Endpoints that the application serves, by `VERB RESOURCE/SUBRESOURCE`, such as `get pods/log`; default none. */
   readonly handlers?: ReadonlyMap<string, ResourceHandler>
-  /** Bounds on what clients may take; default `defaultLimits`. */
+  /** Bounds on what one client may use; default `defaultLimits`. */
   readonly limits?: Partial<HttpsLimits>
-  /** Name of a node to pretend; default none. */
+  /** Name of the synthetic Node; default: no Node. */
   readonly nodeName?: string
-  /** Whether namespaces are furnished and emptied and roles aggregated here; default true. */
+  /** Whether to run the controllers of namespaces and roles; default true. */
   readonly controllers?: boolean
-  /** Asked about a namespace or a CRD that is being deleted before anything in it or of its kind is, until it answers without an error; default nobody. */
-  readonly beforeEmptying?: (leaving: StoredObject) => Promise<void>
-  /** Told of failures inside the server; default nobody. */
+  /**
+   * Runs before the contents of a terminating namespace or CRD are deleted, and is retried until it succeeds; default
+   * none.
+   */
+  readonly beforeEmptying?: (terminating: StoredObject) => Promise<void>
+  /** Called with internal errors of the server; default: ignored. */
   readonly onError?: (error: unknown, where: Readonly<Record<string, string>>) => void
 }

@@ -10,7 +10,7 @@ import { Objects } from './objects/objects.ts'
 import type { User } from './objects/contract/request.ts'
 import type { ApiServerOptions } from './options.ts'
 
-/** The parts of a server that know nothing of requests. */
+/** The parts of a server that do not depend on HTTP. */
 export interface ServerParts {
   readonly credentials: Credentials
   readonly kinds: Kinds
@@ -23,13 +23,13 @@ export interface ServerParts {
   close(): void
 }
 
-/** Makes them around a store. */
+/** Creates the parts of a server on a store. */
 export function createServerParts(options: ApiServerOptions): ServerParts {
   const { store, clock, random, uid, cascades, recordOf, tracksFields, admission = [] } = options
   const credentials = credentialsFor(options)
   const roles = new RoleIndex(store)
   const kinds = new Kinds({ clock })
-  // Before `Objects`: a CRD's kind must be served when the write that made it is answered.
+  // Before `Objects`: a CRD's kind must be served when the create of the CRD is answered.
   const unfollow = kinds.follow(store)
   const objects = new Objects({
     store,

@@ -26,15 +26,15 @@ import { Tables } from './tables/tables.ts'
 
 export type { ApiServerOptions } from './options.ts'
 
-/** The embedded API server: reachable in the process at once, over TLS after `listen`. */
+/** The embedded API server: reachable in-process at once, over TLS after `listen`. */
 export interface ApiServer extends AsyncDisposable {
   readonly objects: Objects
   readonly kinds: Kinds
   readonly store: Store
   readonly credentials: Credentials
-  /** Reaches the server by a function call, as this user. */
+  /** A Transport that calls the server in the same process, as this user. */
   transportAs(user: User): Transport
-  /** Opens the TLS port, on loopback unless told otherwise; answers with the URL it is reached by. */
+  /** Opens the TLS port, on loopback by default, and returns its URL. */
   listen(at: {
     readonly port: number
     readonly host?: string
@@ -44,16 +44,19 @@ export interface ApiServer extends AsyncDisposable {
   authorize(user: User, access: Access): Verdict
   /** The user of a bearer token; undefined when it is not valid. */
   userOfToken(token: string): User | undefined
-  /** Ends watches, answers what is on its way, stops. The store stays open: it is the caller's. */
+  /**
+   * Ends watches, finishes requests in progress and stops the controllers. The store stays open: it belongs to the
+   * caller.
+   */
   close(): Promise<void>
 }
 
-/** The administrator, who may do everything. */
+/** The administrator: a member of system:masters. */
 export const administrator: User = { name: 'system:admin', groups: ['system:masters'] }
 
 const closeGraceMs = 2000
 
-/** Puts the server together and creates what it cannot be without. */
+/** Creates a server, bootstraps its objects and starts its controllers. */
 export async function createApiServer(options: ApiServerOptions): Promise<ApiServer> {
   const parts = createServerParts(options)
   const { store, clock, nodeName } = options

@@ -7,7 +7,7 @@ import type { LifecycleController, LifecyclePorts } from './lifecycle/ports.ts'
 import { RoleAggregation } from './lifecycle/role-aggregation.ts'
 import { ViewerRole } from './lifecycle/viewer-role.ts'
 
-/** Starts the store's upkeep and the server's own controllers; the result stops them all. */
+/** Starts the server's own controllers and the store's maintenance; the result stops them. */
 export function startControllers(options: ApiServerOptions, parts: ServerParts): () => Promise<void> {
   const { store, clock, controllers = true, beforeEmptying, onError } = options
   const { objects, kinds, credentials } = parts
@@ -17,7 +17,7 @@ export function startControllers(options: ApiServerOptions, parts: ServerParts):
     kinds,
     clock,
     authority: credentials.authority,
-    beforeEmptying: async (leaving) => beforeEmptying?.(leaving),
+    beforeEmptying: async (terminating) => beforeEmptying?.(terminating),
     onError: (error, controller, key) => onError?.(error, { controller, key }),
   }
   const running: readonly LifecycleController[] = controllers

@@ -4,13 +4,14 @@ import { administrator, createApiServer, type ApiServer, type ApiServerOptions }
 import type { Clock } from './store/clock.ts'
 import { MemoryStore } from './store/memory-store.ts'
 
+/** Options of a test server; everything but the clock has a default. */
 export interface TestServerOptions extends Partial<Omit<ApiServerOptions, 'clock'>> {
   readonly clock: Clock
 }
 
 /** An API server for tests. */
 export interface TestServer extends ApiServer {
-  /** Reaches it as the administrator. */
+  /** A Transport as the administrator. */
   readonly transport: Transport
 }
 
@@ -25,7 +26,7 @@ export async function startTestServer(options: TestServerOptions): Promise<TestS
   return { ...server, transport: server.transportAs(administrator), close, [Symbol.asyncDispose]: close }
 }
 
-/** The same numbers in every run (mulberry32), but never the same one for long: generated names must differ. */
+/** A deterministic random source (mulberry32), so that generated names differ and tests repeat. */
 function seededRandom(): () => number {
   let state = 1
   return () => {

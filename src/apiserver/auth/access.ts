@@ -1,7 +1,7 @@
 import { StatusError } from '../../kube/status-error.ts'
 import type { User } from './user.ts'
 
-/** What somebody wants to do: to a resource, or to a path that is none. */
+/** One thing a user asks to do: a verb on a resource, or on a path outside the resource API. */
 export type Access =
   | {
       readonly verb: string
@@ -10,7 +10,7 @@ export type Access =
       readonly subresource: string
       /** '' at the cluster scope, and for all namespaces. */
       readonly namespace: string
-      /** '' when no single object is meant. */
+      /** '' for collections. */
       readonly name: string
     }
   | { readonly verb: string; readonly path: string }
@@ -20,7 +20,7 @@ export function isResourceAccess(access: Access): access is Extract<Access, { re
   return 'resource' in access
 }
 
-/** The 403 kube-apiserver answers with; clients match on its words. */
+/** The 403 that kube-apiserver returns for a denied request. Clients match on its text. */
 export function forbidden(user: User, access: Access, reason?: string): StatusError {
   const because = reason ? `: ${reason}` : ''
   if (!isResourceAccess(access)) {
@@ -34,7 +34,7 @@ export function forbidden(user: User, access: Access, reason?: string): StatusEr
   return forbiddenResource({ group, resource, name }, message)
 }
 
-/** A 403 about a resource, worded `RESOURCE "NAME" is forbidden: …`. */
+/** A 403 about a resource: `RESOURCE "NAME" is forbidden: …`. */
 export function forbiddenResource(
   { group, resource, name = '' }: { readonly group: string; readonly resource: string; readonly name?: string },
   message: string,

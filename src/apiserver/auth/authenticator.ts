@@ -4,9 +4,10 @@ import { defaultAudience, tokenUser, type ServiceAccountTokens, type TokenClaims
 import type { StaticTokens } from './static-tokens.ts'
 import { authenticated, type User } from './user.ts'
 
-/** Finds the uid of a living object; undefined when there is none. */
+/** Finds the uid of an existing object; undefined when there is none. */
 export type UidLookup = (resource: string, namespace: string, name: string) => string | undefined
 
+/** What authentication reads. */
 export interface AuthenticatorPorts {
   readonly tokens: StaticTokens
   readonly serviceAccounts: ServiceAccountTokens
@@ -14,28 +15,28 @@ export interface AuthenticatorPorts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** The subject of a client certificate that our authority signed; repeated parts come as arrays. */
+/** The subject of a client certificate signed by the server's CA; repeated attributes arrive as arrays. */
 export interface CertificateSubject {
   readonly CN?: string | string[]
   readonly O?: string | string[]
 }
 
-/** Says who a token or certificate belongs to. */
+/** Resolves bearer tokens and client certificates to users. */
 export class Authenticator {
   readonly #ports: AuthenticatorPorts
-  /** Signatures already checked; claims are judged anew at each use. */
+  /** Claims of tokens whose signature was verified. Expiry and bound objects are checked again on every request. */
   readonly #verified = new BoundedMap<string, TokenClaims>(1000)
 
   constructor(ports: AuthenticatorPorts) {
     this.#ports = ports
   }
 
-  /** The user of a bearer token that is valid here and now; undefined for any other. */
+  /** The user of a bearer token that is valid now for one of the audiences; undefined for any other token. */
   byToken(token: string, audiences: readonly string[] = [defaultAudience]): User | undefined {
     return this.#ports.tokens.user(token) ?? this.#byServiceAccountToken(token, audiences)
   }
 
-  /** The user a verified client certificate names. */
+  /** The user named by a verified client certificate: CN is the name, O the groups. */
   byCertificate(subject: CertificateSubject): User | undefined {
     const [name] = [subject.CN ?? []].flat()
     return name ? authenticated({ name, groups: [subject.O ?? []].flat() }) : undefined
@@ -58,7 +59,10 @@ export class Authenticator {
     return claims
   }
 
-  /** A token dies with its ServiceAccount and with the object it is bound to, even if others take their names. */
+  /**
+   * Whether the ServiceAccount and the bound object still exist. Compared by uid: a recreated object does not revive
+   * a token.
+   */
   #isAlive({ namespace, serviceAccount, bound }: TokenClaims): boolean {
     const { uidOf } = this.#ports
     if (uidOf('serviceaccounts', namespace, serviceAccount.name) !== serviceAccount.uid) return false

@@ -7,15 +7,18 @@ const apiVersion = `${rbacGroup}/v1`
 const read = ['get', 'list', 'watch']
 const write = ['create', 'delete', 'deletecollection', 'patch', 'update']
 
-/** The ClusterRoles and ClusterRoleBindings every server starts with; missing ones come back at the next start. */
+/** The ClusterRoles and ClusterRoleBindings every server has. Deleted ones are created again at the next start. */
 export function bootstrapPolicy(): readonly KubeObject[] {
   return [...clusterRoles(), ...clusterRoleBindings()]
 }
 
-/** The role of the viewer's token: everything may be read but Secrets. */
+/** The ClusterRole of the viewer's token: read access to everything except Secrets. */
 export const viewerRole = 'sojourn:viewer'
 
-/** What the viewer may do while CRDs add these groups. Rules only add up, so "all but Secrets" has to name the core group's kinds. */
+/**
+ * The viewer's rules, with these API groups of CRDs. RBAC has no deny rules, so "everything except Secrets" lists
+ * every other resource of the core group.
+ */
 export function viewerRules(customGroups: readonly string[]): readonly PolicyRule[] {
   return [
     { apiGroups: [''], resources: [...coreReadable, 'namespaces', 'nodes', 'persistentvolumes'], verbs: read },
@@ -24,9 +27,9 @@ export function viewerRules(customGroups: readonly string[]): readonly PolicyRul
   ]
 }
 
-/** The group whose members see everything but Secrets. */
+/** The group whose members may read everything except Secrets. */
 export const viewersGroup = 'sojourn:viewers'
-/** The group of the in-process controllers' tokens. */
+/** The group of the controllers that run in the same process; bound to cluster-admin. */
 export const controllersGroup = 'sojourn:controllers'
 
 function clusterRoles(): KubeObject[] {
@@ -209,7 +212,7 @@ function clusterRole(name: string, rules: readonly PolicyRule[], labels: Record<
   return { apiVersion, kind: 'ClusterRole', metadata: metadata(name, labels), rules }
 }
 
-/** A role that gathers others by label; it may itself be gathered into a greater one. */
+/** A ClusterRole that aggregates the roles labelled for it, and may itself be aggregated `into` another. */
 function aggregatedRole(name: string, gathers: string, into?: string): KubeObject {
   return {
     apiVersion,

@@ -8,27 +8,31 @@ import { issueCertificate, type CertificateRequest, type Issuer, type KeyPair } 
 import { StaticTokens } from './static-tokens.ts'
 import { mastersGroup } from './user.ts'
 
-/** Everything the server proves itself and recognises others with. */
+/** The server's own certificate, and what it authenticates clients with. */
 export interface Credentials {
-  /** The authority's certificate, for clients to trust and to check theirs against. */
+  /** PEM of the CA certificate: clients verify the server with it, the server verifies client certificates. */
   readonly authority: string
   readonly server: KeyPair
-  /** A client certificate of the administrator. */
+  /** A client certificate for the administrator. */
   readonly admin: KeyPair
   readonly tokens: StaticTokens
   /** PEM of the key that signs ServiceAccount tokens. */
   readonly serviceAccountKey: string
 }
 
+/** Where credentials are kept and what they must be valid for. */
 export interface CredentialsOptions {
-  /** Where they are kept, files 0600 in a folder 0700; without it they live as long as the process. */
+  /** Folder (0700) of the credential files (0600). Without it, credentials last as long as the process. */
   readonly directory?: string
   readonly now: number
-  /** Names and addresses the server is reached by. */
+  /** DNS names and IP addresses that clients use for the server. */
   readonly hosts: readonly string[]
 }
 
-/** Reads the server's credentials, making whatever is missing, about to expire, or not valid for these hosts. */
+/**
+ * Reads the server's credentials. Creates those that are missing, expire within 30 days, or are not valid for these
+ * hosts.
+ */
 export function loadCredentials(options: CredentialsOptions): Credentials {
   const files = new CredentialFiles(options.directory)
   const authority = authorityPair(files, options)
@@ -72,6 +76,7 @@ function authorityPair(files: CredentialFiles, { now }: CredentialsOptions): Sig
   return made
 }
 
+/** The stored certificate of this name if it can still be used, else a new one signed by the CA. */
 function leafPair(
   files: CredentialFiles,
   name: string,
@@ -92,7 +97,7 @@ function leafPair(
   return { certificate, key }
 }
 
-/** Whether a certificate is signed by this authority, valid for these hosts, and not about to expire. */
+/** Whether a certificate is signed by this CA, valid for these hosts, and does not expire soon. */
 export function isUsable(
   { certificate }: KeyPair,
   authority: Pick<KeyPair, 'certificate'>,
@@ -134,7 +139,7 @@ function newSigningKey(): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
-/** The credential files of a folder, or nothing at all when there is no folder. */
+/** The credential files of a folder. Without a folder, reads find nothing and writes do nothing. */
 class CredentialFiles {
   readonly #directory: string | undefined
 
@@ -166,7 +171,7 @@ class CredentialFiles {
     if (!this.#directory) return undefined
     const path = join(this.#directory, name)
     if (!existsSync(path)) return undefined
-    // Somebody may have copied the folder about without its modes.
+    // Copying the folder may have lost the file modes.
     chmodSync(path, 0o600)
     return readFileSync(path, 'utf8')
   }
@@ -174,6 +179,7 @@ class CredentialFiles {
   #write(name: string, content: string): void {
     if (!this.#directory) return
     const path = join(this.#directory, name)
+    // Written beside and renamed, so that a crash never leaves half a key.
     writeFileSync(`${path}.new`, content, { mode: 0o600 })
     renameSync(`${path}.new`, path)
   }

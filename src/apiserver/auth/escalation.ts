@@ -10,7 +10,10 @@ import { mastersGroup } from './user.ts'
 
 const group = 'rbac.authorization.k8s.io'
 
-/** Refuses to let anybody hand out rights that they do not have themselves. */
+/**
+ * Refuses roles and bindings that grant rights their author does not hold, unless the author may `escalate` or
+ * `bind`.
+ */
 export function escalationCheck(roles: RoleSource): AdmissionHook {
   return {
     validate: (review) => {
@@ -49,7 +52,7 @@ function checkBinding(roles: RoleSource, review: Review, object: KubeObject): vo
   const target = { plural: isLocal ? 'roles' : 'clusterroles', name: roleRef.name, namespace: review.namespace }
   if (isAllowed(roles, review, 'bind', target)) return
   const rules = roles.rules(isLocal ? review.namespace : '', roleRef.name)
-  // The other server words it like this: the role's name on the binding's resource.
+  // kube-apiserver's wording: the role's name on the binding's resource.
   if (!rules) throw notFound({ group, plural: review.type.plural }, roleRef.name)
   requireHeld(roles, review, rules)
 }
@@ -79,7 +82,7 @@ function requireHeld(roles: RoleSource, { user, type, namespace, name }: Review,
   )
 }
 
-/** Rules that differ only in their verb said as one. */
+/** Merges rules that differ only in their verbs. */
 function compact(rules: readonly PolicyRule[]): readonly PolicyRule[] {
   const byTarget = Map.groupBy(rules, ({ verbs: _, ...target }) => JSON.stringify(target))
   return [...byTarget.values()].flatMap(([first, ...others]) =>

@@ -15,7 +15,7 @@ export const allRules: readonly PolicyRule[] = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ]
 
-/** Whether one rule alone allows it. */
+/** Whether this rule alone allows the access. */
 export function ruleAllows(rule: PolicyRule, access: Access): boolean {
   if (!includes(rule.verbs, access.verb)) return false
   if (!isResourceAccess(access))
@@ -32,7 +32,7 @@ export function uncovered(held: readonly PolicyRule[], wanted: readonly PolicyRu
   return wanted.flatMap(breakdown).filter((part) => !held.some((rule) => covers(rule, part)))
 }
 
-/** A rule in the form kube-apiserver prints in its escalation errors. */
+/** A rule as kube-apiserver prints it in escalation errors. */
 export function describeRule(rule: PolicyRule): string {
   const fields = (
     [

@@ -2,12 +2,14 @@ import { isResourceAccess, type Access } from './access.ts'
 import { allRules, ruleAllows, type PolicyRule } from './rbac-rules.ts'
 import { mastersGroup, parseServiceAccountUser, type User } from './user.ts'
 
+/** A user, group or ServiceAccount that a binding names. */
 export interface Subject {
   readonly kind: string
   readonly name: string
   readonly namespace?: string
 }
 
+/** A RoleBinding or ClusterRoleBinding. */
 export interface Binding {
   readonly name: string
   /** '' for a ClusterRoleBinding. */
@@ -16,7 +18,7 @@ export interface Binding {
   readonly subjects: readonly Subject[]
 }
 
-/** The roles and bindings there are. */
+/** The roles and bindings that authorization reads. */
 export interface RoleSource {
   clusterRoleBindings(): Iterable<Binding>
   roleBindings(namespace: string): Iterable<Binding>
@@ -24,13 +26,14 @@ export interface RoleSource {
   rules(namespace: string, name: string): readonly PolicyRule[] | undefined
 }
 
+/** Whether an access is allowed. */
 export interface Verdict {
   readonly allowed: boolean
-  /** Why it is allowed, or what stood in the way of finding out. */
+  /** The binding that allows it, or the roles that bindings name and that do not exist. */
   readonly reason: string
 }
 
-/** Whether roles and bindings let the user do this. */
+/** Evaluates RBAC: whether any rule of any role bound to the user allows the access. */
 export function authorize(source: RoleSource, user: User, access: Access): Verdict {
   if (user.groups.includes(mastersGroup)) return { allowed: true, reason: '' }
   const missing: string[] = []
@@ -45,17 +48,18 @@ export function authorize(source: RoleSource, user: User, access: Access): Verdi
   return { allowed: false, reason: missing.length > 0 ? `RBAC: ${formatErrors(missing)}` : '' }
 }
 
-/** Every rule that holds for the user in a namespace; '' asks for the cluster scope only. */
+/** Every rule that applies to the user in a namespace; '' means the cluster scope only. */
 export function rulesOf(source: RoleSource, user: User, namespace: string): readonly PolicyRule[] {
   if (user.groups.includes(mastersGroup)) return allRules
   return [...rulesFor(source, user, namespace, [])].flatMap(({ rules }) => rules)
 }
 
-/** The first of a binding's subjects that the user is. */
+/** The first of a binding's subjects that matches the user. */
 export function subjectOf(user: User, { subjects, namespace }: Binding): Subject | undefined {
   return subjects.find((subject) => isSubject(user, subject, namespace))
 }
 
+/** Yields the bindings that apply to the user, with their rules. Names of missing roles are added to `missing`. */
 function* rulesFor(source: RoleSource, user: User, namespace: string, missing: string[]) {
   for (const binding of source.clusterRoleBindings()) {
     const found = rulesOfBinding(source, user, binding, missing)

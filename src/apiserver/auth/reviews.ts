@@ -9,14 +9,14 @@ import { defaultAudience } from './service-account-tokens.ts'
 import type { User } from './user.ts'
 import { invalid, invalidValue, type FieldError } from '../schema/types/field-error.ts'
 
-/** What the reviews answer from. */
+/** What reviews read. */
 export interface ReviewPorts {
   readonly roles: RoleSource
   readonly authenticator: Authenticator
   readonly now: () => number
 }
 
-/** Answers a review: the object that was sent, with its status. `namespace` is the one in the path. */
+/** Answers a review of authentication.k8s.io or authorization.k8s.io: the object that was sent, with its status. */
 export function review(ports: ReviewPorts, { object, user, namespace }: ReviewRequest): KubeObject {
   const spec = (object.spec ?? {}) as ReviewSpec
   switch (object.kind) {
@@ -43,6 +43,7 @@ export function review(ports: ReviewPorts, { object, user, namespace }: ReviewRe
   }
 }
 
+/** A review that a user sent; `namespace` is the one in the path. */
 export interface ReviewRequest {
   readonly object: KubeObject
   readonly user: User
@@ -103,10 +104,10 @@ function attributeFaults({ resourceAttributes, nonResourceAttributes }: ReviewSp
 }
 
 function subjectFaults(spec: ReviewSpec): FieldError[] {
-  const isNobody = !spec.user && !spec.groups?.length
+  const hasNoSubject = !spec.user && !spec.groups?.length
   return [
     ...attributeFaults(spec),
-    ...(isNobody ? [invalidValue('spec.user', '', 'at least one of user or group must be specified')] : []),
+    ...(hasNoSubject ? [invalidValue('spec.user', '', 'at least one of user or group must be specified')] : []),
   ]
 }
 
@@ -139,7 +140,7 @@ function tokenStatus(authenticator: Authenticator, { token = '', audiences = [] 
   return { authenticated: true, user: userInfo(user), audiences: wanted }
 }
 
-/** A user in the form of authentication.k8s.io. */
+/** A user as the UserInfo of authentication.k8s.io. */
 export function userInfo({ name, uid, groups, extra }: User): unknown {
   return { username: name, ...(uid ? { uid } : {}), groups, ...(extra ? { extra } : {}) }
 }

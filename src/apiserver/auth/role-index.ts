@@ -5,7 +5,7 @@ import type { Binding, RoleSource, Subject } from './rbac.ts'
 
 const group = 'rbac.authorization.k8s.io'
 
-/** All roles and bindings, in memory and as new as the store. */
+/** All roles and bindings in memory. Follows the store's events, so it is as current as any answered write. */
 export class RoleIndex implements RoleSource {
   readonly #rules = new Map<string, readonly PolicyRule[]>()
   readonly #clusterRoleBindings = new Map<string, Binding>()
@@ -66,7 +66,7 @@ const resources: readonly string[] = ['roles', 'clusterroles', 'rolebindings', '
   (plural) => `${plural}.${group}`,
 )
 
-/** A RoleBinding or ClusterRoleBinding as the evaluation reads it. */
+/** The parts of a RoleBinding or ClusterRoleBinding that authorization reads. */
 export function bindingOf(object: KubeObject): Binding {
   return {
     name: object.metadata.name ?? '',

@@ -4,13 +4,14 @@ import { serviceAccountUser, type User } from './user.ts'
 /** The issuer and default audience of our ServiceAccount tokens. */
 export const defaultAudience = 'https://kubernetes.default.svc.cluster.local'
 
-/** An object a token lives and dies with. */
+/** An object that a token is bound to: the token is invalid once it is deleted. */
 export interface BoundObject {
   readonly kind: 'Pod' | 'Secret' | 'Node'
   readonly name: string
   readonly uid: string
 }
 
+/** What a ServiceAccount token says, once its signature is verified. */
 export interface TokenClaims {
   readonly namespace: string
   readonly serviceAccount: { readonly name: string; readonly uid: string }
@@ -22,7 +23,7 @@ export interface TokenClaims {
   readonly id: string
 }
 
-/** Signs and reads ServiceAccount tokens (JWT, ES256). */
+/** Signs and verifies ServiceAccount tokens (JWT, ES256). */
 export class ServiceAccountTokens {
   readonly #privateKey: KeyObject
   readonly #publicKey: KeyObject
@@ -60,7 +61,7 @@ export class ServiceAccountTokens {
     return `${head}.${body}.${signature.toString('base64url')}`
   }
 
-  /** The claims of a token of ours that is valid at this time; undefined for any other text. */
+  /** The claims of a token that this key signed and that is valid at this time; undefined for any other text. */
   read(token: string, nowMs: number): TokenClaims | undefined {
     const [head, body, signature, ...rest] = token.split('.')
     if (!head || !body || !signature || rest.length > 0) return undefined
@@ -83,7 +84,7 @@ export class ServiceAccountTokens {
   }
 }
 
-/** The user a valid token stands for. */
+/** The user that a valid token authenticates. */
 export function tokenUser({ namespace, serviceAccount, bound, id }: TokenClaims): User {
   const user = serviceAccountUser({ namespace, ...serviceAccount })
   const extra: Record<string, readonly string[]> = {
@@ -115,7 +116,7 @@ interface Payload {
   }
 }
 
-/** Reads a payload that we signed, so its shape is ours. */
+/** Reads a payload whose signature was verified, so its shape is the one that `sign` wrote. */
 function claimsOf(decoded: Record<string, unknown> | undefined): TokenClaims | undefined {
   if (decoded?.['iss'] !== defaultAudience) return undefined
   const payload = decoded as unknown as Payload

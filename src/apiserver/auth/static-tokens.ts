@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
 import { authenticated, type User } from './user.ts'
 
-/** Bearer tokens from a file, one `token,user,uid,"group,group"` a line, as kube-apiserver's token file. */
+/** Bearer tokens in the format of kube-apiserver's `--token-auth-file`: `token,user,uid,"group,group"` per line. */
 export class StaticTokens {
-  /** By digest of the token, so that a lookup's time tells nothing about it. */
+  /** By digest of the token, so that the time of a lookup reveals nothing about known tokens. */
   readonly #users = new Map<string, User>()
   readonly #tokens = new Map<string, string>()
 

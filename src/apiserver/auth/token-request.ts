@@ -9,6 +9,7 @@ const defaultSeconds = 3600
 const minSeconds = 600
 const maxSeconds = 2 ** 32
 
+/** What issuing tokens needs. */
 export interface TokenRequestPorts {
   readonly tokens: ServiceAccountTokens
   readonly uidOf: UidLookup
@@ -21,7 +22,7 @@ interface TokenRequestSpec {
   readonly boundObjectRef?: { readonly kind?: string; readonly name?: string; readonly uid?: string }
 }
 
-/** Answers `serviceaccounts/NAME/token`: the request as it was sent, with a token in its status. */
+/** Answers `create serviceaccounts/token`: the TokenRequest that was sent, with a token in its status. */
 export function issueToken(
   { tokens, uidOf, now }: TokenRequestPorts,
   { request, namespace, name }: { readonly request: KubeObject; readonly namespace: string; readonly name: string },

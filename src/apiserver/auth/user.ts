@@ -2,21 +2,22 @@ import type { User } from '../objects/contract/request.ts'
 
 export type { User }
 
-/** Members of this group may do everything, whatever the roles say. */
+/** Members of this group may do everything, regardless of roles. */
 export const mastersGroup = 'system:masters'
-/** Everybody who showed valid credentials is a member. */
+/** Every authenticated user is a member. */
 export const authenticatedGroup = 'system:authenticated'
+/** The group of requests without credentials. */
 export const unauthenticatedGroup = 'system:unauthenticated'
 
-/** Whoever shows no credentials. */
+/** The user of requests without credentials. */
 export const anonymous: User = { name: 'system:anonymous', groups: [unauthenticatedGroup] }
 
-/** The same user with the group every authenticated user is in. */
+/** The user, with the group of all authenticated users added. */
 export function authenticated(user: User): User {
   return user.groups.includes(authenticatedGroup) ? user : { ...user, groups: [...user.groups, authenticatedGroup] }
 }
 
-/** `system:serviceaccount:NAMESPACE:NAME`. */
+/** The user of a ServiceAccount: `system:serviceaccount:NAMESPACE:NAME`. */
 export function serviceAccountUser({
   namespace,
   name,

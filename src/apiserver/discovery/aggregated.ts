@@ -1,7 +1,7 @@
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import type { Group } from './groups.ts'
 
-/** Everything at once: the APIGroupDiscoveryList of `/api` (core only) or `/apis` (all others), in one of its two versions. */
+/** Aggregated discovery: the APIGroupDiscoveryList of `/api` (core group) or `/apis` (all other groups). */
 export function apiGroupDiscoveryList(groups: readonly Group[], version: 'v2' | 'v2beta1'): unknown {
   return {
     kind: 'APIGroupDiscoveryList',
@@ -18,7 +18,7 @@ export function apiGroupDiscoveryList(groups: readonly Group[], version: 'v2' | 
   }
 }
 
-/** The media type such a list is sent as: clients refuse one without the parameters they asked for. */
+/** The media type of aggregated discovery. Clients refuse an answer without the parameters they asked for. */
 export function aggregatedContentType(version: 'v2' | 'v2beta1'): string {
   return `application/json;g=apidiscovery.k8s.io;v=${version};as=APIGroupDiscoveryList`
 }

@@ -8,19 +8,19 @@ import { aggregatedContentType, apiGroupDiscoveryList } from './aggregated.ts'
 import { groupKinds, type Group } from './groups.ts'
 import { apiGroup, apiGroupList, apiResourceList, apiVersions } from './plain.ts'
 
-/** Serves `/api`, `/apis` and what is below them as far as no resource is named. */
+/** Serves discovery: `/api`, `/apis`, and the groups and versions below them. */
 export class Discovery {
   readonly #kinds: Kinds
   #groups: readonly Group[] = []
   #groupsVersion = -1
-  /** Bodies of the aggregated lists, with their ETags, of the current `#groupsVersion`. */
+  /** Bodies and ETags of the aggregated lists; cleared when `#groupsVersion` changes. */
   readonly #lists = new Map<string, { readonly text: string; readonly etag: string }>()
 
   constructor(kinds: Kinds) {
     this.#kinds = kinds
   }
 
-  /** The served kinds by group, as of now. */
+  /** The currently served kinds by group. Rebuilt only when a CRD changed them. */
   groups(): readonly Group[] {
     if (this.#groupsVersion !== this.#kinds.version) {
       this.#groupsVersion = this.#kinds.version

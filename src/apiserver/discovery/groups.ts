@@ -1,7 +1,7 @@
 import { apiVersionOf } from '../../kube/object.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
 
-/** One version of a group, with the kinds served in it. */
+/** One version of an API group, with the kinds served in it. */
 export interface GroupVersion {
   readonly group: string
   readonly version: string
@@ -9,13 +9,16 @@ export interface GroupVersion {
   readonly kinds: readonly ServedKind[]
 }
 
-/** A group with its versions, the preferred one first. */
+/** An API group with its versions, the preferred version first. */
 export interface Group {
   readonly name: string
   readonly versions: readonly GroupVersion[]
 }
 
-/** The served kinds by group and version. The core group comes first, then built-in groups, then those of CRDs by name. */
+/**
+ * The served kinds by group and version. The core group comes first, then built-in groups, then those of CRDs by
+ * name.
+ */
 export function groupKinds(kinds: readonly ServedKind[]): readonly Group[] {
   const byGroup = Map.groupBy(kinds, ({ group }) => group)
   return [...byGroup]
@@ -24,7 +27,7 @@ export function groupKinds(kinds: readonly ServedKind[]): readonly Group[] {
     .map(({ name, versions }) => ({ name, versions }))
 }
 
-/** Kubernetes' order of versions: stable before beta before alpha, higher numbers first, other names last. */
+/** Kubernetes' version priority: stable before beta before alpha, higher numbers first, other names last. */
 export function compareVersions(left: string, right: string): number {
   const [a, b] = [rank(left), rank(right)]
   for (let index = 0; index < a.length; index++) {

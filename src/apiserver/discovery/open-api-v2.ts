@@ -3,13 +3,13 @@ import { json } from '../http/response/answer.ts'
 import type { PathHandler } from '../http/edge.ts'
 import { tableRelease } from '../schema/types/type-table.ts'
 
-/** Asked for with an `@`, which Go's own parser refuses in an answer. */
+/** Clients ask for this type with an `@`; Go's media type parser refuses the `@` in an answer. */
 const askedType = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 const answeredType = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 
 /**
- * Serves an OpenAPI v2 document that names no kinds. kubectl asks for one, in protobuf, when it validates a List, and refuses to
- * go on without; kinds that are not in it are validated by the server alone.
+ * Serves an OpenAPI v2 document without definitions. kubectl requires one, in protobuf, when it validates a List; it
+ * leaves kinds that are not in the document to the server's validation.
  */
 export const openApiV2: PathHandler = ({ headers }, path) => {
   if (path !== '/openapi/v2') return undefined

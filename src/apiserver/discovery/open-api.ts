@@ -7,11 +7,11 @@ import type { GroupVersion } from './groups.ts'
 /** Writes the OpenAPI v3 document of one group and version. */
 export type DocumentWriter = (groupVersion: GroupVersion) => unknown
 
-/** Serves `/openapi/v3`: an index with hashes, and documents that may be kept for ever under their hash. */
+/** Serves `/openapi/v3`: an index with hashes, and documents that clients may cache for ever under their hash. */
 export class OpenApi {
   readonly #discovery: Discovery
   readonly #write: DocumentWriter
-  /** By group and version, with the kinds they were written for: a document outlives changes to other groups. */
+  /** By groupVersion, with the kinds it was written for: a change to one group keeps the documents of the others. */
   readonly #known = new Map<string, { readonly kinds: readonly object[]; readonly document: Document }>()
 
   constructor(discovery: Discovery, write: DocumentWriter) {

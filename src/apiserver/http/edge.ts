@@ -11,12 +11,13 @@ import { applyImpersonation } from './request/impersonation.ts'
 import { requestInfo, selectedName, type RequestInfo, type ResourceRequest } from './request/request-info.ts'
 import { serveResource, type ResourceCall, type ResourcePorts } from './resource-endpoint.ts'
 
-/** Serves one verb of one resource or subresource that is not simply stored: reviews, tokens, logs. */
+/** Serves a verb of a resource or subresource that is computed, not stored: reviews, tokens, logs. */
 export type ResourceHandler = (call: ResourceCall) => Promise<Answer> | Answer
 
-/** Serves a path that is no resource; undefined when it is not one of its own. */
+/** Serves paths outside the resource API; undefined for a path it does not know. */
 export type PathHandler = (request: EdgeRequest, path: string) => Promise<Answer | undefined> | Answer | undefined
 
+/** What request handling needs. */
 export interface EdgePorts extends ResourcePorts {
   readonly kinds: Kinds
   authorize(user: User, access: Access): Verdict
@@ -25,11 +26,14 @@ export interface EdgePorts extends ResourcePorts {
   /** By `VERB RESOURCE.GROUP[/SUBRESOURCE]`, as in `create serviceaccounts/token`. */
   readonly handlers: ReadonlyMap<string, ResourceHandler>
   readonly paths: readonly PathHandler[]
-  /** Told of failures that are nobody's but ours. */
+  /** Called with errors that are not a StatusError, that is, bugs of the server. */
   onInternalError(error: unknown, request: EdgeRequest): void
 }
 
-/** From a request with a known sender to its answer: impersonation, authorization, routing. Never throws. */
+/**
+ * Handles a request whose sender is authenticated: impersonation, authorization, routing. Never throws: every failure
+ * is an answer with a Status.
+ */
 export class Edge {
   readonly #ports: EdgePorts
 
@@ -91,14 +95,14 @@ export class Edge {
     return serveResource(this.#ports, call)
   }
 
-  /** Built-in groups answer for all that is below them; elsewhere it is nobody's path. */
+  /** As kube-apiserver: a Status for an unknown resource of a built-in group, plain text for an unknown group. */
   #unknownResource({ group }: ResourceRequest): Answer {
     if (this.#ports.kinds.all().some((kind) => kind.group === group && !kind.custom)) throw noSuchResource()
     return pageNotFound()
   }
 }
 
-/** What a path or method that nothing serves is answered with. */
+/** The 404 for a path that nothing serves. */
 export function noSuchResource(): StatusError {
   return new StatusError('NotFound', 'the server could not find the requested resource', { details: {} })
 }
@@ -130,7 +134,7 @@ function requireScope(type: ServedKind, { namespace, name, verb, resource }: Res
   if (verb !== 'list' && verb !== 'watch') throw methodNotAllowed()
 }
 
-/** The `timeout` of a request is checked though nothing here takes that long; a watch may have any. */
+/** Validates the `timeout` parameter as kube-apiserver does. No request here runs long enough to need it. */
 function requireTimeout({ query }: EdgeRequest, info: RequestInfo): void {
   const timeout = query['timeout']
   if (!timeout || (info.kind === 'resource' && info.verb === 'watch')) return

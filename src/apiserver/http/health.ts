@@ -2,12 +2,12 @@ import { tableRelease } from '../schema/types/type-table.ts'
 import { json, text, type Answer } from './response/answer.ts'
 import type { PathHandler } from './edge.ts'
 
-/** The paths that anybody may ask for. */
+/** Whether a path is served without credentials. */
 export function isPublicPath(path: string): boolean {
   return publicPaths.has(path) || /^\/(healthz|livez|readyz)\/[a-z]+$/.test(path)
 }
 
-/** Serves health and version. `isReady` says whether the server has finished starting and is not stopping. */
+/** Serves health checks and `/version`. `isReady` is false while the server starts and stops. */
 export function healthPaths(isReady: () => boolean): PathHandler {
   return ({ query, method }, path) => {
     if (method !== 'GET' && method !== 'HEAD') return undefined
@@ -46,7 +46,7 @@ function health(
   return text(query['verbose'] === undefined ? 'ok' : long)
 }
 
-/** What `/version` says: the release whose interface this server has. */
+/** The answer of `/version`: the Kubernetes release whose API this server implements. */
 export function versionInfo(): Readonly<Record<string, string>> {
   const gitVersion = tableRelease()
   const [, major = '1', minor = '0'] = /^v(\d+)\.(\d+)/.exec(gitVersion) ?? []

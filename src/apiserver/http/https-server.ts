@@ -16,14 +16,14 @@ import { writeAnswer, writeHead } from './response/response-writer.ts'
 import { WatchLimit } from './response/watch-limit.ts'
 import { WatchWriter } from './response/watch-writer.ts'
 
-/** A page of the application on the API's port, outside the Kubernetes API. */
+/** A page that the application serves on the API port, outside the Kubernetes API. */
 export interface ExtraRoute {
-  /** `public` pages guard themselves; for the others the user must be allowed to do this to the path. */
+  /** `public` pages check access themselves; for `authorized` ones RBAC must allow the user this verb on the path. */
   readonly access: 'public' | 'authorized'
   serve(request: IncomingMessage, response: ServerResponse, user: User): void | Promise<void>
 }
 
-/** Somebody who wants to do something to a path, perhaps as somebody else. */
+/** A request for a path outside the resource API, with the headers that may impersonate another user. */
 export interface PathAccess {
   readonly user: User
   readonly headers: Readonly<Record<string, string>>
@@ -31,18 +31,20 @@ export interface PathAccess {
   readonly path: string
 }
 
-/** Finds the application's page for a path (no query); undefined leaves it to the API. */
+/** Finds the application's page for a path (without query); undefined: the API handles it. */
 export type ExtraRoutes = (method: string, path: string) => ExtraRoute | undefined
 
+/** Bounds on what one client may use. */
 export interface HttpsLimits {
   readonly urlLength: number
   readonly watchesPerUser: number
   /** How long a request may take to arrive. */
   readonly requestMs: number
-  /** How long a client may leave what was sent to it unread. */
+  /** How long a client may stop reading its response before the connection is closed. */
   readonly stallMs: number
 }
 
+/** Used where `ApiServerOptions.limits` says nothing. */
 export const defaultLimits: HttpsLimits = {
   urlLength: 16 * 1024,
   watchesPerUser: 5000,
@@ -50,6 +52,7 @@ export const defaultLimits: HttpsLimits = {
   stallMs: 60_000,
 }
 
+/** What the HTTPS server needs. */
 export interface HttpsPorts {
   readonly edge: Edge
   readonly authenticator: Authenticator
@@ -57,14 +60,16 @@ export interface HttpsPorts {
   readonly clock: Clock
   readonly extraRoutes: ExtraRoutes
   readonly limits: HttpsLimits
-  /** Whether a path may be asked for without credentials. */
+  /** Whether a path is served without credentials. */
   isPublic(path: string): boolean
-  /** Whom the request is to be served as; throws Forbidden unless they may do this to the path. */
+  /**
+   * The user to serve the request as, after impersonation. Throws Forbidden unless that user has access to the path.
+   */
   userForPath(request: PathAccess): User
   onInternalError(error: unknown, request: { readonly method: string; readonly path: string }): void
 }
 
-/** The API on a TLS port. */
+/** Serves the API and the application's pages on a TLS port. */
 export class HttpsServer {
   readonly #ports: HttpsPorts
   readonly #server: Server
@@ -85,7 +90,7 @@ export class HttpsServer {
         maxHeaderSize: limits.urlLength + 64 * 1024,
         requestTimeout: limits.requestMs,
         headersTimeout: limits.requestMs,
-        // How often the two times above are looked at.
+        // How often Node checks the two timeouts above.
         connectionsCheckingInterval: Math.ceil(limits.requestMs / 4),
         keepAliveTimeout: 120_000,
         noDelay: true,
@@ -105,7 +110,7 @@ export class HttpsServer {
     })
   }
 
-  /** Lets answers that are on their way finish for a moment, then cuts what is left, watches first of all. */
+  /** Ends watches, waits up to `graceMs` for responses in progress, then closes the remaining connections. */
   close(graceMs: number): Promise<void> {
     if (!this.#server.listening) return Promise.resolve()
     this.#watches.endAll()
@@ -152,7 +157,10 @@ export class HttpsServer {
     return this.#ports.userForPath({ user, headers: flatHeaders(headers), verb: method.toLowerCase(), path })
   }
 
-  /** Undefined without credentials; wrong ones are refused at once. */
+  /**
+   * Undefined without credentials; throws Unauthorized for invalid ones. A bearer token wins over a client
+   * certificate.
+   */
   #userOf(request: IncomingMessage): User | undefined {
     const { authenticator } = this.#ports
     const [scheme = '', token = ''] = (request.headers.authorization ?? '').split(' ')
@@ -189,7 +197,7 @@ export class HttpsServer {
     const writer = new WatchWriter(response, as, () => clock.after(limits.stallMs, () => response.destroy()))
     this.#watches.take(user.name, response)
     writeHead(response, answer)
-    // Nothing is flushed before the watch is open: opening it may still fail with a Status.
+    // Headers are flushed only after the watch opened: opening may still fail with a Status.
     writer.attach(open(writer))
     response.flushHeaders()
   }
@@ -237,7 +245,7 @@ function auditId(request: IncomingMessage): string {
   return typeof given === 'string' && /^[-\w.]{1,64}$/.test(given) ? given : randomUUID()
 }
 
-/** Answers what is not HTTP, or too much of it, and hangs up. */
+/** Answers malformed, oversized or slow requests and closes the connection. */
 function refuse(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') return void socket.destroy()
   const status =

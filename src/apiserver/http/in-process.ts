@@ -6,7 +6,7 @@ import { valueBody } from './request/body.ts'
 import type { Edge } from './edge.ts'
 import { EventStream } from './response/event-stream.ts'
 
-/** Reaches the server by a function call, as this user. */
+/** A Transport that calls the server in the same process, as this user: no network, no TLS, no serialization. */
 export function inProcessTransport(edge: Edge, user: User): Transport {
   return async (request) => respond(await edge.handle(edgeRequest(request, user)), request.signal)
 }

@@ -2,7 +2,7 @@ import { defaultAudience, type ServiceAccountTokens } from '../auth/service-acco
 import { json } from './response/answer.ts'
 import type { PathHandler } from './edge.ts'
 
-/** Serves what others need to check our ServiceAccount tokens with. */
+/** Serves the OpenID discovery document and keys that verify ServiceAccount tokens. */
 export function issuerPaths(tokens: ServiceAccountTokens): PathHandler {
   return (_, path) => {
     switch (path) {

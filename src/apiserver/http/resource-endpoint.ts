@@ -18,20 +18,20 @@ import {
 } from './response/presentation.ts'
 import { isTrue, type ResourceRequest } from './request/request-info.ts'
 
-/** A request for a kind that is served. */
+/** A request for a served kind. */
 export interface ResourceCall {
   readonly request: EdgeRequest
   readonly info: ResourceRequest
   readonly type: ServedKind
 }
 
-/** What the endpoints of stored objects need. */
+/** What serving stored objects needs. */
 export interface ResourcePorts {
   readonly objects: Objects
   columnsOf(type: ServedKind, subresource: string): Columns
 }
 
-/** Turns a request for stored objects into a call of `Objects`, and its result into an answer. */
+/** Serves a request for stored objects: calls `Objects` and turns the result into an answer. */
 export async function serveResource(ports: ResourcePorts, call: ResourceCall): Promise<Answer> {
   const { objects } = ports
   const { info } = call
@@ -69,7 +69,7 @@ function written({ document, created, warnings }: WriteResult, as: Presentation)
 
 function deleted({ code, document, status, warnings }: DeleteResult, as: Presentation): Answer {
   if (document) return { status: code, warnings, content: { is: 'object', document, as } }
-  // Unlike a failure's, the Status of a success has no code.
+  // The Status of a successful delete has no `code` field, unlike that of a failure.
   return { status: code, warnings, content: { is: 'json', value: status && { ...status, code: undefined } } }
 }
 
@@ -105,7 +105,7 @@ const selectionParameters = [
   'timeoutSeconds',
 ] as const
 
-/** A watch below a name is a watch of that one object. */
+/** A watch of `RESOURCE/NAME` selects that object by field selector. */
 function nameAsSelector({ info, request }: ResourceCall): { fieldSelector?: string } {
   if (!info.name) return {}
   const given = request.query['fieldSelector']
@@ -159,7 +159,10 @@ async function patchBody({ objects }: ResourcePorts, call: ResourceCall) {
   }
 }
 
-/** A bad patch of an object that is not there is answered with 404, as a good one would be. */
+/**
+ * A malformed patch of a missing object gets 404, as in kube-apiserver: it looks the object up first, except for
+ * apply.
+ */
 async function decodePatchOrNotFound(call: ResourceCall, objects: Objects, types: readonly BodyType[]) {
   try {
     return decodePatchBody(call.request, types)

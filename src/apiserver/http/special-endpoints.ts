@@ -9,12 +9,13 @@ import type { ResourceHandler } from './edge.ts'
 import { decodeObjectBody } from './request/object-body.ts'
 import type { ResourceCall } from './resource-endpoint.ts'
 
+/** What reviews and token requests need. */
 export interface SpecialPorts {
   readonly reviews: ReviewPorts
   readonly tokens: TokenRequestPorts
 }
 
-/** The resources that answer and are not stored: reviews and tokens. */
+/** The endpoints of resources that are answered but not stored: reviews and token requests. */
 export function specialEndpoints(ports: SpecialPorts): ReadonlyMap<string, ResourceHandler> {
   return new Map<string, ResourceHandler>([
     ...reviewResources.map((resource): [string, ResourceHandler] => [
@@ -48,14 +49,14 @@ function created(object: KubeObject): Answer {
   return json(object, 201)
 }
 
-/** The object of the kind that this endpoint takes. */
+/** Decodes the body as the kind this endpoint accepts. */
 function sentObject({ request, info, type }: ResourceCall): KubeObject {
   const expected = type.subresources.find(({ name }) => name === info.subresource) ?? type
   const { group, version, kind } = expected
   const { value } = decodeObjectBody(request, { group, version, kind })
   const schema = builtinSchema({ group, version, kind })
   if (!schema) throw new Error(`the type table has no ${kind}`)
-  // What is sent without a kind is taken for the one that belongs here.
+  // A body without apiVersion and kind gets those of the endpoint.
   const { object } = decodeObject(schema, { apiVersion: apiVersionOf(expected), kind, ...(value as object) })
   if (object.kind !== kind) {
     throw new StatusError(

@@ -10,7 +10,7 @@ import { conversionOf } from './conversion/conversion.ts'
 import { fieldValues, selectableFields } from './selectable-fields.ts'
 import type { ScalePaths, ServedKind } from './contract/served-kind.ts'
 
-/** A kind of the type table as the server serves it. */
+/** The served form of a kind from the type table. */
 export function builtinServedKind(kind: BuiltinKind): ServedKind {
   const { group, version, plural } = kind
   const gvk = { group, version, kind: kind.kind }

@@ -14,12 +14,12 @@ import { withoutFinalizerNameErrors } from './rules/finalizer-name-errors.ts'
 import { fieldValues, selectableFields } from './selectable-fields.ts'
 import type { ScalePaths, ServedKind, Subresource } from './contract/served-kind.ts'
 
-/** Every version of a CRD's kind; none before its names are accepted. */
+/** The versions of a CRD's kind; none before the CRD is Established. `since` is the revision of its current schema. */
 export function customKinds(definition: Definition, since: number): readonly ServedKind[] {
   if (!hasTrueCondition(definition, 'Established')) return []
   const { group, versions } = definition.spec
   const { kind } = acceptedNames(definition)
-  // A server with a hundred CRDs should not read a hundred schemas before it is ready.
+  // Lazy, so that a server with a hundred CRDs does not compile a hundred schemas before it is ready.
   const schemas = new Map(
     versions.map((version) => {
       const gvk = { group, version: version.name, kind }
@@ -29,7 +29,7 @@ export function customKinds(definition: Definition, since: number): readonly Ser
   return versions.map((version) => new CustomVersion(definition, version, { schemas, since }).served())
 }
 
-/** One version of a custom kind, while its ServedKind is put together. */
+/** Builds the ServedKind of one version of a custom kind. */
 class CustomVersion {
   readonly #definition: Definition
   readonly #version: DefinitionVersion
@@ -167,7 +167,9 @@ class CustomVersion {
     }
   }
 
-  /** Changes the version in the text where that is all there is to do. */
+  /**
+   * Versions differ only in apiVersion, so it is replaced in the text without parsing; it is always the first field.
+   */
   #serve(document: Document): Document {
     if (document.revision < this.#since) return this.#reshape(document)
     const prefix = `{"apiVersion":"${this.#apiVersion}",`
@@ -175,7 +177,7 @@ class CustomVersion {
     return new Document(document.revision, prefix + document.text.slice(document.text.indexOf(',') + 1))
   }
 
-  /** What was written under another schema is read through this one. */
+  /** Prunes and defaults a document that was written under an older schema. */
   #reshape(document: Document): Document {
     const { object } = decodeObject(this.#schema, { ...document.value, apiVersion: this.#apiVersion })
     const { apiVersion, kind, metadata, ...rest } = this.#default(object)
@@ -187,7 +189,7 @@ class CustomVersion {
   }
 }
 
-/** A value that is made when it is first asked for. */
+/** Computes a value on first use. */
 function lazily<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => (made ??= { value: make() }).value

@@ -14,15 +14,16 @@ import type { KindRules } from './rules/kind-rules.ts'
 import { withoutFinalizerNameErrors } from './rules/finalizer-name-errors.ts'
 import type { ServedKind } from './contract/served-kind.ts'
 
+/** A CRD and the kinds that it defines. */
 interface DefinedKinds {
   readonly definition: Definition
   readonly since: number
   readonly kinds: readonly ServedKind[]
-  /** The version that is stored, whether it is served or not. */
+  /** The storage version, served or not. */
   readonly storage: ServedKind | undefined
 }
 
-/** The kinds that are served: the built-in ones, and those of the CustomResourceDefinitions in the store. */
+/** The registry of served kinds: the built-in ones and those of the CRDs in the store. */
 export class Kinds {
   readonly #builtin: readonly ServedKind[]
   readonly #custom = new Map<string, DefinedKinds>()
@@ -43,7 +44,7 @@ export class Kinds {
     this.#index()
   }
 
-  /** Grows with every change: what was made from the kinds before is old then. */
+  /** Increases with every change; caches derived from the kinds compare it. */
   get version(): number {
     return this.#version
   }
@@ -60,23 +61,23 @@ export class Kinds {
     return this.all().find((type) => type.group === group && type.version === version && type.kind === kind)
   }
 
-  /** Any served version of what the store keeps under this name. */
+  /** A served version of the resource with this name in the store. */
   ofResource(resource: string): ServedKind | undefined {
     return this.all().find((type) => type.resource === resource && !isConverted(type))
   }
 
-  /** The kind whose objects a CRD keeps, also while no version of it is served. */
+  /** The storage version of a CRD's kind, even while no version is served. */
   ofDefinition(name: string): ServedKind | undefined {
     return this.#custom.get(name)?.storage
   }
 
-  /** Calls back after each change, with the kinds that are not served any more as they were. */
+  /** Calls back after each change, with the previous form of the kinds that changed or are gone. */
   subscribe(listener: (gone: readonly ServedKind[]) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  /** Serves the CRDs of this store, now and as they change, until the result is called. */
+  /** Serves the CRDs of this store and follows their changes until the result is called. */
   follow(store: Store): () => void {
     const found = store.scan({ resource: definitionResource, limit: Number.MAX_SAFE_INTEGER })
     for (const { document } of found) this.#define(document)
@@ -128,7 +129,7 @@ export class Kinds {
     )
   }
 
-  /** Names of a group that are in use, built-in kinds' included: an intruder must never get hold of their objects. */
+  /** The names in use in a group. Includes built-in kinds: a CRD must never serve their objects. */
   #takenNames(group: string, except: string): ReadonlyMap<string, string> {
     const builtin = this.#builtin.filter((type) => type.group === group)
     const others = [...this.#custom.values()].filter(
@@ -146,7 +147,7 @@ export class Kinds {
   }
 }
 
-/** A definition that cannot be read, whoever wrote it, serves nothing; the others must not suffer for it. */
+/** A CRD that cannot be read serves no kind, without affecting the other CRDs. */
 function kindsOf(definition: Definition, since: number): readonly ServedKind[] {
   try {
     return customKinds(definition, since)
@@ -155,7 +156,7 @@ function kindsOf(definition: Definition, since: number): readonly ServedKind[] {
   }
 }
 
-/** The kind of CRDs, which the kinds themselves follow from. */
+/** The kind CustomResourceDefinition, with rules that depend on the other kinds. */
 function definitionKind(served: ServedKind, rules: Partial<KindRules>): ServedKind {
   return {
     ...served,
@@ -165,7 +166,7 @@ function definitionKind(served: ServedKind, rules: Partial<KindRules>): ServedKi
   }
 }
 
-/** Whether two states of a CRD serve the same. */
+/** Whether two states of a CRD define the same kinds. */
 function servesSame(left: Definition, right: Definition): boolean {
   return (
     deepEqual(left.spec, right.spec) &&
@@ -175,6 +176,7 @@ function servesSame(left: Definition, right: Definition): boolean {
   )
 }
 
+/** Whether this version is stored under another group's resource, as events.k8s.io Events are. */
 function isConverted({ group, plural, resource }: ServedKind): boolean {
   return groupResource({ group, plural }) !== resource
 }

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../kube/object.ts'
 import { readOwn } from '../schema/types/set-own.ts'
 
-/** Fields that lists of built-in kinds can be narrowed by, beside metadata.name and metadata.namespace. */
+/** The field labels of built-in kinds, besides metadata.name and metadata.namespace. */
 const builtin: Readonly<Record<string, readonly string[]>> = {
   pods: [
     'spec.nodeName',
@@ -46,12 +46,12 @@ const builtin: Readonly<Record<string, readonly string[]>> = {
 
 const always = ['metadata.name', 'metadata.namespace']
 
-/** The field labels a kind offers. */
+/** The field labels that selectors of a kind may use. */
 export function selectableFields(resource: string, more: readonly string[] = []): ReadonlySet<string> {
   return new Set([...always, ...(builtin[resource] ?? []), ...more])
 }
 
-/** The values of these fields, as selectors compare them: what is not there is the zero of its type. */
+/** The values of these fields as selectors compare them; a missing field has the zero value of its type. */
 export function fieldValues(object: KubeObject, fields: Iterable<string>): Record<string, string> {
   const values: Record<string, string> = {}
   for (const field of fields) values[field] = text(readOwn(object, aliases[field] ?? field.split('.')), field)

@@ -9,16 +9,20 @@ import { syntheticNode } from './synthetic-node.ts'
 
 const namespaces = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 
+/** What bootstrapping needs. */
 export interface BootstrapOptions {
   readonly store: Store
   readonly objects: Objects
   readonly kinds: Kinds
   readonly now: number
-  /** Name of a node to pretend; none when left out. */
+  /** Name of the synthetic Node; none is created without it. */
   readonly nodeName?: string
 }
 
-/** Creates what every server has from its first moment; what is there already stays as it is. */
+/**
+ * Creates the objects every server starts with: namespaces, RBAC policy and the synthetic Node. Existing ones are
+ * kept.
+ */
 export async function bootstrap(options: BootstrapOptions): Promise<void> {
   const { nodeName, now } = options
   await Promise.all([
@@ -36,7 +40,7 @@ async function ensure({ store, objects, kinds }: BootstrapOptions, object: KubeO
   return created !== undefined
 }
 
-/** A node's status is not taken at its creation. */
+/** Creates the Node, then writes its status: a create ignores status. */
 async function ensureNode(options: BootstrapOptions, node: KubeObject): Promise<void> {
   if (!(await ensure(options, node))) return
   const type = options.kinds.ofKind({ group: '', version: 'v1', kind: 'Node' })

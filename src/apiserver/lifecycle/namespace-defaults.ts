@@ -7,7 +7,10 @@ import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from
 const accountName = 'default'
 const authorityMap = 'kube-root-ca.crt'
 
-/** Gives every namespace its ServiceAccount `default` and the ConfigMap with the authority, and keeps both there. */
+/**
+ * Creates the ServiceAccount `default` and the ConfigMap with the CA in every namespace, and restores them when they
+ * are deleted.
+ */
 export class NamespaceDefaults implements LifecycleController {
   readonly #ports: LifecyclePorts
   readonly #loop: KeyedLoop
@@ -84,7 +87,7 @@ export class NamespaceDefaults implements LifecycleController {
     const { objects, kinds } = this.#ports
     await objects
       .create({ type: builtin(kinds, '', plural), namespace: body.metadata.namespace ?? '', ...asSystem, body })
-      // Forbidden: the namespace began to go; NotFound: it is gone.
+      // Forbidden: the namespace is terminating. NotFound: it has been deleted.
       .catch(ignoring('AlreadyExists', 'Forbidden', 'NotFound'))
   }
 }

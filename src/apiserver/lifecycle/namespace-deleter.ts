@@ -7,12 +7,12 @@ import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from
 
 const finalizer = 'kubernetes'
 
-/** Empties namespaces that are being deleted, then lets them go. */
+/** Deletes the contents of terminating namespaces, then removes their finalizer. */
 export class NamespaceDeleter implements LifecycleController {
   readonly #ports: LifecyclePorts
   readonly #loop: KeyedLoop
   readonly #unsubscribe: () => void
-  /** Uids of namespaces that may be emptied. */
+  /** Uids of namespaces for which `beforeEmptying` has succeeded. */
   readonly #mayEmpty = new Set<string>()
 
   constructor(ports: LifecyclePorts) {
@@ -25,7 +25,7 @@ export class NamespaceDeleter implements LifecycleController {
     this.#unsubscribe = ports.store.subscribe((events) => {
       for (const { resource, namespace, name, type } of events) {
         if (resource === 'namespaces') this.#loop.add(name)
-        // What was left of a namespace may have been the last of it.
+        // This may have been the last object of the namespace.
         else if (type === 'delete' && namespace && this.#isTerminating(namespace)) this.#loop.add(namespace)
       }
     })
@@ -50,7 +50,10 @@ export class NamespaceDeleter implements LifecycleController {
     this.#mayEmpty.delete(namespace.metadata.uid)
   }
 
-  /** Asks once whether it may be emptied. While it may not, its status says why. */
+  /**
+   * Runs `beforeEmptying` until it succeeds once. On failure, a condition on the namespace says why nothing is
+   * deleted yet.
+   */
   async #runBeforeEmptying(namespace: StoredObject): Promise<void> {
     const { uid } = namespace.metadata
     if (this.#mayEmpty.has(uid)) return
@@ -67,7 +70,7 @@ export class NamespaceDeleter implements LifecycleController {
     }
   }
 
-  /** One type for each namespaced resource that has objects here. */
+  /** One kind for each namespaced resource that has objects in the namespace. */
   #contents(namespace: string): readonly ServedKind[] {
     const types = new Map<string, ServedKind>()
     for (const type of this.#ports.kinds.all()) {
@@ -84,7 +87,7 @@ export class NamespaceDeleter implements LifecycleController {
       ...asSystem,
       query: { propagationPolicy: 'Background' },
     })
-    // Deletion may happen as the list is read.
+    // The deletes happen while the list is consumed.
     for await (const _ of items);
   }
 
@@ -102,7 +105,7 @@ export class NamespaceDeleter implements LifecycleController {
       .catch(ignoring('NotFound', 'Conflict'))
   }
 
-  /** Says what holds the namespace; its going will wake us. */
+  /** Sets a condition that says what remains. The delete of the last object queues the namespace again. */
   async #reportRemaining(namespace: StoredObject, remaining: readonly ServedKind[]): Promise<void> {
     const name = namespace.metadata.name
     const message = `Some resources are remaining: ${remaining

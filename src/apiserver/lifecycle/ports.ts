@@ -7,17 +7,17 @@ import type { Clock } from '../store/clock.ts'
 import type { Store } from '../store/store.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
 
-/** What the server's own controllers work with. */
+/** What the server's own controllers need. */
 export interface LifecyclePorts {
   readonly store: Store
   readonly objects: Objects
   readonly kinds: Kinds
   readonly clock: Clock
-  /** PEM of the authority that every namespace is told about. */
+  /** PEM of the CA that every namespace gets in a ConfigMap. */
   readonly authority: string
-  /** Asked before a namespace is emptied. */
+  /** Runs before the contents of a namespace are deleted; a rejection postpones that. */
   beforeEmptying(namespace: StoredObject): Promise<void>
-  /** Told of failures that are tried again. */
+  /** Called with errors that are retried. */
   onError(error: unknown, controller: string, key: string): void
 }
 
@@ -26,7 +26,7 @@ export interface LifecycleController {
   close(): Promise<void>
 }
 
-/** As whom the server's own controllers act. */
+/** The identity of the server's own controllers. */
 export const asSystem: { readonly user: User; readonly fieldManager: string } = {
   user: systemUser,
   fieldManager: 'kube-apiserver',

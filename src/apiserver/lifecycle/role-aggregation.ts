@@ -9,7 +9,7 @@ import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from
 const group = 'rbac.authorization.k8s.io'
 const resource = `clusterroles.${group}`
 
-/** The rules of all roles that an aggregated role selects, in order of their names, each rule once. */
+/** The rules of all roles that an aggregated role selects, ordered by role name, without duplicates. */
 export function aggregatedRules(role: KubeObject, roles: readonly KubeObject[]): readonly PolicyRule[] {
   const selectors = (role['aggregationRule'] as { clusterRoleSelectors?: readonly LabelSelector[] })
     .clusterRoleSelectors
@@ -27,7 +27,7 @@ export function aggregatedRules(role: KubeObject, roles: readonly KubeObject[]):
   return rules
 }
 
-/** Keeps the rules of ClusterRoles that have an aggregationRule. */
+/** Keeps the rules of ClusterRoles with an aggregationRule up to date. */
 export class RoleAggregation implements LifecycleController {
   readonly #ports: LifecyclePorts
   readonly #loop: KeyedLoop
@@ -68,7 +68,7 @@ export class RoleAggregation implements LifecycleController {
           fieldManager: 'clusterrole-aggregation-controller',
           body: { ...role, rules },
         })
-        // Another write came first; its event brings us back.
+        // A concurrent write won; its event triggers another reconcile.
         .catch(ignoring('Conflict', 'NotFound'))
     }
   }

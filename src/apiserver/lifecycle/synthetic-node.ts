@@ -2,7 +2,7 @@ import type { KubeObject } from '../../kube/object.ts'
 import { formatTime } from '../../kube/time.ts'
 import { versionInfo } from '../http/health.ts'
 
-/** One Ready node for clients that expect a cluster to have some. */
+/** A Ready Node for clients that expect a cluster to have nodes. */
 export function syntheticNode(name: string, now: number): KubeObject {
   const time = formatTime(now)
   const resources = { cpu: '8', memory: '16Gi', pods: '1000', 'ephemeral-storage': '100Gi' }

@@ -6,7 +6,7 @@ import { asSystem, builtin, type LifecycleController, type LifecyclePorts } from
 
 const group = 'rbac.authorization.k8s.io'
 
-/** Lets the viewer read the groups that CRDs add, as they come and go. */
+/** Keeps the viewer's ClusterRole in step with the API groups of CRDs. */
 export class ViewerRole implements LifecycleController {
   readonly #ports: LifecyclePorts
   readonly #loop: KeyedLoop
@@ -32,7 +32,7 @@ export class ViewerRole implements LifecycleController {
     const { store, objects, kinds } = this.#ports
     const type = builtin(kinds, group, 'clusterroles')
     const role = store.get({ resource: type.resource, namespace: '', name: viewerRole })?.document.object
-    // Somebody took it away: it comes back with the next start, not behind their back.
+    // A deleted role stays deleted until the next start, so that an administrator can remove it.
     if (!role || role.metadata.deletionTimestamp) return
     const rules = viewerRules(this.#customGroups())
     if (deepEqual(role['rules'], rules)) return
@@ -41,7 +41,7 @@ export class ViewerRole implements LifecycleController {
       .catch(ignoring('Conflict', 'NotFound'))
   }
 
-  /** A group that also has built-in kinds is readable already, and must not open the core group to Secrets. */
+  /** Groups with custom kinds only: a CRD in a built-in group must not widen the viewer's access to that group. */
   #customGroups(): readonly string[] {
     const all = this.#ports.kinds.all()
     const builtins = new Set(all.filter(({ custom }) => !custom).map((kind) => kind.group))

@@ -41,25 +41,26 @@ import { WatchHub } from './watch/watch-hub.ts'
 import { unstored, type WritePorts } from './contract/write-object.ts'
 import { parseWriteOptions } from './contract/write-options.ts'
 
+/** What the objects layer needs. */
 export interface ObjectsOptions {
   readonly store: Store
   readonly kinds: Kinds
   readonly clock: Clock
-  /** A number from 0 up to, not including, 1. */
+  /** A number in [0, 1). */
   readonly random: () => number
   /** A new uid. */
   readonly uid: () => string
-  /** Policies about writes, after the built-in ones. Defaults to none. */
+  /** Admission hooks that run after the built-in ones. Defaults to none. */
   readonly admission?: readonly AdmissionHook[]
-  /** Whether deleting an object has to wait for what depends on it. Defaults to never. */
+  /** Whether a delete of an object must wait for its dependents. Defaults to never. */
   readonly cascades?: (object: KubeObject, view: View) => boolean
   /** What is stored together with the removal of an object. Defaults to nothing. */
   readonly recordOf?: DeletionRecordOf
-  /** Whether new objects say who set which field. Defaults to true. */
+  /** Whether new objects get managedFields. Defaults to true. */
   readonly tracksFields?: boolean
 }
 
-/** Everything that can be done to objects, as kube-apiserver does it. `kinds` must follow the same store already. */
+/** The verbs of the Kubernetes API on stored objects. `kinds` must already follow the same store. */
 export class Objects implements Disposable {
   readonly #ports: WritePorts
   readonly #hub: WatchHub
@@ -76,7 +77,7 @@ export class Objects implements Disposable {
     this.#stop = [unsubscribe, () => addresses.close(), () => this.#hub.close()]
   }
 
-  /** How many watches are open. */
+  /** The number of open watches. */
   get watches(): number {
     return this.#hub.size
   }
@@ -141,7 +142,7 @@ export class Objects implements Disposable {
   }
 }
 
-/** A request whose body is what it would be had it come over the wire. */
+/** Normalizes the body of a request to what JSON can express. */
 function withJsonBody<T extends { readonly body?: unknown }>(request: T): T {
   const body = jsonValue(request.body)
   return body === request.body ? request : { ...request, body }

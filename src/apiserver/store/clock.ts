@@ -1,9 +1,9 @@
-/** The time the API server needs, given from outside; `src/runtime/time/clock.ts` has the machine's own. */
+/** The clock that the API server uses; `src/runtime/time/clock.ts` implements it. */
 export interface Clock {
   /** Wall time in epoch milliseconds. */
   now(): number
   /** Calls back once, after at least this long; the result cancels. */
   after(delayMs: number, callback: () => void): () => void
-  /** Lets everything else that is ready run, then resumes. */
+  /** Yields to the event loop and resumes after pending work has run. */
   breathe(): Promise<void>
 }

@@ -1,6 +1,6 @@
 import type { StoredObject } from '../../kube/object.ts'
 
-/** One state of one object: its JSON text and, when somebody asks, the same as a frozen value. */
+/** One state of one object: its JSON text, and the parsed value on demand. */
 export class Document {
   readonly revision: number
   readonly text: string
@@ -13,7 +13,7 @@ export class Document {
     this.#object = object
   }
 
-  /** Parsed at most once, deeply frozen, shared by all who ask. */
+  /** The parsed value: parsed at most once, deeply frozen, shared by all callers. */
   get object(): StoredObject {
     const object = this.value
     if (!this.#frozen) deepFreeze(object)
@@ -21,7 +21,10 @@ export class Document {
     return object
   }
 
-  /** The same, perhaps not frozen yet: only for code that surely does not change it. */
+  /**
+   * The parsed value, possibly not frozen yet. Only for code that never changes it: freezing large objects is
+   * expensive.
+   */
   get value(): StoredObject {
     return (this.#object ??= JSON.parse(this.text) as StoredObject)
   }

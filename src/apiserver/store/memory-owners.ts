@@ -1,8 +1,8 @@
 import type { Address, Change, Dependent, OwnerGraph } from './store.ts'
 
-/** Who owns whom, kept in memory. */
+/** The owner graph of a MemoryStore. */
 export class MemoryOwners implements OwnerGraph {
-  /** Living objects by uid. */
+  /** Existing objects by uid. */
   readonly #addresses = new Map<string, Address>()
   readonly #dependents = new Map<string, Map<string, Dependent>>()
   readonly #ownersOf = new Map<string, readonly string[]>()

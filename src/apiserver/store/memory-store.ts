@@ -15,12 +15,14 @@ import type {
   View,
 } from './store.ts'
 
+/** An object's state from this revision on. */
 interface State {
   readonly revision: number
   /** Undefined: deleted at this revision. */
   readonly record: StoredRecord | undefined
 }
 
+/** The objects of one resource with their history. */
 interface ResourceTable {
   /** Sorted; every key of `histories`. */
   readonly keys: string[]
@@ -33,7 +35,7 @@ interface LoggedEvent {
   readonly at: number
 }
 
-/** A store that forgets everything when the process ends: for tests and forecasts. */
+/** A store in memory, for tests and forecasts. */
 export class MemoryStore implements Store {
   readonly #clock: Pick<Clock, 'now'>
   readonly #tables = new Map<string, ResourceTable>()
@@ -74,7 +76,7 @@ export class MemoryStore implements Store {
     return answer
   }
 
-  /** Takes in objects as they are, revisions and all: a copy of another store, before anybody looks. */
+  /** Loads a copy of another store, with its revisions. Call before the store is used; nothing is published. */
   fill(changes: readonly Change[]): void {
     for (const change of changes) {
       const { resource, namespace, name, uid, document } = change
@@ -201,7 +203,7 @@ function stateAt(history: readonly State[], at = Infinity): StoredRecord | undef
   return history.findLast(({ revision }) => revision <= at)?.record
 }
 
-/** Drops the states that a newer one, not newer than `target`, has replaced, and keys that are gone. */
+/** Drops states that were replaced at or before `target`, and keys of objects deleted by then. */
 function dropSuperseded(table: ResourceTable, target: number): void {
   for (const [key, history] of table.histories) {
     const newest = history.findLastIndex(({ revision }) => revision <= target)

@@ -1,14 +1,15 @@
 import type { Address, StoredRecord } from './store.ts'
 
 /**
- * The records used last, up to a size in characters; a miss says nothing about existence. In two generations: moving a record to the end of one Map at each
- * use leaves a gap there each time, and the gaps of one that is used all the time, a namespace's, are what all others then wait for.
+ * A cache of recently used records, limited by total text length. A miss says nothing about existence. Two
+ * generations approximate LRU: re-inserting a record into one Map on every use leaves tombstones that slow down
+ * iteration for hot keys such as namespaces.
  */
 export class RecordCache {
   readonly #limit: number
-  /** Used since the generations last changed; at most half of all. */
+  /** Used since the last rotation; at most half of the limit. */
   #young = new Map<string, StoredRecord>()
-  /** Used before that, and not since. Disjoint from `young`. */
+  /** Used before the last rotation and not since. Disjoint from `young`. */
   #old = new Map<string, StoredRecord>()
   /** Sum of the text lengths of `young`. */
   #size = 0

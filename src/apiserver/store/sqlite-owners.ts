@@ -10,7 +10,7 @@ type DependentRow = [
   controller: number,
 ]
 
-/** Who owns whom, in the table that is written together with the objects. */
+/** The owner graph of a SqliteStore, in a table that is written in the objects' transactions. */
 export class SqliteOwners implements OwnerGraph {
   readonly #statements: Statements
   readonly #nameOf: (resource: number) => string
@@ -20,7 +20,7 @@ export class SqliteOwners implements OwnerGraph {
     this.#nameOf = nameOf
   }
 
-  /** Writes the owners a change speaks of; to be called inside its transaction. */
+  /** Replaces the owner edges of a changed object; call inside its transaction. */
   set({ namespace, name, uid, owners = [] }: Change, resource: number): void {
     this.#statements.dropOwners.run(uid)
     for (const { ownerUid, blocking, controller } of owners)

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 
-/** One step each, never edited once released: a database knows how many of them it has had. */
+/** Schema migrations in order. Never edit a released one: the database stores only how many were applied. */
 const migrations: readonly string[] = [
   `
   CREATE TABLE resource (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
@@ -43,7 +43,7 @@ const migrations: readonly string[] = [
   `,
 ]
 
-/** Brings a database to the newest schema; refuses one that a newer program has written. */
+/** Migrates a database to the newest schema; throws when a newer program has written it. */
 export function migrate(database: DatabaseSync): void {
   const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (version > migrations.length)

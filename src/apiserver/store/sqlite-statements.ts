@@ -12,7 +12,9 @@ const inNamespace = 'namespace = ?2 AND name > ?3'
 const eventColumns = 'e.revision, e.namespace, e.name, e.type, e.uid, e.body, e.previous, p.body'
 const dependentColumns = 'o.resource, o.namespace, o.name, o.uid, o.blocking, o.controller'
 
-/** Every statement the store runs, prepared once; all return arrays. Scans take resource, namespace, name, limit, revision. */
+/**
+ * The store's prepared statements. All return rows as arrays. Scans take resource, namespace, name, limit, revision.
+ */
 export type Statements = Readonly<Record<keyof typeof sources, StatementSync>>
 
 const sources = {
@@ -41,7 +43,7 @@ const sources = {
   resources: 'SELECT id, name FROM resource',
   dropOwners: 'DELETE FROM owner WHERE uid = ?',
   addOwner: 'INSERT OR REPLACE INTO owner VALUES (?, ?, ?, ?, ?, ?, ?)',
-  // A bare parameter as the limit has SQLite compile the statement anew at each run, which takes twenty times as long as to run it.
+  // `+ 0`: SQLite recompiles a statement whose LIMIT is a bare parameter on every run, 20 times the cost of running it.
   dependentsOf: `SELECT ${dependentColumns} FROM owner o WHERE o.owner_uid = ? ORDER BY o.uid LIMIT ? + 0`,
   countBlocking: 'SELECT count(*) FROM owner WHERE owner_uid = ? AND blocking = 1',
   danglingOwners: `

@@ -18,13 +18,16 @@ import type {
   View,
 } from './store.ts'
 
-/** How to open a store file. */
+/** Options of a store file. */
 export interface SqliteStoreOptions {
   readonly path: string
   readonly clock: Pick<Clock, 'now' | 'breathe'>
-  /** Whether to answer only what survives a power cut; without, what survives the end of the process. Defaults to true. */
+  /**
+   * Whether acknowledged writes survive a power failure; otherwise they survive only the end of the process. Defaults
+   * to true.
+   */
   readonly durable?: boolean
-  /** Characters of JSON to keep at hand. Defaults to 16 Mi. */
+  /** Characters of JSON to cache. Defaults to 16 Mi. */
   readonly cacheSize?: number
 }
 
@@ -35,15 +38,16 @@ interface QueuedDecision {
   readonly reject: (error: unknown) => void
 }
 
-/** What one transaction has decided. */
+/** The outcome of one transaction. */
 interface Batch {
   readonly settle: readonly (() => void)[]
   readonly events: readonly StoreEvent[]
 }
 
-// Longer transactions would let the first in line wait for the last.
+/** Decisions per transaction: longer ones would delay the answers of the first. */
 const batchLimit = 256
 const compactionChunk = 1000
+/** Revisions skipped after an unclean stop of a store with relaxed durability. */
 const skipAfterCrash = 10_000
 
 /** Opens or creates a store file. Only one process may have it open. */
@@ -62,8 +66,8 @@ export function openSqliteStore(options: SqliteStoreOptions): SqliteStore {
 }
 
 /**
- * Keeps everything in one SQLite file, heads and log apart. The decisions of one turn of the event loop share a transaction
- * and a sync of the write-ahead log; that sync runs beside the loop, and answers and events wait for it.
+ * A store in one SQLite file. The decisions of one turn of the event loop share a transaction and a sync of the
+ * write-ahead log. The sync runs on another thread; answers and events wait for it.
  */
 export class SqliteStore implements Store {
   readonly #database: DatabaseSync
@@ -73,18 +77,18 @@ export class SqliteStore implements Store {
   /** The write-ahead log, open for syncing; undefined when durability is relaxed. */
   readonly #logFile: number | undefined
   #queue: QueuedDecision[] = []
-  /** Ends when no decision waits any more. */
+  /** Resolves when the queue is empty; undefined while nothing is queued. */
   #flushing: Promise<void> | undefined
   #revision: number
   #closed = false
-  /** Set once the disk has failed: what it holds is then unknown, so nothing more is acknowledged. */
+  /** Set after a failed sync. The content of the disk is unknown then, so no further write is acknowledged. */
   #diskError: Error | undefined
 
   constructor(database: DatabaseSync, { path, clock, durable = true, cacheSize = 1 << 24 }: SqliteStoreOptions) {
     this.#database = database
     this.#clock = clock
     const clean = database.prepare("SELECT value FROM meta WHERE key = 'clean'").get() as { value: number }
-    // A relaxed store may have handed out revisions that a power cut took back: never hand them out twice.
+    // With relaxed durability, a power failure may have lost revisions that clients have seen: never reuse them.
     this.#tables = new SqliteTables(database, { cacheSize, skip: durable || clean.value === 1 ? 0 : skipAfterCrash })
     this.#tables.setMeta('clean', 0)
     this.#revision = this.#tables.revision
@@ -171,7 +175,7 @@ export class SqliteStore implements Store {
       throw new RangeError(`revision ${revision} is compacted away`)
   }
 
-  /** Works off what waits, one transaction and one sync per turn of the loop. */
+  /** Processes the queue: one transaction and one sync per batch. */
   async #flush(): Promise<void> {
     await this.#clock.breathe()
     while (this.#queue.length > 0) {
@@ -245,7 +249,7 @@ function attempt<T>(work: () => T): Outcome<T> {
   }
 }
 
-/** Opens the write-ahead log beside the database and makes sure its name is on the disk, too. */
+/** Opens the write-ahead log, and syncs its folder so that the file itself survives a power failure. */
 function openLog(path: string): number {
   const folder = openSync(dirname(path), 'r')
   fsyncSync(folder)

@@ -6,6 +6,7 @@ import { prepareStatements, type Statements } from './sqlite-statements.ts'
 import type { Address, Change, LogPage, LogQuery, ScanQuery, StoredRecord, StoreEvent, View } from './store.ts'
 
 const types = ['create', 'update', 'delete'] as const
+/** Bounds one read of the log to a few milliseconds. */
 const maxRevisionsPerRead = 5000
 
 type RecordRow = [namespace: string, name: string, uid: string, revision: number, body: string]
@@ -19,14 +20,15 @@ type EventRow = [
   previous: number | null,
   previousBody: string | null,
 ]
-/** The tables as the store's own values: reads, and writes inside a transaction that somebody else opened. */
+
+/** Reads and writes the tables. Writes must run inside a transaction that the caller opened. */
 export class SqliteTables {
   readonly owners: SqliteOwners
   readonly #statements: Statements
   readonly #cache: RecordCache
   readonly #ids = new Map<string, number>()
   readonly #names = new Map<number, string>()
-  /** The newest revision at which each resource changed, where it did since the start. */
+  /** The revision of the last change of each resource since the store was opened. */
   readonly #lastChanges = new Map<string, number>()
   readonly #startRevision: number
   #revision: number
@@ -60,7 +62,7 @@ export class SqliteTables {
     this.#statements.commit.run()
   }
 
-  /** Undoes the transaction; what was remembered of its rows is forgotten. */
+  /** Rolls the transaction back and drops cached rows, which may be of that transaction. */
   rollback(revision: number): void {
     this.#statements.rollback.run()
     this.#revision = revision
@@ -121,14 +123,14 @@ export class SqliteTables {
     const id = this.#ids.get(resource)
     const newest = this.#lastChanges.get(resource) ?? this.#startRevision
     if (id === undefined || newest <= after) return { events: [], reached: Math.max(after, upTo) }
-    // Most rows may be of other resources: read no more of them in one go than takes a few milliseconds.
+    // Bounded, because most of the rows may belong to other resources.
     const end = Math.min(upTo, after + maxRevisionsPerRead)
     const found = rows<EventRow>(this.#statements.changes.all(id, after, end, limit))
     const events = found.map((row) => toEvent(resource, row))
     return { events, reached: events.length === limit ? (events.at(-1)?.document.revision ?? end) : end }
   }
 
-  /** Writes one change and tells what it replaced. */
+  /** Writes one change; returns its event with the state it replaced. */
   apply(change: Change, now: number): StoreEvent {
     const { type, resource, namespace, name, uid, document } = change
     const id = this.#idOf(resource)
@@ -151,7 +153,7 @@ export class SqliteTables {
     return { type, resource, namespace, name, uid, document, previous }
   }
 
-  /** The newest revision up to `newest` that was written no later than `before`: bisected, for times grow with revisions. */
+  /** The newest revision up to `newest` that was written by `before`. Bisects: times increase with revisions. */
   compactionTarget(newest: number, before: number): number {
     let low = this.#compacted
     let high = newest
@@ -164,7 +166,7 @@ export class SqliteTables {
     return low
   }
 
-  /** Forgets what was replaced up to this revision. */
+  /** Deletes states that were replaced up to this revision. */
   forget(upTo: number): void {
     this.#statements.dropSuperseded.run(this.#compacted, upTo)
     this.#statements.dropTombstones.run(this.#compacted, upTo)

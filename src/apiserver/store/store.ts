@@ -1,6 +1,8 @@
 import type { Document } from './document.ts'
 
-/** Where an object is kept. `resource` is `pods` or `deployments.apps`: one for all versions of a kind. */
+/**
+ * The key of an object in the store. `resource` is `pods` or `deployments.apps`, the same for all versions of a kind.
+ */
 export interface Address {
   readonly resource: string
   /** Empty for a cluster-scoped object. */
@@ -8,34 +10,37 @@ export interface Address {
   readonly name: string
 }
 
-/** A stored object: its address and its state at `document.revision`. */
+/** A stored object: its address and its state as of `document.revision`. */
 export interface StoredRecord extends Address {
   readonly uid: string
   readonly document: Document
 }
 
-/** One entry of an object's ownerReferences, as the collector asks for it. */
+/** An owner reference, as the garbage collector reads it. */
 export interface OwnerEdge {
   readonly ownerUid: string
   readonly blocking: boolean
   readonly controller: boolean
 }
 
-/** A dependent of some uid. */
+/** An object that names an owner. */
 export interface Dependent extends Address, OwnerEdge {
   readonly uid: string
 }
 
-/** One write of one object. The n-th change of a decision gets revision `view.nextRevision + n`, which its document carries. */
+/**
+ * One write of one object. The n-th change (from 0) of a decision gets revision `view.nextRevision + n`; its document
+ * must carry it.
+ */
 export interface Change extends Address {
   readonly type: 'create' | 'update' | 'delete'
   readonly uid: string
   readonly document: Document
-  /** All owners it has from now on; left out when they stay as they are. */
+  /** All owners after the change; absent when they do not change. */
   readonly owners?: readonly OwnerEdge[]
 }
 
-/** A change that has happened, with the state it replaced. */
+/** A committed change, with the state it replaced. */
 export interface StoreEvent extends Address {
   readonly type: 'create' | 'update' | 'delete'
   readonly uid: string
@@ -43,7 +48,7 @@ export interface StoreEvent extends Address {
   readonly previous: Document | undefined
 }
 
-/** What a decision sees: everything decided before it, whether durable yet or not. */
+/** The store as a decision sees it: all earlier decisions, durable or not. */
 export interface View {
   /** The revision the first change of this decision will get. */
   readonly nextRevision: number
@@ -54,72 +59,75 @@ export interface View {
   addressOf(uid: string): Address | undefined
 }
 
-/** What to change, and what to answer once that is durable. */
+/** The changes of a write, and its answer, which is returned once they are durable. */
 export interface Decision<T> {
   readonly answer: T
   readonly changes: readonly Change[]
 }
 
-/** Which records to read, in order of namespace and name. */
+/** A read of records, ordered by namespace and name. */
 export interface ScanQuery {
   readonly resource: string
   readonly namespace?: string
-  /** Only what comes after this. */
+  /** Start after this key. */
   readonly after?: { readonly namespace: string; readonly name: string }
   readonly limit: number
   /** The state at this revision; the newest when left out. */
   readonly at?: number
 }
 
-/** Which changes to read, oldest first. */
+/** A read of changes, oldest first. */
 export interface LogQuery {
   readonly resource: string
   readonly after: number
   readonly limit: number
 }
 
-/** A stretch of the log. */
+/** A page of the log. */
 export interface LogPage {
-  /** Those of the resource, oldest first. */
+  /** The changes of the resource, oldest first. */
   readonly events: readonly StoreEvent[]
-  /** Every change up to this revision is in `events`; ask on from here. */
+  /** `events` has every change up to this revision; continue from here. */
   readonly reached: number
 }
 
-/** Answers about ownership, exact at every moment: edges are written with their object. */
+/** Owner references as a graph. Always consistent: edges are written in the transaction of their object. */
 export interface OwnerGraph {
   dependentsOf(ownerUid: string, limit: number): readonly Dependent[]
-  /** How many dependents have this owner with blockOwnerDeletion. */
+  /** The number of dependents that name this owner with blockOwnerDeletion. */
   countBlocking(ownerUid: string): number
-  /** Owner uids that edges name and no object has, after the given one, in order. */
+  /** Owner uids that no existing object has, ordered, after the given one. */
   danglingOwners(limit: number, after?: string): readonly string[]
-  /** Where the living object with this uid is kept. */
+  /** The address of the existing object with this uid. */
   addressOf(uid: string): Address | undefined
 }
 
-/** Keeps all objects and their recent past. One writer: decisions run one after the other. */
+/** Stores all objects and their recent history. Decisions run one after the other, each in its own view. */
 export interface Store extends AsyncDisposable {
-  /** The newest revision that will survive a crash. */
+  /** The newest durable revision. */
   readonly revision: number
-  /** States and changes older than this are gone. */
+  /** Older states and changes have been compacted away. */
   readonly compactedRevision: number
   readonly owners: OwnerGraph
-  /** Runs the decision, which must not do anything else, and answers when its changes are durable. */
+  /**
+   * Runs a decision, which must be free of side effects, and resolves when its changes are durable. Throwing changes
+   * nothing.
+   */
   write<T>(decide: (view: View) => Decision<T>): Promise<T>
-  /** The newest state; wait for `whenDurable(document.revision)` before telling anybody. */
+  /** The newest state. Await `whenDurable(document.revision)` before sending it to a client. */
   get(address: Address): StoredRecord | undefined
   /** Throws RangeError when `at` is compacted away. */
   scan(query: ScanQuery): readonly StoredRecord[]
   count(query: Omit<ScanQuery, 'limit'>): number
-  /** Durable changes only, as many as can be read in a moment. Throws RangeError when some after `after` are compacted away. */
+  /** Durable changes only, as many as can be read quickly. Throws RangeError when `after` is compacted away. */
   changes(query: LogQuery): LogPage
   /** The revision of the newest decision, durable or not. */
   readonly decidedRevision: number
-  /** Undefined when this revision is durable already. */
+  /** Resolves when this revision is durable; undefined when it already is. */
   whenDurable(revision: number): Promise<void> | undefined
   /** Calls back with durable changes, in order, in batches. */
   subscribe(listener: (events: readonly StoreEvent[]) => void): () => void
-  /** Forgets superseded states older than this, but keeps the newest `keep` revisions. Resolves when done. */
+  /** Drops replaced states older than this, except for the newest `keep` revisions. */
   compact(options: { readonly olderThanMs: number; readonly keep: number }): Promise<void>
   close(): Promise<void>
 }

@@ -2,18 +2,18 @@ import type { KubeObject } from '../../kube/object.ts'
 import { formatAge, parseTime } from '../../kube/time.ts'
 import type { Columns } from '../http/response/presentation.ts'
 
-/** One column: its heading, and what it shows of an object at this time. */
+/** A column of `kubectl get`: its heading and the cell of an object. */
 export interface Column {
   readonly name: string
   readonly type?: 'string' | 'integer' | 'number' | 'boolean' | 'date'
   readonly format?: string
   readonly description?: string
-  /** Above zero: only with `-o wide`. */
+  /** Above zero: shown only with `-o wide`. */
   readonly priority?: number
   readonly cell: (object: KubeObject, now: number) => unknown
 }
 
-/** Columns in the form a Table is made from. */
+/** The columns of a Table. */
 export function columnsOf(columns: readonly Column[], now: () => number): Columns {
   return {
     definitions: columns.map(({ name, type = 'string', format = '', description = '', priority = 0 }) => ({
@@ -30,6 +30,7 @@ export function columnsOf(columns: readonly Column[], now: () => number): Column
   }
 }
 
+/** The first column of every kind. */
 export const nameColumn: Column = {
   name: 'Name',
   format: 'name',
@@ -37,18 +38,19 @@ export const nameColumn: Column = {
   cell: ({ metadata }) => metadata.name,
 }
 
+/** The age since creation. */
 export const ageColumn: Column = {
   name: 'Age',
   description: 'How long ago the object was created.',
   cell: ({ metadata }, now) => age(metadata.creationTimestamp, now),
 }
 
-/** A column that shows text. */
+/** A text column. */
 export function column(name: string, cell: (object: KubeObject) => unknown): Column {
   return { name, cell }
 }
 
-/** A column that shows a number. */
+/** A number column; missing values are 0. */
 export function count(name: string, cell: (object: KubeObject) => unknown): Column {
   return { name, type: 'integer', cell: (object) => Number(cell(object) ?? 0) }
 }
@@ -58,7 +60,7 @@ export function wide(...columns: readonly Column[]): Column[] {
   return columns.map((one) => Object.assign({}, one, { priority: 1 }))
 }
 
-/** How long ago, as kubectl says it. */
+/** The time since an instant, as kubectl prints it. */
 export function age(time: string | undefined, now: number): string {
   const at = parseTime(time)
   return at === undefined ? '<unknown>' : formatAge(now - at)

@@ -11,7 +11,7 @@ interface Port {
   readonly name?: string
 }
 
-/** The columns of the core group's kinds, by `resource` of the store. */
+/** The columns of the core group, by resource. */
 export const coreColumns: Readonly<Record<string, readonly Column[]>> = {
   pods: podColumns,
   namespaces: [nameColumn, column('Status', (object) => readText(object, 'status.phase')), ageColumn],
@@ -95,7 +95,7 @@ export const coreColumns: Readonly<Record<string, readonly Column[]>> = {
   ],
 }
 
-/** The columns of both kinds of Event, which name the same things differently. */
+/** The columns of core and events.k8s.io Events, whose fields have different names. */
 export function eventColumns(lastField: string, objectField: string, messageField: string): readonly Column[] {
   return [
     { name: 'Last Seen', cell: (event, now) => lastSeen(event, lastField, now) },

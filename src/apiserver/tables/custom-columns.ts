@@ -3,7 +3,7 @@ import type { PrinterColumn } from '../kinds/contract/custom-kind.ts'
 import { ageColumn, nameColumn, type Column } from './column.ts'
 import { parseJsonPath } from './json-path.ts'
 
-/** The columns of a custom resource: its name, then those its CRD asks for, or its age if it asks for none. */
+/** The columns of a custom resource: its name, then the CRD's printer columns, or its age if there are none. */
 export function customColumns(printerColumns: readonly PrinterColumn[]): readonly Column[] {
   return [nameColumn, ...(printerColumns.length > 0 ? printerColumns.map(columnOf) : [ageColumn])]
 }

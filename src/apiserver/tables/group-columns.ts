@@ -7,7 +7,7 @@ import { selectorText } from './workload-columns.ts'
 
 const createdColumn: Column = { name: 'Created At', cell: ({ metadata }) => metadata.creationTimestamp }
 
-/** The columns of kinds outside the core group that run no pods, by `resource` of the store. */
+/** The columns of kinds outside the core group that run no pods, by resource. */
 export const groupColumns: Readonly<Record<string, readonly Column[]>> = {
   'events.events.k8s.io': eventColumns('deprecatedLastTimestamp', 'regarding', 'note'),
   'leases.coordination.k8s.io': [

@@ -12,10 +12,13 @@ type Step =
       readonly value?: unknown
     }
 
-/** Reads values out of an object along a path that was parsed before. */
+/** Evaluates a parsed path on an object. */
 export type JsonPath = (root: unknown) => readonly unknown[]
 
-/** Parses the JSONPath of a printer column: `.a.b`, `['a.b']`, `[0]`, `[*]`, `[?(@.type=="Ready")]`; undefined for others. */
+/**
+ * Parses the JSONPath of a printer column: `.a.b`, `['a.b']`, `[0]`, `[*]`, `[?(@.type=="Ready")]`; undefined for
+ * others.
+ */
 export function parseJsonPath(text: string): JsonPath | undefined {
   const steps = parseSteps(text.trim().replace(/^\$/, ''))
   return steps && ((root) => follow([root], steps))

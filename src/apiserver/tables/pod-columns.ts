@@ -38,7 +38,7 @@ export const podColumns: readonly Column[] = [
   ),
 ]
 
-/** One word for the state of a pod, taken from its containers before its phase. */
+/** The STATUS column of a pod: the state of its containers, else its phase. */
 export function podStatus(pod: KubeObject): string {
   const phase = readText(pod, 'status.reason') || readText(pod, 'status.phase', 'Pending')
   const settled = initStatus(pod) ?? containerStatus(pod, phase)

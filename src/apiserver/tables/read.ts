@@ -1,4 +1,4 @@
-/** Reads `a.b.c` out of a value that may not have it. */
+/** The value at a dotted path; undefined when it does not exist. */
 export function read(value: unknown, path: string): unknown {
   let current = value
   for (const name of path.split('.')) {
@@ -26,7 +26,7 @@ export function readNumber(value: unknown, path: string): number {
   return typeof found === 'number' ? found : 0
 }
 
-/** How many keys a map has. */
+/** The number of keys of the map at a path. */
 export function sizeOf(value: unknown, path: string): number {
   const found = read(value, path)
   return typeof found === 'object' && found !== null ? Object.keys(found).length : 0

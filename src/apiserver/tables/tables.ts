@@ -6,7 +6,7 @@ import { customColumns } from './custom-columns.ts'
 import { groupColumns } from './group-columns.ts'
 import { workloadColumns } from './workload-columns.ts'
 
-/** Knows the columns of every served kind. */
+/** The Table columns of every served kind. */
 export class Tables {
   readonly #now: () => number
   readonly #known = new WeakMap<ServedKind, Columns>()
@@ -15,7 +15,7 @@ export class Tables {
     this.#now = now
   }
 
-  /** The columns of a kind, or name and age for what a subresource other than `status` returns. */
+  /** The columns of a kind; name and age for subresources other than `status`. */
   columnsOf(type: ServedKind, subresource: string): Columns {
     if (subresource !== '' && subresource !== 'status') return columnsOf([nameColumn, ageColumn], this.#now)
     const known = this.#known.get(type) ?? columnsOf(columnsFor(type), this.#now)
@@ -26,7 +26,7 @@ export class Tables {
 
 function columnsFor({ custom, group, plural }: ServedKind): readonly Column[] {
   if (custom) return customColumns(custom.printerColumns)
-  // By group and not by `resource`: both kinds of Event are kept in one place and have different fields.
+  // By group, not by `resource`: both kinds of Event share a resource and have different fields.
   const resource = group ? `${plural}.${group}` : plural
   return coreColumns[resource] ?? workloadColumns[resource] ?? groupColumns[resource] ?? [nameColumn, ageColumn]
 }

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../kube/object.ts'
 import { age, ageColumn, column, count, nameColumn, wide, type Column } from './column.ts'
 import { conditionStatus, joined, read, readList, readNumber, readText } from './read.ts'
 
-/** The columns of kinds that run pods, by `resource` of the store. */
+/** The columns of kinds that run pods, by resource. */
 export const workloadColumns: Readonly<Record<string, readonly Column[]>> = {
   'deployments.apps': [
     nameColumn,
@@ -77,7 +77,7 @@ export const workloadColumns: Readonly<Record<string, readonly Column[]>> = {
   ],
 }
 
-/** A selector the way kubectl shows it. */
+/** A selector as kubectl prints it. */
 export function selectorText(selector: unknown): string {
   if (typeof selector !== 'object' || selector === null) return '<none>'
   try {

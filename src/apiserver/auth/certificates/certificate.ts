@@ -9,6 +9,7 @@ export interface KeyPair {
   readonly key: string
 }
 
+/** What a new certificate says about its subject. */
 export interface CertificateRequest {
   readonly commonName: string
   /** Groups of a client. */
@@ -19,17 +20,17 @@ export interface CertificateRequest {
   /** Epoch milliseconds. */
   readonly now: number
   readonly days: number
-  /** 16 bytes nobody can guess. */
+  /** 16 random bytes; RFC 5280 §4.1.2.2 wants serial numbers unique per issuer. */
   readonly serial: Uint8Array
 }
 
-/** The authority that signs: its key, and the name it signs under. */
+/** The CA that signs: its key, and its name in issued certificates. */
 export interface Issuer {
   readonly commonName: string
   readonly key: KeyObject
 }
 
-/** Makes a P-256 key and a certificate for it; without an issuer the certificate signs itself. */
+/** Generates a P-256 key and its X.509 certificate; self-signed without an issuer. */
 export function issueCertificate(request: CertificateRequest, issuer?: Issuer): KeyPair & { readonly issuer: Issuer } {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const self: Issuer = { commonName: request.commonName, key: privateKey }
@@ -46,6 +47,7 @@ export function issueCertificate(request: CertificateRequest, issuer?: Issuer): 
 const ecdsaWithSha256 = der.sequence(der.objectId('1.2.840.10045.4.3.2'))
 const clockSkewMs = 60_000
 
+/** The TBSCertificate of RFC 5280 §4.1. */
 function toBeSigned(request: CertificateRequest, issuer: Issuer, publicKey: Uint8Array): Buffer {
   const { now, days } = request
   return der.sequence(
@@ -112,6 +114,7 @@ function ipv6Bytes(address: string): Uint8Array {
   )
 }
 
+/** RFC 5280 §4.1.2.5: UTCTime through 2049, GeneralizedTime from 2050. */
 function time(atMs: number): Buffer {
   const text = formatTime(atMs).replaceAll(/[-:T]/g, '')
   return Number(text.slice(0, 4)) < 2050 ? der.utcTime(text.slice(2)) : der.generalizedTime(text)

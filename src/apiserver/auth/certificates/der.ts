@@ -1,4 +1,4 @@
-/** The few forms of ASN.1 DER a certificate is made of. */
+/** Encodes the ASN.1 DER types that a certificate consists of. */
 export const der = {
   sequence: (...parts: readonly Uint8Array[]) => tagged(0x30, Buffer.concat(parts)),
   set: (...parts: readonly Uint8Array[]) => tagged(0x31, Buffer.concat(parts)),
@@ -10,7 +10,7 @@ export const der = {
   objectId: (dotted: string) => tagged(0x06, objectIdBytes(dotted)),
   /** `YYYYMMDDHHMMSSZ`. */
   generalizedTime: (text: string) => tagged(0x18, Buffer.from(text)),
-  /** `YYMMDDHHMMSSZ`, which certificates must use until 2049. */
+  /** `YYMMDDHHMMSSZ`. */
   utcTime: (text: string) => tagged(0x17, Buffer.from(text)),
   explicit: (number: number, content: Uint8Array) => tagged(0xa0 + number, content),
   implicit: (number: number, content: Uint8Array) => tagged(0x80 + number, content),
@@ -27,7 +27,7 @@ function length(value: number): Uint8Array {
   return Uint8Array.of(0x80 + bytes.length, ...bytes)
 }
 
-/** A leading zero keeps a high first bit from meaning "negative". */
+/** DER integers are signed: a leading zero byte keeps a set high bit from meaning "negative". */
 function unsigned(bytes: Uint8Array): Uint8Array {
   return (bytes[0] ?? 0) >= 0x80 ? Buffer.concat([Uint8Array.of(0), bytes]) : bytes
 }

@@ -1,13 +1,14 @@
+/** The cluster and user that a kubeconfig names. */
 export interface KubeconfigOptions {
   /** `https://127.0.0.1:7443`. */
   readonly server: string
-  /** PEM of the authority that signed the server's certificate. */
+  /** PEM of the CA that signed the server's certificate. */
   readonly authority: string
   readonly user: string
   readonly token: string
 }
 
-/** A kubeconfig that trusts the server and carries a token. */
+/** The text of a kubeconfig that trusts the server's CA and authenticates with a bearer token. */
 export function kubeconfigText({ server, authority, user, token }: KubeconfigOptions): string {
   return `apiVersion: v1
 kind: Config

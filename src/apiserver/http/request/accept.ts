@@ -1,10 +1,10 @@
-/** One alternative of an Accept header. */
+/** One media range of an Accept header, without its quality. */
 export interface MediaRange {
   readonly type: string
   readonly params: Readonly<Record<string, string>>
 }
 
-/** The alternatives of an Accept header, best first; an absent header accepts anything. */
+/** The media ranges of an Accept header, preferred first; an absent header accepts anything. */
 export function parseAccept(header: string | undefined): readonly MediaRange[] {
   if (!header?.trim()) return [{ type: '*/*', params: {} }]
   const ranges = header.split(',').flatMap((part, position) => {
@@ -24,12 +24,12 @@ export function parseAccept(header: string | undefined): readonly MediaRange[] {
     .map(({ range }) => range)
 }
 
-/** How an object or list is to be shown. */
+/** The form in which a client wants an object or list. */
 export type ObjectForm = { readonly as: 'Object' | 'Table' | 'PartialObjectMetadata'; readonly version: string }
 
 const plainObject: ObjectForm = { as: 'Object', version: 'v1' }
 
-/** What the client wants of a resource answered in JSON; undefined when nothing it accepts can be had. */
+/** Negotiates the form of a resource; undefined when the server has none of those the client accepts. */
 export function negotiateForm(accept: string | undefined): ObjectForm | undefined {
   if (accept === undefined || accept === 'application/json') return plainObject
   for (const { type, params } of parseAccept(accept)) {
@@ -45,10 +45,10 @@ export function negotiateForm(accept: string | undefined): ObjectForm | undefine
   return undefined
 }
 
-/** How the list of resources is to be shown: aggregated in one of two versions, or group by group. */
+/** The form of discovery: aggregated in one of two versions, or plain (one request per group). */
 export type DiscoveryForm = 'v2' | 'v2beta1' | 'plain'
 
-/** Negotiates `/api` and `/apis`; a client that gets a version it did not ask for sees no resources at all. */
+/** Negotiates `/api` and `/apis`. A client that receives a version it did not ask for sees no resources at all. */
 export function negotiateDiscovery(accept: string | undefined): DiscoveryForm | undefined {
   for (const { type, params } of parseAccept(accept)) {
     if (type !== 'application/json' && type !== '*/*' && type !== 'application/*') continue

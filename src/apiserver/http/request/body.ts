@@ -7,10 +7,10 @@ import { isTextTooDeep, isValueTooDeep } from '../../schema/wire/depth.ts'
 import type { BodyType, DecodedBody, RequestBody } from './edge-request.ts'
 import { goJsonError } from '../../schema/wire/go-json-error.ts'
 
-/** What a body is when it cannot be read at all; whoever expected something says what that was. */
+/** Thrown for a body that cannot be parsed. The endpoint turns it into the message for the kind it expected. */
 export class UnreadableBody extends Error {
   override readonly name = 'UnreadableBody'
-  /** The start of the body, for people. */
+  /** The first bytes of the body, for the error message. */
   readonly summary: string
   readonly type: BodyType
 
@@ -21,7 +21,7 @@ export class UnreadableBody extends Error {
   }
 }
 
-/** A body as it came over the network. */
+/** A body that arrived over the network. */
 export function bytesBody(bytes: Uint8Array, contentType: string | undefined): RequestBody {
   return {
     isEmpty: bytes.length === 0,
@@ -40,7 +40,7 @@ export function bytesBody(bytes: Uint8Array, contentType: string | undefined): R
   }
 }
 
-/** A body that is a value already. */
+/** A body that a caller in the same process passed as a value. */
 export function valueBody(value: unknown, contentType: string | undefined): RequestBody {
   return {
     isEmpty: value === undefined,
@@ -49,7 +49,7 @@ export function valueBody(value: unknown, contentType: string | undefined): Requ
   }
 }
 
-/** No Content-Type means JSON. */
+/** Without a Content-Type, the body is JSON. */
 function mediaTypeOf(header: string | undefined): string {
   return header?.split(';')[0]?.trim().toLowerCase() || 'application/json'
 }
@@ -71,7 +71,7 @@ function readProtobuf(bytes: Uint8Array, assume: GroupVersionKind | undefined, u
   try {
     return decodeProtobuf(bytes, assume)
   } catch (error) {
-    // Messages within messages may outgrow the stack, or name lengths that do not exist.
+    // Deeply nested messages may overflow the stack, and lengths may exceed the buffer.
     if (error instanceof RangeError) throw unreadable(tooDeep, error)
     throw error
   }
@@ -88,7 +88,7 @@ function readJson(text: string, unreadable: Unreadable): Parsed {
   }
 }
 
-/** Clients label JSON as YAML when they apply, and JSON is much faster to read. */
+/** kubectl apply labels JSON as YAML. JSON is much faster to parse, so it is tried first. */
 function readYaml(text: string, unreadable: Unreadable): Parsed {
   if (text.trimStart().startsWith('{') && !isTextTooDeep(text)) {
     try {

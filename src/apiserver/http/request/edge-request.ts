@@ -1,12 +1,12 @@
 import type { GroupVersionKind } from '../../../kube/object.ts'
 import type { User } from '../../objects/contract/request.ts'
 
-/** A request whose sender is known, whichever way it came. */
+/** A request whose sender is authenticated, from the network or from the same process. */
 export interface EdgeRequest {
   readonly method: string
   /** Still percent-encoded; no query. */
   readonly path: string
-  /** First values only, but for `dryRun`. */
+  /** First values only; `dryRun` has all of its values. */
   readonly query: Readonly<Record<string, string>>
   readonly dryRun: readonly string[]
   /** Lower-case names. */
@@ -16,15 +16,16 @@ export interface EdgeRequest {
   readonly signal?: AbortSignal
 }
 
-/** A body that is decoded only when somebody wants it, and knows what it should be. */
+/** A body that is decoded on demand, once the endpoint knows the expected kind. */
 export interface RequestBody {
   readonly isEmpty: boolean
-  /** As the Content-Type says, without its parameters. */
+  /** The Content-Type without its parameters. */
   readonly mediaType: string
   /** Throws UnsupportedMediaType for another type of body, and UnreadableBody for one that cannot be read. */
   decode(expected: { readonly types: readonly BodyType[]; readonly assume?: GroupVersionKind }): DecodedBody
 }
 
+/** The media types the server can decode. */
 export type BodyType = 'application/json' | 'application/yaml' | 'application/vnd.kubernetes.protobuf' | PatchBodyType
 
 type PatchBodyType =
@@ -33,13 +34,15 @@ type PatchBodyType =
   | 'application/strategic-merge-patch+json'
   | 'application/apply-patch+yaml'
 
+/** A parsed body. */
 export interface DecodedBody {
   readonly value: unknown
+  /** Paths of keys that occur more than once. */
   readonly duplicates: readonly string[]
   readonly type: BodyType
 }
 
-/** The types of body that hold an object. */
+/** The media types of a body that is an object. */
 export const objectTypes: readonly BodyType[] = [
   'application/json',
   'application/yaml',

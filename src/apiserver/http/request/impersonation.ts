@@ -9,14 +9,18 @@ import {
 } from '../../auth/user.ts'
 import type { EdgeRequest } from './edge-request.ts'
 
+/** How impersonation is authorized. */
 export interface ImpersonationCheck {
-  /** Whether the sender may do this. */
+  /** Whether RBAC allows the sender this access. */
   readonly isAllowed: (access: Access) => boolean
-  /** What the request is for; failures name it. */
+  /** The access that the request itself asks for; errors name it. */
   readonly wanted: Access
 }
 
-/** The request as the user its Impersonate headers name, once the sender proves allowed to take each part of that identity. */
+/**
+ * The request as the user named by its Impersonate headers. Throws Forbidden unless the sender may impersonate every
+ * part of that identity: name, uid, groups and extras.
+ */
 export function applyImpersonation<R extends Pick<EdgeRequest, 'user' | 'headers'>>(
   request: R,
   { isAllowed, wanted }: ImpersonationCheck,
@@ -61,7 +65,7 @@ function requiredAccess({ name, uid, groups, extra = {} }: User): Access[] {
   ]
 }
 
-/** Groups that follow from the name need not, and cannot, be asked for. */
+/** Adds the groups that follow from the user name; clients do not name them. */
 function withOwnGroups(user: User): User {
   if (user.name === 'system:anonymous') {
     return user.groups.includes(unauthenticatedGroup)
@@ -73,7 +77,7 @@ function withOwnGroups(user: User): User {
   return { ...user, groups: serviceAccountUser(account).groups }
 }
 
-/** Repeated headers arrive joined. */
+/** Splits a header; repeated headers arrive joined by commas. */
 function listHeader(value: string | undefined): string[] {
   return (value ?? '')
     .split(',')

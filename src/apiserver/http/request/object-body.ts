@@ -4,7 +4,7 @@ import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { UnreadableBody } from './body.ts'
 import { objectTypes, type BodyType, type DecodedBody, type EdgeRequest } from './edge-request.ts'
 
-/** The body of a create or update: an object, presumably of the given kind. */
+/** Decodes the body of a create or update. Bodies without a kind are taken for the expected one. */
 export function decodeObjectBody({ body }: EdgeRequest, expected: GroupVersionKind): DecodedBody {
   const { group, version, kind } = expected
   try {
@@ -17,7 +17,7 @@ export function decodeObjectBody({ body }: EdgeRequest, expected: GroupVersionKi
   }
 }
 
-/** The body of a delete; undefined when there is none. */
+/** Decodes the DeleteOptions of a delete; undefined without a body. */
 export function decodeDeleteOptions({ body }: EdgeRequest): unknown {
   if (body.isEmpty) return undefined
   try {
@@ -30,7 +30,7 @@ export function decodeDeleteOptions({ body }: EdgeRequest): unknown {
   }
 }
 
-/** The body of a patch, in one of the given types. */
+/** Decodes the body of a patch, in one of the given media types. */
 export function decodePatchBody({ body }: EdgeRequest, types: readonly BodyType[]): DecodedBody {
   try {
     return body.decode({ types })
@@ -51,7 +51,7 @@ function faultOf({ type, message }: UnreadableBody): string {
   return type === 'application/json' ? `couldn't get version/kind; json parse error: ${message}` : message
 }
 
-/** Only objects can hold a kind; `null` is Go's empty object. */
+/** Refuses bodies that are not objects; Go decodes `null` into an empty object. */
 function asObject(value: unknown, type: BodyType): unknown {
   if (value === null || value === undefined) return {}
   if (typeof value === 'object' && !Array.isArray(value)) return value

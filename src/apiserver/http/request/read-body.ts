@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { StatusError } from '../../../kube/status-error.ts'
 
-/** The most a body may hold, as kube-apiserver allows. */
+/** The maximum size of a body, as in kube-apiserver. */
 export const bodyLimit = 3 * 1024 * 1024
 
-/** The whole body; throws RequestEntityTooLarge, still able to answer, when it is more than the limit. */
+/** Reads the whole body. Throws RequestEntityTooLarge above the limit; the connection can still carry that answer. */
 export function readBody(request: IncomingMessage): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -15,7 +15,7 @@ export function readBody(request: IncomingMessage): Promise<Uint8Array> {
       chunks.push(chunk)
     }
     const refuse = () => {
-      // Whatever still comes is thrown away; the connection ends after the answer.
+      // The rest is read and dropped, so that the client sees the answer instead of a reset.
       request.off('data', onData).resume()
       reject(
         new StatusError('RequestEntityTooLarge', `Request entity too large: limit is ${bodyLimit}`, { details: {} }),

@@ -1,13 +1,16 @@
 import { StatusError } from '../../../kube/status-error.ts'
 
-/** A request for a resource, taken apart. Which resource it is, and whether it exists, is not looked up here. */
+/** A parsed request for a resource. Whether that resource is served is not checked here. */
 export interface ResourceRequest {
   readonly kind: 'resource'
   /** get list watch create update patch delete deletecollection. */
   readonly verb: string
   readonly group: string
   readonly version: string
-  /** '' at the cluster scope and for all namespaces. A Namespace is in itself. */
+  /**
+   * '' at the cluster scope and for all namespaces. A Namespace object counts as being in itself, as in
+   * kube-apiserver.
+   */
   readonly namespace: string
   readonly resource: string
   readonly subresource: string
@@ -15,16 +18,17 @@ export interface ResourceRequest {
   readonly name: string
 }
 
-/** A request for anything else: discovery, health, OpenAPI. `verb` is the method in lower case. */
+/** A request for any other path: discovery, health, OpenAPI. `verb` is the method in lower case. */
 export interface PathRequest {
   readonly kind: 'path'
   readonly verb: string
   readonly path: string
 }
 
+/** What a request asks for. */
 export type RequestInfo = ResourceRequest | PathRequest
 
-/** Says what method, path and query ask for, as kube-apiserver reads them; undefined when the method does not fit. */
+/** Parses method, path and query as kube-apiserver does; undefined when the path does not allow the method. */
 export function requestInfo(
   method: string,
   path: string,
@@ -45,7 +49,7 @@ export function requestInfo(
   return { kind: 'resource', verb, group, version, ...where }
 }
 
-/** The name that a list, watch or delete of many restricts itself to; roles with resourceNames allow it then. */
+/** The name that a list, watch or deletecollection selects by `metadata.name`: rules with resourceNames then apply. */
 export function selectedName({ verb, name }: ResourceRequest, query: Readonly<Record<string, string>>): string {
   if (name || (verb !== 'list' && verb !== 'watch' && verb !== 'deletecollection')) return name
   for (const part of (query['fieldSelector'] ?? '').split(',')) {
@@ -55,7 +59,7 @@ export function selectedName({ verb, name }: ResourceRequest, query: Readonly<Re
   return ''
 }
 
-/** Whether a query parameter says yes. */
+/** Whether a query parameter is true, by Kubernetes' rule: anything but `false` and `0`. */
 export function isTrue(value: string | undefined): boolean {
   return value !== undefined && value.toLowerCase() !== 'false' && value !== '0'
 }
@@ -98,7 +102,7 @@ function verbOf(
   }
 }
 
-/** The path's segments, decoded first, as Go does; empty ones (doubled slashes) are dropped. */
+/** The segments of a path. Decoded before splitting, as Go does; empty segments (`//`) are dropped. */
 function segments(path: string): string[] {
   try {
     return (path.includes('%') ? decodeURIComponent(path) : path).split('/').filter((segment) => segment !== '')

@@ -3,16 +3,17 @@ import type { ListResult, Watch, WatchSink } from '../../objects/contract/reques
 import type { Document } from '../../store/document.ts'
 import type { Presentation } from './presentation.ts'
 
-/** What the server answers, before anybody decided whether it leaves as bytes or as values. */
+/** A response as a value. The transport decides whether it becomes bytes or stays a value. */
 export interface Answer {
   readonly status: number
-  /** Lower-case names; the content's type is not among them. */
+  /** Lower-case names, without content-type: that follows from the content. */
   readonly headers?: Readonly<Record<string, string>>
   /** Texts for Warning headers. */
   readonly warnings?: readonly string[]
   readonly content: Content
 }
 
+/** The body of an answer, by how it is produced. */
 export type Content =
   | { readonly is: 'json'; readonly value: unknown; readonly type?: string }
   /** JSON that exists as text already. */
@@ -21,7 +22,7 @@ export type Content =
   | { readonly is: 'object'; readonly document: Document; readonly as: Presentation }
   | { readonly is: 'list'; readonly list: ListResult; readonly as: Presentation }
   | { readonly is: 'watch'; readonly open: (sink: WatchSink) => Watch; readonly as: Presentation }
-  /** Bytes that come as they are made, such as a log that is followed. */
+  /** Bytes that are sent as they are produced, such as a followed log. */
   | { readonly is: 'stream'; readonly type: string; readonly chunks: AsyncIterable<Uint8Array | string> }
   | { readonly is: 'empty' }
 
@@ -35,7 +36,7 @@ export function text(value: string, status = 200): Answer {
   return { status, content: { is: 'text', text: value } }
 }
 
-/** A failure as a Status. */
+/** A StatusError as a response, with `Retry-After` where the error says so. */
 export function failure(error: StatusError): Answer {
   const retryAfter = error.details?.retryAfterSeconds
   return {
@@ -45,13 +46,13 @@ export function failure(error: StatusError): Answer {
   }
 }
 
-/** Go leaves out what is empty. */
+/** Omits empty strings, as Go's encoder does. */
 function withoutEmptyDetails(status: Status): Status {
   if (!status.details) return status
   return { ...status, details: Object.fromEntries(Object.entries(status.details).filter(([, value]) => value !== '')) }
 }
 
-/** The Content-Type of an answer; none without a body: caches would take the one of a 304 for that of what they keep. */
+/** The Content-Type of an answer. None for an empty body: a cache would apply that of a 304 to its stored response. */
 export function contentType(content: Content): string | undefined {
   switch (content.is) {
     case 'json':

@@ -1,10 +1,10 @@
 import type { Watch, WatchEventText, WatchSink } from '../../objects/contract/request.ts'
 import type { Presentation } from './presentation.ts'
 
-/** How many events wait for a reader in the process before the watch pauses. */
+/** The number of buffered events at which the watch pauses. */
 const bufferLimit = 1000
 
-/** A watch as values for a reader in the same process; the reader's pace holds the watch back. */
+/** A watch as an async iterable for a reader in the same process. A slow reader pauses the watch. */
 export class EventStream implements AsyncIterable<unknown>, WatchSink {
   readonly #as: Presentation
   readonly #watch: Watch

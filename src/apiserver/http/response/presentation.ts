@@ -2,13 +2,13 @@ import type { KubeObject } from '../../../kube/object.ts'
 import type { ListResult, WatchEventText } from '../../objects/contract/request.ts'
 import type { Document } from '../../store/document.ts'
 
-/** How objects of one kind are shown: as stored, as a Table, or as their metadata alone. */
+/** The form in which objects are sent: as stored, as a Table, or as metadata only. */
 export interface Presentation {
   readonly contentType: string
-  /** Documents go out as they are stored: `one` and `item` change nothing. */
+  /** Whether documents are sent as stored: their text needs no parsing then. */
   readonly isPlain: boolean
   one(document: Document): unknown
-  /** All of a list but its items. */
+  /** A list without its items. */
   head(metadata: ListResult['metadata']): Readonly<Record<string, unknown>>
   readonly itemsField: 'items' | 'rows'
   item(document: Document): unknown
@@ -51,7 +51,7 @@ export function metadataPresentation(version: string): Presentation {
   }
 }
 
-/** What a Table needs to know about a kind. */
+/** The columns of a kind's Table. */
 export interface Columns {
   readonly definitions: readonly {
     readonly name: string
@@ -63,7 +63,7 @@ export interface Columns {
   cells(object: KubeObject): readonly unknown[]
 }
 
-/** How much of each object a Table's rows carry. */
+/** How much of each object the rows of a Table contain. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object'
 
 /** Objects as rows of a Table of the given version of meta.k8s.io. */

@@ -5,18 +5,19 @@ import { promisify } from 'node:util'
 import { contentType, type Answer, type Content } from './answer.ts'
 import type { Presentation } from './presentation.ts'
 
-/** Answers shorter than this are not worth compressing. */
+/** Shorter answers are not compressed, as in kube-apiserver. */
 const gzipThreshold = 128 * 1024
 
+/** What the request says about how to write its answer. */
 export interface WriteContext {
   readonly acceptsGzip: boolean
-  /** A HEAD request wants everything but the body. */
+  /** Whether to leave out the body (HEAD). */
   readonly isHead: boolean
-  /** Called when the client stops reading; the result is called when it goes on. */
+  /** Called when the client stops reading; its result is called when the client reads on. */
   readonly onStall: () => () => void
 }
 
-/** Sends an answer that ends by itself. Resolves when it is handed over, or the client has gone. */
+/** Writes an answer other than a watch. Resolves when the socket has taken it, or the client has disconnected. */
 export async function writeAnswer(
   response: ServerResponse,
   answer: Answer & { readonly content: Exclude<Content, { is: 'watch' }> },
@@ -45,7 +46,7 @@ export async function writeAnswer(
   }
 }
 
-/** Status and headers; the body's length is added by who knows it. */
+/** Sets status and headers; content-length is set where the body's length is known. */
 export function writeHead(response: ServerResponse, { status, headers = {}, warnings = [], content }: Answer): void {
   response.statusCode = status
   const type = contentType(content)
@@ -55,7 +56,7 @@ export function writeHead(response: ServerResponse, { status, headers = {}, warn
   if (warnings.length > 0) response.setHeader('warning', warnings.map(warningValue))
 }
 
-/** `299 - "text"`, with everything escaped that would end the header or the quotes. */
+/** `299 - "text"` (RFC 7234 §5.5), with characters escaped that would end the header or the quotes. */
 export function warningValue(text: string): string {
   const safe = text.replaceAll(/[^\x20-\x7e\u00a0-\uffff]/g, ' ').replaceAll(/["\\]/g, '\\$&')
   return `299 - "${Buffer.from(safe).toString('latin1')}"`
@@ -64,7 +65,7 @@ export function warningValue(text: string): string {
 async function writeText(response: ServerResponse, text: string, { acceptsGzip }: WriteContext): Promise<void> {
   if (!acceptsGzip || text.length < gzipThreshold) {
     response.setHeader('content-length', Buffer.byteLength(text))
-    // As text, so that it leaves in one piece with the headers.
+    // As a string: Node then sends headers and body in one write.
     response.end(text)
     return
   }
@@ -75,7 +76,7 @@ async function writeText(response: ServerResponse, text: string, { acceptsGzip }
   response.end(compressed)
 }
 
-/** Small lists leave in one piece; great ones as they are read, no faster than the client takes them. */
+/** Sends small lists at once and large ones as they are read from the store, at the client's pace. */
 async function writeChunks(
   response: ServerResponse,
   chunks: AsyncIterable<Uint8Array | string>,
@@ -116,7 +117,7 @@ async function waitForDrain(
   try {
     await once(target, 'drain', { signal: gone.signal })
   } catch {
-    // The client has gone; the loop sees that the response is destroyed.
+    // The client has disconnected; the caller's loop checks `destroyed`.
   } finally {
     onResume()
     response.off('close', onClose)

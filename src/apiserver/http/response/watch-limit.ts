@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import { StatusError } from '../../../kube/status-error.ts'
 
-/** Counts the open watches of each user, so that one cannot take the memory of all. */
+/** Limits the open watches of each user, so that one user cannot exhaust the server's memory. */
 export class WatchLimit {
   readonly #perUser: number
   readonly #open = new Map<string, Set<ServerResponse>>()
@@ -10,7 +10,7 @@ export class WatchLimit {
     this.#perUser = perUser
   }
 
-  /** Counts a watch until its response closes; throws TooManyRequests when the user has too many. */
+  /** Counts a watch until its response closes; throws TooManyRequests at the user's limit. */
   take(user: string, response: ServerResponse): void {
     const open = this.#open.get(user) ?? new Set()
     if (open.size >= this.#perUser) {
@@ -29,7 +29,7 @@ export class WatchLimit {
     })
   }
 
-  /** Ends every watch as if its time were up: clients resume elsewhere, or later. */
+  /** Ends every watch as a timeout would: clients reconnect. */
   endAll(): void {
     for (const open of this.#open.values()) for (const response of open) response.end()
   }

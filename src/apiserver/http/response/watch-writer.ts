@@ -2,10 +2,10 @@ import type { ServerResponse } from 'node:http'
 import type { Watch, WatchEventText, WatchSink } from '../../objects/contract/request.ts'
 import type { Presentation } from './presentation.ts'
 
-/** Most bytes that wait in the process for one slow watcher; what follows waits in the log. */
+/** Bytes buffered for one slow watcher; beyond that the watch pauses and later reads on from the store's log. */
 const bufferLimit = 1024 * 1024
 
-/** Sends a watch as one JSON value a line. A client that does not read holds back its own watch and nothing else. */
+/** Writes a watch as one JSON value per line. A client that does not read pauses only its own watch. */
 export class WatchWriter implements WatchSink {
   readonly #response: ServerResponse
   readonly #as: Presentation
@@ -14,14 +14,14 @@ export class WatchWriter implements WatchSink {
   #isFirst = true
   #clearStall: (() => void) | undefined
 
-  /** `onStall` is called when the client stops reading; its result when it goes on or leaves. */
+  /** `onStall` is called when the client stops reading; its result when the client reads on or disconnects. */
   constructor(response: ServerResponse, as: Presentation, onStall: () => () => void) {
     this.#response = response
     this.#as = as
     this.#onStall = onStall
   }
 
-  /** Follows the watch from now on. */
+  /** Connects the watch to the response: resumes it on drain, closes it with the response. */
   attach(watch: Watch): void {
     this.#watch = watch
     this.#response.on('drain', () => {
@@ -33,7 +33,7 @@ export class WatchWriter implements WatchSink {
       this.#endStall()
       watch.close()
     })
-    // The client may have gone while the watch was being opened.
+    // The client may have disconnected while the watch was opened.
     if (this.#response.destroyed) watch.close()
   }
 

@@ -1,6 +1,6 @@
 import type { StructuralSchema } from '../../schema/types/structural-schema.ts'
 
-/** A column of `kubectl get` as a CRD gives it. */
+/** An entry of a CRD's `additionalPrinterColumns`. */
 export interface PrinterColumn {
   readonly name: string
   readonly type: string
@@ -18,6 +18,6 @@ export interface CustomKind {
   readonly printerColumns: readonly PrinterColumn[]
   readonly hasStatus: boolean
   readonly deprecationWarning: string | undefined
-  /** Documents older than this were written under another schema. */
+  /** The revision of the CRD's current schema. Documents with a lower revision were written under an older schema. */
   readonly since: number
 }

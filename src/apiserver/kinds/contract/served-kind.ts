@@ -6,13 +6,17 @@ import type { Document } from '../../store/document.ts'
 import type { CustomKind } from './custom-kind.ts'
 import type { KindRules } from '../rules/kind-rules.ts'
 
-/** A path below an object, such as `status` or `scale`. */
+/** A subresource, such as `status` or `scale`, with the kind of its bodies. */
 export interface Subresource extends GroupVersionKind {
   readonly name: string
   readonly verbs: readonly string[]
 }
 
-/** A kind as it is served in one version, with everything that differs from kind to kind. */
+/**
+ * One served version of a kind, with everything that differs between kinds: how to decode, default, validate, convert
+ * and select its objects. More than 15 fields, because it joins discovery data and behaviour: each request needs
+ * both.
+ */
 export interface ServedKind extends ResourceType {
   readonly singular: string
   readonly listKind: string
@@ -20,25 +24,25 @@ export interface ServedKind extends ResourceType {
   readonly categories: readonly string[]
   readonly verbs: readonly string[]
   readonly subresources: readonly Subresource[]
-  /** The store's name for it, the same for all its versions: `deployments.apps`. */
+  /** Its name in the store, the same for all its versions: `deployments.apps`. */
   readonly resource: string
   /** The apiVersion that objects are stored in. */
   readonly storageVersion: string
-  /** Only for kinds that a CustomResourceDefinition made. */
+  /** Undefined for built-in kinds. */
   readonly custom: CustomKind | undefined
   readonly schema: ObjectSchema
   readonly rules: KindRules
-  /** What the list of this kind can be narrowed by. */
+  /** The field labels that field selectors of this kind may use. */
   readonly selectableFields: ReadonlySet<string>
-  /** Where /scale finds its numbers; undefined for kinds without it. */
+  /** Where `/scale` reads and writes; undefined for kinds without that subresource. */
   readonly scale: ScalePaths | undefined
   fieldsOf(object: KubeObject): Readonly<Record<string, string>>
-  /** A stored document in this version. */
+  /** Converts a stored document to this version. */
   serve(document: Document): Document
-  /** An object of this version as it is stored. */
+  /** Converts an object of this version to the storage version. */
   toStored(object: KubeObject): KubeObject
   decode(value: unknown): Decoded
-  /** Fills in what was not said. What server-side apply made of an object keeps its nulls: it is refused for them. */
+  /** Applies defaults. After a server-side apply nulls are kept, so that validation refuses them. */
   default(object: KubeObject, options?: { readonly isApplied: boolean }): KubeObject
   validateCreate(object: KubeObject): readonly FieldError[]
   validateUpdate(object: KubeObject, old: KubeObject): readonly FieldError[]
@@ -46,10 +50,10 @@ export interface ServedKind extends ResourceType {
   readonly schemaOf: (apiVersion: string) => ObjectSchema | undefined
 }
 
-/** Dotted paths of what /scale reads and writes. */
+/** The dotted paths that `/scale` reads and writes. */
 export interface ScalePaths {
   readonly specReplicasPath: string
   readonly statusReplicasPath: string
-  /** A string in the status, or the selector of the spec. */
+  /** Either a string in the status, or a selector in the spec. */
   readonly labelSelectorPath?: string
 }

@@ -15,7 +15,7 @@ const conversions: Readonly<Record<string, Conversion>> = {
   'autoscaling/v1/HorizontalPodAutoscaler': autoscalerConversion,
 }
 
-/** The conversion of a built-in kind's version; undefined for the version that is stored. */
+/** The conversion of a built-in kind's version; undefined when that version is stored as it is. */
 export function conversionOf(apiVersion: string, kind: string): Conversion | undefined {
   return conversions[`${apiVersion}/${kind}`]
 }

@@ -5,7 +5,10 @@ import { establish, withTerminatingCondition, withCleanupFinalizer, type TakenNa
 import type { KindRules } from '../rules/kind-rules.ts'
 import { validateDefinition } from './validate-definition.ts'
 
-/** A CRD is established by the write that makes it, so that its kind can be used at once. */
+/**
+ * Establishes a CRD in the write that creates it, so that its kind is served once the create is answered.
+ * kube-apiserver does this later, in a controller.
+ */
 export function definitionRules({ taken, now }: { taken: TakenNames; now: () => string }): Partial<KindRules> {
   const established = (object: KubeObject) => {
     if (!canBeEstablished(object)) return object
@@ -25,7 +28,7 @@ export function definitionRules({ taken, now }: { taken: TakenNames; now: () => 
   }
 }
 
-/** What cannot even be named is left to validation to refuse. */
+/** Whether a CRD has the fields that establishing reads; validation refuses the others. */
 function canBeEstablished(object: KubeObject): boolean {
   const { names, versions, group } = (object.spec ?? {}) as Partial<Definition['spec']>
   return Boolean(group && names?.kind && names.plural && versions && versions.length > 0)

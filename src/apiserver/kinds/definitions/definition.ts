@@ -3,11 +3,13 @@ import type { StructuralSchema } from '../../schema/types/structural-schema.ts'
 import type { PrinterColumn } from '../contract/custom-kind.ts'
 import type { ScalePaths } from '../contract/served-kind.ts'
 
+/** The name of CustomResourceDefinitions in the store. */
 export const definitionResource = 'customresourcedefinitions.apiextensions.k8s.io'
 
-/** Keeps a CRD until all its instances are gone. */
+/** The finalizer that keeps a CRD until all its custom resources are deleted. */
 export const cleanupFinalizer = 'customresourcecleanup.apiextensions.k8s.io'
 
+/** `spec.names` and `status.acceptedNames`. */
 export interface DefinitionNames {
   readonly plural: string
   readonly singular?: string
@@ -17,6 +19,7 @@ export interface DefinitionNames {
   readonly categories?: readonly string[]
 }
 
+/** An entry of `spec.versions`. */
 export interface DefinitionVersion {
   readonly name: string
   readonly served: boolean
@@ -29,9 +32,10 @@ export interface DefinitionVersion {
   readonly selectableFields?: readonly { readonly jsonPath: string }[]
 }
 
-/** Paths as a CRD writes them, with a dot in front. */
+/** Scale paths as a CRD writes them, with a leading dot. */
 export type WrittenScalePaths = ScalePaths
 
+/** `spec` of a CRD. */
 export interface DefinitionSpec {
   readonly group: string
   readonly names: DefinitionNames
@@ -64,7 +68,7 @@ export interface Definition {
   readonly status?: DefinitionStatus
 }
 
-/** Whether a condition of this type is true. */
+/** Whether the CRD's condition of this type is True. */
 export function hasTrueCondition({ status }: Definition, type: string): boolean {
   return status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
 }

@@ -7,10 +7,10 @@ import {
   type DefinitionNames,
 } from './definition.ts'
 
-/** The names other definitions of a group have taken. */
+/** The names that other CRDs and built-in kinds of a group use, with their owners. */
 export type TakenNames = (group: string, exceptDefinition: string) => ReadonlyMap<string, string>
 
-/** A definition with its names completed and, unless another has them, accepted: served from now on. */
+/** Completes the names of a CRD and accepts them unless another kind of the group has one of them. */
 export function establish(definition: Definition, { now, taken }: { now: string; taken: TakenNames }): Definition {
   const names = completeNames(definition.spec.names)
   const others = taken(definition.spec.group, definition.metadata.name)
@@ -46,7 +46,7 @@ export function withTerminatingCondition(object: KubeObject, now: string): KubeO
   return { ...object, status: { ...definition.status, conditions: [...conditions, condition] } }
 }
 
-/** The object with the finalizer that keeps it until its instances are gone. */
+/** Adds the finalizer that keeps a CRD until its custom resources are deleted. */
 export function withCleanupFinalizer(object: KubeObject): KubeObject {
   const { metadata } = object
   const { finalizers = [] } = metadata
@@ -54,7 +54,7 @@ export function withCleanupFinalizer(object: KubeObject): KubeObject {
   return { ...object, metadata: { ...metadata, finalizers: [...finalizers, cleanupFinalizer] } }
 }
 
-/** Every name a definition answers to. */
+/** Every name of a CRD that must be unique in its group, prefixed by its namespace (`resource` or `kind`). */
 export function allNames({ plural, singular, kind, listKind, shortNames = [] }: DefinitionNames): readonly string[] {
   const resources = [plural, singular ?? '', ...shortNames].map((name) => `resource ${name}`)
   return [...resources, `kind ${kind}`, `kind ${listKind ?? ''}`].filter((name) => !name.endsWith(' '))

@@ -3,7 +3,7 @@ import { checkStructural } from '../../schema/custom/check-structural.ts'
 import { forbidden, invalidValue, required, unsupported, type FieldError } from '../../schema/types/field-error.ts'
 import type { Definition, DefinitionNames, DefinitionSpec, DefinitionVersion } from './definition.ts'
 
-/** Everything about a CRD that its type alone does not forbid. */
+/** Faults of a CRD that its type does not already exclude, worded as by apiextensions-apiserver. */
 export function validateDefinition(definition: Definition, old?: Definition): readonly FieldError[] {
   return [...faults(definition), ...(old ? changes(definition, old) : [])]
 }
@@ -34,7 +34,7 @@ function* faults({ metadata, ...definition }: Definition): Generator<FieldError>
   yield* storedFaults(spec.versions ?? [])
 }
 
-/** The stored versions of a definition begin with the first that is stored; all that are must be among them. */
+/** Validates `status.storedVersions` as it would be initialized: from the first storage version. */
 function* storedFaults(versions: readonly DefinitionVersion[]): Generator<FieldError> {
   const [first, ...others] = versions.filter(({ storage }) => storage)
   const field = 'status.storedVersions'
@@ -81,7 +81,7 @@ function* versionsFaults(versions: readonly DefinitionVersion[]): Generator<Fiel
   }
 }
 
-/** A version as the API quotes it: by the names of its Go fields, without what all versions have in common. */
+/** A version as the API quotes it in errors: by its Go field names. */
 function asGo({ name, served, storage, deprecated = false, deprecationWarning }: DefinitionVersion) {
   return {
     Name: name,
@@ -101,7 +101,7 @@ function* schemaFaults(
   at: string,
   isOnly: boolean,
 ): Generator<FieldError> {
-  // The API speaks of the schema of an only version as if it stood where older versions of CRDs had it.
+  // For a single version the API reports the path that v1beta1 CRDs used.
   const path = isOnly ? 'spec.validation.openAPIV3Schema' : `${at}.schema.openAPIV3Schema`
   const openAPIV3Schema = schema?.openAPIV3Schema
   if (!openAPIV3Schema) {

@@ -6,6 +6,7 @@ import { secretRules } from './secret-rules.ts'
 import { volumeClaimRules, volumeRules } from './volume-rules.ts'
 import { webhookRules } from './webhook-rules.ts'
 
+/** Kinds whose `metadata.generation` counts spec changes. */
 const hasGeneration = new Set([
   'pods',
   'podtemplates',
@@ -27,6 +28,7 @@ const hasGeneration = new Set([
   'validatingadmissionpolicybindings.admissionregistration.k8s.io',
 ])
 
+/** Kinds that a PUT creates when they do not exist. */
 const allowsCreateOnUpdate = new Set([
   'endpoints',
   'events',
@@ -40,6 +42,7 @@ const allowsCreateOnUpdate = new Set([
   'clusterrolebindings.rbac.authorization.k8s.io',
 ])
 
+/** Kinds whose PUT requires a resourceVersion. */
 const needsVersion = new Set([
   'leases.coordination.k8s.io',
   'poddisruptionbudgets.policy',
@@ -48,6 +51,7 @@ const needsVersion = new Set([
   'validatingadmissionpolicybindings.admissionregistration.k8s.io',
 ])
 
+/** Kinds whose DELETE answers with the object instead of a Status. */
 const returnsDeletedObject = new Set([
   'pods',
   'namespaces',
@@ -76,7 +80,7 @@ const special: Readonly<Record<string, Partial<KindRules>>> = {
   'mutatingwebhookconfigurations.admissionregistration.k8s.io': webhookRules,
 }
 
-/** What a built-in kind does, by its name in the store. */
+/** The rules of a built-in kind, by its name in the store. */
 export function builtinRules(resource: string, hasStatus: boolean): KindRules {
   return {
     ...plainRules,

@@ -1,6 +1,9 @@
 import type { FieldError } from '../../schema/types/field-error.ts'
 
-/** Custom resources and their definitions may have finalizers without a domain, which the older groups may not. */
+/**
+ * Drops the errors about finalizers without a domain: custom resources and CRDs may have such names, built-in kinds
+ * may not.
+ */
 export function withoutFinalizerNameErrors(errors: readonly FieldError[]): readonly FieldError[] {
   return errors.filter(({ field, message }) => !(field.startsWith('metadata.finalizers[') && message.endsWith(strict)))
 }

@@ -5,10 +5,10 @@ interface NamespaceSpec {
   readonly finalizers?: readonly string[]
 }
 
-/** Names that every cluster has and nobody may delete. */
+/** Namespaces that every cluster has and that cannot be deleted. */
 export const immortalNamespaces: ReadonlySet<string> = new Set(['default', 'kube-system', 'kube-public'])
 
-/** A namespace stays until whoever empties it has taken its finalizer out of the spec. */
+/** A namespace exists until the namespace controller has emptied it and removed its finalizer from the spec. */
 export const namespaceRules: Partial<KindRules> = {
   prepareCreate: (object) => withNameLabel({ ...object, spec: withKubernetes(object), status: { phase: 'Active' } }),
   prepareUpdate: (object, old) => withNameLabel({ ...object, spec: old.spec, status: old.status }),

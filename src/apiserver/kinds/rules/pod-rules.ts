@@ -18,7 +18,7 @@ interface Container {
 
 const defaultGraceSeconds = 30
 
-/** A pod begins pending, and is given time to end unless it never began or has ended. */
+/** A pod starts as Pending. A grace period applies only while it runs on a node. */
 export const podRules: Partial<KindRules> = {
   prepareCreate: (object) => ({ ...object, status: { phase: 'Pending', qosClass: qosClass(specOf(object)) } }),
   graceSeconds(object, requested) {
@@ -29,7 +29,7 @@ export const podRules: Partial<KindRules> = {
   },
 }
 
-/** How well a pod's needs are known: the class the kubelet evicts by. */
+/** The quality-of-service class, by which the kubelet evicts pods. */
 export function qosClass({ containers, initContainers }: PodSpec): 'Guaranteed' | 'Burstable' | 'BestEffort' {
   const all = [...(containers ?? []), ...(initContainers ?? [])].map(({ resources = {} }) => resources)
   const hasAmounts = all.some(({ requests = {}, limits = {} }) => hasCpuOrMemory(requests) || hasCpuOrMemory(limits))

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../kube/object.ts'
 import type { KindRules } from './kind-rules.ts'
 
-/** Plain text in `stringData` is only a way to write: what is kept is `data`. */
+/** Moves the write-only `stringData` into `data`. */
 export const secretRules: Partial<KindRules> = {
   prepareCreate: foldStringData,
   prepareUpdate: (object) => foldStringData(object),

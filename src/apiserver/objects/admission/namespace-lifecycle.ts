@@ -7,7 +7,7 @@ import { detailsOf, forbidden } from '../contract/failures.ts'
 
 const namespaces = { group: '', plural: 'namespaces' }
 
-/** Nothing is made in a namespace that is not there or on its way out, and some namespaces never leave. */
+/** Forbids deleting the namespaces that every cluster needs. */
 export const namespaceLifecycle: AdmissionHook = {
   validate({ operation, type, name }) {
     if (operation === 'DELETE' && type.resource === 'namespaces' && immortalNamespaces.has(name))
@@ -15,7 +15,7 @@ export const namespaceLifecycle: AdmissionHook = {
   },
 }
 
-/** Refuses a create in a namespace that cannot take it. Comes before everything else about the object. */
+/** Refuses a create in a namespace that does not exist or is terminating. Runs before all other checks. */
 export function requireNamespace({
   type,
   namespace,

@@ -17,15 +17,17 @@ interface ServiceSpec {
 const none = 'None'
 const firstNodePort = 30_000
 const nodePorts = 2768
-/** 10.96.0.0/16; the first few are left to those who ask for them by number. */
+/** 10.96.0.0/16 without its last 256 addresses; the first `reserved` are only given to Services that request them. */
 const addresses = 65_280
 const reserved = 10
 
-/** Gives Services their addresses and ports, none to two of them. */
+/** Assigns cluster IPs and node ports to Services, each to one Service only. */
 export class ServiceAddresses implements AdmissionHook {
   readonly #taken = new Set<string>()
   readonly #unsubscribe: () => void
-  /** Only ever moves on: what is given but not stored yet is not given again. */
+  /**
+   * Only increases (modulo the range), so that an address that is assigned but not stored yet is not assigned twice.
+   */
   #nextAddress = reserved
   #nextPort = 0
 

@@ -4,12 +4,12 @@ import type { View } from '../../store/store.ts'
 import type { Propagation } from './delete-options.ts'
 import type { User } from './request.ts'
 
-/** A write that is about to happen. */
+/** A write under admission. */
 export interface Review {
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE'
   readonly type: ServedKind
   readonly namespace: string
-  /** Empty for a create whose name is still to be made. */
+  /** Empty for a create with generateName. */
   readonly name: string
   /** Empty at the main endpoint. */
   readonly subresource: string
@@ -19,26 +19,29 @@ export interface Review {
   readonly object: KubeObject | undefined
   /** As it is stored; undefined for CREATE. */
   readonly old: KubeObject | undefined
-  /** How dependents are to go; only for a DELETE that says so. */
+  /** The propagation policy that a DELETE names, if any. */
   readonly propagation?: Propagation | undefined
-  /** The store as it is at this very moment. */
+  /** The store inside the transaction of this write. */
   readonly view: View
 }
 
-/** One policy about writes. Its functions are synchronous and refuse by throwing a StatusError. */
+/**
+ * An admission plugin. Its functions run inside the write's transaction: synchronous, refusing by throwing a
+ * StatusError.
+ */
 export interface AdmissionHook {
-  /** The object to store instead; not asked for DELETE. */
+  /** Returns the object to store instead. Not called for DELETE. */
   mutate?(review: Review & { readonly object: KubeObject }): KubeObject
-  /** Sees what every mutation has made of it; may answer texts for Warning headers. */
+  /** Runs after all mutations; may return texts for Warning headers. */
   validate?(review: Review): readonly string[] | void
 }
 
-/** The object after every hook has had its way with it. */
+/** Applies the mutations of all hooks, in order. */
 export function mutate(hooks: readonly AdmissionHook[], review: Review & { readonly object: KubeObject }): KubeObject {
   return hooks.reduce((object, hook) => hook.mutate?.({ ...review, object }) ?? object, review.object)
 }
 
-/** Asks every hook; the first refusal is thrown. */
+/** Runs the validations of all hooks and collects their warnings; the first refusal is thrown. */
 export function validate(hooks: readonly AdmissionHook[], review: Review): readonly string[] {
   return hooks.flatMap((hook) => hook.validate?.(review) ?? [])
 }

@@ -7,21 +7,23 @@ import { badRequest, notRegistered } from './failures.ts'
 import type { DeleteQuery } from './request.ts'
 import { dryRunErrors } from './write-options.ts'
 
+/** The propagation policy of a delete. */
 export type Propagation = 'Background' | 'Foreground' | 'Orphan'
 
-/** How to delete, checked. */
+/** The options of a delete, validated. */
 export interface DeleteOptions {
   readonly graceSeconds: number | undefined
   readonly propagation: Propagation | undefined
-  /** Whether the request said `orphanDependents: false`, which old clients expect a 202 for. */
+  /** Whether the request set `orphanDependents: false`: old clients expect a 202 for it. */
   readonly isLegacy: boolean
   readonly isDryRun: boolean
   readonly uid: string | undefined
   readonly resourceVersion: string | undefined
-  /** The record of the cascade in which it goes. */
+  /** `namespace/name` of the record of the cascade that this delete belongs to. */
   readonly cascadeRecord: string | undefined
 }
 
+/** DeleteOptions as clients send them. */
 interface SentDeleteOptions {
   readonly gracePeriodSeconds?: number
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string }
@@ -32,7 +34,10 @@ interface SentDeleteOptions {
 
 const policies = ['Foreground', 'Background', 'Orphan']
 
-/** Reads DeleteOptions from the body or, without one, from the query. */
+/**
+ * Reads DeleteOptions from the body or, without one, from the query. Throws Invalid or BadRequest as kube-apiserver
+ * does.
+ */
 export function parseDeleteOptions({ body, query = {} }: { body?: unknown; query?: DeleteQuery }): DeleteOptions {
   const options = body === undefined || body === null ? fromQuery(query) : fromBody(body)
   const { gracePeriodSeconds: grace, preconditions = {}, orphanDependents, propagationPolicy, dryRun = [] } = options

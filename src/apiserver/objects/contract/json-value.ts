@@ -1,6 +1,6 @@
 /**
- * What a value would be after a trip over the wire: callers in the process may have left `undefined` in it. The very same value
- * when nothing has to change, which for bodies off the wire is always.
+ * Normalizes a value as JSON serialization would: callers in the same process may pass `undefined` fields. Returns
+ * the same reference when nothing changes, as for every body from the network.
  */
 export function jsonValue(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value

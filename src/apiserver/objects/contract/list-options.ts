@@ -5,13 +5,15 @@ import { parseResourceVersion } from './resource-version.ts'
 
 const listOptions = { group: 'meta.k8s.io', version: 'v1', kind: 'ListOptions' }
 
-/** Which state a list wants to see. */
+/** Which state of the store a list asks for. */
 export type RequestedSnapshot =
   | { readonly state: 'newest' }
   | { readonly state: 'notOlderThan'; readonly revision: number }
   | { readonly state: 'exactly'; readonly revision: number }
 
-/** Checks the combination of version options and says which state is wanted; Invalid for combinations without meaning. */
+/**
+ * Resolves resourceVersion, resourceVersionMatch and limit. Throws Invalid for combinations that Kubernetes forbids.
+ */
 export function requestedSnapshot(request: ListRequest, limit: number | undefined): RequestedSnapshot {
   const { resourceVersion, resourceVersionMatch, sendInitialEvents } = request
   const errors: FieldError[] = []
@@ -20,12 +22,12 @@ export function requestedSnapshot(request: ListRequest, limit: number | undefine
   if (errors.length > 0) throw invalid(listOptions, '', errors)
   const revision = parseResourceVersion(resourceVersion, 'invalid resource version: ')
   if (!revision) return { state: 'newest' }
-  // Without a match, a limit has always meant "exactly this", and no limit "not older than this".
+  // Without resourceVersionMatch, a limit implies Exact and no limit NotOlderThan (legacy semantics).
   const exactly = resourceVersionMatch ? resourceVersionMatch === 'Exact' : limit !== undefined
   return { state: exactly ? 'exactly' : 'notOlderThan', revision }
 }
 
-/** Checks the options of a watch. */
+/** Validates the options of a watch; throws Invalid. */
 export function checkWatchOptions(request: WatchRequest): void {
   const { resourceVersionMatch, sendInitialEvents } = request
   const errors = [...matchErrors(request, undefined, true)]
@@ -45,7 +47,7 @@ export function checkWatchOptions(request: WatchRequest): void {
   if (errors.length > 0) throw invalid(listOptions, '', errors)
 }
 
-/** A number of a query; undefined when none was sent or it means "no limit". */
+/** Parses an integer parameter; undefined when it is absent or not positive, which means "no limit". */
 export function parseCount(text: string | undefined): number | undefined {
   if (text === undefined || text === '') return undefined
   const refuse = (why: string) => badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: ${why}`)
@@ -54,7 +56,7 @@ export function parseCount(text: string | undefined): number | undefined {
   return Number(text) > 0 ? Number(text) : undefined
 }
 
-/** A flag of a query, as Go reads it. */
+/** Parses a boolean parameter as Go's strconv.ParseBool does. */
 export function parseFlag(text: string | undefined): boolean {
   return text !== undefined && ['1', 't', 'T', 'true', 'TRUE', 'True'].includes(text)
 }

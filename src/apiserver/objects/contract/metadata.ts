@@ -9,13 +9,13 @@ const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789'
 const suffixLength = 5
 const maxPrefixLength = 58
 
-/** A name that starts as asked and ends by chance. */
+/** A name for `generateName`: the prefix and five random characters. */
 export function generateName(prefix: string, random: () => number): string {
   const letter = () => suffixLetters[Math.floor(random() * suffixLetters.length)] ?? 'b'
   return prefix.slice(0, maxPrefixLength) + Array.from({ length: suffixLength }, letter).join('')
 }
 
-/** The namespace of a body and of its URL are one; a cluster-scoped object has none. */
+/** Sets the namespace of the URL; throws BadRequest when the body names another. Cluster-scoped objects get none. */
 export function withRequestNamespace(type: ServedKind, object: KubeObject, namespace: string): KubeObject {
   const { namespace: given = '', ...metadata } = object.metadata
   if (!type.namespaced) return given ? { ...object, metadata } : object
@@ -24,7 +24,7 @@ export function withRequestNamespace(type: ServedKind, object: KubeObject, names
   return given ? object : { ...object, metadata: { ...metadata, namespace } }
 }
 
-/** What only the server may say about a new object. */
+/** Metadata of a new object: sets the fields that belong to the server and drops what the client sent for them. */
 export function newMetadata(
   metadata: ObjectMeta,
   { uid, now, generation }: { readonly uid: string; readonly now: string; readonly generation: number | undefined },
@@ -41,7 +41,7 @@ export function newMetadata(
   return { ...own, uid, creationTimestamp: now, ...(generation === undefined ? {} : { generation }) }
 }
 
-/** What a client may not change about an object that is there. */
+/** Metadata of an update: restores the fields that clients cannot change. */
 export function withServerMetadata(metadata: ObjectMeta, old: StoredMeta): ObjectMeta {
   const { generation: _generation, deletionTimestamp: _deleted, deletionGracePeriodSeconds: _grace, ...own } = metadata
   const { generation, deletionTimestamp, deletionGracePeriodSeconds } = old
@@ -56,7 +56,7 @@ export function withServerMetadata(metadata: ObjectMeta, old: StoredMeta): Objec
   }
 }
 
-/** What a client may send back as it got it, but not make up. */
+/** Errors for fields that a client may send back unchanged, but not set. */
 export function* immutableErrors(proposed: ObjectMeta, old: StoredMeta): Generator<FieldError> {
   const { uid, deletionTimestamp } = proposed
   if (uid && uid !== old.uid) yield invalidValue('metadata.uid', uid, 'field is immutable')
@@ -64,7 +64,7 @@ export function* immutableErrors(proposed: ObjectMeta, old: StoredMeta): Generat
     yield invalidValue('metadata.deletionTimestamp', deletionTimestamp, 'field is immutable')
 }
 
-/** An object that leaves can only be let go, not held by anyone new. */
+/** Errors for finalizers added to an object that is being deleted. */
 export function* newFinalizerErrors(object: KubeObject, old: KubeObject): Generator<FieldError> {
   if (old.metadata.deletionTimestamp === undefined) return
   const before = new Set(old.metadata.finalizers)
@@ -77,14 +77,14 @@ export function* newFinalizerErrors(object: KubeObject, old: KubeObject): Genera
   )
 }
 
-/** Whether what is asked for differs: anything but metadata and, where it is written apart, status. */
+/** Whether anything changed besides metadata and, for kinds with a status subresource, status. */
 export function isSpecChanged(type: ServedKind, object: KubeObject, old: KubeObject): boolean {
   const ignored = new Set(['apiVersion', 'kind', 'metadata', ...(type.rules.hasStatus ? ['status'] : [])])
   const fields = new Set([...Object.keys(object), ...Object.keys(old)])
   return [...fields].some((field) => !ignored.has(field) && !deepEqual(object[field], old[field]))
 }
 
-/** The owners an object names, each once. */
+/** The owner references of an object, one per owner uid. */
 export function ownerEdges({ metadata }: KubeObject): readonly OwnerEdge[] {
   const edges = new Map<string, OwnerEdge>()
   for (const { uid, blockOwnerDeletion, controller } of metadata.ownerReferences ?? []) {

@@ -3,7 +3,7 @@ import type { Status } from '../../../kube/status-error.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { Document } from '../../store/document.ts'
 
-/** Who asks, as authentication found out. */
+/** An authenticated user. */
 export interface User {
   readonly name: string
   readonly uid?: string
@@ -13,7 +13,7 @@ export interface User {
 
 interface Request {
   readonly type: ServedKind
-  /** Left out for cluster-scoped kinds and for all namespaces. */
+  /** Absent for cluster-scoped kinds and for all namespaces. */
   readonly namespace?: string
   readonly user: User
 }
@@ -23,16 +23,18 @@ interface NamedRequest extends Request {
   readonly subresource?: string
 }
 
+/** Reads one object. */
 export interface GetRequest extends NamedRequest {
   readonly resourceVersion?: string
 }
 
-/** The query of a list, as sent. */
+/** Label and field selector, as sent. */
 export interface Selection {
   readonly labelSelector?: string
   readonly fieldSelector?: string
 }
 
+/** Lists objects. Options are strings as in the query; `Objects` validates them. */
 export interface ListRequest extends Request, Selection {
   readonly limit?: string
   readonly continue?: string
@@ -42,6 +44,7 @@ export interface ListRequest extends Request, Selection {
   readonly timeoutSeconds?: string
 }
 
+/** Watches objects. */
 export interface WatchRequest extends Request, Selection {
   readonly resourceVersion?: string
   readonly resourceVersionMatch?: string
@@ -50,31 +53,34 @@ export interface WatchRequest extends Request, Selection {
   readonly timeoutSeconds?: string
 }
 
-/** How a write wants to be treated; `dryRun` holds the values sent, of which only `All` is legal. */
+/** The query options of a write, as sent. Only `All` is a valid `dryRun`. */
 export interface WriteQuery {
   readonly fieldManager?: string
   /** `Strict`, `Warn` or `Ignore`; anything else is refused. */
   readonly fieldValidation?: string
   readonly dryRun?: readonly string[]
-  /** Stands in for a missing field manager: its part before the first slash. */
+  /** Its part before the first slash replaces a missing field manager. */
   readonly userAgent?: string
 }
 
 interface Body {
-  /** A JSON value that nobody changes any more. */
+  /** A JSON value. The caller must not change it any more. */
   readonly body: unknown
-  /** Paths of the keys its text held more than once. */
+  /** Paths of the keys that occur more than once in its text. */
   readonly duplicates?: readonly string[]
 }
 
+/** Creates an object, or posts to a subresource. */
 export interface CreateRequest extends Request, Body, WriteQuery {
   /** Only with a subresource. */
   readonly name?: string
   readonly subresource?: string
 }
 
+/** Replaces an object or a subresource. */
 export interface UpdateRequest extends NamedRequest, Body, WriteQuery {}
 
+/** Patches an object or a subresource. */
 export interface PatchRequest extends NamedRequest, Body, WriteQuery {
   readonly patchType: PatchType
   readonly force?: boolean
@@ -86,16 +92,21 @@ export interface DeleteQuery {
   readonly propagationPolicy?: string
   readonly orphanDependents?: string
   readonly dryRun?: readonly string[]
-  /** Not Kubernetes' word, and told beside a body, too: `namespace/name` of the record of the cascade in which it goes. */
+  /**
+   * Not part of Kubernetes; also read beside a body. `namespace/name` of the record of the cascade that the delete
+   * belongs to.
+   */
   readonly cascadeRecord?: string
 }
 
+/** Deletes an object. */
 export interface DeleteRequest extends NamedRequest {
   /** DeleteOptions as a JSON value, if a body was sent. */
   readonly body?: unknown
   readonly query?: DeleteQuery
 }
 
+/** Deletes all selected objects. */
 export interface DeleteCollectionRequest extends Request, Selection {
   readonly body?: unknown
   readonly query?: DeleteQuery
@@ -105,7 +116,7 @@ export interface DeleteCollectionRequest extends Request, Selection {
   readonly resourceVersionMatch?: string
 }
 
-/** A list whose metadata comes first and whose items follow in chunks, so that no list is ever in memory whole. */
+/** A list: metadata, and items that are read in chunks, so that a large list is never in memory as a whole. */
 export interface ListResult {
   readonly metadata: {
     readonly resourceVersion: string
@@ -115,15 +126,19 @@ export interface ListResult {
   readonly items: AsyncIterable<readonly Document[]>
 }
 
+/** The result of a create, update or patch. */
 export interface WriteResult {
   readonly document: Document
-  /** Whether it was not there before: HTTP's 201. */
+  /** Whether the write created the object: HTTP 201. */
   readonly created: boolean
   /** Texts for Warning headers. */
   readonly warnings: readonly string[]
 }
 
-/** What a delete answers: a Status when the object is gone, the object when it only is marked (or its kind returns it always). */
+/**
+ * The result of a delete: a Status when the object was removed; the object while finalizers hold it, or if its kind
+ * always returns it.
+ */
 export interface DeleteResult {
   readonly code: 200 | 202
   readonly document?: Document
@@ -131,6 +146,7 @@ export interface DeleteResult {
   readonly warnings: readonly string[]
 }
 
+/** A watch event with its serialized form. */
 export interface WatchEventText {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR'
   readonly document: Document
@@ -138,14 +154,15 @@ export interface WatchEventText {
   readonly line: Buffer
 }
 
-/** Where a watch goes. */
+/** The receiver of a watch. */
 export interface WatchSink {
-  /** False says full: nothing more comes until `resume`. */
+  /** Returns false when it is full: the watch then delivers nothing until `resume`. */
   deliver(events: readonly WatchEventText[]): boolean
-  /** No more will come: the time is up, the kind is gone, or an ERROR event was the last. */
+  /** Called when the server ends the watch: timeout, kind no longer served, or after an ERROR event. */
   end(): void
 }
 
+/** An open watch. */
 export interface Watch {
   resume(): void
   close(): void

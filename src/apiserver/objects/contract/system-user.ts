@@ -1,4 +1,4 @@
 import type { User } from './request.ts'
 
-/** The server itself, when it changes something of its own accord. */
+/** The user of writes by the server's own controllers. */
 export const systemUser: User = { name: 'system:apiserver', groups: ['system:masters'] }

@@ -10,35 +10,35 @@ import type { AdmissionHook } from './admission.ts'
 import { ownerEdges } from './metadata.ts'
 import type { DeletionRecordOf } from './deletion-record.ts'
 
-/** Everything writes need from outside. */
+/** What writes need. */
 export interface WritePorts {
   readonly store: Store
   readonly kinds: Kinds
   readonly clock: Clock
-  /** A number from 0 up to, not including, 1. */
+  /** A number in [0, 1). */
   readonly random: () => number
   /** A new uid. */
   readonly uid: () => string
-  /** All policies, the built-in ones first. */
+  /** All admission hooks, the built-in ones first. */
   readonly hooks: readonly AdmissionHook[]
-  /** Whether deleting this object has to wait until what depends on it is gone: Krake's `cascade_deletion`. */
+  /** Whether a delete of this object must wait for its dependents: Krake's `cascade_deletion` finalizer. */
   readonly cascades: (object: KubeObject, view: View) => boolean
   /** What is stored together with the removal of an object. */
   readonly recordOf: DeletionRecordOf
-  /** Whether new objects say who set which field; those that do not are never followed. */
+  /** Whether new objects get managedFields. Objects without them are not tracked later either. */
   readonly tracksFields: boolean
 }
 
-/** Kubernetes' limit, which is etcd's. */
+/** etcd's default request limit, 1.5 MiB. */
 const maxObjectSize = 1_572_864
 
-/** One write: what to store, and what to answer. */
+/** One write: the change to store and the document to answer with. */
 export interface Written {
   readonly change: Change
   readonly document: Document
 }
 
-/** Makes an object of a served version into a change of the store. */
+/** Turns an object of a served version into a store change. Owner edges are included only when they changed. */
 export function changeTo(
   type: ServedKind,
   object: KubeObject,
@@ -64,7 +64,7 @@ export function changeTo(
   }
 }
 
-/** An answer that was never stored. */
+/** A document of an answer that is not stored, such as that of a dry run. */
 export function unstored(object: KubeObject): Document {
   const { apiVersion, kind, ...rest } = object as StoredObject
   const ordered = { apiVersion, kind, ...rest }

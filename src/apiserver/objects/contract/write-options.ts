@@ -9,7 +9,7 @@ import {
 } from '../../schema/types/field-error.ts'
 import type { PatchRequest, WriteQuery } from './request.ts'
 
-/** How a write is done, its options checked. */
+/** The options of a write, validated. */
 export interface WriteOptions {
   readonly isDryRun: boolean
   readonly fieldValidation: 'Strict' | 'Warn' | 'Ignore'
@@ -20,7 +20,7 @@ type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions'
 
 const maxManagerLength = 128
 
-/** Reads the options of a write; Invalid, naming the option, for values without meaning. */
+/** Validates the options of a write; throws Invalid naming the option. */
 export function parseWriteOptions(
   kind: OptionsKind,
   query: WriteQuery,
@@ -41,7 +41,7 @@ export function parseWriteOptions(
   }
 }
 
-/** The same for a patch, whose kind decides what else must or must not be said. */
+/** The same for a patch: apply requires a field manager, and only apply may force. */
 export function parsePatchOptions(request: PatchRequest): WriteOptions {
   const { patchType, force, fieldManager } = request
   const errors: FieldError[] = []
@@ -51,7 +51,7 @@ export function parsePatchOptions(request: PatchRequest): WriteOptions {
   return parseWriteOptions('PatchOptions', request, errors)
 }
 
-/** Only `All` is a way of not doing it. */
+/** `All` is the only valid value of dryRun. */
 export function* dryRunErrors(dryRun: readonly string[]): Generator<FieldError> {
   if (dryRun.some((value) => value !== 'All')) yield unsupported('dryRun', dryRun, ['All'])
 }
@@ -68,7 +68,7 @@ function* validationErrors(value: string): Generator<FieldError> {
     yield unsupported('fieldValidation', value, ['', 'Ignore', 'Strict', 'Warn'])
 }
 
-/** `kubectl/v1.33 (linux)` writes as `kubectl`. */
+/** The default field manager: `kubectl` for the user agent `kubectl/v1.33 (linux)`. */
 function managerFromAgent(userAgent: string): string {
   const [first = ''] = userAgent.split('/')
   return first.replaceAll(/[^\x20-\x7e]/g, '').slice(0, maxManagerLength) || 'unknown'

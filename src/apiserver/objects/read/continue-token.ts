@@ -2,16 +2,16 @@ import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { goJsonError } from '../../schema/wire/go-json-error.ts'
 import { badRequest } from '../contract/failures.ts'
 
-/** Where a paged list goes on: the snapshot, the last key seen and how many were left behind it. */
+/** The position of a paged list: its snapshot, the last key returned and the number of items after it. */
 export interface ContinueToken {
-  /** Undefined: go on with the newest state, the snapshot being gone. */
+  /** Undefined: continue with the newest state, because the snapshot was compacted away. */
   readonly revision: number | undefined
   readonly namespace: string
   readonly name: string
   readonly remaining: number | undefined
 }
 
-/** The token as clients carry it. */
+/** Encodes a token as kube-apiserver does. */
 export function formatContinue({ revision, namespace, name, remaining }: ContinueToken): string {
   const key = namespace ? `${namespace}/${name}` : name
   const value = {
@@ -23,7 +23,7 @@ export function formatContinue({ revision, namespace, name, remaining }: Continu
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
-/** Reads a token back; throws BadRequest, in the API's words, for anything this server did not make. */
+/** Decodes a token; throws BadRequest with kube-apiserver's text when it is malformed. */
 export function parseContinue(token: string): ContinueToken {
   const { v = '', rv = 0, start = '', remaining } = parse(token)
   if (v !== 'meta.k8s.io/v1') throw invalidToken(`: server does not recognize this encoded version ${v}`)

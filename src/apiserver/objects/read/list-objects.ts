@@ -9,13 +9,13 @@ import { waitForRevision } from './wait-for-revision.ts'
 import type { ListRequest, ListResult } from '../contract/request.ts'
 import { filterOf, type Filter } from './selection.ts'
 
-/** What reading needs. */
+/** What reads need. */
 export interface ReadPorts {
   readonly store: Store
   readonly clock: Pick<Clock, 'after' | 'breathe'>
 }
 
-/** Lists objects at one revision: a page, or everything in chunks. */
+/** Lists objects at one revision: one page, or everything in chunks. */
 export async function listObjects(ports: ReadPorts, request: ListRequest): Promise<ListResult> {
   const limit = parseCount(request.limit)
   parseCount(request.timeoutSeconds)
@@ -49,7 +49,7 @@ async function snapshotRevision(
 
 const chunkSize = 500
 
-/** Reads one snapshot, in order. */
+/** Reads the objects of one snapshot, ordered by namespace and name. */
 class SnapshotReader {
   readonly #ports: ReadPorts
   readonly #request: ListRequest
@@ -105,7 +105,7 @@ class SnapshotReader {
     }
   }
 
-  /** Counted once per list: the snapshot does not change while it is walked. */
+  /** Counted for the first page only; later pages subtract, because the snapshot does not change. */
   #remaining(last: StoredRecord, token: ContinueToken | undefined, size: number): number {
     if (token?.remaining !== undefined && token.revision === this.#revision) return token.remaining - size
     return this.#ports.store.count({ ...this.#scope(), after: last, at: this.#revision })
@@ -127,7 +127,10 @@ class SnapshotReader {
     }
   }
 
-  /** The only object that can be meant, where one read finds it as it was at the snapshot. */
+  /**
+   * The only object that can match, if its newest state is also its state in the snapshot: one lookup replaces the
+   * scan.
+   */
   #readSingle(): StoredRecord | undefined {
     const { onlyName } = this.#filter
     const { resource, namespace = '' } = this.#scope()
@@ -158,7 +161,7 @@ class SnapshotReader {
   }
 }
 
-/** Says how to go on from a snapshot that is gone: with a token for the newest state. */
+/** The 410 for a compacted snapshot. Its Status carries a token that continues with the newest state. */
 class SnapshotExpired extends StatusError {
   readonly #token: string
 

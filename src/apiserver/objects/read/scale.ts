@@ -6,7 +6,7 @@ import { readOwn } from '../../schema/types/set-own.ts'
 
 const scaleKind = { group: 'autoscaling', version: 'v1', kind: 'Scale' }
 
-/** The number of replicas wanted and had, as autoscalers and `kubectl scale` see any kind that has one. */
+/** The Scale subresource of an object: desired and actual replicas, and the pod selector. */
 export function scaleOf(type: ServedKind, object: StoredObject): StoredObject {
   const paths = pathsOf(type)
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata
@@ -21,7 +21,7 @@ export function scaleOf(type: ServedKind, object: StoredObject): StoredObject {
   }
 }
 
-/** The object with as many replicas as its Scale says; Invalid for a number that cannot be. */
+/** Writes the replicas of a Scale into its object; throws Invalid for a negative number. */
 export function withReplicas(type: ServedKind, object: KubeObject, scale: KubeObject): KubeObject {
   const replicas = (scale.spec as { readonly replicas?: number } | undefined)?.replicas ?? 0
   if (replicas < 0)

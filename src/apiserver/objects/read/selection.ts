@@ -4,18 +4,18 @@ import type { Document } from '../../store/document.ts'
 import { badRequest } from '../contract/failures.ts'
 import type { Selection } from '../contract/request.ts'
 
-/** What a list or watch asks for, ready to be tested against documents. */
+/** The compiled selectors of a list or watch. */
 export interface Filter {
   /** Whether every object passes. */
   readonly selectsAll: boolean
-  /** The one name that can pass, if there is only one. */
+  /** The only name that can match, if the field selector names one. */
   readonly onlyName: string | undefined
-  /** The one namespace that can pass, if the field selector says so. */
+  /** The only namespace that can match, if the field selector names one. */
   readonly onlyNamespace: string | undefined
   accepts(document: Document): boolean
 }
 
-/** Parses both selectors; BadRequest for bad syntax and for fields that this kind does not offer. */
+/** Parses both selectors; throws BadRequest for bad syntax and for unsupported field labels. */
 export function filterOf(type: ServedKind, { labelSelector = '', fieldSelector = '' }: Selection): Filter {
   const labels = parseLabelSelector(labelSelector)
   const fields = parseFieldSelector(fieldSelector)
@@ -35,7 +35,7 @@ export function filterOf(type: ServedKind, { labelSelector = '', fieldSelector =
   }
 }
 
-/** Text that every matching object holds: most of a list is refused without being parsed. */
+/** Text that every matching document contains, so that most others are rejected without parsing. */
 function hintOf({ key, operator, values }: Requirement): string[] {
   if (operator === 'In' && values.length === 1) return [`${JSON.stringify(key)}:${JSON.stringify(values[0])}`]
   return operator === 'In' || operator === 'Exists' ? [`${JSON.stringify(key)}:`] : []

@@ -4,7 +4,7 @@ import { tooLargeVersion } from '../contract/failures.ts'
 
 const timeoutMs = 3000
 
-/** Waits until this revision is durable; gives up with 504 when it has not come within three seconds. */
+/** Waits until this revision is durable; throws a 504 when the store does not reach it within three seconds. */
 export async function waitForRevision(
   { store, clock }: { readonly store: Store; readonly clock: Pick<Clock, 'after'> },
   revision: number,

@@ -7,15 +7,16 @@ import type { Watch, WatchEventText, WatchRequest, WatchSink } from '../contract
 import type { Filter } from '../read/selection.ts'
 import { bookmark, eventText, failureEvent, ServedEvent } from './watch-event.ts'
 
-/** Where a watch begins. */
+/** Where a watch starts. */
 export interface WatchStart {
-  /** With what follows a revision or the present, or with the present state and then what follows it. */
+  /** After a revision; after the current one (`now`); or with the current state first (`state`). */
   readonly from: number | 'now' | 'state'
   readonly atLeast: number
-  /** Whether a bookmark says when the initial state is complete. */
+  /** Whether a bookmark marks the end of the initial state. */
   readonly marksInitialEventsEnd: boolean
 }
 
+/** A watch request, validated, with its receiver. */
 export interface ObjectWatchOptions {
   readonly request: WatchRequest
   readonly filter: Filter
@@ -24,7 +25,7 @@ export interface ObjectWatchOptions {
   onClose(watch: ObjectWatch): void
 }
 
-/** A snapshot, and the last record of it that was delivered. */
+/** Progress of the initial state: its snapshot, and the last record delivered. */
 interface InitialState {
   readonly revision: number
   last: StoredRecord | undefined
@@ -33,18 +34,18 @@ interface InitialState {
 const chunkSize = 500
 
 /**
- * One watcher. It reads the initial state and the log in chunks for as long as its sink takes them, and is live once it has
- * caught up. A sink that is full sends it back to the log: nothing is ever held in memory for a slow reader.
+ * One watch. Reads the initial state and then the log in chunks while its sink accepts events, and is live once it
+ * has caught up. A full sink moves it back to reading the log: nothing is buffered for a slow reader.
  */
 export class ObjectWatch implements Watch {
   readonly #ports: ReadPorts
   readonly #options: ObjectWatchOptions
-  /** Everything up to here was delivered or did not match. Meaningless before `catchingUp`. */
+  /** All events up to this revision were delivered or did not match. Not set before `catchingUp`. */
   #position = 0
   #state: 'starting' | 'catchingUp' | 'live' | 'closed' = 'starting'
   #isFull = false
   #isReading = false
-  /** Undefined once the initial state is delivered, or when none was asked for. */
+  /** Undefined once the initial state is delivered, or when none was requested. */
   #initial: InitialState | undefined
 
   constructor(ports: ReadPorts, options: ObjectWatchOptions) {
@@ -60,12 +61,12 @@ export class ObjectWatch implements Watch {
     return this.#options.request.type
   }
 
-  /** Begins to deliver; failures arrive as ERROR events. */
+  /** Starts delivery. Failures are delivered as ERROR events. */
   start(): void {
     void this.#run()
   }
 
-  /** Hands over what has just happened to this watch's kind. */
+  /** Delivers new events of this watch's kind, if it is live; otherwise it will read them from the log. */
   publish(events: readonly ServedEvent[]): void {
     if (this.#state !== 'live') return
     const texts = this.#translate(events)
@@ -73,7 +74,7 @@ export class ObjectWatch implements Watch {
     this.#deliver(texts)
   }
 
-  /** Tells how far the server has come, if this watch has come as far. */
+  /** Sends a bookmark with the store's revision, if the watch has caught up with it. */
   sendBookmark(): void {
     if (this.#state !== 'live') return
     const { revision } = this.#ports.store
@@ -93,7 +94,7 @@ export class ObjectWatch implements Watch {
     this.#options.onClose(this)
   }
 
-  /** Ends it from the server's side. */
+  /** Ends the watch from the server's side. */
   end(): void {
     if (this.#state === 'closed') return
     this.close()
@@ -127,7 +128,7 @@ export class ObjectWatch implements Watch {
     return this.#state === 'catchingUp' && !this.#isFull
   }
 
-  /** False once there is nothing more to read and the watch is live. */
+  /** Reads and delivers one chunk. Returns false when the watch is live or its sink is full. */
   #readChunk(): boolean {
     if (this.#initial) return this.#readInitial(this.#initial)
     const { events, reached } = this.#changes()
@@ -188,7 +189,7 @@ export class ObjectWatch implements Watch {
     try {
       takesMore = this.#options.sink.deliver(events)
     } catch {
-      // A sink that fails is nobody else's trouble.
+      // A failing sink ends its own watch only.
       return this.close()
     }
     if (takesMore || this.#state === 'closed') return

@@ -6,7 +6,7 @@ import type { StoreEvent } from '../../store/store.ts'
 import type { WatchEventText } from '../contract/request.ts'
 import type { Filter } from '../read/selection.ts'
 
-/** A change of one object as watchers of one version see it; each form is written once, whoever asks for it. */
+/** A store event as watches of one version see it. Each form is serialized once and shared by all watches. */
 export class ServedEvent {
   readonly event: StoreEvent
   readonly #type: ServedKind
@@ -23,7 +23,7 @@ export class ServedEvent {
     return this.event.document.revision
   }
 
-  /** What a watcher with this filter is to hear; undefined for nothing. */
+  /** The event for a watch with this filter, or undefined. An object that stops matching is reported as DELETED. */
   textFor(filter: Filter, namespace: string | undefined): WatchEventText | undefined {
     if (namespace !== undefined && namespace !== this.event.namespace) return undefined
     if (filter.onlyName !== undefined && filter.onlyName !== this.event.name) return undefined
@@ -49,7 +49,7 @@ export class ServedEvent {
     return this.#text('DELETED', () => this.#served())
   }
 
-  /** The last state that matched, with the version at which it ceased to. */
+  /** DELETED with the last state that matched, at the resourceVersion of the change. */
   #filteredOut(previous: Document): WatchEventText {
     return this.#text('DELETED', () => withRevision(this.#servedPrevious(previous), this.revision))
   }
@@ -71,7 +71,7 @@ export class ServedEvent {
   }
 }
 
-/** One event as it goes over the wire; the line is written when the first one asks: watchers in this process never do. */
+/** An event with its serialized line, which is built on first use: watches in the same process never need it. */
 export function eventText(type: WatchEventText['type'], document: Document): WatchEventText {
   let line: Buffer | undefined
   return {
@@ -83,7 +83,7 @@ export function eventText(type: WatchEventText['type'], document: Document): Wat
   }
 }
 
-/** Says how far a watch has come; `isInitialEnd` also that the initial state is complete. */
+/** A BOOKMARK event; `isInitialEnd` marks the end of the initial state. */
 export function bookmark(type: ServedKind, revision: number, isInitialEnd = false): WatchEventText {
   const { kind } = type
   const annotations = isInitialEnd ? { annotations: { 'k8s.io/initial-events-end': 'true' } } : {}
@@ -92,7 +92,7 @@ export function bookmark(type: ServedKind, revision: number, isInitialEnd = fals
   return eventText('BOOKMARK', new Document(revision, text))
 }
 
-/** The failure that ends a watch, as its last event. */
+/** The ERROR event that ends a failed watch. */
 export function failureEvent(error: StatusError): WatchEventText {
   return eventText('ERROR', new Document(0, JSON.stringify(error.toStatus())))
 }

@@ -12,12 +12,13 @@ const bookmarkEveryMs = 60_000
 const finalBookmarkMs = 2000
 const minLifetimeMs = 30 * 60_000
 
+/** What watches need. */
 export interface WatchPorts extends ReadPorts {
-  /** A number from 0 up to, not including, 1. */
+  /** A number in [0, 1). */
   readonly random: () => number
 }
 
-/** All watchers, and what has to reach them. */
+/** All open watches. Distributes store events to them and sends their bookmarks. */
 export class WatchHub {
   readonly #ports: WatchPorts
   readonly #watches = new Map<string, Set<ObjectWatch>>()
@@ -28,12 +29,12 @@ export class WatchHub {
     this.#unsubscribe = ports.store.subscribe((events) => this.#publish(events))
   }
 
-  /** How many watches are open. */
+  /** The number of open watches. */
   get size(): number {
     return [...this.#watches.values()].reduce((sum, { size }) => sum + size, 0)
   }
 
-  /** Opens a watch; throws for options without meaning, before anything is delivered. */
+  /** Opens a watch. Throws for invalid options before anything is delivered. */
   open(request: WatchRequest, sink: WatchSink): Watch {
     const timers = new Set<() => void>()
     const watch = new ObjectWatch(this.#ports, {
@@ -54,7 +55,7 @@ export class WatchHub {
     return watch
   }
 
-  /** Ends all watches of a kind that is not served as it was. */
+  /** Ends the watches of kinds that changed or are no longer served. */
   endAll(isAffected: (type: ServedKind) => boolean): void {
     for (const watches of this.#watches.values()) for (const watch of watches) if (isAffected(watch.type)) watch.end()
   }
@@ -121,7 +122,7 @@ function startOf(request: WatchRequest): WatchStart {
   return { from, atLeast: revision, marksInitialEventsEnd: sendsInitial && parseFlag(request.allowWatchBookmarks) }
 }
 
-/** A field selector may name the only namespace, too. */
+/** Uses the namespace that the field selector names, if it names one. */
 function withNamespace(request: WatchRequest): WatchRequest {
   if (!request.type.namespaced || request.namespace !== undefined) return request
   const { onlyNamespace } = filterOf(request.type, request)

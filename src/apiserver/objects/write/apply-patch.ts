@@ -11,7 +11,7 @@ import type { PatchRequest } from '../contract/request.ts'
 const maxOperations = 10_000
 const operations = new Set(['add', 'remove', 'replace', 'move', 'copy', 'test'])
 
-/** A value after a patch that is not an apply. Throws in the API's words for patches that are none. */
+/** Applies a JSON, merge or strategic merge patch. Throws with kube-apiserver's text for malformed patches. */
 export function applyPatch(
   schema: ObjectSchema,
   current: unknown,
@@ -23,14 +23,14 @@ export function applyPatch(
     case 'merge':
       return mergePatch(current, recordOf(body, 'error decoding patch: '))
     case 'strategic':
-      // Such a patch is of the kind that it changes, whatever it says.
+      // apiVersion and kind of a strategic merge patch are ignored.
       return { ...(strategicMergePatch(schema, current, recordOf(body)) as object), ...typeOf(schema) }
     case 'apply':
       throw new Error('an apply is not a patch of the object')
   }
 }
 
-/** The fields of a configuration to apply; BadRequest when it is something else. */
+/** The fields of an apply configuration; throws BadRequest when it is not an object. */
 export function appliedRecord(body: unknown): Record<string, unknown> {
   return recordOf(body ?? {}, 'error decoding YAML: error unmarshaling JSON: while decoding JSON: ')
 }
@@ -39,7 +39,7 @@ function typeOf({ gvk }: ObjectSchema) {
   return { apiVersion: apiVersionOf(gvk), kind: gvk.kind }
 }
 
-/** What the operations of a JSON patch say beyond what an operation is. */
+/** Warnings about unknown fields in the operations of a JSON patch. */
 export function operationFindings({ patchType, body }: PatchRequest): readonly string[] {
   if (patchType !== 'json' || !Array.isArray(body)) return []
   return body.flatMap((operation, index) =>
@@ -49,7 +49,7 @@ export function operationFindings({ patchType, body }: PatchRequest): readonly s
   )
 }
 
-/** The API does not tell which operation failed, nor why. */
+/** Like kube-apiserver, the error does not say which operation failed. */
 function applyOperations(current: unknown, patch: readonly JsonPatchOperation[]): unknown {
   try {
     return jsonPatch(current, patch)
@@ -80,7 +80,7 @@ function operationsOf(body: unknown): readonly JsonPatchOperation[] {
   return body as readonly JsonPatchOperation[]
 }
 
-/** Refuses what Go could not read as an operation at all. */
+/** Throws BadRequest for what Go could not decode as an operation. */
 function checkOperation(value: unknown): void {
   const cannot = (given: unknown, into: string) =>
     badRequest(`error decoding patch: json: cannot unmarshal ${kindOfJson(given)} into Go ${into}`)

@@ -14,7 +14,7 @@ import { isTerminating } from '../contract/terminating.ts'
 import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
 import type { WriteOptions } from '../contract/write-options.ts'
 
-/** An object to be made, decoded. */
+/** A decoded create request. */
 export interface Creation {
   readonly type: ServedKind
   readonly namespace: string
@@ -22,13 +22,13 @@ export interface Creation {
   readonly user: User
   readonly options: WriteOptions
   readonly warnings: readonly string[]
-  /** Set by server-side apply, which knows the owners of the fields already. */
+  /** Set by server-side apply, which has set managedFields already. */
   readonly isApplied?: boolean
 }
 
 const nameAttempts = 8
 
-/** Decides a create: everything from the namespace's state to the text that is stored. */
+/** Decides a create inside a store transaction: namespace, name, defaults, managedFields, admission, validation. */
 export function decideCreate(ports: WritePorts, view: View, creation: Creation): Decision<WriteResult> {
   const { type, namespace, options } = creation
   if (creation.object.metadata.resourceVersion)
@@ -75,7 +75,7 @@ function prepare(
   }
   const shaped = rules.hasStatus ? withoutStatus(type, withMetadata) : withMetadata
   const defaulted = type.default(shaped, { isApplied: creation.isApplied === true })
-  // Fields belong to whoever sent them, not to what the server makes of them afterwards.
+  // Tracked before admission: fields belong to the client that sent them, not to the server's mutations.
   const tracked = ports.tracksFields ? track(creation, defaulted, now) : defaulted
   const review: Review & { object: KubeObject } = {
     operation: 'CREATE',
@@ -112,7 +112,7 @@ function track({ type, options, isApplied = false }: Creation, object: KubeObjec
   })
 }
 
-/** Status is not the client's to begin with. */
+/** Drops the status that a client sent with a create; built-in kinds get their empty status. */
 function withoutStatus(type: ServedKind, object: KubeObject): KubeObject {
   const { status: _status, ...rest } = object
   if (type.custom) return rest as KubeObject

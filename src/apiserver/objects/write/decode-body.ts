@@ -8,13 +8,15 @@ import { builtinSchema } from '../../schema/types/object-schema.ts'
 import { badRequest, notRegistered } from '../contract/failures.ts'
 import type { WriteOptions } from '../contract/write-options.ts'
 
-/** A body as its type keeps it, and what to warn of. */
+/** A decoded body with warnings. */
 export interface DecodedBody {
   readonly object: KubeObject
   readonly warnings: readonly string[]
 }
 
-/** Reads a body as an object of this type; BadRequest when it is none, or says more than it may under `Strict`. */
+/**
+ * Decodes a body as an object of this kind. Unknown and duplicate fields are warnings, or BadRequest under `Strict`.
+ */
 export function decodeBody(
   type: ServedKind,
   { body, duplicates = [] }: { readonly body: unknown; readonly duplicates?: readonly string[] },
@@ -28,7 +30,7 @@ export function decodeBody(
   return { object, warnings: [...findings, ...warnings] }
 }
 
-/** An owner that is named twice in the same words counts once, and is warned of in Kubernetes' words. */
+/** Removes identical owner references, with Kubernetes' warning. */
 function withoutRepeatedOwners(object: KubeObject): DecodedBody {
   const { ownerReferences = [] } = object.metadata
   const isRepeated = (owner: OwnerReference, index: number) =>
@@ -43,7 +45,7 @@ function withoutRepeatedOwners(object: KubeObject): DecodedBody {
   return { object: { ...object, metadata: { ...object.metadata, ownerReferences: kept } }, warnings: [warning] }
 }
 
-/** The body with the apiVersion and kind of its URL, if it leaves them out; refuses others. */
+/** Adds the apiVersion and kind of the URL to a body without them; throws when it names others. */
 export function withType(type: ServedKind, body: unknown): Record<string, unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw badRequest(
@@ -64,7 +66,7 @@ interface TypeNames {
   readonly kind: string
 }
 
-/** A built-in body may leave out what it is, and is refused in Go's words if it is something else. */
+/** Built-in kinds: apiVersion and kind may be omitted; others are refused with Go's conversion error. */
 function checkBuiltinType(type: ServedKind, { apiVersion, kind }: TypeNames): void {
   if (apiVersion === apiVersionOf(type) && kind === type.kind) return
   const { version } = parseApiVersion(apiVersion)
@@ -72,7 +74,7 @@ function checkBuiltinType(type: ServedKind, { apiVersion, kind }: TypeNames): vo
   throw badRequest(`${kind} in version "${version}" cannot be handled as a ${type.kind}: ${why}`)
 }
 
-/** Why what is of one kind cannot be read as another, in Go's words. */
+/** Go's error for a body of one kind at the endpoint of another. */
 export function unconvertible(type: ServedKind, { apiVersion, kind }: TypeNames): string {
   const { group, version } = parseApiVersion(apiVersion)
   return builtinSchema({ group, version, kind })
@@ -80,7 +82,7 @@ export function unconvertible(type: ServedKind, { apiVersion, kind }: TypeNames)
     : notRegistered(kind, apiVersion)
 }
 
-/** A custom one must say what it is. */
+/** Custom resources must name their apiVersion and kind. */
 function checkCustomType(type: ServedKind, body: object, { apiVersion, kind }: TypeNames): void {
   const expected = apiVersionOf(type)
   if (!kind) {

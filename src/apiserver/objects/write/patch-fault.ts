@@ -12,7 +12,7 @@ import type { StructType, TypeExpression } from '../../schema/types/type-table.t
 import { unconvertible } from './decode-body.ts'
 import type { PatchRequest } from '../contract/request.ts'
 
-/** The refusal of a patch that makes nonsense of an object: it quotes the nonsense, a strategic merge patch itself. */
+/** The 422 for a patch whose result cannot be decoded. It quotes the result, or the patch itself if strategic. */
 export function invalidPatch(request: PatchRequest, result: unknown, why: string): StatusError {
   const { type, patchType, body } = request
   const { struct } = type.schema
@@ -23,14 +23,14 @@ export function invalidPatch(request: PatchRequest, result: unknown, why: string
   return invalid({ group: '', kind: '' }, '', [invalidValue('patch', quoted, why)])
 }
 
-/** Why a patched object cannot be read, in the words of Go's decoder. */
+/** Go's error for a patched object that cannot be decoded. */
 export function decodeFault({ type, patchType }: PatchRequest, result: unknown, error: StatusError): string {
   const { struct } = type.schema
   if (patchType === 'strategic' && struct) return restoreFault(result, typeOf(struct)) ?? messageOf(error)
   return kindFault(type, result) ?? messageOf(error)
 }
 
-/** An object that became one of another kind is read as what it says it is. */
+/** A patch that changes apiVersion or kind: the result is decoded as the kind it names. */
 function kindFault(type: ServedKind, result: unknown): string | undefined {
   if (type.custom || !isRecord(result)) return undefined
   const { apiVersion, kind } = result
@@ -50,7 +50,7 @@ function messageOf(error: Error): string {
   return error.cause instanceof DecodeError ? error.cause.message : error.message
 }
 
-/** The objects inside an object that a patch leads through, as nested keys. */
+/** The objects that a patch touches, as nested keys. */
 function touched({ patchType, body }: PatchRequest): unknown {
   if (patchType !== 'json' || !Array.isArray(body)) return body
   const root: Record<string, unknown> = {}
@@ -63,7 +63,7 @@ function touched({ patchType, body }: PatchRequest): unknown {
   return root
 }
 
-/** What a patch touched has its keys sorted, the rest of a struct in the order of its fields, and maps sorted again. */
+/** Orders keys as Go prints them: sorted where the patch touched an object and in maps, else in struct field order. */
 function inGoOrder(value: unknown, type: TypeExpression | undefined, patch: unknown): unknown {
   if (Array.isArray(value)) {
     const item = type?.is === 'list' ? type.of : undefined

@@ -17,7 +17,7 @@ import { decideScalePatch } from './scale-object.ts'
 import type { WritePorts } from '../contract/write-object.ts'
 import { parsePatchOptions, type WriteOptions } from '../contract/write-options.ts'
 
-/** Changes an object by one of the four kinds of patch. */
+/** Applies one of the four kinds of patch. Only server-side apply creates a missing object. */
 export async function patchObject(ports: WritePorts, request: PatchRequest): Promise<WriteResult> {
   const options = parsePatchOptions(request)
   if (request.patchType === 'strategic' && request.type.custom)
@@ -30,7 +30,7 @@ export async function patchObject(ports: WritePorts, request: PatchRequest): Pro
   return ports.store.write((view) => decide(ports, view, { request, options }))
 }
 
-/** A patch with its options checked. */
+/** A patch with validated options. */
 export interface Patch {
   readonly request: PatchRequest
   readonly options: WriteOptions
@@ -83,7 +83,7 @@ function proposePatch({ request, options }: Patch, current: Document): Proposal 
   throw invalidPatch(request, result, `strict decoding error: ${findings.join(', ')}`)
 }
 
-/** A patch that makes nonsense of an object is itself what is wrong. */
+/** Decodes the patched object; a result that cannot be decoded is the patch's fault (422). */
 function decodePatched(request: PatchRequest, result: unknown) {
   const { type } = request
   try {
@@ -110,7 +110,7 @@ function proposeApply({ request, options }: Patch, current: Document | undefined
   const merged = apply({
     schema: type.schema,
     live: current?.value,
-    // As it was sent: decoding adds zero values that nobody meant to own.
+    // As sent: decoding adds zero values, which the manager did not apply and must not own.
     applied: withMetadata(withType(type, request.body)),
     manager: options.manager,
     force,
@@ -130,7 +130,7 @@ function withMetadata(body: Record<string, unknown>): KubeObject {
   return { ...body, metadata: body['metadata'] ?? {} } as KubeObject
 }
 
-/** What does not fit the schema is refused as such before it is refused as a body. */
+/** Schema errors of a configuration are reported before decoding errors. */
 function decodeApplied({ type, body }: PatchRequest) {
   try {
     return type.decode(withType(type, body))
@@ -140,7 +140,7 @@ function decodeApplied({ type, body }: PatchRequest) {
   }
 }
 
-/** What is applied must say what it is. */
+/** An apply configuration must name its apiVersion and kind. */
 function checkApplied({ type, body }: PatchRequest): void {
   const { apiVersion = '', kind = '' } = appliedRecord(body) as {
     readonly apiVersion?: unknown
@@ -151,7 +151,7 @@ function checkApplied({ type, body }: PatchRequest): void {
   throw badRequest(`invalid object type: ${group}/${version}, Kind=${String(kind)}`)
 }
 
-/** Nobody can own a field that the type does not have, so an apply cannot set it. */
+/** The 400 for fields that the schema does not declare: no manager can own them. */
 function undeclaredFieldsError(
   { type }: PatchRequest,
   { metadata }: KubeObject,

@@ -23,7 +23,7 @@ import { checkNumber } from '../contract/resource-version.ts'
 import { changeTo, unstored, type WritePorts } from '../contract/write-object.ts'
 import type { WriteOptions } from '../contract/write-options.ts'
 
-/** A change to an object that is there. */
+/** A proposed change to an existing object. */
 export interface ProposedUpdate {
   readonly type: ServedKind
   readonly name: string
@@ -32,30 +32,33 @@ export interface ProposedUpdate {
   readonly subresource: string
   readonly user: User
   readonly options: WriteOptions
-  /** What is stored, in the version of the request. */
+  /** The stored object, in the version of the request. */
   readonly current: Document
-  /** What the client wants it to be. */
+  /** The object as the client wants it. */
   readonly proposed: KubeObject
-  /** Whether the client sent a whole object rather than a change. */
+  /** Whether the client sent a whole object (PUT) instead of a patch. */
   readonly isReplacement: boolean
-  /** Set by server-side apply, which knows the owners of the fields already. */
+  /** Set by server-side apply, which has set managedFields already. */
   readonly isApplied?: boolean
 }
 
-/** What comes of a revision; no changes when everything is as it was. */
+/** The outcome of an update; without changes when nothing differs. */
 export interface UpdateDecision {
   readonly document: Document
   readonly changes: readonly Change[]
   readonly warnings: readonly string[]
 }
 
-/** Turns a proposal into what is stored: checks, defaults, admission, generation, field owners, the end of what was leaving. */
+/**
+ * Decides an update inside a store transaction: preconditions, defaults, managedFields, admission, validation,
+ * generation. Removes a terminating object once nothing holds it.
+ */
 export function reviseObject(ports: WritePorts, view: View, update: ProposedUpdate): UpdateDecision {
   const { type, options, current } = update
   const old = current.value
   checkIdentity(update)
   const shaped = type.default(shape(update), { isApplied: update.isApplied === true })
-  // Fields belong to whoever sent them, not to what the server makes of them afterwards.
+  // Tracked before admission: fields belong to the client that sent them, not to the server's mutations.
   const tracked = update.isApplied ? shaped : track(update, shaped, formatTime(ports.clock.now()))
   const { object, warnings } = admit(ports, view, update, tracked)
   if (changedOnlyInManagedTimes(old, object) && !isReadyToRemove(type, object))
@@ -67,7 +70,7 @@ export function reviseObject(ports: WritePorts, view: View, update: ProposedUpda
   return { document, changes: [...before, change], warnings }
 }
 
-/** What comes first, in the same transaction: dependents that are set free, or the record of what is gone then. */
+/** Changes that precede the update in its transaction: freed dependents, or the record of the deletion. */
 function changesBefore(
   ports: WritePorts,
   view: View,
@@ -77,7 +80,7 @@ function changesBefore(
   return isReadyToRemove(type, object) ? storeDeletionRecord(ports, view, { object: old }) : []
 }
 
-/** Whether nothing holds a marked object any more. */
+/** Whether an object is terminating and nothing holds it: no finalizer, no grace period, no rule of its kind. */
 export function isReadyToRemove({ rules }: ServedKind, object: KubeObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata
   if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false
@@ -92,7 +95,7 @@ function checkIdentity(update: ProposedUpdate): void {
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`)
   if (!metadata.name)
     throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`)
-  // A whole object names the one it replaces; a patch that changes the uid changes a field that cannot change.
+  // In a PUT the uid is a precondition; in a patch it is a change of an immutable field.
   if (isReplacement && metadata.uid && metadata.uid !== old.uid)
     throw uidMismatch(type, { namespace, name }, [metadata.uid, old.uid])
   if (metadata.resourceVersion && metadata.resourceVersion !== old.resourceVersion) {
@@ -105,7 +108,7 @@ function checkIdentity(update: ProposedUpdate): void {
 
 const missingVersion = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')
 
-/** Only the part of the object that its endpoint writes, the rest as it is. */
+/** Takes only the part that the endpoint writes from the proposal, and the rest from the stored object. */
 function shape({ type, namespace, subresource, current, proposed }: ProposedUpdate): KubeObject {
   const old = current.value
   const metadata = keepNoted(
@@ -131,7 +134,7 @@ function withStatusOf(source: KubeObject, object: KubeObject): KubeObject {
   return (source.status === undefined ? rest : { ...rest, status: source.status }) as KubeObject
 }
 
-/** What /status may change of the metadata: nothing but who owns which field, or all, or all but the labels. */
+/** The metadata that a write of /status may change, by the kind's rule. managedFields are always updated. */
 function statusMetadata({ rules }: ServedKind, metadata: ObjectMeta, { metadata: old }: StoredObject): ObjectMeta {
   const { managedFields } = metadata
   switch (rules.statusMetadata) {
@@ -174,7 +177,7 @@ function admit(
   const admitted = mutate(ports.hooks, review)
   const prepared = subresource === '' ? (rules.prepareUpdate?.(admitted, old) ?? admitted) : admitted
   const object = withGeneration(type, prepared, old)
-  // What is wrong with the change of the metadata is said by all kinds alike, and once more by each.
+  // kube-apiserver reports these errors twice: generically, and in the validation of the kind.
   const identity = [...newFinalizerErrors(object, old), ...immutableErrors(update.proposed.metadata, old.metadata)]
   const errors = [
     ...identity,
@@ -205,7 +208,7 @@ function track({ type, subresource, options, current }: ProposedUpdate, object: 
   })
 }
 
-/** What an endpoint ignores, so that nobody comes to own it there. */
+/** Fields that the endpoint ignores, so that its writers do not become their owners. */
 export function resetFieldsOf({ rules }: ServedKind, subresource: string): readonly string[] {
   if (subresource === 'status') return statusResets[rules.statusMetadata]
   return subresource === '' && rules.hasStatus ? ['status'] : []

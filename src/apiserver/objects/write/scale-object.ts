@@ -16,7 +16,7 @@ import { withReplicas, scaleOf } from '../read/scale.ts'
 import { unstored, type WritePorts } from '../contract/write-object.ts'
 import type { WriteOptions } from '../contract/write-options.ts'
 
-/** PUT of a Scale. */
+/** Decides a PUT of a Scale. */
 export function decideScaleUpdate(
   ports: WritePorts,
   view: View,
@@ -33,7 +33,7 @@ export function decideScaleUpdate(
   })
 }
 
-/** PATCH of a Scale, of any kind. */
+/** Decides a PATCH of a Scale, of any patch type. */
 export function decideScalePatch(ports: WritePorts, view: View, { request, options }: Patch): Decision<WriteResult> {
   const { type } = request
   const current = currentOf(view, request)
@@ -69,7 +69,7 @@ function applyScale(
   const result = apply({
     schema: scaleSchema(),
     live: { ...live, metadata: { ...live.metadata, managedFields } },
-    // As it was sent: decoding adds zero values that nobody meant to own.
+    // As sent: decoding adds zero values, which the manager did not apply and must not own.
     applied: appliedRecord(request.body) as unknown as KubeObject,
     manager: options.manager,
     force,
@@ -119,7 +119,7 @@ function decodeScale(type: ServedKind, body: unknown, { fieldValidation }: Write
   return object.metadata ? object : { ...object, apiVersion: 'autoscaling/v1', kind: 'Scale', metadata: {} }
 }
 
-/** The version and uid that a Scale was read with hold for the object behind it. */
+/** Copies the preconditions of a Scale (resourceVersion, uid) to its object. */
 function withIdentity(object: KubeObject, scale: KubeObject): KubeObject {
   const { resourceVersion, uid, name, namespace } = scale.metadata
   const { resourceVersion: _old, ...metadata } = object.metadata

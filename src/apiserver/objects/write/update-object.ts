@@ -8,7 +8,7 @@ import { decideScaleUpdate } from './scale-object.ts'
 import type { WritePorts } from '../contract/write-object.ts'
 import { parseWriteOptions, type WriteOptions } from '../contract/write-options.ts'
 
-/** Replaces an object, or the part of it that a subresource is. */
+/** Replaces an object or a subresource (PUT). */
 export async function updateObject(ports: WritePorts, request: UpdateRequest): Promise<WriteResult> {
   const options = parseWriteOptions('UpdateOptions', request)
   if (request.subresource === 'scale')

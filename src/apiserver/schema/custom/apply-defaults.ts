@@ -1,12 +1,12 @@
 import { isRecord, setOwn } from '../types/set-own.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
-/** The object with its schema's defaults, and without nulls its schema does not allow unless told to keep them. */
+/** Applies the defaults of a schema. Nulls of non-nullable fields are dropped unless `keepsNulls`. */
 export function applyDefaults<T>(schema: StructuralSchema, object: T, { keepsNulls = false } = {}): T {
   return new Filler(keepsNulls).fill(object, schema) as T
 }
 
-/** Fills in defaults at every level. */
+/** Applies defaults at every level. */
 class Filler {
   readonly #keepsNulls: boolean
 
@@ -28,11 +28,11 @@ class Filler {
         schema,
       ),
     )
-    // What stays the same stays the very same: whoever compares it with what is stored need not look inside.
+    // Unchanged parts keep their reference, so that comparing them with the stored object is cheap.
     return filled.some((item, index) => item !== items[index]) ? filled : items
   }
 
-  /** Copies only when something changes: most objects are complete already. A null without room counts as absent. */
+  /** Copies only when something changes: most objects are complete. A null in a non-nullable field counts as absent. */
   #fields(value: Record<string, unknown>, schema: StructuralSchema): Record<string, unknown> {
     let result = value
     const change = (): Record<string, unknown> => (result === value ? (result = { ...value }) : result)

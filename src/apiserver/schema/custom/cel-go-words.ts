@@ -2,7 +2,10 @@ import { issueAt, SourceFault, type Issue } from '../../../cel/errors.ts'
 import { tokenize, type Token } from '../../../cel/lexer.ts'
 import { parse } from '../../../cel/parser.ts'
 
-/** What is wrong with an expression as cel-go words it, so that people find the same words on any server. */
+/**
+ * Rewrites compile errors to the text that cel-go prints, so that users find the same messages as on any Kubernetes
+ * server.
+ */
 export function celGoIssues(issues: readonly Issue[], source: string): readonly Issue[] {
   const lexical = lexicalFaults(source)
   const readable = lexical.reduce((text, { at, length }) => blanked(text, at, length), source)
@@ -19,7 +22,7 @@ interface Lexical {
   readonly length: number
 }
 
-/** The stretches that are no tokens: each is skipped, and reading goes on behind it. */
+/** Text that the lexer cannot tokenize. cel-go skips each such part and reads on. */
 function lexicalFaults(source: string): readonly Lexical[] {
   const found: Lexical[] = []
   for (let text = source; found.length < source.length;) {
@@ -44,7 +47,7 @@ function lexicalFault(text: string): Lexical | undefined {
       const at = openingQuote(text, offset)
       return { at, length: offset + 2 - at }
     }
-    // Half of an operator is read together with what is not its other half.
+    // cel-go reports half of a two-character operator together with the next character.
     const isHalf = '&|='.includes(text[offset] ?? '') && offset + 1 < text.length
     return { at: offset, length: isHalf ? 2 : 1 }
   }
@@ -59,7 +62,7 @@ function blanked(text: string, at: number, length: number): string {
   return text.slice(0, at) + ' '.repeat(length) + text.slice(at + length)
 }
 
-/** What else is wrong once the unreadable is gone. */
+/** Parse errors of the text without its untokenizable parts. */
 function afterLexical(source: string): readonly Issue[] {
   try {
     parse(source, new Set())
@@ -110,7 +113,7 @@ function missingOperand(issue: Issue, tokens: readonly Token[]): readonly Issue[
   return isSign ? [syntax("no viable alternative at input '-'"), mismatched] : [mismatched]
 }
 
-/** A token that cannot stand where it does. Left out, what follows it may fit. */
+/** An unexpected token: "extraneous" if the text would parse without it, else "mismatched". */
 function unexpected(tokens: readonly Token[], index: number): string {
   if (endsOperand(tokens[index - 1])) {
     const word = tokens[index + 1]?.kind === 'end' ? 'extraneous' : 'mismatched'
@@ -120,7 +123,7 @@ function unexpected(tokens: readonly Token[], index: number): string {
   return `${word} input '${textOf(tokens[index])}' expecting ${operand}`
 }
 
-/** A bracket or colon that is not there: named as missing where all that follows would fit behind it. */
+/** A missing bracket or colon: "missing" if the rest would parse after inserting it. */
 function notFound(tokens: readonly Token[], index: number, wanted: string): string {
   const found = textOf(tokens[index])
   const opened = openBrackets(tokens.slice(0, index))
@@ -132,7 +135,7 @@ function notFound(tokens: readonly Token[], index: number, wanted: string): stri
   return fits ? `missing '${wanted}' at '${found}'` : `mismatched input '${found}' expecting '${wanted}'`
 }
 
-/** Where the brackets stand that are open at the end. */
+/** The positions of brackets that are not closed. */
 function openBrackets(tokens: readonly Token[]): readonly number[] {
   const open: number[] = []
   for (const [index, { kind, text }] of tokens.entries()) {

@@ -5,7 +5,7 @@ import { prune } from '../decode/prune.ts'
 import { schemaFaults } from './schema-faults.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
-/** Defaults that their own schema would not accept, or that stand where they can have no effect. */
+/** Faults of defaults: invalid by their own schema, or where they cannot take effect. */
 export function* checkDefaults(schema: StructuralSchema, path: string, isRoot = true): Generator<FieldError> {
   if (schema.default !== undefined && schema.default !== null) yield* defaultFaults(schema, path)
   if (schema.items) yield* checkDefaults(schema.items, `${path}.items`, false)

@@ -1,7 +1,7 @@
 import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
-/** Faults of x-kubernetes-list-type, -list-map-keys and -map-type at one place of a schema. */
+/** Faults of x-kubernetes-list-type, -list-map-keys and -map-type in one node of a schema. */
 export function* checkLists(schema: StructuralSchema, path: string): Generator<FieldError> {
   const { type = '' } = schema
   const mapType = schema['x-kubernetes-map-type']

@@ -3,7 +3,9 @@ import { deepEqual } from '../../../kube/patch.ts'
 import { patternFault } from './pattern.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
-/** What may not stand inside allOf, anyOf, oneOf and not: those constrain values, the schema proper gives them shape. */
+/**
+ * Faults inside allOf, anyOf, oneOf and not: in a structural schema these only constrain values and define no types.
+ */
 export function* nestedFaults(schema: StructuralSchema, path: string): Generator<FieldError> {
   for (const [branch, at] of branches(schema, path)) {
     if (isIntOrString(schema, branch)) continue
@@ -11,7 +13,7 @@ export function* nestedFaults(schema: StructuralSchema, path: string): Generator
   }
 }
 
-/** Every field a branch constrains must be specified outside of it. */
+/** Structural schemas must specify every field outside of the branches that constrain it. */
 export function* completenessFaults(
   branch: StructuralSchema,
   schema: StructuralSchema | undefined,
@@ -82,7 +84,7 @@ function* branches(schema: StructuralSchema, path: string): Generator<[Structura
 
 const intOrString = [{ type: 'integer' }, { type: 'string' }]
 
-/** The two ways to say int-or-string, which alone may name types in branches. */
+/** Whether a branch is part of the int-or-string pattern, the only one that may name types. */
 function isIntOrString(schema: StructuralSchema, branch: StructuralSchema): boolean {
   if (deepEqual(schema.anyOf, intOrString)) return schema.anyOf?.includes(branch) === true
   return schema.allOf?.[0] === branch && deepEqual(branch.anyOf, intOrString)

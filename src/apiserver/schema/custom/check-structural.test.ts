@@ -25,7 +25,10 @@ function causesOf(schema: StructuralSchema): readonly string[] {
 const theirs = (causes: readonly StatusCause[]): readonly string[] =>
   [...new Set(causes.map(({ reason, field, message }) => `${reason} ${field} ${message}`))].toSorted()
 
-/** Where we differ: cost is measured when a rule runs instead of estimated, and CEL's own messages are worded otherwise. */
+/**
+ * Where we differ: cost is measured when a rule runs instead of estimated, and CEL's own messages are worded
+ * otherwise.
+ */
 const unlike = ({ schema, causes }: Refused): boolean =>
   schema.default !== undefined ||
   causes.some(({ message = '' }) => /estimated rule cost|Syntax error|found no matching overload/.test(message))

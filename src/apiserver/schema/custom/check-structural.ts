@@ -8,7 +8,7 @@ import type { StructuralSchema } from '../types/structural-schema.ts'
 
 type Level = 'root' | 'item' | 'field'
 
-/** What keeps a schema from being structural, in the API's words. `path` is where the schema stands in its CRD. */
+/** Why a schema is not structural, with the API's messages. `path` is the path of the schema in its CRD. */
 export function checkStructural(schema: StructuralSchema, path: string): readonly FieldError[] {
   const shape = [...faultsOf(schema, 'root', path), ...completenessFaults(schema, schema, path, path)]
   return shape.length > 0 ? shape : [...checkDefaults(schema, path)]
@@ -103,7 +103,7 @@ function* extensionFaults(schema: StructuralSchema, path: string): Generator<Fie
   }
 }
 
-/** A CRD may restrict the name of its objects and nothing else about their metadata. */
+/** A CRD may constrain only `name` and `generateName` of its objects' metadata. */
 function* metadataFaults(schema: StructuralSchema, level: Level, path: string): Generator<FieldError> {
   if (level !== 'root' && !schema['x-kubernetes-embedded-resource']) return
   const { kind, apiVersion, metadata } = schema.properties ?? {}

@@ -9,23 +9,23 @@ import { forbidden, invalidValue, required, unsupported, type FieldError } from 
 import { celGoIssues } from './cel-go-words.ts'
 import type { StructuralSchema, ValidationRule } from '../types/structural-schema.ts'
 
-/** What `self` is at one place of a schema. */
+/** The CEL type of `self` at a node of the schema. */
 export interface SelfType {
   readonly type: Type
-  /** Makes the value an expression sees from the JSON that is stored. */
+  /** Converts stored JSON to the value that expressions see. */
   readonly adapt: (json: unknown) => CelValue
 }
 
-/** A rule ready to be evaluated. */
+/** A compiled rule. */
 export interface CompiledRule {
   readonly rule: ValidationRule
   readonly program: Program
   readonly message: Program | undefined
-  /** Whether it compares with the former value, so that it says nothing about new ones. */
+  /** Whether it uses `oldSelf` (transition rule); it is skipped for new values then. */
   readonly usesOldSelf: boolean
 }
 
-/** The type of the values a schema describes, as expressions see them. */
+/** The CEL type of the values that a schema describes. */
 export function selfType(schema: StructuralSchema, isRoot: boolean): SelfType {
   if (isRoot) return { type: typeFromSchema(schema, { isRoot: true, name: 'self' }), adapt: (json) => json as CelValue }
   const holder = typeFromSchema({ type: 'object', properties: { value: schema } }, { name: 'self' })
@@ -35,7 +35,7 @@ export function selfType(schema: StructuralSchema, isRoot: boolean): SelfType {
   return { type: field.type, adapt: adapt ?? ((json) => json as CelValue) }
 }
 
-/** Compiles a rule, or says what is wrong with it. `path` is where the rule stands. */
+/** Compiles a rule, or returns its faults. `path` is the path of the rule in the CRD. */
 export function compileRule(
   rule: ValidationRule,
   self: SelfType,
@@ -84,7 +84,7 @@ function* writtenFaults(rule: ValidationRule, path: string): Generator<FieldErro
 
 const maxRuleBytes = 65_536
 
-/** A rule may point at a field of what it checks, and at no other. */
+/** `fieldPath` must name a field below the rule's own node. */
 function* pathFaults({ fieldPath }: ValidationRule, path: string, schema: StructuralSchema): Generator<FieldError> {
   if (!fieldPath?.trim()) return
   if (fieldPath.includes('\n')) yield invalidValue(`${path}.fieldPath`, fieldPath, 'must not contain line breaks')
@@ -125,7 +125,7 @@ function* programFaults(
   }
 }
 
-/** A rule as the API prints it: every field, under the names its own code uses. */
+/** A rule as the API prints it in errors: by its Go field names. */
 function shown(rule: ValidationRule): Record<string, unknown> {
   const { message = '', messageExpression = '', reason = null, fieldPath = '', optionalOldSelf = null } = rule
   return {
@@ -138,7 +138,7 @@ function shown(rule: ValidationRule): Record<string, unknown> {
   }
 }
 
-/** Faults of an expression with the place marked under its text, as cel-go prints them. */
+/** The errors of an expression with a marker below the source line, as cel-go prints them. */
 export function describeIssues({ issues }: CelCompileError, source: string): string {
   const lines = source.split('\n')
   return celGoIssues(issues, source)

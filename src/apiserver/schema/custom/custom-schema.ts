@@ -5,7 +5,7 @@ import { structNode } from '../types/struct-node.ts'
 import { structType } from '../types/type-table.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
-/** The schema of a custom resource in one version; make it once per generation of its CRD. */
+/** Compiles the schema of one version of a custom resource. Cache it per generation of the CRD. */
 export function customSchema(gvk: GroupVersionKind, openAPIV3Schema: StructuralSchema | undefined): ObjectSchema {
   const structural = openAPIV3Schema ?? { type: 'object', 'x-kubernetes-preserve-unknown-fields': true }
   const root = mapNode(structural, false, true)
@@ -63,7 +63,7 @@ function elementOf(
   return additional === true || isOpen || !hasProperties ? anyNode : undefined
 }
 
-/** What every resource has, whatever its schema says. */
+/** The fields of every resource, regardless of its schema. */
 function resourceFields(): [string, FieldNode][] {
   const meta = structType('meta/v1.ObjectMeta')
   return [

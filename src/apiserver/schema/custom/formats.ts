@@ -1,7 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { parseDuration, parseTime } from '../../../kube/time.ts'
 
-/** Whether a string has a format; formats that are not known to the API accept everything. */
+/** Whether a string matches a format of go-openapi/strfmt; unknown formats accept everything. */
 export function hasFormat(format: string, text: string): boolean {
   return formats[format.replaceAll('-', '')]?.(text) ?? true
 }
@@ -44,7 +44,7 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
   k8slongname: (text) => text.length <= 253 && text.split('.').every((part) => label.test(part)),
 }
 
-/** Go's durations, and `3 days` as Scala writes them. */
+/** Go durations, and `3 days`, which strfmt also accepts. */
 function isDuration(text: string): boolean {
   if (parseDuration(text) !== undefined) return true
   return /(?:^|\D)\d+\s*(?:ns|nanos?|nanoseconds?|us|µs|micros?|microseconds?|ms|millis?|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|wks?|weeks?)\b/i.test(

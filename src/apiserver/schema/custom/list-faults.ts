@@ -4,8 +4,8 @@ import { isRecord } from '../types/set-own.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /**
- * Faults of lists of type set and map: items that share an identity. A list that equals its counterpart in `old` is not checked
- * again (validation ratcheting).
+ * Faults of lists of type set and map: items that share an identity. A list that equals its counterpart in `old` is
+ * not checked again (validation ratcheting).
  */
 export function* listFaults(schema: StructuralSchema, value: unknown, old?: unknown, path = ''): Generator<FieldError> {
   if (old !== undefined && deepEqual(value, old)) return

@@ -1,7 +1,10 @@
 import { BoundedMap } from '../../../kube/basics/bounded-map.ts'
 import { RE2JS } from 're2js'
 
-/** Whether a text matches a pattern somewhere, in time linear in the text. A pattern that does not compile matches nothing. */
+/**
+ * Whether a pattern matches anywhere in a text. RE2 runs in linear time. A pattern that does not compile matches
+ * nothing.
+ */
 export function matchesPattern(pattern: string, text: string): boolean {
   return compiled(pattern)?.matcher(text).find() ?? false
 }

@@ -14,8 +14,8 @@ import { matchesPattern } from './pattern.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
 /**
- * Faults of a value against the OpenAPI part of a schema. Parts that equal their counterpart in `old` are not looked at:
- * an object stored under an older schema can still be updated.
+ * Faults of a value against the OpenAPI part of a schema. Parts that equal their counterpart in `old` are not checked
+ * (validation ratcheting): an object stored under an older schema can still be updated.
  */
 export function schemaFaults(schema: StructuralSchema, value: unknown, old?: unknown, path = ''): FieldError[] {
   if (old !== undefined && deepEqual(value, old)) return []
@@ -58,7 +58,7 @@ function typeName(value: unknown): string {
   return typeof value
 }
 
-/** Faults inside a junctor are reported as the junctor's only, except for allOf and single candidates. */
+/** Faults of anyOf, oneOf, allOf and not. Those of the closest branch follow the summary, as in kube-openapi. */
 function junctorFaults(schema: StructuralSchema, value: unknown, old: unknown, path: string): FieldError[] {
   const errors: FieldError[] = []
   const { anyOf = [], oneOf = [], allOf = [], not } = schema
@@ -91,7 +91,7 @@ function junctorFaults(schema: StructuralSchema, value: unknown, old: unknown, p
   return errors
 }
 
-/** The branch that came closest: the one with the fewest faults. */
+/** The faults of the closest branch: the one with the fewest. */
 function best(results: readonly FieldError[][]): FieldError[] {
   return results.toSorted((a, b) => a.length - b.length)[0] ?? []
 }
@@ -154,7 +154,7 @@ function arrayFaults(schema: StructuralSchema, value: readonly unknown[], old: u
   return errors
 }
 
-/** Finds an item's former self: only lists of type map say which that is. */
+/** Finds the old value of an item. Only lists of type map identify their items. */
 function correlate(schema: StructuralSchema, old: unknown): (item: unknown) => unknown {
   const keys = schema['x-kubernetes-list-map-keys'] ?? []
   if (schema['x-kubernetes-list-type'] !== 'map' || !Array.isArray(old)) return () => undefined

@@ -6,13 +6,14 @@ import type { StructuralSchema } from '../types/structural-schema.ts'
 /** Checks x-kubernetes-validations of a whole object; `old` is undefined on create. */
 export type RuleHook = (object: unknown, old: unknown) => readonly FieldError[]
 
+/** How to validate a custom resource. */
 export interface CustomValidation {
-  /** What is stored: given on update, so that faults in parts that did not change are let pass. */
+  /** The stored object, on update: faults in unchanged parts are then ignored. */
   readonly old?: unknown
   readonly rules?: RuleHook
 }
 
-/** All faults of a custom resource against its schema, in the API's words. Prune and default it first. */
+/** All faults of a custom resource against its schema, with the API's messages. Prune and default it first. */
 export function validateCustom(
   schema: StructuralSchema,
   object: unknown,
@@ -33,7 +34,7 @@ export function validateCustom(
   return [...errors, ...rules(object, old)]
 }
 
-/** Faults after which rules would be evaluated on values they were not written for. */
+/** Faults that prevent rules from running: the values do not have the types that rules expect. */
 const blocking = new Set([
   'FieldValueNotSupported',
   'FieldValueRequired',

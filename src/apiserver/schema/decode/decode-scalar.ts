@@ -3,14 +3,14 @@ import { canonicalQuantity, quantityPattern } from '../types/quantity.ts'
 import { isRecord } from '../types/set-own.ts'
 import type { Scalar } from '../types/type-table.ts'
 
-/** A body whose value has the wrong type for its field, in the words of Go's decoder. */
+/** A value of the wrong type for its field, with the message of Go's decoder. */
 export class DecodeError extends Error {
   override readonly name = 'DecodeError'
 }
 
 type Mismatch = (value: unknown, goType: string) => DecodeError
 
-/** What Go's decoder and encoder make of a JSON value of a scalar type. */
+/** Decodes a scalar and normalizes it as Go's decoder and encoder would; throws `mismatch` for a wrong type. */
 export function decodeScalar(value: unknown, scalar: Scalar, mismatch: Mismatch, goType?: string): unknown {
   switch (scalar) {
     case 'string':
@@ -79,7 +79,7 @@ function decodeSchema(value: unknown, scalar: 'SchemaOrArray' | 'SchemaOrBool' |
 
 type TextScalar = 'Time' | 'MicroTime' | 'Duration' | 'Quantity' | 'IntOrString'
 
-/** Scalars that are written as strings. */
+/** Scalars with a textual form. */
 function decodeText(value: unknown, scalar: TextScalar, mismatch: Mismatch): unknown {
   switch (scalar) {
     case 'IntOrString':

@@ -3,7 +3,7 @@ import { isRecord, setOwn } from '../types/set-own.ts'
 import type { Field, StructType, TypeExpression } from '../types/type-table.ts'
 import { completeStruct, isOmitted } from '../types/zero-values.ts'
 
-/** Where decoding stands. Paths are put together only when something is wrong. */
+/** The current position. Paths are built only for errors and unknown fields. */
 interface Place {
   readonly up: Place | undefined
   /** The struct that holds the field. */
@@ -15,7 +15,7 @@ interface Place {
 }
 
 /**
- * What Go's decoder and encoder would make of a JSON value of this type. Unknown fields are dropped and named in
+ * Decodes a value of a built-in type as Go's decoder and encoder would. Unknown fields are dropped and added to
  * `unknown`; a value of the wrong type throws DecodeError.
  */
 export function decodeStruct(value: unknown, struct: StructType, unknown: string[], at = ''): Record<string, unknown> {
@@ -62,7 +62,7 @@ function decodeValue(value: unknown, type: TypeExpression, place: Place, unknown
   }
 }
 
-/** A null in a list or map becomes the zero of its type, as in Go. */
+/** A null in a list or map becomes the zero value of its type, as in Go. */
 function decodeInner(value: unknown, type: TypeExpression, place: Place, unknown: string[]): unknown {
   if (value !== null) return decodeValue(value, type, place, unknown)
   if (type.is === 'struct') return completeStruct({}, type.struct)
@@ -88,7 +88,7 @@ function pathOf({ up, step }: Place): string {
   return above ? `${above}.${step}` : step
 }
 
-/** The path as Go's errors give it: without indices, with the names of embedded structs. */
+/** The path as Go's errors print it: without indices, with the names of embedded structs. */
 function goPathOf({ up, struct, field, step }: Place): string {
   if (!up) return String(step)
   const above = goPathOf(up)

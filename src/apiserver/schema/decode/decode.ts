@@ -7,15 +7,16 @@ import type { ObjectSchema } from '../types/object-schema.ts'
 import { isRecord } from '../types/set-own.ts'
 import { structType } from '../types/type-table.ts'
 
-/** An object as its type keeps it, and the paths of fields its type does not have. */
+/** A decoded object and the paths of the fields that its type does not have. */
 export interface Decoded {
   readonly object: KubeObject
   readonly unknown: readonly string[]
 }
 
 /**
- * What the server keeps of a body: unknown fields are dropped and named, nulls of built-in kinds go, structs that Go always
- * writes are there. Throws BadRequest, in Go's words, when a value has the wrong type.
+ * Decodes a body to the object that the server stores: unknown fields are dropped and listed, nulls of built-in kinds
+ * are dropped, and structs that Go always writes are added. Throws BadRequest with Go's message for a value of the
+ * wrong type.
  */
 export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
   try {
@@ -26,7 +27,7 @@ export function decodeObject(schema: ObjectSchema, value: unknown): Decoded {
   }
 }
 
-/** The texts of Warning headers for a body that says more than its type: `unknown field "spec.x"`. */
+/** Warnings about unknown and duplicate fields: `unknown field "spec.x"`. */
 export function strictFindings(found: {
   readonly unknown: readonly string[]
   readonly duplicates?: readonly string[]
@@ -37,7 +38,7 @@ export function strictFindings(found: {
   ]
 }
 
-/** The answer to such a body under `fieldValidation=Strict`. */
+/** The 400 for unknown and duplicate fields under `fieldValidation=Strict`. */
 export function strictError(gvk: GroupVersionKind, findings: readonly string[]): StatusError {
   return badBody(gvk, `strict decoding error: ${findings.join(', ')}`)
 }

@@ -4,13 +4,15 @@ import { isRecord, setOwn } from '../types/set-own.ts'
 import { structType } from '../types/type-table.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 
-/** An object without what its schema does not know, and the paths that went. */
+/** A pruned object and the paths that were dropped. */
 export interface Pruned<T> {
   readonly object: T
   readonly unknown: readonly string[]
 }
 
-/** Drops the fields a schema does not specify, unless it preserves them. apiVersion, kind and metadata always stay. */
+/**
+ * Drops the fields that a schema does not specify, unless it preserves them. apiVersion, kind and metadata are kept.
+ */
 export function prune<T>(schema: StructuralSchema, object: T): Pruned<T> {
   const unknown: string[] = []
   const root = { ...schema, 'x-kubernetes-embedded-resource': true }
@@ -51,7 +53,7 @@ function pruneFields(
   return result
 }
 
-/** The metadata of an object inside an object has the fields metadata has. What is none at all is left for validation. */
+/** Prunes the metadata of an embedded resource. Metadata of the wrong type is left to validation. */
 function embeddedMetadata(value: unknown, path: string, unknown: string[]): unknown {
   const meta = structType('meta/v1.ObjectMeta')
   if (!meta || !isRecord(value)) return value

@@ -3,8 +3,9 @@ import { isRecord } from '../types/set-own.ts'
 import type { Field, TypeExpression } from '../types/type-table.ts'
 
 /**
- * Why a merged value is not of its type, in the words of the converter behind a strategic merge patch, which are not those of
- * Go's JSON decoder; undefined when that converter has none of its own.
+ * Why a merged value does not have its type, with the message of the converter that Kubernetes uses for strategic
+ * merge patches. Its messages differ from those of Go's JSON decoder; undefined when the converter would accept the
+ * value.
  */
 export function restoreFault(value: unknown, type: TypeExpression, field?: Field): string | undefined {
   if (value === null || value === undefined) return undefined

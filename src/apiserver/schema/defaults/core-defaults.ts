@@ -1,6 +1,6 @@
 import { fill, items, optional, part, type Defaulter, type Json } from './fill.ts'
 
-/** The core group, without pods and workloads. */
+/** Defaults of the core group, without pods and workloads. */
 export const coreDefaults: Readonly<Record<string, Defaulter>> = {
   'core/v1.Service': fillService,
   'core/v1.EndpointPort': (port) => fill(port, { protocol: 'TCP' }),
@@ -52,7 +52,7 @@ function fillLoadBalancer(service: Json, spec: Json): void {
   }
 }
 
-/** What a client may write as text is kept as bytes only. */
+/** Moves the write-only `stringData` into `data`. */
 function mergeStringData(secret: Json): void {
   const text = optional(secret, 'stringData')
   if (!text) return

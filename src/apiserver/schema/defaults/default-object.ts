@@ -8,7 +8,7 @@ import { roundResources } from './resources.ts'
 import type { Defaulter, Json } from './fill.ts'
 import { workloadDefaults } from './workload-defaults.ts'
 
-/** The object with what the API fills in when a client leaves it out. Of kinds that are not built in, the object itself. */
+/** Applies the defaults of a built-in kind to a copy of the object. Objects of other kinds are returned as they are. */
 export function defaultObject(gvk: GroupVersionKind, object: KubeObject): KubeObject {
   const struct = structOfKind(gvk)
   if (!struct || !isDefaulted(struct)) return object
@@ -17,7 +17,7 @@ export function defaultObject(gvk: GroupVersionKind, object: KubeObject): KubeOb
   return copy as unknown as KubeObject
 }
 
-/** What each type is filled in with, by the type's name in the table. They change their argument. */
+/** Defaulters by type name in the table. They change their argument. */
 const defaulters: Readonly<Record<string, Defaulter>> = {
   ...podDefaults,
   ...coreDefaults,
@@ -25,7 +25,7 @@ const defaulters: Readonly<Record<string, Defaulter>> = {
   ...groupDefaults,
 }
 
-/** From the outside in: what a parent fills in is completed in turn. */
+/** Applies defaults from the outside in, so that what a parent adds gets its own defaults. */
 function visit(object: Json, struct: StructType): void {
   for (const field of struct.own) {
     if (field.isInline && field.type.is === 'struct') visit(object, field.type.struct)
@@ -57,7 +57,7 @@ interface DefaultedField {
 
 const known = new Map<StructType, readonly DefaultedField[]>()
 
-/** The fields below which something may have to be filled in. */
+/** The fields that have defaults below them; cached per type. */
 function defaultedFields(struct: StructType): readonly DefaultedField[] {
   const fields = known.get(struct)
   if (fields) return fields

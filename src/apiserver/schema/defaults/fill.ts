@@ -1,12 +1,12 @@
 import { isRecord } from '../types/set-own.ts'
 
-/** An object that is being filled in. */
+/** A JSON object, changed in place. */
 export type Json = Record<string, unknown>
 
-/** Fills in what a value of one type lacks. Changes its argument. */
+/** Applies the defaults of one type. Changes its argument. */
 export type Defaulter = (object: Json) => void
 
-/** Sets what is unset; an empty string or a zero that Go could not tell from unset is left out before this runs. */
+/** Sets fields that are unset. Decoding has already dropped the zeros that Go cannot tell from unset. */
 export function fill(object: Json, defaults: Json): void {
   for (const key of Object.keys(defaults)) {
     const value = object[key]
@@ -14,7 +14,7 @@ export function fill(object: Json, defaults: Json): void {
   }
 }
 
-/** The object under a key, made when missing. */
+/** The object under a key, created when missing. */
 export function part(object: Json, key: string): Json {
   const value = object[key]
   if (isRecord(value)) return value

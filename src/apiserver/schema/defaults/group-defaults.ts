@@ -2,7 +2,7 @@ import { fill, optional, part, type Defaulter, type Json } from './fill.ts'
 
 const rbac = 'rbac.authorization.k8s.io'
 
-/** All groups but core, apps and batch. */
+/** Defaults of all groups except core, apps and batch. */
 export const groupDefaults: Readonly<Record<string, Defaulter>> = {
   'rbac/v1.RoleBinding': (binding) => fill(part(binding, 'roleRef'), { apiGroup: rbac }),
   'rbac/v1.ClusterRoleBinding': (binding) => fill(part(binding, 'roleRef'), { apiGroup: rbac }),

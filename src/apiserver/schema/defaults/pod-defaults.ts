@@ -1,7 +1,7 @@
 import { fill, items, optional, type Defaulter, type Json } from './fill.ts'
 import { requestLimits } from './resources.ts'
 
-/** Pods and all that is in them. */
+/** Defaults of pods, their containers and volumes. */
 export const podDefaults: Readonly<Record<string, Defaulter>> = {
   'core/v1.Pod': (pod) => {
     const spec = optional(pod, 'spec')
@@ -21,7 +21,7 @@ export const podDefaults: Readonly<Record<string, Defaulter>> = {
       terminationGracePeriodSeconds: 30,
       schedulerName: 'default-scheduler',
     })
-    // Both names of the same field: old clients read the second.
+    // serviceAccount is the deprecated name of the same field.
     const account = spec.serviceAccountName ?? spec.serviceAccount
     if (account !== undefined) Object.assign(spec, { serviceAccountName: account, serviceAccount: account })
   },
@@ -62,7 +62,7 @@ function fillMode(source: Json): void {
   fill(source, { defaultMode: 0o644 })
 }
 
-/** An image without a tag is the latest one, unless a digest pins it. */
+/** `Always` for images that may change: tagged latest, or without tag and digest. */
 function pullPolicyOf(image: unknown): string {
   const [name = '', digest] = typeof image === 'string' ? image.split('@') : []
   const tag = /:([^/:]+)$/.exec(name)?.[1]

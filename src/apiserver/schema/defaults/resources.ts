@@ -3,7 +3,7 @@ import { fill, optional, part, type Json } from './fill.ts'
 
 const milli = 1_000_000n
 
-/** Rounds amounts up to thousandths: the API keeps nothing finer. Changes its argument. */
+/** Rounds quantities up to thousandths, the API's precision. Changes its argument. */
 export function roundResources(list: Json): void {
   for (const [name, value] of Object.entries(list)) {
     const quantity = typeof value === 'string' ? parseQuantity(value) : undefined
@@ -13,7 +13,7 @@ export function roundResources(list: Json): void {
   }
 }
 
-/** A container that limits a resource without requesting it requests as much as it may use. Changes its argument. */
+/** Requests default to the limits of a container. Changes its argument. */
 export function requestLimits(container: Json): void {
   const limits = optional(part(container, 'resources'), 'limits')
   if (limits) fill(part(part(container, 'resources'), 'requests'), limits)

@@ -1,6 +1,6 @@
 import { fill, items, optional, part, type Defaulter, type Json } from './fill.ts'
 
-/** Deployments, sets, jobs. */
+/** Defaults of apps and batch, and of ReplicationControllers. */
 export const workloadDefaults: Readonly<Record<string, Defaulter>> = {
   'apps/v1.Deployment': (deployment) => {
     const spec = part(deployment, 'spec')

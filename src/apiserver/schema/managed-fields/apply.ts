@@ -22,15 +22,16 @@ import { emptyObject, track, withManagers, withoutManagers, type TrackedWrite } 
 export interface Apply extends TrackedWrite {
   /** What is stored; undefined when the apply creates the object. */
   readonly live: KubeObject | undefined
-  /** The configuration exactly as it was sent: decoding would add fields that nobody applied. */
+  /** The configuration as sent. Decoding would add fields that the client did not apply. */
   readonly applied: KubeObject
-  /** Take over fields that others own. */
+  /** Whether to take over fields that other managers own. */
   readonly force: boolean
 }
 
 /**
- * The object after a server-side apply, managedFields included: what is applied wins, what this manager applied before and no
- * longer mentions goes unless someone else owns it. Throws Conflict when another manager owns what would change.
+ * Performs a server-side apply and updates managedFields. Applied fields win; fields that this manager applied before
+ * and no longer mentions are removed unless another manager owns them. Throws Conflict when another manager owns a
+ * field that would change.
  */
 export function apply(request: Apply): KubeObject {
   checkApplied(request)
@@ -72,14 +73,17 @@ function applyChecked(request: Apply): KubeObject {
   return withManagers(isNoop ? live : normalised(pruned, schema), managers)
 }
 
-/** What Go would keep of the merged object: nulls and empty lists go, in a custom resource those of its metadata only. */
+/**
+ * Normalizes the merged object as Go would: drops nulls and empty lists, in a custom resource only those of its
+ * metadata.
+ */
 function normalised(object: KubeObject, { struct }: ObjectSchema): KubeObject {
   if (struct) return decodeStruct(object, struct, []) as unknown as KubeObject
   const meta = structType('meta/v1.ObjectMeta')
   return meta ? { ...object, metadata: decodeStruct(object.metadata ?? {}, meta, []) } : object
 }
 
-/** Gives the writer's entry its time, without the fields nobody owns; an entry that owns nothing goes. */
+/** Sets the time of the writer's entry and removes the fields that are never owned; drops an entry without fields. */
 function finishEntry(managers: Managers, id: string, time: string | undefined): void {
   const entry = managers.get(id)
   if (!entry) return
@@ -88,7 +92,7 @@ function finishEntry(managers: Managers, id: string, time: string | undefined): 
   else managers.set(id, { ...entry, time, fields })
 }
 
-/** Objects written before anyone applied have no managers: what they hold then belongs to one made up for the purpose. */
+/** An object without managedFields gets a manager `before-first-apply` that owns its fields, as in kube-apiserver. */
 function managersBefore(request: Apply, live: KubeObject): Managers {
   const managers = decodeManagers(request.live?.metadata.managedFields)
   if (!managers) throw new StatusError('InternalError', 'failed to decode managed fields')
@@ -103,7 +107,7 @@ function managersBefore(request: Apply, live: KubeObject): Managers {
   return managers
 }
 
-/** Takes out what the manager applied last time and does not mention now, unless somebody else owns it. */
+/** Removes fields that the manager applied last time and does not mention now, unless another manager owns them. */
 function prune(merged: KubeObject, last: Manager, managers: Managers, schemaOf: SchemaOf): KubeObject {
   const schema = schemaOf(last.apiVersion)
   if (!schema || last.fields.isEmpty) return merged
@@ -112,7 +116,7 @@ function prune(merged: KubeObject, last: Manager, managers: Managers, schemaOf: 
   const lastFields = last.fields.withNamedFields(root)
   let pruned = removeFields(merged, lastFields, root) ?? {}
   for (const [each, owned] of ownedFields(managers, schemaOf)) {
-    // Back comes what was taken out although a manager, this one with its new configuration included, owns it.
+    // Restores fields that a manager still owns, including this one by its new configuration.
     const kept = named(pruned, each).union(owned.withNamedFields(each.root))
     pruned = removeFields(merged, all(each).difference(kept), each.root) ?? {}
   }
@@ -120,7 +124,7 @@ function prune(merged: KubeObject, last: Manager, managers: Managers, schemaOf: 
   return (removeFields(merged, dangling, root) ?? {}) as KubeObject
 }
 
-/** What all managers own together, per version. */
+/** The fields owned by any manager, per version. */
 function ownedFields(managers: Managers, schemaOf: SchemaOf): Map<ObjectSchema, FieldSet> {
   const owned = new Map<ObjectSchema, FieldSet>()
   for (const { apiVersion, fields } of managers.values()) {

@@ -2,7 +2,7 @@ import type { KubeObject } from '../../../kube/object.ts'
 import { deepEqual } from '../../../kube/patch.ts'
 import { isRecord } from '../types/set-own.ts'
 
-/** Whether two versions of an object are the same but for the times in their managedFields: such a write is no write. */
+/** Whether two versions of an object differ at most in the times of their managedFields. Such a write is not stored. */
 export function changedOnlyInManagedTimes(one: KubeObject, other: KubeObject): boolean {
   return deepEqual(withoutTimes(one), withoutTimes(other))
 }

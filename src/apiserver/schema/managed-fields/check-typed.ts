@@ -10,7 +10,7 @@ import { goLiteral, goPrint, goType } from '../patch/go-print.ts'
 import { isRecord } from '../types/set-own.ts'
 import { describeElement, itemElement, ItemError } from './path-element.ts'
 
-/** What keeps a configuration from being merged by its schema, in the API's words: empty when nothing does. */
+/** Why a configuration cannot be merged by its schema, with the API's messages; empty when it can. */
 export function typedFaults(value: unknown, node: SchemaNode): string[] {
   return faultsOf(value, node, () => '')
 }
@@ -78,7 +78,7 @@ function elementOf(node: ListNode, item: unknown, index: number): string | ItemE
   }
 }
 
-/** Paths are written out only for faults. */
+/** A path that is built only for faults. */
 type Path = () => string
 
 function at(path: Path, fault: string): string {

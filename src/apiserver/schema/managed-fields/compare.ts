@@ -4,20 +4,21 @@ import { isRecord } from '../types/set-own.ts'
 import { FieldSetBuilder, type FieldSet } from './field-set.ts'
 import { itemElement, type PathElement } from './path-element.ts'
 
-/** How one object differs from another, as paths. */
+/** The differences of two objects, as paths. */
 export interface Comparison {
   readonly added: FieldSet
   readonly removed: FieldSet
   readonly modified: FieldSet
 }
 
-/** What changed between two values of a schema. Atomic parts change as a whole. */
+/** Compares two values of a schema. Atomic parts count as one value. */
 export function compare(before: unknown, after: unknown, node: SchemaNode): Comparison {
   const walk = new CompareWalk()
   walk.visit(before, after, node)
   return { added: walk.added.set, removed: walk.removed.set, modified: walk.modified.set }
 }
 
+/** Walks two values in parallel and collects the paths that differ. */
 class CompareWalk {
   readonly added = new FieldSetBuilder()
   readonly removed = new FieldSetBuilder()
@@ -39,7 +40,7 @@ class CompareWalk {
     else if (after === undefined) this.removed.insert(this.#path)
   }
 
-  /** A value of no fixed type that was an object and is none now, or the other way round. */
+  /** A value without schema that changed between object and another type. */
   #reshaped(before: unknown, after: unknown): void {
     if (hasFields(before)) this.#fields(before, undefined, anyMap)
     if (hasFields(after)) this.#fields(undefined, after, anyMap)
@@ -61,7 +62,7 @@ class CompareWalk {
     }
   }
 
-  /** Items that share an identity are compared as one value: there is no telling them apart. */
+  /** Items with the same identity cannot be told apart and are compared as one value. */
   #items(before: unknown, after: unknown, node: ListNode): void {
     const old = itemsByElement(before, node)
     const now = itemsByElement(after, node)

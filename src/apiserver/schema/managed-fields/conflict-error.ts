@@ -3,7 +3,7 @@ import type { Managers } from './managers.ts'
 import type { FieldConflict } from './ownership.ts'
 import { describePath } from './path-element.ts'
 
-/** The 409 that names every conflicting field and its owner, in the words clients show. */
+/** The 409 that names every conflicting field and its owner, as kubectl prints it. */
 export function conflictError(conflicts: readonly FieldConflict[], managers: Managers): StatusError {
   const causes = conflicts.map(({ managerId, path }) => ({
     reason: 'FieldManagerConflict',

@@ -3,14 +3,14 @@ import { isRecord, setOwn } from '../types/set-own.ts'
 import { FieldSet } from './field-set.ts'
 import { itemElement, type PathElement } from './path-element.ts'
 
-/** The paths a configuration mentions: leaves, list items, map entries and empty objects. */
+/** The paths that a configuration sets: leaves, list items, map entries and empty objects. */
 export function fieldSetOf(value: unknown, node: SchemaNode): FieldSet {
   const holder = new FieldSet()
   collect(holder, '', value, node)
   return holder.children.get('') ?? new FieldSet()
 }
 
-/** The value without what is in the set; undefined when nothing is left. A field whose value became empty is null. */
+/** Removes the paths of a set from a value; undefined when nothing is left. A field that became empty is null. */
 export function removeFields(value: unknown, toRemove: FieldSet, node: SchemaNode): unknown {
   const shape = resolveNode(node, value)
   if (shape.is === 'map' && isRecord(value)) {
@@ -24,7 +24,7 @@ export function removeFields(value: unknown, toRemove: FieldSet, node: SchemaNod
   return shape.is === 'scalar' ? value : undefined
 }
 
-/** Adds to `set` what a value at `element` mentions. */
+/** Adds the paths of a value at `element` to `set`. */
 function collect(set: FieldSet, element: PathElement, value: unknown, node: SchemaNode): void {
   const shape = resolveNode(node, value)
   if (shape.is === 'map' && !shape.isAtomic) {
@@ -50,7 +50,7 @@ function fieldsOf(value: Record<string, unknown>, node: MapNode): FieldSet {
   return set
 }
 
-/** Items that share an identity are owned together, and nothing inside them. */
+/** Items with the same identity are owned as a whole, not field by field. */
 function itemsOf(value: readonly unknown[], node: ListNode): FieldSet {
   const set = new FieldSet()
   const repeated = new Set<PathElement>()

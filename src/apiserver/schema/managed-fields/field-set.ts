@@ -2,14 +2,14 @@ import { childNode, resolveNode, type SchemaNode } from '../types/schema-node.ts
 import { isRecord } from '../types/set-own.ts'
 import { compareElements, type PathElement } from './path-element.ts'
 
-/** FieldsV1 as it stands in managedFields. */
+/** The JSON form of a field set in managedFields. */
 export type FieldsV1 = { readonly [element: PathElement]: FieldsV1 }
 
-/** A set of paths into an object, as a trie. Sets are never changed once they have been handed out. */
+/** A set of paths into an object, as a trie. Immutable once another module has it. */
 export class FieldSet {
   /** Elements that end a path of the set. */
   readonly members: Set<PathElement>
-  /** Elements below which the set has more; never an empty set. */
+  /** Longer paths by their first element; never an empty set. */
   readonly children: Map<PathElement, FieldSet>
 
   constructor(members = new Set<PathElement>(), children = new Map<PathElement, FieldSet>()) {
@@ -17,7 +17,7 @@ export class FieldSet {
     this.children = children
   }
 
-  /** Reads FieldsV1; throws TypeError when it is something else. */
+  /** Parses FieldsV1; throws TypeError for anything else. */
   static from(fields: unknown): FieldSet {
     if (!isRecord(fields)) throw new TypeError('fields must be objects')
     const set = new FieldSet()
@@ -81,7 +81,7 @@ export class FieldSet {
     )
   }
 
-  /** Paths of this set that are not in the other; what lies below a member of the other stays. */
+  /** The paths of this set that are not in the other. Paths below a member of the other are kept. */
   difference(other: FieldSet): FieldSet {
     if (other.isEmpty || this.isEmpty) return this
     const children = new Map<PathElement, FieldSet>()
@@ -96,7 +96,7 @@ export class FieldSet {
     )
   }
 
-  /** As `difference`, but a member of the other takes all that lies below it away too. */
+  /** As `difference`, but also removes all paths below a member of the other. */
   without(other: FieldSet): FieldSet {
     if (other.isEmpty || this.isEmpty) return this
     const children = new Map<PathElement, FieldSet>()
@@ -112,7 +112,9 @@ export class FieldSet {
     )
   }
 
-  /** Makes members of the named fields that are only on the way to others, so that structs can be removed with their fields. */
+  /**
+   * Adds named fields on the way to other paths as members, so that a struct can be removed together with its fields.
+   */
   withNamedFields(node: SchemaNode): FieldSet {
     const map = node.is === 'any' ? undefined : node
     const members = new Set(this.members)
@@ -124,7 +126,7 @@ export class FieldSet {
     return new FieldSet(members, children)
   }
 
-  /** All paths, in the order the API lists them. */
+  /** All paths, in the order in which the API lists them. */
   *paths(prefix: readonly PathElement[] = []): Generator<readonly PathElement[]> {
     for (const member of [...this.members].toSorted(compareElements)) yield [...prefix, member]
     for (const element of [...this.children.keys()].toSorted(compareElements)) {
@@ -133,7 +135,7 @@ export class FieldSet {
   }
 }
 
-/** Fills a set that nobody else holds yet. */
+/** Builds a set before it is handed out. */
 export class FieldSetBuilder {
   readonly set = new FieldSet()
 

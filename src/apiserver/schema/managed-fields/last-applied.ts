@@ -7,6 +7,7 @@ import type { FieldSet } from './field-set.ts'
 
 const annotation = 'kubectl.kubernetes.io/last-applied-configuration'
 
+/** An apply, of which only those by kubectl concern the annotation. */
 interface ByKubectl {
   readonly schema: ObjectSchema
   readonly manager: string
@@ -15,8 +16,8 @@ interface ByKubectl {
 }
 
 /**
- * Fields kubectl may take over without force: those it applied client-side before and nobody changed since.
- * Undefined for every other manager, and for objects it never applied.
+ * Fields that kubectl may take over without force: those it applied client-side and that have not changed since.
+ * Undefined for other managers, and for objects that were never applied client-side.
  */
 export function allowedByLastApplied({ schema, manager, live }: ByKubectl): FieldSet | undefined {
   const text = live?.metadata.annotations?.[annotation]
@@ -27,7 +28,7 @@ export function allowedByLastApplied({ schema, manager, live }: ByKubectl): Fiel
   return fieldSetOf(last, schema.root).difference(modified).difference(added).difference(removed)
 }
 
-/** Keeps the client-side annotation true while kubectl applies server-side. */
+/** Updates the last-applied annotation when kubectl applies server-side, so that client-side apply keeps working. */
 export function renewLastApplied(object: KubeObject, { manager, applied }: ByKubectl): KubeObject {
   if (manager !== 'kubectl' || !object.metadata.annotations?.[annotation]) return object
   const { [annotation]: _, ...annotations } = applied.metadata?.annotations ?? {}

@@ -2,7 +2,7 @@ import { parseTime } from '../../../kube/time.ts'
 import { isRecord } from '../types/set-own.ts'
 import { FieldSet, type FieldsV1 } from './field-set.ts'
 
-/** One writer of an object and the fields it owns. */
+/** A field manager of an object and the fields it owns. */
 export interface Manager {
   readonly manager: string
   readonly operation: 'Apply' | 'Update'
@@ -12,7 +12,7 @@ export interface Manager {
   readonly fields: FieldSet
 }
 
-/** All writers of an object, by identity. */
+/** All managers of an object, by `managerId`. */
 export type Managers = Map<string, Manager>
 
 /** An entry of metadata.managedFields. */
@@ -26,7 +26,7 @@ export interface ManagedFieldsEntry {
   readonly subresource?: string
 }
 
-/** Who a writer is: appliers are the same in every version, updaters one per version. Sorts as the API sorts conflicts. */
+/** The identity of a manager: per version for Update, across versions for Apply. Sorts as the API orders conflicts. */
 export function managerId({ manager, operation, apiVersion, subresource }: Omit<Manager, 'time' | 'fields'>): string {
   return JSON.stringify({
     manager: manager || undefined,
@@ -36,7 +36,7 @@ export function managerId({ manager, operation, apiVersion, subresource }: Omit<
   })
 }
 
-/** Reads managedFields; undefined when an entry is not what the API would accept. */
+/** Parses managedFields; undefined when the API would not accept an entry. */
 export function decodeManagers(entries: unknown): Managers | undefined {
   const managers: Managers = new Map()
   if (entries === undefined || entries === null) return managers
@@ -49,7 +49,7 @@ export function decodeManagers(entries: unknown): Managers | undefined {
   return managers
 }
 
-/** Writes managedFields in the order the API keeps them: operation, time, manager, version, subresource. */
+/** Serializes managedFields in the API's order: operation, time, manager, version, subresource. */
 export function encodeManagers(managers: Managers): ManagedFieldsEntry[] {
   return [...managers.values()]
     .toSorted(compareManagers)
@@ -64,7 +64,7 @@ export function encodeManagers(managers: Managers): ManagedFieldsEntry[] {
     }))
 }
 
-/** Merges the oldest updaters into one entry per version until at most ten are left, as the API does. */
+/** Merges the oldest Update entries into one per version until at most ten remain, as kube-apiserver does. */
 export function capUpdaters(managers: Managers): void {
   const updaters = [...managers.entries()].filter(([, { operation }]) => operation === 'Update')
   if (updaters.length <= maxUpdaters) return

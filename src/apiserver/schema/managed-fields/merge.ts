@@ -2,7 +2,7 @@ import { childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } 
 import { isRecord, setOwn } from '../types/set-own.ts'
 import { itemElement, ItemError, type PathElement } from './path-element.ts'
 
-/** Lays an applied configuration over a live value: what it says wins, what it does not mention stays. */
+/** Merges an applied configuration into a live value: applied fields win, unmentioned fields stay. */
 export function merge(live: unknown, applied: unknown, node: SchemaNode): unknown {
   if (applied === undefined) return live
   if (live === undefined) return applied
@@ -15,7 +15,7 @@ export function merge(live: unknown, applied: unknown, node: SchemaNode): unknow
   return keepsLive(live, applied, shape) ? live : applied
 }
 
-/** A null or empty part of a granular structure says nothing about what it holds. */
+/** A null for a granular map or list does not remove its content. */
 function keepsLive(live: unknown, applied: unknown, shape: SchemaNode): boolean {
   if (shape.is === 'map') return !shape.isAtomic && applied === null && isRecord(live) && Object.keys(live).length > 0
   if (shape.is === 'list')
@@ -33,8 +33,8 @@ function mergeFields(live: Record<string, unknown>, applied: Record<string, unkn
 }
 
 /**
- * Shared items stand in the applied order; items only the live list has keep their place among their neighbours.
- * Live lists may repeat an identity: such items are replaced, never merged.
+ * Shared items get the applied order; items that only the live list has keep their position among their neighbours. A
+ * live list may repeat an identity: such items are replaced, not merged.
  */
 function mergeItems(live: readonly unknown[], applied: readonly unknown[], node: ListNode): unknown[] {
   const left = live.map((item) => itemElement(node, item))

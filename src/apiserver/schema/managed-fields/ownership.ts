@@ -7,22 +7,22 @@ import type { PathElement } from './path-element.ts'
 /** Schemas of the versions of one kind; undefined for one that is not served. */
 export type SchemaOf = (apiVersion: string) => ObjectSchema | undefined
 
-/** A field that another manager owns and that a write would change. */
+/** A field that a write would change although another manager owns it. */
 export interface FieldConflict {
   readonly managerId: string
   readonly path: readonly PathElement[]
 }
 
-/** What happens to everybody's fields when `before` becomes `after`. */
+/** A change of an object, as field ownership sees it. */
 export interface Change {
   readonly before: unknown
   readonly after: unknown
   readonly schemaOf: SchemaOf
-  /** Paths the endpoint does not write, whatever the body says. */
+  /** Paths that the endpoint does not write. */
   readonly ignored: FieldSet
 }
 
-/** A change compared once per version, without what the endpoint ignores. */
+/** Compares a change in any version; each comparison is computed once and leaves out the ignored paths. */
 export function comparisons({
   before,
   after,
@@ -46,7 +46,7 @@ export function comparisons({
   }
 }
 
-/** Fields of the others that the change sets to something new, in the order of the API's message. */
+/** Fields of other managers that the change sets to another value, in the order of the API's message. */
 export function conflictsOf(
   managers: Managers,
   writer: string,
@@ -63,7 +63,7 @@ export function conflictsOf(
   return conflicts
 }
 
-/** Takes from everybody but the writer what the change sets or removes. Changes `managers`. */
+/** Removes the fields that the change sets or removes from all managers except the writer. Changes `managers`. */
 export function release(managers: Managers, writer: string, compareAt: ReturnType<typeof comparisons>): void {
   for (const [id, manager] of managers) {
     if (id === writer) continue
@@ -79,7 +79,7 @@ export function release(managers: Managers, writer: string, compareAt: ReturnTyp
   }
 }
 
-/** Fields nobody owns: who an object is, and what the server sets. */
+/** Fields without an owner: the identity of an object and what the server sets. */
 export const unowned = FieldSet.of(
   ['f:apiVersion'],
   ['f:kind'],

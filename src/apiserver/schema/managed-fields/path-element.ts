@@ -1,15 +1,15 @@
 import { isRecord } from '../types/set-own.ts'
 import type { ListNode } from '../types/schema-node.ts'
 
-/** One step of a path as FieldsV1 writes it: `f:spec`, `k:{"name":"web"}`, `v:"finalizer"`. */
+/** One step of a path in FieldsV1: `f:spec`, `k:{"name":"web"}`, `v:"finalizer"`. */
 export type PathElement = string
 
-/** Thrown when a list item has no identity its schema could know it by. */
+/** Thrown for a list item that has no identity by its schema. */
 export class ItemError extends Error {
   override readonly name = 'ItemError'
 }
 
-/** The element of an item of a set or keyed list. */
+/** The path element of an item of a list of type set or map. */
 export function itemElement(list: ListNode, item: unknown): PathElement {
   if (list.relation === 'set') return `v:${setValue(item)}`
   if (!isRecord(item)) {
@@ -31,7 +31,7 @@ export function itemElement(list: ListNode, item: unknown): PathElement {
   return `k:{${text}}`
 }
 
-/** The element as the API's messages write it: `.spec`, `[name="web"]`, `[="finalizer"]`. */
+/** An element as the API prints it: `.spec`, `[name="web"]`, `[="finalizer"]`. */
 export function describeElement(element: PathElement): string {
   const rest = element.slice(2)
   if (element.startsWith('f:')) return `.${rest}`
@@ -43,12 +43,12 @@ export function describeElement(element: PathElement): string {
     .join(',')}]`
 }
 
-/** A path as the API's messages write it. */
+/** A path as the API prints it. */
 export function describePath(path: readonly PathElement[]): string {
   return path.map(describeElement).join('')
 }
 
-/** The order in which the API lists elements: fields, keys, values, indices. */
+/** The API's order of elements: fields, keys, values, indices. */
 export function compareElements(a: PathElement, b: PathElement): number {
   const rank = 'fkvi'.indexOf(a[0] ?? '') - 'fkvi'.indexOf(b[0] ?? '')
   return rank !== 0 ? rank : a < b ? -1 : a > b ? 1 : 0
@@ -76,7 +76,9 @@ function defaultOf({ element }: ListNode, key: string): unknown {
   return element.is === 'map' ? element.field(key)?.default : undefined
 }
 
-/** Go's encoder escapes these three; the elements of other writers must compare equal to ours. */
+/**
+ * JSON as Go's encoder writes it, with `<`, `>` and `&` escaped: elements must equal those that other writers stored.
+ */
 function goJson(value: unknown): string {
   const text = JSON.stringify(value)
   return /[<>&]/.test(text) ? text.replaceAll(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`) : text

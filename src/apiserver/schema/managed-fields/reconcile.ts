@@ -4,8 +4,8 @@ import type { Managers } from './managers.ts'
 import type { SchemaOf } from './ownership.ts'
 
 /**
- * Brings what managers own in line with today's schemas. Entries of versions that are served no more go; what was owned field by
- * field and is atomic now is owned as a whole. Changes `managers`.
+ * Adapts managers to the current schemas. Entries of versions that are no longer served are dropped; fields below a
+ * value that has become atomic are replaced by that value. Changes `managers`.
  */
 export function reconcile(managers: Managers, schemaOf: SchemaOf): void {
   for (const [id, manager] of managers) {
@@ -18,7 +18,7 @@ export function reconcile(managers: Managers, schemaOf: SchemaOf): void {
   }
 }
 
-/** The same set when nothing below an atomic value is in it. */
+/** Replaces paths below atomic values by those values; returns the same set when there are none. */
 function collapsed(set: FieldSet, node: SchemaNode): FieldSet {
   let result = set
   for (const [element, child] of set.children) {

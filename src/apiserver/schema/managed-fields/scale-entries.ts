@@ -13,7 +13,7 @@ export interface ScaleMapping {
 const scaleVersion = 'autoscaling/v1'
 const scaleReplicas = ['f:spec', 'f:replicas']
 
-/** The owners of an object's replicas, as owners of the Scale's. */
+/** The managers of an object's replicas, as managers of the Scale's. */
 export function toScaleEntries(entries: unknown, { replicasPaths }: ScaleMapping): ManagedFieldsEntry[] {
   const scale: Managers = new Map()
   for (const [id, manager] of decodeManagers(entries) ?? []) {
@@ -24,7 +24,7 @@ export function toScaleEntries(entries: unknown, { replicasPaths }: ScaleMapping
   return encodeManagers(scale)
 }
 
-/** The object's entries after its Scale was written: who lost the replicas there loses them here. */
+/** The object's managedFields after a write of its Scale: managers that lost the replicas there lose them here. */
 export function fromScaleEntries(entries: unknown, scaleEntries: unknown, mapping: ScaleMapping): ManagedFieldsEntry[] {
   const { apiVersion, replicasPaths } = mapping
   const scale = decodeManagers(scaleEntries) ?? new Map()

@@ -8,35 +8,35 @@ import { ItemError } from './path-element.ts'
 import { reconcile } from './reconcile.ts'
 import { comparisons, fieldsOfPaths, release, unowned, type SchemaOf } from './ownership.ts'
 
-/** What every tracked write says about itself. */
+/** The parameters of every tracked write. */
 export interface TrackedWrite {
   readonly schema: ObjectSchema
-  /** Who writes: the `fieldManager` of the request, or what its user agent starts with. */
+  /** The `fieldManager` of the request, or the start of its user agent. */
   readonly manager: string
   /** RFC 3339, whole seconds. */
   readonly now: string
-  /** `status`, `scale`; left out at the main endpoint. */
+  /** `status` or `scale`; absent at the main endpoint. */
   readonly subresource?: string
-  /** Dotted paths the endpoint does not write: `['status']`, `['spec', 'metadata']`. */
+  /** Dotted paths that the endpoint does not write: `['status']`, `['spec', 'metadata']`. */
   readonly resetFields?: readonly string[]
-  /** Schemas of the other served versions; this version's own when left out. */
+  /** Schemas of all served versions; defaults to this version only. */
   readonly schemaOf?: SchemaOf
 }
 
 /** A write that is not an apply. */
 export interface Update extends TrackedWrite {
-  /** What is stored; undefined for a create. */
+  /** The stored object; undefined for a create. */
   readonly live: KubeObject | undefined
-  /** What is about to be stored, defaults included. */
+  /** The object to store, with defaults. */
   readonly object: KubeObject
 }
 
-/** The object with its managedFields after a write that is not an apply: who changes a field owns it. */
+/** Updates managedFields for a write that is not an apply: the writer owns every field that it changes. */
 export function trackUpdate(update: Update): KubeObject {
   try {
     return tracked(update)
   } catch (error) {
-    // A list whose items have no identity cannot be tracked; the API then stores the object without managers.
+    // A list whose items have no identity cannot be tracked; kube-apiserver then stores no managedFields.
     if (error instanceof ItemError) return withoutManagers(update.object)
     throw error
   }
@@ -55,7 +55,7 @@ function tracked(update: Update): KubeObject {
   return withManagers(object, managers)
 }
 
-/** What the API compares a new object with: the zero of its type. */
+/** The zero value of a type, with which a new object is compared. */
 export function emptyObject({ gvk, struct }: ObjectSchema): KubeObject {
   const object = { apiVersion: apiVersionOf(gvk), kind: gvk.kind }
   return (struct ? completeStruct(object, struct) : object) as unknown as KubeObject
@@ -92,15 +92,15 @@ export function withoutManagers(object: KubeObject): KubeObject {
   return { ...object, metadata: rest }
 }
 
-/** The object with these managers; an object nobody manages has no managedFields. */
+/** Writes the managers to managedFields; without managers the field is removed. */
 export function withManagers(object: KubeObject, managers: Managers): KubeObject {
   if (managers.size === 0) return withoutManagers(object)
   return { ...object, metadata: { ...object.metadata, managedFields: encodeManagers(managers) } }
 }
 
 /**
- * A client may rewrite managedFields at the main endpoint, and reset them with `[{}]` or `[]`. What cannot be read, or says
- * nothing, leaves those of the stored object in place: most clients just do not know the field.
+ * The managers before a write. At the main endpoint a client may replace managedFields, and reset them with `[{}]` or
+ * `[]`. Absent or invalid managedFields keep the stored ones, because most clients do not know the field.
  */
 function managersOf(live: KubeObject | undefined, object: KubeObject, isSubresource: boolean): Managers {
   const stored = (): Managers => decodeManagers(live?.metadata.managedFields) ?? new Map()

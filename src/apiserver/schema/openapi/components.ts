@@ -12,7 +12,7 @@ import {
 
 type Schema = Record<string, unknown>
 
-/** The schemas a document refers to, each written once. */
+/** The schemas that a document references, each defined once. */
 export class Components {
   readonly #schemas = new Map<string, Schema>()
 
@@ -25,7 +25,7 @@ export class Components {
     return struct ? this.#struct(struct, gvk) : this.#custom(gvk, structural)
   }
 
-  /** A reference to the schema of another kind's body, such as Scale. */
+  /** A reference to the schema of a subresource's kind, such as Scale. */
   other(gvk: GroupVersionKind): Schema {
     const struct = structOfKind(gvk)
     return struct ? this.#struct(struct, gvk) : { type: 'object' }
@@ -119,7 +119,7 @@ export class Components {
     return struct ? this.#struct(struct) : { type: 'object' }
   }
 
-  /** Notes the name before the schema is made: types may contain themselves. */
+  /** Registers the name before building the schema, because types may contain themselves. */
   #define(name: string, make: () => Schema): Schema {
     if (!this.#schemas.has(name)) {
       this.#schemas.set(name, {})
@@ -157,7 +157,7 @@ const namedScalars: Partial<Record<Scalar, { readonly name: string; readonly sch
   RawExtension: { name: 'io.k8s.apimachinery.pkg.runtime.RawExtension', schema: { type: 'object' } },
 }
 
-/** `core/v1.Pod` as documents name it: `io.k8s.api.core.v1.Pod`. */
+/** The OpenAPI name of a type: `io.k8s.api.core.v1.Pod` for `core/v1.Pod`. */
 function nameOf(id: string): string {
   const dotted = id.replace('/', '.')
   if (id.startsWith('meta/')) return `io.k8s.apimachinery.pkg.apis.${dotted}`

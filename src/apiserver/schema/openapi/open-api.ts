@@ -4,7 +4,7 @@ import { tableRelease } from '../types/type-table.ts'
 import { Components } from './components.ts'
 import { pathsOf } from './paths.ts'
 
-/** What a document says about one kind. */
+/** A kind as an OpenAPI document describes it. */
 export interface OpenApiKind extends GroupVersionKind {
   readonly plural: string
   readonly namespaced: boolean
@@ -21,7 +21,7 @@ export interface OpenApiGroupVersion {
   readonly kinds?: readonly OpenApiKind[]
 }
 
-/** The OpenAPI v3 document of one group and version: enough to validate, explain and patch by. */
+/** The OpenAPI v3 document of one group and version, with what kubectl needs to validate, explain and patch. */
 export function openApiDocument(of: OpenApiGroupVersion, more: readonly OpenApiKind[] = []): object {
   const components = new Components()
   const paths: Record<string, unknown> = {}

@@ -4,7 +4,7 @@ import type { OpenApiKind } from './open-api.ts'
 
 type Json = Record<string, unknown>
 
-/** The paths of one kind and its subresources, with the operations clients look up. */
+/** The paths of one kind and its subresources, with the operations that clients look up. */
 export function pathsOf(kind: OpenApiKind, components: Components): Json {
   const { group, version, plural, namespaced, verbs, schema } = kind
   const root = group ? `/apis/${group}/${version}` : `/api/${version}`
@@ -32,7 +32,7 @@ export function pathsOf(kind: OpenApiKind, components: Components): Json {
   return paths
 }
 
-/** Writes operations that carry one kind. */
+/** Builds the operations of one kind. */
 class Operations {
   readonly #gvk: Json
   readonly #components: Components
@@ -109,7 +109,7 @@ const listParameters = [
   query('watch', 'boolean'),
 ]
 
-/** A path with those operations it has. */
+/** A path item with the operations that exist. */
 function item(inPath: readonly string[], operations: Json): Json {
   const parameters = inPath.map((name) => ({
     in: 'path',

@@ -2,8 +2,8 @@ import { deepEqual } from '../../../kube/patch.ts'
 import { isRecord } from '../types/set-own.ts'
 
 /**
- * Merged items in the order of a patch: those it mentions stand as it says, the others where the live list had them,
- * before a mentioned one only if they stood before it there.
+ * Orders merged items: those that the patch mentions in its order, the others in their live order. An unmentioned
+ * item precedes a mentioned one only if it did so in the live list.
  */
 export function orderItems(
   merged: readonly unknown[],
@@ -35,7 +35,7 @@ function isBefore(place: number, other: number): boolean {
   return place >= 0 && place < other
 }
 
-/** Stable; what has no place comes last. */
+/** Sorts by position; stable, items without a position last. */
 function sortBy(items: readonly unknown[], placeOf: (item: unknown) => number): unknown[] {
   const rank = (item: unknown): number => {
     const place = placeOf(item)

@@ -13,8 +13,8 @@ const deleteFromList = '$deleteFromPrimitiveList/'
 const retainKeys = '$retainKeys'
 
 /**
- * Applies a strategic merge patch to an object of a built-in kind. The result shares what did not change; decode it before
- * use, as any body. Throws BadRequest for a patch whose directives make no sense.
+ * Applies a strategic merge patch to an object of a built-in kind. The result shares unchanged parts with the
+ * original; decode it before use, like any body. Throws BadRequest for invalid directives.
  */
 export function strategicMergePatch({ struct }: ObjectSchema, original: unknown, patch: unknown): unknown {
   if (!struct) throw badPatch('strategic merge patch format is not supported')
@@ -35,7 +35,7 @@ function mergeMap(original: JsonMap, patch: JsonMap, type: TypeExpression): Json
   return result
 }
 
-/** A whole object replaced or emptied. */
+/** Handles the directives `$patch: replace` and `$patch: delete` of an object. */
 function replaced(patch: JsonMap): JsonMap {
   const { $patch: directive, ...rest } = patch
   if (directive === 'replace') return rest
@@ -43,7 +43,7 @@ function replaced(patch: JsonMap): JsonMap {
   throw badPatch(`unknown patch type: ${goPrint(directive)} in map: ${goPrint(patch)}`)
 }
 
-/** A copy of the original, without the keys a `$retainKeys` list leaves out. */
+/** Copies the original, with only the keys of `$retainKeys` if that directive is present. */
 function retain(original: JsonMap, patch: JsonMap): JsonMap {
   const keys = patch[retainKeys]
   if (keys === undefined) return { ...original }
@@ -71,7 +71,7 @@ function mergeKey(result: JsonMap, key: string, value: unknown, type: TypeExpres
   }
 }
 
-/** A list whose patch says in which order its items shall stand. */
+/** Merges a list whose order `$setElementOrder` gives. */
 function mergeOrdered(result: JsonMap, patch: JsonMap, key: string, type: TypeExpression): void {
   const order = patch[setOrder + key]
   if (!Array.isArray(order)) throw badPatch(`expected a []interface {}, but received a ${goType(order)}`)
@@ -98,7 +98,7 @@ function mergeOrdered(result: JsonMap, patch: JsonMap, key: string, type: TypeEx
   setOwn(result, key, orderItems(merged as unknown[], order, before, field?.mergeKey))
 }
 
-/** Items of the patch must stand in the order the patch itself asks for. */
+/** The items of a patch must be in the order of its own `$setElementOrder`. */
 function checkOrder(changes: readonly unknown[], order: readonly unknown[], mergeKey: string | undefined): void {
   if (order.length === 0 || changes.length === 0) return
   const rest = changes.filter((item) => !(isRecord(item) && '$patch' in item))
@@ -134,7 +134,7 @@ function mergeList(
   return orderItems(merged, rest, kept, mergeKey)
 }
 
-/** Carries out `$patch: delete` and `$patch: replace` items, and gives what remains to be merged. */
+/** Handles `$patch: delete` and `$patch: replace` items; returns the remaining items to merge. */
 function specialItems(
   live: readonly unknown[],
   changes: readonly unknown[],
@@ -189,7 +189,7 @@ function removeFromList(result: JsonMap, key: string, items: unknown): void {
   result[key] = live.filter((item) => !items.includes(item))
 }
 
-/** A value that was not there before: nulls and everything directed at something that is not there go. */
+/** Cleans a value that has no counterpart to merge with: drops nulls and directives. */
 function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined)
   if (!isRecord(value)) return value
@@ -207,7 +207,7 @@ function isSameItem(one: unknown, other: unknown, mergeKey: string | undefined):
   return isRecord(one) && isRecord(other) && mergeKey in one && one[mergeKey] === other[mergeKey]
 }
 
-/** The field a key names and the type of what is in it: of its items, if it is a list. */
+/** The field of a key and the type of its value, or of its items if it is a list. */
 function lookup(type: TypeExpression, key: string): { field: Field | undefined; inner: TypeExpression } {
   if (type.is === 'map') return { field: undefined, inner: elementType(type.of) }
   const field = type.is === 'struct' ? fieldOf(type.struct, key) : undefined

@@ -1,6 +1,6 @@
 import { kindRows, type KindRow } from './type-table.ts'
 
-/** A kind the server knows without a CRD, with all that discovery says about it. */
+/** A kind served without a CRD, with its discovery data. */
 export interface BuiltinKind extends KindRow {
   readonly singular: string
   readonly listKind: string

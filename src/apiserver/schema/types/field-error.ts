@@ -14,9 +14,10 @@ const titles = {
   InternalError: 'Internal error',
 } as const
 
+/** The `reason` of a cause in a Status. */
 export type FieldErrorType = keyof typeof titles
 
-/** One fault of an object, where it is and what is wrong. */
+/** A validation error of one field, as in k8s.io/apimachinery's field.Error. */
 export interface FieldError {
   readonly type: FieldErrorType
   /** `spec.containers[0].name`. */
@@ -25,7 +26,7 @@ export interface FieldError {
   readonly message: string
 }
 
-/** The 422 that lists all faults of an object. */
+/** The 422 that lists all errors of an object. */
 export function invalid(
   { group, kind }: Pick<GroupVersionKind, 'group' | 'kind'>,
   name: string,
@@ -43,12 +44,12 @@ export function invalid(
   })
 }
 
-/** A fault as the API writes it: `spec.replicas: Invalid value: -1: must be greater than or equal to 0`. */
+/** An error as the API prints it: `spec.replicas: Invalid value: -1: must be greater than or equal to 0`. */
 export function describe({ field, message }: FieldError): string {
   return `${field}: ${message}`
 }
 
-/** Stands for a value that is too big to be quoted. */
+/** Pass as the value to leave it out of the message. */
 export const omitted = Symbol('omitted')
 
 export function required(field: string, detail = ''): FieldError {
@@ -96,7 +97,7 @@ function make(type: FieldErrorType, field: string, value: string, detail: string
   return { type, field, message: [titles[type], value, detail].filter(Boolean).join(': ') }
 }
 
-/** Strings are quoted as they are; all else is JSON as Go writes it, with markup escaped. */
+/** A value in a message: strings are quoted, everything else is JSON as Go writes it, with `<`, `>` and `&` escaped. */
 function printed(value: unknown): string {
   const json = JSON.stringify(value) ?? 'null'
   return typeof value === 'string'

@@ -7,15 +7,15 @@ import { structOfKind, type StructType } from './type-table.ts'
 /** The schema of one kind in one version. */
 export interface ObjectSchema {
   readonly gvk: GroupVersionKind
-  /** The object as merging and field ownership see it. */
+  /** The schema for merging and field ownership. */
   readonly root: SchemaNode
-  /** Of a built-in kind. */
+  /** Set for built-in kinds. */
   readonly struct?: StructType
-  /** Of a custom resource; missing when its CRD has none for this version. */
+  /** Set for custom resources. */
   readonly structural?: StructuralSchema
 }
 
-/** The schema of a built-in kind, options and subresource bodies included; undefined for all others. */
+/** The schema of a built-in kind, including options and subresource bodies; undefined for all others. */
 export function builtinSchema(gvk: GroupVersionKind): ObjectSchema | undefined {
   const key = `${apiVersionOf(gvk)}/${gvk.kind}`
   const known = schemas.get(key)
@@ -24,7 +24,7 @@ export function builtinSchema(gvk: GroupVersionKind): ObjectSchema | undefined {
   if (!struct) return undefined
   const { group, version, kind } = gvk
   const schema = { gvk: { group, version, kind }, root: structNode(struct), struct }
-  // Option kinds are known in every group, so their keys are the client's to invent: those are not kept.
+  // Option kinds exist in every group, so clients could invent keys without end: those are not cached.
   if (!struct.id.startsWith('meta/')) schemas.set(key, schema)
   return schema
 }

@@ -1,4 +1,4 @@
-/** The shape every quantity must have; the API's message quotes it. */
+/** The pattern of quantities, as the API's message quotes it. */
 export const quantityPattern = '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'
 
 type Family = 'binary' | 'decimal' | 'exponent'
@@ -9,7 +9,7 @@ export interface Quantity {
   readonly family: Family
 }
 
-/** Reads `500m`, `1Gi`, `1e3`; undefined when it is not a quantity. Finer than nanos rounds up, as the API does. */
+/** Parses `500m`, `1Gi`, `1e3`; undefined when it is not a quantity. Rounds up to nanos, as the API does. */
 export function parseQuantity(text: string): Quantity | undefined {
   const match = /^([+-]?)(\d+(?:\.\d*)?|\.\d+)(.*)$/.exec(text)
   if (!match) return undefined
@@ -24,7 +24,7 @@ export function parseQuantity(text: string): Quantity | undefined {
   return { nanos: sign === '-' ? -nanos : nanos, family: unit.family }
 }
 
-/** The one way the API writes a quantity: no fraction, the largest suffix that keeps it whole. */
+/** The canonical form: no fraction, the largest suffix that keeps the number whole. */
 export function formatQuantity({ nanos, family }: Quantity): string {
   if (nanos === 0n) return '0'
   const isWhole = nanos % giga === 0n
@@ -39,7 +39,7 @@ export function formatQuantity({ nanos, family }: Quantity): string {
   return `${value}${decimalSuffixes[exponent / 3 + 3] ?? ''}`
 }
 
-/** A quantity in the API's own form; undefined when it is not a quantity. */
+/** Normalizes a quantity; undefined when it is not one. Caches up to 4096 results. */
 export function canonicalQuantity(text: string): string | undefined {
   const known = canonical.get(text)
   if (known !== undefined) return known
@@ -65,7 +65,7 @@ function formatBinary(whole: bigint): string {
   return `${value}${binarySuffixes[power] ?? ''}`
 }
 
-/** What one of the suffix is worth in nanos, divided by 10^shift. */
+/** The value of a suffix: `nanos / 10^shift`. */
 function unitOf(suffix: string): { nanos: bigint; shift: number; family: Family } | undefined {
   const binary = binarySuffixes.indexOf(suffix)
   if (binary > 0) return { nanos: giga * 1024n ** BigInt(binary), shift: 0, family: 'binary' }

@@ -1,6 +1,7 @@
-/** What merging and field ownership need to know about a value, whether its schema is built in or a CRD's. */
+/** A schema for merging and field ownership, common to built-in kinds and CRDs. */
 export type SchemaNode = ScalarNode | MapNode | ListNode | AnyNode
 
+/** A value without fields or items. */
 export interface ScalarNode {
   readonly is: 'scalar'
   readonly scalar: 'string' | 'numeric' | 'boolean' | 'untyped'
@@ -12,7 +13,7 @@ export interface MapNode {
   /** Owned and replaced as a whole. */
   readonly isAtomic: boolean
   field(name: string): FieldNode | undefined
-  /** What fields without a name of their own hold; undefined when there are none. */
+  /** The schema of fields that are not named; undefined when there are none. */
   readonly element: SchemaNode | undefined
 }
 
@@ -22,6 +23,7 @@ export interface FieldNode {
   readonly default?: unknown
 }
 
+/** A list; `relation` and `keys` say how items are identified. */
 export interface ListNode {
   readonly is: 'list'
   readonly relation: 'atomic' | 'set' | 'map'
@@ -44,7 +46,7 @@ export const anyNode: AnyNode = { is: 'any' }
 export const anyMap: MapNode = { is: 'map', isAtomic: false, field: () => undefined, element: anyNode }
 export const anyList: ListNode = { is: 'list', relation: 'atomic', keys: [], element: anyNode }
 
-/** The node that fits the value where the schema leaves it open. */
+/** The node for a value: chosen by the value's type where the schema has none. */
 export function resolveNode(node: SchemaNode, value: unknown): ScalarNode | MapNode | ListNode {
   if (node.is !== 'any') return node
   if (Array.isArray(value)) return anyList

@@ -1,4 +1,4 @@
-/** Sets a key that came from outside, `__proto__` included, as a property of its own. */
+/** Sets a key from a client as an own property; a plain assignment of `__proto__` would change the prototype. */
 export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
   if (key === '__proto__') {
     Object.defineProperty(target, key, { value, enumerable: true, writable: true, configurable: true })

@@ -2,7 +2,7 @@ import { anyNode, scalarNodes, type FieldNode, type MapNode, type SchemaNode } f
 import type { Field, Scalar, StructType, TypeExpression } from './type-table.ts'
 import { zeroValue } from './zero-values.ts'
 
-/** A built-in type as merging sees it. */
+/** The merge schema of a built-in type. Fields are resolved on first use, because types may contain themselves. */
 export function structNode(struct: StructType, isAtomic = struct.isAtomic): SchemaNode {
   const cache = isAtomic ? atomic : granular
   const known = cache.get(struct)
@@ -35,7 +35,7 @@ function fieldNode(field: Field): FieldNode {
   return value === undefined ? { node } : { node, default: value }
 }
 
-/** What a field that is always written holds when a client leaves it out. */
+/** The zero value of a field that Go always writes, which completes list keys that a client omits. */
 function implicitDefault({ type, isPointer, omitEmpty }: Field): unknown {
   return type.is === 'scalar' && !isPointer && !omitEmpty ? (zeroValue(type) ?? undefined) : undefined
 }

@@ -1,4 +1,4 @@
-/** The OpenAPI v3 subset of CRDs, as it stands in `spec.versions[].schema.openAPIV3Schema`. */
+/** The OpenAPI v3 subset of `spec.versions[].schema.openAPIV3Schema` in a CRD. */
 export interface StructuralSchema {
   readonly type?: string
   readonly format?: string

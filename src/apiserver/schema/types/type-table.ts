@@ -1,24 +1,24 @@
 import { readFileSync } from 'node:fs'
 import type { GroupVersionKind } from '../../../kube/object.ts'
 
-/** An endpoint below an object: `status`, `scale`, `token`, with the kind its bodies are of. */
+/** A subresource in the table, with the kind of its bodies. */
 export interface SubresourceRow extends GroupVersionKind {
   readonly name: string
   readonly verbs: readonly string[]
 }
 
-/** A kind as the table states it. */
+/** A kind in the table. */
 export interface KindRow extends GroupVersionKind {
   readonly plural: string
   readonly namespaced: boolean
   readonly shortNames: readonly string[]
   readonly categories: readonly string[]
-  /** Those of the API, in alphabetical order; only `create` for reviews. */
+  /** In alphabetical order; only `create` for reviews. */
   readonly verbs: readonly string[]
   readonly subresources: readonly SubresourceRow[]
 }
 
-/** A value that is not made of fields; each has its own JSON and wire form. */
+/** A type without fields; each has its own JSON and protobuf form. */
 export type Scalar =
   | 'string'
   | 'bool'
@@ -49,11 +49,11 @@ export type TypeExpression =
 /** One field of a built-in type. */
 export interface Field {
   readonly name: string
-  /** Its protobuf number; 0 when it does not travel in protobuf. */
+  /** Its protobuf number; 0 when it has no protobuf form. */
   readonly number: number
   readonly type: TypeExpression
   readonly isPointer: boolean
-  /** Its own fields stand beside its siblings in JSON; nested on the wire. */
+  /** Whether it is embedded: its fields are inlined in JSON and nested in protobuf. */
   readonly isInline: boolean
   readonly omitEmpty: boolean
   readonly omitZero: boolean
@@ -68,7 +68,7 @@ export interface Field {
   readonly goType: string
 }
 
-/** A built-in type. Its parts are resolved when first asked for: types may contain themselves. */
+/** A built-in type. Its fields are resolved on first use, because types may contain themselves. */
 export class StructType {
   /** `core/v1.PodSpec`. */
   readonly id: string
@@ -89,12 +89,12 @@ export class StructType {
     return this.id.slice(this.id.lastIndexOf('.') + 1)
   }
 
-  /** Fields as declared, inline ones unopened. */
+  /** Fields as declared, with embedded structs as one field. */
   get own(): readonly Field[] {
     return (this.#own ??= this.#rows.map(fieldFrom))
   }
 
-  /** Fields by JSON name, inline ones opened. */
+  /** Fields by JSON name, with the fields of embedded structs. */
   get fields(): ReadonlyMap<string, Field> {
     if (this.#fields) return this.#fields
     const fields = new Map<string, Field>()
@@ -106,7 +106,7 @@ export class StructType {
     return (this.#fields = fields)
   }
 
-  /** The embedded structs on the way to an inline field, as Go's errors name them: `ProbeHandler.`; '' for own fields. */
+  /** The embedded structs that contain a field, as Go's errors name them: `ProbeHandler.`; '' for own fields. */
   embeddingOf(name: string): string {
     const holder = this.own.find(
       (field) => field.isInline && field.type.is === 'struct' && field.type.struct.fields.has(name),
@@ -115,7 +115,7 @@ export class StructType {
     return `${holder.type.struct.goName}.${holder.type.struct.embeddingOf(name)}`
   }
 
-  /** Fields by protobuf number, inline ones unopened. */
+  /** Fields by protobuf number, with embedded structs as one field. */
   get byNumber(): readonly (Field | undefined)[] {
     if (this.#byNumber) return this.#byNumber
     const byNumber: (Field | undefined)[] = []
@@ -124,7 +124,7 @@ export class StructType {
   }
 }
 
-/** The built-in type of this name; undefined when the table does not have it. */
+/** The built-in type with this name, such as `core/v1.PodSpec`; undefined when the table does not have it. */
 export function structType(id: string): StructType | undefined {
   const known = structs.get(id)
   if (known) return known
@@ -143,16 +143,17 @@ export function structOfKind({ group, version, kind }: GroupVersionKind): Struct
   )
 }
 
-/** The kinds of the table, as `builtin-kinds.ts` offers them. */
+/** The kinds of the table. */
 export function kindRows(): readonly KindRow[] {
   return table().kinds
 }
 
-/** The Kubernetes release the table was made from: `v1.36.4`. */
+/** The Kubernetes release that the table was generated from, such as `v1.36.4`. */
 export function tableRelease(): string {
   return table().release
 }
 
+/** Name, protobuf number, type expression, flags, rare attributes. */
 type FieldRow = readonly [string, number, string, string, RareAttributes?]
 
 interface RareAttributes {

@@ -1,6 +1,6 @@
 import type { Field, StructType, TypeExpression } from './type-table.ts'
 
-/** Adds what Go writes even when unset: nested structs, and fields without omitempty. Changes `object`. */
+/** Adds fields that Go writes even when unset: nested structs, and fields without omitempty. Changes `object`. */
 export function completeStruct(object: Record<string, unknown>, struct: StructType): Record<string, unknown> {
   for (const field of alwaysWritten(struct)) {
     if (object[field.name] === undefined) object[field.name] = field.isPointer ? null : zeroValue(field.type)
@@ -8,11 +8,11 @@ export function completeStruct(object: Record<string, unknown>, struct: StructTy
   return object
 }
 
-/** Whether Go would leave this value of a field out. The value is one that decoding produced. */
+/** Whether Go would omit this decoded value of a field. */
 export function isOmitted(field: Field, value: unknown): boolean {
   if (field.isPointer) return false
   if (isStructLike(field)) return field.omitZero && value === null
-  // An empty list here is a word of its own: forget all managers.
+  // An empty managedFields list has a meaning: reset all managers.
   if (!field.omitEmpty || field.name === 'managedFields') return false
   if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0
   return value === '' || value === 0 || value === false || value === null
@@ -30,7 +30,7 @@ function alwaysWritten(struct: StructType): readonly Field[] {
   return fields
 }
 
-/** Go's omitempty does not leave these out. */
+/** Types that Go's omitempty does not omit. */
 function isStructLike({ type }: Field): boolean {
   if (type.is === 'struct') return true
   return type.is === 'scalar' && structScalars.has(type.scalar)
@@ -38,7 +38,7 @@ function isStructLike({ type }: Field): boolean {
 
 const structScalars = new Set(['Time', 'MicroTime', 'Duration', 'Quantity', 'IntOrString', 'RawExtension'])
 
-/** What Go writes for an unset value of this type. */
+/** The JSON that Go writes for an unset value of this type. */
 export function zeroValue(type: TypeExpression): unknown {
   if (type.is === 'struct') return completeStruct({}, type.struct)
   if (type.is !== 'scalar') return null

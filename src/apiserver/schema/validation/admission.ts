@@ -58,7 +58,7 @@ function* expressionFaults(expression: string, path: string, kind: 'bool' | unde
     yield required(path, 'expression is not specified')
     return
   }
-  // Policies are kept, not enforced, here: the functions of an authorizer exist only where they are.
+  // This server stores policies without enforcing them and does not define the authorizer's functions.
   if (/\bauthorizer\s*\./.test(expression)) return
   const program = compile(expression, environment)
   if (program instanceof CelCompileError) {

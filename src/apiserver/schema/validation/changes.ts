@@ -2,7 +2,7 @@ import { deepEqual } from '../../../kube/patch.ts'
 import { forbidden, invalidValue, type FieldError } from '../types/field-error.ts'
 import { at, entries, text, type Json } from './parts/checks.ts'
 
-/** What a kind does not let change once it is there. */
+/** Faults of an update: changes of immutable fields. */
 export function changeFaults(key: string, object: Json, old: Json): readonly FieldError[] {
   return [...(changes[key]?.(object, old) ?? [])]
 }
@@ -86,7 +86,7 @@ function* serviceChanges(object: Json, old: Json): Generator<FieldError> {
   const [spec, before] = [at(object, 'spec'), at(old, 'spec')]
   const address = text(before.clusterIP)
   const isKept = spec.type === 'ExternalName' || before.type === 'ExternalName' || address === ''
-  // One that is left out is kept, not taken away.
+  // An omitted clusterIP keeps the stored one.
   if (isKept || text(spec.clusterIP) === '' || text(spec.clusterIP) === address) return
   yield invalidValue('spec.clusterIPs[0]', [text(spec.clusterIP)], 'may not change once set')
 }
@@ -97,7 +97,7 @@ function* storageClassChanges(object: Json, old: Json): Generator<FieldError> {
   }
 }
 
-/** A claim can only grow. */
+/** The spec of a claim is immutable except for its requests and volume attributes class. */
 function* claimChanges(object: Json, old: Json): Generator<FieldError> {
   const kept = (claim: Json): Json => {
     const { resources: _, volumeAttributesClassName: _class, volumeName: _volume, ...rest } = at(claim, 'spec')
@@ -112,7 +112,7 @@ function* claimChanges(object: Json, old: Json): Generator<FieldError> {
 const podFields =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)'
 
-/** A pod's spec is fixed but for its images, its deadline and added tolerations; binding it to a node is the scheduler's. */
+/** The spec of a pod is immutable except for images, deadline, added tolerations and the first nodeName. */
 function* podChanges(object: Json, old: Json): Generator<FieldError> {
   const [spec, before] = [at(object, 'spec'), at(old, 'spec')]
   const isMoved = text(before.nodeName) !== '' && spec.nodeName !== before.nodeName

@@ -19,13 +19,13 @@ import * as rbac from './rbac.ts'
 import * as services from './services.ts'
 import * as workloads from './workloads.ts'
 
-/** Faults of a new object, its defaults filled in. Of a custom resource only the metadata is looked at. */
+/** Faults of a new object with defaults applied. For custom resources, only of the metadata. */
 export function validateCreate(gvk: GroupVersionKind, object: KubeObject): readonly FieldError[] {
   const key = keyOf(gvk)
   return [...metadataFaults(object, nameChecks[key] ?? subdomainFaults), ...kindFaults(key, object)]
 }
 
-/** Faults of an object that replaces another, and of the change itself. */
+/** Faults of an updated object and of the change itself. */
 export function validateUpdate(gvk: GroupVersionKind, object: KubeObject, old: KubeObject): readonly FieldError[] {
   const key = keyOf(gvk)
   return [
@@ -74,7 +74,7 @@ const checks: Readonly<Record<string, Check>> = {
   'admissionregistration.k8s.io/ValidatingAdmissionPolicyBinding': admissionBindingFaults,
 }
 
-/** Kinds whose names are not plain subdomains. */
+/** Kinds whose names are not DNS subdomains. */
 const nameChecks: Readonly<Record<string, NameCheck>> = {
   Namespace: namespaceFaults,
   Service: labelFaults,

@@ -82,7 +82,7 @@ export function* replicationControllerFaults(object: Json): Generator<FieldError
   else yield* matchedTemplateFaults(template, { matchLabels: selector ?? {} })
 }
 
-/** A number of pods, or a share of them. */
+/** Faults of a number or percentage of pods. */
 export function* shareFaults(value: unknown, path: string): Generator<FieldError> {
   if (typeof value === 'number') yield* notNegative(path, value)
   if (typeof value !== 'string') return
@@ -93,7 +93,7 @@ export function* shareFaults(value: unknown, path: string): Generator<FieldError
   } else if (Number(value.slice(0, -1)) > 100) yield invalidValue(path, value, 'must not be greater than 100%')
 }
 
-/** The selector of a workload must be one, and choose the pods it makes. */
+/** Faults of a workload's selector, which must match the labels of its pod template. */
 function* selectionFaults(spec: Json, kind: string): Generator<FieldError> {
   const selector = given(spec, 'selector')
   if (!selector) yield required('spec.selector')

@@ -1,7 +1,7 @@
-/** Deeper than any object is meant to be, and shallow enough for everything that walks through one. */
+/** Maximum nesting of a body: more than any real object, and safe for recursive code. */
 export const maxDepth = 1000
 
-/** Whether a JSON text nests deeper than that; looks at the text, since reading it is what might fail. */
+/** Whether a JSON text exceeds the maximum nesting. Scans the text, because parsing it could overflow the stack. */
 export function isTextTooDeep(text: string): boolean {
   let depth = 0
   for (let index = 0; index < text.length; index++) {
@@ -14,7 +14,7 @@ export function isTextTooDeep(text: string): boolean {
   return false
 }
 
-/** Whether a value nests deeper than that. */
+/** Whether a value exceeds the maximum nesting. */
 export function isValueTooDeep(value: unknown): boolean {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {

@@ -1,8 +1,8 @@
 import { maxDepth } from './depth.ts'
 
-/** Says what is wrong with a text that is not JSON, in the words of Go's decoder, which clients and people know. */
+/** The error that Go's decoder reports for a text that is not JSON. */
 export function goJsonError(text: string | Uint8Array): string {
-  // Go reads bytes.
+  // Go's scanner works on bytes, so each byte becomes one character here.
   const scanner = new Scanner(Buffer.from(text).toString('latin1'))
   try {
     scanner.value()
@@ -17,7 +17,7 @@ export function goJsonError(text: string | Uint8Array): string {
 
 class Fault extends Error {}
 
-/** Walks over JSON until the first fault. Its recursion ends where `isTextTooDeep` refuses to read on. */
+/** Scans JSON up to the first error. Its recursion is bounded by `maxDepth`. */
 class Scanner {
   readonly #text: string
   #at = 0
@@ -150,7 +150,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   '\v': '\\v',
 }
 
-/** A byte as a character; those that cannot be printed by their number. */
+/** A byte as Go prints it; unprintable ones as an escape. */
 function escaped(character: string): string {
   const code = character.charCodeAt(0)
   const digits = code.toString(16)

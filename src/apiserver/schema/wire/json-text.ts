@@ -1,14 +1,14 @@
-/** A JSON document, and the keys that stood in it more than once. */
+/** A parsed JSON document and its duplicate keys. */
 export interface ParsedJson {
   readonly value: unknown
-  /** As paths: `spec.template.spec.containers[0].name`. Of repeated keys the last one counts. */
+  /** Paths of duplicate keys, such as `spec.containers[0].name`. The last value of a key wins. */
   readonly duplicates: readonly string[]
 }
 
 /** Parses JSON text; throws SyntaxError when it is not JSON. */
 export function parseJson(text: string): ParsedJson {
   const value = JSON.parse(text) as unknown
-  // Counting is cheap and nearly always the whole answer: a repeated key stands in the text but not in the value.
+  // Fast path: a duplicate key is in the text but not in the value, so equal counts mean there is none.
   if (countColons(text) === countKeys(value)) return { value, duplicates: [] }
   return { value, duplicates: new DuplicateFinder(text).find() }
 }
@@ -45,7 +45,7 @@ function countKeys(value: unknown): number {
   return count
 }
 
-/** Walks text that is known to be JSON and notes each repeated key once. */
+/** Finds duplicate keys in valid JSON text. */
 class DuplicateFinder {
   readonly #text: string
   readonly #found = new Set<string>()
@@ -104,7 +104,7 @@ class DuplicateFinder {
     this.#at++
   }
 
-  /** Skips white space and gives the character that follows, without taking it. */
+  /** Skips white space and returns the next character without consuming it. */
   #next(): string {
     while (' \t\r\n'.includes(this.#text[this.#at] ?? 'x')) this.#at++
     return this.#text[this.#at] ?? ''

@@ -1,7 +1,7 @@
-/** Reads the protobuf wire format from one buffer. Anything out of bounds throws RangeError. */
+/** Reads the protobuf wire format. Throws RangeError for reads out of bounds. */
 export class ProtobufReader {
   readonly #buffer: Buffer
-  /** The next byte to read. */
+  /** Offset of the next byte. Public and mutable: decoders move it past nested messages on the hot path. */
   at = 0
 
   constructor(bytes: Uint8Array) {
@@ -12,14 +12,14 @@ export class ProtobufReader {
     return this.at >= this.#buffer.length
   }
 
-  /** A field's number times eight plus its wire type. */
+  /** A field tag: number × 8 + wire type. */
   tag(): number {
     const tag = this.varint()
     if (tag < 8 || tag > 0xffffffff) throw new RangeError('a field has an illegal number')
     return tag
   }
 
-  /** A signed integer; beyond 2⁵³ the nearest number JavaScript has. */
+  /** A signed integer; beyond 2⁵³ rounded to the nearest double. */
   varint(): number {
     const buffer = this.#buffer
     const first = buffer[this.at++]
@@ -47,7 +47,7 @@ export class ProtobufReader {
     return value
   }
 
-  /** Reads a length and gives the offset at which what follows ends. */
+  /** Reads the length of a nested value and returns the offset of its end. */
   enter(): number {
     const length = this.varint()
     const end = this.at + length
@@ -76,7 +76,7 @@ export class ProtobufReader {
     return value
   }
 
-  /** Steps over the value of a field that is not known. */
+  /** Skips the value of an unknown field. */
   skip(tag: number): void {
     switch (tag & 7) {
       case 0:
@@ -96,7 +96,7 @@ export class ProtobufReader {
     }
   }
 
-  /** Crossing into native code costs more than a few ASCII characters do. */
+  /** For short ASCII strings a loop is faster than the call into native code. */
   #shortString(start: number, end: number): string {
     let text = ''
     for (let index = start; index < end; index++) {

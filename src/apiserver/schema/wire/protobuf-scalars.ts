@@ -2,7 +2,7 @@ import { formatTime } from '../../../kube/time.ts'
 import type { ProtobufReader } from './protobuf-reader.ts'
 import { structType, type Scalar, type StructType } from '../types/type-table.ts'
 
-/** Scalars that travel as a message of their own. */
+/** Reads a scalar that protobuf encodes as a message: times, quantities, int-or-string and others. */
 export function readMessageScalar(reader: ProtobufReader, scalar: Scalar, readStruct: ReadStruct): unknown {
   const end = reader.enter()
   const parts: Parts = { one: undefined, two: undefined, three: undefined, many: [] }
@@ -30,7 +30,7 @@ interface Parts {
   readonly many: unknown[]
 }
 
-/** Reads a nested message of a type of the table. */
+/** Reads a nested message of a built-in type. */
 export type ReadStruct = (reader: ProtobufReader, struct: StructType) => unknown
 
 type Read = (reader: ProtobufReader, readStruct: ReadStruct) => unknown
@@ -43,7 +43,7 @@ const schema: Read = (reader, readStruct) => {
   return readStruct(reader, props)
 }
 
-/** The fields of each such message, by number. */
+/** The fields of each of these messages, by number. */
 const messageScalars: Partial<Record<Scalar, Readonly<Record<number, Read>>>> = {
   Time: { 1: varint, 2: varint },
   MicroTime: { 1: varint, 2: varint },

@@ -7,8 +7,8 @@ import { structOfKind, type Field, type Scalar, type StructType, type TypeExpres
 import { completeStruct, isOmitted, zeroValue } from '../types/zero-values.ts'
 
 /**
- * Decodes an `application/vnd.kubernetes.protobuf` body into the object its JSON form would give.
- * `assume` names the kind of bodies that do not carry one, such as DeleteOptions of old clients.
+ * Decodes an `application/vnd.kubernetes.protobuf` body into the object that its JSON form would give. `assume` is
+ * the kind of bodies without one, such as the DeleteOptions of old clients.
  */
 export function decodeProtobuf(bytes: Uint8Array, assume?: GroupVersionKind): KubeObject {
   const envelope = readEnvelope(bytes)
@@ -60,7 +60,7 @@ function readEnvelope(bytes: Uint8Array): { apiVersion: string; kind: string; ra
   })
 }
 
-/** Reads fields up to `end` into `target`; an inline message's fields land in the same target. */
+/** Reads fields up to `end` into `target`; those of embedded messages go into the same target. */
 function readFields(reader: ProtobufReader, end: number, struct: StructType, target: Record<string, unknown>): void {
   const fields = struct.byNumber
   while (reader.at < end) {
@@ -148,7 +148,7 @@ function versionOf({ group, version }: GroupVersionKind): string {
   return group ? `${group}/${version}` : version
 }
 
-/** Turns whatever a malformed body provokes into the one answer a client can act on. */
+/** Turns any error of a malformed body into a BadRequest. */
 function guarded<T>(read: () => T): T {
   try {
     return read()

@@ -13,7 +13,7 @@ import { handlerFaults, probeFaults } from './handlers.ts'
 import { labelFaults, portNameFaults } from '../../../../kube/names.ts'
 import { resourcesFaults } from './resources.ts'
 
-/** What containers are checked against. */
+/** The pod that containers are validated in. */
 export interface PodContext {
   readonly volumes: ReadonlySet<string>
   readonly isHostNetwork: boolean
@@ -69,7 +69,7 @@ function* lifecycleFaults(container: Json, path: string): Generator<FieldError> 
   yield* probeFaults(given(container, 'startupProbe'), `${path}.startupProbe`, { succeedsOnce: true })
 }
 
-/** A container that ends before the others start has no use for these. */
+/** Fields that are forbidden for init containers which are not sidecars. */
 function* initFaults(container: Json, path: string): Generator<FieldError> {
   const detail = 'may not be set for init containers without restartPolicy=Always'
   for (const key of ['lifecycle', 'livenessProbe', 'readinessProbe', 'startupProbe']) {
@@ -124,7 +124,7 @@ function* securityFaults(context: Json | undefined, path: string): Generator<Fie
   }
 }
 
-/** A user or group id may be left out; it has 31 bits. */
+/** Faults of an optional user or group id: 31 bits, not negative. */
 export function* idFaults(id: unknown, path: string): Generator<FieldError> {
   const value = number(id)
   if (value !== undefined && (value < 0 || value > 2_147_483_647)) {

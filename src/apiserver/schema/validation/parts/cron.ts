@@ -15,7 +15,7 @@ const fields: readonly CronField[] = [
 ]
 const descriptors = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'])
 
-/** What keeps a text from being a cron schedule; undefined when nothing does. */
+/** Why a text is not a cron schedule, with the messages of robfig/cron; undefined when it is one. */
 export function cronFault(schedule: string): string | undefined {
   if (schedule.startsWith('@')) return descriptorFault(schedule)
   const parts = schedule.trim().split(/\s+/)

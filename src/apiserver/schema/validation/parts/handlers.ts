@@ -31,7 +31,7 @@ export function* probeFaults(
   }
 }
 
-/** Faults of a probe's or hook's handler: there is exactly one. */
+/** Faults of the handler of a probe or hook: exactly one must be set. */
 export function* handlerFaults(handler: Json, path: string): Generator<FieldError> {
   let count = 0
   for (const kind of ['exec', 'httpGet', 'tcpSocket', 'grpc', 'sleep']) {
@@ -62,7 +62,7 @@ function* actionFaults(kind: string, action: Json, path: string): Generator<Fiel
   }
 }
 
-/** A port by number or by name. */
+/** Faults of a port that is a number or a name. */
 export function* portOrName(path: string, value: unknown): Generator<FieldError> {
   if (typeof value === 'string') yield* checked(path, value, portNameFaults)
   else yield* port(path, value)

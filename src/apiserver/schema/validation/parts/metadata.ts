@@ -22,7 +22,7 @@ export function* metadataFaults({ metadata }: KubeObject, nameCheck: NameCheck):
   yield* propagationFaults(finalizers)
 }
 
-/** Faults of what happens to the metadata of an object. */
+/** Faults of a change of metadata. Unchanged parts are not validated again. */
 export function* metadataChangeFaults(object: KubeObject, old: KubeObject): Generator<FieldError> {
   const { labels, annotations, ownerReferences = [], finalizers = [] } = object.metadata
   if (object.metadata.name !== old.metadata.name) {
@@ -41,6 +41,7 @@ export function* metadataChangeFaults(object: KubeObject, old: KubeObject): Gene
   yield* propagationFaults(finalizers)
 }
 
+/** Faults of labels. */
 export function* labelsFaults(path: string, labels: unknown): Generator<FieldError> {
   for (const [key, value] of Object.entries((labels ?? {}) as Record<string, unknown>)) {
     yield* checked(path, key, qualifiedNameFaults)
@@ -48,6 +49,7 @@ export function* labelsFaults(path: string, labels: unknown): Generator<FieldErr
   }
 }
 
+/** Faults of annotations, including their total size. */
 export function* annotationsFaults(path: string, annotations: unknown): Generator<FieldError> {
   let bytes = 0
   for (const [key, value] of Object.entries((annotations ?? {}) as Record<string, string>)) {
@@ -68,7 +70,7 @@ function* finalizerFaults(finalizer: string, index: number): Generator<FieldErro
   }
 }
 
-/** Dependents cannot both be waited for and be left behind. */
+/** A delete cannot both orphan its dependents and wait for them. */
 function* propagationFaults(finalizers: readonly string[]): Generator<FieldError> {
   if (finalizers.includes('orphan') && finalizers.includes('foregroundDeletion'))
     yield invalidValue('metadata.finalizers', finalizers, 'finalizer orphan and foregroundDeletion cannot be both set')

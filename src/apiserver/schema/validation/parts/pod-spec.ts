@@ -25,7 +25,7 @@ export function* templateFaults(template: Json, path: string): Generator<FieldEr
   yield* podSpecFaults(part(template, 'spec'), `${path}.spec`)
 }
 
-/** Faults of a pod's spec, its defaults filled in. */
+/** Faults of a pod spec with defaults applied. */
 export function* podSpecFaults(spec: Json, path: string): Generator<FieldError> {
   const volumes = new Set(entries(spec, 'volumes', path).map(([volume]) => text(volume.name)))
   yield* volumesFaults(spec, path)
@@ -75,7 +75,7 @@ function* volumesFaults(spec: Json, path: string): Generator<FieldError> {
   }
 }
 
-/** The API looks for an emptyDir first, then for a hostPath. */
+/** kube-apiserver checks emptyDir first, then hostPath. */
 function bySource(one: string, other: string): number {
   const rank = (source: string): number => ['emptyDir', 'hostPath'].indexOf(source) + 1 || 9
   return rank(one) - rank(other)

@@ -5,7 +5,7 @@ import { qualifiedNameFaults } from '../../../../kube/names.ts'
 
 const containerResources = new Set(['cpu', 'memory', 'ephemeral-storage'])
 
-/** Faults of what a container requests and is limited to. */
+/** Faults of a container's requests and limits. */
 export function* resourcesFaults(resources: Json | undefined, path: string): Generator<FieldError> {
   const limits = given(resources, 'limits') ?? {}
   const requests = given(resources, 'requests') ?? {}
@@ -23,13 +23,13 @@ export function* resourcesFaults(resources: Json | undefined, path: string): Gen
   }
 }
 
-/** Faults of an amount that may not be negative. */
+/** Faults of a quantity that must not be negative. */
 export function* quantityFaults(value: string, path: string): Generator<FieldError> {
   const quantity = parseQuantity(value)
   if (quantity && quantity.nanos < 0n) yield invalidValue(path, value, 'must be greater than or equal to 0')
 }
 
-/** Faults of the name of a resource: known, or qualified by a domain. */
+/** Faults of a resource name: a standard name, or one qualified by a domain. */
 export function* resourceNameFaults(name: string, path: string): Generator<FieldError> {
   yield* checked(path, name, qualifiedNameFaults)
   if (!name.includes('/') && !standardResources.has(name) && !name.startsWith('hugepages-')) {
@@ -37,7 +37,7 @@ export function* resourceNameFaults(name: string, path: string): Generator<Field
   }
 }
 
-/** Whether one amount is more than another. */
+/** Whether one quantity is greater than another. */
 export function isMore(one: string, other: string): boolean {
   const [left, right] = [parseQuantity(one), parseQuantity(other)]
   return left !== undefined && right !== undefined && left.nanos > right.nanos

@@ -10,7 +10,7 @@ export function* selectorFaults(path: string, selector: Json | undefined): Gener
   for (const [expression, at] of entries(selector, 'matchExpressions', path)) yield* expressionFaults(expression, at)
 }
 
-/** Whether a selector chooses these labels; undefined when it is not a selector at all. */
+/** Whether a selector matches these labels; undefined when the selector is invalid. */
 export function selects(selector: Json, labels: Json): boolean | undefined {
   const isWrong = [...selectorFaults('', selector)].length > 0
   if (isWrong) return undefined
@@ -21,7 +21,7 @@ export function selects(selector: Json, labels: Json): boolean | undefined {
   )
 }
 
-/** Whether a selector chooses everything. */
+/** Whether a selector matches everything. */
 export function isEmptySelector(selector: Json): boolean {
   return size(selector.matchLabels) === 0 && size(selector.matchExpressions) === 0
 }
