@@ -6,18 +6,18 @@ import type { Change, Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
 import type { Target } from './decision/model.ts'
 
-/** What one Cleaner wants to be told of, in one namespace of one type. */
+/** The objects of one type and namespace whose changes enqueue a Cleaner. */
 export interface Interest {
   readonly type: ResourceType
   readonly namespace: string
   readonly select: Target['select']
 }
 
-/** Watches of whatever kinds Cleaners look at, started and ended at run time, with the way back from an object to its Cleaners. */
+/** Watches the types that Cleaners evaluate, opened and closed as needed, and maps each changed object back to its Cleaners. */
 export class TargetWatches {
   readonly #ports: { readonly client: Client; readonly informers: Informers }
   readonly #onChange: (key: Key) => void
-  /** By `plural.group/version`; each is open exactly while some Cleaner is interested. */
+  /** By `plural.group/version`; each is open exactly while a Cleaner is interested in its type. */
   readonly #watches = new Map<string, Watch>()
   /** The interests of each Cleaner, as registered in the watches. */
   readonly #interests = new Map<string, readonly Interest[]>()
@@ -27,18 +27,19 @@ export class TargetWatches {
     this.#onChange = onChange
   }
 
-  /** Replaces what a Cleaner is interested in; nothing ends its watches. */
+  /** Replaces the interests of a Cleaner; an empty list ends its watches. */
   set(key: Key, interests: readonly Interest[]): void {
-    const user = keyToString(key)
-    const before = this.#interests.get(user) ?? []
-    // New ones first, so that a watch both need is never closed in between.
-    for (const interest of interests) this.#watchOf(interest.type).add(user, interest)
-    for (const interest of before) if (!interests.some((kept) => isSame(kept, interest))) this.#remove(user, interest)
-    if (interests.length > 0) this.#interests.set(user, interests)
-    else this.#interests.delete(user)
+    const cleaner = keyToString(key)
+    const before = this.#interests.get(cleaner) ?? []
+    // New interests first, so that a watch that old and new ones share is not closed in between.
+    for (const interest of interests) this.#watchOf(interest.type).add(cleaner, interest)
+    for (const interest of before)
+      if (!interests.some((kept) => isSame(kept, interest))) this.#remove(cleaner, interest)
+    if (interests.length > 0) this.#interests.set(cleaner, interests)
+    else this.#interests.delete(cleaner)
   }
 
-  /** The cache of a type that some Cleaner is interested in. */
+  /** The cache of a type; undefined when no Cleaner is interested in it. */
   informer(type: ResourceType): Informer | undefined {
     return this.#watches.get(typeName(type))?.informer
   }
@@ -52,106 +53,108 @@ export class TargetWatches {
   #watchOf(type: ResourceType): Watch {
     const known = this.#watches.get(typeName(type))
     if (known) return known
-    const watch = new Watch(this.#ports.informers.open(this.#ports.client, type), (user) =>
-      this.#onChange(keyFromString(user)),
+    const watch = new Watch(this.#ports.informers.open(this.#ports.client, type), (cleaner) =>
+      this.#onChange(keyFromString(cleaner)),
     )
     this.#watches.set(typeName(type), watch)
     return watch
   }
 
-  #remove(user: string, interest: Interest): void {
+  #remove(cleaner: string, interest: Interest): void {
     const watch = this.#watches.get(typeName(interest.type))
-    if (!watch?.remove(user, interest)) return
+    if (!watch?.remove(cleaner, interest)) return
     watch.close()
     this.#watches.delete(typeName(interest.type))
   }
 }
 
 interface LabelInterest {
-  readonly user: string
+  readonly cleaner: string
   readonly requirements: readonly Requirement[]
-  /** The requirements as text: what tells two interests of a user apart. */
+  /** The requirements as text, by which two interests are compared. */
   readonly selector: string
 }
 
-/** One type's cache and who cares about which of its objects. */
+/** The cache of one type, and which Cleaners are interested in which of its objects. */
 class Watch {
   readonly informer: Informer
-  readonly #tell: (user: string) => void
-  /** Who named an object, by `namespace/name`. */
+  readonly #notify: (cleaner: string) => void
+  /** Cleaners that name an object, by `namespace/name`. */
   readonly #byName = new Map<string, Set<string>>()
-  /** Who selects by labels, by namespace: the same user may do so more than once. */
+  /** Cleaners that select by labels, by namespace. One Cleaner may have several entries. */
   readonly #byLabels = new Map<string, LabelInterest[]>()
-  #users = 0
+  #interests = 0
 
-  constructor(informer: Informer, tell: (user: string) => void) {
+  constructor(informer: Informer, notify: (cleaner: string) => void) {
     this.informer = informer
-    this.#tell = tell
-    informer.subscribe((change) => !change.initial && this.#notice(change))
-    informer.onTrouble(() => this.#tellAll())
-    // Whoever asked before the cache was filled asks again.
+    this.#notify = notify
+    informer.subscribe((change) => !change.initial && this.#notifyOf(change))
+    informer.onTrouble(() => this.#notifyAll())
+    // Cleaners reconciled before the cache was synced settled without a decision.
     informer.whenSynced().then(
-      () => this.#tellAll(),
+      () => this.#notifyAll(),
       () => {},
     )
   }
 
-  add(user: string, { namespace, select }: Interest): void {
-    if (this.#has(user, namespace, select)) return
-    this.#users++
+  add(cleaner: string, { namespace, select }: Interest): void {
+    if (this.#has(cleaner, namespace, select)) return
+    this.#interests++
     if (select.by === 'name') {
       const at = `${namespace}/${select.name}`
-      this.#byName.set(at, (this.#byName.get(at) ?? new Set()).add(user))
+      this.#byName.set(at, (this.#byName.get(at) ?? new Set()).add(cleaner))
     } else {
       const list = this.#byLabels.get(namespace) ?? []
-      list.push({ user, requirements: select.requirements, selector: formatSelector(select.requirements) })
+      list.push({ cleaner, requirements: select.requirements, selector: formatSelector(select.requirements) })
       this.#byLabels.set(namespace, list)
     }
   }
 
-  /** Whether that was the last interest. */
-  remove(user: string, { namespace, select }: Interest): boolean {
-    if (!this.#has(user, namespace, select)) return this.#users === 0
-    this.#users--
+  /** Removes an interest; true when none is left. */
+  remove(cleaner: string, { namespace, select }: Interest): boolean {
+    if (!this.#has(cleaner, namespace, select)) return this.#interests === 0
+    this.#interests--
     if (select.by === 'name') {
       const at = `${namespace}/${select.name}`
-      const users = this.#byName.get(at)
-      users?.delete(user)
-      if (users?.size === 0) this.#byName.delete(at)
+      const cleaners = this.#byName.get(at)
+      cleaners?.delete(cleaner)
+      if (cleaners?.size === 0) this.#byName.delete(at)
     } else {
       const list = this.#byLabels.get(namespace) ?? []
-      const kept = list.filter((entry) => entry.user !== user || entry.selector !== formatSelector(select.requirements))
+      const kept = list.filter(
+        (entry) => entry.cleaner !== cleaner || entry.selector !== formatSelector(select.requirements),
+      )
       if (kept.length > 0) this.#byLabels.set(namespace, kept)
       else this.#byLabels.delete(namespace)
     }
-    return this.#users === 0
+    return this.#interests === 0
   }
 
   close(): void {
     this.informer.close()
   }
 
-  #has(user: string, namespace: string, select: Interest['select']): boolean {
-    if (select.by === 'name') return this.#byName.get(`${namespace}/${select.name}`)?.has(user) ?? false
+  #has(cleaner: string, namespace: string, select: Interest['select']): boolean {
+    if (select.by === 'name') return this.#byName.get(`${namespace}/${select.name}`)?.has(cleaner) ?? false
     return (this.#byLabels.get(namespace) ?? []).some(
-      (entry) => entry.user === user && entry.selector === formatSelector(select.requirements),
+      (entry) => entry.cleaner === cleaner && entry.selector === formatSelector(select.requirements),
     )
   }
 
-  /** Tells those who named it, and those whose selector it matches now or matched before: leaving counts as a change too. */
-  #notice({ object, previous }: Change): void {
+  /** Notifies the Cleaners that name the object, and those whose selector matches it now or matched it before. */
+  #notifyOf({ object, previous }: Change): void {
     const { namespace = '', name, labels } = object.metadata
-    for (const user of this.#byName.get(`${namespace}/${name}`) ?? []) this.#tell(user)
-    for (const { user, requirements } of this.#byLabels.get(namespace) ?? []) {
+    for (const cleaner of this.#byName.get(`${namespace}/${name}`) ?? []) this.#notify(cleaner)
+    for (const { cleaner, requirements } of this.#byLabels.get(namespace) ?? []) {
       if (matches(requirements, labels) || (previous && matches(requirements, previous.metadata.labels)))
-        this.#tell(user)
+        this.#notify(cleaner)
     }
   }
 
-  #tellAll(): void {
-    const users = new Set([...this.#byName.values()].flatMap((set) => [...set]))
-    for (const list of this.#byLabels.values()) for (const { user } of list) users.add(user)
-    for (const user of users) this.#tell(user)
+  #notifyAll(): void {
+    const cleaners = new Set([...this.#byName.values()].flatMap((set) => [...set]))
+    for (const list of this.#byLabels.values()) for (const { cleaner } of list) cleaners.add(cleaner)
+    for (const cleaner of cleaners) this.#notify(cleaner)
   }
 }
 

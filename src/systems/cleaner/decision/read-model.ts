@@ -20,7 +20,7 @@ import {
   type Target,
 } from './model.ts'
 
-/** Reads either kind into one model, or says everything that is wrong with it, field by field. */
+/** Validates a Cleaner or ConditionalTTL and converts it to the common model; all problems are reported together. */
 export function readModel(object: KubeObject): Reading {
   const { spec } = object
   if (typeof spec !== 'object' || spec === null) return { problems: [{ field: 'spec', message: 'Required value' }] }
@@ -33,8 +33,8 @@ export function readModel(object: KubeObject): Reading {
   return all.length > 0 ? { problems: all } : { model }
 }
 
-/** Go's own limit, 2^63 - 1 nanoseconds: what its users' tools would refuse. */
-const longestMs = 9_223_372_036_854
+/** The limit of Go's time.Duration, 2^63 - 1 nanoseconds: Go clients reject anything longer. */
+const maxMs = 9_223_372_036_854
 
 class Problems {
   readonly found: Problem[] = []
@@ -43,18 +43,17 @@ class Problems {
     this.found.push({ field, message })
   }
 
-  /** The parsed duration, or 0 with the problem noted. */
+  /** The duration in milliseconds; 0 after adding a problem when it is invalid. */
   duration(
     field: string,
     text: unknown,
-    { parse, leastMs }: { parse: (text: string) => number | undefined; leastMs: number },
+    { parse, minMs }: { parse: (text: string) => number | undefined; minMs: number },
   ): number {
     const ms = typeof text === 'string' ? parse(text) : undefined
     if (ms === undefined)
       this.add(field, `Invalid value: ${JSON.stringify(text)}: must be a duration such as 90m or 360h`)
-    else if (ms < leastMs)
-      this.add(field, `Invalid value: ${JSON.stringify(text)}: must be at least ${leastMs / 1000}s`)
-    else if (ms > longestMs) this.add(field, `Invalid value: ${JSON.stringify(text)}: must be at most 2562047h47m16s`)
+    else if (ms < minMs) this.add(field, `Invalid value: ${JSON.stringify(text)}: must be at least ${minMs / 1000}s`)
+    else if (ms > maxMs) this.add(field, `Invalid value: ${JSON.stringify(text)}: must be at most 2562047h47m16s`)
     else return ms
     return 0
   }
@@ -67,9 +66,9 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
     ...(helm?.releases ?? []).map((written, index) => ({ at: `spec.helm.releases[${index}]`, written })),
   ]
   return {
-    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseLongDuration, leastMs: 0 }),
+    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseLongDuration, minMs: 0 }),
     periodMs: spec.retry
-      ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseLongDuration, leastMs: 1000 })
+      ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseLongDuration, minMs: 1000 })
       : defaultPeriodMs,
     monotonic: spec.retry?.monotonic ?? false,
     targets: (spec.targets ?? []).map((target, index) => {
@@ -98,7 +97,7 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
       .map(({ at, written }) => readRelease(at, written, problems)),
     ...(spec.wait === undefined
       ? {}
-      : { waitMs: problems.duration('spec.wait', spec.wait, { parse: parseLongDuration, leastMs: 0 }) }),
+      : { waitMs: problems.duration('spec.wait', spec.wait, { parse: parseLongDuration, minMs: 0 }) }),
     ...sinkOf({ url: cloudEventSink, required: spec.cloudEventRequired ?? false }, problems),
     suspend: spec.suspend ?? false,
     dryRun: spec.dryRun ?? false,
@@ -109,9 +108,9 @@ function readCleaner(spec: CleanerSpec, problems: Problems): Model {
 function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model {
   const { helm, cloudEventSink } = spec
   return {
-    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseDuration, leastMs: 0 }),
+    ttlMs: problems.duration('spec.ttl', spec.ttl, { parse: parseDuration, minMs: 0 }),
     periodMs: spec.retry
-      ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseDuration, leastMs: 1000 })
+      ? problems.duration('spec.retry.period', spec.retry.period, { parse: parseDuration, minMs: 1000 })
       : defaultPeriodMs,
     monotonic: false,
     targets: (spec.targets ?? []).map((target, index) => {
@@ -123,7 +122,7 @@ function readConditionalTtl(spec: ConditionalTtlSpec, problems: Problems): Model
         name: target.name,
         apiVersion,
         kind,
-        // As in the original, a name wins over a selector.
+        // As in cleaner-controller, a name takes precedence over a selector.
         select: selection(at, { name, selector: name === undefined ? labelSelector : undefined, all: false }, problems),
         delete: target.delete,
         evaluate: target.includeWhenEvaluating,
@@ -145,21 +144,24 @@ function selection(
   { name, selector, all }: { name: string | undefined; selector: LabelSelector | undefined; all: boolean },
   problems: Problems,
 ): Target['select'] {
-  if (name !== undefined && selector) problems.add(at, 'Invalid value: name and labels exclude each other')
+  if (name !== undefined && selector) problems.add(at, 'Invalid value: name and label selectors are mutually exclusive')
   if (all && (name !== undefined || selector))
-    problems.add(`${at}.matchAll`, 'Invalid value: true: it excludes name and labels')
+    problems.add(`${at}.matchAll`, 'Invalid value: true: must not be combined with a name or label selectors')
   if (all) return { by: 'labels', requirements: [] }
   if (name !== undefined) {
     if (name === '') problems.add(`${at}.name`, 'Invalid value: "": must not be empty')
     return { by: 'name', name }
   }
   if (!selector) {
-    problems.add(at, 'Required value: a name, labels or matchAll')
+    problems.add(at, 'Required value: set name, matchLabels, labelSelector or matchAll')
     return { by: 'labels', requirements: [] }
   }
   const requirements = requirementsFrom(at, selector, problems)
   if (requirements?.length === 0)
-    problems.add(at, 'Invalid value: an empty selector selects everything: say matchAll if that is meant')
+    problems.add(
+      at,
+      'Invalid value: an empty selector selects every object: set matchAll: true to select all on purpose',
+    )
   return { by: 'labels', requirements: requirements ?? [] }
 }
 
@@ -200,9 +202,7 @@ function readRelease(
     )
   }
   const timeoutMs =
-    timeout === undefined
-      ? 300_000
-      : problems.duration(`${at}.timeout`, timeout, { parse: parseDuration, leastMs: 1000 })
+    timeout === undefined ? 300_000 : problems.duration(`${at}.timeout`, timeout, { parse: parseDuration, minMs: 1000 })
   return { name, driver, disableHooks, timeoutMs }
 }
 
@@ -216,7 +216,7 @@ function sinkOf(
   return { sink: { url, required } }
 }
 
-/** What is wrong with targets as a whole: their names, and one that is the Cleaner itself. */
+/** Invalid or duplicate target names, and a target that is the Cleaner itself. */
 function targetProblems(targets: readonly Target[], self: KubeObject): readonly Problem[] {
   return targets.flatMap((target, index) => {
     const field = `spec.targets[${index}]`
@@ -225,11 +225,13 @@ function targetProblems(targets: readonly Target[], self: KubeObject): readonly 
       return [
         {
           field: `${field}.name`,
-          message: `Invalid value: "${name}": conditions cannot name it; use letters, digits and _`,
+          message: `Invalid value: "${name}": conditions cannot refer to it; use letters, digits and _, and start with a letter or _`,
         },
       ]
     if (reservedNames.has(name))
-      return [{ field: `${field}.name`, message: `Invalid value: "${name}": it means something else in conditions` }]
+      return [
+        { field: `${field}.name`, message: `Invalid value: "${name}": is reserved in conditions; choose another name` },
+      ]
     if (targets.findIndex((other) => other.name === name) < index)
       return [{ field: `${field}.name`, message: `Duplicate value: "${name}"` }]
     const isSelf =
@@ -241,7 +243,7 @@ function targetProblems(targets: readonly Target[], self: KubeObject): readonly 
       ? [
           {
             field: `${field}.reference`,
-            message: 'Invalid value: it is this very object, which goes by itself in the end',
+            message: 'Invalid value: a Cleaner deletes itself in the end and must not list itself as a target',
           },
         ]
       : []

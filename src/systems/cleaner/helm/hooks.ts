@@ -17,25 +17,25 @@ export interface HookContext {
   readonly client: Client
   readonly clock: Clock
   readonly namespace: string
-  /** What tells this uninstall from others before it. */
+  /** Identifies this uninstall among earlier ones of the same release. */
   readonly run: string
   readonly release: Release
   readonly releaseName: string
 }
 
-/** What hooks ask of the uninstall they belong to. */
+/** What hooks need from the uninstall they belong to. */
 export interface HookSupport {
   readonly warn: (message: string) => void
   readonly wait: (message: string, until: number) => void
   readonly depart: (type: ResourceType, object: StoredObject) => Promise<void>
 }
 
-/** On a hook's object: the uninstall that began it, so that one begun is not begun again, by whoever. */
+/** On a hook's object: the uninstall that created it, so that no retry and no other replica creates it again. */
 const runAnnotation = 'sojourn.dev/uninstall'
-const lookAgainMs = 1000
-const longestPauseMs = 15_000
+const minPollMs = 1000
+const maxPollMs = 15_000
 
-/** Runs a release's delete hooks without waiting for them: their objects say how far they are. */
+/** Runs the delete hooks of a release without blocking: the status of their objects tells how far they are. */
 export class Hooks {
   readonly #context: HookContext
   readonly #support: HookSupport
@@ -45,15 +45,15 @@ export class Hooks {
     this.#support = support
   }
 
-  /** Begins the first hook that has not been, and says to wait while one is at work. Throws when one fails or takes too long. */
+  /** Starts the first hook not started yet, and asks to wait while one is running. Throws when a hook fails or times out. */
   async run(hooks: readonly Hook[]): Promise<void> {
     for (const hook of hooks) if (!(await this.#isDone(hook))) return
   }
 
-  /** Takes hooks away that want to be gone once they have succeeded. */
-  async removeDone(hooks: readonly Hook[]): Promise<void> {
-    for (const { object, removeWhen } of hooks) {
-      if (!removeWhen.includes('succeeded')) continue
+  /** Deletes the objects of hooks with the policy hook-succeeded. */
+  async deleteSucceeded(hooks: readonly Hook[]): Promise<void> {
+    for (const { object, deleteWhen } of hooks) {
+      if (!deleteWhen.includes('succeeded')) continue
       const { type, manifest, found } = await this.#find(object)
       if (type && found && this.#isOurs(found)) await this.#support.depart(type, { ...manifest, ...found })
     }
@@ -63,40 +63,40 @@ export class Hooks {
     const { client, clock } = this.#context
     const { type, manifest, found } = await this.#find(hook.object)
     if (!type) {
-      this.#support.warn(`hook ${manifest.kind} was skipped: the cluster does not serve it`)
+      this.#support.warn(`hook ${manifest.kind} was skipped: the cluster does not serve this kind`)
       return true
     }
-    if (found && !this.#isOurs(found) && hook.removeBefore) {
+    if (found && !this.#isOurs(found) && hook.deleteBefore) {
       await this.#support.depart(type, found)
-      this.#support.wait(`an earlier ${describeRef(refOf(manifest))} has to go first`, clock.now() + lookAgainMs)
+      this.#support.wait(`an earlier ${describeRef(refOf(manifest))} must be deleted first`, clock.now() + minPollMs)
       return false
     }
-    const object = found ?? (await client.create<StoredObject>(type, this.#begun(manifest)))
+    const object = found ?? (await client.create<StoredObject>(type, this.#withRun(manifest)))
     return this.#hasEnded(hook, { type, object: { ...manifest, ...object } })
   }
 
-  /** Whether a hook that was begun has succeeded; until then there is a time to look again. */
+  /** Whether a started hook has succeeded; asks to wait while it is running. */
   async #hasEnded(hook: Hook, { type, object }: { type: ResourceType; object: StoredObject }): Promise<boolean> {
     const { clock, release, releaseName } = this.#context
     const result = type.kind === 'Job' || type.kind === 'Pod' ? resultOf(object) : 'succeeded'
     if (result === 'succeeded') return true
     const name = `hook ${describeRef(refOf(object))} of release ${releaseName}`
     const now = clock.now()
-    const begunAt = parseTime(object.metadata.creationTimestamp) ?? now
-    const deadline = begunAt + release.timeoutMs
+    const startedAt = parseTime(object.metadata.creationTimestamp) ?? now
+    const deadline = startedAt + release.timeoutMs
     if (result === undefined && now < deadline) {
-      // The longer it has been at work, the less a moment matters.
-      const pauseMs = Math.min(longestPauseMs, Math.max(lookAgainMs, (now - begunAt) / 10))
-      this.#support.wait(`${name} is at work`, Math.min(deadline, now + pauseMs))
+      // Poll a long-running hook less often.
+      const pollMs = Math.min(maxPollMs, Math.max(minPollMs, (now - startedAt) / 10))
+      this.#support.wait(`${name} is running`, Math.min(deadline, now + pollMs))
       return false
     }
-    await this.#giveUp(hook, type, object)
-    throw new Error(result === 'failed' ? `${name} failed` : `${name} did not finish in time`)
+    await this.#reset(hook, type, object)
+    throw new Error(result === 'failed' ? `${name} failed` : `${name} did not finish within its timeout`)
   }
 
-  /** So that the next try begins it anew. */
-  async #giveUp({ removeWhen }: Hook, type: ResourceType, object: StoredObject): Promise<void> {
-    if (removeWhen.includes('failed')) return this.#support.depart(type, object)
+  /** Makes the next attempt start the hook again. */
+  async #reset({ deleteWhen }: Hook, type: ResourceType, object: StoredObject): Promise<void> {
+    if (deleteWhen.includes('failed')) return this.#support.depart(type, object)
     const body = { metadata: { annotations: { [runAnnotation]: null } } }
     await this.#context.client
       .patch(type, placeOf(object.metadata), { type: 'merge', body })
@@ -106,7 +106,7 @@ export class Hooks {
   async #find(object: KubeObject) {
     const { client, namespace } = this.#context
     const type = await client.discovery.typeOf(object)
-    const manifest = type ? placed(type, object, namespace) : object
+    const manifest = type ? withNamespace(type, object, namespace) : object
     const found = type && (await client.get<StoredObject>(type, placeOf(manifest.metadata)).catch(ignoring('NotFound')))
     return { type, manifest, found }
   }
@@ -115,20 +115,20 @@ export class Hooks {
     return metadata.annotations?.[runAnnotation] === this.#context.run
   }
 
-  #begun(manifest: KubeObject): KubeObject {
+  #withRun(manifest: KubeObject): KubeObject {
     const { metadata } = manifest
     const annotations = { ...metadata.annotations, [runAnnotation]: this.#context.run }
     return { ...manifest, metadata: { ...metadata, annotations } }
   }
 }
 
-/** A manifest with the namespace it goes to. */
-export function placed(type: ResourceType, manifest: KubeObject, namespace: string): KubeObject {
+/** The manifest with its namespace filled in. */
+export function withNamespace(type: ResourceType, manifest: KubeObject, namespace: string): KubeObject {
   if (!type.namespaced || manifest.metadata.namespace) return manifest
   return { ...manifest, metadata: { ...manifest.metadata, namespace } }
 }
 
-/** Whether a Job or Pod has ended, and how. */
+/** How a Job or Pod ended; undefined while it is running. */
 function resultOf({ kind, status }: StoredObject): 'succeeded' | 'failed' | undefined {
   const { phase, conditions = [] } = (status ?? {}) as {
     phase?: string

@@ -11,7 +11,7 @@ export interface ReleaseHook {
   readonly delete_policies?: readonly string[]
 }
 
-/** What Helm records of one revision of a release; more than this is kept as it is. */
+/** What Helm records of one revision of a release. Other fields are preserved. */
 export interface ReleaseRecord {
   readonly name: string
   readonly namespace: string
@@ -21,22 +21,22 @@ export interface ReleaseRecord {
   readonly info: { readonly status: string }
 }
 
-/** Where Helm's drivers keep their records: type and name prefix are the same for both. */
+/** The label selector of a release's records, the same for Secrets and ConfigMaps. */
 export const releaseLabels = (release: string): string => `owner=helm,name=${release}`
 
-/** Reads a record out of a Secret or a ConfigMap; throws when it cannot be read. */
+/** Decodes the record in a Secret or ConfigMap; throws when it is not one. */
 export function decodeRelease(holder: KubeObject): ReleaseRecord {
   const { release } = (holder.data ?? {}) as { release?: string }
-  if (!release) throw new Error(`${holder.kind} ${holder.metadata.name} holds no release`)
-  // A Secret's value is base64 of what the driver wrote, which is base64 itself.
+  if (!release) throw new Error(`${holder.kind} ${holder.metadata.name} has no data.release`)
+  // Helm's driver writes base64; a Secret encodes that in base64 again.
   const text = holder.kind === 'Secret' ? Buffer.from(release, 'base64').toString('latin1') : release
   const bytes = Buffer.from(text, 'base64')
   const isZipped = bytes[0] === 0x1f && bytes[1] === 0x8b
   const record = JSON.parse(
-    (isZipped ? gunzipSync(bytes, { maxOutputLength: largestRecord }) : bytes).toString('utf8'),
+    (isZipped ? gunzipSync(bytes, { maxOutputLength: maxRecordSize }) : bytes).toString('utf8'),
   ) as Partial<ReleaseRecord>
   if (typeof record.name !== 'string' || typeof record.manifest !== 'string')
-    throw new Error(`${holder.kind} ${holder.metadata.name} holds something other than a release`)
+    throw new Error(`${holder.kind} ${holder.metadata.name} does not hold a release record`)
   return {
     ...record,
     namespace: record.namespace ?? '',
@@ -46,15 +46,15 @@ export function decodeRelease(holder: KubeObject): ReleaseRecord {
   } as ReleaseRecord
 }
 
-/** The value to store for a changed record. */
+/** Encodes a changed record for the Secret or ConfigMap that holds it. */
 export function encodeRelease(record: ReleaseRecord, holder: KubeObject): string {
   const text = gzipSync(JSON.stringify(record)).toString('base64')
   return holder.kind === 'Secret' ? Buffer.from(text, 'latin1').toString('base64') : text
 }
 
-/** The revision a holder is of, by its label. */
+/** The revision of a record, by its label. */
 export function revisionOf({ metadata }: KubeObject): number {
   return Number(metadata.labels?.version ?? 0)
 }
 
-const largestRecord = 64 * 1024 * 1024
+const maxRecordSize = 64 * 1024 * 1024

@@ -49,7 +49,7 @@ describe('planUninstall', () => {
 
   it('runs delete hooks by weight, with their policies', () => {
     expect(
-      plan.before.map(({ object, removeBefore, removeWhen }) => [object.metadata.name, removeBefore, removeWhen]),
+      plan.before.map(({ object, deleteBefore, deleteWhen }) => [object.metadata.name, deleteBefore, deleteWhen]),
     ).toEqual([
       ['early', true, []],
       ['late', false, ['succeeded']],

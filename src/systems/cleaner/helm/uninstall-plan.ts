@@ -2,23 +2,23 @@ import { parseAllDocuments } from 'yaml'
 import type { KubeObject } from '../../../kube/object.ts'
 import type { ReleaseHook, ReleaseRecord } from './release-record.ts'
 
-/** What uninstalling a release takes, in order. */
+/** The steps of an uninstall, in order. */
 export interface UninstallPlan {
   readonly before: readonly Hook[]
   readonly objects: readonly KubeObject[]
-  /** What its chart asks to be left. */
+  /** Objects with `helm.sh/resource-policy: keep`. */
   readonly kept: readonly KubeObject[]
   readonly after: readonly Hook[]
 }
 
-/** A hook and what to do with its object. */
+/** A hook's object, and when to delete it. */
 export interface Hook {
   readonly object: KubeObject
-  readonly removeBefore: boolean
-  readonly removeWhen: readonly ('succeeded' | 'failed')[]
+  readonly deleteBefore: boolean
+  readonly deleteWhen: readonly ('succeeded' | 'failed')[]
 }
 
-/** Plans an uninstall as Helm would: hooks by weight, objects in the reverse of their order of need, keep policies honoured. */
+/** Plans an uninstall as Helm does: hooks by weight, objects in Helm's uninstall order, keep policies honoured. */
 export function planUninstall({ manifest, hooks }: ReleaseRecord): UninstallPlan {
   const objects = parseManifests(manifest)
   const isKept = ({ metadata }: KubeObject) =>
@@ -31,7 +31,7 @@ export function planUninstall({ manifest, hooks }: ReleaseRecord): UninstallPlan
   }
 }
 
-/** Every object of a stream of YAML documents, Lists unfolded. */
+/** Every object of a stream of YAML documents; Lists are replaced by their items. */
 export function parseManifests(text: string): readonly KubeObject[] {
   const documents = parseAllDocuments(text, { uniqueKeys: false })
   const values = Array.isArray(documents) ? documents.map((document) => document.toJS() as unknown) : []
@@ -53,8 +53,8 @@ function hooksFor(hooks: readonly ReleaseHook[], event: string): readonly Hook[]
       const when = (['succeeded', 'failed'] as const).filter((result) => policies.includes(`hook-${result}`))
       return parseManifests(manifest).map((object) => ({
         object,
-        removeBefore: policies.includes('before-hook-creation'),
-        removeWhen: when,
+        deleteBefore: policies.includes('before-hook-creation'),
+        deleteWhen: when,
       }))
     })
 }
@@ -69,7 +69,7 @@ function inUninstallOrder(objects: readonly KubeObject[]): readonly KubeObject[]
   )
 }
 
-/** Who goes first: what sends traffic and starts things, then what runs, then what it was allowed to do and to read. Unknown kinds go last. */
+/** Helm's order: traffic and triggers, then workloads, then permissions and configuration. Unknown kinds come last. */
 const uninstallOrder =
   `APIService Ingress IngressClass Service CronJob Job StatefulSet HorizontalPodAutoscaler Deployment
   ReplicaSet ReplicationController Pod DaemonSet RoleBinding Role ClusterRoleBinding ClusterRole CustomResourceDefinition

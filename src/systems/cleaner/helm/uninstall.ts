@@ -16,41 +16,41 @@ import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { Release } from '../decision/model.ts'
 import { decodeRelease, encodeRelease, releaseLabels, revisionOf, type ReleaseRecord } from './release-record.ts'
-import { Hooks, placed } from './hooks.ts'
+import { Hooks, withNamespace } from './hooks.ts'
 import { planUninstall } from './uninstall-plan.ts'
 
 export interface UninstallRequest {
   readonly client: Client
   readonly door: Door
   readonly clock: Clock
-  /** The Cleaner whose rule it is. */
+  /** The Cleaner that asks for it. */
   readonly by: ObjectRef
   readonly namespace: string
   readonly release: Release
 }
 
-/** How far an uninstall has come. `waiting`: nothing is wrong, but a hook is at work or not everything may leave now. */
+/** The state of an uninstall. `waiting`: a hook is still running, or the Door holds an object; call again at `until`. */
 export type UninstallResult =
   | { readonly result: 'uninstalled'; readonly warnings: readonly string[] }
   | { readonly result: 'absent' }
   | { readonly result: 'unreadable'; readonly message: string }
   | { readonly result: 'waiting'; readonly until?: number; readonly message: string }
 
-/** Releases' records cannot even be looked for. */
+/** The release records cannot be listed. */
 export class RecordsUnavailable extends Error {
   override readonly name = 'RecordsUnavailable'
 }
 
 /**
- * Uninstalls a release without Helm: hooks, objects, records, in Helm's order. Never waits: call it again until it is done, also after a
- * crash at any point. The newest record says how far it has come and is the last to go.
+ * Uninstalls a release without the helm binary: hooks, objects, records, in Helm's order. It never blocks: call it again until it returns
+ * another result than `waiting`. The status in the newest record tells how far it is, also after a crash; that record is deleted last.
  */
 export async function uninstall(request: UninstallRequest): Promise<UninstallResult> {
   const holders = await readHolders(request)
   const newest = holders.at(-1)
   if (!newest) return { result: 'absent' }
   const record = newestReadable(holders)
-  if (!record) return { result: 'unreadable', message: `no revision of release ${request.release.name} can be read` }
+  if (!record) return { result: 'unreadable', message: `no revision of release ${request.release.name} can be decoded` }
 
   const { client, release } = request
   const work = new Uninstall(request, { releaseName: record.name, run: newest.metadata.uid })
@@ -61,20 +61,20 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
     if (status !== 'uninstalling') {
       await work.hooks.run(before)
       if (work.waiting) return work.waiting
-      await mark(client, { holder: newest, record, status: 'uninstalling' })
+      await setStatus(client, { holder: newest, record, status: 'uninstalling' })
     }
-    for (const object of plan.objects) await work.remove(object)
+    for (const object of plan.objects) await work.deleteObject(object)
     if (work.waiting) return work.waiting
     await work.hooks.run(after)
     if (work.waiting) return work.waiting
-    await mark(client, { holder: newest, record, status: 'uninstalled' })
+    await setStatus(client, { holder: newest, record, status: 'uninstalled' })
   }
-  await work.hooks.removeDone([...before, ...after])
-  for (const holder of holders) await work.purge(holder)
+  await work.hooks.deleteSucceeded([...before, ...after])
+  for (const holder of holders) await work.deleteRecord(holder)
   return work.waiting ?? { result: 'uninstalled', warnings: work.warnings }
 }
 
-/** Whether there is a record of any of these releases, or may be for all that can be known. */
+/** Whether any of these releases has a record. A list that fails counts as a record: unknown means installed. */
 export async function isAnyInstalled(
   client: Client,
   namespace: string,
@@ -109,14 +109,14 @@ function newestReadable(holders: readonly StoredObject[]): ReleaseRecord | undef
     try {
       return decodeRelease(holder)
     } catch {
-      // An older revision tells what an unreadable newest one cannot.
+      // Fall back to the next older revision.
     }
   }
   return undefined
 }
 
-/** From here on a second try does not do again what is done: hooks before the objects, then hooks after them. */
-async function mark(
+/** Stores the status in the record, so that a retry does not run finished hooks again. */
+async function setStatus(
   client: Client,
   { holder, record, status }: { holder: StoredObject; record: ReleaseRecord; status: 'uninstalling' | 'uninstalled' },
 ): Promise<void> {
@@ -127,10 +127,10 @@ async function mark(
 }
 
 class Uninstall {
+  /** Objects that were kept or skipped, and why. */
   readonly warnings: string[] = []
   readonly hooks: Hooks
-  /** What keeps this from being done in one go, the first of it. */
-  waiting: Extract<UninstallResult, { result: 'waiting' }> | undefined
+  #waiting: Extract<UninstallResult, { result: 'waiting' }> | undefined
   readonly #request: UninstallRequest
 
   constructor(request: UninstallRequest, of: { readonly releaseName: string; readonly run: string }) {
@@ -145,23 +145,29 @@ class Uninstall {
     )
   }
 
-  /** Deletes one object of the release, if it is the release's to delete. */
-  async remove(manifest: KubeObject): Promise<void> {
+  /** The first reason to wait, if there is one. */
+  get waiting(): Extract<UninstallResult, { result: 'waiting' }> | undefined {
+    return this.#waiting
+  }
+
+  /** Deletes one object of the release, unless it belongs to another release. */
+  async deleteObject(manifest: KubeObject): Promise<void> {
     const found = await this.#find(manifest)
     if (!found) return
     if (!this.#isOurs(found.object)) {
-      this.warnings.push(`${describeRef(refOf(found.object))} was left: it belongs to another release`)
+      this.warnings.push(`${describeRef(refOf(found.object))} was kept: it belongs to another release`)
       return
     }
     await this.#depart(found.type, found.object, 'helm-release')
   }
 
-  async purge(holder: StoredObject): Promise<void> {
-    if (!this.waiting) await this.#depart(typeOfHolder(holder), holder, 'helm-record')
+  /** Deletes a record, once everything else is deleted. */
+  async deleteRecord(holder: StoredObject): Promise<void> {
+    if (!this.#waiting) await this.#depart(typeOfHolder(holder), holder, 'helm-record')
   }
 
   #wait(message: string, until?: number): void {
-    this.waiting ??= { result: 'waiting', message, ...(until === undefined ? {} : { until }) }
+    this.#waiting ??= { result: 'waiting', message, ...(until === undefined ? {} : { until }) }
   }
 
   async #depart(type: ResourceType, object: StoredObject, because: string): Promise<void> {
@@ -171,7 +177,7 @@ class Uninstall {
       apiVersion: type.group ? `${type.group}/${type.version}` : type.version,
       kind: type.kind,
     })
-    // On its way already: nothing is deleted twice.
+    // Already being deleted.
     if (object.metadata.deletionTimestamp) return
     const answer = await door.depart({
       subject: kubeSubject(client, type, ref),
@@ -179,9 +185,10 @@ class Uninstall {
       because,
       by: { system: 'cleaner', object: by },
     })
-    if (answer.result === 'refused') this.warnings.push(`${describeRef(ref)} was left: ${sentenceOf(answer)}`)
+    if (answer.result === 'refused') this.warnings.push(`${describeRef(ref)} was kept: ${sentenceOf(answer)}`)
     if (answer.result === 'held') this.#wait(`${describeRef(ref)}: ${sentenceOf(answer)}`, answer.until)
-    if (answer.result === 'stale') this.#wait(`${describeRef(ref)} has just changed`, clock.now() + 100)
+    if (answer.result === 'stale')
+      this.#wait(`${describeRef(ref)} changed while it was being deleted`, clock.now() + 100)
   }
 
   async #find(manifest: KubeObject): Promise<{ type: ResourceType; object: StoredObject } | undefined> {
@@ -194,21 +201,21 @@ class Uninstall {
       return undefined
     }
     const object = await client
-      .get<StoredObject>(type, placeOf(placed(type, manifest, this.#request.namespace).metadata))
+      .get<StoredObject>(type, placeOf(withNamespace(type, manifest, this.#request.namespace).metadata))
       .catch(ignoring('NotFound'))
     return object ? { type, object } : undefined
   }
 
   /**
-   * A record is a Secret that any tenant of its namespace can write: beyond that namespace only what says itself that it is of
-   * this release may go, and within it nothing that says it is of another.
+   * Any tenant of the namespace can write a release record. So outside the namespace an object is deleted only if its own annotations
+   * name this release, and inside it only if they name no other release.
    */
   #isOurs({ metadata }: StoredObject): boolean {
     const { namespace, release } = this.#request
     const name = metadata.annotations?.['meta.helm.sh/release-name']
-    const home = metadata.annotations?.['meta.helm.sh/release-namespace']
-    const claims = name === release.name && home === namespace
-    return metadata.namespace === namespace ? claims || name === undefined : claims
+    const releaseNamespace = metadata.annotations?.['meta.helm.sh/release-namespace']
+    const namesRelease = name === release.name && releaseNamespace === namespace
+    return metadata.namespace === namespace ? namesRelease || name === undefined : namesRelease
   }
 }
 
