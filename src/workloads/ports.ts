@@ -6,7 +6,7 @@ import type { ControllerPorts } from '../runtime/controller/controller.ts'
 import type { EventRecorder } from '../runtime/observability/event-recorder.ts'
 import type { Informers } from '../runtime/cache/informers.ts'
 
-/** What every controller of workloads is given. */
+/** What every workload controller needs. */
 export interface WorkloadPorts {
   readonly client: Client
   readonly informers: Informers
@@ -14,7 +14,7 @@ export interface WorkloadPorts {
   readonly events: EventRecorder
 }
 
-/** Writes a status if it says anything new; undefined when it does not, or the object is gone. */
+/** Writes the status if it changed; undefined when it did not, or the object no longer exists. */
 export async function writeStatus(
   client: Client,
   type: ResourceType,
@@ -25,7 +25,7 @@ export async function writeStatus(
   return client.update(type, { ...object, status }, { subresource: 'status' }).catch(ignoring('NotFound'))
 }
 
-/** Creates what does not exist; undefined when it does, or when its namespace is on its way out and takes nothing in any more. */
+/** Creates an object; undefined when it already exists, or its namespace is terminating. */
 export function createNew(client: Client, type: ResourceType, object: KubeObject): Promise<StoredObject | undefined> {
   return client.create<StoredObject>(type, object).catch((error: unknown) => {
     if (isNamespaceTerminating(error)) return undefined

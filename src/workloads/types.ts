@@ -2,7 +2,7 @@ import { parseTime } from '../kube/time.ts'
 import type { LabelSelector } from '../kube/selector.ts'
 import type { KubeObject, ObjectMeta, ResourceType, StoredObject } from '../kube/object.ts'
 
-/** The parts of Kubernetes' workload kinds that are of use here. */
+/** These types hold only the fields of Kubernetes' workload kinds that this room reads or writes. */
 export interface PodTemplate {
   readonly metadata?: ObjectMeta
   readonly spec: PodSpec
@@ -47,7 +47,7 @@ export interface Container {
     readonly limits?: Readonly<Record<string, string | number>>
     readonly requests?: Readonly<Record<string, string | number>>
   }
-  /** Of an init container only: `Always` makes it a sidecar. */
+  /** Init containers only: `Always` makes it a sidecar. */
   readonly restartPolicy?: 'Always'
 }
 
@@ -66,7 +66,7 @@ export interface EnvVar {
   }
 }
 
-/** How a container is called upon: by a probe, or at a turn of its life. */
+/** The action of a probe or a lifecycle hook. */
 export interface Handler {
   readonly httpGet?: {
     readonly path?: string
@@ -77,7 +77,7 @@ export interface Handler {
   readonly tcpSocket?: { readonly port: number | string }
   readonly grpc?: { readonly port: number; readonly service?: string }
   readonly exec?: { readonly command?: readonly string[] }
-  /** Of a lifecycle hook only. */
+  /** Lifecycle hooks only. */
   readonly sleep?: { readonly seconds: number }
 }
 
@@ -139,7 +139,7 @@ export interface Node extends StoredObject {
   readonly spec?: { readonly unschedulable?: boolean }
 }
 
-/** A kind that owns Pods made from a template. */
+/** An object that owns Pods created from a template. */
 export interface Workload<Spec = unknown> extends StoredObject {
   readonly spec: {
     readonly selector: LabelSelector
@@ -150,7 +150,7 @@ export interface Workload<Spec = unknown> extends StoredObject {
   readonly status?: Record<string, unknown>
 }
 
-/** The reference by which a controller owns what it made. */
+/** The owner reference from a dependent to its controller. */
 export function controllerRef(type: ResourceType, { metadata }: StoredObject) {
   const { group, version, kind } = type
   return {
@@ -163,13 +163,13 @@ export function controllerRef(type: ResourceType, { metadata }: StoredObject) {
   }
 }
 
-/** The uid of the controller of an object: an index by which its dependents are found. */
+/** Index of dependents by the uid of their controller. */
 export function controllerUid({ metadata }: KubeObject): readonly string[] {
   const owner = metadata.ownerReferences?.find(({ controller }) => controller)
   return owner ? [owner.uid] : []
 }
 
-/** Whether a Pod serves, by its Ready condition. */
+/** Whether a Pod's Ready condition is True and it is not terminating. */
 export function isPodReady({ status, metadata }: Pod): boolean {
   return (
     !metadata.deletionTimestamp &&
@@ -177,14 +177,14 @@ export function isPodReady({ status, metadata }: Pod): boolean {
   )
 }
 
-/** Since when a Pod counts as available: when it has been ready for so many seconds; undefined while it does not serve. */
-export function availableSince(pod: Pod, minReadySeconds = 0): number | undefined {
+/** When a Pod becomes or became available: ready for `minReadySeconds`. Undefined while it is not ready. */
+function availableSince(pod: Pod, minReadySeconds = 0): number | undefined {
   if (!isPodReady(pod)) return undefined
   const ready = pod.status?.conditions?.find(({ type: of }) => of === 'Ready')
   return (parseTime(ready?.lastTransitionTime) ?? 0) + minReadySeconds * 1000
 }
 
-/** How many Pods are available now, and when the next of them will be. */
+/** How many Pods are available now, and when the next one becomes available. */
 export function availability(
   all: readonly Pod[],
   minReadySeconds: number | undefined,
@@ -198,7 +198,7 @@ export function availability(
   }
 }
 
-/** Whether a Pod has ended and will not run again. */
+/** Whether a Pod has succeeded or failed for good. */
 export function isPodFinished({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed'
 }

@@ -23,7 +23,7 @@ interface DaemonSetSpec {
 
 type DaemonSet = Workload<DaemonSetSpec>
 
-/** Keeps one Pod per DaemonSet: there is one node. */
+/** Runs one Pod per DaemonSet, because there is one node. */
 export function daemonSetController({ client, informers, ports }: WorkloadPorts): Controller {
   const sets = informers.open<DaemonSet>(client, daemonSets)
   const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
@@ -47,8 +47,8 @@ export function daemonSetController({ client, informers, ports }: WorkloadPorts)
   async function adjust(key: Key, set: DaemonSet, mine: readonly Pod[]): Promise<void> {
     const hash = templateHash(set.spec.template)
     const hashOf = (pod: Pod) => pod.metadata.labels?.[revisionLabel] ?? ''
-    const noted = await history.keep(set, new Set(mine.map((pod) => `${set.metadata.name}-${hashOf(pod)}`)))
-    if (noted) controller.expect(key, noted.metadata.resourceVersion, history.informer as never)
+    const recorded = await history.record(set, new Set(mine.map((pod) => `${set.metadata.name}-${hashOf(pod)}`)))
+    if (recorded) controller.expect(key, recorded.metadata.resourceVersion, history.informer as never)
     const isOutdated = (pod: Pod) => hashOf(pod) !== hash && set.spec.updateStrategy?.type !== 'OnDelete'
     for (const pod of mine)
       if ((isOutdated(pod) || isPodFinished(pod)) && !pod.metadata.deletionTimestamp)
@@ -71,7 +71,7 @@ export function daemonSetController({ client, informers, ports }: WorkloadPorts)
   }
 }
 
-/** A cordon keeps out what could run elsewhere; the Pods of a DaemonSet could not. */
+/** As in Kubernetes, Pods of a DaemonSet run on a cordoned node. */
 const daemonTolerations = [
   { key: 'node.kubernetes.io/unschedulable', operator: 'Exists', effect: 'NoSchedule' },
   { key: 'node.kubernetes.io/not-ready', operator: 'Exists', effect: 'NoExecute' },
@@ -79,14 +79,14 @@ const daemonTolerations = [
 ] as const
 
 function statusOf(set: DaemonSet, mine: readonly Pod[], available: number): Record<string, unknown> {
-  const living = mine.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp)
-  const ready = living.filter(isPodReady).length
-  const updated = living.filter(
+  const running = mine.filter((pod) => !isPodFinished(pod) && !pod.metadata.deletionTimestamp)
+  const ready = running.filter(isPodReady).length
+  const updated = running.filter(
     (pod) => pod.metadata.labels?.[revisionLabel] === templateHash(set.spec.template),
   ).length
   return {
     observedGeneration: set.metadata.generation,
-    currentNumberScheduled: living.length,
+    currentNumberScheduled: running.length,
     desiredNumberScheduled: 1,
     numberMisscheduled: 0,
     numberReady: ready,

@@ -7,7 +7,7 @@ import { disruptionStatus, nextRecount, type DisruptionBudget, type Observed } f
 import { writeStatus, type WorkloadPorts } from '../ports.ts'
 import { type Pod, type Workload } from '../types.ts'
 
-/** Keeps count of the disruptions that PodDisruptionBudgets allow, which evictions use up. */
+/** Keeps `disruptionsAllowed` of PodDisruptionBudgets current; the API server decrements it with each eviction. */
 export function disruptionBudgetController({ client, informers, ports }: WorkloadPorts): Controller {
   const budgets = informers.open<DisruptionBudget>(client, podDisruptionBudgets)
   const running = informers.open<Pod>(client, pods)
@@ -23,7 +23,7 @@ export function disruptionBudgetController({ client, informers, ports }: Workloa
       .filter((budget) => selects(budget, object) || (previous && selects(budget, previous)))
       .map((budget) => keyOf(budget)),
   )
-  // How many pods a budget expects is what their controllers want.
+  // The expected Pods of a budget follow from the replicas of their controllers.
   for (const { informer } of owners)
     controller.watch(informer, ({ object }) => budgets.list(object.metadata.namespace).map((budget) => keyOf(budget)))
   return controller
@@ -40,7 +40,7 @@ export function disruptionBudgetController({ client, informers, ports }: Workloa
     return at === undefined ? settled : wakeAt(at)
   }
 
-  /** The replicas that all controllers of these pods ask for, each counted once. */
+  /** The sum of the replicas of these Pods' controllers, each counted once. */
   function wantedBy(selected: readonly Pod[]): Observed['wanted'] {
     const replicas = new Map<string, number>()
     for (const pod of selected) {
@@ -51,7 +51,7 @@ export function disruptionBudgetController({ client, informers, ports }: Workloa
     return [...replicas.values()].reduce((sum, each) => sum + each, 0)
   }
 
-  /** What sets the number of a pod's kind: its ReplicaSet's Deployment, its ReplicaSet or its StatefulSet. */
+  /** The top-most controller with replicas: a Deployment, a ReplicaSet without one, or a StatefulSet. */
   function scalerOf(object: Pod | Workload): Workload | undefined {
     const reference = object.metadata.ownerReferences?.find((each) => each.controller)
     const informer = owners.find(({ kind }) => kind === reference?.kind)?.informer

@@ -3,6 +3,7 @@ import type { LabelSelector } from '../../kube/selector.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { isPodFinished, isPodReady, type Pod } from '../types.ts'
 
+/** The fields of a PodDisruptionBudget that the controller reads. */
 export interface DisruptionBudget extends StoredObject {
   readonly spec: {
     readonly selector?: LabelSelector
@@ -31,26 +32,26 @@ interface Condition {
   readonly message: string
 }
 
-/** What a budget's status follows from. */
+/** What the status of a budget depends on. */
 export interface Observed {
   readonly budget: DisruptionBudget
-  /** All pods it selects. */
+  /** All Pods it selects. */
   readonly pods: readonly Pod[]
-  /** How many pods their controllers want; why that cannot be said, when it cannot. */
+  /** The replicas their controllers want, or why that is unknown. */
   readonly wanted: number | { readonly problem: string }
 }
 
-/** An eviction that has not led to a deletion after this time will not. */
-const evictionTimeMs = 120_000
+/** An eviction whose Pod is not deleted after this time has failed and no longer counts. */
+const evictionTimeoutMs = 120_000
 
-/** How many pods of a budget may be evicted now, and when to count again. */
+/** The status of a budget: how many of its Pods may be evicted now. */
 export function disruptionStatus({ budget, pods, wanted }: Observed, now: number): DisruptionStatus {
-  const living = pods.filter((pod) => !isPodFinished(pod))
-  const disruptedPods = disrupted(budget, living, now)
-  const healthy = living.filter(
+  const running = pods.filter((pod) => !isPodFinished(pod))
+  const disruptedPods = disrupted(budget, running, now)
+  const healthy = running.filter(
     (pod) => isPodReady(pod) && !pod.metadata.deletionTimestamp && !(pod.metadata.name in disruptedPods),
   ).length
-  const needs = needed(budget, living.length, wanted)
+  const needs = expectedPods(budget, running.length, wanted)
   const failure = 'problem' in needs ? needs.problem : undefined
   const { expected, desired } = 'problem' in needs ? { expected: 0, desired: 0 } : needs
   const allowed = failure === undefined && expected > 0 ? Math.max(0, healthy - desired) : 0
@@ -65,23 +66,25 @@ export function disruptionStatus({ budget, pods, wanted }: Observed, now: number
   }
 }
 
-/** The next moment at which an eviction that came to nothing stops to count; undefined when there is none. */
+/** When the next failed eviction stops counting; undefined when none is pending. */
 export function nextRecount({ disruptedPods = {} }: DisruptionStatus): number | undefined {
-  const times = Object.values(disruptedPods).map((time) => (parseTime(time) ?? 0) + evictionTimeMs)
+  const times = Object.values(disruptedPods).map((time) => (parseTime(time) ?? 0) + evictionTimeoutMs)
   return times.length > 0 ? Math.min(...times) : undefined
 }
 
-/** Evictions that were let through and whose pods are not on their way out yet. */
-function disrupted({ status }: DisruptionBudget, living: readonly Pod[], now: number): Record<string, string> {
-  const staying = new Set(living.filter((pod) => !pod.metadata.deletionTimestamp).map(({ metadata }) => metadata.name))
+/** Evictions that were allowed and whose Pods are not terminating yet. */
+function disrupted({ status }: DisruptionBudget, running: readonly Pod[], now: number): Record<string, string> {
+  const notTerminating = new Set(
+    running.filter((pod) => !pod.metadata.deletionTimestamp).map(({ metadata }) => metadata.name),
+  )
   const entries = Object.entries(status?.disruptedPods ?? {})
   return Object.fromEntries(
-    entries.filter(([name, time]) => staying.has(name) && (parseTime(time) ?? 0) + evictionTimeMs > now),
+    entries.filter(([name, time]) => notTerminating.has(name) && (parseTime(time) ?? 0) + evictionTimeoutMs > now),
   )
 }
 
-/** How many pods there should be and how many must serve. Only percentages and `maxUnavailable` ask the controllers. */
-function needed(
+/** The expected Pods, and how many must be healthy. Only percentages and `maxUnavailable` depend on the controllers. */
+function expectedPods(
   { spec }: DisruptionBudget,
   found: number,
   wanted: Observed['wanted'],
@@ -90,13 +93,13 @@ function needed(
   if (typeof minAvailable === 'number') return { expected: found, desired: minAvailable }
   if (minAvailable === undefined && maxUnavailable === undefined) return { expected: found, desired: 0 }
   if (typeof wanted !== 'number') return wanted
-  if (minAvailable !== undefined) return { expected: wanted, desired: share(minAvailable, wanted) }
-  return { expected: wanted, desired: Math.max(0, wanted - share(maxUnavailable ?? 0, wanted)) }
+  if (minAvailable !== undefined) return { expected: wanted, desired: scaled(minAvailable, wanted) }
+  return { expected: wanted, desired: Math.max(0, wanted - scaled(maxUnavailable ?? 0, wanted)) }
 }
 
-/** A number, or a percentage of the whole, rounded up. */
-function share(value: number | string, whole: number): number {
-  return typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) / 100) * whole)
+/** A number, or a percentage of the total, rounded up. */
+function scaled(value: number | string, total: number): number {
+  return typeof value === 'number' ? value : Math.ceil((Number.parseInt(value, 10) / 100) * total)
 }
 
 function condition(

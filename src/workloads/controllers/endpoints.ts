@@ -28,7 +28,7 @@ interface Slice extends StoredObject {
   readonly endpoints?: unknown
 }
 
-/** Where Pods of Services can be reached: one slice per Pod, because each process listens on a port of its own. */
+/** Writes EndpointSlices and Endpoints of Services: one slice per Pod, because each process listens on its own port. */
 export function endpointsController({ client, informers, ports }: WorkloadPorts): Controller {
   const all = informers.open<Service>(client, services)
   const running = informers.open<Pod>(client, pods)
@@ -52,7 +52,7 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
       .list(key.namespace)
       .filter((pod) => selects(service, pod) && pod.status?.podIP && !isPodFinished(pod))
     const wanted = selected.map((pod) => sliceFor(service, pod))
-    // By name, not by owner: those of a former Service of that name are in the way until someone collects them.
+    // By name, not by owner: slices of an earlier Service of that name block the names until the collector deletes them.
     const owned = slices.byIndex('service', `${key.namespace}/${key.name}`)
     for (const slice of wanted)
       await writeSlice(
@@ -68,7 +68,7 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
   }
 
   async function writeSlice(key: Key, wanted: ReturnType<typeof sliceFor>, found: Slice | undefined): Promise<void> {
-    if (found && isAsWanted(found, wanted)) return
+    if (found && isCurrent(found, wanted)) return
     const { labels, ownerReferences } = wanted.metadata
     const written = found
       ? await client.update<StoredObject>(endpointSlices, {
@@ -106,7 +106,7 @@ export function endpointsController({ client, informers, ports }: WorkloadPorts)
   }
 }
 
-function isAsWanted(found: Slice, wanted: ReturnType<typeof sliceFor>): boolean {
+function isCurrent(found: Slice, wanted: ReturnType<typeof sliceFor>): boolean {
   return (
     deepEqual(found.endpoints, wanted.endpoints) &&
     deepEqual(found.ports ?? [], wanted.ports) &&
@@ -115,12 +115,12 @@ function isAsWanted(found: Slice, wanted: ReturnType<typeof sliceFor>): boolean 
 }
 
 const serviceLabel = 'kubernetes.io/service-name'
-const ours = { 'endpointslice.kubernetes.io/managed-by': 'sojourn-workloads' } as const
+const managedBy = { 'endpointslice.kubernetes.io/managed-by': 'sojourn-workloads' } as const
 
-/** Slices of ours by the Service they name. */
+/** Index of the slices this controller manages, by the Service their label names. */
 function serviceNamed({ metadata: { namespace = '', labels = {} } }: StoredObject): readonly string[] {
-  const isOurs = Object.entries(ours).every(([key, value]) => labels[key] === value)
-  return isOurs && labels[serviceLabel] ? [`${namespace}/${labels[serviceLabel]}`] : []
+  const isManaged = Object.entries(managedBy).every(([key, value]) => labels[key] === value)
+  return isManaged && labels[serviceLabel] ? [`${namespace}/${labels[serviceLabel]}`] : []
 }
 
 function selects({ spec, metadata }: Service, pod: Pod): boolean {
@@ -143,7 +143,7 @@ function sliceFor(service: Service, pod: Pod) {
     metadata: {
       name: `${service.metadata.name}-${pod.metadata.name}`.slice(0, 250),
       namespace: service.metadata.namespace ?? '',
-      labels: { [serviceLabel]: service.metadata.name, ...ours },
+      labels: { [serviceLabel]: service.metadata.name, ...managedBy },
       ownerReferences: [controllerRef(services, service)],
     },
     addressType: 'IPv4',
@@ -163,9 +163,9 @@ function targetRef({ metadata }: Pod) {
   return { kind: 'Pod', name: metadata.name, namespace: metadata.namespace ?? '', uid: metadata.uid }
 }
 
-/** A Service's ports as this Pod really listens on them. */
+/** The Service's ports, with the local ports this Pod listens on. */
 function portsFor({ spec }: Service, pod: Pod): readonly { name: string; port: number; protocol: string }[] {
-  const real = portMapOf(pod)
+  const localPorts = portMapOf(pod)
   return (spec.ports ?? []).flatMap(({ name = '', port, protocol = 'TCP', targetPort = port }) => {
     const declared = pod.spec.containers
       .flatMap(({ ports: listed = [] }) => listed)
@@ -173,7 +173,7 @@ function portsFor({ spec }: Service, pod: Pod): readonly { name: string; port: n
         typeof targetPort === 'number' ? candidate.containerPort === targetPort : candidate.name === targetPort,
       )
     const containerPort = declared?.containerPort ?? (typeof targetPort === 'number' ? targetPort : undefined)
-    return containerPort === undefined ? [] : [{ name, port: real[containerPort] ?? containerPort, protocol }]
+    return containerPort === undefined ? [] : [{ name, port: localPorts[containerPort] ?? containerPort, protocol }]
   })
 }
 

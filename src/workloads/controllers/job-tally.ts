@@ -1,42 +1,42 @@
 import type { Job } from './jobs.ts'
 import { isPodFinished, type Pod } from '../types.ts'
 
-/** On a Pod of a Job until its end has been noted in the Job's status: nobody can delete it uncounted. */
+/** On a Pod of a Job until the Job's status counts it, so that it cannot be deleted uncounted. */
 export const trackingFinalizer = 'batch.kubernetes.io/job-tracking'
 
-/** What a Job's Pods have come to, those included that are gone. */
+/** How the Pods of a Job ended, deleted ones included. */
 export interface Tally {
   readonly succeeded: number
   readonly failed: number
-  /** Of an indexed Job. */
+  /** Empty unless the Job is indexed. */
   readonly completedIndexes: readonly number[]
-  /** What its status has to say before any of them may go. */
+  /** Must be written to the Job's status before any finalizer is removed. */
   readonly status: Pick<
     NonNullable<Job['status']>,
     'succeeded' | 'failed' | 'completedIndexes' | 'uncountedTerminatedPods'
   >
-  /** Whether each end is counted, and none only noted. */
+  /** Whether `uncountedTerminatedPods` is empty. */
   readonly isSettled: boolean
 }
 
 /**
- * Counts each end of a Pod once. First the status names it as uncounted, then the Pod may go, then it is part of the sum: cut off
- * anywhere, it is found again in the one place or the other.
+ * Counts each finished Pod exactly once. The status first lists it as uncounted, then its finalizer is removed, then it joins the count:
+ * after a crash at any point it is found either by its finalizer or in the list.
  */
 export function tallyOf({ spec, status = {} }: Job, owned: readonly Pod[]): Tally {
   const tracked = owned.filter(isTracked)
-  const heldUids = new Set(tracked.map(({ metadata }) => metadata.uid))
+  const trackedUids = new Set(tracked.map(({ metadata }) => metadata.uid))
   const sum = (phase: 'Succeeded' | 'Failed', counted = 0, noted: readonly string[] = []) => {
     const ended = tracked.filter((pod) => pod.status?.phase === phase).map(({ metadata }) => metadata.uid)
-    const uncounted = [...new Set([...noted.filter((uid) => heldUids.has(uid)), ...ended])]
-    return { counted: counted + noted.filter((uid) => !heldUids.has(uid)).length, uncounted }
+    const uncounted = [...new Set([...noted.filter((uid) => trackedUids.has(uid)), ...ended])]
+    return { counted: counted + noted.filter((uid) => !trackedUids.has(uid)).length, uncounted }
   }
   const noted = status.uncountedTerminatedPods ?? {}
   const failed = sum('Failed', status.failed, noted.failed)
   const succeeded = sum('Succeeded', status.succeeded, noted.succeeded)
   const isIndexed = spec.completionMode === 'Indexed'
   const completedIndexes = isIndexed ? indexesOf(status.completedIndexes, owned) : []
-  // Of an indexed Job its indexes are counted, however often one succeeded.
+  // An indexed Job counts indexes, however many Pods of one index succeeded.
   const uncounted = isIndexed ? [] : succeeded.uncounted
   const counted = isIndexed ? completedIndexes.length : succeeded.counted
   return {
@@ -50,17 +50,18 @@ export function tallyOf({ spec, status = {} }: Job, owned: readonly Pod[]): Tall
         ...(uncounted.length > 0 ? { succeeded: uncounted } : {}),
         ...(failed.uncounted.length > 0 ? { failed: failed.uncounted } : {}),
       },
-      ...(isIndexed ? { completedIndexes: ranges(completedIndexes) } : {}),
+      ...(isIndexed ? { completedIndexes: formatRanges(completedIndexes) } : {}),
     },
     isSettled: uncounted.length + failed.uncounted.length === 0,
   }
 }
 
+/** Whether the Pod still carries the tracking finalizer. */
 export function isTracked({ metadata: { finalizers = [] } }: Pod): boolean {
   return finalizers.includes(trackingFinalizer)
 }
 
-/** Pods that may go once the status has been written: they have ended, or were told to. */
+/** Pods whose finalizer may be removed once the status is written: finished or terminating ones. */
 export function releasable(owned: readonly Pod[]): readonly Pod[] {
   return owned.filter((pod) => isTracked(pod) && (isPodFinished(pod) || pod.metadata.deletionTimestamp))
 }
@@ -71,15 +72,15 @@ export function indexOf({ metadata }: Pod): number {
   return Number(metadata.annotations?.[indexAnnotation] ?? Number.NaN)
 }
 
-/** In their order, each once. */
+/** Sorted, without duplicates. */
 function indexesOf(written: string | undefined, owned: readonly Pod[]): readonly number[] {
   const completed = owned.filter(({ status }) => status?.phase === 'Succeeded').map(indexOf)
   const all = new Set([...parseRanges(written), ...completed])
   return [...all].filter(Number.isInteger).toSorted((left, right) => left - right)
 }
 
-/** `0-2,5`, as a Job's status has it. */
-function ranges(indexes: readonly number[]): string {
+/** The format of `status.completedIndexes`: `0-2,5`. */
+function formatRanges(indexes: readonly number[]): string {
   const runs: [number, number][] = []
   for (const index of indexes) {
     const last = runs.at(-1)

@@ -16,18 +16,18 @@ import {
   type Workload,
 } from '../types.ts'
 
-/** What a ReplicaSet has to do to have the Pods it wants. */
+/** Plans which Pods a ReplicaSet creates and deletes to reach its replicas. */
 export function planReplicas(
   wanted: number,
   owned: readonly Pod[],
-): { readonly create: number; readonly remove: readonly Pod[] } {
-  const living = owned.filter((pod) => !pod.metadata.deletionTimestamp && !isPodFinished(pod))
-  const missing = wanted - living.length
-  if (missing >= 0) return { create: missing, remove: [] }
-  return { create: 0, remove: living.toSorted(leastUseful).slice(0, -missing) }
+): { readonly create: number; readonly delete: readonly Pod[] } {
+  const running = owned.filter((pod) => !pod.metadata.deletionTimestamp && !isPodFinished(pod))
+  const missing = wanted - running.length
+  if (missing >= 0) return { create: missing, delete: [] }
+  return { create: 0, delete: running.toSorted(byDeletionOrder).slice(0, -missing) }
 }
 
-/** Keeps as many Pods as each ReplicaSet wants. */
+/** Runs the replicas of each ReplicaSet. */
 export function replicaSetController({ client, informers, ports }: WorkloadPorts): Controller {
   const sets = informers.open<Workload>(client, replicaSets)
   const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
@@ -48,15 +48,15 @@ export function replicaSetController({ client, informers, ports }: WorkloadPorts
 
   async function adjust(key: Key, set: Workload, mine: readonly Pod[]): Promise<void> {
     const plan = planReplicas(set.spec.replicas ?? 1, mine)
-    for (let index = 0; index < Math.min(plan.create, mostAtOnce); index++) {
+    for (let index = 0; index < Math.min(plan.create, maxCreatedAtOnce); index++) {
       const pod = await createNew(client, pods, podFor(set))
       if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
     }
-    for (const pod of plan.remove) await deleteOwned(client, pods, pod)
+    for (const pod of plan.delete) await deleteOwned(client, pods, pod)
   }
 }
 
-/** The controllers of a kind that own an object, as keys. */
+/** The key of an object's controller, if it is of this kind. */
 export function* ownerKeys(object: StoredObject, kind: string): Generator<Key> {
   const owner = object.metadata.ownerReferences?.find((reference) => reference.controller && reference.kind === kind)
   if (owner)
@@ -68,7 +68,7 @@ export function* ownerKeys(object: StoredObject, kind: string): Generator<Key> {
     })
 }
 
-const mostAtOnce = 200
+const maxCreatedAtOnce = 200
 
 function podFor(set: Workload) {
   const { template } = set.spec
@@ -86,20 +86,20 @@ function podFor(set: Workload) {
 }
 
 function statusOf(set: Workload, mine: readonly Pod[], available: number): Record<string, unknown> {
-  const living = mine.filter((pod) => !pod.metadata.deletionTimestamp && !isPodFinished(pod))
+  const running = mine.filter((pod) => !pod.metadata.deletionTimestamp && !isPodFinished(pod))
   return {
     ...set.status,
-    replicas: living.length,
-    fullyLabeledReplicas: living.length,
-    readyReplicas: living.filter(isPodReady).length,
+    replicas: running.length,
+    fullyLabeledReplicas: running.length,
+    readyReplicas: running.filter(isPodReady).length,
     availableReplicas: available,
     terminatingReplicas: mine.filter((pod) => pod.metadata.deletionTimestamp && !isPodFinished(pod)).length,
     observedGeneration: set.metadata.generation,
   }
 }
 
-/** Who goes first when there are too many: those that do not serve, then the youngest. */
-function leastUseful(left: Pod, right: Pod): number {
+/** Deletion order of surplus Pods: those that are not ready first, then the newest. */
+function byDeletionOrder(left: Pod, right: Pod): number {
   const readiness = Number(isPodReady(left)) - Number(isPodReady(right))
   if (readiness !== 0) return readiness
   return left.metadata.creationTimestamp < right.metadata.creationTimestamp ? 1 : -1

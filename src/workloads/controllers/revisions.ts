@@ -6,21 +6,21 @@ import { createNew, type WorkloadPorts } from '../ports.ts'
 import { deleteOwned } from '../delete.ts'
 import { controllerRef, controllerUid, type PodTemplate, type Workload } from '../types.ts'
 
-/** One former or present template of a StatefulSet or DaemonSet: what `kubectl rollout history` lists and `undo` goes back to. */
+/** One template of a StatefulSet or DaemonSet: what `kubectl rollout history` lists and `undo` restores. */
 export interface Revision extends StoredObject {
   readonly revision: number
   readonly data: { readonly spec: { readonly template: PodTemplate & { readonly $patch?: string } } }
 }
 
-/** The label on Pods that says which template they were made from. */
+/** On Pods: the revision they were created from. */
 export const revisionLabel = 'controller-revision-hash'
 
-/** The name of the revision of a set's present template. */
+/** The name of the revision of a set's current template. */
 export function revisionName(set: Workload): string {
   return `${set.metadata.name}-${templateHash(set.spec.template)}`
 }
 
-/** Keeps the history of a set's templates. */
+/** Records the templates of StatefulSets or DaemonSets as ControllerRevisions. */
 export class RevisionHistory {
   readonly #client: WorkloadPorts['client']
   readonly #type: ResourceType
@@ -36,7 +36,7 @@ export class RevisionHistory {
     return this.informer.byIndex('controller', set.metadata.uid)
   }
 
-  /** The template of a revision by its name; undefined when it is not known any more. */
+  /** The template of a revision by its name; undefined when the revision was pruned. */
   templateOf(set: Workload, name: string | undefined): PodTemplate | undefined {
     const found = this.of(set).find(({ metadata }) => metadata.name === name)
     if (!found) return undefined
@@ -44,16 +44,16 @@ export class RevisionHistory {
     return template
   }
 
-  /** Notes the present template as the newest revision, and forgets the oldest of those that no Pod is of. */
-  async keep(set: Workload, inUse: ReadonlySet<string>): Promise<StoredObject | undefined> {
+  /** Records the current template as the newest revision, and prunes old ones that no Pod uses. Returns the revision if it was written. */
+  async record(set: Workload, inUse: ReadonlySet<string>): Promise<StoredObject | undefined> {
     const all = this.of(set)
     const name = revisionName(set)
-    const present = all.find(({ metadata }) => metadata.name === name)
+    const current = all.find(({ metadata }) => metadata.name === name)
     const newest = Math.max(0, ...all.map(({ revision }) => revision))
     await this.#prune(set, all, new Set([...inUse, name]))
-    if (!present) return createNew(this.#client, controllerRevisions, this.#revisionOf(set, newest + 1))
-    if (present.revision === newest) return undefined
-    const { namespace = '', resourceVersion } = present.metadata
+    if (!current) return createNew(this.#client, controllerRevisions, this.#revisionOf(set, newest + 1))
+    if (current.revision === newest) return undefined
+    const { namespace = '', resourceVersion } = current.metadata
     return this.#client.patch<StoredObject>(
       controllerRevisions,
       { namespace, name },
@@ -81,7 +81,7 @@ export class RevisionHistory {
         labels: { ...template.metadata?.labels, [revisionLabel]: templateHash(template) },
         ownerReferences: [controllerRef(this.#type, set)],
       },
-      // As kubectl sends it back to undo.
+      // kubectl rollout undo sends this as a patch.
       data: { spec: { template: { ...template, $patch: 'replace' } } },
       revision,
     }

@@ -1,5 +1,6 @@
 import type { Workload } from '../types.ts'
 
+/** What a rollout depends on. */
 export interface RolloutState {
   readonly wanted: number
   readonly strategy: {
@@ -12,15 +13,15 @@ export interface RolloutState {
   readonly isPaused: boolean
 }
 
-/** One ReplicaSet that must be scaled. */
+/** A ReplicaSet to scale. */
 export interface Scaling {
   readonly set: Workload
   readonly replicas: number
 }
 
 /**
- * The next step of a rollout: the new set grows as far as maxSurge allows, old ones shrink as far as maxUnavailable allows, those that
- * do not serve first. Called again after every change until there is nothing left to do.
+ * Plans the next step of a rollout: the new ReplicaSet grows as far as maxSurge allows, old ones shrink as far as maxUnavailable allows,
+ * unavailable Pods first. Called after every change until the plan is empty.
  */
 export function planRollout({ wanted, strategy, current, owned, isPaused }: RolloutState): readonly Scaling[] {
   if (!current || isPaused) return isPaused ? rescale(owned, current, wanted) : []
@@ -29,7 +30,7 @@ export function planRollout({ wanted, strategy, current, owned, isPaused }: Roll
   const old = others.filter((set) => sizeOf(set) > 0)
   const surge = amount(strategy.rollingUpdate?.maxSurge ?? '25%', wanted, Math.ceil)
   const written = amount(strategy.rollingUpdate?.maxUnavailable ?? '25%', wanted, Math.floor)
-  // Both zero could never move.
+  // With both at zero the rollout could never progress.
   const unavailable = surge === 0 && written === 0 ? 1 : written
   return [...grow(current, { old, wanted, surge }), ...shrink(current, { old, wanted, unavailable })]
 }
@@ -52,17 +53,17 @@ function shrink(
   { old, wanted, unavailable }: { old: readonly Workload[]; wanted: number; unavailable: number },
 ): readonly Scaling[] {
   const serving = availableOf(current) + old.reduce((sum, set) => sum + availableOf(set), 0)
-  let spare = Math.max(0, serving - (wanted - unavailable))
+  let surplus = Math.max(0, serving - (wanted - unavailable))
   return old.flatMap((set) => {
-    const broken = sizeOf(set) - availableOf(set)
-    const healthyToGo = Math.min(spare, availableOf(set))
-    spare -= healthyToGo
-    const next = Math.max(0, sizeOf(set) - broken - healthyToGo)
+    const unavailableNow = sizeOf(set) - availableOf(set)
+    const healthy = Math.min(surplus, availableOf(set))
+    surplus -= healthy
+    const next = Math.max(0, sizeOf(set) - unavailableNow - healthy)
     return next === sizeOf(set) ? [] : [{ set, replicas: next }]
   })
 }
 
-/** Nothing new comes before the last Pod of the old is gone for good. */
+/** Scales the new ReplicaSet up only after the last Pod of the old ones is deleted. */
 function recreate(current: Workload, others: readonly Workload[], wanted: number): readonly Scaling[] {
   const old = others.filter((set) => sizeOf(set) > 0)
   if (old.length > 0) return old.map((set) => ({ set, replicas: 0 }))
@@ -70,7 +71,7 @@ function recreate(current: Workload, others: readonly Workload[], wanted: number
   return sizeOf(current) === wanted ? [] : [{ set: current, replicas: wanted }]
 }
 
-/** A paused Deployment does not roll, but still scales what it has. */
+/** A paused Deployment does not roll out, but it still scales its only active ReplicaSet. */
 function rescale(owned: readonly Workload[], current: Workload | undefined, wanted: number): readonly Scaling[] {
   const active = owned.filter((set) => sizeOf(set) > 0)
   const set = active.length === 1 ? active[0] : current
@@ -85,7 +86,7 @@ function sizeOf({ spec }: Workload): number {
   return spec.replicas ?? 1
 }
 
-/** Whether any Pod is left, terminating ones too; also while that has not been counted since it was scaled. */
+/** Whether it has Pods, terminating ones included. A status older than the last scaling counts as yes. */
 function hasPods({ metadata, status }: Workload): boolean {
   if (Number(status?.['observedGeneration'] ?? 0) < (metadata.generation ?? 0)) return true
   return Number(status?.['replicas'] ?? 0) + Number(status?.['terminatingReplicas'] ?? 0) > 0

@@ -29,11 +29,11 @@ interface StatefulSetSpec {
 
 type StatefulSet = Workload<StatefulSetSpec>
 
-/** What a StatefulSet does next: Pods come in order and go in reverse, each ready before the next is touched. */
+/** Plans the next step: Pods are created in order and deleted in reverse order, each ready before the next is touched. */
 export function planOrdinals(
   set: StatefulSet,
   owned: readonly Pod[],
-): { readonly create: readonly number[]; readonly remove: readonly Pod[] } {
+): { readonly create: readonly number[]; readonly delete: readonly Pod[] } {
   const wanted = set.spec.replicas ?? 1
   const start = set.spec.ordinals?.start ?? 0
   const byOrdinal = new Map(owned.map((pod) => [ordinalOf(pod), pod]))
@@ -43,29 +43,30 @@ export function planOrdinals(
   const missing = Array.from({ length: wanted }, (_, index) => start + index).filter(
     (ordinal) => !byOrdinal.has(ordinal),
   )
-  if (isParallel && missing.length + surplus.length > 0) return { create: missing, remove: surplus.filter(isStaying) }
+  if (isParallel && missing.length + surplus.length > 0)
+    return { create: missing, delete: surplus.filter(isNotTerminating) }
   const [first] = missing
   const unready = owned.filter((pod) => ordinalOf(pod) < (first ?? start + wanted) && !isPodReady(pod))
-  if (first !== undefined && unready.length === 0) return { create: [first], remove: [] }
+  if (first !== undefined && unready.length === 0) return { create: [first], delete: [] }
   if (surplus.length > 0)
-    return { create: [], remove: surplus.some((pod) => !isStaying(pod)) ? [] : surplus.slice(0, 1) }
-  return { create: [], remove: nextOutdated(set, owned) }
+    return { create: [], delete: surplus.some((pod) => !isNotTerminating(pod)) ? [] : surplus.slice(0, 1) }
+  return { create: [], delete: nextOutdated(set, owned) }
 }
 
-/** The Pod whose turn it is to be made anew from the present template: the last first, one at a time, none below the partition. */
+/** The next Pod to recreate from the current template: highest ordinal first, one at a time, none below the partition. */
 function nextOutdated(set: StatefulSet, owned: readonly Pod[]): readonly Pod[] {
   if (set.spec.updateStrategy?.type === 'OnDelete') return []
   const isOutdated = ({ metadata }: Pod) => metadata.labels?.[revisionLabel] !== revisionName(set)
   const outdated = owned.filter((pod) => isOutdated(pod) && ordinalOf(pod) >= partitionOf(set)).toSorted(lastFirst)
-  const isMoving = owned.some((pod) => !isPodReady(pod) && !isOutdated(pod))
-  return isMoving ? [] : outdated.slice(0, 1).filter(isStaying)
+  const isUpdating = owned.some((pod) => !isPodReady(pod) && !isOutdated(pod))
+  return isUpdating ? [] : outdated.slice(0, 1).filter(isNotTerminating)
 }
 
 function partitionOf({ spec }: StatefulSet): number {
   return spec.updateStrategy?.rollingUpdate?.partition ?? 0
 }
 
-/** Keeps the numbered Pods of StatefulSets. */
+/** Runs the ordinal Pods of StatefulSets. */
 export function statefulSetController({ client, informers, ports }: WorkloadPorts): Controller {
   const sets = informers.open<StatefulSet>(client, statefulSets)
   const owned = informers.open<Pod>(client, pods, { indexes: { controller: controllerUid } })
@@ -89,18 +90,18 @@ export function statefulSetController({ client, informers, ports }: WorkloadPort
   }
 
   async function adjust(key: Key, set: StatefulSet, mine: readonly Pod[]): Promise<void> {
-    const inUse = new Set(mine.map(({ metadata }) => metadata.labels?.[revisionLabel] ?? ''))
-    const noted = await history.keep(set, new Set([...inUse, currentRevisionOf(set)]))
-    if (noted) controller.expect(key, noted.metadata.resourceVersion, history.informer as never)
+    const used = new Set(mine.map(({ metadata }) => metadata.labels?.[revisionLabel] ?? ''))
+    const recorded = await history.record(set, new Set([...used, currentRevisionOf(set)]))
+    if (recorded) controller.expect(key, recorded.metadata.resourceVersion, history.informer as never)
     const plan = planOrdinals(set, mine)
     for (const ordinal of plan.create) {
       const pod = await createNew(client, pods, podFor(set, ordinal, revisionFor(set, ordinal)))
       if (pod) controller.expect(key, pod.metadata.resourceVersion, owned as never)
     }
-    for (const pod of plan.remove) await deleteOwned(client, pods, pod)
+    for (const pod of plan.delete) await deleteOwned(client, pods, pod)
   }
 
-  /** Below the partition a Pod comes back as it was. */
+  /** The template of a Pod: below the partition the current revision, otherwise the update revision. */
   function revisionFor(set: StatefulSet, ordinal: number): { name: string; template: PodTemplate } {
     const current = currentRevisionOf(set)
     const old = ordinal < partitionOf(set) ? history.templateOf(set, current) : undefined
@@ -108,7 +109,7 @@ export function statefulSetController({ client, informers, ports }: WorkloadPort
   }
 }
 
-/** The revision that all Pods were last at. */
+/** The last revision that all Pods had. */
 function currentRevisionOf(set: StatefulSet): string {
   const { currentRevision } = (set.status ?? {}) as { currentRevision?: string }
   return currentRevision ?? revisionName(set)
@@ -139,15 +140,16 @@ function podFor(set: StatefulSet, ordinal: number, revision: { name: string; tem
 
 function statusOf(set: StatefulSet, mine: readonly Pod[], available: number): Record<string, unknown> {
   const update = revisionName(set)
-  const living = mine.filter((pod) => !isPodFinished(pod))
-  const ready = living.filter(isPodReady).length
-  const countOf = (revision: string) => living.filter((pod) => pod.metadata.labels?.[revisionLabel] === revision).length
+  const running = mine.filter((pod) => !isPodFinished(pod))
+  const ready = running.filter(isPodReady).length
+  const countOf = (revision: string) =>
+    running.filter((pod) => pod.metadata.labels?.[revisionLabel] === revision).length
   const updated = countOf(update)
-  const isComplete = updated === living.length && ready === living.length
+  const isComplete = updated === running.length && ready === running.length
   const current = isComplete ? update : currentRevisionOf(set)
   return {
     observedGeneration: set.metadata.generation,
-    replicas: living.length,
+    replicas: running.length,
     readyReplicas: ready,
     availableReplicas: available,
     currentReplicas: countOf(current),
@@ -166,6 +168,6 @@ function ordinalOf({ metadata }: Pod): number {
   return Number(metadata.name.slice(metadata.name.lastIndexOf('-') + 1))
 }
 
-function isStaying({ metadata }: Pod): boolean {
+function isNotTerminating({ metadata }: Pod): boolean {
   return !metadata.deletionTimestamp
 }

@@ -9,7 +9,7 @@ import type { WorkloadPorts } from '../ports.ts'
 import { replicaSetController } from './replica-sets.ts'
 import { statefulSetController } from './stateful-sets.ts'
 
-/** Everything between a workload object and its Pods. What runs the Pods is `LocalNode`. */
+/** The controllers that turn workload objects into Pods. `LocalNode` runs the Pods. */
 export function workloadControllers(ports: WorkloadPorts): readonly Controller[] {
   return [
     deploymentController,

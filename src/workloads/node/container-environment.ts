@@ -12,11 +12,11 @@ export interface EnvironmentFacts {
   readonly ports: PortMap
   readonly podIP: string
   readonly nodeName: string
-  /** What every process gets from us: PATH, HOME and the like. */
+  /** Environment variables every process inherits, such as PATH and HOME. */
   readonly inherited: Readonly<Record<string, string | undefined>>
 }
 
-/** A container's environment: what its spec says, with `PORT` for its first port. Throws when something it needs is not there. */
+/** A container's environment variables, with `PORT` set to its first port. Throws when a referenced object or key is missing. */
 export async function containerEnvironment(facts: EnvironmentFacts): Promise<Record<string, string>> {
   const { container, ports, inherited } = facts
   const env: Record<string, string> = Object.fromEntries(
@@ -42,7 +42,7 @@ export async function containerEnvironment(facts: EnvironmentFacts): Promise<Rec
   return env
 }
 
-/** `$(NAME)` becomes the variable's value, `$$(NAME)` stays `$(NAME)`, an unknown one stays as it is. */
+/** Replaces `$(NAME)` by the variable's value; `$$(NAME)` becomes `$(NAME)`, and unknown names are unchanged. */
 export function expand(text: string, env: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\$\$|\$\(([A-Za-z_.-][A-Za-z0-9_.-]*)\)/g, (whole, name: string | undefined) =>
     name === undefined ? '$' : (env[name] ?? whole),
@@ -84,7 +84,7 @@ function fieldOf({ pod, podIP, nodeName }: EnvironmentFacts, path: string): stri
   return fields[path] ?? ''
 }
 
-/** A limit or request of a container in whole divisors, rounded up; what has no limit may use the whole node. */
+/** A limit or request of a container divided by the divisor, rounded up. Without a limit it is the node's capacity. */
 function resourceOf(
   { pod, container }: EnvironmentFacts,
   { containerName, resource, divisor = 1 }: NonNullable<ValueFrom['resourceFieldRef']>,
@@ -92,11 +92,11 @@ function resourceOf(
   const [part = '', name = ''] = resource.split('.', 2)
   const { resources = {} } = pod.spec.containers.find((each) => each.name === containerName) ?? container
   const { limits = {}, requests = {} } = resources
-  const written = part === 'limits' ? (limits[name] ?? wholeNode[name]) : (requests[name] ?? limits[name])
+  const written = part === 'limits' ? (limits[name] ?? nodeCapacity[name]) : (requests[name] ?? limits[name])
   return String(Math.ceil(amountOf(written ?? 0) / (amountOf(divisor) || 1)))
 }
 
-const wholeNode: Readonly<Record<string, string>> = { cpu: '8', memory: '16Gi', 'ephemeral-storage': '100Gi' }
+const nodeCapacity: Readonly<Record<string, string>> = { cpu: '8', memory: '16Gi', 'ephemeral-storage': '100Gi' }
 
 /** A Kubernetes quantity as a number. */
 function amountOf(quantity: string | number): number {

@@ -13,11 +13,11 @@ import { dirname } from 'node:path'
 import { formatMicroTime, parseTime } from '../../kube/time.ts'
 import { sleep, type Clock } from '../../runtime/time/clock.ts'
 
-/** What one container has said, a line each with its time; the former run's is kept beside it. */
+/** The log file of one container: one line per entry, with its time. The log of the previous run is kept beside it. */
 export class ContainerLog {
   readonly #path: string
   readonly #clock: Clock
-  /** The beginning of a line whose end has not come yet, by stream. */
+  /** By stream: the last line, as long as it has no line end. */
   readonly #partial = new Map<string, string>()
 
   constructor(path: string, clock: Clock) {
@@ -26,8 +26,8 @@ export class ContainerLog {
     mkdirSync(dirname(path), { recursive: true })
   }
 
-  /** Sets the log aside for a new run. */
-  turn(): void {
+  /** Keeps the log as the previous one and starts a new one. */
+  rotate(): void {
     if (existsSync(this.#path)) renameSync(this.#path, `${this.#path}.previous`)
     this.#partial.clear()
   }
@@ -39,7 +39,7 @@ export class ContainerLog {
     this.#append(lines)
   }
 
-  /** Writes what was left without a line end. */
+  /** Writes the last line, even without a line end. */
   end(): void {
     for (const rest of this.#partial.values()) if (rest) this.#append([rest])
     this.#partial.clear()
@@ -50,9 +50,9 @@ export class ContainerLog {
     const at = formatMicroTime(this.#clock.now())
     try {
       appendFileSync(this.#path, lines.map((line) => `${at} ${line}\n`).join(''))
-      if (statSync(this.#path).size > largestLog) this.turn()
+      if (statSync(this.#path).size > maxLogSize) this.rotate()
     } catch {
-      // A full disk, or a Pod that is gone already: what it said is lost, and harms nobody else.
+      // The disk is full or the Pod's directory is deleted: these lines are lost, other Pods are not affected.
     }
   }
 }
@@ -69,9 +69,9 @@ export interface LogQuery {
   isRunning(): boolean
 }
 
-/** Reads a log as `kubectl logs` asks for it. */
+/** Reads a log with the options of `kubectl logs`. */
 export async function* readLog(path: string, query: LogQuery, clock: Clock): AsyncGenerator<string, void, undefined> {
-  // Between two runs the last one's log has not been set aside yet.
+  // Between two runs the log of the last one has not been rotated yet.
   const file = query.previous && query.isRunning() ? `${path}.previous` : path
   const bytes = existsSync(file) ? readFileSync(file) : Buffer.alloc(0)
   const lines = bytes.toString('utf8').split('\n').slice(0, -1)
@@ -80,11 +80,11 @@ export async function* readLog(path: string, query: LogQuery, clock: Clock): Asy
       ? lines
       : lines.filter((line) => (parseTime(line.slice(0, line.indexOf(' '))) ?? 0) >= (query.sinceMs ?? 0))
   const shown = query.tailLines === undefined ? recent : query.tailLines === 0 ? [] : recent.slice(-query.tailLines)
-  const room = new Room(query.limitBytes ?? Number.POSITIVE_INFINITY)
-  const show = (each: readonly string[]) => room.fit(each.map((line) => shownLine(line, query.timestamps)).join(''))
+  const limit = new ByteLimit(query.limitBytes ?? Number.POSITIVE_INFINITY)
+  const show = (each: readonly string[]) => limit.cut(each.map((line) => shownLine(line, query.timestamps)).join(''))
   if (shown.length > 0) yield show(shown)
   let offset = bytes.lastIndexOf(0x0a) + 1
-  while (query.follow && !query.signal?.aborted && !room.isFull) {
+  while (query.follow && !query.signal?.aborted && !limit.isReached) {
     const isOver = !query.isRunning()
     const more = readFrom(file, offset)
     offset = more.end
@@ -94,9 +94,9 @@ export async function* readLog(path: string, query: LogQuery, clock: Clock): Asy
   }
 }
 
-const largestLog = 10 * 1024 * 1024
+const maxLogSize = 10 * 1024 * 1024
 
-/** The whole lines after an offset, or from the beginning when the file has been begun anew. */
+/** The complete lines after an offset, or from the beginning when the file was rotated. */
 function readFrom(file: string, offset: number): { readonly lines: readonly string[]; readonly end: number } {
   if (!existsSync(file)) return { lines: [], end: 0 }
   const descriptor = openSync(file, 'r')
@@ -112,22 +112,22 @@ function readFrom(file: string, offset: number): { readonly lines: readonly stri
   }
 }
 
-/** As many bytes as a reader wants. */
-class Room {
-  #left: number
+/** Cuts text off after a number of bytes. */
+class ByteLimit {
+  #remaining: number
 
   constructor(bytes: number) {
-    this.#left = bytes
+    this.#remaining = bytes
   }
 
-  get isFull(): boolean {
-    return this.#left <= 0
+  get isReached(): boolean {
+    return this.#remaining <= 0
   }
 
-  fit(text: string): string {
+  cut(text: string): string {
     const size = Buffer.byteLength(text)
-    const fitting = size <= this.#left ? text : Buffer.from(text).subarray(0, this.#left).toString('utf8')
-    this.#left -= size
+    const fitting = size <= this.#remaining ? text : Buffer.from(text).subarray(0, this.#remaining).toString('utf8')
+    this.#remaining -= size
     return fitting
   }
 }

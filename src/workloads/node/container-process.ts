@@ -12,7 +12,7 @@ export interface ProcessOptions {
   readonly workingDir?: string
   readonly log: ContainerLog
   readonly clock: Clock
-  /** A path of its own in the node's directory: what carries it in its environment belongs to this container, wherever it went. */
+  /** Unique path in the node's directory. Every process with it in its environment belongs to this container, in whatever group. */
   readonly mark: string
 }
 
@@ -23,7 +23,7 @@ export interface Exit {
   readonly error?: string
 }
 
-/** A container's process and everything it starts, in a group of its own. */
+/** A container's process, in its own process group. When it exits, everything it started is killed. */
 export class ContainerProcess {
   readonly exited: Promise<Exit>
   readonly #child: ChildProcess
@@ -43,7 +43,7 @@ export class ContainerProcess {
     const pidFile = `${mark}.pid`
     if (pid !== undefined) {
       mkdirSync(dirname(pidFile), { recursive: true })
-      writeFileSync(pidFile, `${pid} ${startOf(pid) ?? ''}\n`)
+      writeFileSync(pidFile, `${pid} ${startTimeOf(pid) ?? ''}\n`)
     }
     this.exited = new Promise((resolve) => {
       const report = (exit: Exit) => {
@@ -57,12 +57,12 @@ export class ContainerProcess {
       })
       this.#child.on('exit', (code, signal) => {
         this.#hasExited = true
-        // What it started and left behind goes too, as it would with the first process of a real container.
+        // As when PID 1 of a real container exits, all other processes of the container are killed.
         this.signal('SIGKILL')
-        for (const left of marked(`${mark}\0`)) end(left)
+        for (const pid of processesMarked(`${mark}\0`)) killHard(pid)
         const number = signal ? (constants.signals[signal] ?? 0) : undefined
         const exit = number === undefined ? { exitCode: code ?? 0 } : { exitCode: 128 + number, signal: number }
-        // 'close' comes when all it said has been read; whoever left its group and keeps the pipe must not hold that up.
+        // 'close' comes once all output is read. A process that left the group and keeps the pipe open must not delay it.
         const cancel = clock.after(1000, () => report(exit))
         this.#child.on('close', () => {
           cancel()
@@ -80,13 +80,13 @@ export class ContainerProcess {
     return !this.#hasExited
   }
 
-  /** To the whole group. */
+  /** Sends a signal to the whole process group. */
   signal(name: NodeJS.Signals): void {
     if (this.#child.pid === undefined) return
     try {
       kill(-this.#child.pid, name)
     } catch {
-      // Nobody is left in the group.
+      // The group is empty.
     }
   }
 }
@@ -94,31 +94,31 @@ export class ContainerProcess {
 const markVariable = 'SOJOURN_CONTAINER'
 
 /**
- * Ends what a server that was killed hard left running: the groups it noted, if their leaders started when it noted them, and whatever
- * else carries a mark of its directory.
+ * Kills processes that a crashed server left running: the groups in its pid files, if the leader's start time still matches, and every
+ * process whose mark lies in its directory.
  */
-export function endLeftovers(directory: string): void {
+export function killLeftovers(directory: string): void {
   for (const entry of listFiles(directory)) {
     if (!entry.endsWith('.pid')) continue
     const path = join(directory, entry)
     const [pid = 0, start = ''] = readFileSync(path, 'utf8').trim().split(' ')
-    if (start !== '' && startOf(Number(pid)) === start) end(-Number(pid))
+    if (start !== '' && startTimeOf(Number(pid)) === start) killHard(-Number(pid))
     rmSync(path, { force: true })
   }
-  for (const pid of marked(`${directory}/`)) end(pid)
+  for (const pid of processesMarked(`${directory}/`)) killHard(pid)
 }
 
-function end(pid: number): void {
+function killHard(pid: number): void {
   try {
     kill(pid, 'SIGKILL')
   } catch {
-    // Gone between the look and the signal.
+    // It ended in the meantime.
   }
 }
 
-/** The processes whose mark begins so. */
-function marked(beginning: string): readonly number[] {
-  const mark = `\0${markVariable}=${beginning}`
+/** The processes whose mark starts with this prefix. */
+function processesMarked(prefix: string): readonly number[] {
+  const mark = `\0${markVariable}=${prefix}`
   return processes()
     .map(Number)
     .filter((pid) => pid !== ownPid && environmentOf(pid).includes(mark))
@@ -132,7 +132,7 @@ function processes(): readonly string[] {
   }
 }
 
-/** Empty where we may not look. */
+/** Empty when it may not be read. */
 function environmentOf(pid: number): string {
   try {
     return `\0${readFileSync(`/proc/${pid}/environ`, 'utf8')}`
@@ -149,11 +149,11 @@ function listFiles(directory: string): readonly string[] {
   }
 }
 
-/** When a process started, in the kernel's ticks: with its pid, that is who it is. */
-function startOf(pid: number): string | undefined {
+/** The start time of a process in clock ticks; together with the pid it identifies the process. */
+function startTimeOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name in parentheses may hold anything; the fields after it are fixed.
+    // The command name in parentheses may contain anything; the fields after it are fixed.
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
   } catch {
     return undefined

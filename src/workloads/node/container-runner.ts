@@ -6,29 +6,29 @@ import type { Container, ContainerState, ContainerStatus, Handler, PodSpec, Prob
 import { expand } from './container-environment.ts'
 import { ContainerLog } from './container-log.ts'
 import { ContainerProcess, type Exit } from './container-process.ts'
-import { call, type HandlerTarget } from './handler.ts'
+import { runHandler, type HandlerTarget } from './handler.ts'
 import { Prober } from './prober.ts'
 
 export interface ContainerOptions {
   readonly container: Container
   readonly restartPolicy: NonNullable<PodSpec['restartPolicy']>
-  /** How long it may take to end when a probe condemned it. */
+  /** The grace period after a failed probe or hook. */
   readonly graceMs: number
-  /** Known only once it is about to start; throws when something it needs is missing. */
+  /** Evaluated at each start; throws when a referenced object or key is missing. */
   readonly environment: () => Promise<Readonly<Record<string, string>>>
-  /** A path of its own, to which it adds what its files are. */
+  /** The prefix of this container's log and pid files. */
   readonly path: string
   readonly clock: Clock
   readonly portOf: HandlerTarget['portOf']
-  /** Anything in `status` has changed. */
+  /** Called when `status` has changed. */
   readonly onChange: () => void
-  /** An Event about the Pod. */
-  readonly say: (note: EventNote) => void
-  /** Restarts of former runs, when the server itself was restarted. */
+  /** Records an Event about the Pod. */
+  readonly recordEvent: (note: EventNote) => void
+  /** The restart count from before a restart of the server. */
   readonly restarts: number
 }
 
-/** Runs one container: a process if it has a command, a pretence if it has none; again and again as the restart policy says. */
+/** Runs one container as a local process, or simulates it when it has no command, and restarts it as the restart policy says. */
 export class ContainerRunner {
   readonly #options: ContainerOptions
   readonly #log: ContainerLog
@@ -40,11 +40,11 @@ export class ContainerRunner {
   #isReady = false
   #isStarted = false
   #restarts: number
-  /** Times it was waited for in a row, without a long run between. */
-  #waits = 0
+  /** Consecutive restarts without a long run in between. */
+  #backoffs = 0
   #startedAt = 0
   #isStopping = false
-  /** The process has been asked to end. */
+  /** Whether the current process has been told to stop; unlike `#isStopping`, a restart may follow. */
   #isEnding = false
   #killAt = Number.POSITIVE_INFINITY
   #cancelKill: () => void = () => {}
@@ -91,14 +91,14 @@ export class ContainerRunner {
       env = await environment()
     } catch (error) {
       const { message } = error as Error
-      this.#options.say({ type: 'Warning', reason: 'Failed', message: `Error: ${message}` })
+      this.#options.recordEvent({ type: 'Warning', reason: 'Failed', message: `Error: ${message}` })
       return this.#retryLater({ waiting: { reason: 'CreateContainerConfigError', message } })
     }
     if (this.#isStopping) return
-    this.#log.turn()
+    this.#log.rotate()
     this.#startedAt = clock.now()
     this.#state = { running: { startedAt: formatTime(this.#startedAt) } }
-    if (this.isSimulated) return this.#pretend()
+    if (this.isSimulated) return this.#simulate()
     const { workingDir } = container
     const command = [...(container.command ?? []), ...(container.args ?? [])].map((word) => expand(word, env))
     const process = new ContainerProcess({
@@ -114,11 +114,11 @@ export class ContainerRunner {
     this.#target = { host: '127.0.0.1', portOf, env, ...(workingDir ? { workingDir } : {}) }
     void process.exited.then((exit) => this.#ended(exit))
     this.#options.onChange()
-    if (container.lifecycle?.postStart && !(await this.#greet(container.lifecycle.postStart, process))) return
+    if (container.lifecycle?.postStart && !(await this.#runPostStart(container.lifecycle.postStart, process))) return
     if (process.isRunning && !this.#isEnding) this.#probe()
   }
 
-  /** Asks it to end; kills it when the grace is over, which a later call can shorten. Resolves when it is gone. */
+  /** Stops the container for good; resolves when its process has ended. A later call can shorten the grace period. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true
     this.#cancelRestart()
@@ -133,7 +133,7 @@ export class ContainerRunner {
     await this.#end(process, graceMs)
   }
 
-  /** `preStop`, SIGTERM, and SIGKILL in the end. */
+  /** Runs `preStop`, sends SIGTERM, and SIGKILL after the grace period. */
   async #end(process: ContainerProcess, graceMs: number): Promise<void> {
     const { clock, container } = this.#options
     this.#killWithin(process, graceMs)
@@ -141,42 +141,42 @@ export class ContainerRunner {
       this.#isEnding = true
       const { preStop } = container.lifecycle ?? {}
       if (preStop && graceMs > 0) {
-        await Promise.race([this.#hook(preStop, graceMs, 'PreStop'), process.exited, sleep(clock, graceMs)])
-        // However long that took, it gets two seconds for its own farewell.
-        if (process.isRunning && this.#killAt < clock.now() + 2000) this.#killWithin(process, 2000, true)
+        await Promise.race([this.#runHook(preStop, graceMs, 'PreStop'), process.exited, sleep(clock, graceMs)])
+        // However long preStop took, the process gets two seconds after SIGTERM, as with a kubelet.
+        if (process.isRunning && this.#killAt < clock.now() + 2000) this.#killWithin(process, 2000, 'extend')
       }
       process.signal('SIGTERM')
     }
     await process.exited
   }
 
-  #killWithin(process: ContainerProcess, graceMs: number, mayBeLater = false): void {
+  #killWithin(process: ContainerProcess, graceMs: number, mode: 'shorten' | 'extend' = 'shorten'): void {
     const { clock } = this.#options
     const at = clock.now() + graceMs
-    if (at >= this.#killAt && !mayBeLater) return
+    if (at >= this.#killAt && mode === 'shorten') return
     this.#killAt = at
     this.#cancelKill()
     if (graceMs <= 0) process.signal('SIGKILL')
     else this.#cancelKill = clock.after(graceMs, () => process.signal('SIGKILL'))
   }
 
-  /** Runs `postStart`; false when that failed, and the process with it. */
-  async #greet(postStart: Handler, process: ContainerProcess): Promise<boolean> {
-    const problem = await Promise.race([this.#hook(postStart, longestGreetingMs, 'PostStart'), process.exited])
+  /** Runs `postStart`; false when it failed, which also stops the process, or when the process has ended meanwhile. */
+  async #runPostStart(postStart: Handler, process: ContainerProcess): Promise<boolean> {
+    const problem = await Promise.race([this.#runHook(postStart, maxPostStartMs, 'PostStart'), process.exited])
     if (problem === undefined) return true
-    if (typeof problem === 'string') await this.#condemn(this.#options.graceMs)
+    if (typeof problem === 'string') await this.#restart(this.#options.graceMs)
     return false
   }
 
-  async #hook(handler: Handler, timeoutMs: number, name: 'PostStart' | 'PreStop'): Promise<string | undefined> {
-    const { clock, say } = this.#options
+  async #runHook(handler: Handler, timeoutMs: number, name: 'PostStart' | 'PreStop'): Promise<string | undefined> {
+    const { clock, recordEvent } = this.#options
     if (handler.sleep) {
       await sleep(clock, handler.sleep.seconds * 1000)
       return undefined
     }
-    const problem = this.#target && (await call(handler, this.#target, timeoutMs))
+    const problem = this.#target && (await runHandler(handler, this.#target, timeoutMs))
     if (problem !== undefined)
-      say({
+      recordEvent({
         type: 'Warning',
         reason: `Failed${name}Hook`,
         message: `${name}Hook of container ${this.name}: ${problem}`,
@@ -184,75 +184,75 @@ export class ContainerRunner {
     return problem
   }
 
-  /** Ends a process that a probe or a hook found wanting; the restart policy says what comes then. */
-  async #condemn(graceMs: number): Promise<void> {
+  /** Stops the process after a failed probe or hook; the restart policy decides what follows. */
+  async #restart(graceMs: number): Promise<void> {
     const process = this.#process
     if (!process?.isRunning || this.#isEnding) return
     this.#stopProbing()
     await this.#end(process, graceMs)
   }
 
-  #pretend(): void {
-    const { restartPolicy, clock, onChange, say } = this.#options
-    const message = `container ${this.name} has no command: nothing runs, it only looks as if`
+  #simulate(): void {
+    const { restartPolicy, clock, onChange, recordEvent } = this.#options
+    const message = `container ${this.name} has no command: it is simulated, no process runs`
     this.#log.write('stdout', Buffer.from(`sojourn: ${message}\n`))
-    say({ type: 'Normal', reason: 'Simulated', message })
+    recordEvent({ type: 'Normal', reason: 'Simulated', message })
     this.#isStarted = true
     this.#isReady = true
-    // Something that is meant to end does so soon.
+    // A container that is expected to end, ends after a second.
     if (restartPolicy !== 'Always') this.#cancelRestart = clock.after(1000, () => this.#ended({ exitCode: 0 }))
     onChange()
   }
 
   #probe(): void {
     const { startupProbe } = this.#options.container
-    if (!startupProbe) return this.#begin()
-    this.#watch(startupProbe, undefined, (isFine, problem) => {
-      if (!isFine) return this.#fail('Startup', startupProbe, problem)
+    if (!startupProbe) return this.#started()
+    this.#addProber(startupProbe, undefined, (isHealthy, problem) => {
+      if (!isHealthy) return this.#fail('Startup', startupProbe, problem)
       this.#stopProbing()
-      this.#begin()
+      this.#started()
     })
   }
 
-  /** It is up: from now on it is asked whether it serves and whether it lives. */
-  #begin(): void {
+  /** The container has started: from now on readiness and liveness are probed. */
+  #started(): void {
     const { readinessProbe, livenessProbe } = this.#options.container
     this.#isStarted = true
     if (readinessProbe)
-      this.#watch(readinessProbe, false, (isFine, problem) => {
-        if (!isFine) this.#report('Readiness', problem)
-        this.#setReady(isFine)
+      this.#addProber(readinessProbe, false, (isHealthy, problem) => {
+        if (!isHealthy) this.#recordUnhealthy('Readiness', problem)
+        this.#setReady(isHealthy)
       })
     else this.#setReady(true)
     if (livenessProbe)
-      this.#watch(livenessProbe, true, (_isFine, problem) => this.#fail('Liveness', livenessProbe, problem))
+      this.#addProber(livenessProbe, true, (_isHealthy, problem) => this.#fail('Liveness', livenessProbe, problem))
     this.#options.onChange()
   }
 
-  #watch(
+  #addProber(
     probe: Probe,
     initially: boolean | undefined,
-    onChange: (isFine: boolean, problem: string | undefined) => void,
+    onChange: (isHealthy: boolean, problem: string | undefined) => void,
   ): void {
     const { clock } = this.#options
     if (!this.#target) return
-    const isKnown = initially === undefined ? {} : { initially }
-    this.#probers.push(new Prober(probe, { target: this.#target, clock, ...isKnown, onChange }))
+    const assumed = initially === undefined ? {} : { initially }
+    this.#probers.push(new Prober(probe, { target: this.#target, clock, ...assumed, onChange }))
   }
 
   #fail(which: 'Startup' | 'Liveness', probe: Probe, problem: string | undefined): void {
-    this.#report(which, problem)
-    this.#options.say({
+    this.#recordUnhealthy(which, problem)
+    this.#options.recordEvent({
       type: 'Normal',
       reason: 'Killing',
       message: `Container ${this.name} failed ${which.toLowerCase()} probe, will be restarted`,
     })
     const seconds = probe.terminationGracePeriodSeconds
-    void this.#condemn(seconds === undefined ? this.#options.graceMs : seconds * 1000)
+    void this.#restart(seconds === undefined ? this.#options.graceMs : seconds * 1000)
   }
 
-  #report(which: string, problem = ''): void {
-    this.#options.say({ type: 'Warning', reason: 'Unhealthy', message: `${which} probe failed: ${problem}` })
+  #recordUnhealthy(which: string, problem = ''): void {
+    this.#options.recordEvent({ type: 'Warning', reason: 'Unhealthy', message: `${which} probe failed: ${problem}` })
   }
 
   #setReady(isReady: boolean): void {
@@ -268,12 +268,12 @@ export class ContainerRunner {
     this.#isReady = false
     this.#isStarted = false
     this.#state = this.#terminated(exit)
-    const { restartPolicy, say } = this.#options
-    const again = restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exit.exitCode !== 0)
-    if (!again || this.#isStopping) return this.#options.onChange()
+    const { restartPolicy, recordEvent } = this.#options
+    const isRestarted = restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exit.exitCode !== 0)
+    if (!isRestarted || this.#isStopping) return this.#options.onChange()
     this.#lastState = this.#state
     const message = `back-off restarting container ${this.name}`
-    say({ type: 'Warning', reason: 'BackOff', message })
+    recordEvent({ type: 'Warning', reason: 'BackOff', message })
     this.#retryLater({ waiting: { reason: 'CrashLoopBackOff', message } })
   }
 
@@ -292,13 +292,13 @@ export class ContainerRunner {
     }
   }
 
-  /** A second at first, twice as long each time up to five minutes; from the start again once it has run for ten. */
+  /** Restarts after one second, doubled each time up to five minutes; a run of ten minutes resets the backoff. */
   #retryLater(state: ContainerState): void {
     const { clock, onChange } = this.#options
     const hasRun = this.#state.terminated !== undefined
-    if (hasRun && clock.now() - this.#startedAt > 600_000) this.#waits = 0
+    if (hasRun && clock.now() - this.#startedAt > 600_000) this.#backoffs = 0
     this.#state = state
-    this.#cancelRestart = clock.after(backoffDelay(++this.#waits, { baseMs: 1000, maxMs: 300_000 }), () => {
+    this.#cancelRestart = clock.after(backoffDelay(++this.#backoffs, { baseMs: 1000, maxMs: 300_000 }), () => {
       if (hasRun) this.#restarts++
       void this.start()
     })
@@ -311,4 +311,4 @@ export class ContainerRunner {
   }
 }
 
-const longestGreetingMs = 600_000
+const maxPostStartMs = 600_000

@@ -5,20 +5,24 @@ import { request as requestHttps } from 'node:https'
 import { connect } from 'node:net'
 import type { Handler } from '../types.ts'
 
-/** The container that a handler is about. */
+/** The container a handler acts on. */
 export interface HandlerTarget {
   readonly host: string
-  /** The real port of a container port, by number or name. */
+  /** The local port behind a container port, by number or name. */
   portOf(port: number | string): number | undefined
   readonly env: Readonly<Record<string, string>>
   readonly workingDir?: string
 }
 
-/** Calls a container as a probe or a lifecycle hook says; what went wrong, or undefined when all is well. */
-export async function call(handler: Handler, target: HandlerTarget, timeoutMs: number): Promise<string | undefined> {
+/** Runs the action of a probe or lifecycle hook. Returns what went wrong; undefined on success. */
+export async function runHandler(
+  handler: Handler,
+  target: HandlerTarget,
+  timeoutMs: number,
+): Promise<string | undefined> {
   const { httpGet, tcpSocket, grpc, exec } = handler
   const port = httpGet?.port ?? tcpSocket?.port ?? grpc?.port
-  if (port === undefined) return exec?.command ? callProgram(exec.command, target, timeoutMs) : undefined
+  if (port === undefined) return exec?.command ? runCommand(exec.command, target, timeoutMs) : undefined
   const realPort = target.portOf(port)
   if (realPort === undefined) return `the container has no port ${port}`
   const address = { host: target.host, port: realPort }
@@ -40,7 +44,7 @@ function callHttp(
     ['user-agent', 'kube-probe/1.36'],
     ...httpHeaders.map(({ name, value }) => [name, value]),
   ]) as Record<string, string>
-  // As a kubelet does, a certificate is taken as it comes.
+  // Like a kubelet, accept any certificate.
   const options = { ...address, path, headers, timeout: timeoutMs, agent: false, rejectUnauthorized: false }
   return new Promise((resolve) => {
     const outgoing = (scheme === 'HTTPS' ? requestHttps : requestHttp)(options, (response) => {
@@ -48,7 +52,7 @@ function callHttp(
       response.destroy()
       resolve(status >= 200 && status < 400 ? undefined : `HTTP status ${status}`)
     })
-    outgoing.on('timeout', () => outgoing.destroy(new Error(tooLate(timeoutMs))))
+    outgoing.on('timeout', () => outgoing.destroy(new Error(timedOut(timeoutMs))))
     outgoing.on('error', ({ message }) => resolve(message))
     outgoing.end()
   })
@@ -62,12 +66,12 @@ function callTcp(address: Address, timeoutMs: number): Promise<string | undefine
       resolve(problem)
     }
     socket.on('connect', () => end())
-    socket.on('timeout', () => end(tooLate(timeoutMs)))
+    socket.on('timeout', () => end(timedOut(timeoutMs)))
     socket.on('error', ({ message }) => end(message))
   })
 }
 
-/** `grpc.health.v1.Health/Check`, whose two messages are small enough to be written by hand. */
+/** Calls `grpc.health.v1.Health/Check`; its two messages are small enough to encode by hand. */
 function callGrpc(service: string, { host, port }: Address, timeoutMs: number): Promise<string | undefined> {
   return new Promise((resolve) => {
     const session = connectHttp2(`http://${host}:${port}`)
@@ -75,7 +79,7 @@ function callGrpc(service: string, { host, port }: Address, timeoutMs: number): 
       session.destroy()
       resolve(problem)
     }
-    session.setTimeout(timeoutMs, () => end(tooLate(timeoutMs)))
+    session.setTimeout(timeoutMs, () => end(timedOut(timeoutMs)))
     session.on('error', ({ message }: Error) => end(message))
     const stream = session.request({
       ':method': 'POST',
@@ -87,12 +91,12 @@ function callGrpc(service: string, { host, port }: Address, timeoutMs: number): 
     stream.on('data', (chunk: Buffer) => answer.push(chunk))
     stream.on('error', ({ message }: Error) => end(message))
     stream.on('end', () => end(isServing(Buffer.concat(answer)) ? undefined : 'the service is not SERVING'))
-    stream.end(healthQuestion(service))
+    stream.end(healthRequest(service))
   })
 }
 
 /** A gRPC frame with the name of the service as its only field. */
-function healthQuestion(service: string): Buffer {
+function healthRequest(service: string): Buffer {
   const name = Buffer.from(service, 'utf8')
   const message = name.length === 0 ? name : Buffer.concat([Buffer.from([0x0a, name.length]), name])
   return Buffer.concat([Buffer.from([0, 0, 0, 0, message.length]), message])
@@ -103,7 +107,7 @@ function isServing(frame: Buffer): boolean {
   return frame.subarray(5, 7).equals(Buffer.from([0x08, 1]))
 }
 
-function callProgram(
+function runCommand(
   [file = '', ...args]: readonly string[],
   { env, workingDir }: HandlerTarget,
   timeout: number,
@@ -112,12 +116,12 @@ function callProgram(
   return new Promise((resolve) =>
     execFile(file, [...args], options, (error, stdout, stderr) =>
       resolve(
-        error === null ? undefined : error.killed ? tooLate(timeout) : (stderr || stdout || error.message).trim(),
+        error === null ? undefined : error.killed ? timedOut(timeout) : (stderr || stdout || error.message).trim(),
       ),
     ),
   )
 }
 
-function tooLate(timeoutMs: number): string {
+function timedOut(timeoutMs: number): string {
   return `no answer within ${timeoutMs / 1000} s`
 }

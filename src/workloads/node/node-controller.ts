@@ -9,21 +9,21 @@ import { settled, wakeAt, type Outcome } from '../../runtime/controller/outcome.
 import type { WorkloadPorts } from '../ports.ts'
 import { isPodFinished, type Node, type Pod, type PodCondition } from '../types.ts'
 import { readLog, type LogQuery } from './container-log.ts'
-import { endLeftovers } from './container-process.ts'
+import { killLeftovers } from './container-process.ts'
 import { PodRunner } from './pod-runner.ts'
 
 export interface NodeOptions extends WorkloadPorts {
   readonly nodeName: string
-  /** Where logs and pids are kept. */
+  /** Holds logs and pid files. */
   readonly directory: string
   readonly inherited: Readonly<Record<string, string | undefined>>
 }
 
-/** The node: gives itself every Pod that has none unless it is cordoned, runs them, ends them. */
+/** The only node: binds every unscheduled Pod to itself unless it is cordoned, runs the Pods and stops them. */
 export class LocalNode {
   readonly controller: Controller
   readonly #options: NodeOptions
-  /** By uid. */
+  /** By the Pod's uid. */
   readonly #runners = new Map<string, PodRunner>()
   #isClosed = false
   readonly #pods
@@ -32,7 +32,7 @@ export class LocalNode {
   constructor(options: NodeOptions) {
     const { client, informers, ports, directory } = options
     this.#options = options
-    endLeftovers(directory)
+    killLeftovers(directory)
     this.#pods = informers.open<Pod>(client, pods)
     this.#nodes = informers.open<Node>(client, nodes)
     this.controller = new Controller({ name: 'node', reconcile: (key) => this.#reconcile(key), ports, concurrency: 16 })
@@ -43,10 +43,10 @@ export class LocalNode {
         .filter(({ spec }) => !spec.nodeName)
         .map((pod) => keyOf(pod)),
     )
-    this.#pods.subscribe(({ type, object }) => type === 'deleted' && void this.#halt(object))
+    this.#pods.subscribe(({ type, object }) => type === 'deleted' && void this.#discard(object))
   }
 
-  /** What a container has said. */
+  /** The log of a container. */
   logs(pod: Pod, container: string, query: Omit<LogQuery, 'isRunning'>): AsyncIterable<string> {
     const { directory, ports } = this.#options
     const runner = this.#runners.get(pod.metadata.uid)
@@ -57,7 +57,7 @@ export class LocalNode {
     )
   }
 
-  /** Ends every process. Their Pods stay: after a restart they run again. */
+  /** Stops every process. The Pods remain in the API: after a restart they run again. */
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.all([...this.#runners.values()].map((runner) => runner.stop(2000)))
@@ -68,7 +68,7 @@ export class LocalNode {
     const pod = this.#pods.get(namespace, name)
     if (!pod || this.#isClosed) return settled
     const { uid, deletionTimestamp } = pod.metadata
-    if (deletionTimestamp) return this.#end(pod)
+    if (deletionTimestamp) return this.#stop(pod)
     if (!pod.spec.nodeName) {
       if (!this.#nodes.synced) return wakeAt(this.#options.ports.clock.now() + 50)
       await this.#schedule(pod)
@@ -87,7 +87,7 @@ export class LocalNode {
   async #schedule(pod: Pod): Promise<void> {
     const { client, nodeName } = this.#options
     const { name, namespace = '', uid } = pod.metadata
-    if (this.#nodes.get('', nodeName)?.spec?.unschedulable && !toleratesCordon(pod)) return this.#leavePending(pod)
+    if (this.#nodes.get('', nodeName)?.spec?.unschedulable && !toleratesCordon(pod)) return this.#markUnschedulable(pod)
     const binding = {
       apiVersion: 'v1',
       kind: 'Binding',
@@ -97,7 +97,7 @@ export class LocalNode {
     await client.create(pods, binding, { subresource: 'binding' }).catch(ignoring('Conflict', 'NotFound'))
   }
 
-  async #leavePending(pod: Pod): Promise<void> {
+  async #markUnschedulable(pod: Pod): Promise<void> {
     const { client, events, ports } = this.#options
     const { name, namespace = '', uid } = pod.metadata
     if (pod.status?.conditions?.some(({ type, status }) => type === 'PodScheduled' && status === 'False')) return
@@ -116,22 +116,22 @@ export class LocalNode {
     events.record(pod, { type: 'Warning', reason: 'FailedScheduling', message })
   }
 
-  async #end(pod: Pod): Promise<Outcome> {
+  async #stop(pod: Pod): Promise<Outcome> {
     const { uid, deletionGracePeriodSeconds = 30 } = pod.metadata
     const runner = this.#runners.get(uid) ?? this.#newRunner(pod)
     this.#runners.set(uid, runner)
-    // Not awaited: a long grace must not hold a worker.
+    // Not awaited: a long grace period must not block a worker.
     void runner
       .stop(deletionGracePeriodSeconds * 1000)
-      .then(() => runner.confirm(pod))
+      .then(() => runner.deletePod(pod))
       .catch((error: unknown) =>
-        this.#options.ports.log.error('pod not ended', { pod: pod.metadata.name, error: String(error) }),
+        this.#options.ports.log.error('pod not stopped', { pod: pod.metadata.name, error: String(error) }),
       )
     return Promise.resolve(settled)
   }
 
-  /** Gone, perhaps by force: neither its processes nor its logs must outlive it. */
-  async #halt({ metadata: { uid } }: Pod): Promise<void> {
+  /** The Pod is deleted, perhaps by force: its processes and logs must not outlive it. */
+  async #discard({ metadata: { uid } }: Pod): Promise<void> {
     const runner = this.#runners.get(uid)
     this.#runners.delete(uid)
     await runner?.stop(0)
@@ -144,7 +144,7 @@ export class LocalNode {
   }
 }
 
-/** As the Pods of DaemonSets do, which belong to the node whatever it takes in. */
+/** Whether a Pod may run on a cordoned node, as Pods of DaemonSets do. */
 function toleratesCordon({ spec }: Pod): boolean {
   return (spec.tolerations ?? []).some(
     ({ key, operator, effect = 'NoSchedule' }) =>

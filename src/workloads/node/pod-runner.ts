@@ -19,25 +19,25 @@ export interface PodRunnerPorts {
   readonly clock: Clock
   readonly log: Logger
   readonly events: EventRecorder
-  /** Where logs and pids are kept. */
+  /** Holds logs and pid files. */
   readonly directory: string
   readonly nodeName: string
-  /** What every process inherits: PATH, HOME and the like. */
+  /** Environment variables every process inherits, such as PATH and HOME. */
   readonly inherited: Readonly<Record<string, string | undefined>>
 }
 
-/** Runs one Pod from its binding to its end, and keeps its status true. */
+/** Runs the containers of one Pod bound to this node, and keeps the Pod's status current. */
 export class PodRunner {
   readonly #pod: Pod
   readonly #ports: PodRunnerPorts
   #containers: readonly ContainerRunner[] = []
-  /** In their order; those that stay beside the containers are sidecars. */
+  /** Init containers in their order, sidecars included. */
   #init: readonly InitRunner[] = []
   #portMap: PortMap = {}
   #isStopping = false
-  /** One write at a time; `again` when something changed meanwhile. */
-  #writing = false
-  #again = false
+  /** Only one status write is in flight; `hasChanged` asks for another one after it. */
+  #isWriting = false
+  #hasChanged = false
   readonly #startedAt: string
 
   constructor(pod: Pod, ports: PodRunnerPorts) {
@@ -65,23 +65,23 @@ export class PodRunner {
       this.#runner(container, policy, former.containerStatuses, () => this.#containerChanged()),
     )
     this.#init = (spec.initContainers ?? []).map((container) => this.#initRunner(container))
-    for (const each of this.#init) if (!(await this.#initialise(each))) return
+    for (const each of this.#init) if (!(await this.#runInit(each))) return
     if (this.#isStopping) return
     await Promise.all(this.#containers.map((container) => container.start()))
     this.#changed()
   }
 
-  /** Ends the Pod's processes, whatever becomes of it; sidecars last. A later call can shorten the grace. */
+  /** Stops all processes, sidecars last. A later call can shorten the grace period. */
   async stop(graceMs: number): Promise<void> {
     this.#isStopping = true
     const until = this.#ports.clock.now() + graceMs
-    const initialising = this.#init.filter(({ isSidecar }) => !isSidecar).map(({ runner }) => runner)
-    await Promise.all([...initialising, ...this.#containers].map((container) => container.stop(graceMs)))
+    const initContainers = this.#init.filter(({ isSidecar }) => !isSidecar).map(({ runner }) => runner)
+    await Promise.all([...initContainers, ...this.#containers].map((container) => container.stop(graceMs)))
     await this.#stopSidecars(Math.max(0, until - this.#ports.clock.now()))
   }
 
-  /** Tells the API that nothing of a terminating Pod is left. */
-  async confirm(pod: Pod): Promise<void> {
+  /** Deletes a terminating Pod from the API once its processes have ended. */
+  async deletePod(pod: Pod): Promise<void> {
     await deleteTerminatedPod(this.#ports.client, pods, pod)
   }
 
@@ -91,24 +91,24 @@ export class PodRunner {
     )
   }
 
-  /** Runs one init container to its end, or a sidecar until it is up; false when it failed for good or the Pod is ending. */
-  async #initialise({ runner, isSidecar, settled }: InitRunner): Promise<boolean> {
+  /** Runs an init container to completion, or a sidecar until it has started. False when it failed for good or the Pod is stopping. */
+  async #runInit({ runner, isSidecar, settled }: InitRunner): Promise<boolean> {
     if (this.#isStopping) return false
     const done = new Promise<boolean>((resolve) => (settled.resolve = resolve))
-    settled.look = () => {
+    settled.check = () => {
       const { exitCode, status } = runner
       if (this.#isStopping) settled.resolve(false)
       else if (isSidecar ? status.started : exitCode === 0) settled.resolve(true)
       else if (!isSidecar && exitCode !== undefined && this.#pod.spec.restartPolicy === 'Never') settled.resolve(false)
     }
     await runner.start()
-    settled.look()
+    settled.check()
     return done
   }
 
   #containerChanged(): void {
     this.#changed()
-    // With the last of them sidecars have nothing left to do, unless a restart is to come.
+    // Sidecars stop once every container has ended and none will be restarted.
     const statuses = this.#containers.map(({ status }) => status)
     if (!this.#isStopping && isOver(statuses, this.#pod.spec.restartPolicy ?? 'Always'))
       void this.#stopSidecars(this.#graceMs)
@@ -126,9 +126,9 @@ export class PodRunner {
   #initRunner(container: Container): InitRunner {
     const isSidecar = container.restartPolicy === 'Always'
     const policy = isSidecar ? 'Always' : this.#pod.spec.restartPolicy === 'Never' ? 'Never' : 'OnFailure'
-    const settled: InitRunner['settled'] = { resolve: () => {}, look: () => {} }
+    const settled: InitRunner['settled'] = { resolve: () => {}, check: () => {} }
     const runner = this.#runner(container, policy, isSidecar ? this.#pod.status?.initContainerStatuses : [], () => {
-      settled.look()
+      settled.check()
       this.#changed()
     })
     return { runner, isSidecar, settled }
@@ -161,7 +161,7 @@ export class PodRunner {
       portOf: (port) => this.#realPort(container, port),
       restarts: before ? before.restartCount + 1 : 0,
       onChange,
-      say: (note) => events.record(this.#pod, note),
+      recordEvent: (note) => events.record(this.#pod, note),
     })
   }
 
@@ -184,16 +184,16 @@ export class PodRunner {
   }
 
   #changed(): void {
-    if (this.#writing) this.#again = true
+    if (this.#isWriting) this.#hasChanged = true
     else void this.#publish()
   }
 
   async #publish(): Promise<void> {
     const { client, log } = this.#ports
-    this.#writing = true
+    this.#isWriting = true
     do {
-      this.#again = false
-      // Gone, or refused for good: the next change, or the end, comes anyway.
+      this.#hasChanged = false
+      // A Pod that no longer exists needs no status; any other failure is corrected by the next write.
       await client
         .patch(
           pods,
@@ -205,8 +205,8 @@ export class PodRunner {
         .catch((error: unknown) =>
           log.error('pod status not written', { pod: this.#pod.metadata.name, error: String(error) }),
         )
-    } while (this.#again)
-    this.#writing = false
+    } while (this.#hasChanged)
+    this.#isWriting = false
   }
 
   #status(): Record<string, unknown> {
@@ -224,32 +224,32 @@ export class PodRunner {
       qosClass: 'BestEffort',
       conditions: this.#conditions(isReady, phase),
       containerStatuses: statuses,
-      // A merge leaves out what is not there.
+      // A merge patch keeps the field when it is absent.
       ...(init.length > 0 ? { initContainerStatuses: init } : {}),
     }
   }
 
-  #conditionsSeen = new Map<string, PodCondition>()
+  #lastConditions = new Map<string, PodCondition>()
 
   #conditions(isReady: boolean, phase: string): readonly PodCondition[] {
     const now = formatTime(this.#ports.clock.now())
     const isOver = phase === 'Succeeded'
     const set = (type: string, isTrue: boolean): PodCondition => {
       const status = isTrue ? 'True' : 'False'
-      const before = this.#conditionsSeen.get(type)
+      const before = this.#lastConditions.get(type)
       const condition: PodCondition = {
         type,
         status,
         lastTransitionTime: before?.status === status ? before.lastTransitionTime : now,
         ...(isTrue ? {} : { reason: isOver ? 'PodCompleted' : 'ContainersNotReady' }),
       }
-      this.#conditionsSeen.set(type, condition)
+      this.#lastConditions.set(type, condition)
       return condition
     }
-    const isInitialised = this.#init.every(isPast)
+    const isInitialized = this.#init.every(allowsNext)
     return [
       set('PodReadyToStartContainers', true),
-      set('Initialized', isInitialised),
+      set('Initialized', isInitialized),
       set('Ready', isReady),
       set('ContainersReady', isReady),
       set('PodScheduled', true),
@@ -262,12 +262,12 @@ const loopback = '127.0.0.1'
 interface InitRunner {
   readonly runner: ContainerRunner
   readonly isSidecar: boolean
-  /** Looks whether the Pod can go on, once it waits for this one. */
-  readonly settled: { resolve: (goesOn: boolean) => void; look: () => void }
+  /** `check` resolves the wait of `#runInit` when this container allows the Pod to continue, or never will. */
+  readonly settled: { resolve: (canContinue: boolean) => void; check: () => void }
 }
 
-/** Whether what comes after it may start. */
-function isPast({ runner, isSidecar }: InitRunner): boolean {
+/** Whether the next container may start. */
+function allowsNext({ runner, isSidecar }: InitRunner): boolean {
   return isSidecar ? runner.status.started : runner.exitCode === 0
 }
 

@@ -63,7 +63,7 @@ export async function uninstall(request: UninstallRequest): Promise<UninstallRes
       if (work.waiting) return work.waiting
       await setStatus(client, { holder: newest, record, status: 'uninstalling' })
     }
-    for (const object of plan.objects) await work.deleteObject(object)
+    for (const object of plan.objects) await work.deleteResource(object)
     if (work.waiting) return work.waiting
     await work.hooks.run(after)
     if (work.waiting) return work.waiting
@@ -151,7 +151,7 @@ class Uninstall {
   }
 
   /** Deletes one object of the release, unless it belongs to another release. */
-  async deleteObject(manifest: KubeObject): Promise<void> {
+  async deleteResource(manifest: KubeObject): Promise<void> {
     const found = await this.#find(manifest)
     if (!found) return
     if (!this.#isOurs(found.object)) {
