@@ -4,40 +4,42 @@ import { object, oneOf, optional, string, type Static } from './schema.ts'
 
 const spec = object(
   {
-    pipeline: string({ minLength: 1, maxLength: 253, description: 'The Pipeline, in the same namespace.' }),
-    environment: string({ minLength: 1, maxLength: 63, description: 'The environment that waits.' }),
+    pipeline: string({ minLength: 1, maxLength: 253, description: 'Name of the Pipeline, in the same namespace.' }),
+    environment: string({ minLength: 1, maxLength: 63, description: 'The environment that waits for approval.' }),
     promotionId: string({
       pattern: '^[0-9a-f]{16}$',
       maxLength: 16,
-      description: 'The one promotion it is for, as in `waitingApproval.promotionId`; it counts for no other.',
+      description: 'The promotion it approves, as in `status.environments.<env>.waitingApproval.promotionId`.',
     }),
-    revision: optional(string({ maxLength: 1024, description: 'What it is about, for people to read.' })),
-    decision: oneOf(['Approve', 'Reject']),
+    revision: optional(string({ maxLength: 1024, description: 'The revision, for information only.' })),
+    decision: oneOf(['Approve', 'Reject'], { description: 'Whether the promotion may go ahead.' }),
     approver: string({
       minLength: 1,
       maxLength: 256,
-      description: 'Who says so: the user who creates it, and nobody else.',
+      description: 'The user who creates the Approval; admission refuses any other name.',
     }),
-    comment: optional(string({ maxLength: 256 })),
+    comment: optional(string({ maxLength: 256, description: 'Why, for information only.' })),
   },
   {
-    'x-kubernetes-validations': [{ rule: 'self == oldSelf', message: 'is given once and cannot be changed' }],
+    'x-kubernetes-validations': [
+      { rule: 'self == oldSelf', message: 'is immutable: delete the Approval and create another' },
+    ],
   },
 )
 
 const status = object({
-  state: oneOf(['Counted', 'Ignored']),
-  reason: string(),
-  message: optional(string()),
+  state: oneOf(['Counted', 'Ignored'], { description: 'Whether the promoter counts it.' }),
+  reason: string({ description: 'Why, in one word.' }),
+  message: optional(string({ description: 'Why, as a sentence.' })),
 })
 
-/** Somebody's word on one promotion: who may give it is a matter of RBAC, and the audit log says who did. */
+/** A user's decision on one promotion. RBAC controls who may create it, and the audit log shows who did. */
 export const approval = defineKind({
   ...sojournGroup,
   kind: 'Approval',
   plural: 'approvals',
   scope: 'Namespaced',
-  description: 'Lets one promotion of a Pipeline go on, or refuses it.',
+  description: 'Approves or rejects one promotion of a Pipeline.',
   categories: ['sojourn'],
   spec,
   status,

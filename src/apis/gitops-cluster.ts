@@ -2,23 +2,23 @@ import { defineKind } from './define-kind.ts'
 import { conditions, integer, object, optional, string } from './schema.ts'
 
 const secretName = (description: string) =>
-  optional(object({ name: string({ minLength: 1, maxLength: 253 }) }, { description }))
+  optional(object({ name: string({ minLength: 1, maxLength: 253, description: 'Its name.' }) }, { description }))
 
-/** A cluster that pipelines and policies may point at, and where its credentials are. */
+/** Another cluster that pipelines and policies may refer to, and the Secret with its credentials. */
 export const gitopsCluster = defineKind({
   group: 'gitops.weave.works',
   version: 'v1alpha1',
   kind: 'GitopsCluster',
   plural: 'gitopsclusters',
   scope: 'Namespaced',
-  description: 'Another cluster and the Secret that holds its kubeconfig.',
+  description: 'Another cluster, and the Secret with its kubeconfig.',
   spec: object({
     secretRef: secretName('Secret in this namespace with the kubeconfig under `kubeconfig`, `value` or `value.yaml`.'),
     capiClusterRef: secretName('Cluster API cluster whose Secret `<name>-kubeconfig` is used; wins over secretRef.'),
   }),
   status: object({
     conditions: optional(conditions()),
-    observedGeneration: optional(integer()),
+    observedGeneration: optional(integer({ description: 'The generation the conditions are about.' })),
   }),
   columns: [
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },

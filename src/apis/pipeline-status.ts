@@ -12,7 +12,7 @@ import {
   type Static,
 } from './schema.ts'
 
-/** Where a promotion of one revision into one environment stands. */
+/** The phases of a promotion. */
 export const promotionPhases = [
   'Gated',
   'AwaitingApproval',
@@ -28,7 +28,7 @@ export const promotionPhases = [
   'Failed',
 ] as const
 
-/** What was found where a target should be; only `Found` can count as healthy. */
+/** The results of reading a target; only `Found` can count as healthy. */
 export const targetReasons = [
   'Found',
   'NotFound',
@@ -44,190 +44,207 @@ export const targetReasons = [
   'Invalid',
 ] as const
 
-const clusterAppRef = object({
-  apiVersion: string(),
-  kind: string(),
-  name: string(),
-  clusterRef: optional(
-    object({
-      apiVersion: optional(string()),
-      kind: string(),
-      name: string(),
-      namespace: optional(string()),
-    }),
-  ),
-})
+const text = (description: string) => string({ description })
+
+const clusterAppRef = object(
+  {
+    apiVersion: text('API group and version of the application.'),
+    kind: text('Kind of the application.'),
+    name: text('Name of the application.'),
+    clusterRef: optional(
+      object(
+        {
+          apiVersion: optional(text('API group and version of the cluster object.')),
+          kind: text('Kind of the cluster object.'),
+          name: text('Name of the cluster object.'),
+          namespace: optional(text('Namespace of the cluster object.')),
+        },
+        { description: 'The cluster; absent for the local cluster.' },
+      ),
+    ),
+  },
+  { description: "The application in pipeline-controller's notation." },
+)
 
 const target = object({
   clusterAppRef: optional(clusterAppRef),
   cluster: optional(string({ description: '`namespace/name` of the GitopsCluster; absent for the local cluster.' })),
-  namespace: string(),
-  kind: string(),
-  name: string(),
-  ready: boolean(),
-  revision: optional(string()),
-  generationObserved: optional(boolean({ description: 'Whether the status speaks of the newest generation.' })),
-  observedAt: optional(time({ description: 'Since when it has looked like this.' })),
-  reason: oneOf(targetReasons),
-  message: optional(string()),
-  error: optional(string({ description: 'The message again while the target cannot be read.' })),
+  namespace: text('Namespace of the application object.'),
+  kind: text('Kind of the application object.'),
+  name: text('Name of the application object.'),
+  ready: boolean({ description: 'Whether it is healthy.' }),
+  revision: optional(text('The revision it runs.')),
+  generationObserved: optional(boolean({ description: 'Whether its status is about the newest generation.' })),
+  observedAt: optional(time({ description: 'When this state was first observed.' })),
+  reason: oneOf(targetReasons, { description: 'What was found.' }),
+  message: optional(text('What was found, as a sentence.')),
+  error: optional(string({ description: 'The same as message while the target cannot be read.' })),
 })
 
 const gate = object({
-  name: string(),
-  state: oneOf(['Open', 'Closed', 'Waiting']),
-  reason: string(),
-  message: optional(string()),
-  nextCheckAt: optional(time()),
+  name: text('Name of the gate.'),
+  state: oneOf(['Open', 'Closed', 'Waiting'], { description: 'Promotions start only when every gate is Open.' }),
+  reason: text('Why, in one word.'),
+  message: optional(text('Why, as a sentence.')),
+  nextCheckAt: optional(time({ description: 'When the state may change by itself.' })),
 })
 
 const lastError = object({
-  class: oneOf(['Transient', 'RateLimited', 'Permanent']),
-  reason: string(),
-  httpStatus: optional(integer()),
-  message: string(),
+  class: oneOf(['Transient', 'RateLimited', 'Permanent'], {
+    description: 'Permanent errors are retried only after a change of the spec or a Secret.',
+  }),
+  reason: text('Why, in one word.'),
+  httpStatus: optional(integer({ description: 'Status code of the response, if there was one.' })),
+  message: text('Why, as a sentence; never holds a secret.'),
 })
 
 const pullRequest = object({
-  number: integer(),
-  url: string(),
-  state: oneOf(['open', 'merged', 'closed']),
-  modified: optional(boolean({ description: 'Somebody else has pushed to its branch.' })),
-  mergeSHA: optional(string()),
-  observedAt: optional(time()),
+  number: integer({ description: 'Number of the pull request.' }),
+  url: text('URL of the pull request.'),
+  state: oneOf(['open', 'merged', 'closed'], { description: 'State of the pull request.' }),
+  modified: optional(boolean({ description: 'Whether others have pushed to its branch.' })),
+  mergeSHA: optional(text('The merge commit.')),
+  observedAt: optional(time({ description: 'When this state was observed.' })),
 })
 
-/** Enough to find what was opened again after the spec has changed; never holds a secret. */
+/** Enough to find a branch or pull request after the spec has changed. Holds no secret. */
 const strategyRecord = object({
-  kind: oneOf(['pull-request', 'commit', 'notification', 'webhook']),
-  type: optional(string()),
-  url: optional(string()),
-  apiURL: optional(string()),
-  baseBranch: optional(string()),
-  secretName: optional(string()),
-  signingSecretName: optional(string()),
+  kind: oneOf(['pull-request', 'commit', 'notification', 'webhook'], { description: 'The strategy.' }),
+  type: optional(text('The kind of forge.')),
+  url: optional(text('URL of the repository or webhook.')),
+  apiURL: optional(text("URL of the forge's API, if set.")),
+  baseBranch: optional(text('The branch the environment is deployed from.')),
+  secretName: optional(text('Secret with the credentials.')),
+  signingSecretName: optional(text('Secret with the signing key.')),
 })
 
 const promotion = object({
-  id: string(),
-  runSequence: integer(),
-  retry: optional(integer()),
-  revision: string(),
-  direction: optional(oneOf(['Forward', 'Backward'])),
-  approvedBy: optional(list(string())),
-  value: optional(string({ description: 'What is written at the marker when it differs from the revision.' })),
-  fromRevision: optional(string()),
-  strategyHash: string(),
+  id: text('Identifies the promotion everywhere: branch, commit, pull request, Event and CloudEvent.'),
+  runSequence: integer({ description: 'Number of the run it belongs to.' }),
+  retry: optional(integer({ description: 'How often it was retried after a rejection.' })),
+  revision: text('The revision to promote.'),
+  direction: optional(oneOf(['Forward', 'Backward'], { description: 'Backward for an older revision.' })),
+  approvedBy: optional(list(string(), { description: 'The approvers that were counted.' })),
+  value: optional(text('The value written at the marker.')),
+  fromRevision: optional(text('The revision before the promotion, if all targets ran the same.')),
+  strategyHash: text('Digest of the destination; a change starts a new promotion.'),
   strategy: optional(strategyRecord),
-  phase: oneOf(promotionPhases),
-  because: string(),
+  phase: oneOf(promotionPhases, { description: 'How far it has got.' }),
+  because: text('Why it is in this phase, in one word.'),
   phaseAt: time({ description: 'When it entered this phase.' }),
-  attempt: integer(),
-  intentAt: optional(time()),
-  lastAttemptAt: optional(time()),
-  nextAttemptAt: optional(time()),
+  attempt: integer({ description: 'Attempts in this phase.' }),
+  intentAt: optional(time({ description: 'When it was decided to carry it out.' })),
+  lastAttemptAt: optional(time({ description: 'When the last attempt started.' })),
+  nextAttemptAt: optional(time({ description: 'No attempt before this time.' })),
   lastError: optional(lastError),
-  failedIn: optional(oneOf(promotionPhases)),
-  armedBy: optional(string({ description: 'Generation and Secret version last tried with; a change arms it again.' })),
-  branch: optional(string()),
-  baseSHA: optional(string()),
-  headSHA: optional(string()),
+  failedIn: optional(
+    oneOf(promotionPhases, { description: 'The phase it failed in, and continues in after a retry.' }),
+  ),
+  armedBy: optional(text('Generation and Secret versions of the last attempt; a change retries a failed promotion.')),
+  branch: optional(text('The branch it is pushed to.')),
+  baseSHA: optional(text('Tip of the base branch at the push.')),
+  headSHA: optional(text('The commit it has pushed.')),
   verification: optional(
     object({
-      state: oneOf(['Due', 'Failing', 'Passed']),
-      at: optional(time({ description: 'When it passed, or since when it fails.' })),
-      message: optional(string()),
+      state: oneOf(['Due', 'Failing', 'Passed'], { description: 'State of the verification checks.' }),
+      at: optional(time({ description: 'When they passed or began to fail.' })),
+      message: optional(text('The check that fails.')),
     }),
   ),
-  replaces: optional(string({ description: 'Address of the pull request this one takes the place of.' })),
-  replacesSHA: optional(string({ description: 'Tip the shared branch must still have when it is updated.' })),
+  replaces: optional(text('URL of the pull request that this one replaces.')),
+  replacesSHA: optional(text('Tip that the shared branch must still have when it is updated.')),
   pullRequest: optional(pullRequest),
-  eventID: optional(string()),
-  supersededBy: optional(string()),
-  withdraw: optional(oneOf(['Due', 'Done', 'Abandoned'])),
+  eventID: optional(text('Id of the Event or CloudEvent.')),
+  supersededBy: optional(text('The newer revision.')),
+  withdraw: optional(
+    oneOf(['Due', 'Done', 'Abandoned'], { description: 'Whether its branch and pull request have been withdrawn.' }),
+  ),
 })
 
 const approval = object({
-  approver: string(),
-  decision: oneOf(['Approve', 'Reject']),
-  at: time(),
-  comment: optional(string()),
+  approver: text('The user.'),
+  decision: oneOf(['Approve', 'Reject'], { description: 'The decision.' }),
+  at: time({ description: 'When it was made.' }),
+  comment: optional(text('The comment.')),
 })
 
 const environment = object({
-  targets: optional(list(target)),
-  targetsTotal: optional(integer()),
-  targetsDone: optional(integer()),
-  gates: optional(list(gate)),
+  targets: optional(list(target, { description: 'The targets; in a very large pipeline only those not ready.' })),
+  targetsTotal: optional(integer({ description: 'Number of targets.' })),
+  targetsDone: optional(integer({ description: "Number of targets ready on the run's revision." })),
+  gates: optional(list(gate, { description: 'Everything that can hold the promotion back.' })),
   readyOn: optional(
-    object({ revision: string(), since: time() }, { description: 'The revision all needed targets have run since.' }),
+    object(
+      { revision: text('The revision.'), since: time({ description: 'Since when.' }) },
+      { description: 'The revision the environment is ready on.' },
+    ),
   ),
-  passedRun: optional(integer({ description: 'The newest run whose revision this environment has been ready on.' })),
-  passedAt: optional(time()),
+  passedRun: optional(integer({ description: 'The newest run whose revision this environment was ready on.' })),
+  passedAt: optional(time({ description: 'When that run passed.' })),
   retry: optional(
     object(
-      { sequence: integer(), count: integer() },
-      { description: 'How often a retry was asked for, in which run.' },
+      { sequence: integer({ description: 'The run.' }), count: integer({ description: 'Number of retries.' }) },
+      { description: 'Retries requested after a rejection.' },
     ),
   ),
   promotion: optional(promotion),
   waitingApproval: optional(
     object({
-      revision: string(),
-      promotionId: optional(string()),
-      since: optional(time()),
-      required: optional(integer()),
-      approvals: optional(list(approval)),
+      revision: text('The revision that waits for approval.'),
+      promotionId: optional(text('The promotion to name in an Approval.')),
+      since: optional(time({ description: 'Since when it waits.' })),
+      required: optional(integer({ description: 'Number of distinct approvers required.' })),
+      approvals: optional(list(approval, { description: 'The approvals counted so far.' })),
     }),
   ),
   history: optional(
     list(
       object({
-        id: string(),
-        revision: string(),
-        phase: oneOf(promotionPhases),
-        because: string(),
-        endedAt: time(),
-        pullRequest: optional(string()),
+        id: text('Id of the promotion.'),
+        revision: text('Its revision.'),
+        phase: oneOf(promotionPhases, { description: 'How it ended.' }),
+        because: text('Why, in one word.'),
+        endedAt: time({ description: 'When it ended.' }),
+        pullRequest: optional(text('URL of its pull request.')),
       }),
     ),
   ),
 })
 
 const run = object({
-  sequence: integer(),
-  revision: string(),
-  phase: oneOf(['Settling', 'Running', 'Complete', 'Held', 'Superseded', 'Failed']),
-  direction: oneOf(['Forward', 'Backward']),
-  startedAt: time(),
-  completedAt: optional(time()),
-  restarts: integer(),
+  sequence: integer({ description: 'Number of the run.' }),
+  revision: text('The revision it promotes.'),
+  phase: oneOf(['Settling', 'Running', 'Complete', 'Held', 'Superseded', 'Failed'], {
+    description: 'How far it has got.',
+  }),
+  direction: oneOf(['Forward', 'Backward'], { description: 'Backward for an older revision.' }),
+  startedAt: time({ description: 'When it started.' }),
+  completedAt: optional(time({ description: 'When it ended.' })),
+  restarts: integer({ description: 'Unfinished runs in a row before it.' }),
 })
 
-/** What the promoter has seen, decided and done. */
+/** The observed, decided and completed state of a pipeline. */
 export const pipelineStatus = object(
   {
-    observedGeneration: optional(integer()),
+    observedGeneration: optional(integer({ description: 'The generation the status is about.' })),
     conditions: optional(conditions()),
-    latestRevision: optional(string()),
-    sequence: optional(
-      integer({ description: 'The number of the newest run or, pairwise, promotion. Never goes back.' }),
-    ),
+    latestRevision: optional(text('The newest ready revision of the first environment.')),
+    sequence: optional(integer({ description: 'Number of the newest run or, pairwise, promotion. Never decreases.' })),
     run: optional(run),
     candidate: optional(
       object({
-        revision: string(),
-        firstSeenAt: time(),
-        stableSince: optional(time()),
+        revision: text('The revision that has to settle before a run starts.'),
+        firstSeenAt: time({ description: 'When maxWait began.' }),
+        stableSince: optional(time({ description: 'Since when it is ready and unchanged.' })),
       }),
     ),
     unsettledSince: optional(
       time({
-        description: 'When the first environment began to differ, while its targets do not agree on a revision.',
+        description: 'Since when the targets of the first environment do not agree on a revision.',
       }),
     ),
-    recentRuns: optional(list(run)),
-    retryHandled: optional(string({ description: 'The last value of the retry annotation that was acted on.' })),
+    recentRuns: optional(list(run, { description: 'The runs before, newest first.' })),
+    retryHandled: optional(text('The last value of the retry annotation that was handled.')),
     environments: optional(mapOf(environment)),
   },
   { default: { observedGeneration: -1 } },

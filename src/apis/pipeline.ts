@@ -28,21 +28,24 @@ export type ForgeType = (typeof forgeTypes)[number]
 
 const httpsURL = (description: string) =>
   string({ pattern: '^https://[^\\s/@]+(/[^\\s]*)?$', maxLength: 2048, description })
-const secretRef = (description: string) => object({ name: string({ minLength: 1, maxLength: 253 }) }, { description })
+const secretRef = (description: string) =>
+  object({ name: string({ minLength: 1, maxLength: 253, description: 'Name of the Secret.' }) }, { description })
 
 const appRef = object(
   {
-    apiVersion: string({ minLength: 1, maxLength: 317 }),
-    kind: string({ minLength: 1, maxLength: 63 }),
-    name: string({ minLength: 1, maxLength: 253 }),
+    apiVersion: string({ minLength: 1, maxLength: 317, description: 'API group and version of the application.' }),
+    kind: string({ minLength: 1, maxLength: 63, description: 'Kind of the application, for instance HelmRelease.' }),
+    name: string({ minLength: 1, maxLength: 253, description: 'Name of the application object.' }),
   },
-  { description: 'The application that is promoted, by name, in every target.' },
+  { description: 'The application object to promote: its kind and name, the same in every target.' },
 )
 
 const commit = object({
-  name: optional(string({ maxLength: 256 })),
-  email: optional(string({ maxLength: 256 })),
-  messageTemplate: optional(string({ maxLength: 4096 })),
+  name: optional(string({ maxLength: 256, description: 'Author name. Default: Sojourn Promoter.' })),
+  email: optional(string({ maxLength: 256, description: 'Author email. Default: promoter@sojourn.dev.' })),
+  messageTemplate: optional(
+    string({ maxLength: 4096, description: 'Commit message, with {{variables}} as in titleTemplate.' }),
+  ),
   signingKeyRef: optional(
     secretRef(
       'Secret with the key that signs commits: SSH as `identity` and `password`, or OpenPGP as `git.asc` and `passphrase`. Default: unsigned.',
@@ -54,7 +57,7 @@ const repository = {
   url: string({
     minLength: 1,
     maxLength: 2048,
-    description: 'Address of the repository: `https://host/path`, `ssh://user@host/path` or `user@host:path`.',
+    description: 'URL of the repository: `https://host/path`, `ssh://user@host/path` or `user@host:path`.',
     'x-kubernetes-validations': [
       {
         rule: "self.matches(r'^(https://[^\\s/@]+(/\\S*)?|ssh://([^\\s/@:]+@)?[^\\s/@]+/\\S+|[^\\s/@:]+@[^\\s/@:]+:\\S+)$')",
@@ -65,58 +68,78 @@ const repository = {
   baseBranch: string({
     minLength: 1,
     maxLength: 255,
-    description: 'The branch that the environment is deployed from.',
+    description: 'The branch the environment is deployed from.',
   }),
   secretRef: secretRef(
     "Secret with `username` and `password` for git over HTTPS, or `identity`, `known_hosts` and the key's `password` for SSH; `token` for the API; optionally `caFile`.",
   ),
   paths: optional(
-    list(string({ minLength: 1, maxLength: 1024 }), { maxItems: 64, description: 'Folders to look for markers in.' }),
+    list(string({ minLength: 1, maxLength: 1024 }), {
+      maxItems: 64,
+      description: 'Folders or files to search for markers. Default: all.',
+    }),
   ),
   commit: optional(commit),
 }
 
 const pullRequest = object(
   {
-    type: oneOf(forgeTypes),
+    type: oneOf(forgeTypes, { description: 'The kind of forge.' }),
     ...repository,
-    apiURL: optional(httpsURL('Address of the API where it does not follow from the URL.')),
+    apiURL: optional(httpsURL('URL of the API, if it cannot be derived from the repository URL.')),
     supersede: optional(
       oneOf(['Replace', 'Update', 'Keep'], {
-        description: 'What happens to an open pull request of an older revision. Default Replace.',
+        description:
+          'What happens to an open pull request of an older revision: close it and open a new one, update it, or keep both. Default Replace.',
       }),
     ),
     autoMerge: optional(
-      boolean({ description: 'Merge once the forge allows it, and only the commit we made. Default false.' }),
+      boolean({
+        description: "Merge as soon as the forge allows it, and only the promotion's own commit. Default false.",
+      }),
     ),
-    labels: optional(list(string({ maxLength: 100 }), { maxItems: 20 })),
-    titleTemplate: optional(string({ maxLength: 1024 })),
-    bodyTemplate: optional(string({ maxLength: 16384 })),
+    labels: optional(
+      list(string({ maxLength: 100 }), { maxItems: 20, description: 'Labels to set, where the forge has labels.' }),
+    ),
+    titleTemplate: optional(
+      string({
+        maxLength: 1024,
+        description:
+          'Title, with {{namespace}}, {{pipeline}}, {{environment}}, {{revision}}, {{value}}, {{fromRevision}} and {{id}}.',
+      }),
+    ),
+    bodyTemplate: optional(string({ maxLength: 16384, description: 'Body, with the same variables.' })),
     legacyBranchName: optional(
-      boolean({ description: 'Keep the branch name `promotion-<ns>-<name>-<env>`. Default false.' }),
+      boolean({ description: "Use pipeline-controller's branch name `promotion-<ns>-<name>-<env>`. Default false." }),
     ),
   },
-  { description: 'Change the marked values on a branch and open a pull request.' },
+  { description: 'Set the marked values on a branch and open a pull request.' },
 )
 
 const strategy = object(
   {
     'pull-request': optional(pullRequest),
-    notification: optional(object({}, { description: 'Emit an Event and tell the Flux events address.' })),
-    commit: optional(object(repository, { description: 'Change the marked values on the base branch directly.' })),
+    notification: optional(
+      object({}, { description: "Create an Event and post it to Flux's notification controller." }),
+    ),
+    commit: optional(
+      object(repository, { description: 'Set the marked values on the base branch, without a pull request.' }),
+    ),
     webhook: optional(
       object(
         {
-          url: httpsURL('Where a CloudEvent is posted.'),
+          url: httpsURL('URL that receives the CloudEvent.'),
           secretRef: optional(secretRef('Secret with `token` (bearer) and optionally `hmac-key` and `caFile`.')),
         },
         { description: 'Post a CloudEvent; its id is the promotion id.' },
       ),
     ),
-    secretRef: optional(secretRef('Secret with `hmac-key` (and `hmac-key-previous`) for signed requests.')),
+    secretRef: optional(
+      secretRef('Secret with `hmac-key` (and `hmac-key-previous` during rotation) that verifies signed requests.'),
+    ),
   },
   {
-    description: 'How a revision gets into the next environment: exactly one way.',
+    description: 'How a revision gets into the environment. Exactly one strategy must be set.',
     'x-kubernetes-validations': [
       {
         rule: '(has(self.pull__dash__request) ? 1 : 0) + (has(self.notification) ? 1 : 0) + (has(self.commit) ? 1 : 0) + (has(self.webhook) ? 1 : 0) == 1',
@@ -126,56 +149,80 @@ const strategy = object(
   },
 )
 
-const promotion = object({
-  manual: optional(boolean({ description: 'Wait for one approval. Default false.' })),
-  approval: optional(
-    object({
-      required: optional(integer({ minimum: 1, maximum: 100, description: 'Distinct approvers needed. Default 1.' })),
-      approvers: optional(list(string({ minLength: 1, maxLength: 253 }), { maxItems: 100 })),
-      ttl: optional(duration({ description: 'How long an approval counts. Default: for ever.' })),
-      rejectClosesRun: optional(boolean({ description: 'A refusal ends the run. Default false.' })),
-    }),
-  ),
-  strategy,
-})
+const promotion = object(
+  {
+    manual: optional(boolean({ description: 'Require one approval. Default false.' })),
+    approval: optional(
+      object({
+        required: optional(
+          integer({ minimum: 1, maximum: 100, description: 'Number of distinct approvers required. Default 1.' }),
+        ),
+        approvers: optional(
+          list(string({ minLength: 1, maxLength: 253 }), {
+            maxItems: 100,
+            description: 'Users whose approvals count. Default: all who may create Approvals.',
+          }),
+        ),
+        ttl: optional(duration({ description: 'How long an approval counts. Default: without limit.' })),
+        rejectClosesRun: optional(boolean({ description: 'A rejection stops the whole run. Default false.' })),
+      }),
+    ),
+    strategy,
+  },
+  { description: 'How revisions are promoted. On an environment it overrides the one of the pipeline.' },
+)
 
 const window = object({
-  kind: oneOf(['Allow', 'Deny']),
-  schedule: string({ minLength: 9, maxLength: 256, description: 'Five cron fields: when the window opens.' }),
+  kind: oneOf(['Allow', 'Deny'], { description: 'Whether promotions may or may not start in the window.' }),
+  schedule: string({
+    minLength: 9,
+    maxLength: 256,
+    description: 'Cron schedule with five fields: when the window opens.',
+  }),
   duration: duration({ description: 'How long it stays open.' }),
-  timeZone: optional(string({ maxLength: 64, description: 'IANA zone. Default UTC.' })),
+  timeZone: optional(string({ maxLength: 64, description: 'IANA time zone of the schedule. Default UTC.' })),
 })
 
 const verification = object(
   {
     checks: list(
       object({
-        url: string({ pattern: '^https?://[^\\s/@]+(/[^\\s]*)?$', maxLength: 2048, description: 'Fetched with GET.' }),
-        expectedStatus: optional(integer({ minimum: 100, maximum: 599, description: 'Default: any from 200 to 299.' })),
+        url: string({
+          pattern: '^https?://[^\\s/@]+(/[^\\s]*)?$',
+          maxLength: 2048,
+          description: 'URL to request with GET.',
+        }),
+        expectedStatus: optional(
+          integer({ minimum: 100, maximum: 599, description: 'Expected status code. Default: any from 200 to 299.' }),
+        ),
       }),
       { minItems: 1, maxItems: 16 },
     ),
-    interval: optional(duration({ description: 'How long to wait after a check has failed. Default 30s.' })),
+    interval: optional(duration({ description: 'How long to wait after a failed check. Default 30s.' })),
     deadline: optional(
-      duration({ description: 'After failing this long the pipeline is Stalled, and goes on checking. Default 10m.' }),
+      duration({ description: 'After failing this long the pipeline is Stalled; checks continue. Default 10m.' }),
     ),
   },
-  { description: 'Calls that must be answered well by what runs before, once it is ready on the revision.' },
+  { description: 'HTTP checks that must pass once the environments before this one are ready on the revision.' },
 )
 
-const environmentName = string({ pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$', maxLength: 63 })
+const environmentName = string({
+  pattern: '^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$',
+  maxLength: 63,
+  description: 'Name of an environment, unique in the pipeline.',
+})
 
 const target = object({
-  namespace: string({ minLength: 1, maxLength: 63, description: 'Where the application object lives.' }),
+  namespace: string({ minLength: 1, maxLength: 63, description: 'Namespace of the application object.' }),
   clusterRef: optional(
     object(
       {
-        apiVersion: optional(string({ maxLength: 317 })),
-        kind: oneOf(['GitopsCluster']),
-        name: string({ minLength: 1, maxLength: 253 }),
-        namespace: optional(string({ maxLength: 63 })),
+        apiVersion: optional(string({ maxLength: 317, description: 'Ignored; accepted for compatibility.' })),
+        kind: oneOf(['GitopsCluster'], { description: 'Always GitopsCluster.' }),
+        name: string({ minLength: 1, maxLength: 253, description: 'Name of the GitopsCluster.' }),
+        namespace: optional(string({ maxLength: 63, description: "Its namespace. Default: the pipeline's." })),
       },
-      { description: 'The cluster it lives in. Default: the local one.' },
+      { description: 'The cluster of the application. Default: the local cluster.' },
     ),
   ),
   appRef: optional(appRef),
@@ -183,19 +230,31 @@ const target = object({
 
 const environment = object({
   name: environmentName,
-  targets: list(target, { minItems: 1, maxItems: 64 }),
+  targets: list(target, { minItems: 1, maxItems: 64, description: 'Where the application runs in this environment.' }),
   promotion: optional(promotion),
   appRef: optional(appRef),
   dependsOn: optional(
-    list(environmentName, { maxItems: 64, description: 'Default: the environment before it in the list.' }),
+    list(environmentName, {
+      maxItems: 64,
+      description: 'Environments that must be ready on the revision first. Default: the previous one in the list.',
+    }),
   ),
   soak: optional(
-    duration({ description: 'How long the environments before must have been ready on the revision. Default 0.' }),
+    duration({ description: 'How long the environments before must be ready on the revision first. Default 0.' }),
   ),
   verification: optional(verification),
-  windows: optional(list(window, { maxItems: 16, description: 'An active Deny always wins. Default: any time.' })),
-  rolloutDeadline: optional(duration({ description: 'After this long a roll-out counts as stalled. Default 30m.' })),
-  requireTargets: optional(intOrString({ description: '`All`, a number or a percentage of targets. Default All.' })),
+  windows: optional(
+    list(window, {
+      maxItems: 16,
+      description: 'When promotions may start. An active Deny window wins over Allow. Default: any time.',
+    }),
+  ),
+  rolloutDeadline: optional(
+    duration({ description: 'After this time a roll-out is reported as Stalled. Default 30m.' }),
+  ),
+  requireTargets: optional(
+    intOrString({ description: 'Targets that must be ready: `All`, a number or a percentage. Default All.' }),
+  ),
 })
 
 const spec = object({
@@ -203,6 +262,7 @@ const spec = object({
   environments: list(environment, {
     minItems: 1,
     maxItems: 64,
+    description: 'The environments. Revisions come from the first and are promoted through the others.',
     'x-kubernetes-list-type': 'map',
     'x-kubernetes-list-map-keys': ['name'],
     'x-kubernetes-validations': [
@@ -212,34 +272,47 @@ const spec = object({
       },
       {
         rule: 'self.size() == 0 || !has(self[0].dependsOn) || self[0].dependsOn.size() == 0',
-        message: 'the first environment depends on none: revisions come from it',
+        message: 'dependsOn must be empty for the first environment: revisions come from it',
       },
     ],
   }),
   promotion: optional(promotion),
-  suspend: optional(boolean({ description: 'Observe and report, promote nothing. Default false.' })),
-  interval: optional(duration({ description: 'Look again at least this often. Default 5m.' })),
+  suspend: optional(boolean({ description: 'Observe and report, but promote nothing. Default false.' })),
+  interval: optional(duration({ description: 'Reconcile at least this often. Default 5m.' })),
   settle: optional(
     object({
-      quietPeriod: optional(duration({ description: 'A revision must be unchanged this long. Default 60s.' })),
-      maxWait: optional(duration({ description: 'The newest one goes after this long at the latest. Default 15m.' })),
+      quietPeriod: optional(
+        duration({ description: 'How long a revision must stay unchanged before a run starts. Default 60s.' }),
+      ),
+      maxWait: optional(
+        duration({ description: 'A run of the newest revision starts after this time at the latest. Default 15m.' }),
+      ),
     }),
   ),
   runPolicy: optional(
-    oneOf(['Restart', 'Finish', 'Pairwise'], { description: 'What a new revision does to a run. Default Restart.' }),
+    oneOf(['Restart', 'Finish', 'Pairwise'], {
+      description:
+        'What a new revision does to the current run: restart, wait until it finishes, or promote between neighbours only. Default Restart.',
+    }),
   ),
   maxRestarts: optional(
-    integer({ minimum: 0, maximum: 1000, description: 'Restarts in a row before a run is let finish. Default 3.' }),
+    integer({
+      minimum: 0,
+      maximum: 1000,
+      description: 'Restarts in a row after which a run finishes before a newer one starts. Default 3.',
+    }),
   ),
-  maxRunDuration: optional(duration({ description: 'A run that takes longer has failed. Default: none.' })),
+  maxRunDuration: optional(duration({ description: 'A run that takes longer has failed. Default: no limit.' })),
   rollback: optional(
     oneOf(['RequireApproval', 'Follow', 'Hold'], {
-      description: 'What happens to an older revision. Default RequireApproval.',
+      description:
+        'What happens when the first environment is rolled back: require an approval, promote the older revision, or hold. Default RequireApproval.',
     }),
   ),
   withdrawal: optional(
     oneOf(['Close', 'Orphan'], {
-      description: 'What happens to our open pull requests when pipeline or environment go. Default Close.',
+      description:
+        'What happens to open pull requests when the pipeline or an environment is deleted: close them or leave them. Default Close.',
     }),
   ),
   adapter: optional(
@@ -247,20 +320,27 @@ const spec = object({
       healthy: optional(
         string({ maxLength: 4096, description: 'CEL over `self`: whether the application is healthy.' }),
       ),
-      revision: optional(string({ maxLength: 4096, description: 'CEL over `self`: the revision it runs, a string.' })),
-      value: optional(string({ maxLength: 4096, description: 'CEL over `revision`: what is written at the marker.' })),
+      revision: optional(
+        string({ maxLength: 4096, description: 'CEL over `self`: the revision it runs, as a string.' }),
+      ),
+      value: optional(
+        string({
+          maxLength: 4096,
+          description: 'CEL over `revision`: the value to write at the marker. Default: the revision.',
+        }),
+      ),
     }),
   ),
 })
 
-/** One application's way through its environments. */
+/** Promotes one application through its environments. */
 export const pipeline = defineKind({
   group: 'pipelines.weave.works',
   version: 'v1alpha1',
   kind: 'Pipeline',
   plural: 'pipelines',
   scope: 'Namespaced',
-  description: 'Carries the revision that runs in the first environment through all the others.',
+  description: 'Promotes the revision that runs in the first environment through all the others.',
   spec,
   status: pipelineStatus,
   columns: [
