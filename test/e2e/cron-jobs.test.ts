@@ -51,6 +51,14 @@ async function end(name: string, type: 'Complete' | 'Failed'): Promise<void> {
 }
 
 describe('a CronJob', () => {
+  it('runs at an interval', async () => {
+    await schedule({ schedule: '@every 2m' })
+    await world.pass(2 * minute)
+    expect(await started()).toHaveLength(1)
+    await world.pass(4 * minute)
+    expect(await started()).toHaveLength(3)
+  })
+
   it('starts a Job when it is time, and says what runs and what went well', async () => {
     await schedule()
     expect(await started()).toEqual([])

@@ -64,10 +64,9 @@ class CronJobReconciler {
       return settled
     }
     const now = this.#ports.ports.clock.now()
-    const due = latestDue(cron, now)
+    const { due, next } = runTimes(cron, now)
     const started = due === undefined ? [] : await this.#start(cron, owned.filter(isActive), due)
     await this.#report(key, cron, { owned: [...owned, ...started], due })
-    const next = nextCronTime(cron.spec.schedule, now, cron.spec.timeZone ?? 'UTC')
     return next === undefined ? settled : wakeAt(next)
   }
 
@@ -156,17 +155,25 @@ function outcomeOf({ status }: Job): string | undefined {
     ?.type
 }
 
-/** The latest scheduled time that has passed since the last run and is within the starting deadline. */
-function latestDue({ spec, status, metadata }: CronJob, now: number): number | undefined {
+interface RunTimes {
+  /** The latest scheduled time that has passed since the last run and is within the starting deadline. */
+  readonly due: number | undefined
+  /** The first one still to come. */
+  readonly next: number | undefined
+}
+
+function runTimes({ spec, status, metadata }: CronJob, now: number): RunTimes {
   const since = parseTime(status?.lastScheduleTime) ?? parseTime(metadata.creationTimestamp) ?? now
   const earliest =
     spec.startingDeadlineSeconds === undefined ? since : Math.max(since, now - spec.startingDeadlineSeconds * 1000)
   let due: number | undefined
   // One day back is enough: earlier runs are made up for by the same Job. 1500 bounds a schedule of every minute.
-  let at = nextCronTime(spec.schedule, Math.max(earliest, now - 86_400_000), spec.timeZone ?? 'UTC')
+  const nextAfter = (afterMs: number) =>
+    nextCronTime(spec.schedule, { afterMs, zone: spec.timeZone ?? 'UTC', sinceMs: since })
+  let at = nextAfter(Math.max(earliest, now - 86_400_000))
   for (let count = 0; at !== undefined && at <= now && count < 1500; count++) {
     due = at
-    at = nextCronTime(spec.schedule, at, spec.timeZone ?? 'UTC')
+    at = nextAfter(at)
   }
-  return due
+  return { due, next: at === undefined || at > now ? at : nextAfter(now) }
 }

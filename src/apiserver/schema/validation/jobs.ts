@@ -1,6 +1,6 @@
 import { invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
 import { at, given, notNegative, oneOf, text, type Json } from './parts/checks.ts'
-import { cronFault } from './parts/cron.ts'
+import { scheduleFault } from '../../../kube/calendar/cron.ts'
 import { templateFaults } from './parts/pod-spec.ts'
 import { selectorFaults } from './parts/selectors.ts'
 
@@ -16,7 +16,7 @@ export function* cronJobFaults(object: Json): Generator<FieldError> {
   const name = text(at(object, 'metadata').name)
   if (schedule === '') yield required('spec.schedule')
   else {
-    const fault = cronFault(schedule)
+    const fault = scheduleFault(schedule)
     if (fault) yield invalidValue('spec.schedule', schedule, fault)
   }
   yield* notNegative('spec.startingDeadlineSeconds', spec.startingDeadlineSeconds)
