@@ -85,7 +85,7 @@ export async function createApiServer(options: ApiServerOptions): Promise<ApiSer
     },
     kubeconfig: (server, user = administrator.name) => {
       const token = credentials.tokens.tokenOf(user)
-      if (!token) throw new Error(`there is no token of ${user}`)
+      if (!token) throw new Error(`there is no token for user ${user}; see tokens.csv`)
       return kubeconfigText({ server, authority: credentials.authority, user, token })
     },
     authorize: (user, access) => parts.authorize(user, access),

@@ -28,7 +28,7 @@ describe('loadCredentials', () => {
     expect(new X509Certificate(admin.certificate).subject).toBe('O=system:masters\nCN=kubernetes-admin')
   })
 
-  it('keeps every file to its owner, also after somebody widened it', () => {
+  it('restricts every file to its owner, even after its mode was widened', () => {
     loadCredentials({ directory, now, hosts })
     chmodSync(join(directory, 'ca.key'), 0o644)
     loadCredentials({ directory, now, hosts })
@@ -54,7 +54,7 @@ describe('loadCredentials', () => {
     expect(later.authority).toBe(first.authority)
   })
 
-  it('gives the three users their tokens and nobody else', () => {
+  it('creates tokens for exactly three users', () => {
     const { tokens } = loadCredentials({ directory, now, hosts })
     const user = tokens.user(tokens.tokenOf('sojourn:viewer') ?? '')
     expect(user).toEqual({ name: 'sojourn:viewer', uid: 'viewer', groups: ['sojourn:viewers', 'system:authenticated'] })

@@ -56,7 +56,7 @@ describe('ruleAllows', () => {
 })
 
 describe('authorize', () => {
-  it('lets masters do everything, whatever the roles say', () => {
+  it('allows masters everything, regardless of roles', () => {
     expect(authorize(source({}), { name: 'root', groups: ['system:masters'] }, access()).allowed).toBe(true)
   })
 

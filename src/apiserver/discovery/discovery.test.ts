@@ -65,7 +65,7 @@ describe('discovery', () => {
     expect(others.items.every(({ metadata }) => metadata.name)).toBe(true)
   })
 
-  it('changes its ETag when a kind comes and goes, and not otherwise', async () => {
+  it('changes its ETag when a kind is added or removed, and not otherwise', async () => {
     const etag = async () => (await get('/apis', aggregated('v2'))).headers['etag']
     const before = await etag()
     expect(await etag()).toBe(before)

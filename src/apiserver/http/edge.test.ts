@@ -104,7 +104,7 @@ describe('the API in the process', () => {
     ])
   })
 
-  it('lets a list of one name pass where only that name is allowed', async () => {
+  it('allows a list of one name where only that name is allowed', async () => {
     const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
     const apiVersion = 'rbac.authorization.k8s.io/v1'
     await server.transport({

@@ -68,7 +68,7 @@ describe('the API over TLS', () => {
   const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
     send(path, { method: 'POST', body: typeof body === 'string' ? body : JSON.stringify(body), headers })
 
-  it.each(['/healthz', '/livez', '/readyz', '/version', '/page'])('answers %s to anybody', async (path) => {
+  it.each(['/healthz', '/livez', '/readyz', '/version', '/page'])('serves %s without credentials', async (path) => {
     expect((await send(path, { token: null })).status).toBe(200)
   })
 
@@ -84,7 +84,7 @@ describe('the API over TLS', () => {
     '/healthz/../api',
     '//api/v1/secrets',
     '/version/../api',
-  ])('answers %s to nobody without credentials', async (path) => {
+  ])('refuses %s without credentials', async (path) => {
     const { status, text } = await send(path, { token: null })
     expect([status, (JSON.parse(text) as { reason: string }).reason]).toEqual([401, 'Unauthorized'])
   })
@@ -103,7 +103,7 @@ describe('the API over TLS', () => {
     )
   })
 
-  it('tells an answer by an id, and keeps it out of caches', async () => {
+  it('gives every answer an audit id, and keeps it out of caches', async () => {
     const { headers } = await send('/api/v1/namespaces/default')
     expect(headers['audit-id']).toMatch(/^[-0-9a-f]{36}$/)
     expect(headers['cache-control']).toBe('no-cache, private')
@@ -170,7 +170,7 @@ describe('the API over TLS', () => {
     expect([status, text]).toEqual([200, ''])
   })
 
-  it('lets discovery be kept until it changes', async () => {
+  it('lets clients cache discovery until it changes', async () => {
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
     const first = await send('/apis', { headers: { accept } })
     const etag = first.headers.etag ?? ''
@@ -179,7 +179,7 @@ describe('the API over TLS', () => {
     expect([second.status, second.text, second.headers['content-type']]).toEqual([304, '', undefined])
   })
 
-  it('lets OpenAPI documents be kept for ever under their hash, and leads from an old hash to the new one', async () => {
+  it('lets clients cache OpenAPI documents under their hash, and redirects an old hash to the new one', async () => {
     const { paths } = JSON.parse((await send('/openapi/v3')).text) as {
       paths: Record<string, { serverRelativeURL: string }>
     }

@@ -304,7 +304,7 @@ describe('custom kinds', () => {
     })
     afterEach(() => upkeep.close())
 
-    it('leave with it, once nothing holds them', async () => {
+    it('are deleted with it once no finalizer holds them', async () => {
       await world.delete(definitions, 'widgets.example.dev')
       await expect(world.create(widgets, widget('c'))).rejects.toMatchObject({ code: 405 })
       await world.settle()

@@ -29,7 +29,7 @@ describe("the server's own controllers", () => {
     metadata: { name, finalizers },
   })
 
-  it('furnish every namespace, those of the first start included', async () => {
+  it('create the defaults of every namespace, including those of the first start', async () => {
     await namespace('fresh')
     for (const name of ['default', 'kube-system', 'fresh']) {
       await expect.poll(() => status(`/api/v1/namespaces/${name}/serviceaccounts/default`)).toBe(200)
@@ -37,7 +37,7 @@ describe("the server's own controllers", () => {
     }
   })
 
-  it('put back what somebody took or changed', async () => {
+  it('restore defaults that were deleted or changed', async () => {
     const path = '/api/v1/namespaces/default/configmaps/kube-root-ca.crt'
     await expect.poll(() => status(path)).toBe(200)
     await send('PATCH', path, { data: { 'ca.crt': 'forged' } })
@@ -46,7 +46,7 @@ describe("the server's own controllers", () => {
     await expect.poll(() => status('/api/v1/namespaces/default/serviceaccounts/default')).toBe(200)
   })
 
-  it('empty a namespace before it goes, whatever kinds are in it', async () => {
+  it('empty a terminating namespace, whatever kinds are in it', async () => {
     await namespace('going')
     await send('POST', '/api/v1/namespaces/going/configmaps', configMap('a'))
     await send('POST', '/apis/coordination.k8s.io/v1/namespaces/going/leases', {
@@ -72,7 +72,7 @@ describe("the server's own controllers", () => {
     await expect.poll(() => status('/api/v1/namespaces/held')).toBe(404)
   })
 
-  it('leave other namespaces alone', async () => {
+  it('do not touch other namespaces', async () => {
     await namespace('one')
     await namespace('two')
     await send('POST', '/api/v1/namespaces/two/configmaps', configMap('kept'))
@@ -132,7 +132,7 @@ describe('the viewer', () => {
 })
 
 describe('a restarted server', () => {
-  it('goes on with namespaces that were going, and restores missing roles', async () => {
+  it('resumes terminating namespaces, and restores missing roles', async () => {
     const store = new MemoryStore({ clock: systemClock })
     const first = await startTestServer({ clock: systemClock, store, controllers: false })
     const send = (server: TestServer, method: 'POST' | 'DELETE' | 'GET', path: string, body?: object) =>

@@ -47,7 +47,9 @@ const migrations: readonly string[] = [
 export function migrate(database: DatabaseSync): void {
   const { user_version: version } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (version > migrations.length)
-    throw new Error(`the database has schema ${version}, this program knows ${migrations.length}: use a newer program`)
+    throw new Error(
+      `the database has schema version ${version}, but this program supports up to ${migrations.length}: use a newer release`,
+    )
   migrations.slice(version).forEach((step, index) => {
     database.exec(`BEGIN; ${step}; PRAGMA user_version = ${version + index + 1}; COMMIT`)
   })

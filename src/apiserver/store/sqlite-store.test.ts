@@ -35,7 +35,7 @@ describe('SqliteStore', () => {
     expect(second.owners.countBlocking('o')).toBe(1)
   })
 
-  it('never goes back in revisions, even when the newest one was compacted away', async () => {
+  it('never reuses revisions, even when the newest one was compacted away', async () => {
     const first = open()
     await put(first, one)
     const last = (await remove(first, one)) ?? 0
@@ -72,10 +72,10 @@ describe('SqliteStore', () => {
     const database = new DatabaseSync(join(folder.path, 'store.db'))
     database.exec('PRAGMA user_version = 99')
     database.close()
-    expect(() => open()).toThrow('schema 99')
+    expect(() => open()).toThrow('schema version 99')
   })
 
-  it('undoes the whole turn when a change cannot be written, and goes on', async () => {
+  it('rolls the whole batch back when a change cannot be written, and continues', async () => {
     await using store = open()
     await put(store, one, { v: 1 })
     const { revision } = store

@@ -226,7 +226,10 @@ export class SqliteStore implements Store {
     return new Promise((resolve, reject) =>
       fdatasync(file, (error) => {
         if (!error) return resolve()
-        this.#diskError = new Error('the disk failed while syncing; nothing more is written', { cause: error })
+        this.#diskError = new Error(
+          'syncing the write-ahead log failed; no further write is accepted. Check the disk and restart',
+          { cause: error },
+        )
         reject(this.#diskError)
       }),
     )

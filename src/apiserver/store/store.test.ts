@@ -34,13 +34,13 @@ describe.each(storeKinds)('%s', (_, open) => {
     expect(store.get(a1)?.document).toMatchObject({ revision: second, object: { spec: { v: 2 } } })
   })
 
-  it('answers nothing for what was never there or is gone', async () => {
+  it('returns nothing for objects that never existed or were deleted', async () => {
     await put(store, a1)
     await remove(store, a1)
     expect([store.get(a1), store.get(a2)]).toEqual([undefined, undefined])
   })
 
-  it('lets each decision see those before it in the same turn', async () => {
+  it('shows each decision those before it in the same turn', async () => {
     const revisions = await Promise.all([put(store, a1), put(store, a1), remove(store, a1), put(store, a1)])
     expect(revisions).toEqual([0, 1, 2, 3].map((n) => (revisions[0] ?? 0) + n))
     expect(store.changes({ resource: 'things', after: 1, limit: 10 }).events.map(({ type }) => type)).toEqual([
@@ -89,7 +89,7 @@ describe.each(storeKinds)('%s', (_, open) => {
     expect(names(store.scan({ resource: 'things', limit: 10, at: then, namespace: 'b' }))).toEqual(['b/one'])
   })
 
-  it('tells each change with the state it replaced', async () => {
+  it('publishes each change with the state it replaced', async () => {
     const created = await put(store, a1, { v: 1 })
     await put(store, a1, { v: 2 })
     await remove(store, a1)
@@ -103,7 +103,7 @@ describe.each(storeKinds)('%s', (_, open) => {
     ])
   })
 
-  it('tells how far a stretch of the log reaches, also where it holds nothing', async () => {
+  it('says how far a page of the log reaches, even when it is empty', async () => {
     const start = store.revision
     for (let n = 0; n < 10; n++) await put(store, { ...a1, resource: n % 5 === 0 ? 'things' : 'others' }, { n })
     const first = store.changes({ resource: 'things', after: start, limit: 1 })
@@ -208,7 +208,7 @@ describe.each(storeKinds)('%s', (_, open) => {
     expect(store.owners.danglingOwners(10)).toEqual([])
   })
 
-  it('leaves edges alone when a change does not speak of them', async () => {
+  it('keeps edges when a change does not name owners', async () => {
     await put(store, a2, { uid: 'x', owners: [{ ownerUid: 'boss', blocking: false, controller: false }] })
     await put(store, a2, { v: 2 })
     expect(store.owners.dependentsOf('boss', 10)).toHaveLength(1)

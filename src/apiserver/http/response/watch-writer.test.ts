@@ -73,7 +73,7 @@ describe('WatchWriter', () => {
     expect(lines.map(({ object }) => object['rows'])).toEqual([[{ cells: ['x'] }], [{ cells: ['x'] }], []])
   })
 
-  it('says full when the client does not read, and goes on when it does', async () => {
+  it('reports full while the client does not read, and resumes when it does', async () => {
     const { response, read } = await opened()
     let stalls = 0
     let resumes = 0
@@ -94,7 +94,7 @@ describe('WatchWriter', () => {
     expect((await reading).trim().split('\n')).toHaveLength(sent)
   })
 
-  it('closes the watch when the client leaves', async () => {
+  it('closes the watch when the client disconnects', async () => {
     const { response, leave } = await opened()
     let isClosed = false
     const writer = new WatchWriter(response, plain, () => () => {})

@@ -19,7 +19,7 @@ describe('namespaces', () => {
     })
   })
 
-  it('terminate until somebody has finalized them, and take nothing new meanwhile', async () => {
+  it('terminate until they are finalized, and refuse new objects meanwhile', async () => {
     const { document } = await world.delete('v1/namespaces', 'team')
     expect(document?.object).toMatchObject({
       status: { phase: 'Terminating' },

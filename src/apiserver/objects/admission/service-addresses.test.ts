@@ -28,7 +28,7 @@ it('takes the address that is asked for, none included', async () => {
   expect(await service('c', { clusterIP: 'None' })).toMatchObject({ clusterIP: 'None', clusterIPs: ['None'] })
 })
 
-it('keeps the address when an update leaves it out', async () => {
+it('keeps the address when an update omits it', async () => {
   const { clusterIP } = await service('a')
   const object = await world.get('v1/services', 'a')
   const spec = { ports: [{ port: 81 }], selector: { app: 'a' } }

@@ -17,7 +17,7 @@ describe('list', () => {
     expect(metadata).toEqual({ resourceVersion: String(world.store.revision) })
   })
 
-  it('goes over all namespaces, or one', async () => {
+  it('lists all namespaces, or one', async () => {
     await world.create('v1/namespaces', { metadata: { name: 'other' } })
     await world.create('v1/configmaps', { metadata: { name: 'z' } }, { namespace: 'other' })
     expect((await world.list('v1/configmaps')).names).toHaveLength(6)

@@ -32,7 +32,7 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
     expect(heard.lines[0]).toMatch(/^\{"type":"ADDED","object":\{"apiVersion":"v1","kind":"ConfigMap",.*\}\}\n$/)
   })
 
-  it('goes on after any version that is kept', async () => {
+  it('resumes after any version that is kept', async () => {
     await make('a')
     const version = now()
     await make('b')
@@ -44,7 +44,7 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
     expect(heard.story).toEqual(['ADDED b', 'ADDED c', 'ADDED d'])
   })
 
-  it('tells of one namespace only, and of one kind only', async () => {
+  it('reports one namespace and one kind only', async () => {
     await world.create('v1/namespaces', { metadata: { name: 'other' } })
     const heard = world.watch('v1/configmaps', { namespace: 'other', resourceVersion: now() })
     await make('a')
@@ -54,7 +54,7 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
     expect(heard.story).toEqual(['ADDED b'])
   })
 
-  it('tells what a selector gains and loses, live and from the log', async () => {
+  it('reports objects that start or stop matching a selector, live and from the log', async () => {
     const version = now()
     const live = world.watch('v1/configmaps', { resourceVersion: version, labelSelector: 'x=y' })
     await world.settle()
@@ -216,7 +216,7 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
     expect(watchers[4]?.[0]).toBeDefined()
   })
 
-  it('is closed when its sink fails, and nobody else notices', async () => {
+  it('is closed when its sink fails, without effect on other watches', async () => {
     const broken = {
       deliver(): boolean {
         throw new Error('gone')
@@ -232,7 +232,7 @@ describe.each(storeKinds)('watch on %s', (_, openStore) => {
     expect(world.objects.watches).toBe(1)
   })
 
-  it('tells nothing more after it was closed', async () => {
+  it('delivers nothing after it was closed', async () => {
     const heard = world.watch('v1/configmaps')
     heard.watch.close()
     await make('a')

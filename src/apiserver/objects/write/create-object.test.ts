@@ -133,7 +133,7 @@ describe('create', () => {
     await expect(attempt).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
   })
 
-  it('warns of unknown fields unless told to ignore them', async () => {
+  it('warns of unknown fields unless fieldValidation is Ignore', async () => {
     const { type, user } = world.at('v1/configmaps', '')
     const request = { type, user, namespace: 'default', body: { metadata: { name: 'a' }, dat: {} } }
     expect(await world.objects.create(request)).toMatchObject({ created: true, warnings: ['unknown field "dat"'] })
@@ -149,7 +149,7 @@ describe('create', () => {
     await expect(world.get('v1/configmaps', 'a')).rejects.toMatchObject({ code: 404 })
   })
 
-  it('says when the name belongs to an object that is leaving', async () => {
+  it('says when the name belongs to an object that is being deleted', async () => {
     await world.create('v1/configmaps', { metadata: { name: 'a', finalizers: ['x.dev/hold'] } })
     await world.delete('v1/configmaps', 'a')
     await expect(world.create('v1/configmaps', { metadata: { name: 'a' } })).rejects.toMatchObject({

@@ -119,7 +119,7 @@ describe('update', () => {
     expect(status).toMatchObject({ spec: { replicas: 1 }, status: { replicas: 5 } })
   })
 
-  it('removes an object that is leaving when its last finalizer goes', async () => {
+  it('removes a terminating object with its last finalizer', async () => {
     await world.create('v1/configmaps', { metadata: { name: 'a', finalizers: ['x.dev/one', 'x.dev/two'] } })
     await world.delete('v1/configmaps', 'a')
     const watch = world.watch('v1/configmaps', { resourceVersion: String(world.store.revision) })
@@ -131,13 +131,13 @@ describe('update', () => {
     await expect(world.get('v1/configmaps', 'a')).rejects.toMatchObject({ code: 404 })
   })
 
-  it('keeps an object without finalizers that is not leaving', async () => {
+  it('keeps an object without finalizers that is not being deleted', async () => {
     await world.create('v1/configmaps', { metadata: { name: 'a', finalizers: ['x.dev/one'] } })
     await world.merge('v1/configmaps', 'a', { metadata: { finalizers: null } })
     expect((await world.get('v1/configmaps', 'a')).metadata.name).toBe('a')
   })
 
-  it('lets nobody hold an object anew that is leaving, nor call it back', async () => {
+  it('refuses new finalizers on a terminating object, and a reset of its deletionTimestamp', async () => {
     await world.create('v1/configmaps', { metadata: { name: 'a', finalizers: ['x.dev/one'] } })
     await world.delete('v1/configmaps', 'a')
     const added = world.merge('v1/configmaps', 'a', { metadata: { finalizers: ['x.dev/one', 'x.dev/new'] } })

@@ -6,7 +6,7 @@ import { typeFromSchema } from '../../../cel/schema.ts'
 import { optionalType, type Type } from '../../../cel/types.ts'
 import type { CelValue } from '../../../cel/values.ts'
 import { forbidden, invalidValue, required, unsupported, type FieldError } from '../types/field-error.ts'
-import { celGoIssues } from './cel-go-words.ts'
+import { celGoIssues } from './cel-go-messages.ts'
 import type { StructuralSchema, ValidationRule } from '../types/structural-schema.ts'
 
 /** The CEL type of `self` at a node of the schema. */

@@ -52,7 +52,7 @@ describe('defaultObject', () => {
     expect(defaultObject(kindOf(object), once)).toEqual(once)
   })
 
-  it('leaves its argument alone', () => {
+  it('does not change its argument', () => {
     const object = Object.freeze({
       apiVersion: 'v1',
       kind: 'Secret',

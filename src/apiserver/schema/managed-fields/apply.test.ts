@@ -84,7 +84,7 @@ describe('apply', () => {
     )
   })
 
-  it('leaves in place what the configuration says', () => {
+  it('keeps the fields that the configuration names', () => {
     fc.assert(
       fc.property(spec, spec, (first, second) => {
         const live = by('b', by('a', undefined, first), second, true)
@@ -110,7 +110,7 @@ describe('apply', () => {
     )
   })
 
-  it('never lets two appliers differ about a field without one of them being told', () => {
+  it('reports a conflict whenever two appliers differ about a field', () => {
     // Without a schema an object may become a number, and the API has no word for that either.
     const typed = spec.map(({ open: _, ...rest }) => rest)
     fc.assert(
@@ -129,7 +129,7 @@ describe('apply', () => {
     )
   })
 
-  it('gives the field to who forces it, and to nobody else', () => {
+  it('gives the field to the manager that forces it, and to no other', () => {
     const live = by('b', by('a', undefined, { size: 1 }), { size: 2 }, true)
     expect(ownersOf(live).map(({ manager }) => manager)).toEqual(['b'])
   })
@@ -216,7 +216,7 @@ describe('trackUpdate', () => {
     ])
   })
 
-  it('forgets everybody when told `[{}]`', () => {
+  it('resets all managers on `[{}]`', () => {
     const live = by('a', undefined, { size: 1 })
     const object = { ...live, metadata: { ...live.metadata, managedFields: [{}] } }
     expect(trackUpdate({ schema, live, object, manager: 'u', now }).metadata).not.toHaveProperty('managedFields')

@@ -32,7 +32,7 @@ describe('managed fields of /scale', () => {
     ])
   })
 
-  it('leave replicas with who kept them', () => {
+  it('keep the replicas of managers that still own them', () => {
     expect(fromScaleEntries([entry('a', more)], [entry('a', replicas, 'autoscaling/v1')], mapping)).toEqual([
       entry('a', more),
     ])

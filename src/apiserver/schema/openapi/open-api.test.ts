@@ -36,7 +36,7 @@ describe('openApiDocument', () => {
     expect(missing).toEqual([])
   })
 
-  it('tells kubectl that PATCH knows fieldValidation, for which kind', () => {
+  it('lists fieldValidation for PATCH, with the kind, as kubectl requires', () => {
     const { patch } = documentOf('apps', 'v1').paths['/apis/apps/v1/namespaces/{namespace}/deployments/{name}'] ?? {}
     expect(patch?.parameters?.map(({ name }) => name)).toContain('fieldValidation')
     expect(patch?.['x-kubernetes-group-version-kind']).toEqual({ group: 'apps', version: 'v1', kind: 'Deployment' })

@@ -33,7 +33,7 @@ describe('strategicMergePatch', () => {
       .map(({ patch, message }) => [JSON.stringify(patch), patch, message] as const),
   )('refuses %s in the words of the API', (_, patch, message) => expect(() => patched(patch)).toThrow(message))
 
-  it('leaves the original alone', () => {
+  it('does not change the original', () => {
     const before = structuredClone(original)
     for (const { patch, result } of cases) if (result) strategicMergePatch(schema, original, patch)
     expect(original).toEqual(before)

@@ -84,7 +84,7 @@ const changed = (kind: string, apiVersion: string, old: object, now: object): re
 }
 
 describe('validateUpdate', () => {
-  it('lets an object stay as it is', () => expect(validateUpdate(kindOf(web), web, web)).toEqual([]))
+  it('accepts an unchanged object', () => expect(validateUpdate(kindOf(web), web, web)).toEqual([]))
 
   it('does not judge labels that did not change', () => {
     const odd = { ...web, metadata: { ...web.metadata, labels: { 'a b': 'c' } } }

@@ -20,7 +20,7 @@ describe('decodeProtobuf', () => {
     },
   )
 
-  it('takes the kind it is told where the body names none', () => {
+  it('uses the assumed kind when the body names none', () => {
     const bytes = Uint8Array.from([0x6b, 0x38, 0x73, 0, 0x12, 2, 0x08, 5])
     expect(decodeProtobuf(bytes, { group: '', version: 'v1', kind: 'DeleteOptions' })).toEqual({
       apiVersion: 'v1',
@@ -29,7 +29,7 @@ describe('decodeProtobuf', () => {
     })
   })
 
-  it('tells an unset pointer from a zero', () => {
+  it('distinguishes an unset pointer from a zero', () => {
     const options = (raw: readonly number[]) =>
       decodeProtobuf(Uint8Array.from([0x6b, 0x38, 0x73, 0, 0x12, raw.length, ...raw]), deleteOptions)
     expect(options([0x08, 0])).toHaveProperty('gracePeriodSeconds', 0)

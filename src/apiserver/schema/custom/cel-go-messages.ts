@@ -14,7 +14,7 @@ export function celGoIssues(issues: readonly Issue[], source: string): readonly 
   )
   if (lexical.length > 0) return [...unreadable, ...afterLexical(readable)]
   const tokens = tokenize(source)
-  return issues.flatMap((issue) => reworded(issue, source, tokens))
+  return issues.flatMap((issue) => toCelGo(issue, source, tokens))
 }
 
 interface Lexical {
@@ -69,11 +69,11 @@ function afterLexical(source: string): readonly Issue[] {
     return []
   } catch (error) {
     if (!(error instanceof SourceFault)) throw error
-    return reworded(issueAt(source, error.offset, error.message), source, tokenize(source))
+    return toCelGo(issueAt(source, error.offset, error.message), source, tokenize(source))
   }
 }
 
-function reworded(issue: Issue, source: string, tokens: readonly Token[]): readonly Issue[] {
+function toCelGo(issue: Issue, source: string, tokens: readonly Token[]): readonly Issue[] {
   const offset = offsetOf(issue, source)
   const index = tokens.findIndex(({ at }) => at >= offset)
   const { message } = issue
@@ -82,12 +82,12 @@ function reworded(issue: Issue, source: string, tokens: readonly Token[]): reado
   if (message.startsWith('unexpected ')) return syntax(unexpected(tokens, index))
   const wanted = /^expected '(.)', found /.exec(message)?.[1]
   if (wanted) return syntax(notFound(tokens, index, wanted))
-  const plain = plainWords(message)
+  const plain = simpleMessage(message)
   if (!plain) return [issue]
   return [{ ...issue, message: plain.text, column: issue.column + (plain.shift ?? 0) }]
 }
 
-function plainWords(message: string): { readonly text: string; readonly shift?: number } | undefined {
+function simpleMessage(message: string): { readonly text: string; readonly shift?: number } | undefined {
   const reserved = /^'(.*)' is a reserved word$/.exec(message)?.[1]
   if (reserved) return { text: `reserved identifier: ${reserved}` }
   if (message === 'integer literal out of range') return { text: 'invalid int literal' }

@@ -4,7 +4,7 @@ import { compile } from '../../../cel/compile.ts'
 import { kubernetesEnvironment } from '../../../cel/environments.ts'
 import { CelCompileError } from '../../../cel/errors.ts'
 import { dynType } from '../../../cel/types.ts'
-import { celGoIssues } from './cel-go-words.ts'
+import { celGoIssues } from './cel-go-messages.ts'
 
 const environment = kubernetesEnvironment({ self: dynType })
 
