@@ -18,7 +18,7 @@ interface Ring {
   readonly awake: Uint16Array
 }
 
-/** The last day of each route in steps of five minutes, for charts. TakeoverResult in memory only, of so many routes at most. */
+/** The last day of each route in steps of five minutes, for charts. Kept in memory only, for `maxRoutes` routes. */
 export class History {
   readonly #rings = new Map<string, Ring>()
 

@@ -1,4 +1,4 @@
-import { answer, page, probeAnswer, statusFor, type Because } from '../answers/answers.ts'
+import { answer, page, probeAnswer, statusFor, type AnswerOptions, type Because } from '../answers/answers.ts'
 import { word } from '../wire/bytes.ts'
 import { fallbackTarget, type ProxyThread } from '../routing/proxy-thread.ts'
 import { cell, noteStatus, noteWait } from '../routing/counters.ts'
@@ -60,15 +60,16 @@ export function isIdempotent(method: string): boolean {
   return idempotent.has(method)
 }
 
-/** One request and its answer, from admission to the last byte. Each client connection reuses one. */
+/**
+ * One request and its answer, from admission to the last byte. Each client connection reuses one, so that a request
+ * allocates nothing here. It is wide on purpose: client, pod and wait queue all call it, and splitting its state would
+ * cost an object and a call per request on the hot path.
+ */
 export class Exchange implements UpstreamRequest, Waiter {
   readonly #thread: ProxyThread
   readonly #client: ClientLink
   route!: Route
   active = false
-  isHead = false
-  asksUpgrade = false
-  unchunked = false
   sent = false
   deadlineAt = 0
   /** When the workload must have begun to answer, or the client to read again. */
@@ -99,15 +100,24 @@ export class Exchange implements UpstreamRequest, Waiter {
     this.#client = client
   }
 
+  get isHead(): boolean {
+    return this.#request.method === 'HEAD'
+  }
+
+  get asksUpgrade(): boolean {
+    return this.#request.asksUpgrade
+  }
+
+  get unchunked(): boolean {
+    return this.#client.minor === 0
+  }
+
   /** Takes a request on, with what arrived of its body together with its head, and whether that is all of it. */
   begin(request: ResolvedRequest, body: string | Buffer, complete: boolean): void {
     const { route } = request
     this.active = true
     this.route = route
     this.#request = request
-    this.isHead = request.method === 'HEAD'
-    this.asksUpgrade = request.asksUpgrade
-    this.unchunked = this.#client.minor === 0
     this.sent = false
     this.#received = complete
     this.#whole = true
@@ -388,50 +398,38 @@ export class Exchange implements UpstreamRequest, Waiter {
 
   /** Answers in the workload's place. */
   #answer(because: Because, retryAfterSeconds: number | undefined, close: boolean): void {
-    noteStatus(this.route.cells, statusFor(because))
-    const keep = !close && this.#mayKeep()
     const retry = retryAfterSeconds === undefined ? {} : { retryAfterSeconds }
-    this.#reply(answer(because, { close: !keep, isHead: this.isHead, ...retry }), keep)
+    this.#reply(statusFor(because), (options) => answer(because, { ...options, ...retry }), close)
   }
 
-  /** Tells whoever asked that a pod will take the request. */
+  /** Tells the proxy in front that a pod will take the request. */
   #pass(): void {
-    noteStatus(this.route.cells, 200)
-    const keep = this.#mayKeep()
     const extra = this.cold ? this.#coldStart() : ''
-    this.#reply(page(200, '', { type: 'text/plain', close: !keep, isHead: this.isHead, extra }), keep)
+    this.#reply(200, (options) => page(200, '', { ...options, type: 'text/plain', extra }))
   }
 
   #answerProbe(): void {
     const { probeStatus } = this.route.config
-    noteStatus(this.route.cells, probeStatus)
-    const keep = this.#mayKeep()
-    this.#reply(probeAnswer(probeStatus, { close: !keep, isHead: this.isHead }), keep)
+    this.#reply(probeStatus, (options) => probeAnswer(probeStatus, options))
   }
 
   #answerFixed({ status, type, body }: StaticAnswer): void {
-    noteStatus(this.route.cells, status)
-    const keep = this.#mayKeep()
-    this.#reply(page(status, body, { type, close: !keep, isHead: this.isHead, extra: fixedBecause }), keep)
+    this.#reply(status, (options) => page(status, body, { ...options, type, extra: fixedBecause }))
   }
 
   #showPage(): void {
     this.#entry?.leave()
-    noteStatus(this.route.cells, 503)
-    const keep = this.#mayKeep()
-    const { customPage } = this.route.config
     const { wakingMs, expectedWakeMs: expectedMs } = this.route.target
-    const shown = customPage ?? defaultWaitingPage({ host: this.#request.host, wakingMs, expectedMs })
-    this.#reply(page(503, shown.body, { type: shown.type, close: !keep, extra: wakingFields }), keep)
+    const { host } = this.#request
+    const { type, body } = this.route.config.customPage ?? defaultWaitingPage({ host, wakingMs, expectedMs })
+    this.#reply(503, (options) => page(503, body, { ...options, type, extra: wakingFields }))
   }
 
-  /** The connection outlives an answer of ours only if the request was read whole. */
-  #mayKeep(): boolean {
-    return this.#client.keepAlive && this.#received && !this.#thread.closing
-  }
-
-  #reply(text: string, keep: boolean): void {
-    this.#client.write(text)
+  /** Sends an answer of our own. The connection outlives it only if the request was read whole. */
+  #reply(status: number, textOf: (options: AnswerOptions) => string, close = false): void {
+    noteStatus(this.route.cells, status)
+    const keep = !close && this.#client.keepAlive && this.#received && !this.#thread.closing
+    this.#client.write(textOf({ close: !keep, isHead: this.isHead }))
     this.#end()
     this.#client.exchangeDone(keep)
   }

@@ -176,8 +176,7 @@ export class Http2Exchange implements Waiter, LegOwner {
   #overHttp2(endpoint: Endpoint): void {
     this.#entry?.leave()
     this.#endpoint = endpoint
-    endpoint.busy++
-    endpoint.target.busy++
+    endpoint.requestBegan()
     this.moved()
     this.#watch()
     const session = sessionTo(endpoint, this.#thread.limits.dialTimeoutMs)
@@ -333,8 +332,7 @@ export class Http2Exchange implements Waiter, LegOwner {
     this.#leg = undefined
     const { target } = this.#endpoint ?? {}
     if (!this.#endpoint || !target) return
-    this.#endpoint.busy--
-    target.busy--
+    this.#endpoint.requestEnded()
     this.#endpoint = undefined
     if (target.waiters.size > 0) target.dispatch()
   }

@@ -78,7 +78,7 @@ export class Proxy {
     }
     if (former) this.removeRoute(config.id)
     const target = this.#target(config.target)
-    target.uses++
+    target.routeAdded()
     const route = { config, target, cells: this.#thread.counters.slot(config.slot), waiting: 0, removed: false }
     this.#routes.set(config.id, route)
     this.#thread.table.add(route)
@@ -92,7 +92,7 @@ export class Proxy {
     this.#thread.table.remove(route)
     route.removed = true
     for (const waiter of route.target.waiters) if (waiter.route === route) waiter.refuse('route-gone', 1)
-    if (--route.target.uses > 0) return
+    if (route.target.routeRemoved()) return
     route.target.close()
     this.#thread.targets.delete(route.target.id)
   }

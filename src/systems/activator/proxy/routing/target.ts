@@ -2,7 +2,7 @@ import type { Address } from './route.ts'
 import type { CoarseTime, ProxyLimits, ProxyPorts, Refusal, Waiter } from './ports.ts'
 import { UpstreamConnection } from './upstream-connection.ts'
 
-/** What the control plane says of a workload. `draining` holds new requests back until it has decided. */
+/** A workload as the control plane sees it. `draining` holds new requests back until the control plane has decided. */
 export type TargetState =
   | { readonly is: 'cold' }
   | { readonly is: 'warm'; readonly endpoints: readonly Address[]; readonly protocol?: 'http1' | 'h2c' }
@@ -19,18 +19,19 @@ const timedWakes = 15
 export class Endpoint {
   readonly address: Address
   readonly target: Target
-  /** TakeoverResult-alive connections, the one used last on top. */
+  /** Kept-alive connections, the one used last on top. */
   readonly idle: UpstreamConnection[] = []
-  /** Requests at a time. */
-  limit = Infinity
-  open = 0
   readonly dials = new Set<UpstreamConnection>()
-  busy = 0
-  /** After a failed dial one at a time is enough to see whether the pod is back. */
-  proven = true
-  /** Not dialled again before this time: the last attempt failed. */
-  restUntil = 0
-  retired = false
+  /** Requests at a time. */
+  #limit = Infinity
+  /** Connections, those being dialled included. */
+  #open = 0
+  #busy = 0
+  /** False after a failed dial: then one dial at a time is enough to see whether the pod is back. */
+  #proven = true
+  /** The last dial failed, and the pause before the next one is not over. */
+  #resting = false
+  #retired = false
   readonly #closers: (() => void)[] = []
 
   constructor(address: Address, target: Target) {
@@ -40,10 +41,68 @@ export class Endpoint {
 
   /** Whether a request could go to it now. */
   hasRoom({ maxConnectionsPerPod, maxDialsPerPod }: ProxyLimits): boolean {
-    if (this.restUntil !== 0 || this.busy >= this.limit) return false
+    if (this.#resting || this.#busy >= this.#limit) return false
     return (
-      this.idle.length > 0 || (this.open < maxConnectionsPerPod && this.dials.size < (this.proven ? maxDialsPerPod : 1))
+      this.idle.length > 0 ||
+      (this.#open < maxConnectionsPerPod && this.dials.size < (this.#proven ? maxDialsPerPod : 1))
     )
+  }
+
+  get busy(): number {
+    return this.#busy
+  }
+
+  /** The pod answered when last dialled. */
+  get proven(): boolean {
+    return this.#proven
+  }
+
+  get resting(): boolean {
+    return this.#resting
+  }
+
+  get retired(): boolean {
+    return this.#retired
+  }
+
+  requestBegan(): void {
+    this.#busy++
+    this.target.requestBegan()
+  }
+
+  requestEnded(): void {
+    this.#busy--
+    this.target.requestEnded()
+  }
+
+  dialling(connection: UpstreamConnection): void {
+    this.#open++
+    this.dials.add(connection)
+  }
+
+  connected(connection: UpstreamConnection): void {
+    this.dials.delete(connection)
+    this.#proven = true
+  }
+
+  disconnected(connection: UpstreamConnection): void {
+    this.#open--
+    this.dials.delete(connection)
+  }
+
+  /** A dial failed: no other until `tryAgain`. */
+  rest(): void {
+    this.#resting = true
+    this.#proven = false
+    this.closeIdle()
+  }
+
+  tryAgain(): void {
+    this.#resting = false
+  }
+
+  setLimit(limit: number): void {
+    this.#limit = limit
   }
 
   /** Something else to close when the pod is no longer used. */
@@ -53,7 +112,7 @@ export class Endpoint {
 
   retire(): void {
     for (const close of this.#closers.splice(0)) close()
-    this.retired = true
+    this.#retired = true
     this.closeIdle()
   }
 
@@ -69,15 +128,15 @@ export class Target {
   readonly #limits: ProxyLimits
   readonly #ports: ProxyPorts
   readonly waiters = new Set<Waiter>()
-  state: TargetState = { is: 'cold' }
-  endpoints: Endpoint[] = []
+  #state: TargetState = { is: 'cold' }
+  #endpoints: Endpoint[] = []
   /** Requests forwarded and not ended. */
-  busy = 0
+  #busy = 0
   /** Routes that lead here. */
-  uses = 0
+  #routes = 0
   readonly #wakesMs: number[] = []
   #wokenAt = -Infinity
-  /** Since when it is being woken for someone. They may have left with a page that says so. */
+  /** Since when it is being woken. The request that caused it may have been answered with the waiting page since. */
   #wakingSince: number | undefined
   #cancelRedial: (() => void) | undefined
 
@@ -88,8 +147,33 @@ export class Target {
     this.#ports = ports
   }
 
+  get state(): TargetState {
+    return this.#state
+  }
+
+  get busy(): number {
+    return this.#busy
+  }
+
+  requestBegan(): void {
+    this.#busy++
+  }
+
+  requestEnded(): void {
+    this.#busy--
+  }
+
+  routeAdded(): void {
+    this.#routes++
+  }
+
+  /** Returns whether another route still leads here. */
+  routeRemoved(): boolean {
+    return --this.#routes > 0
+  }
+
   get protocol(): 'http1' | 'h2c' {
-    return this.state.is === 'warm' ? (this.state.protocol ?? 'http1') : 'http1'
+    return this.#state.is === 'warm' ? (this.#state.protocol ?? 'http1') : 'http1'
   }
 
   /** The median of recent cold starts. */
@@ -102,16 +186,16 @@ export class Target {
     return this.#wakingSince === undefined ? 0 : this.#ports.clock.monotonic() - this.#wakingSince
   }
 
-  /** Takes the control plane's word for the state, and lets those go on who now can. */
+  /** Applies the state that the control plane reports, and resumes the requests that can now go on. */
   set(state: TargetState): void {
-    this.state = state
+    this.#state = state
     this.#time(state)
     if (state.is === 'warm') this.#replaceEndpoints(state.endpoints)
-    else if (state.is === 'draining') for (const endpoint of this.endpoints) endpoint.closeIdle()
+    else if (state.is === 'draining') for (const endpoint of this.#endpoints) endpoint.closeIdle()
     else this.#replaceEndpoints([])
     if (state.is === 'cold') for (const waiter of this.waiters) waiter.cold = true
     if (state.is === 'refusing') {
-      // Those who wait already have their own deadline; only a plain no reaches them before it.
+      // Requests that wait already keep their own deadline; only a final refusal ends them before it.
       if (state.because === 'backoff') return
       for (const waiter of this.waiters) waiter.refuse(state.because, state.retryAfterSeconds)
     } else {
@@ -129,7 +213,7 @@ export class Target {
 
   /** A connection ready to carry a request, or one being opened; undefined when the request has to wait. */
   take(mayReuse: boolean): UpstreamConnection | undefined {
-    if (this.state.is !== 'warm') return undefined
+    if (this.#state.is !== 'warm') return undefined
     const endpoint = this.pick()
     if (!endpoint) return undefined
     const kept = endpoint.idle.at(-1)
@@ -139,7 +223,7 @@ export class Target {
 
   /** The less busy of two pods picked at random, among those that answered when last dialled and have room. */
   pick(): Endpoint | undefined {
-    const { endpoints } = this
+    const endpoints = this.#endpoints
     const limits = this.#limits
     if (endpoints.length === 1) return endpoints[0]!.hasRoom(limits) ? endpoints[0] : undefined
     if (endpoints.length === 0) return undefined
@@ -151,13 +235,13 @@ export class Target {
 
   /** Asleep, or without a pod that answers; not merely held back or at its limits. */
   get isCold(): boolean {
-    return this.state.is === 'cold' || (this.state.is === 'warm' && !this.endpoints.some(({ proven }) => proven))
+    return this.#state.is === 'cold' || (this.#state.is === 'warm' && !this.#endpoints.some(({ proven }) => proven))
   }
 
   /** A pod that answered when last dialled would take a request now. */
   get isReachable(): boolean {
-    const isUp = ({ proven, restUntil }: Endpoint) => proven && restUntil === 0
-    return this.state.is === 'warm' && this.waiters.size === 0 && this.endpoints.some(isUp)
+    const isUp = ({ proven, resting }: Endpoint) => proven && !resting
+    return this.#state.is === 'warm' && this.waiters.size === 0 && this.#endpoints.some(isUp)
   }
 
   wait(waiter: Waiter): void {
@@ -165,36 +249,34 @@ export class Target {
     this.dispatch()
   }
 
-  /** Lets waiting requests go on, oldest first, as far as connections allow. */
+  /** Resumes waiting requests, oldest first, as far as connections allow. */
   dispatch(): void {
     if (this.waiters.size === 0) return
-    if (this.state.is !== 'warm') return this.requestWake()
+    if (this.#state.is !== 'warm') return this.requestWake()
     for (const waiter of this.waiters) {
-      if (!this.endpoints.some((endpoint) => endpoint.hasRoom(this.#limits))) break
+      if (!this.#endpoints.some((endpoint) => endpoint.hasRoom(this.#limits))) break
       waiter.resume()
     }
     if (this.waiters.size > 0) this.requestWake()
   }
 
-  /** Asks for the workload, but not more than once in a while. */
+  /** Asks the control plane to wake the workload, at most once per `wakeAgainMs`. */
   requestWake(): void {
-    if (this.state.is === 'draining' || this.state.is === 'refusing') return
-    if (this.state.is === 'warm' && this.endpoints.some(({ restUntil }) => restUntil === 0)) return
+    if (this.#state.is === 'draining' || this.#state.is === 'refusing') return
+    if (this.#state.is === 'warm' && this.#endpoints.some(({ resting }) => !resting)) return
     const now = this.#ports.clock.monotonic()
     if (now - this.#wokenAt < wakeAgainMs) return
     this.#wokenAt = now
-    if (this.endpoints.length === 0) this.#wakingSince ??= now
+    if (this.#endpoints.length === 0) this.#wakingSince ??= now
     this.#ports.wake(this.id)
   }
 
-  /** A pod did not answer: leave it alone for a moment, then try again if anyone waits. */
+  /** A dial failed: pause, then dial again if a request waits. */
   dialFailed(endpoint: Endpoint): void {
-    endpoint.restUntil = this.#ports.clock.monotonic() + redialMs
-    endpoint.proven = false
-    endpoint.closeIdle()
+    endpoint.rest()
     this.#cancelRedial ??= this.#ports.clock.after(redialMs, () => {
       this.#cancelRedial = undefined
-      for (const each of this.endpoints) each.restUntil = 0
+      for (const each of this.#endpoints) each.tryAgain()
       this.dispatch()
     })
   }
@@ -202,7 +284,7 @@ export class Target {
   /** Ends dials that take too long and connections that have been idle too long. */
   sweep(now: number): void {
     const { dialTimeoutMs, upstreamIdleMs } = this.#limits
-    for (const endpoint of this.endpoints) {
+    for (const endpoint of this.#endpoints) {
       for (const dial of endpoint.dials) if (now - dial.since > dialTimeoutMs) dial.socket.destroy()
       // The bottom of the stack has been idle longest.
       let expired = 0
@@ -210,7 +292,7 @@ export class Target {
       for (const connection of endpoint.idle.splice(0, expired)) connection.destroy()
     }
     for (const waiter of this.waiters) waiter.checkWait(now)
-    // Whoever left without an answer has made room as well.
+    // Requests that were answered just now have made room.
     this.dispatch()
   }
 
@@ -218,20 +300,20 @@ export class Target {
     this.#cancelRedial?.()
     this.#cancelRedial = undefined
     for (const waiter of this.waiters) waiter.refuse('route-gone', 1)
-    for (const endpoint of this.endpoints) endpoint.retire()
-    this.endpoints = []
+    for (const endpoint of this.#endpoints) endpoint.retire()
+    this.#endpoints = []
   }
 
   #replaceEndpoints(addresses: readonly Address[]): void {
     const kept = new Map(
-      this.endpoints.map((endpoint) => [`${endpoint.address.host} ${endpoint.address.port}`, endpoint]),
+      this.#endpoints.map((endpoint) => [`${endpoint.address.host} ${endpoint.address.port}`, endpoint]),
     )
-    this.endpoints = addresses.map((address) => {
+    this.#endpoints = addresses.map((address) => {
       const key = `${address.host} ${address.port}`
       const endpoint = kept.get(key) ?? new Endpoint(address, this)
       kept.delete(key)
-      endpoint.restUntil = 0
-      endpoint.limit = address.limit ?? Infinity
+      endpoint.tryAgain()
+      endpoint.setLimit(address.limit ?? Infinity)
       return endpoint
     })
     for (const gone of kept.values()) gone.retire()

@@ -66,8 +66,7 @@ export class UpstreamConnection implements SocketOwner {
 
   constructor(endpoint: Endpoint) {
     this.endpoint = endpoint
-    endpoint.open++
-    endpoint.dials.add(this)
+    endpoint.dialling(this)
     this.since = endpoint.target.time.now
     const { host, port } = endpoint.address
     this.socket = connectSocket(host, port, this)
@@ -95,8 +94,7 @@ export class UpstreamConnection implements SocketOwner {
   /** Binds the connection to bytes of whatever kind. */
   carry(carried: UpstreamUser): void {
     this.#carried = carried
-    this.endpoint.busy++
-    this.endpoint.target.busy++
+    this.endpoint.requestBegan()
   }
 
   /** From now on bytes go both ways as they are. */
@@ -138,8 +136,7 @@ export class UpstreamConnection implements SocketOwner {
 
   connected(): void {
     if (this.#phase !== 'dialling') return
-    this.endpoint.dials.delete(this)
-    this.endpoint.proven = true
+    this.endpoint.connected(this)
     this.#phase = 'idle'
     if (this.#carried) this.#carried.connected()
     else this.#park()
@@ -299,13 +296,11 @@ export class UpstreamConnection implements SocketOwner {
     if (!this.#carried) return
     this.#carried = undefined
     this.#served = undefined
-    this.endpoint.busy--
-    this.endpoint.target.busy--
+    this.endpoint.requestEnded()
   }
 
   #die(): void {
-    this.endpoint.open--
-    if (this.#phase === 'dialling') this.endpoint.dials.delete(this)
+    this.endpoint.disconnected(this)
     this.#phase = 'dead'
   }
 }
