@@ -366,7 +366,7 @@ describe('output', () => {
     })
     network.close()
     const { out } = await sojourn(['explain', 'statefulset/till', '-n', 'default'])
-    expect(out).toContain('The activator says of service/front Asleep: Nobody used it; the next request wakes it.\n')
+    expect(out).toContain('The activator says of service/front Asleep: It is idle; the next request wakes it.\n')
   })
 
   it.each([['status'], ['explain', 'service/asking']])(

@@ -47,7 +47,11 @@ export const guards: readonly Guard[] = [
   ]),
   ...inFile('src/systems/activator/takeover/leftovers.ts', [
     ['leaves what only looks like ours', 'isOurMade(object) && companionBase(', 'companionBase('],
-    ['leaves what somebody scaled since', 'replicas <= least && replicas < former', 'replicas < former'],
+    [
+      'keeps the replicas of a workload that was scaled since',
+      'replicas <= least && replicas < former',
+      'replicas < former',
+    ],
   ]),
   ...inFile('src/systems/activator/reconcile/workload-reconciler.ts', [
     [

@@ -108,7 +108,7 @@ describe('draining a cluster in which an activator was', () => {
       expect.objectContaining({
         reason: 'Woken',
         involvedObject: expect.objectContaining({ kind: 'Deployment', name: 'shop' }),
-        message: 'Scaled to 3, as before it slept: nobody would wake it any more.',
+        message: 'Scaled to 3, its replicas before it slept: no activator will wake it any more.',
       }),
     ])
     expect(rows(await drain(client, { dryRun: false, clock }))).toEqual([])
@@ -125,7 +125,7 @@ describe('draining a cluster in which an activator was', () => {
     expect(await replicas('shop')).toBe(3)
   })
 
-  it('gives back what slept down to a minimum, and leaves what somebody scaled since', async () => {
+  it('gives back what slept down to a minimum, and keeps the replicas of a workload that was scaled since', async () => {
     await cluster.addApp('shop', { 'proxless/ttl-seconds': '5', 'sojourn.dev/min-replicas': '1' }, 3)
     await cluster.addApp('web', { 'proxless/ttl-seconds': '5' }, 3)
     await activatorWasHere(async () => (await replicas('shop')) === 1 && (await replicas('web')) === 0)

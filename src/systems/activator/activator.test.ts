@@ -30,7 +30,7 @@ const until = async (condition: () => Promise<boolean>) => {
 }
 
 describe('the activator', () => {
-  it('wakes a workload for a request and puts it to sleep when nobody comes (C17)', async () => {
+  it('wakes a workload for a request and puts it to sleep when no more come (C17)', async () => {
     await using it = await startReplica(server.transport, { clock })
     await cluster.addApp('web', { 'proxless/ttl-seconds': '5' })
     await until(known('web.test', it.port))

@@ -68,7 +68,7 @@ describe('a workload that is not there', () => {
     await isSaid('web', 'False')
   })
 
-  it('may be of a kind that the server does not have: nobody waits for it in vain', async () => {
+  it('may be of a kind that the server does not have: no request waits for it in vain', async () => {
     const annotations = { 'sojourn.dev/target': 'acme.io/v1/Engine/web', 'proxless/domains': 'web.test' }
     await cluster.client.create(services, {
       apiVersion: 'v1',
@@ -93,7 +93,7 @@ describe('a workload that is not there', () => {
 })
 
 describe('a domain', () => {
-  it('stays with its first owner through a restart, whoever is read first', async () => {
+  it('stays with its first owner through a restart, in whatever order Services are read', async () => {
     await cluster.addApp('zebra', { 'proxless/domains': 'shared.test' })
     // Times of creation are whole seconds, of a clock that runs twenty times as fast.
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -125,7 +125,7 @@ describe('a Service that means to be on demand and names no workload', () => {
       expect(await said('web')).toMatchObject({ reason: 'InvalidAnnotation', message })
       await eventually(() => warnings('web').length > 0)
       expect(warnings('web')).toEqual([message])
-      // It has no route, so it takes no domain from anybody.
+      // It has no route, so it takes no domain from another Service.
       expect(await ask('other.test')).toContain('200 OK')
       expect([(await said('other'))?.status, warnings('other')]).toEqual(['True', []])
       const annotations = { [key]: null }

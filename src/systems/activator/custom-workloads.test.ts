@@ -112,7 +112,7 @@ it('wakes and puts to sleep a custom kind, wherever it keeps its replicas', asyn
   expect(engine.spec).toEqual({ fleet: { size: 0 }, replicas: 7 })
   expect(engine.metadata.labels).toMatchObject({ proxless: 'true' })
 
-  // With nobody there to wake it, it gets back what it had.
+  // With no activator left to wake it, it gets its replicas back.
   await replica.stop()
   const { workloads } = await findLeftovers(client)
   expect(workloads).toEqual([expect.objectContaining({ replicas: 0, wakesTo: 3 })])

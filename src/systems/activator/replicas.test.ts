@@ -218,7 +218,7 @@ describe('three proxies', () => {
 })
 
 describe('the peers’ desk', () => {
-  it('answers nobody without the token', async () => {
+  it('answers no caller without the token', async () => {
     await using desk = await servePeers(
       {
         drain: () => Promise.reject(new Error('must not be asked')),

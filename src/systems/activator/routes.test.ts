@@ -170,7 +170,7 @@ describe('the Services of an activator', () => {
     expect((await cluster.service('own-proxless')).spec).toMatchObject({ ports: [{ port: 1 }] })
   })
 
-  it('makes a companion again that someone deleted, and takes it and the label away when the Service went while nobody looked', async () => {
+  it('makes a companion again that someone deleted, and takes it and the label away when the Service was deleted while no replica ran', async () => {
     await using it = await startReplica(server.transport, { clock, companionPort: 7080 })
     await cluster.addApp('web')
     await until(() => exists('web-proxless'))
@@ -289,7 +289,7 @@ describe('the Services of an activator', () => {
       data: dataOf('web.test'),
     })
     await until(async () => (await served()) === 'web.test')
-    await until(async () => (await says()).includes('Requests wake its workload.'))
+    await until(async () => (await says()).includes('Requests to this Service wake its workload.'))
     await cluster.client.patch(
       secrets,
       { namespace, name: 'web-tls' },

@@ -128,7 +128,7 @@ describe('three proxies, each a process of its own', () => {
         await pause(random() * 2500)
         const proxy = proxies[Math.floor(random() * proxies.length)]!
         const answer = await ask(proxy, 'chaos.test').catch(String)
-        // Whoever is killed takes its connections along: that is the kill, not the sleep.
+        // A killed replica takes its connections along: that is the kill, not the sleep.
         if (answer.includes('200 OK')) answered++
         else if (proxies.includes(proxy)) failures.push(answer)
       }
@@ -145,7 +145,7 @@ describe('three proxies, each a process of its own', () => {
     await Promise.all([client(), client(), client(), killer()])
     expect(failures).toEqual([])
     expect(answered).toBeGreaterThan(5)
-    // Whoever leads now puts it to sleep, though it may not be the one that served the last request.
+    // The current leader puts it to sleep, though another replica may have served the last request.
     await until(() => seen.at(-1) === 0)
     stop()
   }, 180_000)

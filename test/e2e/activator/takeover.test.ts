@@ -250,7 +250,7 @@ describe('Services taken over by the same three proxies', () => {
     held.send('hi\n')
     await held.until((said) => said.includes('\n'))
     await load.stop()
-    // Nobody but the pod knows of this one connection, and it is older than the time to live by now.
+    // Only the pod knows of this one connection, and it is older than the time to live by now.
     await pause(4000)
     expect([await replicasOf('fast'), isPast()]).toEqual([1, true])
     held.send('still there\n')

@@ -45,8 +45,8 @@ export class Actions {
   }
 
   /**
-   * Scales up from nothing, once: whoever comes second sees that it has been done. Answers the version written, or
-   * undefined when someone else was first.
+   * Scales up from zero, once over all replicas: a second writer gets a conflict and sees that it is done. Returns the
+   * version written, or undefined when another writer was first.
    */
   async wake({ type, ref }: ScaleTarget, replicas: number, seenVersion: string): Promise<string | undefined> {
     let resourceVersion = seenVersion
@@ -91,8 +91,8 @@ export class Actions {
   }
 
   /**
-   * Marks a workload as on demand or takes the mark away, and shares when it was last used. Of last uses the newest wins, whoever
-   * writes last: one is written over an older one that was read, or not at all. Answers the version written, if any was.
+   * Sets or removes the on-demand label of a workload, and writes its last use. The newest last use wins, whichever replica
+   * writes last: it is written only over an older one that was read. Returns the version written, if any was.
    */
   async mark(
     { type, ref }: ScaleTarget,
@@ -173,7 +173,7 @@ export class Actions {
     }
   }
 
-  /** Removes a companion that is ours; a Service of that name that someone else made stays. */
+  /** Removes a companion that is ours; a Service of that name without our label stays. */
   async removeCompanion(existing: {
     readonly service: StoredObject | undefined
     readonly slice: StoredObject | undefined

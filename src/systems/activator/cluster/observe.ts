@@ -43,7 +43,7 @@ export function observeWorkload(object: StoredObject, replicas: number, autoscal
   }
 }
 
-/** When replicas agreed it was last used; undefined when nobody has said. */
+/** When the workload was last used, as its annotation says. */
 export function persistedLastUsed({ metadata: { annotations = {} } }: StoredObject): number | undefined {
   return parseTime(annotations[annotation.lastUsed])
 }

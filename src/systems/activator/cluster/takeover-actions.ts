@@ -141,7 +141,7 @@ export function eventFor(step: PlainTakeoverStep): EventNote | undefined {
   return undefined
 }
 
-/** Written by the controller that lists what a selector selects, not by someone who knows better. */
+/** Whether the endpoints controller wrote it, rather than a user. */
 function isKubernetesOwn({ metadata: { annotations = {}, labels = {} } }: StoredObject): boolean {
   return (
     'endpoints.kubernetes.io/last-change-trigger-time' in annotations ||

@@ -46,7 +46,7 @@ const night = parseAwakeHours('Mon-Fri 20:00-22:00 UTC')!
 describe('decide', () => {
   it.each<[string, Given, Record<string, unknown>]>([
     [
-      'puts to sleep what nobody used for its time',
+      'puts to sleep what has been idle for its TTL',
       {},
       { do: 'sleep', because: 'idle', replicas: 0, former: 1, resourceVersion: '7' },
     ],
@@ -118,7 +118,7 @@ describe('decide', () => {
       { do: 'stay', because: 'minimum' },
     ],
     [
-      'stays at the minimum it slept down to while nobody uses it',
+      'stays at the minimum it slept down to while it is idle',
       { workload: { replicas: 2, formerReplicas: 5 }, rule: { minReplicas: 2 } },
       { do: 'stay', because: 'minimum' },
     ],
@@ -141,7 +141,7 @@ describe('decide', () => {
       { do: 'stay', because: 'minimum' },
     ],
     [
-      'refuses nobody for whom there are pods at the minimum',
+      'refuses no request while there are pods at the minimum',
       {
         workload: { replicas: 2, formerReplicas: 5 },
         rule: { minReplicas: 2 },

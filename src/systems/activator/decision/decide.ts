@@ -22,11 +22,11 @@ export interface Rule extends ScalingSettings {
 export interface Usage {
   readonly inFlight: number
   readonly waiting: number
-  /** The last time anyone used it, as far as is known anywhere. */
+  /** The last use that any replica knows of. */
   readonly lastUsedAt: number
 }
 
-/** What is remembered of attempts to wake it. */
+/** The result of past attempts to wake a workload. */
 export interface WakeBackoff {
   readonly failures: number
   /** No attempt before this time. */
@@ -42,7 +42,7 @@ export interface Observed {
   readonly wake: WakeBackoff
 }
 
-/** Why something is done, or not. One vocabulary for events, metrics, logs and people. */
+/** Why a decision was made: one vocabulary for Events, metrics, logs and explanations. */
 export type Because =
   | 'requested'
   | 'office-hours'
@@ -74,7 +74,7 @@ export type Decision =
     }
   | { readonly do: 'stay'; readonly because: Because; readonly until: number | undefined }
 
-/** Whether a workload is to be woken, put to sleep, or left alone, and until when that holds if nothing changes. */
+/** Decides whether to wake a workload, put it to sleep or leave it, and until when that holds if nothing changes. */
 export function decide({ workload, rules, usage, wake }: Observed, now: number): Decision {
   if (workload === 'unknown') return stay('unknown')
   if (workload === 'absent')
@@ -91,7 +91,7 @@ export function decide({ workload, rules, usage, wake }: Observed, now: number):
   const isUsed = usage.inFlight > 0 || usage.waiting > 0 || now < idleAt
   if (workload.replicas <= least) {
     const because = isUsed ? 'requested' : hours.open ? 'office-hours' : undefined
-    // What is left at the minimum takes the first requests; whoever uses it gets all of it back.
+    // The pods at the minimum take the first requests; any use restores the former replicas.
     const isAsleep = workload.replicas < (workload.formerReplicas ?? 0)
     const woken =
       isAsleep && because && decideWake(workload, { rules, least, because, wake, waiting: usage.waiting }, now)

@@ -101,7 +101,7 @@ describe('taking a Service over', () => {
     expect(decideTakeover(observed({ proxies: [], pods: [] }), now)).toEqual({ do: 'wait', because: 'no-proxy' })
   })
 
-  it('empties what Kubernetes leaves behind, and nothing of anybody else', () => {
+  it('empties what Kubernetes leaves behind, and no slice of another writer', () => {
     const taken = { selector: undefined, savedSelector: app, ownSlices: inFront() }
     const leftover = aSlice(kube, ['10.0.0.1'])
     expect(decideTakeover(observed({ ...taken, foreignSlices: [leftover] }), now)).toEqual({
@@ -225,7 +225,7 @@ class World {
     moves[Math.floor(this.#random() * moves.length)]!()
   }
 
-  /** Nobody touches anything any more: Kubernetes and we have all the time we need. */
+  /** No more changes from outside: Kubernetes and the activator have all the time they need. */
   calmDown(): void {
     this.#pods = ['10.0.0.1']
     this.#proxies = ['10.9.0.1']
@@ -323,7 +323,7 @@ class World {
   #write(change: () => unknown): void {
     const before = this.#reaches()
     change()
-    // Whoever no longer wants proxies, and has no pod that Kubernetes has listed by now, has nothing left to be led to.
+    // A Service that no longer wants proxies, and of which Kubernetes lists no pod, has nothing left to lead to.
     const isListed = this.#pods.length > 0 && (this.#follows.service || this.#follows.pods)
     const isOver = !this.#wanted && !isListed
     if (before && !this.#reaches() && !isOver) throw new Error(`cut off: ${JSON.stringify(this.#observe())}`)
@@ -355,7 +355,7 @@ describe('where callers of a warm Service are led', () => {
       { bypassAfterMs: undefined },
       { to: 'proxies', until: undefined },
     ],
-    ['through the proxies while nobody calls', { lastUsedAt: now - k }, { to: 'proxies', until: now + k }],
+    ['through the proxies while no requests come', { lastUsedAt: now - k }, { to: 'proxies', until: now + k }],
     ['straight to the pods while they are busy', { current: 'pods', activity: 'busy' }, { to: 'pods', until: now + k }],
     [
       'straight to the pods while they do not say',

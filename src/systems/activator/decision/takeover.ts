@@ -6,36 +6,36 @@ import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
 /** Labels by which a Service finds its pods. */
 export type Selector = Readonly<Record<string, string>>
 
-/** Where the slices of a Service lead its callers. */
+/** Where the EndpointSlices of a Service send its callers. */
 export type Destination = 'proxies' | 'pods'
 
-/** What there is of the takeover of a Service: all that it takes to give it back. */
+/** The takeover of a Service as the cluster shows it: enough to release the Service. */
 export interface TakeoverState {
   readonly service: StoredObject
-  /** What its spec says, if anything. */
+  /** Its `spec.selector`, if any. */
   readonly selector: Selector | undefined
-  /** What its spec said before we moved it. */
+  /** The selector that the activator moved from the spec to an annotation. */
   readonly savedSelector: Selector | undefined
   /** Of the Service that lists its pods. */
   readonly podsService: 'absent' | 'outdated' | 'current'
-  /** Its slices that we made. */
+  /** EndpointSlices of the Service that the activator wrote. */
   readonly ownSlices: readonly EndpointSlice[]
-  /** Its slices that someone else made. */
+  /** EndpointSlices of the Service that another controller or a user wrote. */
   readonly foreignSlices: readonly EndpointSlice[]
   /** The slices of the Service that lists its pods. */
   readonly pods: readonly EndpointSlice[]
 }
 
-/** A Service that asks to be taken over, or once was, and all that belongs to it. */
+/** A Service that asks to be taken over, or once was, with the objects around it. */
 export interface TakeoverObserved extends TakeoverState {
-  /** It asks for it, it is possible, and we are here to stay. */
+  /** The Service asks for it, it is possible, and this replica is not the last one to stop. */
   readonly wanted: boolean
   /** The listen port at the proxies of each of its ports, by name. */
   readonly proxyPorts: ReadonlyMap<string, number>
   readonly destination: Destination
   /** Addresses of proxies that take connections for all its ports. */
   readonly proxies: readonly string[]
-  /** Someone has put the selector back: it is left alone until then. */
+  /** Another writer restored the selector: the activator does not move it again before this time. */
   readonly restUntil: number
 }
 
@@ -66,8 +66,8 @@ export type TakeoverDelay =
   | 'not-listed-again'
 
 /**
- * The next step towards a Service taken over, or given back. Each is one write, and safe to die after: before anything that leads
- * callers somewhere is taken away, something else that can serve them is there.
+ * The next step to take a Service over, or to release it. Each step is one write, and a crash after any of them is safe:
+ * an endpoint is only removed once another one can serve its callers.
  */
 export function decideTakeover(observed: TakeoverObserved, now: number): TakeoverStep {
   return observed.wanted ? take(observed, now) : decideRelease(observed)
@@ -98,7 +98,7 @@ function take(observed: TakeoverObserved, now: number): TakeoverStep {
   return { do: 'rest', because: to === 'proxies' ? 'in-front' : 'bypassed' }
 }
 
-/** The next step towards a Service given back. */
+/** The next step to release a Service that was taken over. */
 export function decideRelease(observed: TakeoverState): PlainTakeoverStep {
   const { selector, savedSelector, ownSlices, foreignSlices, pods, podsService } = observed
   if (!selector && savedSelector) {
@@ -108,9 +108,9 @@ export function decideRelease(observed: TakeoverState): PlainTakeoverStep {
   }
   if (ownSlices.length === 0 && podsService === 'absent') return { do: 'rest', because: 'not-wanted' }
   if (!selector) return wait('no-selector')
-  // Someone else put it back: the note of it goes, too.
+  // Another writer restored the selector: only the annotation is left to remove.
   if (savedSelector) return { do: 'restore-selector', selector }
-  // Else there would be a moment in which nobody lists the pods.
+  // Otherwise no slice would list the pods for a moment.
   if (!covers(foreignSlices, pods)) return wait('not-listed-again')
   return ownSlices.length > 0 ? { do: 'delete-slices', slices: ownSlices } : { do: 'delete-pods-service' }
 }
@@ -142,7 +142,7 @@ export interface DestinationObserved {
   readonly activity: 'idle' | 'busy' | 'unknown' | undefined
 }
 
-/** Where callers are to go. Back through the proxies once the pods say that nobody uses them: from then on all use is seen. */
+/** Where callers go. They return to the proxies once the pods report no use: from then on the proxies see every use. */
 export function decideDestination(
   { current, warmSince, bypassAfterMs, lastUsedAt, activity }: DestinationObserved,
   now: number,
@@ -154,7 +154,7 @@ export function decideDestination(
       : { to: 'pods', until: now + askEveryMs(bypassAfterMs) }
   const warmLongEnoughAt = warmSince + bypassAfterMs
   if (now < warmLongEnoughAt) return { to: 'proxies', until: warmLongEnoughAt }
-  // What nobody uses needs no shorter way, and would have to come back at once.
+  // An idle Service needs no shorter path, and would have to return to the proxies at once.
   if (now - lastUsedAt >= bypassAfterMs) return { to: 'proxies', until: now + bypassAfterMs }
   return { to: 'pods', until: now + askEveryMs(bypassAfterMs) }
 }

@@ -12,8 +12,8 @@ interface RouteUse {
 }
 
 /**
- * When routes were last used, found by looking at what the data plane counts: in flight means in use now, and a count
- * that moved means used since the last look. Costs the data plane nothing.
+ * When routes were last used, derived from the counters of the data plane: in flight means in use now, and a counter
+ * that moved means used since the last scan. It costs the data plane nothing.
  */
 export class UsageTracker {
   readonly #counters: () => readonly Counters[]
@@ -39,11 +39,11 @@ export class UsageTracker {
     const known = this.#routes.get(route)
     if (!known) return
     this.#routes.delete(route)
-    // A slot with something still under way would lend its count to the next route.
+    // A slot with requests in flight would pass its count on to the next route.
     if (this.#inFlight(known.slot) === 0) this.#freeSlots.push(known.slot)
   }
 
-  /** Takes someone else's word for a use; the newest counts, and no one uses anything in the future. */
+  /** Notes a use that was seen elsewhere. The newest counts; a time in the future counts as now. */
   note(route: string, usedAt: number, now: number): void {
     const known = this.#routes.get(route)
     if (known) known.lastUsedAt = Math.max(known.lastUsedAt, Math.min(usedAt, now))

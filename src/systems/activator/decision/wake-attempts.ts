@@ -5,11 +5,11 @@ interface Attempt {
   failures: number
   retryAt: number
   because: WakeBackoff['because']
-  /** Since when someone waits for it to become ready. */
+  /** Since when a request waits for it to become ready. */
   since: number | undefined
 }
 
-/** What is remembered of attempts to wake workloads. Forgotten at a restart, which then simply tries. */
+/** Backoff of attempts to wake workloads. Kept in memory only: after a restart the first attempt is immediate. */
 export class WakeAttempts {
   readonly #attempts = new Map<string, Attempt>()
 
@@ -18,14 +18,14 @@ export class WakeAttempts {
     return { failures, retryAt, because }
   }
 
-  /** It is being woken; answers since when. */
+  /** Notes that it is being woken; returns since when. */
   began(workload: string, now: number): number {
     const attempt = this.#attempt(workload)
     attempt.since ??= Math.max(now, attempt.retryAt)
     return attempt.since
   }
 
-  /** It did not work: 1, 2, 4 … 60 seconds until the next attempt. Answers when that is. */
+  /** Notes a failed attempt: the next one is 1, 2, 4 … 60 seconds away. Returns when. */
   failed(workload: string, because: WakeBackoff['because'], now: number): number {
     const attempt = this.#attempt(workload)
     attempt.failures++

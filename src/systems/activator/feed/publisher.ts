@@ -30,12 +30,12 @@ export interface PublisherParts {
   readonly now: () => number
 }
 
-/** Tells the data plane how each Service's pods stand, whenever that has changed. */
+/** Publishes routes and the state of each Service's pods to the data plane, whenever they change. */
 export class Publisher {
   readonly #parts: PublisherParts
   readonly #published = new Map<string, string>()
   readonly #configs = new Map<string, string>()
-  /** Routes that are being drained, by us or for another replica: left as they are until someone has decided. */
+  /** Routes that are being drained, by us or for another replica: their state is not published until the draining replica has decided. */
   readonly #held = new Set<string>()
   /** Workloads we scaled down at a version that the cache may not show yet. */
   readonly #asleep = new Map<string, string>()
@@ -78,7 +78,7 @@ export class Publisher {
     if (this.#held.delete(id)) this.publish(id)
   }
 
-  /** We have just scaled it to nothing: believe that until the cache does. */
+  /** This replica has just scaled the workload to zero: it counts as asleep until the cache shows that version. */
   noteAsleep(workload: string, resourceVersion: string): void {
     this.#asleep.set(workload, resourceVersion)
   }
@@ -88,7 +88,7 @@ export class Publisher {
     const service = this.#parts.registry.get(id)
     if (!service || !this.#configs.has(id) || !this.#parts.mayServe()) return
     if (this.#held.has(id)) {
-      // Asleep is a decision: whoever drained it has made it.
+      // Asleep means that the draining replica has decided.
       if (!this.isAsleep(service) || this.#stateOf(service, service.port)?.is !== 'cold') return
       this.#held.delete(id)
     }

@@ -179,7 +179,7 @@ describe('claims', () => {
     expect(hostClaims.granted('b/y')).toEqual(['x.io', 'y.io'])
   })
 
-  it('touch nobody when nothing changes hands, in whatever order they are named (C7, C12)', () => {
+  it('affect no other Service when no owner changes, in whatever order they are named (C7, C12)', () => {
     const hostClaims = new HostClaims()
     hostClaims.set(older)
     expect(hostClaims.set(newer).size).toBe(0)

@@ -6,34 +6,34 @@ export interface Claim {
   /** RFC 3339, as the server stamped it. */
   readonly createdAt: string
   readonly domains: readonly string[]
-  /** The names it has inside the cluster: nobody else gets these, however old. */
+  /** Its names inside the cluster: no other Service gets them, however old it is. */
   readonly inner: readonly string[]
-  /** Claims of one namespace to one host stand side by side as long as their paths differ. */
+  /** Services of one namespace may share a host as long as their path prefixes differ. */
   readonly pathPrefix: string
 }
 
-/** A domain that a Service asked for and another one has. */
+/** A domain that a Service asked for and another Service owns. */
 export interface LostDomain {
   readonly domain: string
   readonly owner: string
 }
 
-/** Who has a domain: the first of all, and in its namespace the first of each path. */
+/** The owners of a domain: the first claim overall and, in its namespace, the first claim of each path prefix. */
 interface HostOwners {
   readonly first: Claim
   readonly byPath: ReadonlyMap<string, Claim>
 }
 
 /**
- * Gives every domain to the oldest Service that asks for it, and to others of its namespace on other paths: every replica comes to the
- * same result by itself.
+ * Grants every domain to the oldest Service that claims it, and to other Services of its namespace on other path prefixes.
+ * The result does not depend on the order of claims, so every replica computes the same one.
  */
 export class HostClaims {
   readonly #claims = new Map<string, Claim>()
-  /** Who asks for a domain. */
+  /** The Services that claim a domain. */
   readonly #contenders = new Map<string, Set<string>>()
 
-  /** Takes a claim in place of the Service's former one; answers the other Services whose domains changed by it. */
+  /** Replaces a Service's claim; returns the other Services whose domains changed. */
   set(claim: Claim): ReadonlySet<string> {
     return this.#change(claim.id, claim)
   }
@@ -48,7 +48,7 @@ export class HostClaims {
     return claim ? hostsOf(claim).filter((domain) => ownerFor(claim, this.#ownersOf(domain)) === id) : []
   }
 
-  /** The domains a Service asked for in vain. */
+  /** The domains a Service asked for and did not get. */
   lost(id: string): LostDomain[] {
     const claim = this.#claims.get(id)
     if (!claim) return []
@@ -99,7 +99,7 @@ export class HostClaims {
   }
 }
 
-/** Who has, at the claim's path, what it claims. */
+/** The Service that owns a domain at the claim's path prefix. */
 function ownerFor(claim: Claim, owners: HostOwners | undefined): string | undefined {
   if (!owners) return undefined
   const { first, byPath } = owners
@@ -114,7 +114,7 @@ function namespaceOf({ id }: Claim): string {
   return id.slice(0, Math.max(0, id.indexOf('/')))
 }
 
-/** Whose name it is; else the older one; else by uid. */
+/** The Service whose cluster-internal name the host is; else the older one; else the one with the smaller uid. */
 function better(one: Claim | undefined, other: Claim, host: string): Claim {
   if (!one) return other
   const isOnes = one.inner.includes(host)
@@ -125,7 +125,7 @@ function better(one: Claim | undefined, other: Claim, host: string): Claim {
 
 const companionSuffix = '-proxless'
 
-/** The names by which callers inside the cluster reach a Service; the bare one only where it cannot be another's. */
+/** The names by which callers inside the cluster reach a Service; the bare name only where one namespace is watched. */
 export function innerHosts(namespace: string, name: string, namespaced: boolean): string[] {
   const names = [name, companionName(name)]
   const suffixes = [
@@ -137,12 +137,12 @@ export function innerHosts(namespace: string, name: string, namespaced: boolean)
   return names.flatMap((each) => suffixes.map((suffix) => `${each}${suffix}`))
 }
 
-/** The Service that leads callers inside the cluster through the proxy. */
+/** The name of the companion Service, through which callers inside the cluster reach the proxy. */
 export function companionName(name: string): string {
   return `${name}${companionSuffix}`
 }
 
-/** The Service that one of this name would accompany. */
+/** The Service that a companion of this name belongs to; undefined when it is no name of a companion. */
 export function companionBase(name: string): string | undefined {
   return name.endsWith(companionSuffix) ? name.slice(0, -companionSuffix.length) : undefined
 }

@@ -14,8 +14,8 @@ interface Known {
 }
 
 /**
- * How many replicas objects ask for. Those of the apps group say so themselves; where others keep it is their own matter, so their scale
- * subresource is read, once for each generation.
+ * How many replicas objects ask for. Kinds of the apps group have `spec.replicas`; of other kinds the
+ * scale subresource is read, once for each generation.
  */
 export class Scales {
   readonly #client: Client
@@ -52,7 +52,7 @@ export class Scales {
       const scale = await this.#client.get<Scale>(type, place, { subresource: 'scale' })
       if (scale.metadata.uid === uid) this.#known.set(id, { uid, generation, replicas: scale.spec?.replicas ?? 0 })
     } catch {
-      // What cannot be read is not known: whoever needs it asks again after a while.
+      // The replicas stay unknown; the reconciler asks again after a while.
       return
     } finally {
       this.#reading.delete(id)

@@ -35,7 +35,7 @@ it('holds the question until a pod takes connections, and tells that it had to',
   using client = rawClient(proxy.port)
   client.send('GET / HTTP/1.1\r\nHost: app.test\r\n\r\n')
   await eventually(() => proxy.woken.length > 0)
-  // Ready, they say; and yet nobody listens there.
+  // The pod counts as ready, but no process listens there.
   proxy.warm({ host: '127.0.0.1', port: 1 })
   await new Promise((resolve) => setTimeout(resolve, 100))
   expect(client.text).toBe('')

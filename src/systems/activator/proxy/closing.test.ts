@@ -188,7 +188,7 @@ describe('a client that reads an answer while it still sends', () => {
 })
 
 describe.runIf(process.platform === 'linux')('a connection whose other end vanished', () => {
-  it('is asked for after a minute, whoever it is to or from', async () => {
+  it('is asked for after a minute, in both directions', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)

@@ -207,7 +207,7 @@ describe('draining', () => {
     expect(await client.until((text) => text.includes('GET /2'))).not.toContain('X-Cold-Start')
   })
 
-  it('turns into a wake for whoever came meanwhile (C84)', async () => {
+  it('turns into a wake for requests that came meanwhile (C84)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy()
     it.warm(pod.address)
@@ -281,7 +281,7 @@ describe('a browser', () => {
     expect(await roundTrip(it.port, navigation)).toMatch(/^HTTP\/1.1 200/)
   })
 
-  it('is told how long it usually takes, though nobody but browsers ever waited', async () => {
+  it('is told how long it usually takes, though only browsers ever waited', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({ waitingPage: true }, { waitingPageAfterMs: 0 })
     expect(await roundTrip(it.port, navigation)).toContain('It has not been timed yet.')

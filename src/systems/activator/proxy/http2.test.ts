@@ -124,7 +124,7 @@ describe('HTTP/2 in clear text', () => {
     await closed
   })
 
-  it('tells gRPC clients in their own words that there is nobody', async () => {
+  it('tells gRPC clients by gRPC status that no route leads there', async () => {
     await using it = await startProxy({ readinessTimeoutMs: 1 })
     const session = http2.connect(`http://127.0.0.1:${it.port}`)
     const answer = await ask(session, { ':method': 'POST', 'content-type': 'application/grpc' }, '')
@@ -225,7 +225,7 @@ describe('TLS', () => {
     expect(pod.received.join('')).toContain('X-Forwarded-Proto: https')
   })
 
-  it('answers for a host with the certificate of whoever has it, though others have one for it, too (C56)', async () => {
+  it('answers for a host with the certificate of its owner, though others have one for it, too (C56)', async () => {
     await using it = await startProxy()
     const theirs = { ...certificateFor('other.test', 'app.test', 'a.wild.test'), hosts: ['other.test'] }
     const exact = { ...certificateFor('mine.test', 'app.test'), hosts: ['app.test', 'elsewhere.test'] }

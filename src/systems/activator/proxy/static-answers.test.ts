@@ -22,7 +22,7 @@ describe('a static answer', () => {
     expect([it.woken, pod.received, [...it.proxy.counters.slot(0)].slice(0, 2)]).toEqual([[], [], [0, 0]])
   })
 
-  it('for when nobody is there leaves the rest to the workload (C53)', async () => {
+  it('for when the workload is down leaves the rest to the workload (C53)', async () => {
     await using pod = await startEcho()
     await using it = await startProxy({ staticAnswers: answers })
     expect(await roundTrip(it.port, get('/health'))).toMatch(/^HTTP\/1.1 204 No Content\r\n(?![^]*Content-Length)/)
@@ -48,7 +48,7 @@ describe('a waiting page', () => {
   const customPage = { type: 'text/html; charset=utf-8', body: '<p>soon</p>' }
   const navigation = `GET / HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\nAccept: text/html\r\nSec-Fetch-Mode: navigate\r\n\r\n`
 
-  it('can be the user’s own, with files beside it that wake nobody (C52)', async () => {
+  it('can be the user’s own, with files beside it that wake no workload (C52)', async () => {
     await using pod = await startEcho()
     const style: StaticAnswer = { path: '/style.css', status: 200, type: 'text/css', body: 'p{}', when: 'unavailable' }
     await using it = await startProxy(
@@ -76,7 +76,7 @@ describe('a waiting page', () => {
     await eventually(() => inFlightOf(it.proxy.counters.slot(0)) === 0)
   })
 
-  it('is not for probes over HTTP/2, which wake nobody (C98)', async () => {
+  it('is not for probes over HTTP/2, which wake no workload (C98)', async () => {
     await using it = await startProxy({ probePaths: ['/ping'] })
     const session = http2.connect(`http://127.0.0.1:${it.port}`)
     for (const headers of [{ 'user-agent': 'GoogleHC/1.0' }, { ':path': '/ping' }])

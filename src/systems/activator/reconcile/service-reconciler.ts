@@ -52,10 +52,10 @@ export interface ServiceReconcilerParts {
 }
 
 const filesEveryMs = 60_000
-/** Who applies a Service before its workload is not told so at once. */
+/** A Service may be applied before its workload: no fault is reported for this long. */
 const absenceMs = 5000
 
-/** Makes of each annotated Service a route, and of each that is no longer annotated none. */
+/** Publishes a route for each annotated Service, and removes it with the annotation. */
 export class ServiceReconciler {
   readonly #parts: ServiceReconcilerParts
   readonly #claims = new HostClaims()
@@ -149,7 +149,8 @@ export class ServiceReconciler {
     if (!this.#parts.isTakeoverAvailable) return 'the proxy is not set up to take Services over: see --takeover'
     if (backend !== name) return `is for the Service that has the pods: annotate "${backend}" itself`
     const listing = this.#parts.services.get(namespace, podsServiceName(name))
-    if (listing && !isOurMade(listing)) return `there is a Service "${podsServiceName(name)}" of someone else`
+    if (listing && !isOurMade(listing))
+      return `a Service "${podsServiceName(name)}" that is not ours exists: rename or delete it`
     return whyNotTakeover(object)
   }
 
@@ -239,7 +240,7 @@ export class ServiceReconciler {
     return { absent: isFresh ? [] : absent, isOpen: isFresh || found.includes('unknown') }
   }
 
-  /** Domains that someone else has; names inside the cluster are not the user's doing, so they are no fault. */
+  /** Domains that another Service owns. Cluster-internal names are not claimed by the user, so losing one is no fault. */
   #lost(id: string): Fault[] {
     const wanted = this.#parts.registry.get(id)?.settings.domains ?? []
     return this.#claims
@@ -321,7 +322,8 @@ export class ServiceReconciler {
 
 function onDemandClaim(faults: readonly Fault[]): ConditionClaim {
   const type = onDemandCondition
-  if (faults.length === 0) return { type, status: 'True', reason: 'Routed', message: 'Requests wake its workload.' }
+  if (faults.length === 0)
+    return { type, status: 'True', reason: 'Routed', message: 'Requests to this Service wake its workload.' }
   const message = faults.map((fault) => `${fault.annotation}: ${fault.message}`).join('; ')
   return { type, status: 'False', reason: 'InvalidAnnotation', message }
 }

@@ -113,7 +113,7 @@ describe('a sleep in two phases', () => {
 })
 
 describe('a sleep that leaves some pods', () => {
-  it('sends nobody to those that go', async () => {
+  it('forwards no request to pods that are being removed', async () => {
     let now = systemClock.now()
     await using server = await startTestServer({ clock: systemClock as never })
     await using cluster = await startFakeCluster(server.transport)

@@ -11,8 +11,8 @@ export interface TwoPhaseSleepParts {
 }
 
 /**
- * Sleep without loss. First every thread of every replica holds new requests back, closes idle connections and says how it
- * stands; only if all are idle is the scale written. Whoever came meanwhile has been held, and wakes it again or goes on.
+ * Sleep without loss. First every thread of every replica holds new requests back, closes idle connections and reports its
+ * load; the scale is written only if all are idle. Requests that arrive meanwhile are held, and wake it again or go on.
  */
 export class TwoPhaseSleep {
   readonly #parts: TwoPhaseSleepParts
@@ -22,8 +22,8 @@ export class TwoPhaseSleep {
   }
 
   /**
-   * Writes only if nobody uses any of the routes; answers whether it did. What the write throws comes through. The others go on
-   * by themselves once they see that nothing is left; where `write` says that something is, they are told.
+   * Writes only if none of the routes is in use; returns whether it did. Errors of the write pass through. The other
+   * replicas resume by themselves once they see zero replicas; where `write` leaves some, they are told.
    */
   async attempt(
     routes: readonly OnDemandService[],

@@ -52,7 +52,7 @@ export interface WorkloadReconcilerParts {
 const recheckMs = 5000
 const retryMs = 1000
 const minPersistMs = 30_000
-/** How long pods that go are waited for; longer, and something else makes more of them than there should be. */
+/** How long to wait for surplus pods to be removed; after that, another controller keeps more than it should. */
 const podRemovalTimeoutMs = 5000
 const podRemovalPollMs = 50
 
@@ -61,11 +61,11 @@ export function persistEveryMs(ttlMs: number): number {
   return Math.max(minPersistMs, ttlMs / 4)
 }
 
-/** Wakes a workload, puts it to sleep or leaves it, as `decide` says. */
+/** Carries out what `decide` says about a workload: wake it, put it to sleep or leave it. */
 export class WorkloadReconciler {
   readonly #parts: WorkloadReconcilerParts
   readonly #twoPhase: TwoPhaseSleep
-  /** Replicas when last looked at: a rise from nothing by someone else counts as a use. */
+  /** Replicas when last looked at: a rise from zero that this replica did not cause counts as a use. */
   readonly #seen = new Map<string, number>()
   /** Routes whose persisted last use has been taken into account. */
   readonly #recalled = new Set<string>()
@@ -96,7 +96,7 @@ export class WorkloadReconciler {
     if (typeof object === 'string' || replicas === undefined)
       return decision.do === 'stay' && decision.because === 'unknown' ? wakeAt(now() + recheckMs) : settled
     const subject = { key, id, object, target: { type: informer.type, ref }, routes, informer }
-    // Nobody who waits has to wait for a label.
+    // A waiting request must not wait for a label to be written.
     const isChanged = decision.do !== 'wake' && (await this.#updateMarks(subject))
     // Only what was judged may sleep, and that has just changed.
     if (isChanged && decision.do === 'sleep') return wakeAt(now())
@@ -183,7 +183,7 @@ export class WorkloadReconciler {
       const retryAt = wakeAttempts.failed(id, 'wake-denied', now())
       for (const route of routes) publisher.publish(route.id)
       log.error('could not wake', { workload: id, error })
-      const message = `Could not be scaled up: ${(error as Error).message}`
+      const message = `Could not be scaled up, retrying with backoff: ${(error as Error).message}`
       events.record(object, { type: 'Warning', reason: 'WakeDenied', message })
       await this.#tellServices(routes, message)
       return wakeAt(retryAt)
@@ -220,7 +220,7 @@ export class WorkloadReconciler {
     }
   }
 
-  /** Whoever has a connection past the proxy is known to the pods alone. What they do not say is not idle. */
+  /** Only the pods know of connections that bypass the proxy. A pod that does not answer is not idle. */
   async #podsAreIdle(routes: readonly OnDemandService[]): Promise<boolean> {
     const { probe, usage, caches, events, now } = this.#parts
     for (const route of routes) {
@@ -253,14 +253,14 @@ export class WorkloadReconciler {
     expect(key, version, informer)
     const idle = formatDuration(Math.floor((now() - lastUsedAt) / 1000) * 1000)
     log.info('put to sleep', { workload: id, because, former })
-    const message = `Scaled from ${former} to ${replicas}: nobody used it for ${idle}.`
+    const message = `Scaled from ${former} to ${replicas}: idle for ${idle}.`
     events.record(object, { type: 'Normal', reason: 'Slept', message })
     if (replicas === 0) return 'asleep'
     await this.#untilGone(subject, replicas)
     return 'reduced'
   }
 
-  /** Which of its pods stay is not known before the others are no longer listed: until then nobody is sent to any. */
+  /** Which pods stay is known once the others are no longer listed: until then no request is forwarded. */
   async #untilGone({ id, routes }: Subject, replicas: number): Promise<void> {
     const { publisher, now, pause } = this.#parts
     const until = now() + podRemovalTimeoutMs
@@ -268,7 +268,7 @@ export class WorkloadReconciler {
     while (isListed() && now() < until) await pause(podRemovalPollMs)
   }
 
-  /** Merges what other replicas wrote down, and notices that someone else woke it. */
+  /** Merges the last use that other replicas wrote, and counts a scale-up by another writer as a use. */
   #mergePersistedUse(
     id: string,
     { object, replicas }: { readonly object: StoredObject; readonly replicas: number },
@@ -281,7 +281,7 @@ export class WorkloadReconciler {
     this.#seen.set(id, replicas)
     for (const { id: route, settings } of routes) {
       if (persisted !== undefined) {
-        // What was used since the last write died with whoever knew of it: give it the benefit of the doubt.
+        // Uses since the last write were known only to a process that is gone: assume the latest possible one.
         if (!this.#recalled.has(`${id} ${route}`))
           usage.recall(route, Math.min(at, persisted + persistEveryMs(settings.scaling.ttlMs)))
         usage.note(route, persisted, at)
@@ -291,7 +291,7 @@ export class WorkloadReconciler {
     }
   }
 
-  /** A workload that is up and yet unreachable for too long, while someone waits, is left alone for a moment. */
+  /** Backs off from a workload that is scaled up but has had no ready pod for too long while requests wait. */
   #checkWakeTimeout(id: string, workload: Workload | 'unknown' | 'absent', routes: readonly OnDemandService[]): void {
     const { wakeAttempts, publisher, usage, now, events, workloads } = this.#parts
     if (typeof workload === 'string' || workload.replicas === 0) return
@@ -347,7 +347,7 @@ export class WorkloadReconciler {
     return version !== undefined
   }
 
-  /** No Service speaks for it any more: take our mark away, once all Services are known. */
+  /** No Service names the workload any more: remove our label, once all Services are known. */
   async #leave(id: string, target: ScaleTarget): Promise<Outcome> {
     const { areServicesKnown, workloads, wakeAttempts, peers, actions, now, dryRun } = this.#parts
     const { labels = {} } = workloads.lastSeen(target.ref)?.metadata ?? {}
@@ -373,7 +373,7 @@ interface Subject {
 }
 
 const sentence: Partial<Record<Decision['because'], string>> = {
-  requested: 'someone is waiting for it',
+  requested: 'a request is waiting for it',
   'office-hours': 'its awake hours have begun',
   minimum: 'it has a minimum',
 }

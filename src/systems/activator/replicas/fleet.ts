@@ -25,7 +25,7 @@ export interface Fleet {
   readonly peers: Peers
   /** Takes part from now on, answering for this replica. */
   start(service: PeerService): void
-  /** Tells the others that nobody is to be led here any more. */
+  /** Tells the others that callers must not be sent to this replica any more. */
   retire(): Promise<void>
   /** Leaves: the others hear of it. */
   close(): Promise<void>
@@ -40,7 +40,7 @@ const tokenPlace = {
   labels: ownLabel,
 }
 
-/** Prepares to take part; nobody hears of it before `start`. */
+/** Prepares to join the other replicas; they learn of it at `start`. */
 export async function openFleet(
   ports: LeasePorts,
   { name, host, port, address, leaseMs = 15_000 }: FleetOptions,

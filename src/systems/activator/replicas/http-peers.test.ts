@@ -27,7 +27,7 @@ const idle = {
   departed: () => {},
 }
 
-it('leads nobody to a replica that was killed, from the moment nobody listens there, and asks it all the same', async () => {
+it('sends no caller to a killed replica once its address refuses connections, and still asks it', async () => {
   const desk = () => servePeers(idle, { token: 'shared', host: '127.0.0.1', port: 0 })
   const [gone, stays] = [await desk(), await desk()]
   const killed = peerIdentity({ name: 'b', host: '127.0.0.1', port: gone.port })

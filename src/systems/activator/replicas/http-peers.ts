@@ -43,14 +43,14 @@ export function peerIdentity({
 export class HttpPeers implements Peers {
   readonly #options: HttpPeersOptions
   readonly #handlers = new Set<(change: { readonly lost: boolean }) => void>()
-  /** Replicas that said they are there, before the membership shows them, and until when they are believed. */
+  /** Replicas that announced themselves before the membership shows them, and until when that counts. */
   readonly #announced = new Map<string, number>()
   /** Replicas that the membership no longer shows, and since when. They may be cut off, and busy. */
   readonly #missing = new Map<string, number>()
   readonly #left = new Set<string>()
   /** Replicas that are about to leave, ourselves perhaps: still asked, no longer led to. */
   readonly #retiring = new Set<string>()
-  /** Replicas that still have a seat, and at whose address nobody listens: not led to, though still asked before a sleep. */
+  /** Members whose address refuses connections: callers are not sent there, but they are still asked before a scale-down. */
   #silent: ReadonlySet<string> = new Set()
   #known: readonly string[] = []
   #wasLeading = false
@@ -101,7 +101,7 @@ export class HttpPeers implements Peers {
     return answers.flat().map((peer) => addressOf(peer).host)
   }
 
-  /** Another replica says that it is about to leave: nobody is to be led there any more. */
+  /** Another replica is about to stop: callers must not be sent there any more. */
   retiring(identity: string): void {
     this.#retiring.add(identity)
     this.#tell({ lost: false })
@@ -142,7 +142,7 @@ export class HttpPeers implements Peers {
     return () => this.#handlers.delete(handler)
   }
 
-  /** Says goodbye: nothing was lost with us. The seat is the membership's to give back. */
+  /** Tells the others that this replica has served its last request. The membership gives up the lease. */
   async leave(): Promise<void> {
     const { identity } = this.#options
     await Promise.allSettled(this.#others().map((peer) => this.#ask(peer, 'leave', identity)))
@@ -173,7 +173,7 @@ export class HttpPeers implements Peers {
     if (!this.#closed) this.#cancelLook = clock.after(lookMs, () => void this.#look())
   }
 
-  /** One that was killed keeps its seat until its lease is over; callers are not led there for so long. */
+  /** A killed replica stays a member until its lease expires; callers must not be sent there meanwhile. */
   async #noticeSilent(): Promise<void> {
     const silent = new Set<string>()
     const look = (peer: string) =>
@@ -186,11 +186,11 @@ export class HttpPeers implements Peers {
     if (isNews) this.#tell({ lost: false })
   }
 
-  /** Tells all who were there before us. Whoever comes after us sees our seat, and tells us. */
+  /** Announces this replica to all members. A replica that joins later sees this one in the membership and announces itself. */
   async #join(): Promise<void> {
     const { identity, membership } = this.#options
     if (!membership.members.includes(identity)) return
-    // Those who took their seats at the same time as we did show only to a look that began after that.
+    // Replicas that became members at the same time show up only in a list that began after that.
     await membership.look()
     await Promise.all(this.#others().map((peer) => this.#ask(peer, 'join', identity)))
     this.#joined = true
@@ -214,7 +214,7 @@ export class HttpPeers implements Peers {
     for (const handler of this.#handlers) handler(change)
   }
 
-  /** Its word still counts if it gives it. Once nobody listens there, or nobody has for long, it is gone. */
+  /** A missing replica that answers still counts. It is gone once its address refuses connections or `graceMs` have passed. */
   async #drainMissing(peer: string, route: string): Promise<DrainReport | undefined> {
     try {
       return parseReport(await this.#ask(peer, 'drain', route))
@@ -253,7 +253,7 @@ export class HttpPeers implements Peers {
   }
 }
 
-/** The address is there, and nobody listens: the process is gone. */
+/** The host answers and no process listens: the replica is gone. */
 function isRefused(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).code === 'ECONNREFUSED'
 }
@@ -267,6 +267,6 @@ function addressOf(identity: string): { readonly host: string; readonly port: nu
 function parseReport(text: string): DrainReport {
   const { busy, waiting, idleMs } = JSON.parse(text) as Partial<DrainReport>
   if (typeof busy !== 'number' || typeof waiting !== 'number' || typeof idleMs !== 'number')
-    throw new Error('a replica answered in other words')
+    throw new Error('a replica sent a drain report that cannot be read')
   return { busy, waiting, idleMs }
 }

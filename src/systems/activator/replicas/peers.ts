@@ -1,6 +1,6 @@
 import type { SenderIndex } from '../proxy/routing/shares.ts'
 
-/** What another replica says of a route it was asked to drain. */
+/** The answer of a replica that was asked to drain a route. */
 export interface DrainReport {
   readonly busy: number
   readonly waiting: number
@@ -10,19 +10,19 @@ export interface DrainReport {
 
 /** The other replicas of the proxy. */
 export interface Peers {
-  /** Whether this replica puts workloads to sleep and keeps things in order; every replica wakes. */
+  /** Whether this replica is the leader: only the leader scales down and writes to Services; every replica scales up. */
   readonly leading: boolean
-  /** Whether all others know of this replica. Until then it holds requests back, since nobody would ask it before a sleep. */
+  /** Whether all others know of this replica. Until then it holds requests back, since no replica would ask it before scaling down. */
   readonly joined: boolean
   /** Has every other replica hold back new requests to a route. Rejects when any of them cannot be asked. */
   drain(route: string): Promise<readonly DrainReport[]>
-  /** Nothing came of it: the others may go on. */
+  /** The route was not scaled down: the others may forward again. */
   release(route: string): void
   /** Which of the replicas this one is. */
   readonly senderIndex: SenderIndex
   /** Addresses at which all replicas take requests, this one included. */
   readonly addresses: readonly string[]
-  /** Whether nobody would stay behind if this replica went. */
+  /** Whether no replica would be left if this one stopped. */
   readonly isLast: boolean
   /** Where this replica takes requests; undefined when it is not known, and once it is about to leave. */
   readonly address: string | undefined

@@ -24,7 +24,7 @@ import { hasTakeoverState } from './takeover-state.ts'
 import { ourSlices, sliceOwnerLabel } from '../decision/takeover.ts'
 import { lookupIn } from './release-service.ts'
 
-/** What is left in a cluster that is of no use, or does harm, once no activator runs there. */
+/** What an activator leaves in a cluster that is useless, or does harm, once none runs there. */
 export interface Leftovers {
   /** Services that are taken over, or partly so. */
   readonly taken: readonly StoredObject[]
@@ -49,11 +49,11 @@ export interface MarkedWorkload {
   readonly replicas: number
   /** With so many it sleeps. */
   readonly least: number
-  /** How many it had before it was put to sleep; undefined when it is awake, or nobody noted it. */
+  /** How many it had before it was put to sleep; undefined when it is awake, or no annotation says. */
   readonly wakesTo: number | undefined
 }
 
-/** Finds what remains of the activator in a cluster. Changes nothing. */
+/** Finds everything that the activator left in a cluster. Changes nothing. */
 export async function findLeftovers(client: Client): Promise<Leftovers> {
   const unread: string[] = []
   const all = await collect(client, services, {}, unread)
@@ -144,7 +144,7 @@ async function replicasNow(client: Client, type: ResourceType, object: StoredObj
   return scale.spec?.replicas ?? 0
 }
 
-/** Puts a workload's replicas back and takes our label and notes off it, on the newest version there is. */
+/** Restores a workload's replicas and removes our label and annotations, retrying on the newest version. */
 export async function restoreWorkload(
   client: Client,
   { type, object, least }: MarkedWorkload,
@@ -158,7 +158,7 @@ export async function restoreWorkload(
     try {
       await new Actions(client).giveUp({ type, ref }, wakesTo, now.metadata.resourceVersion)
       if (wakesTo === undefined) return
-      const message = `Scaled to ${wakesTo}, as before it slept: nobody would wake it any more.`
+      const message = `Scaled to ${wakesTo}, its replicas before it slept: no activator will wake it any more.`
       return events.record(object, { type: 'Normal', reason: 'Woken', message })
     } catch (error) {
       if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
@@ -173,7 +173,7 @@ export async function removeCompanion(client: Client, { type, object }: Companio
   await removeOwn(client, type, object)
 }
 
-/** Takes back what a Service's status says of us. */
+/** Removes the activator's conditions from a Service's status. */
 export async function clearConditions(client: Client, service: StoredObject): Promise<void> {
   const now = await client.get<StoredObject>(services, placeOf(service.metadata)).catch(ignoring('NotFound'))
   if (!now) return

@@ -14,7 +14,7 @@ export interface PortListenersParts {
   readonly host: string
 }
 
-/** Callers are still led here for a while after nobody is meant to be. */
+/** kube-proxy may still send callers here for a while after the slices have changed. */
 const lingerMs = 10_000
 
 /** The ports at which this replica takes connections for Services that are being taken over. */
@@ -22,7 +22,7 @@ export class PortListeners {
   readonly #parts: PortListenersParts
   /** What each port is open for, by port. */
   readonly #open = new Map<number, { readonly route: string; readonly is: 'requests' | 'bytes' }>()
-  /** Ports that will be closed, and what takes that back. */
+  /** Ports that will be closed, each with what cancels that. */
   readonly #closing = new Map<number, () => void>()
   /** Ports at which another process listens already. */
   readonly #unusable = new Set<number>()
@@ -31,7 +31,7 @@ export class PortListeners {
     this.#parts = parts
   }
 
-  /** Sees to it that the ports of a Service are open, and no others of its. */
+  /** Opens the ports of a Service, and closes those it no longer has. */
   async ensure(service: OnDemandService, config: RouteConfig): Promise<void> {
     const ports = service.ports ?? []
     for (const port of ports) await this.#ensure(config, port)

@@ -94,7 +94,7 @@ describe('giving Services back without a proxy', () => {
     await addSlice('shop-sojourn', 'shop', 'sojourn')
     await addService('idle', { annotations: { 'sojourn.dev/selector': 'app=idle' } })
     expect(await giveBack()).toEqual([
-      expect.stringMatching(/^shop: its selector is back .* Kubernetes does not list its pods/),
+      expect.stringMatching(/^shop: its selector is restored.* Kubernetes has not listed its pods/),
     ])
     expect(await selectorOf('shop')).toEqual({ app: 'shop' })
     const labelSelector = 'kubernetes.io/service-name=shop'
@@ -104,7 +104,7 @@ describe('giving Services back without a proxy', () => {
     expect(await selectorOf('idle')).toEqual({ app: 'idle' })
   })
 
-  it('names a Service of which nobody knows the pods, and what to do', async () => {
+  it('names a Service whose selector is lost, and what to do', async () => {
     await addService('shop')
     await addSlice('shop-sojourn', 'shop', 'sojourn')
     expect(await giveBack()).toEqual([expect.stringMatching(/^shop: .*set its spec.selector/)])

@@ -17,7 +17,7 @@ export interface ReleaseOptions {
   readonly onProgress?: (done: number) => void
 }
 
-/** Gives Services back without any proxy, as the last replica would; answers what could not be, and why. */
+/** Releases Services without any proxy, as the last replica would; returns those it could not release, and why. */
 export async function releaseServices(
   client: Client,
   taken: readonly StoredObject[],
@@ -50,7 +50,7 @@ const againMs = 250
 /** More than it takes from beginning to end. */
 const maxSteps = 10
 
-/** Goes as far as it gets at once; answers what it waits for, undefined when all is done. */
+/** Takes all steps that need no waiting; returns what it waits for, or undefined when the Service is released. */
 async function releaseService(
   client: Client,
   { metadata }: StoredObject,
@@ -74,14 +74,13 @@ async function releaseService(
       if (!isStatusError(error, 'Conflict', 'AlreadyExists', 'NotFound')) throw error
     }
   }
-  return 'someone keeps changing it'
+  return 'it changes faster than it can be released; try again'
 }
 
 const delays: Partial<Record<TakeoverDelay, string>> = {
-  'no-selector':
-    'nobody knows its pods any more: set its spec.selector, then drain again, which takes our EndpointSlices off it',
+  'no-selector': 'its selector is lost: set its spec.selector, then drain again, which removes our EndpointSlices',
   'not-listed-again':
-    'its selector is back and its callers are led to its pods by our EndpointSlices, but Kubernetes does not list its pods; drain again once it does',
+    'its selector is restored, but Kubernetes has not listed its pods yet, so our EndpointSlices stay; drain again later',
 }
 
 /** One Service and what is around it, as the server has it now. */

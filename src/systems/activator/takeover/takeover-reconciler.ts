@@ -62,7 +62,7 @@ export interface TakeoverReconcilerParts {
   readonly probe: (service: OnDemandService) => Promise<Activity>
 }
 
-/** What is to be said of a Service, and when to look at it again. */
+/** The condition to set on a Service, and when to reconcile it again. */
 export interface TakeoverResult {
   readonly claim?: ConditionClaim
   readonly until?: number
@@ -77,11 +77,11 @@ interface SelectorConflict {
   restUntil: number
   /** When we moved the selector again. */
   movedAt: number | undefined
-  /** Whoever set it, if the server knows. */
+  /** The field manager that set the selector, if the API server tells. */
   readonly who: string | undefined
 }
 
-/** Takes Services over and gives them back, one step at a time; knows whether callers can reach their pods unseen. */
+/** Takes Services over and releases them, one step per reconcile; knows whether callers can bypass the proxy. */
 export class TakeoverReconciler {
   readonly #parts: TakeoverReconcilerParts
   readonly #conflicts = new Map<string, SelectorConflict>()
@@ -166,7 +166,7 @@ export class TakeoverReconciler {
     }
     if (typeof since === 'number') return now() - since < settleMs
     this.#inFrontSince.set(id, now())
-    // Who came before we stood in front was not seen: that may have been until just now.
+    // Uses before the proxies were in front were not seen: the last may have been just now.
     if (since === 'not-yet') usage.note(id, now(), now())
     return true
   }
@@ -238,7 +238,7 @@ export class TakeoverReconciler {
     }
   }
 
-  /** Someone else wants the selector where it was: each time it is left alone for longer. */
+  /** Another writer restored the selector: back off, each time for longer. */
   async #restUntil(id: string, object: StoredObject, now: number): Promise<number> {
     const known = this.#conflicts.get(id)
     if (known && known.movedAt === undefined) return known.restUntil
@@ -290,7 +290,7 @@ export class TakeoverReconciler {
     if (news) events.record(service, news)
   }
 
-  /** A port of the proxies for each port of a Service: the one it has, else one that nobody has. */
+  /** A port of the proxies for each port of a Service: the one it has, else a free one. */
   #givePorts(service: StoredObject, pods: StoredObject | undefined): ReadonlyMap<string, number> {
     const { services, listeners } = this.#parts
     const { from, to } = this.#parts.range!
@@ -361,7 +361,7 @@ function claimOf(because: TakeoverDelay, who: string | undefined): ConditionClai
     case 'no-selector':
       return delay(
         'NoSelector',
-        `Its spec has no selector, and ${annotation.selector} names none: nobody knows its pods.`,
+        `Its spec has no selector, and ${annotation.selector} names none: the activator cannot tell which pods are its own. Set either.`,
       )
     case 'no-proxy':
       return delay('NoProxy', 'No proxy takes connections for it yet; its callers go straight to its pods.')
@@ -377,8 +377,8 @@ function claimOf(because: TakeoverDelay, who: string | undefined): ConditionClai
     case 'selector-reapplied':
       return delay(
         'SelectorReapplied',
-        `${who ?? 'Someone'} set its selector again, so that its callers pass the proxy and it stays awake. ` +
-          `Leave /spec/selector out of what is applied and write it in ${annotation.selector}, or have differences in it ignored.`,
+        `${who ?? 'Another writer'} set its selector again, so its callers bypass the proxy and it stays awake. ` +
+          `Remove /spec/selector from the applied manifest and write it in ${annotation.selector}, or ignore differences in it.`,
       )
   }
 }

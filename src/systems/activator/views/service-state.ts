@@ -7,18 +7,18 @@ import { persistedLastUsed } from '../cluster/observe.ts'
 import { replicasOf } from '../model/scales.ts'
 import { conditionsOf, onDemandCondition, takenOverCondition } from '../model/service-conditions.ts'
 
-/** How an on-demand Service stands, told from its objects alone: for tables and for explanations. */
+/** The state of an on-demand Service, derived from its objects alone: for `sojourn status` and `sojourn explain`. */
 export interface ServiceState {
   readonly state: 'awake' | 'asleep' | 'unknown'
   readonly replicas: number
   readonly lastUsedAt: number | undefined
-  /** What happens next if nobody calls, and when; undefined when nothing does. */
+  /** What happens next without requests, and when; undefined when nothing does. */
   readonly next: { readonly what: 'sleep' | 'wake'; readonly at: number } | undefined
   /** One sentence. */
   readonly why: string
 }
 
-/** What else there is to say of a Service: what is wrong with it and, where it asks to be taken over, how its callers reach it. */
+/** What is wrong with a Service and, where it asks to be taken over, how its callers reach it. */
 export function remarksOf(service: StoredObject): readonly string[] {
   const conditions = conditionsOf(service)
   const onDemand = findCondition(conditions, onDemandCondition)
@@ -29,7 +29,7 @@ export function remarksOf(service: StoredObject): readonly string[] {
   return [...remarks, findCondition(conditions, takenOverCondition)?.message ?? 'No proxy has taken it over yet.']
 }
 
-/** How a Service stands at a time. `workload` is what it names, if that exists. The last use may be a little newer than is written. */
+/** The state of a Service at a time. `workload` is the one it names, if that exists. The last use may be newer than the API says. */
 export function serviceStateOf(
   service: StoredObject,
   workload: StoredObject | undefined,
@@ -52,11 +52,11 @@ export function serviceStateOf(
       ...common,
       state: 'asleep',
       next: at === undefined ? undefined : { what: 'wake', at },
-      why: 'Nobody used it; the next request wakes it.',
+      why: 'It is idle; the next request wakes it.',
     }
   }
   const awake = { ...common, state: 'awake' } as const
-  const and = isUnready(workload) ? 'None of its pods is ready: callers wait, or are told to come back. ' : ''
+  const and = isUnready(workload) ? 'None of its pods is ready: requests wait, or get 503. ' : ''
   if (!settings.scaling.maySleep) return { ...awake, next: undefined, why: `${and}It is kept awake by annotation.` }
   if (replicas <= settings.scaling.minReplicas)
     return { ...awake, next: undefined, why: `${and}It has a minimum of ${settings.scaling.minReplicas}.` }
@@ -64,11 +64,11 @@ export function serviceStateOf(
   const at = Math.max(idleAt, hours?.open ? hours.until : 0, settings.scaling.awakeUntil ?? 0, now)
   const why = hours?.open
     ? 'Its awake hours last.'
-    : `It sleeps when nobody has used it for ${Math.round(settings.scaling.ttlMs / 1000)} seconds.`
+    : `It sleeps after ${Math.round(settings.scaling.ttlMs / 1000)} seconds without requests.`
   return { ...awake, next: { what: 'sleep', at }, why: `${and}${why}` }
 }
 
-/** Whether it says itself that no pod of it is ready; one that says nothing of them may be. */
+/** Whether its status says that no pod is ready. Without such a status a pod may be. */
 function isUnready({ apiVersion, status }: StoredObject): boolean {
   const { replicas, readyReplicas = 0 } = (status ?? {}) as { replicas?: number; readyReplicas?: number }
   return apiVersion.startsWith('apps/') && replicas !== undefined && readyReplicas === 0

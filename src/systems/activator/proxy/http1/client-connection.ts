@@ -130,7 +130,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
   sweep(now: number): void {
     if (this.#exchange.active) this.#exchange.sweep(now)
     if (now < this.#deadlineAt || this.#phase === 'response') return
-    // Whoever waits for a pod, or for us to read on, is not slow.
+    // A client that waits for a pod, or for the proxy to read on, is not slow.
     if (this.#phase === 'body' && (!this.#exchange.forwarding || this.#socket.isPaused())) return
     if (this.#phase === 'head' && this.#carry) return this.#refuse('head-timeout')
     this.#socket.destroy()

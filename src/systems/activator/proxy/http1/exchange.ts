@@ -28,7 +28,7 @@ export interface ClientLink {
   enterTunnel(): void
   end(): void
   destroy(): void
-  /** Breaks off so that nobody takes what was sent for all of it, also where closing is how an answer ends. */
+  /** Aborts so that the client cannot take a truncated answer for a complete one, even where closing ends the answer. */
   breakOff(endsByClosing: boolean): void
 }
 
@@ -39,9 +39,9 @@ export interface ResolvedRequest {
   readonly host: string
   readonly head: string
   readonly asksUpgrade: boolean
-  /** Nothing is to be forwarded: someone else does that, and wants to know when it can. */
+  /** A check by a proxy in front: nothing is forwarded, the answer says when a pod is ready. */
   readonly isCheck: boolean
-  /** The request comes from someone who only wants to know whether anybody is there. */
+  /** A health check: it must not wake the workload. */
   readonly isProbe: boolean
   /** What it is answered without the workload. */
   readonly fixed: StaticAnswer | undefined
@@ -306,7 +306,7 @@ export class Exchange implements UpstreamRequest, Waiter {
     else this.#answer('upstream-failed', 1, false)
   }
 
-  /** How long whoever serves it may take to begin its answer. */
+  /** How long the pod or the fallback may take to begin its answer. */
   #patienceMs(): number {
     const { fallbackTimeoutMs, responseTimeoutMs } = this.route.config
     return this.#fellBack ? fallbackTimeoutMs : responseTimeoutMs

@@ -114,7 +114,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     if (!this.#upstream) this.#begin()
   }
 
-  /** Nobody can ask it to leave; what it does may end. One that has said nothing has nothing to end. */
+  /** The protocol is unknown, so the client cannot be asked to close. A connection that never carried bytes is closed. */
   retire(): void {
     if (!this.#isCounted) this.#socket.destroy()
   }
@@ -146,7 +146,7 @@ export class OpaqueConnection implements SocketOwner, Waiter, Sweepable {
     const { target, config, removed } = this.route
     const { clock } = this.#thread.ports
     if (removed || target.state.is === 'refusing') return this.refuse()
-    // Whoever waits is someone, even without a word.
+    // A connection that waits counts as use, even before its first byte.
     this.#count()
     if (this.#waitingSince === 0) this.#waitingSince = clock.monotonic()
     this.deadlineAt = this.#waitingSince + (config.readinessTimeoutMs || this.#thread.limits.maxWaitMs)

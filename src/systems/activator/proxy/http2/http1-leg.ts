@@ -16,7 +16,7 @@ export interface Http1Request {
   readonly mayRepeat: boolean
 }
 
-/** Whoever sent the request on its way. */
+/** The exchange that a leg belongs to. */
 export interface LegOwner {
   respond(
     headers: OutgoingHttpHeaders,
@@ -86,7 +86,7 @@ export class Http1Leg implements UpstreamRequest {
     if (upstream.open) this.connected()
   }
 
-  /** Nobody wants the answer any more. */
+  /** The answer is no longer wanted. */
   abandon(): void {
     const upstream = this.#upstream
     this.#upstream = undefined

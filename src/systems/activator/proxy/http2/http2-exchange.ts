@@ -52,7 +52,7 @@ export class Http2Exchange implements Waiter, LegOwner {
   #ended = false
   /** It was sent to the fallback: there is nowhere else to go. */
   #fellBack = false
-  /** Someone who only wants to know whether anybody is there. */
+  /** A health check: it must not wake the workload. */
   #isProbe = false
   #replays = 0
   /** Set while it is with a pod that speaks HTTP/2. */

@@ -330,7 +330,7 @@ describe('a pod that fails', () => {
     expect(pod.received.join('').match(/POST/g)).toHaveLength(1)
   })
 
-  it('that refuses a body unread costs the client its connection, and nobody else (C47)', async () => {
+  it('that refuses a body unread costs only that client its connection (C47)', async () => {
     await using pod = await startBackend((text, socket) => {
       if (text.startsWith('POST')) socket.end('HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n')
       else socket.write(ok)
@@ -396,7 +396,7 @@ describe('limits', () => {
     clearInterval(drip)
   })
 
-  it('gives a body time as long as nobody takes it', async () => {
+  it('gives a body time as long as no pod reads it', async () => {
     await using it = await startProxy({ readinessTimeoutMs: 700 }, { bodyTimeoutMs: 1 })
     using client = rawClient(it.port)
     client.send('POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n')

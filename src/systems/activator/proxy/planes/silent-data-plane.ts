@@ -1,7 +1,7 @@
 import { Counters } from '../routing/counters.ts'
 import type { DataPlane, TargetLoad } from './data-plane.ts'
 
-/** A proxy that nobody calls: for forecasts of what happens if nobody acts. */
+/** A data plane without requests: for forecasts, which assume none. */
 export class SilentDataPlane implements DataPlane {
   readonly counters: readonly Counters[] = [new Counters()]
 

@@ -15,7 +15,7 @@ export interface ThreadedOptions {
   readonly threads: number
   readonly limits?: Partial<ProxyLimits>
   readonly tls?: TlsPolicy
-  /** Someone waits for this target. */
+  /** A request waits for this target. */
   readonly onWake: (target: string) => void
   /** A thread died; the proxy goes on with a new one. */
   readonly onCrash?: (error: Error) => void

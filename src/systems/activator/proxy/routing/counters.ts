@@ -24,7 +24,7 @@ export const waitBucketsMs = [50, 100, 250, 500, 1000, 2500, 5000, 10_000, 20_00
 export const cellsPerSlot = 32
 const slotsPerPage = 1024
 
-/** One thread's counters: pages of shared memory that the thread alone writes and anyone may read, without locks. */
+/** One thread's counters: pages of shared memory that only this thread writes and any thread may read, without locks. */
 export class Counters {
   readonly pages: SharedArrayBuffer[]
   readonly #views: Int32Array[] = []

@@ -4,7 +4,7 @@ import type { Route } from './route.ts'
 /** What one thread of the proxy needs from outside. */
 export interface ProxyPorts {
   readonly clock: Clock
-  /** Someone waits for this target: see to it that it is ready. Called again while anyone waits; must not block. */
+  /** A request waits for this target: have it woken. Called again while requests wait; must not block. */
   readonly wake: (target: string) => void
   /** A number in [0, 1): spreads requests over pods. */
   readonly random: () => number

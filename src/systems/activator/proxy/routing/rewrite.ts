@@ -8,7 +8,7 @@ export interface ConnectionOptions {
   close: boolean
   keepAlive: boolean
   upgrade: boolean
-  /** A field that no one may ask to be dropped, since framing or routing rests on it. */
+  /** It names a field that framing or routing depends on, and that must not be dropped (RFC 9110 §7.6.1). */
   forbidden: boolean
 }
 

@@ -7,7 +7,7 @@ const pods = (count: number, limit?: number): Address[] =>
   Array.from({ length: count }, (_, index) => ({ host: `10.0.0.${index}`, port: 80, ...(limit ? { limit } : {}) }))
 
 describe('the pods of several replicas', () => {
-  it('are each of one replica, and all of somebody, where there are enough (C60)', () => {
+  it('belong to one replica each, and none is left out, where there are enough (C60)', () => {
     const shares = [0, 1, 2].map((index) => shareOf(pods(7, 5), { index, count: 3 }))
     expect(shares.map(({ length }) => length)).toEqual([3, 2, 2])
     expect(new Set(shares.flat().map(({ host }) => host)).size).toBe(7)

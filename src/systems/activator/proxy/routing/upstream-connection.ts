@@ -52,7 +52,7 @@ export class UpstreamConnection implements SocketOwner {
   /** When it began to be dialled or, later, to be idle. */
   since: number
   #served: UpstreamRequest | undefined
-  /** The same, or whoever sends bytes that are no request. */
+  /** The same, or an opaque connection, whose bytes are not parsed. */
   #carried: UpstreamUser | undefined
   #phase: 'dialling' | 'idle' | 'head' | 'body' | 'tunnel' | 'dead' = 'dialling'
   #framing: Framing = 'none'

@@ -8,7 +8,7 @@ export interface Certificate {
   readonly name: string
   readonly cert: string
   readonly key: string
-  /** Whose it is: for these, as far as it speaks for them, it comes before those of anybody else. */
+  /** The hosts of the Service that names it: for these, as far as it covers them, it is preferred to other certificates. */
   readonly hosts?: readonly string[]
 }
 
@@ -63,7 +63,7 @@ export class CertificateStore {
     return this.#firstPem
   }
 
-  /** The certificate for a server name: that of whoever has the host, else any that speaks for it, else the first there is. */
+  /** The certificate for a server name: that of the Service that owns the host, else any that covers it, else the first. */
   find(serverName: string): SecureContext | undefined {
     const host = configuredHost(serverName)
     if (host === undefined) return this.#first

@@ -18,7 +18,7 @@ export const socketOptions = {
 export const readBuffer = Buffer.allocUnsafeSlow(readBytes + 1)
 const readArea = readBuffer.subarray(0, readBytes)
 
-/** What a socket works for. One object per connection, and no closures: ten thousand of them may be waiting. */
+/** Receives the events of a socket. One object per connection and no closures: ten thousand may be waiting. */
 export interface SocketOwner {
   /** `length` bytes have arrived at the start of `readBuffer`. */
   read(length: number): void
@@ -29,7 +29,7 @@ export interface SocketOwner {
   closed(): void
 }
 
-/** A socket that works for someone. */
+/** A socket with an owner. */
 export interface OwnedSocket extends Socket {
   owner: SocketOwner
 }
@@ -73,7 +73,7 @@ export function connectSocket(host: string, port: number, owner: SocketOwner): S
   return socket
 }
 
-/** Ends our part in a socket: whoever takes it next hears of it alone. */
+/** Removes our listeners from a socket that another part of the proxy takes over. */
 export function disownSocket(socket: Socket): void {
   socket.removeAllListeners()
 }

@@ -15,7 +15,7 @@ export function canonicalHost(raw: string): string | undefined {
   return bare.split('.').every((part) => label.test(part)) ? bare : undefined
 }
 
-/** A host as someone wrote it in configuration: may be Unicode or, with `*.` in front, a wildcard. */
+/** A host as written in configuration: may be Unicode or, with `*.` in front, a wildcard. */
 export function configuredHost(written: string): string | undefined {
   const text = written.trim()
   if (text === '*') return '*'
