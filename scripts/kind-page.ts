@@ -1,7 +1,7 @@
 import type { Kind } from '../src/apis/define-kind.ts'
 import { holds, refusals } from '../src/departures/door/because.ts'
 import type { DeclaredMetric } from '../src/runtime/observability/metrics.ts'
-import { compliances, doubts, exclusions, turns, waits } from '../src/systems/janitor/model/because.ts'
+import { compliances, doubts, exclusions, phaseReasons, waits } from '../src/systems/janitor/model/because.ts'
 import { sentences } from '../src/apis/pipeline-reasons.ts'
 
 /** Where a page's own words end. */
@@ -40,7 +40,7 @@ type Words = Readonly<Record<string, string>>
 const vocabularies: Readonly<Record<string, Readonly<Record<string, Words>>>> = {
   Pipeline: { 'All reasons': sentences },
   CleanupCandidate: {
-    'Why it is marked, or no longer': turns,
+    'Why it is marked, or no longer': phaseReasons,
     'Why it waits': waits,
     'Why it is left alone': { ...exclusions, ...compliances },
     'What could not be found out': doubts,

@@ -1,12 +1,12 @@
 import { dateText, reasonsOf, subjectOf, type Notice, type NoticeItem } from './notice.ts'
 
-/** The mail as people see it: one column, inline styles, nothing to load. */
+/** The HTML part of a mail: one column, inline styles, no external content. */
 export function noticeHtml(notice: Notice): string {
   const { kind, items, policy, docsUrl, part, parts } = notice
   const intro =
     kind === 'reminder'
-      ? 'You have been told of these resources before. They are still marked for cleanup.'
-      : 'Nobody seems to need these resources any more. They are marked for cleanup.'
+      ? 'This is a reminder: these resources are still marked for deletion.'
+      : 'A cleanup policy found that these resources seem to be no longer needed, and marked them for deletion.'
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light"><title>${escapeHtml(subjectOf(notice))}</title></head>
@@ -20,12 +20,12 @@ export function noticeHtml(notice: Notice): string {
       .replace(/^Reminder: /, '')
       .replace(/ \(\d+ of \d+\)$/, ''),
   )}</h1>
-<p style="margin:14px 0 0;font-size:15px;line-height:1.55">${intro} <strong>Do nothing, and they will be deleted.</strong> To keep one, choose <em>Keep it</em> and confirm.</p>
+<p style="margin:14px 0 0;font-size:15px;line-height:1.55">${intro} <strong>They will be deleted from the dates below unless you act.</strong> To keep a resource, choose <em>Keep it</em> and confirm.</p>
 </td></tr>
 ${items.map((item) => itemRow(item, notice)).join('\n')}
 <tr><td style="padding:24px 0 0;font-size:0;line-height:0">&nbsp;</td></tr>
 <tr><td style="padding:20px 24px 26px;border-top:1px solid #e5e7eb">
-<p style="margin:0;font-size:13px;line-height:1.55;color:#6b7280">Sent by Sojourn for the cleanup policy <strong>${escapeHtml(policy)}</strong>.${docsUrl ? ` <a href="${escapeHtml(safeUrl(docsUrl))}" style="color:#1d4ed8">About this policy</a>.` : ''} The links are meant for you: whoever has one can keep the resource it names.</p>
+<p style="margin:0;font-size:13px;line-height:1.55;color:#6b7280">Sent by Sojourn for the cleanup policy <strong>${escapeHtml(policy)}</strong>.${docsUrl ? ` <a href="${escapeHtml(safeUrl(docsUrl))}" style="color:#1d4ed8">About this policy</a>.` : ''} The links are personal: anyone who has one can keep the resource it names.</p>
 </td></tr>
 </table>
 </td></tr></table>
@@ -54,12 +54,12 @@ ${reasonsOf(item)
 </td></tr>`
 }
 
-/** Text as text, whatever it says. */
+/** Escapes text for HTML content and attributes. */
 export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** Only web addresses become links. */
+/** Returns `#` for anything but http and https addresses. */
 export function safeUrl(url: string): string {
   return /^https?:\/\//i.test(url) ? url : '#'
 }

@@ -15,7 +15,7 @@ export interface ChannelPorts {
   readonly clock: Clock
 }
 
-/** What a channel's definition lacks; undefined when nothing can be sent for no such reason. */
+/** What is wrong with a channel's definition; undefined when it is valid. */
 export function channelProblem({ spec }: Pick<NotificationChannel, 'spec'>): string | undefined {
   const { smtp, slack = {}, webhook } = spec
   switch (spec.type) {
@@ -31,7 +31,7 @@ export function channelProblem({ spec }: Pick<NotificationChannel, 'spec'>): str
   }
 }
 
-/** A channel ready to send, or an Error that says what its definition lacks. Secrets are read anew for each notice. */
+/** Opens a channel; throws when its definition is invalid. Secrets are read anew for each notice. */
 export function openChannel({ metadata, spec }: NotificationChannel, ports: ChannelPorts): Channel {
   const { name } = metadata
   const problem = channelProblem({ spec })
@@ -66,10 +66,10 @@ export function openChannel({ metadata, spec }: NotificationChannel, ports: Chan
 }
 
 function missing(): never {
-  throw new Error('a problem of a channel was overlooked')
+  throw new Error('channelProblem did not report a missing field')
 }
 
-/** The texts of a Secret of ours. Throws when it is missing: sending without it would be something else. */
+/** The decoded data of a Secret in Sojourn's namespace. Throws when it is missing: nothing is sent without credentials. */
 export async function readSecret(client: Client, name: string): Promise<Readonly<Record<string, string>>> {
   const secret = await client.get(secrets, { namespace: sojournNamespace, name }).catch(ignoring('NotFound'))
   if (!secret) throw new Error(`there is no Secret ${sojournNamespace}/${name}`)

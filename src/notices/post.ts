@@ -1,4 +1,4 @@
-/** A receiver that asks us to come back later. */
+/** The receiver answered 429 and asked to retry later. */
 export class RetryLater extends Error {
   override readonly name = 'RetryLater'
   readonly afterMs: number
@@ -11,7 +11,7 @@ export class RetryLater extends Error {
 
 const timeoutMs = 15_000
 
-/** Posts a text and resolves when the receiver has taken it. Its address never appears in errors: it may be a secret. */
+/** Posts a body and resolves when the receiver has accepted it. Errors never contain the URL: it may be a secret. */
 export async function post(
   url: string,
   {
@@ -36,7 +36,7 @@ export async function post(
     const seconds = Number(response.headers.get('retry-after') ?? '60')
     throw new RetryLater(
       (Number.isFinite(seconds) ? Math.max(1, seconds) : 60) * 1000,
-      'the receiver asks to come back later',
+      'the receiver answered 429 Too Many Requests',
     )
   }
   if (!response.ok) throw new Error(`the receiver answered ${response.status} ${answer}`)

@@ -1,15 +1,15 @@
 import { dateText, oneLine, reasonsOf, subjectOf, type Notice } from './notice.ts'
 
-/** The plain part of a mail. */
+/** The plain-text part of a mail. */
 export function noticeText(notice: Notice): string {
   const { kind, items, policy, docsUrl, timeZone } = notice
   const lines = [
     subjectOf(notice),
     '',
     kind === 'reminder'
-      ? 'You have been told of these resources before. They are still marked for cleanup.'
-      : 'Nobody seems to need these resources any more. They are marked for cleanup.',
-    'Do nothing, and they will be deleted. To keep one, open its link and confirm.',
+      ? 'This is a reminder: these resources are still marked for deletion.'
+      : 'A cleanup policy found that these resources seem to be no longer needed, and marked them for deletion.',
+    'They will be deleted from the dates below unless you act. To keep a resource, open its link and confirm.',
     '',
   ]
   for (const item of items) {
@@ -18,7 +18,7 @@ export function noticeText(notice: Notice): string {
       `  Deleted from: ${dateText(item.deletionAt, timeZone)}`,
       ...reasonsOf(item).map((reason) => `  ${oneLine(reason)}`),
       `  Keep it: ${item.optOutUrl}`,
-      ...(item.resourceUrl ? [`  Look at it: ${item.resourceUrl}`] : []),
+      ...(item.resourceUrl ? [`  View it: ${item.resourceUrl}`] : []),
       '',
     )
   }

@@ -165,7 +165,7 @@ describe.skipIf(missing)('AWS', () => {
   it('C56: sees images used by instances, launch configurations and any template version a group names', async () => {
     const ids = Object.fromEntries(
       await Promise.all(
-        ['by-instance', 'by-config', 'by-latest', 'by-version', 'by-nobody'].map(async (name) => [
+        ['by-instance', 'by-config', 'by-latest', 'by-version', 'unused'].map(async (name) => [
           name,
           await image(name),
         ]),
@@ -193,7 +193,7 @@ describe.skipIf(missing)('AWS', () => {
       'by-config': 'used',
       'by-latest': 'used',
       'by-version': 'used',
-      'by-nobody': 'unused',
+      unused: 'unused',
     })
   })
 
@@ -263,7 +263,7 @@ describe.skipIf(missing)('AWS', () => {
     const TagSpecifications = [{ ResourceType: 'snapshot' as const, Tags: [{ Key: 'plan', Value: 'policy-1' }] }]
     await ec2().send(new CreateSnapshotCommand({ VolumeId, TagSpecifications }))
     expect((await observe('snapshot')).map(({ shield }) => shield)).toEqual([undefined])
-    // Nobody but AWS itself may write such a tag.
+    // Only AWS itself may write such a tag.
     for (const key of ['aws:dlm:lifecycle-policy-id', 'aws:backup:source-resource']) {
       proxy.rewrite = (_, text) => text.replaceAll('<key>plan</key>', `<key>${key}</key>`)
       expect((await observe('snapshot')).map(({ shield }) => shield?.because)).toEqual(['shielded'])

@@ -48,7 +48,7 @@ export const guards: readonly Guard[] = [
   janitor(
     'C6',
     'decision/decide.ts',
-    "if (turn.do === 'unmark' || turn.do === 'opt-out' || turn.do === 'finish') return turn",
+    "if (marking.do === 'unmark' || marking.do === 'opt-out' || marking.do === 'finish') return marking",
     '',
   ),
   janitor(
@@ -216,7 +216,7 @@ export const guards: readonly Guard[] = [
     'E2',
     'decision/decide.ts',
     "if (mark.announcedAt !== undefined || mode === 'off') return undefined",
-    "if (mode !== 'tried') return undefined",
+    "if (mode !== 'bestEffort') return undefined",
   ),
   janitor('E2', 'cycles/notify-cycle.ts', 'channel.audience !== nearest', 'channel.audience === undefined'),
   janitor(

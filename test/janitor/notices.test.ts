@@ -140,7 +140,7 @@ describe('mails', () => {
     ])
   })
 
-  it('E2: that only somebody else got a copy of do not count as told', async () => {
+  it('E2: of which only another recipient got a copy are not confirmed', async () => {
     mail.refuse = (recipient) => (recipient === 'ann@example.org' ? { code: 550, message: 'no such user' } : undefined)
     await world.channel('copied', {
       type: 'smtp',
@@ -293,7 +293,7 @@ describe('webhooks', () => {
 })
 
 describe('Slack', () => {
-  it('is told with a button for each resource, and nobody is mentioned by a name', async () => {
+  it('has a button for each resource, and mentions no user by a resource name', async () => {
     await world.configMap('one', { annotations: { owner: 'ann@example.org' } })
     await world.pass(2 * hour)
     await world.policy({

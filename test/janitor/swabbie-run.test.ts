@@ -57,7 +57,7 @@ describe.skipIf(missing)('sojourn run', () => {
 
   async function create(manifest: KubeObject): Promise<void> {
     const type = await client.discovery.typeOf(manifest)
-    if (!type) throw new Error(`nobody serves ${manifest.kind}`)
+    if (!type) throw new Error(`the cluster does not serve ${manifest.kind}`)
     await client.create(type, manifest)
   }
 

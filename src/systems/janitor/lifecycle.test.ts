@@ -227,9 +227,9 @@ describe('a policy', () => {
   })
 
   it.each([
-    ['a schedule', { scheduleRef: 'nowhere' }, 'spec.scheduleRef: there is no WorkSchedule "nowhere"'],
-    ['a channel', { notification: { channels: ['nobody'] } }, 'spec.notification.channels[0]'],
-    ['a rule', { rules: [{ rules: [{ name: 'NoSuchRule' }] }] }, 'spec.rules[0].rules[0].name: there is no rule'],
+    ['a schedule', { scheduleRef: 'nowhere' }, 'spec.scheduleRef: WorkSchedule "nowhere" does not exist'],
+    ['a channel', { notification: { channels: ['missing'] } }, 'spec.notification.channels[0]'],
+    ['a rule', { rules: [{ rules: [{ name: 'NoSuchRule' }] }] }, 'spec.rules[0].rules[0].name: unknown rule'],
     [
       'a namespace',
       { targets: [{ kubernetes: { resources: [{ kind: 'ConfigMap' }], namespaces: { exclude: ['prod-*'] } } }] },

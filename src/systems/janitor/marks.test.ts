@@ -68,7 +68,7 @@ describe('marking', () => {
     expect((await world.readPolicy()).status?.locations?.kubernetes).toMatchObject({ marked: 1, notified: 1 })
   })
 
-  it('C1: tells nobody of a mark that could not be stored', async () => {
+  it('C1: sends no notice of a mark that could not be stored', async () => {
     await start(['one'], {
       through: failing(({ method, path }) => method === 'PUT' && path.includes('/cleanupcandidates/')),
     })
@@ -106,7 +106,7 @@ describe('marking', () => {
     expect(await world.phases()).toEqual({ one: 'Unmarked' })
   })
 
-  it('C5: marks nothing that somebody has opted out of', async () => {
+  it('C5: marks nothing that is opted out', async () => {
     await start(['other'])
     await world.configMap('kept', { labels: { needed: 'yes' } })
     await world.pass(2 * hour)
@@ -146,7 +146,7 @@ describe('notices', () => {
     expect(await told('CleanupScheduled')).toEqual([])
   })
 
-  it('E1: that need an address keep what nobody is known for, longer where nobody has to be told', async () => {
+  it('E1: that need an address keep resources without an owner, longer where no notice is required', async () => {
     await start(['one'])
     await world.policy({ retentionWithoutOwner: '20h' })
     await world.pass(7 * hour)
@@ -155,7 +155,7 @@ describe('notices', () => {
     expect(await world.exists('one')).toBe(false)
   })
 
-  it('go to whoever made the object, where the policy asks for that', async () => {
+  it('go to the creator of the object, where the policy asks for that', async () => {
     await start(['one'])
     await world.policy({ owner: { strategies: [{ type: 'Creator', values: { sojourn: 'ann@example.org' } }] } })
     await world.pass(minute)

@@ -57,7 +57,7 @@ describe('the queue', () => {
     expect(await world.exists('one')).toBe(true)
   })
 
-  it('C24: tells nobody where nothing asks for it, and then deletes nothing', async () => {
+  it('C24: sends no notices without the action Notify, and then deletes nothing', async () => {
     await world.policy({ actions: ['Mark', 'Delete'] })
     await world.policy({ rules: [{ rules: [{ name: 'AttributeRule', parameters: { name: 'nothing' } }] }] }, 'idle')
     await world.pass(12 * hour)

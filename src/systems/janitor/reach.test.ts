@@ -139,7 +139,7 @@ swabbie:
     const here = await start()
     await expect(
       applySwabbie(here.client, importSwabbie(text.replace('OrphanedSnapshotRule', 'NoSuchRule'))),
-    ).rejects.toThrow('there is no rule "NoSuchRule"')
+    ).rejects.toThrow('unknown rule "NoSuchRule"')
     expect(
       (
         await here.client.list({

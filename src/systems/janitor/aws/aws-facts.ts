@@ -23,7 +23,7 @@ function flags(type: string, use: Use): Readonly<Record<string, unknown>> {
         usedByLaunchTemplates: isUsedBy('launch template'),
       }
     case 'snapshot':
-      // Rules ask for it to find what nobody needs; a template needs a snapshot as an image does.
+      // Swabbie's rules read `imageExists` as "in use"; a launch template uses a snapshot as an image does.
       return { imageExists: isUsed }
     case 'launchConfiguration':
     case 'launchTemplate':

@@ -56,7 +56,7 @@ describe('notices', () => {
     NoticeDecision,
   ])[] = [
     [
-      'C12: announces a mark that nobody was told of',
+      'C12: announces a mark whose owner was not notified',
       { phase: 'Marked', announcedAt: undefined },
       {},
       { do: 'announce' },
@@ -68,7 +68,7 @@ describe('notices', () => {
       { do: 'waive' },
     ],
     [
-      'holds what nobody can be told of',
+      'holds a mark without an owner',
       { phase: 'Marked', announcedAt: undefined, hasOwner: false },
       {},
       { do: 'hold', because: 'owner-unknown' },
@@ -80,7 +80,7 @@ describe('notices', () => {
       { do: 'announce' },
     ],
     [
-      'holds what somebody put on hold',
+      'holds a mark with spec.hold',
       { phase: 'Marked', announcedAt: undefined, hold: true },
       {},
       { do: 'hold', because: 'held-by-human' },
@@ -108,7 +108,7 @@ describe('deletions', () => {
     string,
     Verdict | undefined,
     Partial<Mark>,
-    'required' | 'tried' | 'off',
+    'required' | 'bestEffort' | 'off',
     DeleteDecision,
   ])[] = [
     ['deletes what is due, told and still violates', violating, due, 'required', { do: 'delete' }],
@@ -148,14 +148,14 @@ describe('deletions', () => {
       { do: 'wait', until: now + hour, because: 'after-failure' },
     ],
     [
-      'E2: holds what nobody was told of',
+      'E2: holds a mark whose owner was not notified',
       violating,
       { ...due, phase: 'Marked', announcedAt: undefined },
       'required',
       { do: 'hold', because: 'not-announced' },
     ],
     [
-      'E1: holds what nobody can be told of',
+      'E1: holds a mark without an owner',
       violating,
       { ...due, phase: 'Marked', announcedAt: undefined, hasOwner: false },
       'required',
@@ -165,14 +165,14 @@ describe('deletions', () => {
       'goes on without a notice that failed, if told so',
       violating,
       { ...due, phase: 'Marked', announcedAt: undefined, noticeFailed: true },
-      'tried',
+      'bestEffort',
       { do: 'delete' },
     ],
     [
       'does not go on before it tried',
       violating,
       { ...due, phase: 'Marked', announcedAt: undefined },
-      'tried',
+      'bestEffort',
       { do: 'hold', because: 'not-announced' },
     ],
     [
@@ -183,7 +183,7 @@ describe('deletions', () => {
       { do: 'delete' },
     ],
     [
-      'holds what somebody put on hold',
+      'holds a mark with spec.hold',
       violating,
       { ...due, hold: true },
       'required',

@@ -1,10 +1,10 @@
 import type { CandidatePhase } from '../../../apis/cleanup-candidate.ts'
-import type { Compliance, Exclusion, Turn, Wait } from '../model/because.ts'
+import type { Compliance, Exclusion, PhaseReason, Wait } from '../model/because.ts'
 import type { Verdict } from '../verdict/judge.ts'
 import type { CompiledPolicy } from '../policy/policy.ts'
 import type { Summary } from '../rules/rule-tree.ts'
 
-/** A mark as far as decisions need it, times in epoch milliseconds. */
+/** A mark as decisions read it, times in epoch milliseconds. */
 export interface Mark {
   readonly phase: CandidatePhase
   readonly markedAt: number
@@ -13,9 +13,9 @@ export interface Mark {
   readonly projectedAt: number | undefined
   /** The latest date a notice of this mark may have printed. */
   readonly promisedAt: number | undefined
-  /** When its owner was told; undefined while that is not confirmed. */
+  /** When its owner was notified; undefined while that is not confirmed. */
   readonly announcedAt: number | undefined
-  /** When a notice or reminder last went out. */
+  /** When a notice or reminder was last confirmed. */
   readonly lastNoticeAt: number | undefined
   readonly noticeFailed: boolean
   readonly hasOwner: boolean
@@ -24,18 +24,18 @@ export interface Mark {
   readonly finishedAt: number | undefined
 }
 
-/** What becomes of the mark of a resource that has just been judged. */
+/** What to do with the mark of a resource that has just been judged. */
 export type MarkDecision =
   | { readonly do: 'nothing' }
   | { readonly do: 'mark'; readonly summaries: readonly Summary[] }
   | { readonly do: 'refresh'; readonly summaries: readonly Summary[] }
-  | { readonly do: 'unmark'; readonly because: Exclusion | Compliance | Turn }
+  | { readonly do: 'unmark'; readonly because: Exclusion | Compliance | PhaseReason }
   | { readonly do: 'opt-out'; readonly because: Exclusion }
   | { readonly do: 'finish' }
 
 const nothing = { do: 'nothing' } as const
 
-/** Judged, and marked or not: `undefined` as verdict means that a complete listing does not have it. */
+/** Decides about the mark of a judged resource. Verdict `undefined`: a complete listing does not contain the resource. */
 export function decideMark(verdict: Verdict | undefined, mark: Mark | undefined, now: number): MarkDecision {
   const active = mark !== undefined && isActive(mark.phase)
   if (!verdict) return active ? absent(mark) : nothing
@@ -45,7 +45,7 @@ export function decideMark(verdict: Verdict | undefined, mark: Mark | undefined,
     case 'compliant':
       return active ? { do: 'unmark', because: verdict.because } : nothing
     case 'excluded':
-      // Its end has begun: there is nothing left to decide until it is gone.
+      // Its deletion has started: there is nothing to decide until it is gone.
       if (!active || verdict.because === 'being-deleted') return nothing
       return isOptOut(verdict.because)
         ? { do: 'opt-out', because: verdict.because }
@@ -56,7 +56,7 @@ export function decideMark(verdict: Verdict | undefined, mark: Mark | undefined,
   }
 }
 
-/** What is to be told about a mark now. */
+/** What to tell the owner of a mark now. */
 export type NoticeDecision =
   | { readonly do: 'nothing' }
   | { readonly do: 'announce' }
@@ -65,7 +65,7 @@ export type NoticeDecision =
   | { readonly do: 'wait'; readonly until: number }
   | { readonly do: 'hold'; readonly because: Wait }
 
-/** Whether the owner of a mark has to be told of it, or told again. */
+/** Decides whether the owner of a mark is to be notified or reminded. */
 export function decideNotice(
   mark: Mark,
   {
@@ -85,24 +85,24 @@ export function decideNotice(
   if (mode === 'off' || mark.hold || mark.announcedAt === undefined) return nothing
   if (mark.phase !== 'Notified' || mark.projectedAt === undefined || now >= mark.projectedAt) return nothing
   if (mark.nextAttemptAt !== undefined && mark.nextAttemptAt > now) return { do: 'wait', until: mark.nextAttemptAt }
-  return nextReminder(mark.projectedAt, { remindBeforeMs, toldAt: mark.lastNoticeAt ?? mark.announcedAt }, now)
+  return nextReminder(mark.projectedAt, { remindBeforeMs, notifiedAt: mark.lastNoticeAt ?? mark.announcedAt }, now)
 }
 
-/** Whether a marked resource leaves now. */
+/** What to do about the deletion of a marked resource. */
 export type DeleteDecision =
   | Extract<MarkDecision, { do: 'unmark' | 'opt-out' | 'finish' }>
   | { readonly do: 'delete' }
   | { readonly do: 'wait'; readonly until: number; readonly because: Wait }
   | { readonly do: 'hold'; readonly because: Wait | 'undecided' }
 
-/** The last question before the door: judged again on fresh evidence, told, in time, and nobody against it. */
+/** Decides about a deletion: the resource still violates the policy, its owner was notified, and its date has passed. */
 export function decideDelete(
   verdict: Verdict | undefined,
   mark: Mark,
   { mode, now }: { readonly mode: CompiledPolicy['notices']['mode']; readonly now: number },
 ): DeleteDecision {
-  const turn = decideMark(verdict, mark, now)
-  if (turn.do === 'unmark' || turn.do === 'opt-out' || turn.do === 'finish') return turn
+  const marking = decideMark(verdict, mark, now)
+  if (marking.do === 'unmark' || marking.do === 'opt-out' || marking.do === 'finish') return marking
   if (verdict?.is !== 'violating') return { do: 'hold', because: 'undecided' }
   const waiting = waitOf(mark, mode)
   if (waiting) return { do: 'hold', because: waiting }
@@ -111,7 +111,7 @@ export function decideDelete(
   return now < due.at ? { do: 'wait', until: due.at, because: due.because } : { do: 'delete' }
 }
 
-/** When a mark's time comes, and what it waits for until then; undefined when it has none. */
+/** When a mark is due, and what it waits for until then; undefined when it has no date. */
 export function dueAt(mark: Mark): { readonly at: number; readonly because: Wait } | undefined {
   if (mark.projectedAt === undefined) return undefined
   const times = [
@@ -135,12 +135,12 @@ export function isActive(phase: CandidatePhase): boolean {
 function waitOf(mark: Mark, mode: CompiledPolicy['notices']['mode']): Wait | undefined {
   if (mark.hold) return 'held-by-human'
   if (mark.announcedAt !== undefined || mode === 'off') return undefined
-  if (mode === 'tried' && (mark.noticeFailed || !mark.hasOwner)) return undefined
+  if (mode === 'bestEffort' && (mark.noticeFailed || !mark.hasOwner)) return undefined
   return mark.hasOwner ? 'not-announced' : 'owner-unknown'
 }
 
 function absent(mark: Mark): MarkDecision {
-  // After a try of ours whose answer was lost, absence is what we asked for.
+  // After an attempt whose answer was lost, the resource is absent because we deleted it.
   if (mark.phase === 'Deleting' || mark.phase === 'Failed') return { do: 'finish' }
   return { do: 'unmark', because: 'gone-by-itself' }
 }
@@ -150,17 +150,17 @@ export function isOptOut(because: string): boolean {
   return because === 'opted-out' || because === 'never-expires' || because === 'keep-mark'
 }
 
-/** Clouds list what is gone for a while; that is no reason to mark it again. */
+/** Clouds keep listing deleted resources for a while; those are not marked again. */
 function isFreshlyDeleted(mark: Mark | undefined, now: number): boolean {
   return mark?.phase === 'Deleted' && now - (mark.finishedAt ?? now) < 3_600_000
 }
 
 function nextReminder(
   projectedAt: number,
-  { remindBeforeMs, toldAt }: { readonly remindBeforeMs: readonly number[]; readonly toldAt: number },
+  { remindBeforeMs, notifiedAt }: { readonly remindBeforeMs: readonly number[]; readonly notifiedAt: number },
   now: number,
 ): NoticeDecision {
-  const times = remindBeforeMs.map((beforeMs) => projectedAt - beforeMs).filter((at) => at > toldAt)
+  const times = remindBeforeMs.map((beforeMs) => projectedAt - beforeMs).filter((at) => at > notifiedAt)
   if (times.some((at) => at <= now)) return { do: 'remind' }
   return times.length > 0 ? { do: 'wait', until: Math.min(...times) } : nothing
 }

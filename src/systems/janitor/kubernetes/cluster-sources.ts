@@ -7,7 +7,7 @@ import { isOurs } from './custom-references.ts'
 import { kindAndName } from './references/detector.ts'
 import { textsOf, writtenTextsOf, type MentionFinder } from './references/mentions.ts'
 
-/** The caches of one cluster that policies need, opened when first asked for. */
+/** The informers of one cluster that policies need, opened on first use. */
 export class ClusterSources {
   readonly handle: ClusterHandle
   /** By type, namespace and indexes; open until the sources are closed. */
@@ -17,7 +17,7 @@ export class ClusterSources {
     this.handle = handle
   }
 
-  /** Everything of a type, in some namespaces or all. Throws InventoryError when that cannot be known for certain. */
+  /** Lists a type, in some namespaces or all. Throws InventoryError when the cache may be incomplete. */
   async list(
     type: ResourceType,
     namespaces: readonly string[] | undefined,
@@ -30,12 +30,12 @@ export class ClusterSources {
     return informers.length === 1 && first ? first.list() : informers.flatMap((informer) => informer.list())
   }
 
-  /** Who mentions a text, among everything of a type. Follows each change; throws as `list` does. */
+  /** Finds mentions among all objects of a type, from a live index. Throws as `list` does. */
   async mentions(type: ResourceType, signal: AbortSignal): Promise<MentionFinder> {
     const informer = this.#open(type, undefined, { texts: isOurs(type) ? writtenTextsOf : textsOf })
     await current(informer, signal)
     return (text) => {
-      // "Nobody mentions it" would be a lie.
+      // A closed informer finds nothing, which must not read as "unused".
       if (informer.closed) throw new InventoryError(`${groupResource(type)} are no longer followed`)
       const [by] = informer.byIndex('texts', text)
       return by && kindAndName(by)
@@ -61,7 +61,7 @@ export class ClusterSources {
   }
 }
 
-/** Waits until a cache has everything; one that cannot follow its cluster has nothing to say. */
+/** Waits until an informer has synced; throws when it cannot watch its cluster. */
 async function current(informer: Informer, signal: AbortSignal): Promise<void> {
   if (!informer.synced && !informer.trouble) await syncedOrTroubled(informer, signal)
   if (informer.synced && !informer.trouble) return

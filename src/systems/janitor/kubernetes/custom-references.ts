@@ -13,22 +13,22 @@ const ownGroups = new Set([
   'gitops.weave.works',
 ])
 const records = new Set(['Departure', 'CleanupCandidate', 'CleanupOptOut', 'UsageLedger'])
-/** Kinds of ours that work where they are; the others say what becomes of a place, or record it. */
+/** Our kinds that make a namespace used; the others configure its lifecycle or record it. */
 const residents = new Set(['Pipeline', 'GitopsCluster'])
 
-/** Bookkeeping of ours: its mentioning an object does not mean that it needs it. */
+/** Our records: one that mentions an object does not use it. */
 export function isRecord(kind: string): boolean {
   return records.has(kind)
 }
 
-/** Kinds of ours: their status is what we say ourselves, a policy's what it would mark, so that a name in it is no use. */
+/** Our kinds, whose status we write: a name in it, such as in a policy's `wouldMark`, is no use. */
 export function isOurs({ group }: Pick<ResourceType, 'group'>): boolean {
   return ownGroups.has(group)
 }
 
 type Mode = NonNullable<KubernetesTarget['customReferences']>
 
-/** How custom resources may refer to an object by name: our own are always looked through, others as the policy says. */
+/** Finds references by name from custom resources. Our own kinds are always searched, others as the policy says. */
 export async function customReferences(
   mode: Mode,
   /** Who mentions a text among the objects of a custom kind; throws when they cannot be listed. */
@@ -44,7 +44,7 @@ export async function customReferences(
   }
 }
 
-/** Whether custom resources live in a namespace: they may stand for anything, a database in a cloud included. */
+/** Finds custom resources in a namespace: they may stand for anything, such as a cloud database. */
 export async function customResidents(
   mode: Mode,
   { types, list }: CustomTypes & { readonly list: (type: ResourceType) => Promise<readonly StoredObject[]> },
@@ -77,7 +77,7 @@ function restOf(mode: Mode, others: readonly ResourceType[], because: string): U
     : unused(because)
 }
 
-/** The kinds that a cluster was taught. */
+/** The types that CustomResourceDefinitions define. */
 export function definedTypes(definitions: readonly StoredObject[]): readonly ResourceType[] {
   return definitions.flatMap(typeOf)
 }
@@ -93,7 +93,7 @@ function typeOf({ spec }: StoredObject): readonly ResourceType[] {
   return version ? [{ group, version, kind: names.kind, plural: names.plural, namespaced: scope === 'Namespaced' }] : []
 }
 
-/** Group versions that another server answers for, but for figures: what is in them is not in any definition. */
+/** Group versions of aggregated API servers, except metrics: no CustomResourceDefinition lists their types. */
 export function aggregatedVersions(services: readonly StoredObject[]): ReadonlySet<string> {
   return new Set(
     services.flatMap(({ spec }) => {

@@ -352,7 +352,7 @@ describe('other kinds', () => {
     })
 
   it.each<[string, string, StoredObject, Given, Use['state']]>([
-    ['a claim nobody mounts', 'PersistentVolumeClaim', object('PersistentVolumeClaim', 'c'), {}, 'unused'],
+    ['a claim that no pod mounts', 'PersistentVolumeClaim', object('PersistentVolumeClaim', 'c'), {}, 'unused'],
     [
       'a claim of a pod',
       'PersistentVolumeClaim',
@@ -607,9 +607,9 @@ describe('other kinds', () => {
       { roles: [role] },
       'used',
     ],
-    ['a role nobody has', 'Role.rbac.authorization.k8s.io', role, {}, 'unused'],
+    ['a role without a binding', 'Role.rbac.authorization.k8s.io', role, {}, 'unused'],
     [
-      'a role somebody has',
+      'a role with a binding',
       'Role.rbac.authorization.k8s.io',
       role,
       { rolebindings: [binding({ kind: 'Role', name: 'reader' }, [])] },
@@ -642,7 +642,7 @@ describe('other kinds', () => {
       { rolebindings: [binding({}, [{ kind: 'Group', name: 'system:serviceaccounts:team' }])] },
       'used',
     ],
-    ['an account nobody runs as', 'ServiceAccount', account, {}, 'unused'],
+    ['an account that no pod runs as', 'ServiceAccount', account, {}, 'unused'],
     ['an account of a pod', 'ServiceAccount', account, { pods: [pod({ serviceAccountName: 'robot' })] }, 'used'],
     ['the default account', 'ServiceAccount', object('ServiceAccount', 'default'), {}, 'used'],
     ['an empty namespace', 'Namespace', object('Namespace', 'team'), {}, 'unused'],

@@ -2,7 +2,7 @@ import type { StoredObject } from '../../../kube/object.ts'
 import { parseTime } from '../../../kube/time.ts'
 import type { Resource, Use } from '../model/resource.ts'
 
-/** An object of a cluster as a resource. What is not asked for is not worked out: policies look at very many. */
+/** A Kubernetes object as a resource. Properties are computed on demand, because policies list very many objects. */
 export class KubeResource implements Resource {
   readonly provider = 'kubernetes'
   readonly object: StoredObject
@@ -80,7 +80,7 @@ export class KubeResource implements Resource {
 
 const none: Readonly<Record<string, string>> = {}
 
-/** Policies look at the same objects again and again, and each asks for the age of each. */
+/** Cached, because every cycle asks for the age of every object. */
 const creationTimes = new WeakMap<StoredObject, number>()
 
 function createdAtOf(object: StoredObject): number | undefined {

@@ -12,7 +12,7 @@ export interface OwnerSourcePorts {
 
 const ownerKinds = ['deployments', 'statefulsets', 'daemonsets', 'replicasets', 'jobs', 'cronjobs'] as const
 
-/** Whom namespaces and owners belong to. Not being able to read them costs owners, not resources. */
+/** Reads what owner strategies need. A failed read loses owners, but does not make the inventory incomplete. */
 export async function ownerSources(
   { client, sources, signal }: OwnerSourcePorts,
   includesOwned: boolean,
@@ -30,11 +30,11 @@ export async function ownerSources(
   return { namespaceTags: (namespace) => tags.get(namespace), ownersOf: ({ object }) => ownersOf(object, byUid) }
 }
 
-/** The owners of an object, nearest first, as far as they are known. */
+/** The known owners of an object by controller reference, nearest first. */
 function ownersOf(object: KubeObject, byUid: ReadonlyMap<string, StoredObject>) {
   const found: { readonly tags: Readonly<Record<string, string>> }[] = []
   let references = object.metadata.ownerReferences
-  // Deeper than this nobody nests; a circle must not keep us.
+  // Bounded, because owner references may form a cycle; real chains are shorter.
   for (let depth = 0; references && depth < 8; depth++) {
     const reference = references.find(({ controller }) => controller) ?? references[0]
     const owner = reference && byUid.get(reference.uid)

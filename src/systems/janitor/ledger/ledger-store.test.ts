@@ -90,7 +90,7 @@ describe('a ledger in the cluster', () => {
     expect((await read()).state).toEqual(state)
   })
 
-  it('is not written over what somebody else wrote since', async () => {
+  it('is not written over what another instance wrote since', async () => {
     const state = look(undefined, now)
     const former = await writeLedger(client, { ...place, state, former: nothing })
     await writeLedger(client, { ...place, state: look(state, now + 1000), former })

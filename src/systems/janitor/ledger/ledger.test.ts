@@ -27,7 +27,7 @@ describe('the ledger', () => {
     expect(historyOf(third).lastSeenUsed(resource())?.at).toBe(now + hour)
   })
 
-  it('trusts nothing across a time in which nobody looked', () => {
+  it('trusts nothing across a long time without an inventory', () => {
     const first = afterInventory(undefined, [usedBy('Pod a')], { now, ...times })
     expect(afterInventory(first, [resource()], { now: now + 2 * day, ...times }).trackingSince).toBe(now + 2 * day)
   })

@@ -1,10 +1,10 @@
 import { RE2JS } from 're2js'
 import type { Resource } from './resource.ts'
 
-/** A resource together with what is found out about it only when asked. */
+/** A resource together with its owner, which is resolved on demand. */
 export interface Described {
   readonly resource: Resource
-  /** Addresses of its owner, comma-joined; undefined when nobody is known. */
+  /** Addresses of its owner, comma-joined; undefined when no owner is known. */
   readonly owner: () => string | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Why a resource is none of a policy's business, or no longer. */
+/** Why a policy does not apply to a resource. */
 export const exclusions = {
   'opted-out': 'its owner opted out of cleanup',
   'never-expires': 'it is marked expiration_time: never',
@@ -11,58 +11,58 @@ export const exclusions = {
   account: 'its account is excluded',
   tag: 'a tag excludes it',
   label: 'its labels exclude it',
-  'ttl-not-over': 'its own ttl is not over yet',
+  'ttl-not-over': 'its own ttl has not expired yet',
   'too-young': 'it is younger than the policy’s minimum age',
-  'being-deleted': 'it is being deleted already',
-  owned: 'it goes with its owner, which still exists',
+  'being-deleted': 'it is already being deleted',
+  owned: 'it is owned by another object, which still exists',
   shielded: 'its provider protects it',
 } as const
 
-/** Why a resource may stay. */
+/** Why a policy has no objection to a resource. */
 export const compliances = {
   'no-rule-matches': 'no rule of the policy matches it',
-  'recently-used': 'it was in use not long ago',
+  'recently-used': 'it is or was recently in use',
 } as const
 
-/** What could not be found out: such a resource keeps its mark and is not deleted. */
+/** What could not be determined: such a resource is neither marked nor unmarked nor deleted. */
 export const doubts = {
   'age-unknown': 'its age is not known yet',
-  'use-unknown': 'it cannot be known whether it is in use',
-  'use-not-followed-long-enough': 'its use has not been followed for long enough',
-  'rule-undecided': 'a rule could not be decided',
+  'use-unknown': 'whether it is in use cannot be determined',
+  'use-not-followed-long-enough': 'its use has not been recorded for long enough',
+  'rule-undecided': 'a rule could not be evaluated',
 } as const
 
 /** Why a mark has to wait. */
 export const waits = {
-  'not-announced': 'its owner has not been told yet',
-  'owner-unknown': 'nobody is known who could be told',
-  'held-by-human': 'somebody put it on hold',
-  postponed: 'somebody postponed it',
-  'not-due': 'its time has not come',
-  'in-batch': 'its batch has its turn later',
-  'after-failure': 'the last try failed',
+  'not-announced': 'its owner has not been notified yet',
+  'owner-unknown': 'no owner is known who could be notified',
+  'held-by-human': 'its mark has spec.hold set',
+  postponed: 'its mark has spec.notBefore set',
+  'not-due': 'its deletion date has not been reached',
+  'in-batch': 'its batch is scheduled for later',
+  'after-failure': 'the last attempt failed',
 } as const
 
-/** Why a mark ended, or came about. */
-export const turns = {
+/** Why a mark was made, changed or ended. */
+export const phaseReasons = {
   violates: 'a rule of the policy matches it',
-  'gone-by-itself': 'it disappeared without us',
+  'gone-by-itself': 'it was deleted by other means',
   deleted: 'it was deleted',
-  refused: 'its provider did not let it be deleted',
-  changed: 'it changed meanwhile and is judged again',
-  recalculated: 'somebody brought its date forward',
-  'owner-changed': 'it belongs to somebody else by now, who has to be told',
-  testing: 'somebody is trying things out',
+  refused: 'its provider refused the deletion',
+  changed: 'it changed meanwhile and will be judged again',
+  recalculated: 'its deletion date was brought forward by request',
+  'owner-changed': 'its owner changed; the new owner has to be notified first',
+  testing: 'it was changed through a testing path',
 } as const
 
 export type Exclusion = keyof typeof exclusions
 export type Compliance = keyof typeof compliances
 export type Doubt = keyof typeof doubts
 export type Wait = keyof typeof waits
-export type Turn = keyof typeof turns
+export type PhaseReason = keyof typeof phaseReasons
 
-/** Any word of the janitor as a sentence; an unknown one is shown as it is. */
+/** A reason of the janitor as a clause for users; an unknown one is shown as it is. */
 export function sentenceFor(word: string): string {
-  const all: Readonly<Record<string, string>> = { ...exclusions, ...compliances, ...doubts, ...waits, ...turns }
+  const all: Readonly<Record<string, string>> = { ...exclusions, ...compliances, ...doubts, ...waits, ...phaseReasons }
   return all[word] ?? word
 }

@@ -1,7 +1,7 @@
 import { parseTime } from '../../../kube/time.ts'
 import type { Resource } from './resource.ts'
 
-/** What a resource says about its own end. `malformed` concerns that resource only. */
+/** The ttl that a resource's own tags declare. A malformed one affects that resource only. */
 export type TimeToLive =
   | { readonly says: 'nothing' }
   | { readonly says: 'never' }
@@ -25,7 +25,7 @@ export function timeToLiveOf({ tags }: Pick<Resource, 'tags'>): TimeToLive {
   )
 }
 
-/** Whether the ttl is over; undefined when that cannot be known. */
+/** Whether the ttl has expired; undefined when that cannot be determined. */
 export function isExpired(ttl: TimeToLive, createdAt: number | undefined, now: number): boolean | undefined {
   switch (ttl.says) {
     case 'nothing':
@@ -40,7 +40,7 @@ export function isExpired(ttl: TimeToLive, createdAt: number | undefined, now: n
   }
 }
 
-/** From when on the ttl is over; Infinity when that never is certain, 0 when there is none to wait for. */
+/** When the ttl expires; Infinity for `never`, 0 when there is none or it is malformed. */
 export function expiresAt(ttl: TimeToLive, createdAt: number): number {
   switch (ttl.says) {
     case 'nothing':
@@ -55,7 +55,7 @@ export function expiresAt(ttl: TimeToLive, createdAt: number): number {
   }
 }
 
-/** Full days from one instant to another; none when the clock went back. */
+/** Full days between two instants; 0 when the clock went back. */
 export function wholeDays(since: number, now: number): number {
   return Math.max(0, Math.floor((now - since) / dayMs))
 }
@@ -68,7 +68,7 @@ function readValue(value: string): TimeToLive {
   return at === undefined ? { says: 'malformed', text: value } : { says: 'at', at }
 }
 
-/** Of several, the one that keeps the resource longest; a date was meant more exactly than a number of days. */
+/** The latest of several ttls; a date takes precedence over a number of days. */
 function longest(read: readonly TimeToLive[]): TimeToLive | undefined {
   const days = read.filter((ttl) => ttl.says === 'days').toSorted((left, right) => right.days - left.days)[0]
   const date = read.filter((ttl) => ttl.says === 'at').toSorted((left, right) => right.at - left.at)[0]

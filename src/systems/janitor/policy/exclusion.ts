@@ -4,7 +4,7 @@ import { attributeOf, valueMatcher, type Described, type ValueMatcher } from '..
 import type { Exclusion } from '../model/because.ts'
 import type { Problem } from '../rules/rule-tree.ts'
 
-/** Why a resource is excluded, and by what; undefined when no exclusion speaks of it. */
+/** Why a resource is excluded; undefined when no exclusion applies to it. */
 export type Excluder = (described: Described) => { readonly because: Exclusion; readonly detail: string } | undefined
 
 interface Attribute {
@@ -12,7 +12,7 @@ interface Attribute {
   readonly matches: ValueMatcher
 }
 
-/** Compiles exclusions; each is asked, any one excludes, also what an allowlist names. */
+/** Compiles exclusions. Any one excludes a resource, even if an allowlist names it. */
 export function compileExclusions(exclusions: readonly ExclusionSpec[], problems: Problem[]): Excluder {
   const compiled = exclusions.flatMap((exclusion, index): readonly { kind: string; excluder: Excluder }[] => {
     const field = `spec.exclusions[${index}]`
@@ -20,8 +20,8 @@ export function compileExclusions(exclusions: readonly ExclusionSpec[], problems
     const attributes = compileAttributes(exclusion, field, problems)
     const excluder = excluderOf(kind, { exclusion, attributes, field, problems })
     if (needsAttributes(kind) && !exclusion.attributes?.length)
-      problems.push({ field: `${field}.attributes`, problem: 'without any it would exclude nothing' })
-    if (!excluder) problems.push({ field: `${field}.type`, problem: `there is no exclusion "${exclusion.type}"` })
+      problems.push({ field: `${field}.attributes`, problem: 'must not be empty: the exclusion would protect nothing' })
+    if (!excluder) problems.push({ field: `${field}.type`, problem: `unknown exclusion type "${exclusion.type}"` })
     return excluder ? [{ kind, excluder }] : []
   })
   const allowlists = compiled.filter(({ kind }) => kind === 'allowlist')
@@ -31,20 +31,20 @@ export function compileExclusions(exclusions: readonly ExclusionSpec[], problems
       const excluded = excluder(described)
       if (excluded) return excluded
     }
-    // All allowlists are one: a type's and its provider's list widen each other.
+    // All allowlists are combined: a resource type's and its provider's list extend each other.
     const allowed = allowlists.length === 0 || allowlists.some(({ excluder }) => !excluder(described))
     return allowed ? undefined : { because: 'not-allowlisted', detail: 'no allowlist names it' }
   }
 }
 
-/** Whether no exclusion asks for the owner or the use of a resource, which other objects decide. */
+/** Whether no exclusion reads a resource's owner or use, which depend on other objects. */
 export function readsObjectAlone(exclusions: readonly ExclusionSpec[]): boolean {
   return exclusions.every(({ attributes = [] }) => attributes.every(({ key }) => !decidedElsewhere.has(key)))
 }
 
 const decidedElsewhere = new Set(['swabbieResourceOwner', 'resourceOwner', 'owner', 'inUse', 'email'])
 
-/** What was written to protect something must not be empty; an empty allowlist lets nothing through, which is safe. */
+/** Exclusions that protect nothing without attributes. An empty allowlist excludes everything, which is safe. */
 function needsAttributes(kind: string): boolean {
   return kind === 'literal' || kind === 'account' || kind === 'application' || kind === 'tag'
 }
@@ -83,7 +83,7 @@ function excluderOf(kind: string, parts: ExclusionParts): Excluder | undefined {
 
 function labelExcluder({ exclusion, field, problems }: ExclusionParts): Excluder {
   try {
-    if (!exclusion.labelSelector) throw new Error('it needs a labelSelector')
+    if (!exclusion.labelSelector) throw new Error('labelSelector is required')
     const requirements = requirementsOf(exclusion.labelSelector)
     return ({ resource }) =>
       matches(requirements, resource.labels) ? { because: 'label', detail: 'its labels are excluded' } : undefined
@@ -105,7 +105,7 @@ function compileAttributes({ attributes = [], type }: ExclusionSpec, field: stri
   })
 }
 
-/** Tags are compared exactly; a boolean or number in the list means its text. */
+/** Matches tags exactly; a boolean or number in the list matches its text. */
 function exactMatcher(values: readonly unknown[]): ValueMatcher {
   const texts = new Set(values.map(String))
   return (property) => typeof property === 'string' && texts.has(property)
@@ -132,7 +132,7 @@ function accountAttribute({ resource }: Described, key: string): unknown {
   return resource.facts?.[`account.${key}`] ?? (key === 'accountId' ? resource.facts?.accountId : undefined)
 }
 
-/** The application a resource's name belongs to. What is grouped by package has none. */
+/** An attribute of the resource's application. Resources grouped by package have none. */
 function applicationAttribute(described: Described, key: string): unknown {
   const { resource } = described
   if (resource.facts?.grouping === 'package') return undefined

@@ -13,7 +13,7 @@ const ownerOf = (
 describe('owner', () => {
   it('C29 C32: is the address of a tag', () =>
     expect(ownerOf([{ type: 'Tag' }], { tags: { owner: 'ann@example.org' } })).toBe('ann@example.org'))
-  it('C29 C32: is nobody without tags', () => expect(ownerOf([{ type: 'Tag' }])).toBeUndefined())
+  it('C29 C32: is unknown without tags', () => expect(ownerOf([{ type: 'Tag' }])).toBeUndefined())
   it('C33: is the address of the application it is grouped under', () => {
     const strategies: OwnerStrategySpec[] = [{ type: 'Application', values: { web: 'team@example.org' } }]
     expect(ownerOf(strategies, { group: 'web' })).toBe('team@example.org')
@@ -85,9 +85,9 @@ describe('an owner of something marked', () => {
 
   it.each([
     ['is who is found first', undefined, ann, ann],
-    ['is nobody as long as nobody is found', undefined, undefined, undefined],
+    ['is unknown as long as none is found', undefined, undefined, undefined],
     ['changes with the resource', ann, bob, bob],
-    ['stays where nobody is found', ann, undefined, ann],
+    ['stays where none is found', ann, undefined, ann],
     ['stays where only the default is found', ann, fallback, ann],
     ['follows the default where it was that', fallback, ann, ann],
   ])('%s', (_, former, found, expected) => expect(currentOwner(former, found)).toEqual(expected))
@@ -98,7 +98,7 @@ describe('an owner of something marked', () => {
     [both, ann, false],
     [ann, ann, false],
     [ann, undefined, false],
-  ])('%j then %j: somebody has to be told: %s', (former, found, expected) =>
+  ])('%j then %j: a new owner has to be notified: %s', (former, found, expected) =>
     expect(isNewOwner(former, found)).toBe(expected),
   )
 })

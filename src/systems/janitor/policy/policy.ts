@@ -8,10 +8,13 @@ import { compileRules, type Problem, type RuleTree } from '../rules/rule-tree.ts
 
 export type Action = 'Mark' | 'Notify' | 'Delete'
 
-/** How notices bear on deletions: none are sent, none may be missing, or they are tried. */
-export type NoticeMode = 'off' | 'required' | 'tried'
+/** Whether a deletion needs a confirmed notice: `off` sends none, `bestEffort` deletes even when sending failed. */
+export type NoticeMode = 'off' | 'required' | 'bestEffort'
 
-/** A policy made ready for use: every default filled in, every duration a number, every pattern compiled. */
+/**
+ * A compiled policy: every default filled in, every duration a number, every pattern compiled. It mirrors the fields of
+ * CleanupPolicy, hence their number.
+ */
 export interface CompiledPolicy {
   readonly name: string
   readonly generation: number
@@ -25,7 +28,7 @@ export interface CompiledPolicy {
   readonly retentionWithoutOwner: Retention
   readonly rules: RuleTree
   readonly exclude: Excluder
-  /** Exclusions ask for nothing that another object could change. */
+  /** No exclusion reads anything but the object itself. */
   readonly excludesByObjectAlone: boolean
   readonly owner: OwnerResolver
   readonly notices: {
@@ -58,7 +61,7 @@ export interface CompiledPolicy {
 
 const dayMs = 86_400_000
 
-/** Compiles a policy, or says by field what is wrong with it: then it must do nothing at all. */
+/** Compiles a policy, or lists its problems by field: an invalid policy does nothing at all. */
 export function compilePolicy({
   metadata,
   spec,
@@ -120,13 +123,13 @@ export function compilePolicy({
 
 function noticeMode(notification: CleanupPolicySpec['notification']): NoticeMode {
   if ((notification?.channels ?? []).length === 0) return 'off'
-  return notification?.required === false || notification?.onFailure === 'Proceed' ? 'tried' : 'required'
+  return notification?.required === false || notification?.onFailure === 'Proceed' ? 'bestEffort' : 'required'
 }
 
 function retentionOf(retention: CleanupPolicySpec['retention'], problems: Problem[]): Retention {
   if (retention?.businessDays !== undefined) {
     if (retention.duration !== undefined)
-      problems.push({ field: 'spec.retention', problem: 'it is either a duration or a number of business days' })
+      problems.push({ field: 'spec.retention', problem: 'set either duration or businessDays, not both' })
     return { businessDays: retention.businessDays }
   }
   return { ms: duration(problems, 'spec.retention.duration', retention?.duration, 14 * dayMs) }
@@ -143,7 +146,7 @@ function duration(problems: Problem[], field: string, text: string | undefined, 
 function checkTargets({ targets }: CleanupPolicySpec, problems: Problem[]): void {
   targets.forEach(({ kubernetes, aws }, index) => {
     const field = `spec.targets[${index}]`
-    if (!kubernetes === !aws) problems.push({ field, problem: 'it must name either kubernetes or aws' })
+    if (!kubernetes === !aws) problems.push({ field, problem: 'set exactly one of kubernetes and aws' })
     if (kubernetes) checkKubernetes(kubernetes, `${field}.kubernetes`, problems)
   })
 }
@@ -153,7 +156,7 @@ function checkKubernetes(
   field: string,
   problems: Problem[],
 ): void {
-  // A pattern would exclude nothing: no namespace is called that.
+  // A pattern would match no namespace, and so exclude nothing.
   for (const side of ['include', 'exclude'] as const)
     namespaces[side]?.forEach((name, index) => {
       if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name))

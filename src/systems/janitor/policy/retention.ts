@@ -2,7 +2,7 @@ import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
 import { addWorkDays, isWorkDay, windowState } from '../../../apis/work-window.ts'
 import { wallTimeAt } from '../../../kube/calendar/zoned-time.ts'
 
-/** How long a resource stays after its owner was told. */
+/** How long a resource is kept after its owner was notified. */
 export type Retention = { readonly ms: number } | { readonly businessDays: number }
 
 /** Monday to Friday in UTC, for business days of a policy that names no schedule. */
@@ -11,7 +11,7 @@ const plainWeek: WorkScheduleSpec = {
 }
 
 /**
- * The date that will hold: retention after `from`, then on to the first moment at which the schedule lets things leave.
+ * The deletion date: the retention after `from`, then the first moment at which the schedule is open.
  * Undefined when there is none within two years.
  */
 export function deletionDate(
@@ -24,7 +24,7 @@ export function deletionDate(
   return nextAllowedTime(schedule, earliest)
 }
 
-/** The same time on the next work day if this is none, and from there the next open window. */
+/** The given time, or the same time on the next work day, moved to the next open window. */
 export function nextAllowedTime(schedule: WorkScheduleSpec, at: number): number | undefined {
   const here = windowState(schedule, at)
   if (here.open) return at

@@ -11,7 +11,7 @@ import { describeResource } from '../model/resource.ts'
 import type { WorkPorts } from '../work/work.ts'
 import { page } from './page.ts'
 
-/** The page behind the link of a notice: looking changes nothing, only the button keeps the resource. */
+/** The page behind the link in a notice. GET changes nothing; only the form's POST opts the resource out. */
 export function optOutPage(ports: WorkPorts): readonly Route[] {
   const path = `${optOutPath('')}:candidate`
   return [
@@ -22,7 +22,7 @@ export function optOutPage(ports: WorkPorts): readonly Route[] {
 
 type Handler = (ports: WorkPorts, candidate: CleanupCandidate, request: RouteRequest) => Promise<RouteResponse>
 
-/** Checks the link before anything is shown, let alone done. */
+/** Verifies the link's signature before anything is shown or changed. */
 async function answer(ports: WorkPorts, request: RouteRequest, handle: Handler): Promise<RouteResponse> {
   const { candidate: name = '' } = request.params
   const { generation = '', expires = '', signature = '' } = request.query
@@ -41,7 +41,7 @@ async function answer(ports: WorkPorts, request: RouteRequest, handle: Handler):
       return page(
         403,
         'This link is not valid',
-        '<p>It was altered, or it is not ours. Use the link as it is in the notice.</p>',
+        '<p>The link was changed, or another installation made it. Use the link exactly as it is in the notice.</p>',
       )
     case 'expired':
       return page(
@@ -64,7 +64,7 @@ async function show(ports: WorkPorts, candidate: CleanupCandidate, { query }: Ro
   return page(
     200,
     `Keep ${describeResource(resource)}?`,
-    `<p>It is marked for cleanup. Keep it, and no policy will delete it until somebody takes that back.</p>
+    `<p>A cleanup policy has marked this resource for deletion. If you keep it, no cleanup policy deletes it until the opt-out is revoked.</p>
 <dl>
 <dt>Where</dt><dd>${escapeHtml(resource.account ? `${resource.account} ${resource.region ?? ''}` : (resource.cluster ?? 'this cluster'))}</dd>
 ${at === undefined ? '' : `<dt>Deleted from</dt><dd>${escapeHtml(dateText(at, 'UTC'))}</dd>`}
@@ -86,7 +86,7 @@ async function keep(ports: WorkPorts, candidate: CleanupCandidate, { body }: Rou
   const by = candidate.status?.owner?.address ?? 'the link of a notice'
   await optOut(ports.client, candidate.spec.resource, { by, reason })
   const what = describeResource(candidate.spec.resource)
-  // Only now: a janitor that has not said by then that it deletes the resource will find the wish.
+  // Read after the opt-out is stored: a janitor that has not recorded `Deleting` by now will find the opt-out.
   const { status } = await ports.client
     .get<CleanupCandidate>(cleanupCandidate.type, { name: candidate.metadata.name })
     .catch(() => candidate)
@@ -94,16 +94,16 @@ async function keep(ports: WorkPorts, candidate: CleanupCandidate, { body }: Rou
     return page(
       202,
       'Its deletion has already started',
-      `<p>Your wish is recorded, but ${escapeHtml(what)} may be gone. Ask your platform team to restore it.</p>`,
+      `<p>Your opt-out is recorded, but ${escapeHtml(what)} may already be deleted. Ask your platform team to restore it.</p>`,
     )
   return page(
     200,
     `${what} will be kept`,
-    '<p>No policy will delete it. Whoever runs the cluster can take that back.</p>',
+    '<p>No cleanup policy will delete it. Cluster administrators can revoke the opt-out.</p>',
   )
 }
 
-/** What has left cannot be kept; what is kept needs no asking. */
+/** The answer for a resource that is already deleted or opted out. */
 function endOf({ caches, clock }: WorkPorts, { spec, status }: CleanupCandidate): RouteResponse | undefined {
   if (status?.phase === 'Deleted' || status?.because === 'gone-by-itself') return gone()
   const kept = caches.optOuts
@@ -113,7 +113,7 @@ function endOf({ caches, clock }: WorkPorts, { spec, status }: CleanupCandidate)
     return page(
       200,
       `${describeResource(spec.resource)} is kept`,
-      '<p>Somebody has asked for that already. There is nothing more to do.</p>',
+      '<p>An opt-out for this resource already exists. There is nothing more to do.</p>',
     )
   return undefined
 }
@@ -121,7 +121,7 @@ function endOf({ caches, clock }: WorkPorts, { spec, status }: CleanupCandidate)
 function gone(): RouteResponse {
   return page(
     410,
-    'It is no longer there',
-    '<p>The resource that this link is about has been deleted, or is no longer marked.</p>',
+    'This resource is no longer there',
+    '<p>The resource of this link has been deleted, or is no longer marked.</p>',
   )
 }

@@ -20,7 +20,7 @@ import { fullMark, isMarked, isNamed, markName, slimMark, stateOf } from './swab
 
 const optInMethod = 'DELETE'
 
-/** Swabbie's paths over our marks, and what it lacks: opting in again and bringing back. */
+/** Swabbie's HTTP paths over CleanupCandidates, and two that Swabbie lacks: opting in again and restoring. */
 export function resourceRoutes(ports: WorkPorts): readonly Route[] {
   const all = () => ports.caches.candidates.list()
   const get = (path: string, handle: (request: RouteRequest) => RouteResponse | Promise<RouteResponse>): Route => ({
@@ -67,11 +67,13 @@ export function resourceRoutes(ports: WorkPorts): readonly Route[] {
     get('/resources/check/:namespace/:id', async ({ params }) =>
       ok(await wouldMark(ports, params.namespace ?? '', params.id ?? '')),
     ),
-    get('/resources/notify', () => ok(all().filter(isUntold).map(markName))),
-    write('POST', '/resources/notify', () => tellNow(ports)),
+    get('/resources/notify', () => ok(all().filter(isUnannounced).map(markName))),
+    write('POST', '/resources/notify', () => retryNotices(ports)),
     write('PUT', '/resources/state/:namespace/:id/optOut', (request) => keep(ports, request)),
     write(optInMethod, '/resources/state/:namespace/:id/optOut', (request) => release(ports, request)),
-    write('POST', '/resources/state/:namespace/:id/restore', ({ params }) => bringBack(ports, named(all(), params))),
+    write('POST', '/resources/state/:namespace/:id/restore', ({ params }) =>
+      restoreDeleted(ports, named(all(), params)),
+    ),
     write('PUT', '/admin/resources/recalculate/:namespace', (request) => recalculate(ports, request)),
     write('PUT', '/admin/resources/recalculate/:namespace/', (request) => recalculate(ports, request)),
   ]
@@ -110,16 +112,16 @@ function isDue({ clock }: WorkPorts): (mark: CleanupCandidate) => boolean {
   }
 }
 
-/** Marked, and its owner does not know yet. */
-function isUntold({ status }: CleanupCandidate): boolean {
+/** Marked, and its owner has not been notified yet. */
+function isUnannounced({ status }: CleanupCandidate): boolean {
   return status?.phase === 'Marked'
 }
 
-/** Lets notices that wait after a failure go out at once. Swabbie did that on GET, which link scanners and browsers call, too. */
-async function tellNow(ports: WorkPorts): Promise<RouteResponse> {
+/** Retries failed notices at once. Swabbie did that on GET, which link scanners and browsers call, too. */
+async function retryNotices(ports: WorkPorts): Promise<RouteResponse> {
   const waiting = ports.caches.candidates
     .list()
-    .filter((mark) => isUntold(mark) && mark.status?.nextAttemptTime !== undefined && !isDry(ports, mark))
+    .filter((mark) => isUnannounced(mark) && mark.status?.nextAttemptTime !== undefined && !isDry(ports, mark))
   for (const mark of waiting) {
     const { nextAttemptTime: _, ...status } = mark.status ?? {}
     await ports.client.update(cleanupCandidate.type, { ...mark, status }, { subresource: 'status' })
@@ -127,7 +129,7 @@ async function tellNow(ports: WorkPorts): Promise<RouteResponse> {
   return ok({ trying: waiting.map(markName) })
 }
 
-/** The policy of a mark is a dry run by now: its marks stay as they are. */
+/** Whether a mark's policy has become a dry run: its marks stay as they are. */
 function isDry({ caches }: WorkPorts, { spec }: CleanupCandidate): boolean {
   return caches.policies.get('', spec.policy)?.spec.dryRun ?? false
 }
@@ -160,7 +162,7 @@ function matchesQuery(
   )
 }
 
-/** The resource of a path: a mark that has not ended knows it, or a look finds it. An old mark may be about another one of that name. */
+/** The resource that a path names, from an active mark or a fresh snapshot. An ended mark may be of an earlier resource of that name. */
 async function refOf(
   ports: WorkPorts,
   { namespace = '', id = '' }: RouteRequest['params'],
@@ -175,7 +177,7 @@ async function keep(ports: WorkPorts, { params, user, body }: RouteRequest): Pro
   const ref = await refOf(ports, params)
   if (!ref) return problem(404, 'there is no such resource')
   const reason = new URLSearchParams(body).get('reason') ?? undefined
-  await optOut(ports.client, ref, { by: user?.name ?? 'somebody', reason })
+  await optOut(ports.client, ref, { by: user?.name ?? 'an unnamed user', reason })
   const [mark] = ports.caches.marksOfResource(ref)
   return ok({ ...(mark ? stateOf(mark) : { markedResource: null, deleted: false, statuses: [] }), optedOut: true })
 }
@@ -187,18 +189,18 @@ async function release(ports: WorkPorts, { params }: RouteRequest): Promise<Rout
     .list()
     .filter((candidate) => namesResource(candidate, ref))
   const released = await optIn(ports.client, optOuts, ports.clock.now())
-  return released ? ok({ optedOut: false }) : problem(404, 'nobody has opted out for it')
+  return released ? ok({ optedOut: false }) : problem(404, 'there is no live opt-out for this resource')
 }
 
-async function bringBack(ports: WorkPorts, marks: readonly CleanupCandidate[]): Promise<RouteResponse> {
+async function restoreDeleted(ports: WorkPorts, marks: readonly CleanupCandidate[]): Promise<RouteResponse> {
   const deleted = marks.find(({ status }) => status?.phase === 'Deleted')
-  if (!deleted) return problem(404, 'there is nothing that was deleted under this name')
+  if (!deleted) return problem(404, 'no deleted resource has this name')
   const { resource } = deleted.spec
   const cluster = resource.cluster ?? ''
   const sketch = minimalObject(resource)
   const place = { namespace: recordNamespace(cluster, sketch), name: recordName(cluster, sketch) }
   const record = await ports.client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
-  if (!record) return problem(404, 'its record is gone')
+  if (!record) return problem(404, 'its departure record no longer exists')
   try {
     const { objects, notes } = await restore(ports.client, record, { now: ports.clock.now() })
     return ok({
@@ -211,7 +213,7 @@ async function bringBack(ports: WorkPorts, marks: readonly CleanupCandidate[]): 
   }
 }
 
-/** Brings dates forward, of the oldest first. Whoever was told another date is told anew before anything happens. */
+/** Brings deletion dates forward, oldest resources first. Owners who were notified of another date are notified anew first. */
 async function recalculate(ports: WorkPorts, { params, query }: RouteRequest): Promise<RouteResponse> {
   const seconds = Number(query.retentionSeconds ?? '')
   const most = Number(query.numResources ?? '1')

@@ -4,7 +4,7 @@ import { daysParameter, hit, miss, onlyParameters, undecided, type Answer, type 
 
 const serverGroup = ['serverGroup'] as const
 
-/** Swabbie's rules for cloud resources. Each reads facts that the provider sets true, false, or not at all. */
+/** Swabbie's rules for cloud resources. Each reads facts that the provider sets to true or false, or leaves out when unknown. */
 export const cloudRules = {
   ZeroInstanceRule: simple(serverGroup, (described) => isEmpty(described, 'instances', 'it has no instances')),
   ZeroLoadBalancerRule: simple(serverGroup, (described) =>
@@ -31,8 +31,8 @@ export const cloudRules = {
   OrphanedELBRule: simple(['loadBalancer', 'loadBalancerV2'], unused),
 } satisfies Readonly<Record<string, Rule>>
 
-/** What a rule found out about a state that began at some time. */
-interface Lasting {
+/** A rule's answer about a state, and since when the state lasts. */
+interface TimedAnswer {
   readonly answer: Answer
   readonly since?: number
 }
@@ -47,7 +47,7 @@ function simple(kinds: readonly string[], check: (described: Described) => Answe
   }
 }
 
-function timed(kinds: readonly string[], look: (described: Described) => Lasting): Rule {
+function timed(kinds: readonly string[], look: (described: Described) => TimedAnswer): Rule {
   return {
     kinds,
     compile(parameters) {
@@ -74,13 +74,13 @@ function disabledFor30Days(check: (described: Described) => Answer): Rule {
   }
 }
 
-function lastingFor({ answer, since: began }: Lasting, days: number | undefined, now: number): Answer {
+function lastingFor({ answer, since: began }: TimedAnswer, days: number | undefined, now: number): Answer {
   if (answer.hit !== true || days === undefined) return answer
   if (began === undefined) return undecided('it is not known since when')
   return wholeDays(began, now) > days ? hit(`${answer.says} more than ${days} days ago`) : miss
 }
 
-function since(described: Described, dateKey: string, flagKey: string, says: string): Lasting {
+function since(described: Described, dateKey: string, flagKey: string, says: string): TimedAnswer {
   const date = attributeOf(described, dateKey)
   return { answer: flag(described, flagKey, true, says), ...(typeof date === 'number' ? { since: date } : {}) }
 }

@@ -11,7 +11,7 @@ export const generalRules = {
       const days = daysParameter(parameters, 'moreThanDays')
       return ({ resource }, now) => {
         if (days === undefined) return miss
-        if (resource.createdAt === undefined) return undecided('its age is not known')
+        if (resource.createdAt === undefined) return undecided('its age is unknown')
         return wholeDays(resource.createdAt, now) > days ? hit(`it is older than ${days} days`) : miss
       }
     },
@@ -31,7 +31,7 @@ export const generalRules = {
     },
   },
 
-  /** Its own ttl is over. */
+  /** The resource's own ttl has expired. */
   ExpiredResourceRule: {
     compile(parameters) {
       onlyParameters(parameters)
@@ -39,13 +39,13 @@ export const generalRules = {
         const ttl = timeToLiveOf(resource)
         const expired = isExpired(ttl, resource.createdAt, now)
         if (expired === undefined)
-          return undecided(ttl.says === 'malformed' ? `its ttl "${ttl.text}" cannot be read` : 'its age is not known')
-        return expired ? hit('its own ttl is over') : miss
+          return undecided(ttl.says === 'malformed' ? `its ttl "${ttl.text}" is malformed` : 'its age is unknown')
+        return expired ? hit('its own ttl has expired') : miss
       }
     },
   },
 
-  /** Nothing uses it, as far as its detector can tell. */
+  /** The kind's detector finds no use of the resource. */
   Unused: {
     compile(parameters) {
       onlyParameters(parameters)
@@ -56,7 +56,7 @@ export const generalRules = {
     },
   },
 
-  /** For trying things out: exactly the listed ids. */
+  /** Matches exactly the listed ids, for tests. */
   AlwaysCleanRule: {
     compile(parameters) {
       onlyParameters(parameters, 'resourceIds')

@@ -5,16 +5,16 @@ import { expressionRule } from './expression-rule.ts'
 import { generalRules } from './general-rules.ts'
 import type { Check, Rule } from './rule.ts'
 
-/** Every rule there is, by the name policies call it. */
+/** Every rule, by the name that policies use. */
 export const rules: Readonly<Record<string, Rule>> = { ...generalRules, ...cloudRules, Expression: expressionRule }
 
-/** Why a rule matched, for the mark and the notice. */
+/** Why a rule matched, for marks and notices. */
 export interface Summary {
   readonly rule: string
   readonly description: string
 }
 
-/** What all branches together say. */
+/** The combined answer of all branches. */
 export type TreeAnswer =
   | { readonly matches: true; readonly summaries: readonly Summary[] }
   | { readonly matches: false }
@@ -25,7 +25,7 @@ export interface Problem {
   readonly problem: string
 }
 
-/** Compiled branches: any suffices; within one, AND needs all and OR any. */
+/** Compiled branches: any one suffices; within a branch, AND needs all rules and OR any. */
 export type RuleTree = (described: Described, now: number) => TreeAnswer
 
 interface CompiledRule {
@@ -40,7 +40,7 @@ interface Branch {
   readonly rules: readonly CompiledRule[]
 }
 
-/** Compiles a policy's rules; what is wrong goes into `problems`, by field. */
+/** Compiles a policy's rules; adds what is wrong to `problems`, by field. */
 export function compileRules(branches: CleanupPolicySpec['rules'], problems: Problem[]): RuleTree {
   const compiled = branches.map(({ operator = 'OR', rules: members }, branchIndex): Branch => ({
     all: operator === 'AND',
@@ -48,7 +48,7 @@ export function compileRules(branches: CleanupPolicySpec['rules'], problems: Pro
       const field = `spec.rules[${branchIndex}].rules[${index}]`
       const rule = Object.hasOwn(rules, member.name) ? rules[member.name] : undefined
       if (!rule) {
-        problems.push({ field: `${field}.name`, problem: `there is no rule "${member.name}"` })
+        problems.push({ field: `${field}.name`, problem: `unknown rule "${member.name}"` })
         return []
       }
       try {
@@ -67,7 +67,7 @@ function evaluate(branches: readonly Branch[], described: Described, now: number
   const summaries = new Map<string, Summary>()
   let doubt: string | undefined
   for (const branch of branches) {
-    // A rule that cannot judge this kind voids its branch: half a branch might match what the whole would not.
+    // A rule that does not apply to this kind voids its branch: without it the branch might match too much.
     if (branch.rules.some(({ kinds }) => kinds && !kinds.includes(described.resource.kind))) continue
     const answer = evaluateBranch(branch, described, now)
     if (answer.matches === 'undecided') doubt ??= answer.because

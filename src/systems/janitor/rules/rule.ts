@@ -1,17 +1,17 @@
 import type { Described } from '../model/attribute.ts'
 
-/** What a rule says of a resource. Undecided is neither yes nor no: it never leads to a mark and never lifts one. */
+/** A rule's answer about a resource. `undecided` never leads to a mark and never lifts one. */
 export type Answer =
   | { readonly hit: true; readonly says: string }
   | { readonly hit: false }
   | { readonly hit: 'undecided'; readonly because: string }
 
-/** Decides about one resource at one time. */
+/** A compiled rule: checks one resource at one time. */
 export type Check = (described: Described, now: number) => Answer
 
-/** A rule by its name: compiles its parameters once; throws an Error that names what is wrong with them. */
+/** A rule that policies can name. `compile` throws an Error that names a wrong parameter. */
 export interface Rule {
-  /** The kinds it can judge. Defaults to all. */
+  /** The kinds it applies to. Defaults to all. */
   readonly kinds?: readonly string[]
   readonly compile: (parameters: Readonly<Record<string, unknown>>) => Check
 }
@@ -26,7 +26,7 @@ export function undecided(because: string): Answer {
   return { hit: 'undecided', because }
 }
 
-/** A whole number of days out of parameters; undefined when it is absent. */
+/** Reads a number of days from the parameters; undefined when it is absent. */
 export function daysParameter(parameters: Readonly<Record<string, unknown>>, name: string): number | undefined {
   const value = parameters[name]
   if (value === undefined) return undefined
@@ -34,9 +34,9 @@ export function daysParameter(parameters: Readonly<Record<string, unknown>>, nam
   throw new Error(`${name} is ${JSON.stringify(value)}: it must be a number of days`)
 }
 
-/** Refuses parameters that the rule would not look at: a typing error must not make it match more. */
+/** Refuses unknown parameters: a misspelled one must not make the rule match more. */
 export function onlyParameters(parameters: Readonly<Record<string, unknown>>, ...known: readonly string[]): void {
   const unknown = Object.keys(parameters).find((name) => !known.includes(name))
   if (unknown !== undefined)
-    throw new Error(`${unknown} is no parameter of this rule${known.length ? `; there is ${known.join(', ')}` : ''}`)
+    throw new Error(`unknown parameter ${unknown}; this rule takes ${known.length ? known.join(', ') : 'none'}`)
 }

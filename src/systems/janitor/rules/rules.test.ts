@@ -205,9 +205,13 @@ describe('branches', () => {
     expect(summaries([{ rules: [yes, { name: 'ZeroInstanceRule' }] }])).toBe(false))
 
   it.each([
-    [{ name: 'NoSuchRule' }, 'spec.rules[0].rules[0].name', 'there is no rule "NoSuchRule"'],
-    [{ name: 'toString' }, 'spec.rules[0].rules[0].name', 'there is no rule "toString"'],
-    [{ name: 'AgeRule', parameters: { moreThan: 3 } }, 'spec.rules[0].rules[0].parameters', 'moreThan is no parameter'],
+    [{ name: 'NoSuchRule' }, 'spec.rules[0].rules[0].name', 'unknown rule "NoSuchRule"'],
+    [{ name: 'toString' }, 'spec.rules[0].rules[0].name', 'unknown rule "toString"'],
+    [
+      { name: 'AgeRule', parameters: { moreThan: 3 } },
+      'spec.rules[0].rules[0].parameters',
+      'unknown parameter moreThan',
+    ],
     [{ name: 'AgeRule', parameters: { moreThanDays: 'x' } }, 'spec.rules[0].rules[0].parameters', 'number of days'],
     [{ name: 'AttributeRule', parameters: { name: 'pattern:(' } }, 'spec.rules[0].rules[0].parameters', 'missing'],
     [{ name: 'Expression', parameters: { expression: 'object.' } }, 'spec.rules[0].rules[0].parameters', 'compiled'],

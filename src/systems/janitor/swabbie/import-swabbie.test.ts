@@ -148,8 +148,8 @@ describe('a swabbie.yml', () => {
 
   it.each([
     ['a bad pattern', full.replace('pattern:^base:', 'pattern:('), 'spec.exclusions[1].attributes[0].value'],
-    ['an unknown rule', full.replace('OrphanedImageRule', 'NoSuchRule'), 'there is no rule "NoSuchRule"'],
-    ['an unknown exclusion', full.replace('type: Literal', 'type: Liberal'), 'there is no exclusion "Liberal"'],
+    ['an unknown rule', full.replace('OrphanedImageRule', 'NoSuchRule'), 'unknown rule "NoSuchRule"'],
+    ['an unknown exclusion', full.replace('type: Literal', 'type: Liberal'), 'unknown exclusion type "Liberal"'],
     [
       'an exclusion that needs applications',
       full.replace('type: Literal', 'type: Application'),
@@ -158,7 +158,7 @@ describe('a swabbie.yml', () => {
     ['a bad zone', full.replace('America/Los_Angeles', 'America/Nowhere'), 'not a time zone'],
     ['a bad day', full.replace('monday', 'someday'), '"someday" is no day of the week'],
     ['mails without a server', full.replace(/^smtp:.*$/m, ''), 'a block "smtp"'],
-    ['accounts nobody describes', full.replace(/^accounts:[^]*$/m, ''), 'must be described'],
+    ['accounts that are not described', full.replace(/^accounts:[^]*$/m, ''), 'must be described'],
     ['a number that is none', full.replace('retention: 7', 'retention: week'), 'must be a number'],
     [
       'an exclusion without values',
@@ -168,7 +168,7 @@ describe('a swabbie.yml', () => {
     [
       'an exclusion without attributes',
       full.replace('attributes: [{key: name, value: ["pattern:^base:"]}]', 'atributes: []'),
-      'spec.exclusions[1].attributes: without any it would exclude nothing',
+      'spec.exclusions[1].attributes: must not be empty: the exclusion would protect nothing',
     ],
     [
       'exclusions that are no list',

@@ -1,12 +1,12 @@
 import { parse } from 'yaml'
 import { ConfigError } from '../../../client/cluster-config.ts'
 
-/** A part of the file whose keys are read one by one, so that what nobody asked for can be told. */
+/** A section of the file. It records which keys were read, so that unread ones can be reported. */
 export class Settings {
   readonly path: string
   readonly #values: Readonly<Record<string, unknown>>
   readonly #asked = new Set<string>()
-  /** By path: whoever asks for a part again reads on in the same one. */
+  /** By path: reading a section again continues with the same record of keys. */
   readonly #children = new Map<string, Settings>()
 
   constructor(values: unknown, path = '') {
@@ -62,7 +62,7 @@ export class Settings {
     return Array.isArray(value) ? value.map((item, index) => this.#child(item, `${this.#at(key)}[${index}]`)) : []
   }
 
-  /** Whatever else is in here does not matter. */
+  /** Marks every key as read, so that none is reported. */
   dismiss(): void {
     for (const key of Object.keys(this.#values)) this.#asked.add(key)
   }

@@ -18,15 +18,15 @@ import { compilePolicy, type CompiledPolicy } from '../policy/policy.ts'
 import type { ResourceRef } from '../verdict/provider.ts'
 import type { Problem } from '../rules/rule-tree.ts'
 
-/** The ConfigMap whose `paused` takes every janitor out of service. */
+/** The ConfigMap whose field `paused` takes every janitor out of service. */
 export const switchesName = 'sojourn-janitor'
 
-/** A policy that can be worked with, or why it cannot. */
+/** A valid policy with its schedule, or why it is invalid. */
 export type Readiness =
   | { readonly ready: true; readonly policy: CompiledPolicy; readonly schedule: WorkScheduleSpec | undefined }
   | { readonly ready: false; readonly problems: readonly Problem[] }
 
-/** Everything of the home cluster that the janitor reads, from caches. */
+/** The informers of the home cluster that the janitor reads, and compiled policies. */
 export class JanitorCaches {
   readonly policies: Informer<CleanupPolicy>
   readonly candidates: Informer<CleanupCandidate>
@@ -35,7 +35,7 @@ export class JanitorCaches {
   readonly channels: Informer<NotificationChannel>
   readonly accounts: Informer<ProviderAccount>
   readonly #switches: Informer
-  /** By name, compiled once per generation of a policy: each cycle writes a new version of its status. */
+  /** By name. Compiled once per generation, because each cycle writes a new version of the policy's status. */
   readonly #compiled = new Map<string, { readonly object: CleanupPolicy; readonly compiled: Compiled }>()
 
   constructor(client: Client, informers: Informers) {
@@ -61,12 +61,12 @@ export class JanitorCaches {
     await Promise.all(this.#all().map((informer) => informer.whenSynced(signal)))
   }
 
-  /** Whether what is read here is what the cluster holds. */
+  /** Whether every cache has synced and is being watched. */
   get current(): boolean {
     return this.#all().every(({ synced, trouble }) => synced && trouble === undefined)
   }
 
-  /** A human has taken the janitor out of service; not being able to read that counts as yes. */
+  /** Whether a human has paused the janitor. True also while that cannot be read. */
   get paused(): boolean {
     if (!this.#switches.synced || this.#switches.trouble) return true
     const data = (this.#switches.get(sojournNamespace, switchesName)?.data ?? {}) as Readonly<Record<string, string>>
@@ -81,7 +81,7 @@ export class JanitorCaches {
     return this.candidates.byIndex('resource', resourceIndex(resource))
   }
 
-  /** The other policies that want the resource of a mark gone. */
+  /** The other policies with an active mark on the same resource. */
   otherPolicies({ spec }: CleanupCandidate): readonly string[] {
     return this.marksOfResource(spec.resource)
       .filter(({ spec: other, status }) => {
@@ -92,7 +92,7 @@ export class JanitorCaches {
       .toSorted()
   }
 
-  /** A policy with all it refers to. */
+  /** Compiles a policy and checks that everything it refers to exists. */
   readiness(object: CleanupPolicy): Readiness {
     const compiled = this.#compile(object)
     if ('problems' in compiled) return { ready: false, problems: compiled.problems }
@@ -109,7 +109,7 @@ export class JanitorCaches {
   #compile(object: CleanupPolicy): Compiled {
     const { name } = object.metadata
     const known = this.#compiled.get(name)
-    if (known && isSameRule(known.object, object)) return known.compiled
+    if (known && hasSameSpec(known.object, object)) return known.compiled
     const compiled = compilePolicy(object)
     this.#compiled.set(name, { object, compiled })
     return compiled
@@ -117,7 +117,7 @@ export class JanitorCaches {
 
   #scheduleProblems({ schedule: name }: CompiledPolicy, schedule: WorkSchedule | undefined): readonly Problem[] {
     if (name === undefined) return []
-    if (!schedule) return [{ field: 'spec.scheduleRef', problem: `there is no WorkSchedule "${name}"` }]
+    if (!schedule) return [{ field: 'spec.scheduleRef', problem: `WorkSchedule "${name}" does not exist` }]
     return scheduleProblems(schedule.spec).map(({ field, problem }) => ({
       field: 'spec.scheduleRef',
       problem: `WorkSchedule "${name}": ${field}: ${problem}`,
@@ -127,7 +127,7 @@ export class JanitorCaches {
   #missing({ notices, targets }: CompiledPolicy): readonly Problem[] {
     const channels = notices.channels.flatMap((name, index) => {
       const channel = this.channels.get('', name)
-      const problem = channel ? channelProblem(channel) : 'there is none of that name'
+      const problem = channel ? channelProblem(channel) : 'does not exist'
       const field = `spec.notification.channels[${index}]`
       return problem === undefined ? [] : [{ field, problem: `NotificationChannel "${name}": ${problem}` }]
     })
@@ -138,7 +138,7 @@ export class JanitorCaches {
           : [
               {
                 field: `spec.targets[${target}].aws.accounts[${index}]`,
-                problem: `there is no ProviderAccount "${name}"`,
+                problem: `ProviderAccount "${name}" does not exist`,
               },
             ],
       ),
@@ -162,7 +162,7 @@ export class JanitorCaches {
 
 type Compiled = ReturnType<typeof compilePolicy>
 
-function isSameRule(one: CleanupPolicy, other: CleanupPolicy): boolean {
+function hasSameSpec(one: CleanupPolicy, other: CleanupPolicy): boolean {
   if (one === other) return true
   return one.metadata.generation === other.metadata.generation && deepEqual(one.spec, other.spec)
 }

@@ -41,7 +41,7 @@ describe('the status of a policy, where the cache is behind', () => {
     expect((await stored())?.status?.locations?.['here']).toEqual({})
   })
 
-  it('is nobody’s business once the policy is gone', async () => {
+  it('is not written once the policy is gone', async () => {
     await world.client.deleteObject(cleanupPolicy.type, { name: 'unused' })
     await write(before, 'no answer')
     expect(await stored()).toBeUndefined()

@@ -46,7 +46,7 @@ export function tagsOf(
   return Object.fromEntries((tags ?? []).flatMap(({ Key, Value }) => (Key === undefined ? [] : [[Key, Value ?? '']])))
 }
 
-/** What is kept by a backup plan or a lifecycle policy leaves by that: deleting it here would make a hole in somebody's backups. */
+/** Shields resources that a backup plan or lifecycle policy manages: deleting one would make the backups incomplete. */
 export function backupShield(tags: Readonly<Record<string, string>>): Resource['shield'] {
   const mark = Object.keys(tags).find((key) => key.startsWith('aws:dlm:') || key.startsWith('aws:backup:'))
   return mark === undefined ? undefined : { because: 'shielded', detail: `it is kept by the plan of its tag ${mark}` }

@@ -57,10 +57,10 @@ describe('C55: a group is out of discovery', () => {
     ['not while one is up', ['a', 'up'], { isOutOfDiscovery: false }],
     ['not while one is about to be', ['a', 'starting'], { isOutOfDiscovery: false }],
     ['perhaps, when one never registered', ['a', 'stranger'], {}],
-    ['not while one is up, whoever else never registered', ['up', 'stranger'], { isOutOfDiscovery: false }],
+    ['not while one is up, even if others never registered', ['up', 'stranger'], { isOutOfDiscovery: false }],
     ['not while one of the things an instance is registered for is up', ['both'], { isOutOfDiscovery: false }],
     ['when it has no instances', [], { isOutOfDiscovery: true }],
-    ['but nobody knows since when, if one does not say', ['a', 'undated'], { isOutOfDiscovery: true }],
+    ['but since when is unknown, if one does not say', ['a', 'undated'], { isOutOfDiscovery: true }],
   ])('%s', (_, ids, expected) => {
     const registry = new Map([
       ['a', [out]],
@@ -74,5 +74,5 @@ describe('C55: a group is out of discovery', () => {
     expect(discoveryFacts(ids, registry)).toEqual({ ...facts, ...(since ? { outOfDiscoverySince: since } : {}) })
   })
 
-  it('perhaps, when nobody can be asked', () => expect(discoveryFacts(['a'], undefined)).toEqual({}))
+  it('unknown without a registry', () => expect(discoveryFacts(['a'], undefined)).toEqual({}))
 })

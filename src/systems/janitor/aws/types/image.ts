@@ -65,7 +65,7 @@ async function imagesInUse(evidence: Evidence): Promise<ReadonlyMap<string, stri
   return used
 }
 
-/** Those who may use an image of ours and are no account that is known here. Only asked of what nobody known uses. */
+/** For images that no known account uses: an unknown account, organization or group that may start instances from them. */
 async function strangersIn(evidence: Evidence, isAsked: (id: string) => boolean): Promise<ReadonlyMap<string, string>> {
   const known = new Set((await evidence.sessions()).map(({ accountId }) => accountId))
   const asked = (await evidence.images()).flatMap(({ ImageId = '' }) => (isAsked(ImageId) ? [ImageId] : []))

@@ -175,7 +175,7 @@ async function classicTags(
         throw inventoryError(`tags of load balancers of ${account}`, error)
       })
     for (const { LoadBalancerName = '', Tags } of TagDescriptions) tags.set(LoadBalancerName, tagsOf(Tags))
-    // Tags may say that it is to be kept: without an answer nobody knows.
+    // A tag may protect the load balancer, so a missing answer makes the inventory incomplete.
     const silent = LoadBalancerNames.filter((name) => !tags.has(name))
     if (silent.length > 0)
       throw new InventoryError(`tags of ${account}: the answer came without those of ${silent.join()}`)

@@ -6,7 +6,7 @@ import { Evidence } from '../read/evidence.ts'
 import { listCompletely } from '../read/listing.ts'
 import type { AwsSession } from '../read/session.ts'
 
-/** Auto-scaling groups, which Swabbie calls server groups. In use while they have instances, warm ones included, or are to have some. */
+/** Auto-scaling groups, Swabbie's server groups. In use while they have instances, warm ones included, or are to get some. */
 export const serverGroupType: AwsType = {
   name: 'serverGroup',
   absent: [],
@@ -61,7 +61,7 @@ export const serverGroupType: AwsType = {
   },
 }
 
-/** Groups that are to have instances at some time to come, and the action that will see to it. */
+/** Groups that a scheduled action will scale up, by the name of that action. */
 async function awaitedGroups({ sdk, autoScaling: client, account }: AwsSession): Promise<ReadonlyMap<string, string>> {
   const actions = await listCompletely({
     what: `scheduled actions of ${account}`,
@@ -76,7 +76,7 @@ async function awaitedGroups({ sdk, autoScaling: client, account }: AwsSession):
   )
 }
 
-/** Who is in discovery; undefined when nobody can say. */
+/** The account's Eureka registry; undefined when it has none or cannot be read. */
 async function registryOf({ eurekaUrl }: AwsSession): Promise<Registry | undefined> {
   return eurekaUrl === undefined ? undefined : readRegistry(eurekaUrl).catch(() => undefined)
 }

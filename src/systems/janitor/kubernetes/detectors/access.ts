@@ -39,7 +39,7 @@ export const bindingDetector: Detector = {
           subject.kind !== 'ServiceAccount' ||
           accounts.has(namespacedName(subject.namespace ?? metadata.namespace, subject.name ?? '')),
       )
-      return living ? used(`${living.kind} ${living.name}`) : unused('nobody it names exists')
+      return living ? used(`${living.kind} ${living.name}`) : unused('none of its subjects exists')
     }
   },
 }

@@ -43,10 +43,10 @@ export const configurationDetector: Detector = {
   },
 }
 
-/** No namespace is called this. */
+/** Not a valid namespace name, so it cannot collide with one. */
 const anywhere = '*'
 
-/** References to ConfigMaps and Secrets. Lists stay the same until they change, and are looked through once. */
+/** References to ConfigMaps and Secrets. Informers return the same lists until they change, so each is read once. */
 function referencesIn(cluster: ClusterView): ReadonlyMap<string, string> {
   const lists = referrers.map((kind) => cluster.list(kind))
   const [first = []] = lists
@@ -115,7 +115,7 @@ function placesIn(words: readonly string[], namespace: string): ReadonlySet<stri
 
 const anyPlace = /[a-z0-9][a-z0-9-]*\/[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?/g
 
-/** The ConfigMaps and Secrets to which a role gives access by name: somebody reads them by that name. */
+/** The ConfigMaps and Secrets that a role grants access to by name: a program reads them by that name. */
 function grantedNames(role: StoredObject): readonly string[] {
   const { rules } = role as { rules?: readonly { resources?: readonly string[]; resourceNames?: readonly string[] }[] }
   return (rules ?? []).flatMap(({ resources = [], resourceNames = [] }) =>
@@ -142,7 +142,7 @@ function parametersIn(cluster: ClusterView): (object: StoredObject) => string | 
 function builtInUse({ kind, metadata, type }: StoredObject): string | undefined {
   const { name, annotations = {}, labels = {} } = metadata
   const found = foundByLabel.find((label) => labels[label] !== undefined)
-  if (found) return `whoever looks for the label ${found}`
+  if (found) return `tools that look for the label ${found}`
   const release = annotations['meta.helm.sh/release-name']
   if (release) return `Helm release ${release}`
   if (kind === 'ConfigMap') {

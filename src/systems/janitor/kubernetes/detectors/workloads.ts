@@ -48,7 +48,7 @@ function scalersFromZero(cluster: ClusterView): ReadonlyMap<string, string> {
   return scalers
 }
 
-/** Services that wake a Deployment when somebody calls: what sleeps behind them is in use. */
+/** Services that wake a Deployment on a request: a sleeping Deployment behind one is in use. */
 export function wakersIn(cluster: ClusterView): ReadonlyMap<string, string> {
   const wakers = new Map<string, string>()
   for (const service of cluster.list('services')) {

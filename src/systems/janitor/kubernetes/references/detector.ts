@@ -3,23 +3,23 @@ import type { Requirement } from '../../../../kube/selector.ts'
 import type { Use } from '../../model/resource.ts'
 import type { ReferrerKind } from './referrer-types.ts'
 
-/** One cluster at one time, as detectors see it. Reading what cannot be known throws. */
+/** A cluster as detectors read it, at one time. Reading a list that may be incomplete throws. */
 export interface ClusterView {
   list(kind: ReferrerKind): readonly StoredObject[]
-  /** The use of an object that only a custom resource could still refer to. */
+  /** The use of a name by custom resources, once built-in kinds are known not to refer to it. */
   customUse(name: string): Use
-  /** The use of a namespace in which nothing but custom resources could be; only for detectors that look inside. */
+  /** The use of a namespace by the custom resources in it; only for detectors with `looksInside`. */
   customUseIn(namespace: string): Use
 }
 
-/** Finds out whether objects of a kind are in use. Each sort is one file; the lifecycle knows none of them. */
+/** Determines whether objects of a kind are in use. The cycles know no kind; only detectors do. */
 export interface Detector {
   /** `ConfigMap`, `Deployment.apps`. */
   readonly kinds: readonly string[]
   readonly needs: readonly ReferrerKind[]
-  /** Asks what custom resources there are in a namespace. Defaults to false. */
+  /** Whether it reads the custom resources of a namespace. Defaults to false. */
   readonly looksInside?: boolean
-  /** Looks at the cluster once, then answers for each object. */
+  /** Reads the cluster once, then answers for each object. */
   prepare(cluster: ClusterView): (object: StoredObject) => Use
 }
 
@@ -35,12 +35,12 @@ export function unknownUse(because: string): Use {
   return { state: 'unknown', because }
 }
 
-/** The use that only custom resources could still make of something; if they make none, it is unused for this reason. */
+/** The use by custom resources; if there is none, the object is unused for the given reason. */
 export function unlessCustomUse(use: Use, because: string): Use {
   return use.state === 'unused' ? unused(because) : use
 }
 
-/** The use of what selects pods and finds none: a custom resource may stand for pods that have these labels. */
+/** The use of a selector that matches no pod: a custom resource may create pods with these labels later. */
 export function selectionUse(cluster: ClusterView, requirements: readonly Requirement[], because: string): Use {
   const wanted = requirements.flatMap(({ operator, values }) => (operator === 'In' ? values : []))
   const uses = (wanted.length > 0 ? wanted : ['']).map((value) => cluster.customUse(value))

@@ -1,10 +1,10 @@
 import type { StoredObject } from '../../../../kube/object.ts'
 import { kindAndName } from './detector.ts'
 
-/** Who mentions a text: a name found anywhere in an object may be in use. */
+/** Finds an object that contains a text: a name that occurs anywhere in an object may be in use. */
 export type MentionFinder = (text: string) => string | undefined
 
-/** Who mentions a text in a list. Lists stay the same array until they change, and are looked through once. */
+/** Finds mentions in a list. Informers return the same array until it changes, so each list is indexed once. */
 export function mentionsIn(objects: readonly StoredObject[]): MentionFinder {
   const known = mentionsByList.get(objects)
   if (known) return known
@@ -16,7 +16,7 @@ export function mentionsIn(objects: readonly StoredObject[]): MentionFinder {
   return mentions
 }
 
-/** Who mentions a text, by the first who knows. */
+/** The first mention of a text that one of the finders knows. */
 export function mentionedIn(mentions: readonly MentionFinder[], text: string): string | undefined {
   for (const of of mentions) {
     const by = of(text)
@@ -48,19 +48,19 @@ function* stringsIn(values: readonly unknown[]): Generator<string> {
   }
 }
 
-/** The same of what somebody wrote, without what a controller said of it. */
+/** Like `textsOf`, without the status. */
 export function writtenTextsOf({ status: _, ...written }: StoredObject): readonly string[] {
   return textsOf(written)
 }
 
-/** What annotations say, but for those that repeat the object itself or name the tool that made it. */
+/** The values of annotations, except those of tools that repeat the object or record how it was applied. */
 export function annotationTexts(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
   return Object.entries(annotations).flatMap(([key, value]) => (bookkeeping.test(key) ? [] : [value]))
 }
 
 const bookkeeping = /^(?:kubectl\.kubernetes\.io|deployment\.kubernetes\.io|meta\.helm\.sh|argocd\.argoproj\.io)\//
 
-/** Adds a text, and each name that stands in it, to a set. */
+/** Adds a text, and each name that occurs in it, to a set. */
 export function addNames(names: Set<string>, text: string): void {
   if (text !== '' && text.length <= maxNameLength) names.add(text)
   if (!plainName.test(text))
