@@ -53,13 +53,13 @@ async function serve(): Promise<void> {
 }
 
 describe('the history of a Deployment', () => {
-  it('keeps as many former ReplicaSets as it may, the newest', async () => {
+  it('keeps the newest ReplicaSets up to revisionHistoryLimit', async () => {
     await create('Deployment', { replicas: 0, revisionHistoryLimit: 2 })
     for (const image of ['image-1', 'image-2', 'image-3', 'image-4']) await roll(deployments, image)
     expect(await sets()).toEqual(['image-2', 'image-3', 'image-4'])
   })
 
-  it('keeps a former ReplicaSet whose Pods still serve', async () => {
+  it('keeps an old ReplicaSet that still has Pods', async () => {
     await create('Deployment', { replicas: 4, revisionHistoryLimit: 0 })
     await serve()
     await roll(deployments, 'image-1')
@@ -68,13 +68,13 @@ describe('the history of a Deployment', () => {
 })
 
 describe('the history of a StatefulSet', () => {
-  it('keeps as many former revisions as it may, the newest', async () => {
+  it('keeps the newest revisions up to revisionHistoryLimit', async () => {
     await create('StatefulSet', { replicas: 0, serviceName: 'w', revisionHistoryLimit: 2 })
     for (const image of ['image-1', 'image-2', 'image-3', 'image-4']) await roll(statefulSets, image)
     expect(await revisions()).toEqual(['image-2', 'image-3', 'image-4'])
   })
 
-  it('keeps a former revision that a Pod is of', async () => {
+  it('keeps an old revision that a Pod uses', async () => {
     const updateStrategy = { type: 'OnDelete' }
     await create('StatefulSet', { replicas: 1, serviceName: 'w', revisionHistoryLimit: 0, updateStrategy })
     await serve()

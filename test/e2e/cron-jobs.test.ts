@@ -59,7 +59,7 @@ describe('a CronJob', () => {
     expect(await started()).toHaveLength(3)
   })
 
-  it('starts a Job when it is time, and says what runs and what went well', async () => {
+  it('starts a Job on schedule, and reports active and successful runs', async () => {
     await schedule()
     expect(await started()).toEqual([])
     await world.pass(5 * minute)
@@ -70,7 +70,7 @@ describe('a CronJob', () => {
     expect([after?.active ?? [], after?.lastSuccessfulTime]).toEqual([[], expect.stringMatching(/^2026-01-05T08:05/)])
   })
 
-  it('keeps as many finished Jobs as it may, of either kind, the newest', async () => {
+  it('keeps the newest finished Jobs up to the history limits', async () => {
     await schedule({ successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 2 })
     const ended: string[] = []
     for (const outcome of ['Complete', 'Failed', 'Complete', 'Complete', 'Failed', 'Failed'] as const) {
@@ -86,7 +86,7 @@ describe('a CronJob', () => {
     ['Allow', 3],
     ['Forbid', 1],
     ['Replace', 1],
-  ])('whose Jobs take long follows its policy: %s', async (concurrencyPolicy, running) => {
+  ])('with a running Job follows its concurrency policy: %s', async (concurrencyPolicy, running) => {
     await schedule({ concurrencyPolicy })
     await world.pass(5 * minute)
     const [first] = await started()
@@ -96,7 +96,7 @@ describe('a CronJob', () => {
     expect(names.includes(first ?? '')).toBe(concurrencyPolicy !== 'Replace')
   })
 
-  it('starts nothing while it is suspended, and one Job for all that was missed', async () => {
+  it('starts nothing while it is suspended, and then one Job for all missed runs', async () => {
     await schedule({ suspend: true })
     await world.pass(60 * minute)
     expect(await started()).toEqual([])
@@ -105,7 +105,7 @@ describe('a CronJob', () => {
     expect(await started()).toHaveLength(1)
   })
 
-  it('lets go of what was missed for longer than its deadline', async () => {
+  it('skips runs missed for longer than startingDeadlineSeconds', async () => {
     await schedule({ suspend: true, startingDeadlineSeconds: 30 })
     await world.pass(62 * minute)
     await world.client.patch(cronJobs, at, { type: 'merge', body: { spec: { suspend: false } } })

@@ -39,7 +39,7 @@ const listed = async () =>
     return { owner: slice.metadata.ownerReferences?.[0]?.uid, ready: endpoint?.conditions.ready }
   })
 
-it('lists the pods of a Service that came back under its name, though nobody has collected what was left of it', async () => {
+it('lists the Pods of a recreated Service although old slices of that name are not collected yet', async () => {
   const containers = [{ name: 'c', image: 'none' }]
   await world.create({
     apiVersion: 'v1',

@@ -46,7 +46,7 @@ const suspend = async (name: string) => {
 }
 
 describe('a Job', () => {
-  it('leaves its Pods alone while they run', async () => {
+  it('does not delete its running Pods', async () => {
     await begin('a')
     const [pod = ''] = await podsOf('a')
     await becomes(pod, 'Running')
@@ -54,7 +54,7 @@ describe('a Job', () => {
     expect(await podsOf('a')).toEqual([pod])
   })
 
-  it('that is suspended ends what runs, keeps what has finished, and touches no other Job', async () => {
+  it('that is suspended deletes running Pods, keeps finished ones, and affects no other Job', async () => {
     await begin('a', { completions: 3, parallelism: 2 })
     await begin('b')
     const [done = '', running = ''] = await podsOf('a')
@@ -65,7 +65,7 @@ describe('a Job', () => {
     expect([await podsOf('a'), await podsOf('b')]).toEqual([[done], others])
   })
 
-  it('that is complete keeps the Pods that tell of it', async () => {
+  it('that is complete keeps its finished Pods', async () => {
     await begin('a')
     const [pod = ''] = await podsOf('a')
     await becomes(pod, 'Succeeded')
@@ -73,7 +73,7 @@ describe('a Job', () => {
     expect([await world.names(jobs), await podsOf('a')]).toEqual([['a'], [pod]])
   })
 
-  it('goes when its time after finishing is over, and not before', async () => {
+  it('is deleted when ttlSecondsAfterFinished is over, and not before', async () => {
     await begin('a', { ttlSecondsAfterFinished: 60 })
     await begin('b')
     for (const name of ['a', 'b']) await becomes((await podsOf(name))[0] ?? '', 'Succeeded')
@@ -83,7 +83,7 @@ describe('a Job', () => {
     expect(await world.names(jobs)).toEqual(['b'])
   })
 
-  it('counts every end once, though its Pods are deleted as soon as they have ended', async () => {
+  it('counts every finished Pod once, even if Pods are deleted as soon as they finish', async () => {
     await begin('a', { completions: 3 })
     for (let ended = 1; ended <= 3; ended++) {
       const [pod = ''] = await podsOf('a')
@@ -100,7 +100,7 @@ describe('a Job', () => {
     expect((status as { conditions: { type: string }[] }).conditions.at(-1)?.type).toBe('Complete')
   })
 
-  it('counts an end that was deleted before it was seen', async () => {
+  it('counts a Pod that was deleted before the controller saw it finish', async () => {
     await begin('a', { completions: 2 })
     const [pod = ''] = await podsOf('a')
     const place = { namespace: 'team', name: pod }
@@ -114,7 +114,7 @@ describe('a Job', () => {
     expect(await podsOf('a')).not.toContain(pod)
   })
 
-  it('lets Pods go when it is gone, and those that are its own no more', async () => {
+  it('removes the finalizers of Pods when it is deleted, and of Pods it no longer owns', async () => {
     await begin('a')
     await begin('b')
     const [orphan = ''] = await podsOf('b')

@@ -40,8 +40,8 @@ async function said(pod: Pod, container = 'c', previous = false): Promise<string
   return all
 }
 
-describe('the end of a Pod', () => {
-  it('is asked for first, and forced only when the grace is over', async () => {
+describe('the termination of a Pod', () => {
+  it('starts with SIGTERM, and SIGKILL follows after the grace period', async () => {
     await world.start('p', ending(`echo bye > ${file('bye')}; exit 0`))
     await whenReady('p')
     await remove('p')
@@ -49,7 +49,7 @@ describe('the end of a Pod', () => {
     expect(readFileSync(file('bye'), 'utf8')).toBe('bye\n')
   })
 
-  it('comes as soon as the deletion says, whatever the Pod had in mind', async () => {
+  it('follows the grace period of the deletion rather than that of the Pod', async () => {
     await world.start('p', stubborn(), { terminationGracePeriodSeconds: 600 })
     const pid = pidOf(await whenReady('p'))
     await remove('p', 1)
@@ -57,7 +57,7 @@ describe('the end of a Pod', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  it('can be hastened by a second deletion', async () => {
+  it('can be shortened by a second deletion', async () => {
     await world.start('p', stubborn(), { terminationGracePeriodSeconds: 600 })
     const pid = pidOf(await whenReady('p'))
     await remove('p')
@@ -67,7 +67,7 @@ describe('the end of a Pod', () => {
     expect(isAlive(pid)).toBe(false)
   })
 
-  it('is not hastened by a change to the Pod', async () => {
+  it('is not shortened by a change to the Pod', async () => {
     await world.start('p', stubborn(), { terminationGracePeriodSeconds: 600 })
     const pid = pidOf(await whenReady('p'))
     await remove('p')
@@ -82,7 +82,7 @@ describe('the end of a Pod', () => {
     await until(() => !isAlive(pid))
   })
 
-  it('is not put off by changes to the Pod either', async () => {
+  it('is not delayed by changes to the Pod either', async () => {
     await world.start('p', stubborn(), { terminationGracePeriodSeconds: 1 })
     const pid = pidOf(await whenReady('p'))
     await remove('p')
@@ -108,8 +108,8 @@ describe('the end of a Pod', () => {
   })
 })
 
-describe('the beginning of a Pod', () => {
-  it('is not there before postStart is through', async () => {
+describe('the start of a Pod', () => {
+  it('is not complete before postStart has finished', async () => {
     const postStart = { exec: { command: ['sh', '-c', `until [ -e ${file('go')} ]; do sleep 0.05; done`] } }
     await world.start('p', { command: ['sleep', '1000'], lifecycle: { postStart } })
     await until(async () => (await world.pod('p'))?.status?.phase === 'Running')
@@ -118,7 +118,7 @@ describe('the beginning of a Pod', () => {
     await whenReady('p')
   })
 
-  it('begins again when postStart fails', async () => {
+  it('is repeated when postStart fails', async () => {
     const postStart = { exec: { command: ['false'] } }
     await world.start('p', { command: ['sleep', '1000'], lifecycle: { postStart } })
     const pod = await until(async () => {
@@ -196,13 +196,13 @@ describe('the beginning of a Pod', () => {
 })
 
 describe('probes', () => {
-  it('restart what never starts up', async () => {
+  it('restart a container that never starts up', async () => {
     const startupProbe = { exec: { command: ['false'] }, periodSeconds: 1, failureThreshold: 2 }
     await world.start('p', { command: ['sleep', '1000'], startupProbe })
     await until(async () => ((await world.pod('p'))?.status?.containerStatuses?.[0]?.restartCount ?? 0) > 0)
   })
 
-  it('let a slow start have its time', async () => {
+  it('wait for a slow start', async () => {
     const startupProbe = { exec: { command: ['test', '-e', file('up')] }, periodSeconds: 1, failureThreshold: 4 }
     const livenessProbe = { exec: { command: ['test', '-e', file('up')] }, periodSeconds: 1, failureThreshold: 1 }
     await world.start('p', {
@@ -214,7 +214,7 @@ describe('probes', () => {
     expect(pod.status?.containerStatuses?.[0]?.restartCount).toBe(0)
   })
 
-  it('end what is not alive any more as gently as a deletion would', async () => {
+  it('stop a container that is no longer alive as gracefully as a deletion does', async () => {
     const livenessProbe = {
       exec: { command: ['test', '!', '-e', file('prepared')] },
       periodSeconds: 1,
@@ -230,7 +230,7 @@ describe('probes', () => {
 })
 
 describe('a log', () => {
-  it('shows the last run while the next is waited for, and the run before once there is one', async () => {
+  it('shows the last run until the next one starts, and the previous run on request', async () => {
     const command = [
       'sh',
       '-c',
@@ -247,7 +247,7 @@ describe('a log', () => {
     expect(await said(running, 'c', true)).toBe('1\n')
   })
 
-  it('holds all that was said, to the last word', async () => {
+  it('holds all output, including a last line without line end', async () => {
     const much = `for i in $(seq 1 2000); do echo "line $i"; done; printf 'no end'`
     await world.start('p', { command: ['sh', '-c', much] }, { restartPolicy: 'Never' })
     const pod = await until(async () => {
@@ -258,7 +258,7 @@ describe('a log', () => {
     expect([lines.length, lines[1999], lines[2000]]).toEqual([2002, 'line 2000', 'no end'])
   })
 
-  it('says of what has no command that nothing runs', async () => {
+  it('states that a container without a command is simulated', async () => {
     await world.start('p', {})
     expect(await said(await whenReady('p'))).toContain('container c has no command')
   })

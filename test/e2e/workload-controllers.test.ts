@@ -64,7 +64,7 @@ const jobHas = (condition: string, value = 'True') =>
   })
 
 describe('a Deployment', () => {
-  it('that is recreated has no new Pod before the last old one is gone', async () => {
+  it('with strategy Recreate has no new Pod before the last old one is deleted', async () => {
     const one = `trap 'sleep 0.5; echo end >> ${file('runs')}; exit 0' TERM; echo start >> ${file('runs')}; while true; do sleep 0.05; done`
     await world.create(workload('Deployment', one, { strategy: { type: 'Recreate' } }))
     await until(() => existsSync(file('runs')))
@@ -73,7 +73,7 @@ describe('a Deployment', () => {
     expect(readFileSync(file('runs'), 'utf8')).toBe('start\nend\nstart\n')
   })
 
-  it('counts as available only what has been ready for a while', async () => {
+  it('counts Pods as available only after minReadySeconds', async () => {
     await world.create(workload('Deployment', 'sleep 1000', { minReadySeconds: 2 }))
     const status = async () =>
       (await world.client.get<StoredObject & { status?: Record<string, number> }>(deployments, at)).status
@@ -87,7 +87,7 @@ describe('a Deployment', () => {
 })
 
 describe('a StatefulSet', () => {
-  it('leaves alone what is below its partition, and makes it anew as it was', async () => {
+  it('does not update Pods below its partition, and recreates them unchanged', async () => {
     const updateStrategy = { type: 'RollingUpdate', rollingUpdate: { partition: 1 } }
     await world.create(
       workload(
@@ -114,13 +114,13 @@ describe('a StatefulSet', () => {
 })
 
 describe('a Job', () => {
-  it('whose Pods restart themselves gives up after as many restarts as it allows', async () => {
+  it('with restartPolicy OnFailure fails after backoffLimit restarts', async () => {
     await world.create(workload('Job', 'exit 1', { backoffLimit: 1 }, { restartPolicy: 'OnFailure' }))
     const status = await jobHas('Failed')
     expect(status.conditions?.find(({ type }) => type === 'Failed')?.reason).toBe('BackoffLimitExceeded')
   })
 
-  it('that is indexed runs each index once, and tells it', async () => {
+  it('that is indexed runs each index once, and sets JOB_COMPLETION_INDEX', async () => {
     appendFileSync(file('seen'), '')
     const script = `echo $JOB_COMPLETION_INDEX >> ${file('seen')}`
     await world.create(
@@ -163,7 +163,7 @@ describe('a cordoned node', () => {
   const cordon = (unschedulable: boolean) =>
     world.client.patch(nodes, { namespace: '', name: 'here' }, { type: 'merge', body: { spec: { unschedulable } } })
 
-  it('takes no Pod in but those of DaemonSets, says why, and takes them when it is opened again', async () => {
+  it('accepts only Pods of DaemonSets, reports why, and accepts all once uncordoned', async () => {
     await cordon(true)
     await world.create(workload('DaemonSet', 'sleep 1000'))
     const [daemon] = await areReady(1)

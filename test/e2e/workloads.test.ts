@@ -39,7 +39,7 @@ function deployment(replicas: number): KubeObject {
 const podsOf = () => world.pods()
 
 describe('workloads on the embedded server', () => {
-  it('runs a Deployment as processes that a Service leads to', async () => {
+  it('runs a Deployment as processes behind a Service', async () => {
     await world.create(deployment(2))
     await world.create({
       apiVersion: 'v1',
@@ -60,7 +60,7 @@ describe('workloads on the embedded server', () => {
     expect(answers.toSorted()).toEqual(names.toSorted())
   })
 
-  it('ends its processes when it is scaled to nothing', async () => {
+  it('stops its processes when it is scaled to zero', async () => {
     await world.create(deployment(1))
     const [pod] = await until(async () => {
       const all = await podsOf()
@@ -78,7 +78,7 @@ describe('workloads on the embedded server', () => {
     expect(() => process.kill(pid, 0)).toThrow('ESRCH')
   })
 
-  it('runs a Job to its end and keeps what it said', async () => {
+  it('runs a Job to completion and keeps its log', async () => {
     await world.create({
       apiVersion: 'batch/v1',
       kind: 'Job',
@@ -105,7 +105,7 @@ describe('workloads on the embedded server', () => {
     expect(said.join('').split('\n').toSorted()).toEqual(['', 'one', 'two'])
   })
 
-  it('restarts what crashes, and says so', async () => {
+  it('restarts a crashed container, and reports it', async () => {
     await world.create({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -118,7 +118,7 @@ describe('workloads on the embedded server', () => {
     expect(pod.status?.containerStatuses?.[0]?.lastState?.terminated?.exitCode).toBe(3)
   })
 
-  it('pretends to run what has no command, and says so', async () => {
+  it('simulates a container without a command, and reports it', async () => {
     await world.create({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -129,7 +129,7 @@ describe('workloads on the embedded server', () => {
     expect(pod.metadata.annotations?.['sojourn.dev/simulated']).toBe('true')
   })
 
-  it('says what is missing when a container cannot start', async () => {
+  it('reports what is missing when a container cannot start', async () => {
     const env = [{ name: 'A', valueFrom: { configMapKeyRef: { name: 'absent', key: 'a' } } }]
     await world.create({
       apiVersion: 'v1',

@@ -81,7 +81,7 @@ export class KillableServer implements AsyncDisposable {
         headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
       })
       outgoing.on('response', (response) => {
-        // A server that is killed cuts answers off; whoever reads finds out.
+        // A killed server cuts responses off; the reader of the body gets the error.
         response.on('error', () => {})
         resolvePromise(response)
       })

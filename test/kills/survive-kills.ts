@@ -52,7 +52,7 @@ export async function surviveKills({ rounds, random }: { rounds: number; random:
   return report
 }
 
-/** Lets everybody write until a number of writes was acknowledged, and kills the server in the middle of the next ones. */
+/** Runs all writers until a number of writes is acknowledged, then kills the server while more are in flight. */
 async function writeUntilKilled(server: KillableServer, writers: readonly Writer[], enough: number): Promise<number> {
   let count = 0
   let dying: Promise<void> | undefined

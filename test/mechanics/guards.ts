@@ -28,22 +28,22 @@ export const guards: readonly Guard[] = [
   ]),
   ...inFile('src/workloads/controllers/jobs.ts', [
     [
-      'that is suspended ends what runs, keeps what has finished',
+      'that is suspended deletes running Pods, keeps finished ones',
       'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await deleteOwned',
       'if (!pod.metadata.deletionTimestamp) await deleteOwned',
     ],
     [
-      'that is complete keeps the Pods that tell of it',
+      'that is complete keeps its finished Pods',
       'if (!isPodFinished(pod) && !pod.metadata.deletionTimestamp) await deleteOwned',
       'if (!pod.metadata.deletionTimestamp) await deleteOwned',
     ],
     [
-      'goes when its time after finishing is over, and not before',
+      'is deleted when ttlSecondsAfterFinished is over, and not before',
       'if (clock.now() < expiresAt) return wakeAt(expiresAt)',
       '',
     ],
-    ['counts every end once, though its Pods are deleted', '      finalizers: [trackingFinalizer],\n', ''],
-    ['lets Pods go when it is gone', '    await this.#releaseStrays(key, job)\n', ''],
+    ['counts every finished Pod once, even if Pods are deleted', '      finalizers: [trackingFinalizer],\n', ''],
+    ['removes the finalizers of Pods when it is deleted', '    await this.#releaseStrays(key, job)\n', ''],
   ]),
   ...inFile('src/systems/activator/takeover/leftovers.ts', [
     ['leaves what only looks like ours', 'isOurMade(object) && companionBase(', 'companionBase('],
@@ -75,19 +75,19 @@ export const guards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/workloads/controllers/cron-jobs.ts', [
-    ['keeps as many finished Jobs as it may', 'finished.slice(limit)', 'finished'],
+    ['keeps the newest finished Jobs up to the history limits', 'finished.slice(limit)', 'finished'],
     [
-      'keeps as many finished Jobs as it may',
+      'keeps the newest finished Jobs up to the history limits',
       'left.metadata.creationTimestamp < right.metadata.creationTimestamp ? 1 : -1',
       'left.metadata.creationTimestamp < right.metadata.creationTimestamp ? -1 : 1',
     ],
     [
-      'keeps as many finished Jobs as it may',
+      'keeps the newest finished Jobs up to the history limits',
       '.filter((job) => outcomeOf(job) === outcome && ',
       '.filter((job) => outcomeOf(job) !== undefined && ',
     ],
     [
-      'whose Jobs take long follows its policy',
+      'with a running Job follows its concurrency policy',
       "if (concurrencyPolicy === 'Replace') for",
       "if (concurrencyPolicy !== 'Forbid') for",
     ],
@@ -135,29 +135,29 @@ export const guards: readonly Guard[] = [
   ]),
   ...inFile('src/workloads/controllers/deployments.ts', [
     [
-      'keeps as many former ReplicaSets as it may, the newest',
+      'keeps the newest ReplicaSets up to revisionHistoryLimit',
       'old.slice(deployment.spec.revisionHistoryLimit ?? 10)',
       'old',
     ],
     [
-      'keeps as many former ReplicaSets as it may, the newest',
+      'keeps the newest ReplicaSets up to revisionHistoryLimit',
       'revisionOf(right) - revisionOf(left))\n    for',
       'revisionOf(left) - revisionOf(right))\n    for',
     ],
     [
-      'keeps a former ReplicaSet whose Pods still serve',
+      'keeps an old ReplicaSet that still has Pods',
       '(set.spec.replicas ?? 0) === 0 && Number(set.status?.replicas ?? 0) === 0',
       'set.metadata.name !== ""',
     ],
-    ['keeps as many former ReplicaSets as it may, the newest', 'set !== current && ', ''],
+    ['keeps the newest ReplicaSets up to revisionHistoryLimit', 'set !== current && ', ''],
   ]),
   ...inFile('src/workloads/controllers/revisions.ts', [
-    ['keeps as many former revisions as it may, the newest', 'unused.slice(revisionHistoryLimit)', 'unused'],
+    ['keeps the newest revisions up to revisionHistoryLimit', 'unused.slice(revisionHistoryLimit)', 'unused'],
     [
-      'keeps as many former revisions as it may, the newest',
+      'keeps the newest revisions up to revisionHistoryLimit',
       'right.revision - left.revision',
       'left.revision - right.revision',
     ],
-    ['keeps a former revision that a Pod is of', 'new Set([...inUse, name])', 'new Set([name])'],
+    ['keeps an old revision that a Pod uses', 'new Set([...inUse, name])', 'new Set([name])'],
   ]),
 ]

@@ -42,7 +42,7 @@ const patch = (name: string, body: object) =>
 const named = (name: string) => ({ ...self, name })
 
 describe('time', () => {
-  it('C2-1, C2-2: what is stored with a time nobody can read says so, and nobody else suffers', async () => {
+  it('C2-1, C2-2: reports a stored TTL that cannot be read, and affects no other Cleaner', async () => {
     await start()
     const ttl = (name: string, spec: object): KubeObject => ({
       apiVersion: 'cleaner.vtex.io/v1alpha1',
@@ -66,7 +66,7 @@ describe('time', () => {
       })
   })
 
-  it('C2-3: no time at all means at once', async () => {
+  it('C2-3: a TTL of zero expires at once', async () => {
     await start()
     await world.create(configMap('a'))
     await world.create(cleanerOf({ ttl: '0s', targets: [target('a')] }))
@@ -74,7 +74,7 @@ describe('time', () => {
     expect(await left(world)).toEqual([])
   })
 
-  it('C2-4: a month is waited for without an early look or a request', async () => {
+  it('C2-4: waits a month without an early evaluation or a request', async () => {
     let requests = 0
     await start(
       seeing(({ path }) => void (path.includes('/configmaps') || path.includes('/cleaners') ? requests++ : 0)),
@@ -95,7 +95,7 @@ describe('time', () => {
       await expect(world.create(cleanerOf(spec as object))).rejects.toThrow(/spec|ttl/)
   })
 
-  it('C2-6: a wall clock set back makes nothing leave early, one set forward is noticed within half a minute', async () => {
+  it('C2-6: deletes nothing early when the wall clock is set back, and notices one set forward within half a minute', async () => {
     const alarms = new Alarms(world.clock, { longestSleepMs: 30_000 })
     world.run(cleanerController({ ...world, ports: { ...world.ports, alarms }, type: cleaner.type }))
     await world.create(configMap('a'))
@@ -110,7 +110,7 @@ describe('time', () => {
     alarms.close()
   })
 
-  it('C2-7: what was created in the future waits, with a warning', async () => {
+  it('C2-7: waits with a warning when created in the future', async () => {
     await world.create(configMap('a'))
     await world.create(cleanerOf({ ttl: '1m', targets: [target('a')] }))
     world.clock.stepWall(-10 * minute)
@@ -122,7 +122,7 @@ describe('time', () => {
     expect(await left(world)).toEqual([])
   })
 
-  it('C2-43: after days without a cleaner, what was due first leaves first, each looked at afresh', async () => {
+  it('C2-43: after days without a cleaner, deletes the longest expired first, each evaluated afresh', async () => {
     for (const [name, ttl] of Object.entries({ 'a-late': '3h', 'b-early': '1h', 'c-middle': '2h' }))
       await world.create(cleanerOf({ ttl, targets: [target('x', { includeWhenEvaluating: false })] }, { name }))
     await world.create(configMap('x', { finalizers: ['example.com/held'] }))
@@ -144,7 +144,7 @@ describe('time', () => {
 describe('the sink', () => {
   const spec = (given: object = {}) => ({ ttl: '1m', cloudEventSink: 'http://sink.example/', ...given })
 
-  it('C2-30: one that fails is tried a few times, then told of, and everything ends', async () => {
+  it('C2-30: a failing sink is retried a few times, then reported, and the Cleaner is deleted', async () => {
     let tries = 0
     await start({
       send: () => {
@@ -159,7 +159,7 @@ describe('the sink', () => {
     expect(await eventsOf(world)).toContain('EventDeliveryFailed')
   })
 
-  it('C2-30: one that must be told keeps its Cleaner until it is', async () => {
+  it('C2-30: a required sink keeps its Cleaner until the event is delivered', async () => {
     let isDown = true
     await start({ send: () => (isDown ? Promise.reject(new Error('refused')) : Promise.resolve()) })
     await world.create(cleanerOf(spec({ cloudEventRequired: true })))
@@ -171,7 +171,7 @@ describe('the sink', () => {
     expect(await eventsOf(world)).toContain('EventDelivered')
   })
 
-  it('C2-30: many that never answer keep no other Cleaner waiting', async () => {
+  it('C2-30: many unresponsive sinks delay no other Cleaner', async () => {
     await using real = await startRealWorld()
     real.run(cleanerController({ ...real, type: cleaner.type, send: () => new Promise(() => {}) }))
     for (let index = 0; index < 20; index++)
@@ -185,7 +185,7 @@ describe('the sink', () => {
 })
 
 describe('at rest', () => {
-  it('asks nothing while it waits, for its time or for its conditions', async () => {
+  it('sends no request while it waits for its TTL or its conditions', async () => {
     const requests: string[] = []
     await start(seeing(({ method, path }) => void requests.push(`${method} ${path}`)))
     await world.create(configMap('a'))
@@ -219,7 +219,7 @@ describe('at rest', () => {
     expect(requests.filter((line) => !line.startsWith('GET '))).toEqual([])
   })
 
-  it('writes nothing that has not changed when it starts anew', async () => {
+  it('writes nothing unchanged after a restart', async () => {
     await world.create(configMap('a', {}, { go: 'no' }))
     for (let index = 0; index < 100; index++)
       await world.create(

@@ -60,7 +60,7 @@ async function reasonOf(ref = self): Promise<string | undefined> {
 }
 
 describe('a Cleaner', () => {
-  it('waits for its time, then takes its targets and itself away', async () => {
+  it('waits for its TTL, then deletes its targets and itself', async () => {
     await world.create(configMap('a'))
     await world.create(cleanerOf({ ttl: '2h', targets: [target('a')] }))
     await world.pass(2 * hour - minute)
@@ -71,7 +71,7 @@ describe('a Cleaner', () => {
     expect(await world.get(self)).toBeUndefined()
   })
 
-  it('heeds a time that is changed while it waits, either way', async () => {
+  it('follows a TTL that is shortened or extended while it waits', async () => {
     const type = {
       group: 'cleaner.vtex.dev',
       version: 'v1alpha',
@@ -92,7 +92,7 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual([])
   })
 
-  it('looks again after each period where nothing else tells when', async () => {
+  it('evaluates every period when the next change cannot be computed', async () => {
     await world.create(configMap('a'))
     const spec = {
       ttl: '1m',
@@ -110,7 +110,7 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual([])
   })
 
-  it('leaves a record of each departure, written before it', async () => {
+  it('writes a Departure before each deletion', async () => {
     await world.create(configMap('a', {}, { greeting: 'hello' }))
     await world.create(cleanerOf({ ttl: '1m', targets: [target('a')] }))
     await world.pass(5 * minute)
@@ -146,7 +146,7 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual([])
   })
 
-  it('notices objects that begin to match its selector', async () => {
+  it('evaluates objects that begin to match its selector', async () => {
     const revisions = {
       name: 'all',
       reference: { version: 'v1', kind: 'configmap', matchLabels: { app: 'x' } },
@@ -168,7 +168,7 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual([])
   })
 
-  it('sleeps until the very instant its condition can turn true', async () => {
+  it('sleeps until the instant its condition can become true', async () => {
     await world.create(configMap('a', { annotations: { until: '2026-01-07T09:30:00Z' } }))
     await world.create(
       cleanerOf({
@@ -188,7 +188,7 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual([])
   })
 
-  it('spares an object that takes the place of one it evaluated', async () => {
+  it('keeps an object that replaced one it evaluated', async () => {
     await world.create(configMap('a', { finalizers: ['example.com/slow'] }))
     await world.create(configMap('b'))
     await world.create(cleanerOf({ ttl: '1m', targets: [target('a'), target('b')] }))
@@ -203,7 +203,7 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual(['a'])
   })
 
-  it('is looked at now and then while a switch holds it, since turning that calls', async () => {
+  it('polls slowly while a switch holds it, because the switch notifies it', async () => {
     await world.create(cleanerOf({ ttl: '1m', targets: [] }))
     await writeDoorState(world.client, { paused: 'true' })
     await world.pass(10 * minute)
@@ -217,7 +217,7 @@ describe('a Cleaner', () => {
     expect(await world.names(cleaner.type)).toEqual([])
   })
 
-  it('says what holds a target while it waits for it, and is one line of status', async () => {
+  it('reports what holds a target, and is one line of status', async () => {
     const { metadata } = await world.create(configMap('a'))
     const { apiVersion, kind } = bond
     const needy = { apiVersion: 'v1', kind: 'ConfigMap', name: 'needy' }
@@ -243,7 +243,7 @@ describe('a Cleaner', () => {
   it.each([
     ['the keep label', { labels: { 'sojourn.dev/keep': 'true' } }],
     ['expiration_time: never', { annotations: { expiration_time: 'never' } }],
-  ])('leaves a target with %s and goes on with the others', async (_, metadata) => {
+  ])('keeps a target with %s and deletes the others', async (_, metadata) => {
     await world.create(configMap('a', metadata))
     await world.create(configMap('b'))
     await world.create(cleanerOf({ ttl: '1m', targets: [target('a'), target('b')] }))
@@ -252,7 +252,7 @@ describe('a Cleaner', () => {
     expect(await world.get(self)).toBeUndefined()
   })
 
-  it('keeps to its schedule, says until when, and goes as soon as somebody opens a window', async () => {
+  it('keeps to its schedule, reports until when, and deletes as soon as a window opens', async () => {
     const office = (start: string, end: string) => ({ windows: [{ days: ['Tuesday'], start, end }] })
     const made = await world.create<StoredObject>({
       apiVersion: 'sojourn.dev/v1alpha1',
@@ -274,7 +274,7 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual([])
   })
 
-  it('deletes nothing in a dry run, and says what it would do', async () => {
+  it('deletes nothing in a dry run, and reports what it would delete', async () => {
     await world.create(configMap('a'))
     await world.create(cleanerOf({ ttl: '1m', dryRun: true, targets: [target('a')] }))
     await world.pass(5 * hour)
@@ -297,7 +297,7 @@ describe('a Cleaner', () => {
     expect(await left()).toEqual(['a'])
   })
 
-  it('waits for a target that is not there, and for a kind that is not served', async () => {
+  it('waits for a target that does not exist, and for a kind that is not served', async () => {
     await world.create(cleanerOf({ ttl: '1m', targets: [target('absent')] }))
     await world.create(
       cleanerOf(
@@ -320,13 +320,13 @@ describe('a Cleaner', () => {
     expect(await reasonOf({ ...self, name: 'd' })).toBe('KindNotFound')
   })
 
-  it('counts a target that is only to be deleted and is gone as done', async () => {
+  it('treats a missing target that is only deleted as done', async () => {
     await world.create(cleanerOf({ ttl: '1m', targets: [target('gone', { includeWhenEvaluating: false })] }))
     await world.pass(5 * minute)
     expect(await world.get(self)).toBeUndefined()
   })
 
-  it('touches nothing when a user deletes it, early or after its finalizers came by other ways', async () => {
+  it('deletes no target when a user deletes it, early or with finalizers set by others', async () => {
     await world.create(configMap('a'))
     await world.create(cleanerOf({ ttl: '10h', targets: [target('a')] }))
     await world.client.patch(
@@ -370,7 +370,7 @@ describe('a Cleaner', () => {
     expect((await world.get<Cleaner>(self))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion)
   })
 
-  it('takes the seed’s own manifest', async () => {
+  it('accepts the founding manifest', async () => {
     const seed = readFileSync(new URL('testdata/seed-cleaner.yaml', import.meta.url), 'utf8')
     const manifest = parse(seed) as KubeObject
     await world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'faststore-proxy' } })
@@ -402,7 +402,7 @@ describe('a ConditionalTTL', () => {
   })
   afterEach(() => void sink.close())
 
-  it('tells its sink what left, as it was evaluated', async () => {
+  it('sends its sink the targets as they were evaluated', async () => {
     await world.create(configMap('a', { annotations: { go: 'yes' } }))
     await world.create(configMap('b', { labels: { app: 'x' } }))
     const manifest: KubeObject = {

@@ -138,7 +138,7 @@ async function* lives(loss: Loss, meanwhile: (namespace: string) => Promise<void
 }
 
 describe.each<Loss>(['request', 'answer'])('a cleaner killed at any step, its last %s lost', (loss) => {
-  it('C2-28: comes to the same end, deletes nothing twice, and never what was not evaluated', async () => {
+  it('C2-28: reaches the same result, deletes nothing twice, and never an object that was not evaluated', async () => {
     const late = (namespace: string) =>
       world.create<void>(configMap('late', { namespace, labels: { app: 'x' } }, { go: 'yes' }))
     let decided = 0
@@ -159,7 +159,7 @@ describe.each<Loss>(['request', 'answer'])('a cleaner killed at any step, its la
     expect(decided).toBeGreaterThan(15)
   }, 120_000)
 
-  it('C2-27: carries out what it has decided even if conditions are false since, and nothing else', async () => {
+  it('C2-27: carries out the recorded decision even if conditions have become false, and nothing else', async () => {
     const stopIt = async (namespace: string) => {
       const body = { data: { go: 'no' } }
       await world.client.patch(configMaps, { namespace, name: 'b' }, { type: 'merge', body }).catch(() => undefined)
@@ -172,7 +172,7 @@ describe.each<Loss>(['request', 'answer'])('a cleaner killed at any step, its la
     }
   }, 120_000)
 
-  it('C2-27: deletes nothing if a user deletes the Cleaner before it has begun to leave', async () => {
+  it('C2-27: deletes nothing if a user deletes the Cleaner before the controller does', async () => {
     let wasSpared = 0
     let wentOn = 0
     for (let steps = 0, isOver = false; !isOver; steps++) {

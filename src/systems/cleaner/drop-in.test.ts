@@ -70,7 +70,7 @@ describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
     ['with one that fails', { conditions: ['[][0] == 1'] }, ['False', 'ConditionEvaluationError']],
     ['with one that is no boolean', { conditions: ['1 + 1'] }, ['False', 'ConditionResultNotBoolean']],
     ['with one that is false', { conditions: ['false'] }, ['True', 'WaitingForConditions']],
-  ])('says %s what it always said, without finalizers', async (_, spec, claim) => {
+  ])('reports %s as cleaner-controller does, without finalizers', async (_, spec, claim) => {
     await world.create(conditionalTtlOf(spec))
     await world.pass(2000)
     expect(await ready()).toEqual(claim)
@@ -96,7 +96,7 @@ describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
     ['its only target', { targets: [target()], conditions: ['one.data.go == "yes"'] }],
     ['all its targets and its release', { targets: twoTargets, helm }],
     [
-      'what a selector chose, whoever else is looked at',
+      'what a selector chose, whatever else is evaluated',
       {
         targets: [
           target({ delete: false }),
@@ -118,7 +118,7 @@ describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
   it.each<[string, object, KubeObject]>([
     ['a target that is only to be deleted', { targets: twoTargets }, configMap('b')],
     ['its release', { targets: [target()], helm }, record],
-  ])('C2-12: waits while %s is left, which nobody evaluated', async (_, spec, remaining) => {
+  ])('C2-12: waits while %s is left, which is not evaluated', async (_, spec, remaining) => {
     await world.create(remaining)
     await world.create(conditionalTtlOf(spec))
     await world.pass(5 * minute)
@@ -127,7 +127,7 @@ describe('a ConditionalTTL, as users of cleaner-controller know it', () => {
     expect(await world.get({ apiVersion, kind, namespace: 'team', name: metadata.name ?? '' })).toBeDefined()
   })
 
-  it('goes without finalizers, and with one word about it, when there is no work for them', async () => {
+  it('is deleted without finalizers, with one Event, when they have no work', async () => {
     await world.create(conditionalTtlOf({ conditions: ['true'] }))
     await world.pass(5 * minute)
     expect(await world.get(ref)).toBeUndefined()

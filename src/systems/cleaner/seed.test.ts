@@ -83,7 +83,7 @@ const namesOf = async (type: typeof services) =>
   (await world.client.list(type, { namespace })).items.map(({ metadata }) => metadata.name)
 const later = (ms: number) => formatTime(world.clock.now() + ms)
 
-it('lives the life of the manifest that it was founded with', async () => {
+it('runs the founding manifest from creation to deletion', async () => {
   const parts = [service(name), service(`${name}-node`)]
   for (const each of parts) await world.create(each)
   await world.create(releaseHolder({ name, objects: parts }, { namespace }))
@@ -116,7 +116,7 @@ it('lives the life of the manifest that it was founded with', async () => {
   await world.pass(1000)
   expect((await statusOf())?.nextScheduledEvaluation).toBe(idle)
 
-  // Somebody routes a real domain to the older one in the meantime, and takes it away again.
+  // A user routes a real domain to the older one in the meantime, and removes it again.
   await world.pass(100 * hour)
   await revision(1, 'sfj-1--account,www-shop', false)
   await world.pass(300 * hour)
@@ -131,6 +131,6 @@ it('lives the life of the manifest that it was founded with', async () => {
   expect(await world.get(self)).toBeUndefined()
   expect(await namesOf(services)).toEqual([])
   expect(await namesOf(secrets)).toEqual([])
-  // Nobody asked for these: Knative takes them away with their service.
+  // Not targets: Knative deletes these with their service.
   expect(await namesOf(revisions)).toHaveLength(2)
 })

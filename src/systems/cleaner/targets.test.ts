@@ -48,7 +48,7 @@ const refuse = (message: string) => ({
 const named = (name: string) => ({ ...self, name })
 
 describe('targets', () => {
-  it('C2-9: one that vanishes between decision and deletion is a success', async () => {
+  it('C2-9: a target deleted by others after the decision is a success', async () => {
     await start(seeing(async (request) => void (isDecision(request) && (await remove('a')))))
     await world.create(configMap('a'))
     await world.create(configMap('b'))
@@ -61,7 +61,7 @@ describe('targets', () => {
     expect(events.filter((reason) => reason === 'TargetDeleted')).toHaveLength(1)
   })
 
-  it('C2-10: one that comes under the same name after the decision survives', async () => {
+  it('C2-10: keeps an object created under the same name after the decision', async () => {
     let replaced = false
     await start(
       seeing(async (request) => {
@@ -79,7 +79,7 @@ describe('targets', () => {
     expect(await world.get(self)).toBeUndefined()
   })
 
-  it('deletes one that was only changed after the decision', async () => {
+  it('deletes a target that was only changed after the decision', async () => {
     let changes = 0
     await start(
       seeing(async ({ method, path }) => {
@@ -98,7 +98,7 @@ describe('targets', () => {
     ['Wait', 'TargetResolveError', true],
     ['Null', undefined, false],
     ['Complete', undefined, false],
-  ])('C2-12: an evaluated one that is missing follows onMissing: %s', async (onMissing, reason, isThere) => {
+  ])('C2-12: a missing evaluated target follows onMissing: %s', async (onMissing, reason, isThere) => {
     await start()
     await world.create(
       cleanerOf({
@@ -112,7 +112,7 @@ describe('targets', () => {
     expect((await world.get(self)) !== undefined).toBe(isThere)
   })
 
-  it('C2-15: a result that is no boolean is looked at again when a target changes', async () => {
+  it('C2-15: a non-boolean result is evaluated again when a target changes', async () => {
     await start()
     await world.create(configMap('a', {}, { go: 'no' }))
     await world.create(
@@ -125,7 +125,7 @@ describe('targets', () => {
     expect(await left(world)).toEqual([])
   })
 
-  it('C2-18: all of a kind only if that is said', async () => {
+  it('C2-18: selects all objects of a kind only with matchAll', async () => {
     await start()
     const all = (reference: object) => ({ name: 'all', delete: true, includeWhenEvaluating: true, reference })
     await world.create(configMap('a'))
@@ -160,7 +160,7 @@ describe('targets', () => {
     expect(await left(world)).toEqual(['keeps', 'other'])
   })
 
-  it('C2-20: its own namespace leaves last, after the sink was told', async () => {
+  it('C2-20: deletes its own namespace last, after the CloudEvent is delivered', async () => {
     const order: string[] = []
     await start({
       send: () => {
@@ -185,7 +185,7 @@ describe('targets', () => {
     expect(await world.get({ ...self, namespace: 'gone' })).toBeUndefined()
   })
 
-  it('C2-21: another namespace cannot be named', async () => {
+  it('C2-21: refuses another namespace', async () => {
     const reference = { version: 'v1', kind: 'configmap', name: 'a', namespace: 'default' }
     const manifest = cleanerOf({ ttl: '0s', targets: [target('a', { reference })] })
     await expect(world.client.create(cleaner.type, manifest, { fieldValidation: 'Strict' })).rejects.toThrow(
@@ -199,7 +199,7 @@ describe('targets', () => {
     expect(await left(world, 'default')).toEqual(['a'])
   })
 
-  it('C2-22, C2-23: a kind that comes later is found at once, in any case, also one that ends in List', async () => {
+  it('C2-22, C2-23: finds a kind as soon as it is served, in upper or lower case, even one that ends in List', async () => {
     await start()
     const reference = { apiGroup: 'example.com', version: 'v1', kind: 'pricelist', name: 'x' }
     await world.create(cleanerOf({ ttl: '1m', retry: { period: '100h' }, targets: [target('x', { reference })] }))
@@ -216,7 +216,7 @@ describe('targets', () => {
     ).toBeUndefined()
   })
 
-  it('C2-22: a kind that is gone when it comes to deleting leaves nothing to delete', async () => {
+  it('C2-22: a kind no longer served at deletion has nothing to delete', async () => {
     await world.create(definition('Thing', 'things'))
     await world.create({ apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'x', namespace: 'team' } })
     await start(
@@ -261,7 +261,7 @@ describe('targets', () => {
     expect(new Set(pages)).toEqual(new Set(['500']))
   })
 
-  it('C2-26: what may not be looked at is said, tried again by period, and harms nobody else', async () => {
+  it('C2-26: reports a target it may not read, retries every period, and affects no other Cleaner', async () => {
     let isForbidden = true
     let asked = 0
     const through =
@@ -289,7 +289,7 @@ describe('targets', () => {
     expect(await world.get(named('may-not'))).toBeUndefined()
   })
 
-  it('C2-26: what may not be deleted keeps no other target, and is not tried in a hurry', async () => {
+  it('C2-26: a target it may not delete does not keep the others, and is retried with backoff', async () => {
     let tries = 0
     const through =
       (transport: Transport): Transport =>
@@ -311,7 +311,7 @@ describe('targets', () => {
     ['Background', {}],
     ['Foreground', { propagationPolicy: 'Foreground' }],
     ['Orphan', { propagationPolicy: 'Orphan' }],
-  ])('C2-33: a Job goes with propagation %s', async (propagation, given) => {
+  ])('C2-33: deletes a Job with propagation %s', async (propagation, given) => {
     const seen: unknown[] = []
     await start(
       seeing(({ method, path, body, query }) => {
@@ -331,7 +331,7 @@ describe('targets', () => {
     expect(seen).toEqual([expect.stringContaining(propagation)])
   })
 
-  it('C2-34: one that a foreign finalizer holds is told as pending', async () => {
+  it('C2-34: reports a target with a foreign finalizer as pending', async () => {
     await start()
     await world.create(configMap('a', { finalizers: ['example.com/slow'] }))
     await world.create(cleanerOf({ ttl: '1m', targets: [target('a')] }))
@@ -344,7 +344,7 @@ describe('targets', () => {
   it.each([
     ['until it is gone', true],
     ['until the time is up', false],
-  ])('C2-34: with wait, what follows is held %s', async (_, lets) => {
+  ])('C2-34: with wait, releases and sink are held %s', async (_, lets) => {
     const told: number[] = []
     await start({
       send: () => {
@@ -368,7 +368,7 @@ describe('targets', () => {
     expect(await world.get(self)).toBeUndefined()
   })
 
-  it('C2-35: what is on its way out is seen, unless it is not to be, and is not deleted twice', async () => {
+  it('C2-35: evaluates terminating targets unless excludeTerminating is set, and deletes none twice', async () => {
     await world.create(configMap('a', { finalizers: ['example.com/slow'], labels: { app: 'x' } }))
     await remove('a')
     let deletes = 0
@@ -388,7 +388,7 @@ describe('targets', () => {
     expect(deletes).toBe(0)
   })
 
-  it('C2-36: deleted by a user before its time or while it waits, it takes nothing with it', async () => {
+  it('C2-36: deletes no target when a user deletes it early or while it waits', async () => {
     const told: string[] = []
     await start({ send: (sink) => Promise.resolve(void told.push(sink)) })
     await world.create(configMap('a'))
@@ -402,7 +402,7 @@ describe('targets', () => {
     expect(told).toEqual([])
   })
 
-  it('C2-38: what is edited while it leaves has no say: the decision does', async () => {
+  it('C2-38: an edit during deletion changes nothing: the recorded decision is carried out', async () => {
     await start()
     await world.create(configMap('a', { finalizers: ['example.com/slow'] }))
     await world.create(configMap('other'))
@@ -417,7 +417,7 @@ describe('targets', () => {
     expect(await left(world)).toEqual(['other'])
   })
 
-  it('C2-40: two may share a target', async () => {
+  it('C2-40: two Cleaners may share a target', async () => {
     await start()
     await world.create(configMap('a'))
     for (const name of ['one', 'two'])

@@ -51,14 +51,14 @@ describe('disruptionStatus', () => {
     expect(disruptionStatus({ budget: budget(spec), pods, wanted }, now)).toMatchObject(expected),
   )
 
-  it('counts a pod as gone as soon as its eviction was let through', () => {
+  it('counts a pod as disrupted as soon as its eviction is allowed', () => {
     const evicted = budget({ minAvailable: 1 }, { a: '2026-01-01T00:59:30Z' })
     const status = disruptionStatus({ budget: evicted, pods: three, wanted: 3 }, now)
     expect(status).toMatchObject({ currentHealthy: 2, disruptionsAllowed: 1, disruptedPods: { a: expect.any(String) } })
     expect(nextRecount(status)).toBe(now + 90_000)
   })
 
-  it('forgets evictions that came to nothing, and those that were carried out', () => {
+  it('forgets evictions that failed, and those that were carried out', () => {
     const evicted = budget({ minAvailable: 1 }, { a: '2026-01-01T00:57:59Z', gone: '2026-01-01T00:59:59Z' })
     const status = disruptionStatus({ budget: evicted, pods: three, wanted: 3 }, now)
     expect(status).toMatchObject({ currentHealthy: 3, disruptionsAllowed: 2 })
@@ -66,7 +66,7 @@ describe('disruptionStatus', () => {
     expect(nextRecount(status)).toBeUndefined()
   })
 
-  it('allows none and says why when controllers cannot be asked', () => {
+  it('allows none and reports why when the controllers are unknown', () => {
     const problem = 'found no controller ref for pod "a"'
     const status = disruptionStatus({ budget: budget({ maxUnavailable: 1 }), pods: three, wanted: { problem } }, now)
     expect(status).toMatchObject({ disruptionsAllowed: 0, conditions: [{ reason: 'SyncFailed', message: problem }] })

@@ -27,7 +27,7 @@ describe('planRollout', () => {
     expect(plan({ wanted: 3, current, owned: [current] })).toEqual([['new', 3]])
   })
 
-  it('surges first, and takes old ones away only as new ones serve', () => {
+  it('surges first, and deletes old Pods only as new ones become available', () => {
     const current = set('new', 0)
     expect(plan({ wanted: 4, current, owned: [current, set('old', 4)] })).toEqual([
       ['new', 1],
@@ -37,12 +37,12 @@ describe('planRollout', () => {
     expect(plan({ wanted: 4, current: grown, owned: [grown, set('old', 3)] })).toEqual([['new', 2]])
   })
 
-  it('takes away old ones that do not serve without waiting', () => {
+  it('deletes old Pods that are not available without waiting', () => {
     const current = set('new', 1, 0)
     expect(plan({ wanted: 2, current, owned: [current, set('old', 2, 1)] })).toContainEqual(['old', 1])
   })
 
-  it('ends everything old before a Recreate begins', () => {
+  it('deletes every old Pod before a Recreate starts new ones', () => {
     const current = set('new', 0)
     expect(plan({ wanted: 2, strategy: { type: 'Recreate' }, current, owned: [current, set('old', 2)] })).toEqual([
       ['old', 0],
@@ -52,7 +52,7 @@ describe('planRollout', () => {
     ])
   })
 
-  it('does not roll while paused, but still scales', () => {
+  it('does not roll out while paused, but still scales', () => {
     const current = set('new', 2)
     expect(plan({ wanted: 5, isPaused: true, current, owned: [current] })).toEqual([['new', 5]])
     expect(plan({ wanted: 2, isPaused: true, current: set('new', 0), owned: [set('new', 0), set('old', 2)] })).toEqual(

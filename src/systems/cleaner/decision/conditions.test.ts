@@ -36,17 +36,17 @@ describe('conditions', () => {
     ['[{"k": true}, {}].all(x, x.k)', 'error'],
   ])('C2-14: %s is %s', (condition, is) => expect(judge([condition])).toMatchObject({ is }))
 
-  it.each(['"true"', 'null', '1', '[true]', '1u', '1.5', '{"a": true}'])('C2-15: %s is no boolean', (condition) =>
+  it.each(['"true"', 'null', '1', '[true]', '1u', '1.5', '{"a": true}'])('C2-15: %s is not a boolean', (condition) =>
     expect(judge([condition])).toMatchObject({ is: 'not-boolean', condition: 0 }),
   )
 
-  it('C2-16: a later error is told even if an earlier condition is false', () => {
+  it('C2-16: reports a later error even if an earlier condition is false', () => {
     expect(judge(['false', 'a.'])).toMatchObject({ is: 'error', condition: 1 })
     expect(judge(['false', 'a.b == 1'])).toMatchObject({ is: 'error', condition: 1 })
     expect(judge(['true', 'false', '2'])).toMatchObject({ is: 'not-boolean', condition: 2 })
   })
 
-  it('C2-42: conditions that cost too much end in an error, all together for the price of one', () => {
+  it('C2-42: conditions that exceed the shared cost limit end in an error', () => {
     const items = Array.from({ length: 1000 }, (_, id) => ({ id }))
     const nested = 'a.items.exists(x, a.items.exists(y, a.items.exists(z, x.id + y.id + z.id < 0)))'
     expect(judge([nested], { items })).toEqual({
@@ -79,19 +79,19 @@ describe('conditions', () => {
   })
 })
 
-describe('the next look', () => {
+describe('the next evaluation', () => {
   it.each([
     ['the instant it can be computed', 'time > timestamp("2026-02-01T00:00:00Z")', { evaluate: 'at' }],
     ['never by time alone', 'a.x == 2', { evaluate: 'never' }],
     ['by period, where time is taken apart', 'string(time) > "2027"', { evaluate: 'by-period' }],
   ])('is %s', (_, condition, next) => expect(judge([condition], { x: 1 })).toMatchObject({ is: 'false', next }))
 
-  it('needs nobody’s word where the instant can be computed', () => {
+  it('is computed without retry.monotonic where possible', () => {
     const condition = 'time - timestamp("2026-01-01T00:00:00Z") > duration("360h")'
     expect(judge([condition], {}, { monotonic: true })).toEqual(judge([condition]))
   })
 
-  it('is searched for on the user’s word where it cannot be', () => {
+  it('is searched for with retry.monotonic where it cannot be computed', () => {
     const verdict = judge(['string(time) >= "2026-06-01T12:00:00Z"'], {}, { monotonic: true })
     const wanted = Date.parse('2026-06-01T12:00:00Z')
     expect(verdict).toMatchObject({ is: 'false', next: { evaluate: 'at' } })
@@ -100,12 +100,12 @@ describe('the next look', () => {
     expect(at - wanted).toBeLessThanOrEqual(1000)
   })
 
-  it('is the period if the search finds no time', () =>
+  it('is the period if the search finds no instant', () =>
     expect(judge(['string(time) < "2020"'], {}, { monotonic: true })).toMatchObject({
       next: { evaluate: 'by-period' },
     }))
 
-  it('is the period, and says so, if the user’s word turns out wrong', () => {
+  it('is the period, and reports so, if retry.monotonic proves wrong', () => {
     const once = 'string(time) > "2026-01-05T08:04" && string(time) < "2026-01-05T08:30"'
     expect(judge([once], {}, { monotonic: true })).toMatchObject({
       next: { evaluate: 'by-period', violatesMonotonic: true },

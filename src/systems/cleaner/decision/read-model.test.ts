@@ -41,7 +41,7 @@ describe('readModel', () => {
       ['spec.targets[0].reference'],
     ],
     [
-      'an operator nobody knows',
+      'an unknown operator',
       {
         ttl: '1h',
         targets: [
@@ -76,7 +76,7 @@ describe('readModel', () => {
       { ttl: '1h', targets: [aTarget], conditions: ['true', 'a.b ==='] },
       ['spec.conditions[1]'],
     ],
-    ['a variable nobody declared', { ttl: '1h', conditions: ['b == 1'] }, ['spec.conditions[0]']],
+    ['an undeclared variable', { ttl: '1h', conditions: ['b == 1'] }, ['spec.conditions[0]']],
     [
       'a target that conditions may not see',
       { ttl: '1h', targets: [{ ...aTarget, includeWhenEvaluating: false }], conditions: ['a.b == 1'] },
@@ -95,7 +95,7 @@ describe('readModel', () => {
     expect(problemsOf({ ttl: '1h', targets: [{ ...aTarget, name }] })).toEqual([]),
   )
 
-  it('says where in the expression it went wrong', () => {
+  it('reports the position of the error in the expression', () => {
     const reading = readModel({
       apiVersion: 'cleaner.vtex.dev/v1alpha',
       kind: 'Cleaner',

@@ -41,11 +41,11 @@ const record = {
 describe('planUninstall', () => {
   const plan = planUninstall(record)
 
-  it('takes objects out in the reverse of their order of need, unknown kinds last', () => {
+  it('deletes objects in Helm’s uninstall order, unknown kinds last', () => {
     expect(plan.objects.map(({ kind }) => kind)).toEqual(['Service', 'Deployment', 'ConfigMap', 'Widget'])
   })
 
-  it('leaves what the chart asks to keep', () => expect(plan.kept.map(({ metadata }) => metadata.name)).toEqual(['s']))
+  it('keeps objects with a keep policy', () => expect(plan.kept.map(({ metadata }) => metadata.name)).toEqual(['s']))
 
   it('runs delete hooks by weight, with their policies', () => {
     expect(

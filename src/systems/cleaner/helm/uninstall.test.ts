@@ -57,7 +57,7 @@ const finish = (name: string, type: 'Complete' | 'Failed') =>
   )
 
 describe('a Helm release', () => {
-  it('C2-31: that is not there is a success', async () => {
+  it('C2-31: that does not exist is a success', async () => {
     await uninstall()
     expect(await isThere()).toBe(false)
     expect(await eventsOf(world)).not.toContain('HelmUninstallFailed')
@@ -77,7 +77,7 @@ describe('a Helm release', () => {
     })
   })
 
-  it('C2-31: whose record cannot be read is told of once, and keeps nothing waiting', async () => {
+  it('C2-31: whose record cannot be read is reported once, and delays nothing', async () => {
     await world.create({ ...releaseHolder({}), data: { release: btoa('garbage') } })
     await uninstall()
     expect(await isThere()).toBe(false)
@@ -96,14 +96,14 @@ describe('a Helm release', () => {
     },
   )
 
-  it('C2-31: that is uninstalled already only loses its records', async () => {
+  it('C2-31: that is already uninstalled only loses its records', async () => {
     await world.create(configMap('x'))
     await world.create(releaseHolder({ objects: [part('x')], status: 'uninstalled' }))
     await uninstall()
     expect([await left(world), await records()]).toEqual([['x'], []])
   })
 
-  it('C2-31: keeps what its chart asks to keep, and skips with a warning what nobody serves', async () => {
+  it('C2-31: keeps objects with a keep policy, and skips kinds that are not served with a warning', async () => {
     const kept = part('kept', { annotations: { 'helm.sh/resource-policy': 'keep' } })
     for (const name of ['kept', 'x']) await world.create(configMap(name))
     const unknown = { apiVersion: 'example.com/v1', kind: 'Thing', metadata: { name: 'y' } }
@@ -115,7 +115,7 @@ describe('a Helm release', () => {
     expect(events).toContain('HelmReleaseUninstalled')
   })
 
-  it('may be one of several, which all go', async () => {
+  it('may be one of several, which are all uninstalled', async () => {
     for (const name of ['app', 'db', 'other']) {
       await world.create(configMap(name))
       await world.create(releaseHolder({ name, objects: [part(name)] }))
@@ -128,7 +128,7 @@ describe('a Helm release', () => {
     expect(await isThere()).toBe(false)
   })
 
-  it('leaves what says it belongs to another release', async () => {
+  it('keeps an object that belongs to another release', async () => {
     const annotations = { 'meta.helm.sh/release-name': 'other', 'meta.helm.sh/release-namespace': 'team' }
     await world.create(configMap('x', { annotations }))
     await world.create(releaseHolder({ objects: [part('x')] }))
@@ -136,14 +136,14 @@ describe('a Helm release', () => {
     expect([await left(world), await records()]).toEqual([['x'], []])
   })
 
-  it('touches nothing beyond its namespace that does not say it is of the release', async () => {
+  it('deletes nothing outside its namespace unless its annotations name the release', async () => {
     await world.create(configMap('x', { namespace: 'default' }))
     await world.create(releaseHolder({ objects: [part('x', { namespace: 'default' })] }))
     await uninstall()
     expect(await left(world, 'default')).toEqual(['x'])
   })
 
-  it('says so when its records cannot even be looked for', async () => {
+  it('reports when its records cannot be listed', async () => {
     await running.kill()
     running = await startCleaner(world, {
       through: (transport) => (request) =>
@@ -165,7 +165,7 @@ describe('a delete hook', () => {
   const hooked = (hook: KubeObject) =>
     releaseHolder({ objects: [part('x')], hooks: [{ events: ['pre-delete'], object: hook }] })
 
-  it('is waited for before anything of the release leaves, without keeping other Cleaners waiting', async () => {
+  it('finishes before any object of the release is deleted, without delaying other Cleaners', async () => {
     await world.create(configMap('x'))
     await world.create(hooked(job('hook')))
     await uninstall({ timeout: '4h' })
@@ -185,7 +185,7 @@ describe('a delete hook', () => {
     expect(await world.names(cleaner.type)).toEqual([])
   })
 
-  it('C2-31: that hangs is given up in time, tried anew, and everything is kept', async () => {
+  it('C2-31: that hangs times out and is retried, and everything is kept', async () => {
     await world.create(configMap('x'))
     await world.create(hooked(job('hook')))
     await uninstall({ timeout: '2m' }, 90_000)
@@ -200,7 +200,7 @@ describe('a delete hook', () => {
     expect([await left(world), await isThere()]).toEqual([[], false])
   })
 
-  it('that fails keeps everything, and is tried anew', async () => {
+  it('that fails is retried, and everything is kept', async () => {
     await world.create(configMap('x'))
     await world.create(hooked(job('hook')))
     await uninstall({ timeout: '1h' }, 2000)
@@ -214,7 +214,7 @@ describe('a delete hook', () => {
     expect(await left(world)).toEqual([])
   })
 
-  it('is not run twice, however often the uninstall is looked at', async () => {
+  it('is not run twice, however often the uninstall is retried', async () => {
     let made = 0
     await running.kill()
     running = await startCleaner(world, {
