@@ -67,6 +67,7 @@ function pathMatches(pattern: string, path: string): boolean {
   return pattern.endsWith('*') && path.startsWith(pattern.slice(0, -1))
 }
 
+/** Splits a rule into rules of one verb, group, resource and name, so that each can be covered by a different rule. */
 function breakdown(rule: PolicyRule): PolicyRule[] {
   const parts: PolicyRule[] = []
   for (const verb of rule.verbs) {

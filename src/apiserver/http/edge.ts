@@ -51,6 +51,7 @@ export class Edge {
     }
   }
 
+  /** Authorization comes before routing, so that a denied user cannot find out which resources exist. */
   async #serve(sent: EdgeRequest): Promise<Answer> {
     const info = requestInfo(sent.method, sent.path, sent.query)
     if (!info) throw sent.method === 'GET' ? noSuchResource() : methodNotAllowed()

@@ -100,6 +100,7 @@ export class Kinds {
       this.#custom.set(name, { ...before, definition })
       return []
     }
+    // A new schema: documents stored before this revision are pruned and defaulted when they are read.
     const isReshaped = !before || !deepEqual(before.definition.spec.versions, definition.spec.versions)
     const since = isReshaped ? document.revision : before.since
     const all = kindsOf(definition, since)

@@ -71,6 +71,7 @@ export class MemoryStore implements Store {
     if (this.#closed) throw new Error('the store is closed')
     const { answer, changes } = decide(this.#view())
     const events = changes.map((change) => this.#apply(change))
+    // As in SqliteStore: listeners run after the decision, and before the caller gets its answer.
     await Promise.resolve()
     if (events.length > 0) for (const listener of this.#listeners) listener(events)
     return answer

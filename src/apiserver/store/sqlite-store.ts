@@ -191,6 +191,7 @@ export class SqliteStore implements Store {
     this.#flushing = undefined
   }
 
+  /** A decision that throws rejects only its own caller; the others of the batch are committed. */
   #decideAll(queued: readonly QueuedDecision[]): Batch {
     if (this.#diskError) throw this.#diskError
     return this.#transact(() => {
@@ -235,6 +236,10 @@ export class SqliteStore implements Store {
     )
   }
 
+  /**
+   * Listeners run before answers: when a client's write is answered, every index that follows the store (kinds, roles,
+   * service addresses) already contains it.
+   */
   #publish({ settle, events }: Batch): void {
     this.#revision = this.#tables.revision
     if (events.length > 0) for (const listener of this.#listeners) listener(events)

@@ -59,6 +59,7 @@ export class EventStream implements AsyncIterable<unknown>, WatchSink {
     }
   }
 
+  /** Bound, because it is also the listener of the abort signal. */
   readonly #stop = (): void => {
     this.#watch.close()
     this.end()

@@ -33,6 +33,7 @@ export async function listObjects(ports: ReadPorts, request: ListRequest): Promi
   return reader.page(limit ?? Infinity, token)
 }
 
+/** The revision to list at: that of the token, the requested one, or the newest. Waits until it is durable. */
 async function snapshotRevision(
   ports: ReadPorts,
   wanted: RequestedSnapshot,

@@ -101,6 +101,7 @@ export class ObjectWatch implements Watch {
     this.#options.sink.end()
   }
 
+  /** Reads until the watch is live or its sink is full. Only one run is active at a time. */
   async #run(): Promise<void> {
     if (this.#isReading) return
     this.#isReading = true

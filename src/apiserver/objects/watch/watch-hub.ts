@@ -65,6 +65,7 @@ export class WatchHub {
     this.endAll(() => true)
   }
 
+  /** Converts each event once per served version, not once per watch. */
   #publish(events: readonly StoreEvent[]): void {
     for (const [resource, changes] of Map.groupBy(events, ({ resource }) => resource)) {
       const watches = this.#watches.get(resource)
@@ -78,6 +79,7 @@ export class WatchHub {
     }
   }
 
+  /** Without timeoutSeconds, a random lifetime of 30 to 60 minutes, so that clients do not all reconnect at once. */
   #lifetimeMs({ timeoutSeconds }: WatchRequest): number {
     const seconds = parseCount(timeoutSeconds)
     return seconds === undefined ? minLifetimeMs * (1 + this.#ports.random()) : seconds * 1000
@@ -108,6 +110,7 @@ export class WatchHub {
   }
 }
 
+/** As in kube-apiserver: no resourceVersion, or 0, starts with the current state unless sendInitialEvents is false. */
 function startOf(request: WatchRequest): WatchStart {
   checkWatchOptions(request)
   const revision = parseResourceVersion(request.resourceVersion) ?? 0

@@ -26,6 +26,7 @@ export interface Creation {
   readonly isApplied?: boolean
 }
 
+/** As many as kube-apiserver tries. */
 const nameAttempts = 8
 
 /** Decides a create inside a store transaction: namespace, name, defaults, managedFields, admission, validation. */
@@ -48,6 +49,7 @@ export function decideCreate(ports: WritePorts, view: View, creation: Creation):
   return { answer: { ...answer, document }, changes: [change] }
 }
 
+/** Resolves generateName; gives up with AlreadyExists when all random names are taken. */
 function withName(ports: WritePorts, view: View, { type, namespace }: Creation, object: KubeObject): KubeObject {
   const { name, generateName: prefix } = object.metadata
   if (name || !prefix) return object

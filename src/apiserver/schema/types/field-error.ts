@@ -52,38 +52,47 @@ export function describe({ field, message }: FieldError): string {
 /** Pass as the value to leave it out of the message. */
 export const omitted = Symbol('omitted')
 
+/** A required field is missing. */
 export function required(field: string, detail = ''): FieldError {
   return make('FieldValueRequired', field, '', detail)
 }
 
+/** The field may not be set, or not be changed. */
 export function forbidden(field: string, detail: string): FieldError {
   return make('FieldValueForbidden', field, '', detail)
 }
 
+/** The value breaks a rule that `detail` states. */
 export function invalidValue(field: string, value: unknown, detail: string): FieldError {
   return make('FieldValueInvalid', field, value === omitted ? '' : printed(value), detail)
 }
 
+/** The value has the wrong JSON type. */
 export function invalidType(field: string, value: unknown, detail: string): FieldError {
   return make('FieldValueTypeInvalid', field, printed(value), detail)
 }
 
+/** The value must be unique and occurs again. */
 export function duplicate(field: string, value: unknown): FieldError {
   return make('FieldValueDuplicate', field, value === omitted ? '' : printed(value), '')
 }
 
+/** The value refers to something that the object does not contain, such as a volume. */
 export function notFoundValue(field: string, value: unknown): FieldError {
   return make('FieldValueNotFound', field, printed(value), '')
 }
 
+/** The value is not one of the supported ones. */
 export function unsupported(field: string, value: unknown, supported: readonly string[]): FieldError {
   return make('FieldValueNotSupported', field, printed(value), `supported values: ${supported.map(quote).join(', ')}`)
 }
 
+/** The text exceeds its maximum length. */
 export function tooLong(field: string, max: number): FieldError {
   return make('FieldValueTooLong', field, '', `may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`)
 }
 
+/** The list or map exceeds its maximum size. */
 export function tooMany(field: string, actual: number, max: number): FieldError {
   return make('FieldValueTooMany', field, printed(actual), `must have at most ${max} ${max === 1 ? 'item' : 'items'}`)
 }
