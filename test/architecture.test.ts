@@ -172,6 +172,11 @@ describe('architecture', () => {
     expect(cycleAmong(edges)).toBeUndefined()
   })
 
+  it('keeps what is ours out of the API server: it arrives by a port', () => {
+    const ours = files.filter((file) => file.startsWith('apiserver/') && read(file).includes('sojourn.dev'))
+    expect(ours).toEqual([])
+  })
+
   it('has no folder with more than 15 source files, but for the two with a map in their README', () => {
     const sizes = new Map<string, number>()
     for (const file of files) sizes.set(dirname(file), (sizes.get(dirname(file)) ?? 0) + 1)

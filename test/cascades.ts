@@ -18,7 +18,7 @@ export interface CascadeOptions extends WorldOptions {
   readonly isInServer?: boolean
   readonly collectCycles?: boolean
   /** Whether Bonds leave marks for an admission policy, as in a real cluster. Defaults to no. */
-  readonly guards?: boolean
+  readonly needsLabels?: boolean
   /** Where everything is kept. Defaults to memory. */
   readonly store?: Store
   /** Whether the collector runs from the start. Defaults to yes. */
@@ -55,7 +55,7 @@ export class Cascades implements AsyncDisposable {
 
   async startCollector(): Promise<Collector> {
     const { world } = this
-    const { isInServer = true, collectCycles = false, guards = false, through } = this.#options
+    const { isInServer = true, collectCycles = false, needsLabels = false, through } = this.#options
     const collector = new Collector({
       ...world,
       ...(through ? { client: new Client(through(world.server.transport)) } : {}),
@@ -66,7 +66,12 @@ export class Cascades implements AsyncDisposable {
     })
     world.run(collector as never)
     world.run(
-      bondController({ ...world, guards, bondEdges: collector.bondEdges, cycleOf: (uid) => collector.cycleOf(uid) }),
+      bondController({
+        ...world,
+        needsLabels,
+        bondEdges: collector.bondEdges,
+        cycleOf: (uid) => collector.cycleOf(uid),
+      }),
     )
     world.run(dependsOnController({ ...world, world: collector.world }))
     await world.clock.settle()

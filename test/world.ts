@@ -69,7 +69,7 @@ async function build<C extends Clock>(
   const server = await startTestServer({
     clock: caches,
     random: seededRandom(1),
-    recordOf: userDeletionRecords(clock, options.bonds ?? { isNeeded: () => false }),
+    deletionRecords: userDeletionRecords(clock, options.bonds ?? { isNeeded: () => false }),
     cascadeRecordAccess: recordAccess,
     ...options.server,
   })

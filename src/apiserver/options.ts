@@ -26,8 +26,8 @@ export interface ApiServerOptions {
   readonly admission?: readonly AdmissionHook[]
   /** Whether a delete of an object must wait for its dependents; default never. */
   readonly cascades?: NonNullable<ObjectsOptions['cascades']>
-  /** What is stored together with the removal of an object; default nothing. */
-  readonly recordOf?: NonNullable<ObjectsOptions['recordOf']>
+  /** How deletions are recorded; default not at all. */
+  readonly deletionRecords?: NonNullable<ObjectsOptions['deletionRecords']>
   /** What a caller must be allowed to do before a delete may name this record of a cascade; default nothing. */
   readonly cascadeRecordAccess?: (record: string) => Access
   /** Whether new objects get managedFields; default true. */

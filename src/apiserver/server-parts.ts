@@ -25,7 +25,7 @@ export interface ServerParts {
 
 /** Creates the parts of a server on a store. */
 export function createServerParts(options: ApiServerOptions): ServerParts {
-  const { store, clock, random, uid, cascades, recordOf, tracksFields, admission = [] } = options
+  const { store, clock, random, uid, cascades, deletionRecords, tracksFields, admission = [] } = options
   const credentials = credentialsFor(options)
   const roles = new RoleIndex(store)
   const kinds = new Kinds({ clock })
@@ -39,7 +39,7 @@ export function createServerParts(options: ApiServerOptions): ServerParts {
     uid,
     admission: [escalationCheck(roles), ...admission],
     ...(cascades ? { cascades } : {}),
-    ...(recordOf ? { recordOf } : {}),
+    ...(deletionRecords ? { deletionRecords } : {}),
     ...(tracksFields === undefined ? {} : { tracksFields }),
   })
   const serviceAccounts = new ServiceAccountTokens(credentials.serviceAccountKey)

@@ -3,10 +3,10 @@ import { inFile, type Guard } from '../../scripts/guards/guard.ts'
 /** Guards of the collector that keep something from being deleted or released. */
 export const collectorGuards: readonly Guard[] = [
   ...inFile('src/systems/collector/owners/decide.ts', [
-    ['keeps what another owner keeps', "if (those('solid').length > 0) {", "if (those('solid').length > 99) {"],
+    ['keeps what another owner keeps', "if (strongest === 'solid') {", "if (strongest === 'none') {"],
     [
       'whose owner is missing, the one that names a served version goes',
-      "if (those('unknown').length > 0) return { do: 'keep', because: 'owner-unknown' }",
+      "if (strongest === 'unknown') return { do: 'keep', because: 'owner-unknown' }",
       '',
     ],
     [
@@ -25,22 +25,18 @@ export const collectorGuards: readonly Guard[] = [
       '',
     ],
   ]),
-  ...inFile('src/systems/collector/graph/owner-state.ts', [
+  ...inFile('src/kube/owner-rule.ts', [
     [
       'what has no namespace and names an owner in one is kept',
-      "dependent.metadata.namespace ? 'dangling' : 'unknown'",
-      "'dangling'",
+      "return namespace ? 'dangling' : 'unknown'",
+      "return 'dangling'",
     ],
-    ['51: whatever else is said', "if (!isMeant) return 'elsewhere'", ''],
-    [
-      '64: a foreground owner',
-      "deletionTimestamp && finalizers.includes('foregroundDeletion') && !isBond(dependent) ? 'waiting' : 'solid'",
-      "'solid'",
-    ],
+    ['51: whatever else is said', "if (!isNamedOwner) return 'mismatch'", ''],
+    ['64: a foreground owner', "isForegroundDeletion(owner) && !outlivesForeground ? 'waiting' : 'solid'", "'solid'"],
     [
       'that waits for a finalizer of others keeps them',
-      "deletionTimestamp && finalizers.includes('foregroundDeletion') && !isBond(dependent) ? 'waiting' : 'solid'",
-      "deletionTimestamp ? 'dangling' : 'solid'",
+      "isForegroundDeletion(owner) && !outlivesForeground ? 'waiting' : 'solid'",
+      "metadata.deletionTimestamp ? 'dangling' : 'solid'",
     ],
   ]),
   ...inFile('src/systems/collector/owners/observe.ts', [
@@ -91,18 +87,13 @@ export const collectorGuards: readonly Guard[] = [
   ...inFile('src/systems/collector/owners/dependent-deleter.ts', [
     [
       '102: is followed',
-      'const { told, cascadeRecord } = await this.record(followers, root)',
-      'const { told, cascadeRecord } = nothingToTell as Recorded',
+      'const { counted, cascadeRecord } = await this.recorder.record(followers, root)',
+      'const { counted, cascadeRecord } = { counted: Promise.resolve(), cascadeRecord: undefined }',
     ],
     [
       'have no record of their own',
-      '? this.#inProcessDeleter.remove(type, object, manner)',
-      '? this.#inProcessDeleter.remove(type, object, { propagation: manner.propagation })',
-    ],
-    [
-      'have none when the cluster makes them anew',
-      'if (kept.length === 0) return this.#recordedElsewhere(followers, root)',
-      'if (kept.length === 0) return nothingToTell',
+      '? this.#inProcessDeleter.remove(type, object, options)',
+      '? this.#inProcessDeleter.remove(type, object, { propagation: options.propagation })',
     ],
     [
       '31: an orphan that changes',
@@ -110,14 +101,21 @@ export const collectorGuards: readonly Guard[] = [
       '{ ownerReferences: kept.length > 0 ? kept : null }',
     ],
   ]),
+  ...inFile('src/departures/records/cascade-recorder.ts', [
+    [
+      'have none when the cluster makes them anew',
+      'if (restorable.length === 0) return this.#withoutPage(followers, root)',
+      'if (restorable.length === 0) return notRecorded',
+    ],
+  ]),
   ...inFile('src/systems/collector/owners/sweep.ts', [
-    ['writes down as gone only what goes', '!this.#areGone(dependent, gone) || ', ''],
+    ['writes down as gone only what goes', 'this.#isKept(dependent, gone) || ', ''],
     ['spares a dependent that is marked to be kept', ' || reasonToKeep(object) !== undefined', ''],
   ]),
-  ...inFile('src/apiserver/objects/delete/collect-object.ts', [
+  ...inFile('src/apiserver/objects/delete/delete-object.ts', [
     [
       '50: what lives by one that is given another owner',
-      'if (owners.some((owner) => isKept(view, owner, request)))',
+      'if (owners.some((reference) => isKeptBy(view, reference, unowned)))',
       'if (owners.length < 0)',
     ],
   ]),
@@ -267,6 +265,8 @@ export const collectorGuards: readonly Guard[] = [
       'if (!(await setBondFinalizer(client, self, true))) return settled',
       'await setBondFinalizer(client, self, true)',
     ],
+  ]),
+  ...inFile('src/systems/collector/bonds/bond-marker.ts', [
     [
       'frees what several hold, none for the others',
       'const others = await permittedBonds(dependency, rivals)',

@@ -64,23 +64,8 @@ const door = inFile('src/departures/door/door.ts', [
     "      await this.#writePhase(record, {\n        phase: 'Abandoned',",
     "      await this.#writePhase(record, {\n        phase: 'Gone',",
   ],
-  [
-    'lets an object leave that was spared before',
-    "if (isCurrent && hasPages && found.status?.phase !== 'Abandoned') return found",
-    'return found',
-  ],
-  [
-    'records an object as it is when it goes',
-    'const isCurrent = found.spec.object.resourceVersion === record.spec.object.resourceVersion',
-    'const isCurrent = true',
-  ],
   ['writes nothing in a dry run', 'dryRun: this.#dryRun || dryRun', 'dryRun: this.#dryRun'],
   ['lets nothing leave where it is configured to', 'dryRun: this.#dryRun || dryRun', 'dryRun'],
-  [
-    'holds while it cannot read what protects objects',
-    'if (!isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return undefined',
-    '',
-  ],
   [
     'spares dependents while paused, in a dry run, behind an open breaker, or blind',
     "if (state.paused) return () => 'paused'",
@@ -98,7 +83,7 @@ const door = inFile('src/departures/door/door.ts', [
   ],
   [
     'spares dependents while paused, in a dry run, behind an open breaker, or blind',
-    "if (!state || !isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return () => 'protections-unknown'",
+    "if (!state || !this.#protections.isCurrent) return () => 'protections-unknown'",
     'if (!state) return () => undefined',
   ],
   [
@@ -108,9 +93,18 @@ const door = inFile('src/departures/door/door.ts', [
   ],
   [
     'knows when nothing spares but marks, which a preview then looks for alone',
-    'const isKnown = state && isCurrent(this.#optOuts) && isCurrent(this.#bonds)',
+    'const isKnown = state && this.#protections.isCurrent',
     'const isKnown = state',
   ],
+  [
+    'keeps every system of ours from deleting what it denies',
+    'return isHeld ? undefined : protection?.because',
+    'return undefined',
+  ],
+])
+
+const protectionCache = inFile('src/departures/door/protection-cache.ts', [
+  ['holds while it cannot read what protects objects', 'if (!this.isCurrent) return undefined', ''],
   [
     'knows when nothing spares but marks, which a preview then looks for alone',
     'return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0',
@@ -120,11 +114,6 @@ const door = inFile('src/departures/door/door.ts', [
     'knows when nothing spares but marks, which a preview then looks for alone',
     'return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0',
     'return this.#optOuts.list().length === 0',
-  ],
-  [
-    'keeps every system of ours from deleting what it denies',
-    'return isHeld ? undefined : protection?.because',
-    'return undefined',
   ],
 ])
 
@@ -391,6 +380,7 @@ const others: readonly Guard[] = [
 /** Every guard of the door, and of what uses it for its own ends. */
 export const guards: readonly Guard[] = [
   ...door,
+  ...protectionCache,
   ...judge,
   ...protection,
   ...others,

@@ -152,15 +152,47 @@ export const recordGuards: readonly Guard[] = [
       'dependents.length === 0',
     ],
   ]),
-  ...inFile('src/departures/records/record-leaving.ts', [
+  ...inFile('src/departures/records/record-writer.ts', [
+    [
+      'lets an object leave that was spared before',
+      'if (isCurrent && hasPages && isStanding(found)) return found',
+      'return found',
+    ],
+    [
+      'records an object as it is when it goes',
+      'const isCurrent = found.spec.object.resourceVersion === record.spec.object.resourceVersion',
+      'const isCurrent = true',
+    ],
+    [
+      'holds what two recorders write at once',
+      "if (!isStatusError(error, 'AlreadyExists')) throw error\n      }\n    }",
+      'return number\n      }\n    }',
+    ],
+    [
+      'is begun once by two recorders that both find none',
+      "if (isStatusError(error, 'AlreadyExists')) return this.#client",
+      "if (isStatusError(error, 'Gone')) return this.#client",
+    ],
+    [
+      'holds what two recorders write at once',
+      'const body = { metadata: { resourceVersion: at.metadata.resourceVersion }, spec }',
+      'const body = { spec }',
+    ],
+    ['lets nothing go on while', 'if (hasNoPlace(error)) return number', 'return number'],
+    ['lets nothing go on while', 'if (!hasNoPlace(error)) throw error', ''],
+    [
+      'is found in our own namespace',
+      "of new Set([recordNamespace('', object), sojournNamespace])) {",
+      "of [recordNamespace('', object)]) {",
+    ],
     [
       'has the one record of the system that let it go',
-      'if (found && isStanding(found)) return complete(client, found, contents)',
+      'if (found && isStanding(found)) return this.#addMissing(found, contents)',
       '',
     ],
     [
       'has what came or changed after the door had read it added to its record',
-      'return complete(client, found, contents)',
+      'return this.#addMissing(found, contents)',
       'return',
     ],
     [
@@ -170,14 +202,14 @@ export const recordGuards: readonly Guard[] = [
     ],
     [
       'that was spared before is recorded as it is now',
-      "if (!isStatusError(error, 'AlreadyExists')) throw error",
-      'return false',
+      "if (!isStatusError(error, 'AlreadyExists')) throw error\n    }\n    return true",
+      'return false\n    }\n    return true',
     ],
     ['keeps everything while its record is forbidden', 'if (hasNoPlace(error)) return false', 'return false'],
     [
       'keeps everything while it cannot be known what is in it',
-      '(await writePages(client, wanted, contents))',
-      '(await writePages(client, wanted, contents).catch(() => undefined))',
+      '(await writePages(this.#client, record, contents))',
+      '(await writePages(this.#client, record, contents).catch(() => undefined))',
     ],
   ]),
   ...inFile('src/apiserver/objects/upkeep/definition-cleaner.ts', [
@@ -198,10 +230,10 @@ export const recordGuards: readonly Guard[] = [
   ...inFile('src/systems/collector/bonds/bond-controller.ts', [
     [
       'stays until what it needs is recorded',
-      'await recordNeeded(client, ports.clock, { type: neededType, object: needed })',
+      'await this.#writer.recordNeeded(neededType, needed, ports.clock.now())',
       'await Promise.resolve()',
     ],
-    ['comes back with what it needed by one restore', '        follows,\n', ''],
+    ['comes back with what it needed by one restore', '      follows,\n      by:', '      by:'],
   ]),
   ...inFile('src/departures/records/record.ts', [
     [
@@ -211,21 +243,8 @@ export const recordGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/departures/records/cascade-recorder.ts', [
-    [
-      'holds what two recorders write at once',
-      "if (!isStatusError(error, 'AlreadyExists')) throw error",
-      'return number',
-    ],
-    [
-      'is begun once by two recorders that both find none',
-      "if (isStatusError(error, 'AlreadyExists')) return this",
-      "if (isStatusError(error, 'Gone')) return this",
-    ],
-    ['holds what two recorders write at once', '{ metadata: { resourceVersion }, spec }', '{ spec }'],
-    ['lets nothing go on while', 'if (hasNoPlace(error)) return number', 'return number'],
-    ['lets nothing go on while', 'if (!hasNoPlace(error)) throw error', ''],
     ['lets nothing go on while', '      forget()\n      throw error', '      throw error'],
-    ['reads again how far it has got when it could not be told', 'told.catch(forget)', ''],
+    ['reads again how far it has got when it could not be told', 'counted.catch(forget)', ''],
   ]),
   ...inFile('src/departures/records/pages.ts', [
     [
@@ -249,7 +268,7 @@ export const recordGuards: readonly Guard[] = [
     ['is recorded as it was when it was emptied', 'await client.update(departure.type, { ...page, metadata })', ''],
     [
       'changes nothing when a page of it is missing',
-      "if (isSpokenOf || !isStatusError(error, 'NotFound')) throw error",
+      "if (isCounted || !isStatusError(error, 'NotFound')) throw error",
       "if (!isStatusError(error, 'NotFound')) throw error",
     ],
     ['without the values of its Secrets', 'manifest: manifestOf(object)', 'manifest: object'],
@@ -258,19 +277,19 @@ export const recordGuards: readonly Guard[] = [
     ['comes back across namespaces, though what it needed did not wait', ' && !isNeeded(object)', ''],
     [
       'is what nothing depends on',
-      'if (!takesAlong(view, object.metadata.uid) && !isNeeded(object)) return undefined',
+      'if (!hasRestorableDependents(view, object.metadata.uid) && !isNeeded(object)) return undefined',
       '',
     ],
-    ['not where there is none by that name', ' && isThere(view, cascadeRecord)', ''],
-    ['is what goes with its namespace', 'if (!takesRecords(view, home)) return undefined', ''],
+    ['not where there is none by that name', ' && isStored(view, cascadeRecord)', ''],
+    ['is what goes with its namespace', 'if (!takesRecords(view, namespace)) return undefined', ''],
     ['stands in our own namespace, too', ' ?? recordAt(view, sojournNamespace, name)', ''],
     ['is nothing of which that takes too long to find out', 'if (++looks > maxLooks) return true', ''],
     ['is what only the cluster’s own making depends on', 'owners.add(dependent.uid)', ''],
     ['is what only the cluster’s own making depends on', ' && !isRecreatedByController(object)', ''],
     ['is what owns nothing but itself', 'owners.has(dependent.uid) ? undefined : ', ''],
   ]),
-  ...inFile('src/departures/records/removed.ts', [
-    ['stands when it is the door’s', 'if (found && stands(found, object)) return undefined', ''],
+  ...inFile('src/departures/records/record.ts', [
+    ['stands when it is the door’s', 'if (found && describesDeletion(found, object)) return undefined', ''],
     [
       'is written anew where it',
       "    case 'Abandoned':\n      return false",
@@ -284,8 +303,8 @@ export const recordGuards: readonly Guard[] = [
     ['is written anew where it', '{ ...spec, ...pagesOf(found) }', 'spec'],
     [
       'is recorded without a manifest where that is too large',
-      'spec: told, status: {',
-      'spec: { ...told, manifest }, status: {',
+      'spec: rest, status: {',
+      'spec: { ...rest, manifest }, status: {',
     ],
   ]),
   ...inFile('src/apiserver/objects/ending/store-deletion-record.ts', [
@@ -300,21 +319,21 @@ export const recordGuards: readonly Guard[] = [
       'if (!type || isTerminating(type, view)) return []',
       'if (!type) throw new Error("no")',
     ],
-    ['is remembered for as long as finalizers hold an object', ' ?? notedRecord(object)', ''],
+    ['is remembered for as long as finalizers hold an object', ' ?? notedRecord(records, object)', ''],
     [
       'is nothing that an object may claim itself',
-      'metadata.deletionTimestamp === undefined ? undefined : metadata',
-      'metadata',
+      'records && metadata.deletionTimestamp !== undefined ? metadata',
+      'records ? metadata',
     ],
     [
       'is nothing that an object may claim itself',
-      'isAsked ? record : undefined',
-      'isAsked ? record : object.metadata.annotations?.[cascadeRecordAnnotation]',
+      'isNeeded ? record : undefined',
+      "isNeeded ? record : object.metadata.annotations?.[deletionRecords?.annotation ?? '']",
     ],
     [
       'is nothing that anybody may have an object claim',
-      'old.metadata.deletionTimestamp === undefined ? metadata : saying(metadata, notedRecord(old))',
-      'metadata',
+      'if (old.metadata.deletionTimestamp === undefined) return metadata',
+      'return metadata',
     ],
   ]),
   ...inFile('src/apiserver/http/edge.ts', [
@@ -332,7 +351,7 @@ export const recordGuards: readonly Guard[] = [
     ],
     [
       'is remembered for as long as finalizers hold an object',
-      'isMarked(old) ? marked : noteRecord(view, marked, options.cascadeRecord)',
+      'isMarked(old) ? marked : noteRecord(ports, view, { object: marked, record: options.cascadeRecord })',
       'marked',
     ],
   ]),
@@ -345,11 +364,6 @@ export const recordGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/departures/records/cascade-recorder.ts', [
-    ['are on a record that was given up before', 'found && !isGivenUp(found, root) ? found', 'found ? found'],
-    [
-      'is found in our own namespace',
-      'of new Set([home, sojournNamespace])) {\n      const found',
-      'of [home]) {\n      const found',
-    ],
+    ['are on a record that was given up before', 'found && !isAbandoned(found, root) ? found', 'found ? found'],
   ]),
 ]

@@ -7,16 +7,15 @@ import type { Store, View } from '../store/store.ts'
 import type { AdmissionHook } from './contract/admission.ts'
 import { decideCreate } from './write/create-object.ts'
 import { decodeBody } from './write/decode-body.ts'
-import { collectObject, type Orphaned } from './delete/collect-object.ts'
 import { deleteCollection } from './delete/delete-collection.ts'
-import { deleteObject } from './delete/delete-object.ts'
+import { deleteIfUnowned, deleteObject, type UnownedDelete } from './delete/delete-object.ts'
 import { jsonValue } from './contract/json-value.ts'
 import { listObjects } from './read/list-objects.ts'
 import { namespaceLifecycle } from './admission/namespace-lifecycle.ts'
 import { patchObject } from './write/patch-object.ts'
 import { createPodSubresource } from './delete/pod-subresources.ts'
 import { waitForRevision } from './read/wait-for-revision.ts'
-import type { DeletionRecordOf } from './contract/deletion-record.ts'
+import type { DeletionRecords } from './contract/deletion-record.ts'
 import type {
   CreateRequest,
   DeleteCollectionRequest,
@@ -54,8 +53,8 @@ export interface ObjectsOptions {
   readonly admission?: readonly AdmissionHook[]
   /** Whether a delete of an object must wait for its dependents. Defaults to never. */
   readonly cascades?: (object: KubeObject, view: View) => boolean
-  /** What is stored together with the removal of an object. Defaults to nothing. */
-  readonly recordOf?: DeletionRecordOf
+  /** How deletions are recorded. Defaults to not at all. */
+  readonly deletionRecords?: DeletionRecords
   /** Whether new objects get managedFields. Defaults to true. */
   readonly tracksFields?: boolean
 }
@@ -68,10 +67,10 @@ export class Objects implements Disposable {
 
   constructor(options: ObjectsOptions) {
     const { store, kinds, clock, random, uid, admission = [], tracksFields = true } = options
-    const { cascades = () => false, recordOf = () => undefined } = options
+    const { cascades = () => false, deletionRecords } = options
     const addresses = new ServiceAddresses(store)
     const hooks = [namespaceLifecycle, serviceAccountDefault, addresses, ...admission]
-    this.#ports = { store, kinds, clock, random, uid, hooks, cascades, recordOf, tracksFields }
+    this.#ports = { store, kinds, clock, random, uid, hooks, cascades, deletionRecords, tracksFields }
     this.#hub = new WatchHub({ store, clock, random })
     const unsubscribe = kinds.subscribe((gone) => this.#hub.endAll((type) => gone.includes(type)))
     this.#stop = [unsubscribe, () => addresses.close(), () => this.#hub.close()]
@@ -124,9 +123,9 @@ export class Objects implements Disposable {
     return deleteObject(this.#ports, withJsonBody(request))
   }
 
-  /** The collector's delete: only if no owner is left, checked in the same moment. */
-  collect(orphaned: Orphaned): Promise<'gone' | 'leaving' | 'changed'> {
-    return collectObject(this.#ports, orphaned)
+  /** Deletes a dependent for the collector, unless an owner keeps it: check and delete share one store transaction. */
+  deleteIfUnowned(unowned: UnownedDelete): Promise<'gone' | 'leaving' | 'changed'> {
+    return deleteIfUnowned(this.#ports, unowned)
   }
 
   deleteCollection(request: DeleteCollectionRequest): Promise<ListResult> {

@@ -1,8 +1,9 @@
+import { isBond } from '../../apis/bond-guard.ts'
 import type { ApiServer } from '../../apiserver/server.ts'
 import { type StoredObject, placeOf } from '../../kube/object.ts'
 import type { InProcessDeleter } from '../../systems/collector/owners/dependent-deleter.ts'
 
-/** The server's own inProcessDeleter for the collector: check and delete are one decision there, and reading is looking. */
+/** Gives the collector direct access to the embedded server's store: owner check and delete share one transaction, and a read costs no request. */
 export function inProcessDeleter({
   kinds,
   objects,
@@ -16,16 +17,16 @@ export function inProcessDeleter({
       return record && record.uid === metadata.uid ? (served.serve(record.document).value as StoredObject) : undefined
     },
 
-    remove(type, { metadata }, { propagation: propagationPolicy, cascadeRecord }) {
+    remove(type, object, { propagation: propagationPolicy, cascadeRecord }) {
       const served = kinds.find(type)
       if (!served) return Promise.resolve('gone')
-      const { name, namespace, uid, resourceVersion, ownerReferences = [] } = metadata
+      const { name, namespace, uid, resourceVersion, ownerReferences: owners = [] } = object.metadata
       const preconditions = { uid, resourceVersion }
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy, preconditions }
       const query = cascadeRecord === undefined ? {} : { cascadeRecord }
       const place = placeOf({ name, namespace })
       const request = { type: served, ...place, user: collectorUser, body, query }
-      return objects.collect({ request, owners: ownerReferences })
+      return objects.deleteIfUnowned({ request, owners, outlivesForeground: isBond(object) })
     },
   }
 }

@@ -90,7 +90,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
       bondController({
         ...common,
         ...bondClusters(clusters),
-        guards: !ownsReferences,
+        needsLabels: !ownsReferences,
         bondEdges: collector.bondEdges,
         cycleOf: (uid) => collector.cycleOf(uid),
       }),

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { administrator, createApiServer } from '../../apiserver/server.ts'
 import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
 import { Client } from '../../client/client.ts'
-import { recordLeaving } from '../../departures/records/record-leaving.ts'
+import { RecordWriter } from '../../departures/records/record-writer.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
 import type { Logger } from '../../runtime/observability/log.ts'
 import { loopLag } from '../../runtime/observability/loop-lag.ts'
@@ -59,9 +59,9 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     credentialsDirectory: directory.file('pki'),
     admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
     cascades: bonds.cascades,
-    recordOf: userDeletionRecords(clock, bonds),
+    deletionRecords: userDeletionRecords(clock, bonds),
     cascadeRecordAccess: recordAccess,
-    beforeEmptying: async (leaving) => recordLeaving(await home.promise, clock, leaving),
+    beforeEmptying: async (object) => new RecordWriter(await home.promise).recordWithContents(object, clock.now()),
     nodeName,
     handlers: workloads.handlers,
     extraRoutes: (method, path) => routes.find(method, path),

@@ -1,36 +1,38 @@
 import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
-import type { DeletionRecordOf } from '../../apiserver/objects/contract/deletion-record.ts'
+import type { DeletionRecords } from '../../apiserver/objects/contract/deletion-record.ts'
 import type { View } from '../../apiserver/store/store.ts'
 import { isRecreatedByController } from '../../departures/subjects/contents.ts'
-import { recordName, recordNamespace } from '../../departures/records/record.ts'
-import { recordRemoved } from '../../departures/records/removed.ts'
+import { recordName, recordNamespace, userDeletionRecord } from '../../departures/records/record.ts'
 import { groupResource, type KubeObject } from '../../kube/object.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 
 /**
- * The embedded server's records of what users delete: of each that others depend on, in the transaction of its removal, whether a collector runs then or
- * not. What goes in a cascade is on the pages of its record.
+ * Records what users delete on the embedded server: every object that others depend on, in the transaction that removes it, whether a collector runs or
+ * not. An object deleted by a cascade gets no record of its own; it is on the pages of the cascade's record.
  */
 export function userDeletionRecords(
   clock: Pick<Clock, 'now'>,
   { isNeeded }: { readonly isNeeded: (object: KubeObject) => boolean },
-): DeletionRecordOf {
-  return ({ object, cascadeRecord }, view) => {
-    // By what each costs: this is asked of everything that goes.
-    if (cascadeRecord !== undefined && isThere(view, cascadeRecord)) return undefined
-    const home = recordNamespace('', object)
-    // What is in a namespace that goes is on its record.
-    if (!takesRecords(view, home)) return undefined
-    if (!takesAlong(view, object.metadata.uid) && !isNeeded(object)) return undefined
-    const name = recordName('', object)
-    const found = recordAt(view, home, name) ?? recordAt(view, sojournNamespace, name)
-    return recordRemoved(object, { found, now: clock.now() })
+): DeletionRecords {
+  return {
+    annotation: 'sojourn.dev/cascade-record',
+    // Every removal asks this, so the cheapest checks come first.
+    recordOf({ object, cascadeRecord }, view) {
+      if (cascadeRecord !== undefined && isStored(view, cascadeRecord)) return undefined
+      const namespace = recordNamespace('', object)
+      // The contents of a namespace that is being deleted are on the namespace's own record.
+      if (!takesRecords(view, namespace)) return undefined
+      if (!hasRestorableDependents(view, object.metadata.uid) && !isNeeded(object)) return undefined
+      const name = recordName('', object)
+      const found = recordAt(view, namespace, name) ?? recordAt(view, sojournNamespace, name)
+      return userDeletionRecord(object, { found, now: clock.now() })
+    },
   }
 }
 
-/** Whether something lives by an object, or by what the cluster remakes for it, that a restore would have to bring back. */
-function takesAlong(view: View, uid: string): boolean {
+/** Whether an object has dependents, direct or through objects that controllers recreate, which a restore would have to create again. */
+function hasRestorableDependents(view: View, uid: string): boolean {
   // Grows while it is walked.
   const owners = new Set([uid])
   let looks = 0
@@ -44,11 +46,11 @@ function takesAlong(view: View, uid: string): boolean {
   return false
 }
 
-/** A transaction must not keep everybody waiting: what takes longer to find out counts as worth a record. */
+/** The store runs one transaction at a time: a search that takes longer than this counts as a hit. */
 const maxLooks = 1000
 
-function isThere(view: View, place: string): boolean {
-  const [namespace = '', name = ''] = place.split('/')
+function isStored(view: View, record: string): boolean {
+  const [namespace = '', name = ''] = record.split('/')
   return view.get({ resource, namespace, name }) !== undefined
 }
 
@@ -59,6 +61,6 @@ function recordAt(view: View, namespace: string, name: string): Departure | unde
 const resource = groupResource(departure.type)
 
 function takesRecords(view: View, namespace: string): boolean {
-  const home = view.get({ resource: 'namespaces', namespace: '', name: namespace })?.document.value
-  return home !== undefined && home.metadata.deletionTimestamp === undefined
+  const found = view.get({ resource: 'namespaces', namespace: '', name: namespace })?.document.value
+  return found !== undefined && found.metadata.deletionTimestamp === undefined
 }

@@ -1,17 +1,13 @@
-import { Serializer } from '../../runtime/controller/serializer.ts'
-import { configMaps } from '../../kube/core-types.ts'
-import { bond, holdFinalizer, type Bond } from '../../apis/bond.ts'
-import { guardedNamespace, isGuarding, namesOf, refusesDeletion } from '../../apis/bond-guard.ts'
-import { refusedElsewhere } from '../../apis/bond-marks.ts'
-import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
-import { departure, type Departure, type DepartureSpec } from '../../apis/departure.ts'
+import { holdFinalizer } from '../../apis/bond.ts'
+import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import { workSchedule, type WorkSchedule } from '../../apis/work-schedule.ts'
 import type { Client } from '../../client/client.ts'
+import { configMaps } from '../../kube/core-types.ts'
 import { describeRef, refOf, type KubeObject, type ObjectRef } from '../../kube/object.ts'
-import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
+import { Serializer } from '../../runtime/controller/serializer.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Informer } from '../../runtime/cache/informer.ts'
 import type { Informers } from '../../runtime/cache/informers.ts'
@@ -19,37 +15,36 @@ import type { Logger } from '../../runtime/observability/log.ts'
 import type { Counter, Gauge } from '../../runtime/observability/metric.ts'
 import type { Metrics } from '../../runtime/observability/metrics.ts'
 import { sentenceOf, type DepartResult } from './because.ts'
-import { restorable } from '../subjects/contents.ts'
 import { Budget, defaultLimits, type BudgetLimits } from './budget.ts'
 import { doorStateName, doorStateOf, openBreaker, writeDoorState, type DoorState } from './door-state.ts'
 import { judge } from './judge.ts'
-import { protectionOf, type Protection } from './protection.ts'
-import { writePages } from '../records/pages.ts'
-import { departureRecord, recordName, recordNamespace, recordsOnly, type By } from '../records/record.ts'
-import { subjectKind, type Removal, type Subject } from '../subjects/subject.ts'
+import { isCurrent, ProtectionCache } from './protection-cache.ts'
+import { departureRecord, recordName, recordsOnly, type By } from '../records/record.ts'
+import { RecordWriter } from '../records/record-writer.ts'
+import { subjectKind, type DeleteOptions, type Subject } from '../subjects/subject.ts'
 
-/** A wish that something leaves. */
+/** A request to delete one object. */
 export interface DepartRequest {
   readonly subject: Subject
-  /** The one that was judged: another one under its name stays. */
+  /** The uid that the system judged: another object under the same name stays. */
   readonly uid: string
-  /** The version that was judged, where the judgement depends on what it says. */
+  /** The version that the system judged, where its decision depends on the content. */
   readonly resourceVersion?: string
-  /** Why, in the system's own word. */
+  /** Why, in the system's own vocabulary. */
   readonly because: string
   readonly by: By
-  readonly propagation?: Removal['propagation']
+  readonly propagation?: DeleteOptions['propagation']
   readonly gracePeriodSeconds?: number
-  /** The uid of what it needed: it leaves because of that, and comes back with it. */
+  /** The uid of the object it needed by Bond and is deleted with; a restore of that one brings it back, too. */
   readonly follows?: string | undefined
-  /** WorkSchedules that must be open, by name. */
+  /** Names of WorkSchedules that must all be open. */
   readonly schedules?: readonly string[]
-  /** The system's or policy's own dry run. */
+  /** The dry run of the system or policy. */
   readonly dryRun?: boolean
 }
 
 export interface DoorPorts {
-  /** The home cluster: where records, opt-outs, bonds and switches are. */
+  /** The home cluster, with the records, opt-outs, Bonds and switches. */
   readonly client: Client
   readonly informers: Informers
   readonly clock: Clock
@@ -59,20 +54,20 @@ export interface DoorPorts {
 }
 
 export interface DoorOptions {
-  /** Lets nothing leave. Defaults to false. */
+  /** Holds every deletion. Defaults to false. */
   readonly dryRun?: boolean
   readonly limits?: Partial<BudgetLimits>
 }
 
-/** The one door out: `depart` is the only way anything of a user's is deleted. */
+/** The one door out: `depart` is the only way Sojourn deletes an object of a user. */
 export class Door {
   readonly #ports: DoorPorts
   readonly #dryRun: boolean
   readonly #budget: Budget
   /** Bookings run one at a time: two of them must not both take the last place of the budget. */
   readonly #bookings = new Serializer()
-  readonly #optOuts: Informer<CleanupOptOut>
-  readonly #bonds: Informer<Bond>
+  readonly #protections: ProtectionCache
+  readonly #writer: RecordWriter
   readonly #schedules: Informer<WorkSchedule>
   readonly #records: Informer<Departure>
   readonly #switches: Informer
@@ -84,8 +79,8 @@ export class Door {
     this.#ports = ports
     this.#dryRun = options.dryRun ?? false
     this.#budget = new Budget({ ...defaultLimits, ...options.limits })
-    this.#optOuts = informers.open<CleanupOptOut>(client, cleanupOptOut.type, { indexes: { kind: optOutKinds } })
-    this.#bonds = informers.open<Bond>(client, bond.type, { indexes: { dependency: bondDependency } })
+    this.#writer = new RecordWriter(client)
+    this.#protections = new ProtectionCache(client, informers)
     this.#schedules = informers.open<WorkSchedule>(client, workSchedule.type)
     this.#records = informers.open<Departure>(client, departure.type, recordsOnly)
     this.#switches = informers.open(client, configMaps, {
@@ -94,12 +89,12 @@ export class Door {
     })
     this.#results = metrics.counter({
       name: 'sojourn_departures_total',
-      help: 'Wishes that something leaves, by how they ended.',
+      help: 'Requests to delete an object, by result.',
       labels: ['system', 'kind', 'result', 'because'],
     })
     this.#breaker = metrics.gauge({
       name: 'sojourn_departures_breaker_open',
-      help: '1 while the breaker holds everything back.',
+      help: '1 while the circuit breaker holds all deletions.',
     })
     this.#records.subscribe(({ type, object }) => type !== 'deleted' && this.#count(object))
     this.#switches.subscribe(() => this.#readSwitches())
@@ -110,27 +105,25 @@ export class Door {
     await Promise.all(this.#sources().map((informer) => informer.whenSynced(signal)))
   }
 
-  /** The switches as they stand; undefined while they cannot be known. */
+  /** The switches; undefined while they cannot be read. */
   get state(): DoorState | undefined {
     if (!isCurrent(this.#switches)) return undefined
     return doorStateOf(this.#switches.get(sojournNamespace, doorStateName))
   }
 
-  /** Calls when a switch was turned, a schedule changed or a Bond let go: who was held may ask again. */
+  /** Calls the listener when a held request may succeed now: a switch was set, a schedule changed, or a Bond stopped protecting. */
   onChange(listener: () => void): void {
     this.#switches.subscribe(({ initial }) => !initial && listener())
     this.#schedules.subscribe(({ initial }) => !initial && listener())
-    this.#bonds.subscribe(({ type, object, previous }) => {
-      if (previous && holdsUp(previous) && (type === 'deleted' || !holdsUp(object))) listener()
-    })
+    this.#protections.onRelease(listener)
   }
 
-  /** Whether `depart` would let it leave now, budget aside. Writes nothing. */
+  /** What `depart` would answer now, before the budget is asked. Writes nothing. */
   async peek(request: DepartRequest): Promise<DepartResult | { readonly result: 'allowed' }> {
     return this.#verdict(request, await request.subject.read())
   }
 
-  /** Lets something leave, if every rule allows it. May be called again after a crash at any point. */
+  /** Deletes an object if every rule allows it. May be called again after a crash at any point. */
   async depart(request: DepartRequest): Promise<DepartResult> {
     const result = await this.#depart(request)
     const { subject, by } = request
@@ -143,54 +136,46 @@ export class Door {
     return result
   }
 
-  /** Whether it leaves by our own hand: a record of it was written and not given up. */
+  /** Whether Sojourn, not a user, deletes an object: a record of that was written and not abandoned. */
   async isOurDeparture(object: KubeObject): Promise<boolean> {
-    const { client } = this.#ports
-    const name = recordName('', object)
-    // In a namespace that is on its way out, records are kept in our own.
-    for (const namespace of new Set([recordNamespace('', object), sojournNamespace])) {
-      const found = await client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
-      if (found) return found.status?.phase !== 'Abandoned' && found.spec.by.system !== 'user'
-    }
-    return false
+    const found = await this.#writer.find(object)
+    return found !== undefined && found.status?.phase !== 'Abandoned' && found.spec.by.system !== 'user'
   }
 
   /**
-   * Why a dependent must not follow an owner that has left, by what is known at this moment; undefined when it may. The cluster's own
-   * machinery follows freely: that is how it works. What a Bond holds may be told to go: its finalizer makes it wait.
+   * Why a dependent must not be deleted with its owners, as far as is known now; undefined when it may. The cluster's own machinery may always be. An object
+   * that a Bond holds may be deleted, too: its finalizer makes it wait.
    */
   reasonToKeep(object: KubeObject): string | undefined {
     return this.keepCheck()(object)
   }
 
-  /** The same for many objects at one moment: what concerns all of them is looked at once. */
+  /** `reasonToKeep` for many objects at one moment: the switches are read once. */
   keepCheck(): (object: KubeObject) => string | undefined {
     const { state } = this
-    if (!state || !isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return () => 'protections-unknown'
+    if (!state || !this.#protections.isCurrent) return () => 'protections-unknown'
     if (this.#dryRun || state.dryRun) return () => 'dry-run'
     if (state.paused) return () => 'paused'
     if (state.breaker === 'open') return () => 'breaker-open'
+    const now = this.#ports.clock.now()
     return (object) => {
-      const protection = this.#protectionOfFollower('', object)
+      const protection = this.#protections.protectionOfFollower('', object, now)
       const isHeld = protection?.because === 'bond-holds' && object.metadata.finalizers?.includes(holdFinalizer)
       return isHeld ? undefined : protection?.because
     }
   }
 
-  /** Whether at the moment nothing spares an object but marks that it carries itself. */
+  /** Whether at the moment only its own marks could keep an object: a preview then skips `reasonToKeep` for unmarked ones. */
   get hasOnlyOwnMarks(): boolean {
     const { state } = this
-    const isKnown = state && isCurrent(this.#optOuts) && isCurrent(this.#bonds)
+    const isKnown = state && this.#protections.isCurrent
     if (!isKnown || this.#dryRun || state.dryRun || state.paused || state.breaker === 'open') return false
-    return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0
+    return this.#protections.isEmpty
   }
 
-  /** The Bonds for which nobody may delete an object, or a namespace with what is in it; undefined when there are none. */
+  /** The Bonds that forbid every user to delete an object, or a namespace with its contents; undefined when there are none. */
   denyingBonds(object: KubeObject): string | undefined {
-    const { uid, name } = object.metadata
-    const concerned = [`/${uid}`, `namespace/${name}`].flatMap((key) => this.#bonds.byIndex('dependency', key))
-    const refusing = [...new Set(concerned)].filter((found) => refusesDeletion(found, object))
-    return refusing.length > 0 ? namesOf(refusing) : refusedElsewhere(object)
+    return this.#protections.denyingBonds(object)
   }
 
   close(): void {
@@ -212,11 +197,11 @@ export class Door {
     return (await this.#protectedContents(request.subject)) ?? verdict
   }
 
-  /** What may not leave keeps in place all that would take it along. */
+  /** Holds a namespace or definition while something in it is protected: its deletion would delete that, too. */
   async #protectedContents(subject: Subject): Promise<DepartResult | undefined> {
     try {
       for await (const content of subject.contents?.({ metadataOnly: true }) ?? []) {
-        const protection = this.#protectionOfFollower(subject.cluster, content)
+        const protection = this.#protections.protectionOfFollower(subject.cluster, content, this.#ports.clock.now())
         if (!protection) continue
         const detail = `${describeRef(refOf(content))}: ${sentenceOf(protection)}`
         return { result: 'held', because: 'takes-protected', detail }
@@ -231,21 +216,13 @@ export class Door {
     }
   }
 
-  /** What spares an object that would only follow another. The cluster's own machinery and ours follow freely. */
-  #protectionOfFollower(cluster: string, object: KubeObject): Protection | undefined {
-    const protections = this.#protections({ cluster, ref: refOf(object) }, object)
-    if (!protections) return { result: 'held', because: 'protections-unknown' }
-    const protection = protectionOf(object, { ...protections, now: this.#ports.clock.now() })
-    return protection && !followsFreely.has(protection.because) ? protection : undefined
-  }
-
   #judge(request: DepartRequest, object: KubeObject | undefined): ReturnType<typeof judge> {
     const { subject, uid, resourceVersion, schedules = [], dryRun = false } = request
     return judge({
       object,
       uid,
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
-      protections: this.#protections(subject, object),
+      protections: this.#protections.factsAbout(subject.cluster, subject.ref, object?.metadata.uid ?? ''),
       state: this.state,
       dryRun: this.#dryRun || dryRun,
       schedules: schedules.map((name) =>
@@ -255,7 +232,7 @@ export class Door {
     })
   }
 
-  /** Record, then delete, then say so. */
+  /** Writes the record, deletes with preconditions, then updates the record and emits Events. */
   async #recordAndDelete(request: DepartRequest, object: KubeObject): Promise<DepartResult> {
     const { subject, because, by, propagation = 'Background', gracePeriodSeconds } = request
     const { clock, log } = this.#ports
@@ -278,18 +255,31 @@ export class Door {
       record,
       outcome === 'gone' ? { phase: 'Gone', goneAt: formatTime(clock.now()) } : { phase: 'Leaving' },
     )
-    this.#tell(request, object)
-    log.info('left', {
-      cluster: subject.cluster,
-      ...subject.ref,
-      because,
-      system: by.system,
-      record: record.metadata.name,
-    })
+    this.#emitEvents(request, object)
+    const where = { cluster: subject.cluster, ...subject.ref }
+    log.info('deleted', { ...where, because, system: by.system, record: record.metadata.name })
     return { result: outcome }
   }
 
-  /** Takes one departure off the budget, or says why it is used up. */
+  #writeRecord(request: DepartRequest, object: KubeObject): Promise<Departure> {
+    const { subject, because, by, propagation = 'Background', follows } = request
+    const { cluster } = subject
+    const now = this.#ports.clock.now()
+    const record = departureRecord({ cluster, object, because, by, propagation, follows, now })
+    return this.#writer.writeBeforeDelete(record, subject.contents?.({ metadataOnly: false }))
+  }
+
+  /** A failure is only logged: the settle controller corrects the phase later. */
+  async #writePhase(record: Departure, status: NonNullable<Departure['status']>): Promise<void> {
+    const { log } = this.#ports
+    await this.#writer
+      .setStatus(record, status)
+      .catch((error: unknown) =>
+        log.debug('record not updated', { record: record.metadata.name, error: String(error) }),
+      )
+  }
+
+  /** Takes one deletion off the budget, or opens the breaker when it is used up. */
   async #book(subject: Subject, object: KubeObject): Promise<DepartResult | undefined> {
     const now = this.#ports.clock.now()
     const over = await this.#overBudget(subject, now)
@@ -306,93 +296,33 @@ export class Door {
     events.record(switches, {
       type: 'Warning',
       reason: 'BreakerOpened',
-      message: `${because}. Nothing leaves until a human closes the breaker: sojourn departures --close-breaker`,
+      message: `${because}. All deletions are held until you close the breaker: sojourn departures --close-breaker`,
     })
     log.error('breaker opened', { because })
     return { result: 'held', because: 'breaker-open', detail: because }
   }
 
-  /** Writes the record, or finds the one that a former, interrupted try wrote. */
-  async #writeRecord(request: DepartRequest, object: KubeObject): Promise<Departure> {
-    const { client, clock } = this.#ports
-    const { subject, because, by, propagation = 'Background', follows } = request
-    const { cluster } = subject
-    const wanted = departureRecord({ cluster, object, because, by, propagation, follows, now: clock.now() })
-    const contents = subject.contents?.({ metadataOnly: false })
-    const pages = contents && (await writePages(client, wanted, restorable(contents)))
-    const record = { ...wanted, spec: { ...wanted.spec, ...pages } }
-    try {
-      return await client.create<Departure>(departure.type, record)
-    } catch (error) {
-      if (isStatusError(error, 'AlreadyExists')) return this.#resumeRecord(record)
-      // Nothing can be created in a namespace that is on its way out; its record goes where it will last.
-      const elsewhere =
-        isStatusError(error, 'Forbidden') && recordNamespace(subject.cluster, object) !== sojournNamespace
-      if (!elsewhere) throw error
-      return this.#writeElsewhere(record)
-    }
-  }
-
-  /** A former try left a record: it stands, unless that try was given up and this is a new decision, or the object is another by now. */
-  async #resumeRecord(record: KubeObject & { readonly spec: DepartureSpec }): Promise<Departure> {
-    const { client } = this.#ports
-    const { namespace = '', name = '' } = record.metadata
-    const found = await client.get<Departure>(departure.type, { namespace, name })
-    const isCurrent = found.spec.object.resourceVersion === record.spec.object.resourceVersion
-    const hasPages = found.spec.pages === record.spec.pages && found.spec.takes === record.spec.takes
-    if (isCurrent && hasPages && found.status?.phase !== 'Abandoned') return found
-    const metadata = { ...found.metadata, labels: record.metadata.labels ?? {} }
-    const renewed = await client.update<Departure>(departure.type, { ...found, metadata, spec: record.spec })
-    await this.#writePhase(renewed, { phase: 'Recorded' })
-    return renewed
-  }
-
-  async #writeElsewhere(record: KubeObject & { readonly spec: DepartureSpec }): Promise<Departure> {
-    const { client } = this.#ports
-    const moved = { ...record, metadata: { ...record.metadata, namespace: sojournNamespace } }
-    const written = await client.create<Departure>(departure.type, moved).catch(ignoring('AlreadyExists'))
-    return written ?? this.#resumeRecord(moved)
-  }
-
-  /** The record's phase follows the delete; should this write fail, the settle controller makes it up. */
-  async #writePhase(record: Departure, status: NonNullable<Departure['status']>): Promise<void> {
-    const { client, log } = this.#ports
-    const { namespace = '', name } = record.metadata
-    await client
-      .patch(departure.type, { namespace, name }, { type: 'merge', body: { status } }, { subresource: 'status' })
-      .catch((error: unknown) => log.debug('record not updated', { record: name, error: String(error) }))
-  }
-
-  #tell({ subject, because, by }: DepartRequest, object: KubeObject): void {
+  /** One Event on the deleted object and one on the object whose rule decided it. */
+  #emitEvents({ subject, because, by }: DepartRequest, object: KubeObject): void {
     const { events } = this.#ports
-    const left = `${subject.ref.kind} ${subject.ref.namespace ? `${subject.ref.namespace}/` : ''}${subject.ref.name}`
+    const deleted = `${subject.ref.kind} ${subject.ref.namespace ? `${subject.ref.namespace}/` : ''}${subject.ref.name}`
     if (subject.cluster === '')
       events.record(object, {
         type: 'Normal',
         reason: 'Departed',
-        message: `left: ${because} (${by.system})`,
+        message: `deleted: ${because} (${by.system})`,
         ...(by.object ? { related: by.object } : {}),
       })
     if (by.object && !(subject.cluster === '' && isSame(by.object, subject.ref)))
       events.record(by.object, {
         type: 'Normal',
         reason: 'Departed',
-        message: `let ${left} leave: ${because}`,
+        message: `deleted ${deleted}: ${because}`,
         related: subject.ref,
       })
   }
 
-  #protections(subject: Pick<Subject, 'cluster' | 'ref'>, object: KubeObject | undefined) {
-    if (!isCurrent(this.#optOuts) || !isCurrent(this.#bonds)) return undefined
-    const uid = object?.metadata.uid ?? ''
-    return {
-      cluster: subject.cluster,
-      optOuts: this.#optOuts.byIndex('kind', subject.ref.kind.toLowerCase()),
-      bonds: this.#bonds.byIndex('dependency', `${subject.cluster}/${uid}`),
-    }
-  }
-
-  /** What people delete by hand is theirs to answer for. */
+  /** Deletions by users do not use up the budget. */
   #count({ metadata, spec }: Departure): void {
     if (spec.by.system === 'user') return
     const { cluster = '', apiVersion, kind, name } = spec.object
@@ -410,13 +340,8 @@ export class Door {
   }
 
   #sources(): readonly Informer[] {
-    return [
-      this.#optOuts,
-      this.#bonds,
-      this.#schedules,
-      this.#records,
-      this.#switches,
-    ] as unknown as readonly Informer[]
+    const others = [this.#schedules, this.#records, this.#switches] as unknown as readonly Informer[]
+    return [...this.#protections.informers, ...others]
   }
 }
 
@@ -427,33 +352,4 @@ function isSame(left: ObjectRef, right: ObjectRef): boolean {
     left.name === right.name &&
     left.namespace === right.namespace
   )
-}
-
-const followsFreely: ReadonlySet<string> = new Set(['system-namespace', 'own-machinery'])
-
-/** What a cache holds may be relied on: it has everything and follows its cluster. */
-function isCurrent(informer: { readonly synced: boolean; readonly trouble: unknown }): boolean {
-  return informer.synced && informer.trouble === undefined
-}
-
-function optOutKinds({ spec }: CleanupOptOut): readonly string[] {
-  return [spec.resource?.kind, spec.selector?.kind]
-    .filter((kind) => kind !== undefined)
-    .map((kind) => kind.toLowerCase())
-}
-
-/** The dependency a bond guards, once it is pinned and something that needs it is there; and the namespace that is in. */
-function bondDependency(found: Bond): readonly string[] {
-  const { spec, status } = found
-  if (!isGuarding(found)) return []
-  const namespace = guardedNamespace(found)
-  return [
-    `${spec.dependency.cluster ?? ''}/${status?.dependencyUid}`,
-    ...(namespace === undefined ? [] : [`namespace/${namespace}`]),
-  ]
-}
-
-/** Whether a Bond keeps what it needs from leaving. */
-function holdsUp(bond: Bond): boolean {
-  return isGuarding(bond) && (bond.spec.onDelete === 'Hold' || bond.spec.onDelete === 'Deny')
 }

@@ -7,7 +7,7 @@ import { Client } from '../../client/client.ts'
 import type { StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest } from '../../kube/transport.ts'
-import { CascadeRecorder, type CascadeRoot, type Companion } from './cascade-recorder.ts'
+import { CascadeRecorder, type CascadeRoot } from './cascade-recorder.ts'
 import { readPages } from './pages.ts'
 import { departureRecord } from './record.ts'
 import { restore } from '../restore/restore.ts'
@@ -28,17 +28,18 @@ const create = (name: string) =>
   world.create<StoredObject>({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'team' } })
 
 const recorder = () =>
-  new CascadeRecorder(
-    new Client(async (request) => {
+  new CascadeRecorder({
+    client: new Client(async (request) => {
       await meddle(request)
       return world.server.transport(request)
     }),
-    world.clock,
-    { wholeOf: () => Promise.resolve(root.object) },
-  )
+    clock: world.clock,
+    read: (_, object) => object,
+  })
 
-const write = async (by: CascadeRecorder, name: string) => told(by, { object: await create(name), isOwner: false })
-const told = async (by: CascadeRecorder, companion: Companion) => (await by.write(root, [companion])).told
+const follower = (object: StoredObject) => ({ type: configMaps, object, isOwner: false })
+const write = async (by: CascadeRecorder, name: string) => counted(by, await create(name))
+const counted = async (by: CascadeRecorder, object: StoredObject) => (await by.record([follower(object)], root)).counted
 
 /** Of all records but pages: how many pages and lines they speak of, and which names those hold. */
 async function recorded(): Promise<readonly unknown[]> {
@@ -56,7 +57,7 @@ const isOf = (method: string, request: ApiRequest) => request.method === method 
 const isPage = (request: ApiRequest) =>
   isOf('POST', request) && (request.body as Departure | undefined)?.spec.page !== undefined
 
-const isTelling = (request: ApiRequest) =>
+const isCounting = (request: ApiRequest) =>
   isOf('PATCH', request) && (request.body as Partial<Departure>).spec?.pages !== undefined
 
 describe('the record of a cascade', () => {
@@ -88,30 +89,30 @@ describe('the record of a cascade', () => {
       if (isForbidden(request)) throw new StatusError('Forbidden', 'exceeded quota')
     }
     const here = recorder()
-    const child = { object: await create('a'), isOwner: false }
-    await expect(here.write(root, [child])).rejects.toThrow('exceeded quota')
+    const child = await create('a')
+    await expect(here.record([follower(child)], root)).rejects.toThrow('exceeded quota')
     meddle = () => {}
-    await told(here, child)
+    await counted(here, child)
     expect(await recorded()).toEqual([{ pages: 1, takes: 1, names: ['a'] }])
   })
 
   it('holds each page before what is on it may go, though it speaks of them later', async () => {
     const tell = Promise.withResolvers<void>()
     meddle = async (request) => {
-      if (isTelling(request)) await tell.promise
+      if (isCounting(request)) await tell.promise
     }
     const here = recorder()
-    const first = await here.write(root, [{ object: await create('a'), isOwner: false }])
-    const second = await here.write(root, [{ object: await create('b'), isOwner: false }])
+    const first = await here.record([follower(await create('a'))], root)
+    const second = await here.record([follower(await create('b'))], root)
     expect(await recorded()).toEqual([{ names: ['a', 'b'] }])
     tell.resolve()
-    await Promise.all([first.told, second.told])
+    await Promise.all([first.counted, second.counted])
     expect(await recorded()).toEqual([{ pages: 2, takes: 2, names: ['a', 'b'] }])
   })
 
   it('reads again how far it has got when it could not be told', async () => {
     meddle = (request) => {
-      if (isTelling(request)) throw new StatusError('InternalError', 'no')
+      if (isCounting(request)) throw new StatusError('InternalError', 'no')
     }
     const here = recorder()
     await expect(write(here, 'a')).rejects.toThrow('no')
@@ -126,9 +127,9 @@ describe('the record of a cascade', () => {
       kind: 'ConfigMap',
       metadata: { name: 'x', namespace: 'team', finalizers: ['x.dev/y'] },
     })
-    const child = { object: await create('a'), isOwner: false }
+    const child = follower(await create('a'))
     await world.client.deleteObject(namespaces, { name: 'team' })
-    await recorder().write(root, [child])
+    await recorder().record([child], root)
     expect(await recorded()).toEqual([])
   })
 
@@ -146,7 +147,7 @@ describe('the record of a cascade', () => {
   })
 
   it('says where its root was never known, and brings back the rest, with a note', async () => {
-    const blind = new CascadeRecorder(world.client, world.clock, { wholeOf: () => Promise.resolve(undefined) })
+    const blind = new CascadeRecorder({ client: world.client, clock: world.clock, read: (_, object) => object })
     root = { ...root, isGone: true }
     await write(blind, 'a')
     for (const name of ['root', 'a']) await world.client.deleteObject(configMaps, { namespace: 'team', name })

@@ -1,215 +1,184 @@
-import { BoundedMap } from '../../kube/basics/bounded-map.ts'
-import { departure, type Departure, type DepartureSpec } from '../../apis/departure.ts'
+import { departure, type Departure } from '../../apis/departure.ts'
 import { sojournNamespace } from '../../apis/group.ts'
 import type { Client } from '../../client/client.ts'
-import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { ignoring, isStatusError } from '../../kube/status-error.ts'
+import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { BoundedMap } from '../../kube/basics/bounded-map.ts'
+import { ignoring } from '../../kube/status-error.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
-import { ownersLabel, ownersOn, pageOf, recordOfPage } from './pages.ts'
-import { departureRecord, hasNoPlace, recordName, recordNamespace, type By } from './record.ts'
-import { pagesOf } from './removed.ts'
+import { isRecreatedByController } from '../subjects/contents.ts'
+import { ownersLabel, ownersOn, recordOfPage, type PageContent } from './pages.ts'
+import { departureRecord, pagesOf, recordName, recordNamespace, type By, type UnwrittenRecord } from './record.ts'
+import { RecordWriter } from './record-writer.ts'
 
-/** The object whose leaving takes others along. */
+/** The object whose deletion started a cascade. */
 export interface CascadeRoot {
   readonly object: StoredObject
   readonly by: By
-  /** Whether it is no more; otherwise it is on its way, and waits for what goes with it. */
+  /** False while it is still being deleted and waits for its dependents. */
   readonly isGone: boolean
-  /** Whether it may itself have gone along with another, when nobody who remembers it looked. */
+  /** Whether it may itself have been deleted by another cascade that this process did not see. */
   readonly mayHaveFollowed: boolean
 }
 
-/** What goes along: the whole object, and whether others live by it. */
-export interface Companion {
-  readonly object: KubeObject
+/** A dependent that a cascade deletes. */
+export interface Follower {
+  readonly type: ResourceType
+  /** At least its metadata. */
+  readonly object: StoredObject
+  /** Whether it has dependents itself. */
   readonly isOwner: boolean
 }
 
-/** A record as it was last written; without a version where it could not be stored. */
-type WrittenRecord = KubeObject & { readonly spec: DepartureSpec }
-
-/** How far a record has got. */
-interface Written {
-  readonly record: WrittenRecord
-  /** The number of the last page. */
-  readonly pages: number
-  /** Resolves when the record speaks of it. */
-  readonly told: Promise<WrittenRecord>
+/** A batch of dependents that is on a page. They may be deleted: a restore finds them. */
+export interface RecordedBatch {
+  /** Resolves when the record counts the page, too. Deletion need not wait for it. */
+  readonly counted: Promise<unknown>
+  /** `namespace/name` of the record, if there is one. */
+  readonly cascadeRecord?: string | undefined
 }
 
-/** Keeps what a cascade takes along on pages of its root's record, before it goes. */
-export class CascadeRecorder {
-  readonly #client: Client
-  readonly #clock: Clock
-  readonly #wholeOf: (root: StoredObject) => Promise<StoredObject | undefined>
-  /** Records that were written to lately, by root uid; each resolves when its last page is written: pages are numbered one after the other. */
-  readonly #written = new BoundedMap<string, Promise<Written>>(1000)
+export interface CascadeRecorderPorts {
+  readonly client: Client
+  readonly clock: Clock
+  /** The complete object; undefined when it is gone. */
+  readonly read: (
+    type: ResourceType,
+    object: StoredObject,
+  ) => Promise<StoredObject | undefined> | StoredObject | undefined
+}
 
-  constructor(
-    client: Client,
-    clock: Clock,
-    { wholeOf }: { readonly wholeOf: (root: StoredObject) => Promise<StoredObject | undefined> },
-  ) {
-    this.#client = client
-    this.#clock = clock
-    this.#wholeOf = wholeOf
+/** How far a record has been written. */
+interface Progress {
+  readonly record: UnwrittenRecord
+  /** The number of its last page. */
+  readonly pages: number
+  /** Resolves to the record when it counts that page. */
+  readonly counted: Promise<UnwrittenRecord>
+}
+
+/** Records what a cascade deletes, before it does, on pages of its root's record. */
+export class CascadeRecorder {
+  readonly #ports: CascadeRecorderPorts
+  readonly #writer: RecordWriter
+  /** Recently written records by root uid. Each promise resolves when the last page is written: pages are numbered one after the other. */
+  readonly #written = new BoundedMap<string, Promise<Progress>>(1000)
+
+  constructor(ports: CascadeRecorderPorts) {
+    this.#ports = ports
+    this.#writer = new RecordWriter(ports.client)
   }
 
   /**
-   * Writes one more page of the record of whatever began the cascade: the root's own, or that of what the root itself went along with. Where there is
-   * none, the root is recorded as deleted by a user, with its manifest while it is there. What is on the page may go when this resolves: a restore finds
-   * it. `told` resolves when the record itself speaks of it, too; `cascadeRecord` is where it is.
+   * Writes the followers a restore needs on one page of the record of the root, or of the cascade that deleted the root. A root without a record is recorded
+   * as deleted by a user, with its manifest while it still exists. Rejects when the page cannot be written: then the followers must not be deleted.
    */
-  async write(
-    root: CascadeRoot,
-    companions: readonly Companion[],
-  ): Promise<{ readonly told: Promise<unknown>; readonly cascadeRecord: string }> {
+  async record(followers: readonly Follower[], root: CascadeRoot | undefined): Promise<RecordedBatch> {
+    if (!root) return notRecorded
+    const restorable = followers.filter(({ object }) => !isRecreatedByController(object))
+    if (restorable.length === 0) return this.#withoutPage(followers, root)
+    const content = await this.#pageContent(restorable)
+    return content.objects.length > 0 ? this.#write(root, content) : notRecorded
+  }
+
+  /** Says on the record of a root that still exists what its deletion waits for. A root that another cascade deletes has no record. */
+  async setMessage(root: StoredObject, message: string): Promise<void> {
+    const metadata = { namespace: recordNamespace('', root), name: recordName('', root) }
+    await this.#writer.setStatus({ metadata }, { message }).catch(ignoring('NotFound'))
+  }
+
+  /** Objects that a controller recreates are on no page, but their dependents will be: those need the record's name. */
+  async #withoutPage(followers: readonly Follower[], root: CascadeRoot): Promise<RecordedBatch> {
+    if (!followers.some(({ isOwner }) => isOwner)) return notRecorded
+    const record = (await this.#written.get(root.object.metadata.uid))?.record ?? (await this.#find(root))
+    return { ...notRecorded, cascadeRecord: record && placeOf(record) }
+  }
+
+  async #pageContent(followers: readonly Follower[]): Promise<Required<PageContent>> {
+    const complete = await Promise.all(followers.map(({ type, object }) => this.#ports.read(type, object)))
+    const owners = followers.flatMap(({ object, isOwner }, index) =>
+      isOwner && complete[index] ? object.metadata.uid : [],
+    )
+    return { objects: complete.filter((object) => object !== undefined), owners }
+  }
+
+  async #write(root: CascadeRoot, content: PageContent): Promise<RecordedBatch> {
     const { uid } = root.object.metadata
     const before = this.#written.get(uid) ?? this.#open(root)
-    const after = before.then((written) => this.#add(written, companions))
+    const after = before.then((progress) => this.#addPage(progress, content))
     this.#written.set(uid, after)
-    // The next one reads again how far the record has got.
+    // After a failure the next batch reads again how far the record was written.
     const forget = () => void this.#written.delete(uid)
     try {
-      const { told, record } = await after
-      told.catch(forget)
-      return { told, cascadeRecord: placeOf(record) }
+      const { counted, record } = await after
+      counted.catch(forget)
+      return { counted, cascadeRecord: placeOf(record) }
     } catch (error) {
       forget()
       throw error
     }
   }
 
-  /** Where what goes with a root is recorded; undefined where there is no record. */
-  async find(root: CascadeRoot): Promise<string | undefined> {
-    const record = (await this.#written.get(root.object.metadata.uid))?.record ?? (await this.#find(root))
-    return record && placeOf(record)
+  async #addPage({ record, pages, counted }: Progress, content: PageContent): Promise<Progress> {
+    const page = await this.#writer.addPage(record, pages + 1, content)
+    const takes = content.objects.length
+    return { record, pages: page, counted: counted.then((at) => this.#writer.countPage(at, { page, takes })) }
   }
 
-  /** Says on the record of a root that is still there what it waits for. What went along with another has none. */
-  async tell(root: StoredObject, message: string): Promise<void> {
-    await this.#client
-      .patch(
-        departure.type,
-        { namespace: recordNamespace('', root), name: recordName('', root) },
-        { type: 'merge', body: { status: { message } } },
-        { subresource: 'status' },
-      )
-      .catch(ignoring('NotFound'))
-  }
-
-  async #add({ record, pages, told }: Written, companions: readonly Companion[]): Promise<Written> {
-    const page = await this.#createPage(record, pages + 1, companions)
-    return { record, pages: page, told: told.then((at) => this.#mention(at, { page, takes: companions.length })) }
-  }
-
-  /** A page that somebody else wrote and did not tell of yet, or did not live to, stands: the next number is taken. */
-  async #createPage(record: WrittenRecord, first: number, companions: readonly Companion[]): Promise<number> {
-    const objects = companions.map(({ object }) => object)
-    const owners = companions.flatMap(({ object, isOwner }) => (isOwner ? (object.metadata.uid ?? []) : []))
-    for (let number = first; ; number++) {
-      try {
-        await this.#client.create(departure.type, await pageOf(record, number, { objects, owners }))
-        return number
-      } catch (error) {
-        if (hasNoPlace(error)) return number
-        if (!isStatusError(error, 'AlreadyExists')) throw error
-      }
-    }
-  }
-
-  /** Counts on from what the record says by now: another collector may write to it, too. */
-  async #mention(
-    record: WrittenRecord,
-    { page, takes }: { readonly page: number; readonly takes: number },
-  ): Promise<WrittenRecord> {
-    const { namespace = '', name = '' } = record.metadata
-    for (let at: WrittenRecord = record, attempt = 1; ; attempt++) {
-      const spec = { pages: Math.max(at.spec.pages ?? 0, page), takes: (at.spec.takes ?? 0) + takes }
-      const { resourceVersion } = at.metadata
-      try {
-        return await this.#client.patch<Departure>(
-          departure.type,
-          { namespace, name },
-          { type: 'merge', body: { metadata: { resourceVersion }, spec } },
-        )
-      } catch (error) {
-        if (isStatusError(error, 'NotFound')) return { ...at, spec: { ...at.spec, ...spec } }
-        if (!isStatusError(error, 'Conflict') || attempt === attempts) throw error
-      }
-      at = await this.#client.get<Departure>(departure.type, { namespace, name })
-    }
-  }
-
-  async #open(root: CascadeRoot): Promise<Written> {
-    const record = await this.#recordOf(root)
-    return { record, pages: record.spec.pages ?? 0, told: Promise.resolve(record) }
-  }
-
-  async #recordOf(root: CascadeRoot): Promise<WrittenRecord> {
+  async #open(root: CascadeRoot): Promise<Progress> {
     const found = await this.#find(root)
-    return found && !isGivenUp(found, root) ? found : this.#begin(root, found)
+    const record = found && !isAbandoned(found, root) ? found : await this.#begin(root, found)
+    return { record, pages: record.spec.pages ?? 0, counted: Promise.resolve(record) }
   }
 
-  /** Writes the record of a root that nobody has recorded, or writes one anew that was given up. */
-  async #begin({ by, object, isGone }: CascadeRoot, old: Departure | undefined): Promise<WrittenRecord> {
-    const facts = { cluster: '', because: 'deleted', by, now: this.#clock.now() }
-    const whole = isGone ? undefined : await this.#wholeOf(object)
-    const { manifest, ...told } = departureRecord({ ...facts, object: whole ?? object }).spec
-    const { metadata, ...kind } = old ?? departureRecord({ ...facts, object })
-    const record = { ...kind, metadata, spec: { ...told, ...pagesOf(old), ...(whole ? { manifest } : {}) } }
-    const { name = '', namespace = '' } = metadata
-    const status = { phase: isGone ? 'Gone' : 'Leaving', message: whole ? null : rootIsUnknown }
-    try {
-      await (old ? this.#client.update(departure.type, record) : this.#client.create(departure.type, record))
-      return await this.#client.patch<Departure>(
-        departure.type,
-        { namespace, name },
-        { type: 'merge', body: { status } },
-        { subresource: 'status' },
-      )
-    } catch (error) {
-      if (isStatusError(error, 'AlreadyExists')) return this.#client.get<Departure>(departure.type, { namespace, name })
-      if (!hasNoPlace(error)) throw error
-      return record
-    }
+  async #begin({ by, object, isGone }: CascadeRoot, old: Departure | undefined): Promise<UnwrittenRecord> {
+    const complete = isGone ? undefined : await this.#readRoot(object)
+    const facts = { cluster: '', because: 'deleted', by, now: this.#ports.clock.now() }
+    const { spec, ...record } = departureRecord({ ...facts, object: complete ?? object })
+    const { manifest, ...rest } = spec
+    const phase = isGone ? 'Gone' : 'Leaving'
+    return this.#writer.begin(
+      { ...record, spec: { ...rest, ...pagesOf(old), ...(complete && manifest ? { manifest } : {}) } },
+      { old, status: { phase, message: complete ? null : rootNotRecorded } },
+    )
   }
 
-  /** A root that is gone has been recorded by the server, if it is ours; what leaves by the door, by the door, in our own namespace where its own has no place. */
+  async #readRoot(root: StoredObject): Promise<StoredObject | undefined> {
+    const type = await this.#ports.client.discovery.typeOf(root)
+    const found = type && (await this.#ports.read(type, root))
+    return found?.metadata.uid === root.metadata.uid ? found : undefined
+  }
+
+  /** The record of a root: the embedded server has written it, or the door, or the cascade that deleted the root. */
   async #find({ object, mayHaveFollowed }: CascadeRoot): Promise<Departure | undefined> {
-    const name = recordName('', object)
-    const home = recordNamespace('', object)
-    for (const namespace of new Set([home, sojournNamespace])) {
-      const found = await this.#client.get<Departure>(departure.type, { namespace, name }).catch(ignoring('NotFound'))
-      if (found) return found
-    }
-    return mayHaveFollowed ? this.#recordThatTook(object.metadata.uid, home) : undefined
+    const found = await this.#writer.find(object)
+    if (found || !mayHaveFollowed) return found
+    return this.#recordListing(object.metadata.uid, recordNamespace('', object))
   }
 
-  /** The record of the cascade in which an owner went, by the pages that name it. */
-  async #recordThatTook(uid: string, namespace: string): Promise<Departure | undefined> {
+  /** The record of the cascade that deleted an owner, by the page that lists it. */
+  async #recordListing(uid: string, namespace: string): Promise<Departure | undefined> {
+    const { client } = this.#ports
     for (const home of new Set([namespace, sojournNamespace])) {
       const where = { namespace: home, labelSelector: ownersLabel, metadataOnly: true }
-      for await (const { items } of this.#client.listAll(departure.type, where)) {
+      for await (const { items } of client.listAll(departure.type, where)) {
         const page = items.find((candidate) => ownersOn(candidate).includes(uid))
         if (!page) continue
         const place = { namespace: home, name: recordOfPage(page.metadata.name) }
-        return this.#client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
+        return client.get<Departure>(departure.type, place).catch(ignoring('NotFound'))
       }
     }
     return undefined
   }
 }
 
-/** Whether a record is of a former wish that this very root leaves, which came to nothing. */
-function isGivenUp({ spec, status }: Departure, { object }: CascadeRoot): boolean {
+/** Whether a record is of an earlier attempt to delete this root that was abandoned. */
+function isAbandoned({ spec, status }: Departure, { object }: CascadeRoot): boolean {
   return status?.phase === 'Abandoned' && spec.object.uid === object.metadata.uid
 }
 
-function placeOf({ metadata }: WrittenRecord): string {
+function placeOf({ metadata }: UnwrittenRecord): string {
   return `${metadata.namespace}/${metadata.name}`
 }
 
-const rootIsUnknown = 'its own manifest is not recorded: it was gone before anything was known that would follow it'
-
-const attempts = 20
+const rootNotRecorded = 'its own manifest is not recorded: it was gone before its dependents were known'
+const notRecorded: RecordedBatch = { counted: Promise.resolve() }

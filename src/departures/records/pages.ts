@@ -1,17 +1,24 @@
 import { promisify } from 'node:util'
 import { constants, gunzipSync, gzip } from 'node:zlib'
-import { departure, type Departure, type DepartureSpec } from '../../apis/departure.ts'
+import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { deepEqual } from '../../kube/patch.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { removeOwn } from '../subjects/own-machinery.ts'
-import { manifestOf, pageLabel } from './record.ts'
+import { manifestOf, pageLabel, type UnwrittenRecord } from './record.ts'
 
-/** One dependent on a page: the uid it had, and what it was. */
+/** One object on a page: the uid it had, and its manifest. */
 export interface PageLine {
   readonly uid: string
   readonly manifest: KubeObject
+}
+
+/** What goes on a page. */
+export interface PageContent {
+  readonly objects: readonly KubeObject[]
+  /** Uids of those objects that have dependents: by them a later cascade finds this record. */
+  readonly owners?: readonly string[]
 }
 
 /** How much a record's pages hold. */
@@ -20,10 +27,10 @@ interface Extent {
   readonly pages: number
 }
 
-/** Writes what leaves with an object on pages of their own, before its record says that they are there. */
+/** Writes the objects that are deleted together with another on pages of its record, before the record counts them. */
 export async function writePages(
   client: Client,
-  record: KubeObject & { readonly spec: DepartureSpec },
+  record: UnwrittenRecord,
   objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
 ): Promise<Extent | undefined> {
   let takes = 0
@@ -37,8 +44,8 @@ export async function writePages(
 }
 
 /**
- * Writes on further pages what those of a record do not hold as it is now, and says how much they hold then. Killed anywhere, it may be called again: what is
- * on a page counts, whether its record speaks of it or not.
+ * Adds pages for objects that a record's pages do not hold in their current state; returns the new extent. May be called again after a crash: a page counts
+ * as written even if the record does not count it yet.
  */
 export async function completePages(
   client: Client,
@@ -59,7 +66,7 @@ export async function completePages(
   return { takes: uids.size, pages }
 }
 
-/** What is on no page as it is now. One that was recorded and is on its way out since changes only by going. */
+/** Objects that no page holds in their current state. An object that was recorded and is being deleted since is complete: only its deletion changes it. */
 async function* missingFrom(
   held: ReadonlyMap<string, KubeObject>,
   objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
@@ -71,7 +78,7 @@ async function* missingFrom(
   }
 }
 
-/** As many at a time as make a good page. */
+/** Batches of about one page. */
 async function* batchesOf(
   objects: AsyncIterable<KubeObject> | Iterable<KubeObject>,
 ): AsyncGenerator<readonly KubeObject[], void, undefined> {
@@ -89,8 +96,8 @@ async function* batchesOf(
 }
 
 /**
- * The manifests a record's pages hold, owners first. Throws NotFound when a page that the record speaks of is missing; one that its writer did not
- * live to speak of counts, too.
+ * The manifests on a record's pages, owners first. Throws NotFound when a page that the record counts is missing. Includes a page that is not counted
+ * because its writer crashed.
  */
 export async function* readPages(client: Client, record: Departure): AsyncGenerator<PageLine, void, undefined> {
   for await (const lines of eachPage(client, record)) yield* lines
@@ -99,11 +106,11 @@ export async function* readPages(client: Client, record: Departure): AsyncGenera
 async function* eachPage(client: Client, record: Departure): AsyncGenerator<readonly PageLine[], void, undefined> {
   const { namespace = '', name } = record.metadata
   for (let number = 1; ; number++) {
-    const isSpokenOf = number <= (record.spec.pages ?? 0)
+    const isCounted = number <= (record.spec.pages ?? 0)
     const page = await client
       .get<Departure>(departure.type, { namespace, name: pageName(name, number) })
       .catch((error: unknown) => {
-        if (isSpokenOf || !isStatusError(error, 'NotFound')) throw error
+        if (isCounted || !isStatusError(error, 'NotFound')) throw error
       })
     if (!page) return
     const text = gunzipSync(Buffer.from(page.spec.page?.manifests ?? '', 'base64')).toString('utf8')
@@ -111,12 +118,12 @@ async function* eachPage(client: Client, record: Departure): AsyncGenerator<read
   }
 }
 
-/** Large enough to compress well, small enough for any API server after compression. */
+/** Uncompressed: large enough to compress well, and well below the API server's limit afterwards. */
 const pageBytes = 2_000_000
 
 const compress = promisify(gzip)
 
-/** What an earlier try left behind is out of date: pages without a record that stands are written anew. */
+/** Replaces a page of an earlier, interrupted attempt: it is out of date. */
 async function putPage(client: Client, page: KubeObject): Promise<void> {
   try {
     await client.create(departure.type, page)
@@ -128,26 +135,21 @@ async function putPage(client: Client, page: KubeObject): Promise<void> {
   }
 }
 
-/** Pages that an earlier try left behind and that this one has no use for would be taken for its own. */
+/** Deletes surplus pages of an earlier attempt: readers would take them for this record's own. */
 async function dropPages(client: Client, { metadata }: KubeObject, first: number): Promise<void> {
   const { name = '', namespace = '' } = metadata
   for (let number = first; ; number++) {
     const place = { namespace, name: pageName(name, number) }
-    const left = await client
+    const surplus = await client
       .get<StoredObject>(departure.type, place, { metadataOnly: true })
       .catch(ignoring('NotFound'))
-    if (!left) return
-    await removeOwn(client, departure.type, left)
+    if (!surplus) return
+    await removeOwn(client, departure.type, surplus)
   }
 }
 
-/** Writes one more page to a record that others may write to as well: a number that is taken stays theirs. Says which it became. */
-async function addPage(
-  client: Client,
-  record: Departure,
-  first: number,
-  content: { readonly objects: readonly KubeObject[] },
-): Promise<number> {
+/** Adds a page under the first free number: a number taken belongs to another writer. Returns its number. */
+async function addPage(client: Client, record: Departure, first: number, content: PageContent): Promise<number> {
   for (let number = first; ; number++) {
     const page = await pageOf(record, number, content)
     const written = await client.create(departure.type, page).catch(ignoring('AlreadyExists'))
@@ -155,19 +157,19 @@ async function addPage(
   }
 }
 
-/** On a page that names owners: others live by something on it. */
+/** Label and annotation of a page with objects that have dependents; the annotation lists their uids. */
 export const ownersLabel = 'sojourn.dev/owners'
 
-/** The uids of what is on a page and owns others. */
+/** The uids of the objects on a page that have dependents. */
 export function ownersOn({ metadata }: KubeObject): readonly string[] {
   return metadata.annotations?.[ownersLabel]?.split(',') ?? []
 }
 
-/** One page of a record; compressed beside the loop, which has others to serve. */
+/** Builds one page of a record; compressed off the event loop. */
 export async function pageOf(
-  record: KubeObject & { readonly spec: DepartureSpec },
+  record: UnwrittenRecord,
   number: number,
-  { objects, owners = [] }: { readonly objects: readonly KubeObject[]; readonly owners?: readonly string[] },
+  { objects, owners = [] }: PageContent,
 ): Promise<KubeObject> {
   const { name = '', namespace, labels } = record.metadata
   const { manifest: _, ...spec } = record.spec
@@ -192,7 +194,7 @@ export async function pageOf(
   }
 }
 
-/** The name of the record that a page is of. */
+/** The name of the record that a page belongs to. */
 export function recordOfPage(page: string): string {
   return page.replace(/-p\d+$/, '')
 }

@@ -8,13 +8,13 @@ import { formatTime } from '../../kube/time.ts'
 /** On the pages of a record: their number. */
 export const pageLabel = 'sojourn.dev/page'
 
-/** On the record of what left because something that it needed had to: the uid of that. */
+/** On the record of an object that was deleted because something it needed was: the uid of that object. */
 export const followsLabel = 'sojourn.dev/follows'
 
-/** Who decided that something leaves. */
+/** Who decided the deletion. */
 export interface By {
   readonly system: DepartureSpec['by']['system']
-  /** The object whose rule decided it. */
+  /** The object whose rule decided it, such as a Cleaner or a CleanupPolicy. */
   readonly object?: ObjectRef
 }
 
@@ -24,12 +24,12 @@ export interface RecordFacts {
   readonly because: string
   readonly by: By
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
-  /** The uid of what it needed and leaves before. */
+  /** The uid of the object it needed, which is deleted after it. */
   readonly follows?: string | undefined
   readonly now: number
 }
 
-/** One record per object and cluster, whoever writes it and however often. */
+/** The name of an object's record. It follows from cluster and uid, so retries and several writers share one record. */
 export function recordName(cluster: string, object: KubeObject): string {
   const { uid = '', name = '' } = object.metadata
   const digest = createHash('sha256').update(`${cluster}/${uid}`).digest('hex').slice(0, 12)
@@ -41,12 +41,12 @@ export function recordName(cluster: string, object: KubeObject): string {
   return readable ? `${readable}-${digest}` : digest
 }
 
-/** Beside the object it is about, or in our own namespace for what has none here. */
+/** The object's own namespace; ours for cluster-scoped objects and those of other clusters. */
 export function recordNamespace(cluster: string, { metadata }: KubeObject): string {
   return cluster === '' && metadata.namespace ? metadata.namespace : sojournNamespace
 }
 
-/** How records are kept in memory: no pages, and without what only a restore needs. For all who look at them. */
+/** How informers keep records: without pages and manifests, which only a restore needs. Every informer uses this, so that they share one cache. */
 export const recordsOnly = { labelSelector: `!${pageLabel}`, trim: withoutManifest } as const
 
 function withoutManifest(record: StoredObject): StoredObject {
@@ -54,12 +54,15 @@ function withoutManifest(record: StoredObject): StoredObject {
   return { ...record, spec }
 }
 
-/** Whether a record cannot be written because its namespace or its very kind goes too, or nobody keeps records: not because something is amiss. */
+/** Whether a record cannot be stored because its namespace or the Departure kind is being deleted, or is not installed: expected, not a failure. */
 export function hasNoPlace(error: unknown): boolean {
   return isStatusError(error, 'NotFound', 'MethodNotAllowed') || isNamespaceTerminating(error)
 }
 
-/** The record of an object that is about to leave. */
+/** A record as it is sent to the API. */
+export type UnwrittenRecord = KubeObject & { readonly spec: DepartureSpec }
+
+/** The record of an object that is about to be deleted. */
 export function departureRecord({
   cluster,
   object,
@@ -68,7 +71,7 @@ export function departureRecord({
   propagation,
   follows,
   now,
-}: RecordFacts): KubeObject & { spec: DepartureSpec } {
+}: RecordFacts): UnwrittenRecord {
   const { apiVersion, kind, metadata } = object
   const { name = '', namespace, uid = '', resourceVersion = '' } = metadata
   return {
@@ -102,7 +105,62 @@ export function departureRecord({
   }
 }
 
-/** What a restore needs, without what the server fills in, and without secrets. */
+/** A record in two sizes. */
+export interface UserDeletionRecord {
+  readonly record: UnwrittenRecord
+  /** The same without the manifest, where that is too large to be stored. */
+  readonly short: KubeObject
+}
+
+/**
+ * Builds the Departure for an object a user is deleting; `found` is the record that exists under its name. Undefined when that one stands: the system that
+ * wrote it deletes the object.
+ */
+export function userDeletionRecord(
+  object: KubeObject,
+  { found, now }: { readonly found: Departure | undefined; readonly now: number },
+): UserDeletionRecord | undefined {
+  if (found && describesDeletion(found, object)) return undefined
+  const { metadata, spec } = departureByUser(object, now)
+  const { manifest, ...rest } = { ...spec, ...pagesOf(found) }
+  const status = { phase: 'Gone', goneAt: formatTime(now) }
+  const place = found ? { ...metadata, namespace: found.metadata.namespace ?? '' } : metadata
+  const common = { apiVersion: departure.apiVersion, kind: departure.kind, metadata: place }
+  return {
+    record: { ...common, spec: { ...rest, ...(manifest ? { manifest } : {}) }, status },
+    short: { ...common, spec: rest, status: { ...status, message: tooLarge } },
+  }
+}
+
+/** The record of an object that a user deletes. */
+export function departureByUser(object: KubeObject, now: number): UnwrittenRecord {
+  return departureRecord({ cluster: '', object, because: 'deleted', by: { system: 'user' }, now })
+}
+
+/** Whether an existing record is about this deletion: not if it was abandoned, or holds a version that has changed since. */
+function describesDeletion({ spec, status }: Departure, { metadata }: KubeObject): boolean {
+  switch (status?.phase) {
+    case 'Abandoned':
+      return false
+    case undefined:
+    case 'Recorded':
+      return spec.object.resourceVersion === metadata.resourceVersion
+    case 'Leaving':
+    case 'Gone':
+    case 'Restored':
+      return true
+  }
+}
+
+/** What a record that replaces another keeps of it: its pages stay. */
+export function pagesOf(found: Departure | undefined): Pick<DepartureSpec, 'pages' | 'takes'> {
+  const { pages, takes } = found?.spec ?? {}
+  return { ...(pages === undefined ? {} : { pages }), ...(takes === undefined ? {} : { takes }) }
+}
+
+const tooLarge = 'its own manifest is not recorded: it is too large for a record'
+
+/** What a restore needs: the object without what the server fills in and without Secret values. */
 export function manifestOf(object: KubeObject): KubeObject {
   const { status: _status, metadata, ...rest } = object
   const {
@@ -121,12 +179,12 @@ export function manifestOf(object: KubeObject): KubeObject {
   return { ...manifest, ...blanked(object, 'data'), ...blanked(object, 'stringData') }
 }
 
-/** Whether a record of this object lacks what a restore would need. */
+/** Whether an object is a Secret, of which records keep no values. */
 export function isSecret({ apiVersion, kind }: KubeObject): boolean {
   return kind === 'Secret' && parseApiVersion(apiVersion).group === ''
 }
 
-/** kubectl keeps the whole of a Secret in an annotation, values included. */
+/** `kubectl apply` keeps the whole Secret in an annotation, values included. */
 function withoutSecretEcho(
   object: KubeObject,
   annotations: Readonly<Record<string, string>> | undefined,
@@ -136,7 +194,7 @@ function withoutSecretEcho(
   return kept
 }
 
-/** The keys stay, so that a person knows what to fill in again. */
+/** The keys stay, so that the user knows which values to set after a restore. */
 function blanked(object: KubeObject, field: string): Record<string, unknown> {
   const values = object[field]
   if (typeof values !== 'object' || values === null) return {}

@@ -7,7 +7,7 @@ import { Client } from '../../client/client.ts'
 import type { KubeObject, ObjectMeta, ResourceType, StoredObject } from '../../kube/object.ts'
 import { ignoring, StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
-import { recordLeaving } from '../records/record-leaving.ts'
+import { RecordWriter } from '../records/record-writer.ts'
 import { restore, type Restored } from './restore.ts'
 import { kubeSubject } from '../subjects/subject.ts'
 
@@ -24,7 +24,7 @@ beforeEach(async () => {
     return world.server.transport(request)
   })
   world = await startWorld({
-    server: { beforeEmptying: (leaving) => recordLeaving(recording, world.clock, leaving) },
+    server: { beforeEmptying: (object) => new RecordWriter(recording).recordWithContents(object, world.clock.now()) },
   })
 })
 afterEach(() => world[Symbol.asyncDispose]())

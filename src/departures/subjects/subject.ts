@@ -11,7 +11,7 @@ import { ignoring, isStatusError } from '../../kube/status-error.ts'
 import { contentsOf, instancesOf } from './contents.ts'
 
 /** How to take something out: only this very one, in this version. */
-export interface Removal {
+export interface DeleteOptions {
   readonly uid: string
   readonly resourceVersion: string
   readonly propagation?: 'Background' | 'Foreground' | 'Orphan'
@@ -25,7 +25,7 @@ export interface Subject {
   /** As it is now; undefined when it is gone. Throws when that cannot be known. */
   read(): Promise<KubeObject | undefined>
   /** `changed` when it is no longer the one that was read. */
-  remove(removal: Removal): Promise<'gone' | 'leaving' | 'changed'>
+  remove(removal: DeleteOptions): Promise<'gone' | 'leaving' | 'changed'>
   /** How many of its kind there are, itself included. Throws when that cannot be known. */
   countKind(): Promise<number>
   /** What leaves with it by the cluster's own doing. Throws when that cannot be known for certain. */

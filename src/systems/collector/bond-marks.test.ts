@@ -40,7 +40,7 @@ describe('the marks of a Bond', () => {
   })
 
   it.each(edits)('are those of what it says now: %s, then %s', async (before, now) => {
-    await using here = await Cascades.start({ guards: true })
+    await using here = await Cascades.start({ needsLabels: true })
     await here.create('app')
     await here.create('database')
     await here.bind('app', 'database', before)

@@ -182,7 +182,7 @@ describe('a Bond to something in another cluster, with leave', () => {
   })
 
   it('leaves the label to that cluster’s own Bonds, and they to ours', async () => {
-    far.world.run(bondController({ ...far.world, guards: true }))
+    far.world.run(bondController({ ...far.world, needsLabels: true }))
     await far.create('user')
     await far.bind('user', 'database', 'Deny')
     await both.bind('Deny')

@@ -3,6 +3,7 @@ import type { Client } from '../../client/client.ts'
 import type { Door } from '../../departures/door/door.ts'
 import type { Key } from '../../kube/key.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
+import { isForegroundDeletion } from '../../kube/owner-rule.ts'
 import { Controller, type ControllerPorts } from '../../runtime/controller/controller.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Change } from '../../runtime/cache/informer.ts'
@@ -28,41 +29,41 @@ export interface CollectorOptions {
   readonly door: Door
   readonly events: EventRecorder
   readonly ports: ControllerPorts
-  /** Whether owner references are ours to act on: on the embedded server they are, elsewhere Kubernetes does it. */
+  /** Whether this collector acts on owner references: on the embedded server it does; on a real cluster Kubernetes' garbage collector does. */
   readonly ownsReferences: boolean
-  /** Whether an object with this uid exists, where the server itself can be asked for certain. */
+  /** Whether an object with this uid exists, answered by the embedded server's store. */
   readonly exists?: (uid: string) => boolean
-  /** The server's own inProcessDeleter, where it is in reach: then whole trees go at once. */
+  /** Access to the embedded server's store, where it runs in this process: cascades are then deleted in sweeps. */
   readonly inProcessDeleter?: InProcessDeleter
-  /** Whether circles of owners that nothing else keeps are collected, too. Defaults to false: they are only reported. */
+  /** Whether to delete cycles of owners that nothing outside keeps. Defaults to false: they are only reported. */
   readonly collectCycles?: boolean
-  /** How many objects are judged at once. Defaults to 256: they go in batches. */
+  /** How many objects are reconciled at once. Defaults to 256: they are deleted in batches. */
   readonly concurrency?: number
   /** How many dependents go on one page of a record. */
   readonly batchSize?: number
 }
 
-/** Lets dependents follow their owners. */
+/** Deletes dependents whose owners are gone, and finishes foreground and orphaning deletions. */
 export class Collector {
   readonly controller: Controller
-  /** Bonds as edges; whoever looks after them keeps them here. */
+  /** Bonds as edges of the graph; the Bond controller maintains them. */
   readonly bondEdges = new BondEdges()
   readonly world: ClusterWatch
   readonly #options: CollectorOptions
   readonly #reports: Reports
   readonly #observer: Observer
-  readonly #act: DependentDeleter
-  /** For what has owners that keep it: the server's own inProcessDeleter would refuse. */
-  readonly #circles: DependentDeleter
+  readonly #deleter: DependentDeleter
+  /** For cycles, whose members still have owners: the in-process deleter would refuse to delete those. */
+  readonly #cycleDeleter: DependentDeleter
   readonly #roots: CascadeRoots
-  /** Undefined where each delete has to be asked for over the API. */
+  /** Undefined where each delete is an API request. */
   readonly #sweep: Sweep | undefined
-  /** Uids whose protection by a Bond has ended: on a real cluster the one case in which an owned object is ours to delete. */
-  readonly #freed = new Set<string>()
-  /** Uids of what only the door keeps: its switches may let them go. */
-  readonly #spared = new Set<string>()
-  /** Uids whose owners may be nothing but a circle. */
-  readonly #suspects = new Set<string>()
+  /** Uids whose protection by a Bond has ended: on a real cluster the only owned objects that this collector deletes. */
+  readonly #released = new Set<string>()
+  /** Uids of objects that only the door's rules keep: they are reconciled again when those change. */
+  readonly #protected = new Set<string>()
+  /** Uids whose owners may be a cycle that nothing outside keeps. */
+  readonly #cycleSuspects = new Set<string>()
   #isReady = false
 
   constructor(options: CollectorOptions) {
@@ -75,10 +76,10 @@ export class Collector {
       concurrency,
     })
     this.world = new ClusterWatch({ client, informers, clock: ports.clock, log: ports.log })
-    this.world.subscribe((change, node, owners) => this.#notice(change, node, owners))
+    this.world.subscribe((change, node, owners) => this.#onChange(change, node, owners))
     this.#roots = new CascadeRoots(this.world)
     this.#reports = new Reports({ events: options.events, graph: this.world.graph, bondEdges: this.bondEdges })
-    informers.open<Bond>(client, bond.type).subscribe((change) => this.#noticeBond(change))
+    informers.open<Bond>(client, bond.type).subscribe((change) => this.#onBondChange(change))
     this.#observer = new Observer({
       client,
       world: this.world,
@@ -86,24 +87,30 @@ export class Collector {
       reasonToKeep: (object) => door.reasonToKeep(object),
       ...(exists ? { exists } : {}),
     })
-    door.onChange(() => this.#lookAtSpared())
+    door.onChange(() => this.#enqueueProtected())
     const { inProcessDeleter, batchSize } = options
-    this.#act = new DependentDeleter(client, ports.clock, { inProcessDeleter, batchSize })
-    this.#circles = new DependentDeleter(client, ports.clock, { batchSize })
-    if (inProcessDeleter && exists)
-      this.#sweep = new Sweep({
-        graph: this.world.graph,
-        act: this.#act,
-        typeOf: (object) => this.world.typeOf(object),
-        exists,
-        reasonToKeep: (object) => door.reasonToKeep(object),
-        onOwner: (uid, root) => this.#roots.inherit(uid, root),
-        onDoubt: (object) => this.#enqueue(object, 'change'),
-        batchSize,
-      })
+    this.#deleter = new DependentDeleter(client, ports.clock, { inProcessDeleter, batchSize })
+    this.#cycleDeleter = new DependentDeleter(client, ports.clock, { batchSize })
+    this.#sweep = this.#createSweep()
   }
 
-  /** Watches everything, then begins to act: before all is seen, nothing is condemned. */
+  #createSweep(): Sweep | undefined {
+    const { door, exists, inProcessDeleter, batchSize } = this.#options
+    if (!inProcessDeleter || !exists) return undefined
+    return new Sweep({
+      graph: this.world.graph,
+      recorder: this.#deleter.recorder,
+      deleter: inProcessDeleter,
+      typeOf: (object) => this.world.typeOf(object),
+      exists,
+      reasonToKeep: (object) => door.reasonToKeep(object),
+      onOwner: (uid, root) => this.#roots.inherit(uid, root),
+      onDoubt: (object) => this.#enqueue(object, 'change'),
+      batchSize,
+    })
+  }
+
+  /** Reads the whole cluster before the first decision: an owner that has not been read yet must not count as absent. */
   async start(signal: AbortSignal): Promise<void> {
     await this.world.ready(signal)
     this.#isReady = true
@@ -112,46 +119,51 @@ export class Collector {
       const object = graph.object(node)
       if (object) this.#enqueue(object, 'initial')
     }
-    for (const node of unanchoredNodes(graph)) this.#suspects.add(graph.uidOf(node))
+    for (const node of unanchoredNodes(graph)) this.#cycleSuspects.add(graph.uidOf(node))
     await this.controller.start(signal)
     this.world.close()
   }
 
-  /** What would leave with an object; undefined when there is none with this uid. */
+  /** What a deletion of an object would delete; undefined when there is none with this uid. */
   preview(uid: string, policy: Preview['policy']): Preview | undefined {
     const { graph } = this.world
-    const node = graph.find(uid)
-    if (node === undefined || !graph.object(node)) return undefined
+    const root = graph.find(uid)
+    if (root === undefined || !graph.object(root)) return undefined
     const { door, exists } = this.#options
-    const reasonToKeep = door.keepCheck()
-    const onlyMarked = door.hasOnlyOwnMarks
-    return preview(graph, node, {
+    const keepCheck = door.keepCheck()
+    const { hasOnlyOwnMarks } = door
+    return preview(graph, root, {
       policy,
-      reasonToKeep: (candidate) =>
-        onlyMarked && !graph.isMarked(candidate) ? undefined : ofObject(graph.object(candidate), reasonToKeep),
-      reasonToRefuse: (root) => ofObject(graph.object(root), (object) => door.denyingBonds(object)),
+      reasonToKeep(node) {
+        const object = hasOnlyOwnMarks && !graph.isMarked(node) ? undefined : graph.object(node)
+        return object && keepCheck(object)
+      },
+      reasonToRefuse(node) {
+        const object = graph.object(node)
+        return object && door.denyingBonds(object)
+      },
       bondEdges: this.bondEdges,
-      contents: (candidate) => contentsOf(graph, candidate, this.world.types),
+      contents: (node) => contentsOf(graph, node, this.world.types),
       isKnowable: (reference) => exists !== undefined || this.world.typeOf(reference) !== undefined,
       unknownKinds: this.world.unknownKinds,
     })
   }
 
-  /** The uids that go in a circle with one that leaves, itself included. */
+  /** The uids that wait for each other in a cycle with an object that is being deleted, itself included. */
   cycleOf(uid: string): ReadonlySet<string> {
     const { graph } = this.world
     const node = graph.find(uid)
     if (node === undefined) return new Set()
-    const ring = componentOf(graph, node, this.bondEdges)
-    return new Set([...ring].map((member) => graph.uidOf(member)))
+    const members = componentOf(graph, node, this.bondEdges)
+    return new Set([...members].map((member) => graph.uidOf(member)))
   }
 
-  /** How many objects are known, and what the graph takes. */
+  /** How many objects the graph holds, and how many bytes it takes. */
   get size(): { readonly objects: number; readonly bytes: number } {
     return { objects: this.world.graph.size, bytes: this.world.graph.bytes }
   }
 
-  #notice(
+  #onChange(
     { type, object, previous, initial, isOutOfSight }: ClusterChange,
     node: number,
     owners: readonly number[],
@@ -159,49 +171,59 @@ export class Collector {
     if (!this.#isReady) return
     const { graph } = this.world
     if (type === 'deleted') {
-      this.#spared.delete(object.metadata.uid)
-      // Those who waited for it may go on; those who lived by it must be looked at.
+      this.#protected.delete(object.metadata.uid)
+      // Its owners may have waited for it; its dependents may have to follow it.
       for (const owner of owners) this.#enqueueNode(owner)
       if (node < 0 || !graph.hasDependents(node)) return
       if (isOutOfSight) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
-      else this.#noticeGone(object, node)
+      else this.#onOwnerDeleted(object, node)
       return
     }
     this.#enqueue(object, initial ? 'initial' : 'change')
-    // An owner that goes in the foreground may have waited for it to be told.
-    if (object.metadata.deletionTimestamp) for (const { owner } of graph.owners(node)) this.#enqueueNode(owner)
-    // An owner that waited for it need not any more when it is no longer its dependent.
-    for (const { uid } of previous?.metadata.ownerReferences ?? [])
-      if (!object.metadata.ownerReferences?.some((owner) => owner.uid === uid)) this.#enqueueNode(graph.find(uid) ?? -1)
+    if (object.metadata.deletionTimestamp) this.#onDeletionRequested(node)
+    this.#enqueueFormerOwners(previous, object)
     if (type === 'modified' && graph.hasOwners(node) && graph.hasDependents(node))
-      this.#suspects.add(object.metadata.uid)
-    if (object.metadata.deletionTimestamp) graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
+      this.#cycleSuspects.add(object.metadata.uid)
   }
 
-  /** An owner is gone. Where the server's own inProcessDeleter is in reach, its dependents are swept as one. */
-  #noticeGone(object: StoredObject, node: number): void {
+  /** An owner in foreground deletion may have waited for this request; dependents of a foreground deletion are deleted now. */
+  #onDeletionRequested(node: number): void {
+    const { graph } = this.world
+    for (const { owner } of graph.owners(node)) this.#enqueueNode(owner)
+    graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
+  }
+
+  /** An owner in foreground deletion need not wait for an object that no longer names it. */
+  #enqueueFormerOwners(previous: StoredObject | undefined, { metadata }: StoredObject): void {
+    for (const { uid } of previous?.metadata.ownerReferences ?? [])
+      if (!metadata.ownerReferences?.some((owner) => owner.uid === uid))
+        this.#enqueueNode(this.world.graph.find(uid) ?? -1)
+  }
+
+  /** Enqueues the owner for a sweep of all its dependents where that is possible, otherwise each dependent. */
+  #onOwnerDeleted(object: StoredObject, node: number): void {
     const { uid } = object.metadata
     this.#observer.noteGone(uid)
     this.#roots.remember(object)
     if (this.#sweep && this.#options.ownsReferences) {
-      if (!this.#sweep.isGoing(uid)) this.controller.enqueue({ cluster: '', kind: 'owner', namespace: '', name: uid })
+      if (!this.#sweep.isDeleting(uid))
+        this.controller.enqueue({ cluster: '', kind: 'owner', namespace: '', name: uid })
     } else this.world.graph.eachDependent(node, (dependent) => this.#enqueueNode(dependent))
   }
 
-  /** What a Bond protected may be without owners by now: nobody else would ask for it again. */
-  #noticeBond({ object: { status }, initial }: Change<Bond>): void {
+  /** An object that a Bond protected may have lost its owners meanwhile. */
+  #onBondChange({ object: { status }, initial }: Change<Bond>): void {
     const uid = status?.dependencyUid
     if (!this.#isReady || initial || uid === undefined) return
-    this.#freed.add(uid)
+    this.#released.add(uid)
     this.#enqueueNode(this.world.graph.find(uid) ?? -1)
   }
 
-  /** A switch of the door was turned. */
-  #lookAtSpared(): void {
+  #enqueueProtected(): void {
     const { graph } = this.world
-    const spared = [...this.#spared]
-    this.#spared.clear()
-    for (const uid of spared) this.#enqueueNode(graph.find(uid) ?? -1)
+    const uids = [...this.#protected]
+    this.#protected.clear()
+    for (const uid of uids) this.#enqueueNode(graph.find(uid) ?? -1)
   }
 
   async #reconcile({ kind, name: uid }: Key): Promise<Outcome> {
@@ -213,18 +235,18 @@ export class Collector {
     }
     const object = node === undefined ? undefined : graph.object(node)
     if (node === undefined || !object) return settled
-    if (!needsLook(object) || this.#sweep?.isGoing(uid)) return settled
-    if (!this.#options.ownsReferences && !this.#freed.has(uid)) return settled
+    if (!isCollectable(object) || this.#sweep?.isDeleting(uid)) return settled
+    if (!this.#options.ownsReferences && !this.#released.has(uid)) return settled
     const type = this.world.typeOf(object)
     if (!type) return settled
     const observed = await this.#observer.observe(node, object)
-    // The world may have moved while owners were asked for.
+    // The object may have changed while its owners were read: the change enqueued it again.
     if (graph.object(node) !== object) return settled
     const decision = decide(observed)
     const isOurs = this.#options.ownsReferences || decision.do === 'delete'
     const outcome = isOurs ? await this.#carryOut(type, object, decision, node) : settled
-    // Only now: a delete that was refused, because the mark of the Bond is still on it, or that came too late, because it was just taken off, is tried again.
-    if (outcome === settled) this.#freed.delete(uid)
+    // Not before: a delete that fails because the Bond's mark was still on the object, or had just been taken off, is retried.
+    if (outcome === settled) this.#released.delete(uid)
     return outcome
   }
 
@@ -233,12 +255,12 @@ export class Collector {
       case 'keep':
         return this.#keep(object, decision.because, node)
       case 'drop-references':
-        await this.#act.dropReferences(type, object, decision.uids)
+        await this.#deleter.dropReferences(type, object, decision.uids)
         return settled
       case 'delete':
-        return this.#remove(type, object, decision.propagation, node)
+        return this.#delete(type, object, decision.propagation, node)
       case 'release':
-        await this.#act.release(type, object, decision.finalizer)
+        await this.#deleter.removeFinalizer(type, object, decision.finalizer)
         return settled
       case 'orphan':
         return this.#orphan(type, object, node)
@@ -252,17 +274,17 @@ export class Collector {
   ): Promise<Outcome> {
     switch (because) {
       case 'owner-unknown':
-        // What no question can answer is told once; a change of either of them brings it back.
+        // An owner in another namespace is reported once: only a change of either object can resolve it.
         return this.#reports.foreignOwners(object) ? settled : wakeAt(this.#now() + askAgainMs)
       case 'protected':
-        this.#spared.add(object.metadata.uid)
-        this.#reports.spared(object, this.#options.door.reasonToKeep(object) ?? 'protected')
+        this.#protected.add(object.metadata.uid)
+        this.#reports.kept(object, this.#options.door.reasonToKeep(object) ?? 'protected')
         return wakeAt(this.#now() + remindMs)
       case 'dependents-remain':
       case 'bond-holds':
-        return this.#waitFor(object, node)
+        return this.#waitForDependents(object, node)
       case 'owner-solid':
-        if (this.#suspects.delete(object.metadata.uid)) await this.#lookForCircle(object, node)
+        if (this.#cycleSuspects.delete(object.metadata.uid)) await this.#checkForCycle(object, node)
         return settled
       case 'no-owners':
       case 'being-deleted':
@@ -270,33 +292,33 @@ export class Collector {
     }
   }
 
-  /** A foreground deletion that takes long says what it waits for. */
-  async #waitFor(object: StoredObject, node: number): Promise<Outcome> {
+  /** Reports what blocks a foreground deletion that takes longer than `patienceMs`. */
+  async #waitForDependents(object: StoredObject, node: number): Promise<Outcome> {
     const since = parseTime(object.metadata.deletionTimestamp) ?? this.#now()
     if (this.#now() < since + patienceMs) return wakeAt(since + patienceMs)
     const message = this.#reports.waiting(object, node)
-    if (message !== undefined) await this.#act.tell(object, message)
+    if (message !== undefined) await this.#deleter.recorder.setMessage(object, message)
     return wakeAt(this.#now() + remindMs)
   }
 
-  /** A circle that nothing else keeps is reported and, where that was asked for, collected. */
-  async #lookForCircle(object: StoredObject, node: number): Promise<void> {
+  /** Reports a cycle of owners that nothing outside keeps, and deletes it where `collectCycles` is set. */
+  async #checkForCycle(object: StoredObject, node: number): Promise<void> {
     const { graph } = this.world
     const members = unanchoredWith(graph, node)
     if (members.length === 0) return
     this.#reports.unanchored(object, members)
     if (!this.#options.collectCycles) return
     const root = { object, by: { system: 'collector' as const }, isGone: false, mayHaveFollowed: false }
-    const results = members.map(async (member) => {
+    const outcomes = members.map(async (member) => {
       const found = graph.object(member)
       const type = found && this.world.typeOf(found)
       if (!found || !type || this.#options.door.reasonToKeep(found) !== undefined) return 'gone'
-      return this.#circles.remove({ type, object: found, propagation: 'Background', root, isOwner: true })
+      return this.#cycleDeleter.delete({ type, object: found, propagation: 'Background', root, isOwner: true })
     })
-    if ((await Promise.all(results)).includes('changed')) this.#suspects.add(object.metadata.uid)
+    if ((await Promise.all(outcomes)).includes('changed')) this.#cycleSuspects.add(object.metadata.uid)
   }
 
-  async #remove(
+  async #delete(
     type: ResourceType,
     object: StoredObject,
     propagation: 'Background' | 'Foreground',
@@ -306,29 +328,29 @@ export class Collector {
     const root = this.#roots.of(object)
     if (root && propagation === 'Background') this.#roots.inherit(object.metadata.uid, root)
     const isOwner = this.world.graph.hasDependents(node)
-    // What owns nothing goes in the company of others that do not, on one page.
+    // An object without dependents shares a page with others like it instead.
     if (this.#sweep && isOwner && propagation === 'Background') {
       await this.#sweep.from(node, root)
       return settled
     }
-    const result = await this.#act.remove({ type, object, propagation, root, isOwner })
-    // Changed since: the watch brings the new state. Should it not, look again.
-    return result === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
+    const outcome = await this.#deleter.delete({ type, object, propagation, root, isOwner })
+    // The watch delivers the new state and enqueues it; this is the fallback.
+    return outcome === 'changed' ? wakeAt(this.#now() + askAgainMs) : settled
   }
 
-  /** Frees every dependent, then lets the owner go; until all are free, it stays. Those that come meanwhile the server frees as it lets the owner go. */
+  /** Removes the owner from all its dependents, then its `orphan` finalizer. The server does the same for dependents that are created in between. */
   async #orphan(type: ResourceType, object: StoredObject, node: number): Promise<Outcome> {
     const { graph } = this.world
     const dependents = graph.dependents(node).flatMap((dependent) => graph.object(dependent) ?? [])
-    const freed = await Promise.all(
+    const orphaned = await Promise.all(
       dependents.map(async (dependent) => {
         const itsType = this.world.typeOf(dependent)
-        return itsType ? this.#act.dropReferences(itsType, dependent, [object.metadata.uid]) : undefined
+        return itsType ? this.#deleter.dropReferences(itsType, dependent, [object.metadata.uid]) : undefined
       }),
     )
-    if (freed.some((result) => result === undefined)) return wakeAt(this.#now() + 100)
-    const released = await this.#act.release(type, object, 'orphan')
-    return released ? settled : wakeAt(this.#now() + 100)
+    if (orphaned.some((result) => result === undefined)) return wakeAt(this.#now() + retryMs)
+    const released = await this.#deleter.removeFinalizer(type, object, 'orphan')
+    return released ? settled : wakeAt(this.#now() + retryMs)
   }
 
   #enqueueNode(node: number): void {
@@ -337,8 +359,8 @@ export class Collector {
   }
 
   #enqueue(object: StoredObject, priority: 'change' | 'initial'): void {
-    if (!needsLook(object)) return
-    // By uid: another object under the same name is another case.
+    if (!isCollectable(object)) return
+    // Keyed by uid: a new object under the same name is another object.
     this.controller.enqueue({ cluster: '', kind: 'uid', namespace: '', name: object.metadata.uid }, priority)
   }
 
@@ -347,23 +369,15 @@ export class Collector {
   }
 }
 
+const retryMs = 100
 const askAgainMs = 30_000
-/** How long a foreground deletion may take before its obstacles are named. */
+/** How long a foreground deletion may take before its obstacles are reported. */
 const patienceMs = 60_000
 const remindMs = 10 * 60_000
 
-/** Whether an object is in the collector's care at all: owned, or leaving in a way that concerns its dependents. */
-function needsLook({ metadata }: StoredObject): boolean {
-  const { ownerReferences = [], deletionTimestamp, finalizers = [] } = metadata
-  return (
-    ownerReferences.length > 0 ||
-    (deletionTimestamp !== undefined && (finalizers.includes('foregroundDeletion') || finalizers.includes('orphan')))
-  )
-}
-
-function ofObject(
-  object: StoredObject | undefined,
-  ask: (object: StoredObject) => string | undefined,
-): string | undefined {
-  return object && ask(object)
+/** Whether the collector has anything to do with an object: it has owners, or its deletion concerns its dependents. */
+function isCollectable(object: StoredObject): boolean {
+  const { ownerReferences = [], deletionTimestamp, finalizers = [] } = object.metadata
+  if (ownerReferences.length > 0 || isForegroundDeletion(object)) return true
+  return deletionTimestamp !== undefined && finalizers.includes('orphan')
 }

@@ -2,7 +2,7 @@ import { customResourceDefinitions } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { Cascades, ownedBy } from '../../../test/cascades.ts'
 import { Client } from '../../client/client.ts'
-import { recordLeaving } from '../../departures/records/record-leaving.ts'
+import { RecordWriter } from '../../departures/records/record-writer.ts'
 import { restore } from '../../departures/restore/restore.ts'
 import type { StoredObject } from '../../kube/object.ts'
 
@@ -12,7 +12,7 @@ let here: Cascades
 beforeEach(async () => {
   const beforeEmptying = (leaving: StoredObject) => {
     const { server, clock } = here.world
-    return recordLeaving(new Client(server.transport), clock, leaving)
+    return new RecordWriter(new Client(server.transport)).recordWithContents(leaving, clock.now())
   }
   here = await Cascades.start({ server: { beforeEmptying } })
 })

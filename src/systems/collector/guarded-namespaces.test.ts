@@ -51,7 +51,7 @@ describe('a namespace that Bonds keep', () => {
   })
 
   it('is marked for the admission policy by what is denied and what is held in it, until the last of them', async () => {
-    await start({ guards: true })
+    await start({ needsLabels: true })
     await here.bind('user', 'a', 'Deny')
     await here.bind('user', 'b', 'Hold')
     await here.world.pass(5000)

@@ -4,28 +4,34 @@ import type { Graph } from './graph/graph.ts'
 import { describeObstacle, obstaclesOf } from './preview/obstacles.ts'
 import type { BondEdges } from './graph/bond-edges.ts'
 
-/** Tells people, by Events, what the collector found and did not do. */
-export class Reports {
-  readonly #ports: { readonly events: EventRecorder; readonly graph: Graph; readonly bondEdges: BondEdges }
+export interface ReportPorts {
+  readonly events: EventRecorder
+  readonly graph: Graph
+  readonly bondEdges: BondEdges
+}
 
-  constructor(ports: { readonly events: EventRecorder; readonly graph: Graph; readonly bondEdges: BondEdges }) {
+/** Emits Events about what the collector found and did not delete. */
+export class Reports {
+  readonly #ports: ReportPorts
+
+  constructor(ports: ReportPorts) {
     this.#ports = ports
   }
 
-  spared(object: StoredObject, because: string): void {
+  kept(object: StoredObject, because: string): void {
     this.#ports.events.record(object, {
       type: 'Normal',
       reason: 'KeptWithoutOwner',
-      message: `its owners are gone, but it stays: ${because}`,
+      message: `its owners are gone, but it is kept: ${because}`,
     })
   }
 
-  /** Names what an object that should long be gone waits for, and answers that; undefined when nothing is in its way. */
+  /** Emits what the deletion of an object waits for, and returns it; undefined when nothing blocks it. */
   waiting(object: StoredObject, node: number): string | undefined {
     const { events, graph, bondEdges } = this.#ports
     const obstacles = obstaclesOf(graph, bondEdges, node)
     if (obstacles.length === 0) return undefined
-    const message = `it cannot go before ${obstacles.map(describeObstacle).join('; ')}`
+    const message = `its deletion waits for ${obstacles.map(describeObstacle).join('; ')}`
     events.record(object, { type: 'Warning', reason: 'CascadeWaiting', message })
     return message
   }
@@ -36,26 +42,25 @@ export class Reports {
     events.record(object, {
       type: 'Warning',
       reason: 'UnanchoredCycle',
-      message: `nothing keeps it but a circle of owners: ${names.join(', ')}. They stay until one of them is deleted`,
+      message: `only a cycle of owners keeps it: ${names.join(', ')}. They stay until you delete one of them`,
     })
   }
 
-  /** Warns of owners in other namespaces, which Kubernetes takes for absent; true when there are any. */
+  /** Warns about owners in other namespaces, which Kubernetes treats as absent; true when there are any. */
   foreignOwners(object: StoredObject): boolean {
     const { events, graph } = this.#ports
-    let isAny = false
-    for (const { uid, kind, name } of object.metadata.ownerReferences ?? []) {
-      const node = graph.find(uid)
-      const owner = node === undefined ? undefined : graph.object(node)
-      if (!owner?.metadata.namespace || owner.metadata.namespace === object.metadata.namespace) continue
-      isAny = true
+    const { namespace = '', ownerReferences = [] } = object.metadata
+    const foreign = ownerReferences.filter(({ uid }) => {
+      const owner = graph.object(graph.find(uid) ?? -1)
+      return owner?.metadata.namespace && owner.metadata.namespace !== object.metadata.namespace
+    })
+    for (const { uid, kind, name } of foreign)
       events.record(object, {
         type: 'Warning',
         reason: 'OwnerRefInvalidNamespace',
-        message: `ownerRef [${kind} ${name}, uid: ${uid}] does not exist in namespace "${object.metadata.namespace ?? ''}"; a Bond can reach across namespaces`,
+        message: `ownerRef [${kind} ${name}, uid: ${uid}] does not exist in namespace "${namespace}"; a Bond can reach across namespaces`,
       })
-    }
-    return isAny
+    return foreign.length > 0
   }
 }
 

@@ -8,7 +8,7 @@ import { Document } from '../../store/document.ts'
 import type { Change, Store, View } from '../../store/store.ts'
 import type { AdmissionHook } from './admission.ts'
 import { ownerEdges } from './metadata.ts'
-import type { DeletionRecordOf } from './deletion-record.ts'
+import type { DeletionRecords } from './deletion-record.ts'
 
 /** What writes need. */
 export interface WritePorts {
@@ -23,8 +23,8 @@ export interface WritePorts {
   readonly hooks: readonly AdmissionHook[]
   /** Whether a delete of this object must wait for its dependents: Krake's `cascade_deletion` finalizer. */
   readonly cascades: (object: KubeObject, view: View) => boolean
-  /** What is stored together with the removal of an object. */
-  readonly recordOf: DeletionRecordOf
+  /** How deletions are recorded, if they are. */
+  readonly deletionRecords: DeletionRecords | undefined
   /** Whether new objects get managedFields. Objects without them are not tracked later either. */
   readonly tracksFields: boolean
 }

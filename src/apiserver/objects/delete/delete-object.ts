@@ -1,5 +1,6 @@
-import type { KubeObject, StoredObject } from '../../../kube/object.ts'
-import { notFound, type Status } from '../../../kube/status-error.ts'
+import type { KubeObject, OwnerReference, StoredObject } from '../../../kube/object.ts'
+import { keepsDependent, ownerStateOf } from '../../../kube/owner-rule.ts'
+import { isStatusError, notFound, type Status } from '../../../kube/status-error.ts'
 import { formatTime, parseTime } from '../../../kube/time.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { Document } from '../../store/document.ts'
@@ -25,6 +26,44 @@ const collectorFinalizers: Readonly<Record<Propagation, readonly string[]>> = {
 export async function deleteObject(ports: WritePorts, request: DeleteRequest): Promise<DeleteResult> {
   const options = parseDeleteOptions(request)
   return ports.store.write((view) => decideDelete(ports, view, { request, options }))
+}
+
+/** A dependent that the collector found to have no owner left. */
+export interface UnownedDelete {
+  readonly request: DeleteRequest
+  /** The owner references by which the collector judged it. */
+  readonly owners: readonly OwnerReference[]
+  /** Whether a foreground deletion of an owner leaves it in place. */
+  readonly outlivesForeground: boolean
+}
+
+/**
+ * Deletes a dependent if no owner keeps it inside the transaction that deletes it; `changed` if one does. Transactions run in the order of the calls, so the
+ * collector may ask for a whole tree at once, owners first.
+ */
+export function deleteIfUnowned(ports: WritePorts, unowned: UnownedDelete): Promise<'gone' | 'leaving' | 'changed'> {
+  const { request, owners } = unowned
+  const options = parseDeleteOptions(request)
+  return ports.store.write((view) => {
+    if (owners.some((reference) => isKeptBy(view, reference, unowned))) return { answer: 'changed', changes: [] }
+    try {
+      const { changes } = decideDelete(ports, view, { request, options })
+      return { answer: changes.at(-1)?.type === 'delete' ? 'gone' : 'leaving', changes }
+    } catch (error) {
+      if (isStatusError(error, 'NotFound')) return { answer: 'gone', changes: [] }
+      if (isStatusError(error, 'Conflict')) return { answer: 'changed', changes: [] }
+      throw error
+    }
+  })
+}
+
+/** The owner rule on the store itself: what the store does not have does not exist. */
+function isKeptBy(view: View, reference: OwnerReference, { request, outlivesForeground }: UnownedDelete): boolean {
+  const address = view.addressOf(reference.uid)
+  const owner = address && view.get(address)?.document.value
+  if (!owner) return false
+  const state = ownerStateOf(reference, owner, { namespace: request.namespace, outlivesForeground })
+  return state !== 'mismatch' && keepsDependent(state)
 }
 
 /** A delete with its options checked. */
@@ -59,7 +98,7 @@ export function decideDelete(ports: WritePorts, view: View, { request, options }
   const result = { warnings, code: options.isLegacy && !isGone ? (202 as const) : (200 as const) }
   if (isGone && !isMarked(old)) return gone(ports, view, { type, object: old, old, options, result })
   if (isGone) return gone(ports, view, { type, object: marked, old, options, result })
-  return kept(view, { type, marked, current, options, result })
+  return kept(ports, view, { type, marked, current, options, result })
 }
 
 interface Ending {
@@ -83,13 +122,14 @@ function gone(
 }
 
 function kept(
+  ports: WritePorts,
   view: View,
   { type, marked, current, options, result }: Ending & { readonly marked: KubeObject; readonly current: Document },
 ): Decision<DeleteResult> {
   if (marked === current.value) return { answer: { ...result, document: current }, changes: [] }
   if (options.isDryRun) return { answer: { ...result, document: unstored(marked) }, changes: [] }
   const old = current.value
-  const noted = isMarked(old) ? marked : noteRecord(view, marked, options.cascadeRecord)
+  const noted = isMarked(old) ? marked : noteRecord(ports, view, { object: marked, record: options.cascadeRecord })
   const { change, document } = changeTo(type, noted, { kind: 'update', revision: view.nextRevision, old })
   return { answer: { ...result, document }, changes: [change] }
 }

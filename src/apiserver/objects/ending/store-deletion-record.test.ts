@@ -6,6 +6,7 @@ import { openTestObjects, type TestObjects } from '../../../../test/apiserver/te
 
 const maps = 'v1/configmaps'
 const notes = 'v1/secrets'
+const annotation = 'example.dev/cascade-record'
 
 describe.each(storeKinds)('what is stored together with a removal, in a %s', (_, open) => {
   let world: TestObjects
@@ -19,7 +20,7 @@ describe.each(storeKinds)('what is stored together with a removal, in a %s', (_,
       asked.push(removal)
       return answer(removal, view)
     }
-    world = await openTestObjects({ store: open(new SetClock()), recordOf })
+    world = await openTestObjects({ store: open(new SetClock()), deletionRecords: { recordOf, annotation } })
   })
   afterEach(() => world.close())
 
@@ -116,7 +117,6 @@ describe.each(storeKinds)('what is stored together with a removal, in a %s', (_,
 
   describe('of a cascade', () => {
     const inCascade = { query: { cascadeRecord: 'default/of-the-root' } }
-    const annotation = 'sojourn.dev/cascade-record'
 
     it('is known by who deletes, whether its options are in the query or in a body', async () => {
       await create('a')

@@ -3,62 +3,72 @@ import { isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { Change, View } from '../../store/store.ts'
+import type { DeletionRecords } from '../contract/deletion-record.ts'
 import { isTerminating } from '../contract/terminating.ts'
 import { newMetadata } from '../contract/metadata.ts'
 import { changeTo, type WritePorts } from '../contract/write-object.ts'
 
-/** On an object that waits for its finalizers: the record of the cascade in which it goes. Only the server says so. */
-const cascadeRecordAnnotation = 'sojourn.dev/cascade-record'
-
 /**
- * What comes before the removal of an object, in its own transaction: its record, where it has to have one. Whatever happens to whoever asked for it, or
- * to us: it is not gone without.
+ * The change that stores the record of an object which this transaction removes, if the application wants one. Because both are one transaction, no crash
+ * can remove the object without its record.
  */
 export function storeDeletionRecord(
   ports: WritePorts,
   view: View,
   { object, cascadeRecord }: { readonly object: StoredObject; readonly cascadeRecord?: string | undefined },
 ): readonly Change[] {
-  const removal = { object, cascadeRecord: cascadeRecord ?? notedRecord(object) }
-  const wanted = ports.recordOf(removal, view)
+  const { deletionRecords: records } = ports
+  const removal = { object, cascadeRecord: cascadeRecord ?? notedRecord(records, object) }
+  const wanted = records?.recordOf(removal, view)
   const type = wanted && ports.kinds.ofKind(kindOf(wanted.record))
   if (!type || isTerminating(type, view)) return []
   try {
     return [put(ports, view, { type, object: wanted.record })]
   } catch (error) {
-    // No fault of whoever deletes.
+    // The client that deletes is not to blame for a record that is too large.
     if (!isStatusError(error, 'RequestEntityTooLarge')) throw error
     return [put(ports, view, { type, object: wanted.short })]
   }
 }
 
 /**
- * Has an object whose deletion begins say in which cascade it goes, if it may be asked for its record: if something depends on it. Whatever it said before,
- * as a copy of another would, is no longer said.
+ * Notes on an object whose deletion begins which cascade deletes it, if it has dependents and so may need a record when it is removed. Any earlier value,
+ * such as one copied from another object, is dropped.
  */
-export function noteRecord(view: View, object: KubeObject, record: string | undefined): KubeObject {
-  const isAsked = record !== undefined && view.dependentsOf(object.metadata.uid ?? '', 1).length > 0
-  return { ...object, metadata: saying(object.metadata, isAsked ? record : undefined) }
+export function noteRecord(
+  { deletionRecords }: WritePorts,
+  view: View,
+  { object, record }: { readonly object: KubeObject; readonly record: string | undefined },
+): KubeObject {
+  const isNeeded = record !== undefined && view.dependentsOf(object.metadata.uid ?? '', 1).length > 0
+  return { ...object, metadata: setCascadeAnnotation(deletionRecords, object.metadata, isNeeded ? record : undefined) }
 }
 
-/** Has an object whose deletion has begun go on saying what it said then, whatever a client would have it say. */
-export function keepNoted(metadata: ObjectMeta, old: StoredObject): ObjectMeta {
-  return old.metadata.deletionTimestamp === undefined ? metadata : saying(metadata, notedRecord(old))
+/** Keeps the note on an object that is being deleted, whatever a client writes: only the server may set it. */
+export function keepNotedRecord({ deletionRecords }: WritePorts, metadata: ObjectMeta, old: StoredObject): ObjectMeta {
+  if (old.metadata.deletionTimestamp === undefined) return metadata
+  return setCascadeAnnotation(deletionRecords, metadata, notedRecord(deletionRecords, old))
 }
 
-function saying(metadata: ObjectMeta, record: string | undefined): ObjectMeta {
+function setCascadeAnnotation(
+  records: DeletionRecords | undefined,
+  metadata: ObjectMeta,
+  record: string | undefined,
+): ObjectMeta {
+  if (!records) return metadata
   const { annotations = {}, ...others } = metadata
-  const { [cascadeRecordAnnotation]: claimed, ...kept } = annotations
+  const { [records.annotation]: claimed, ...kept } = annotations
   if (claimed === record) return metadata
-  const said = record === undefined ? kept : { ...kept, [cascadeRecordAnnotation]: record }
-  return { ...others, ...(Object.keys(said).length > 0 ? { annotations: said } : {}) }
+  const set = record === undefined ? kept : { ...kept, [records.annotation]: record }
+  return { ...others, ...(Object.keys(set).length > 0 ? { annotations: set } : {}) }
 }
 
-function notedRecord({ metadata }: StoredObject): string | undefined {
-  return metadata.deletionTimestamp === undefined ? undefined : metadata.annotations?.[cascadeRecordAnnotation]
+/** Trusted only on an object that is being deleted: before that, any client may have written the annotation. */
+function notedRecord(records: DeletionRecords | undefined, { metadata }: StoredObject): string | undefined {
+  return records && metadata.deletionTimestamp !== undefined ? metadata.annotations?.[records.annotation] : undefined
 }
 
-/** Stores an object as it is. Nobody asked for it, so nobody is asked. */
+/** Stores the record without admission: the server itself writes it, on behalf of no user. */
 function put(
   { clock, uid }: WritePorts,
   view: View,

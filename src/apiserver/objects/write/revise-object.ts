@@ -10,7 +10,7 @@ import type { Change, View } from '../../store/store.ts'
 import { mutate, validate, type Review } from '../contract/admission.ts'
 import { badRequest, conflict, modifiedMeanwhile, uidMismatch } from '../contract/failures.ts'
 import { endsOrphaning, freeDependents } from '../ending/free-dependents.ts'
-import { keepNoted, storeDeletionRecord } from '../ending/store-deletion-record.ts'
+import { keepNotedRecord, storeDeletionRecord } from '../ending/store-deletion-record.ts'
 import {
   immutableErrors,
   isSpecChanged,
@@ -57,7 +57,7 @@ export function reviseObject(ports: WritePorts, view: View, update: ProposedUpda
   const { type, options, current } = update
   const old = current.value
   checkIdentity(update)
-  const shaped = type.default(shape(update), { isApplied: update.isApplied === true })
+  const shaped = type.default(shape(ports, update), { isApplied: update.isApplied === true })
   // Tracked before admission: fields belong to the client that sent them, not to the server's mutations.
   const tracked = update.isApplied ? shaped : track(update, shaped, formatTime(ports.clock.now()))
   const { object, warnings } = admit(ports, view, update, tracked)
@@ -109,12 +109,10 @@ function checkIdentity(update: ProposedUpdate): void {
 const missingVersion = invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')
 
 /** Takes only the part that the endpoint writes from the proposal, and the rest from the stored object. */
-function shape({ type, namespace, subresource, current, proposed }: ProposedUpdate): KubeObject {
+function shape(ports: WritePorts, { type, namespace, subresource, current, proposed }: ProposedUpdate): KubeObject {
   const old = current.value
-  const metadata = keepNoted(
-    withServerMetadata(withRequestNamespace(type, proposed, namespace).metadata, old.metadata),
-    old,
-  )
+  const kept = withServerMetadata(withRequestNamespace(type, proposed, namespace).metadata, old.metadata)
+  const metadata = keepNotedRecord(ports, kept, old)
   switch (subresource) {
     case '':
       return type.rules.hasStatus ? withStatusOf(old, { ...proposed, metadata }) : { ...proposed, metadata }

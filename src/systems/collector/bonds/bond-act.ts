@@ -14,7 +14,7 @@ export interface Dependency {
   readonly object: StoredObject
   readonly origin: string
   /** Its namespace, if that has been read. */
-  readonly space?: StoredObject | undefined
+  readonly namespaceObject?: StoredObject | undefined
 }
 
 /** What the Bonds of one cluster want of something. */

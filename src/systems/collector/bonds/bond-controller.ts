@@ -1,10 +1,8 @@
-import { namespaces } from '../../../kube/core-types.ts'
-import { bond, inUseLabel, type Bond } from '../../../apis/bond.ts'
-import { grants, guardedNamespace, keptNamespace } from '../../../apis/bond-guard.ts'
+import { bond, type Bond } from '../../../apis/bond.ts'
 import type { Client } from '../../../client/client.ts'
 import { sentenceOf } from '../../../departures/door/because.ts'
 import type { Door } from '../../../departures/door/door.ts'
-import { recordNeeded } from '../../../departures/records/record-leaving.ts'
+import { RecordWriter } from '../../../departures/records/record-writer.ts'
 import { kubeSubject } from '../../../departures/subjects/subject.ts'
 import { keyOf, type Key } from '../../../kube/key.ts'
 import { refOf, type ResourceType, type StoredObject } from '../../../kube/object.ts'
@@ -12,11 +10,12 @@ import { deepEqual } from '../../../kube/patch.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { Controller, type ControllerPorts } from '../../../runtime/controller/controller.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'
-import type { Informer } from '../../../runtime/cache/informer.ts'
+import type { Change } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
 import { settled, wakeAt, type Outcome } from '../../../runtime/controller/outcome.ts'
-import { markDependency, markNamespace, setBondFinalizer, unblockOwners, type Dependency } from './bond-act.ts'
-import { decideBond, type Mark } from './bond-decide.ts'
+import { setBondFinalizer, unblockOwners } from './bond-act.ts'
+import { decideBond, type BondDecision, type DependentsFact } from './bond-decide.ts'
+import { BondMarker } from './bond-marker.ts'
 import { statusOf, type BondFindings } from './bond-status.ts'
 import { isIdle } from './edges-of-bonds.ts'
 import { BondObserver, type FoundDependency } from './bond-observe.ts'
@@ -24,7 +23,7 @@ import { withTimeout } from './with-timeout.ts'
 import type { BondEdges } from '../graph/bond-edges.ts'
 
 export interface BondOptions {
-  /** Where the Bonds are. */
+  /** The cluster with the Bonds. */
   readonly client: Client
   readonly informers: Informers
   readonly door: Door
@@ -32,284 +31,251 @@ export interface BondOptions {
   readonly ports: ControllerPorts
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
-  /** Why a cluster cannot be reached, for whoever waits for it. */
+  /** Why a cluster cannot be reached, for the Bond's condition. */
   readonly whyUnreachable?: (cluster: string) => string
-  /** Calls with a cluster that can be reached again, or no longer. */
+  /** Calls the listener with a cluster whose reachability changed. */
   readonly onClusterChange?: (listener: (cluster: string) => void) => void
-  /** Whether what Bonds guard needs a label, for the cluster's admission policy. Defaults to no: the embedded server asks Bonds itself. */
-  readonly guards?: boolean
+  /** Whether objects that Bonds protect need a label, for the cluster's admission policy. Defaults to false: the embedded server asks Bonds itself. */
+  readonly needsLabels?: boolean
   /** Where Bonds are kept as edges, for previews and cycles. */
   readonly bondEdges?: BondEdges
-  /** Which uids go in a circle with one that leaves. Defaults to none. */
+  /** The uids that wait for each other in a cycle with an object that is being deleted. Defaults to none. */
   readonly cycleOf?: (uid: string) => ReadonlySet<string>
 }
 
-/** Looks after Bonds: pins, holds, lets follow, lets go. */
+/** The controller of Bonds: pins the dependency, marks it, deletes dependents that must follow it, and takes its marks off again. */
 export function bondController(options: BondOptions): Controller {
-  const { client, informers, door, events, ports, clusterClient, whyUnreachable, bondEdges, guards = false } = options
-  const cycleOf = options.cycleOf ?? (() => new Set<string>())
-  const bonds = informers.open<Bond>(client, bond.type, { indexes: { guards: guardedNamespaces } })
-  const namespaceInformer = informers.open(client, namespaces, { metadataOnly: true, indexes: { mark: marks } })
-  const controller = new Controller({ name: 'bonds', reconcile, ports, concurrency: 8 })
-  /** Caches of the kinds that Bonds speak of in this cluster. */
-  const watched = new Map<string, Informer>()
-  const observer = new BondObserver({
-    client,
-    clock: ports.clock,
-    onType: watch,
-    asksBonds: !guards,
-    ...(clusterClient ? { clusterClient } : {}),
-    ...(whyUnreachable ? { whyUnreachable } : {}),
-  })
-  controller.watch(bonds)
-  controller.watch(namespaceInformer, ({ object, initial }) =>
-    initial
-      ? []
-      : bonds
-          .list()
-          .filter(({ spec, status }) =>
-            [spec.dependency.namespace, status?.dependencyNamespace].includes(object.metadata.name),
-          )
-          .map((found) => keyOf(found)),
-  )
-  options.onClusterChange?.((cluster) => {
-    for (const found of bonds.list()) if (found.spec.dependency.cluster === cluster) controller.enqueue(keyOf(found))
-  })
-  return controller
+  return new BondReconciler(options).controller
+}
 
-  async function reconcile(key: Key): Promise<Outcome> {
-    const self = bonds.get(key.namespace, key.name)
-    if (!self) {
-      bondEdges?.unbind(nameOf(key))
-      await markNamespaces()
-      return settled
-    }
-    const dependents = await observer.dependents(self)
-    const found = await observer.dependency(self)
-    const { isGranted } = found
-    const isLeaving = found.fact.is === 'present' && found.fact.isMarked
-    const decision = decideBond({
-      spec: self.spec,
-      phase: self.status?.phase,
-      isMarked: self.metadata.deletionTimestamp !== undefined,
-      pinnedUid: self.spec.dependency.uid ?? self.status?.dependencyUid,
-      dependency: found.fact,
-      dependents,
-      isGranted,
-      namespace: self.metadata.namespace ?? '',
-      origin: found.origin,
-      denial: found.denial,
-      ring: isLeaving ? cycleOf(found.object?.metadata.uid ?? '') : new Set(),
+class BondReconciler {
+  readonly controller: Controller
+  readonly #options: BondOptions
+  readonly #marker: BondMarker
+  readonly #observer: BondObserver
+  readonly #writer: RecordWriter
+  /** Kinds of this cluster that Bonds refer to, by `plural.group`. */
+  readonly #watched = new Set<string>()
+
+  constructor(options: BondOptions) {
+    const { client, informers, ports, clusterClient, whyUnreachable, needsLabels = false } = options
+    this.#options = options
+    this.#writer = new RecordWriter(client)
+    this.#marker = new BondMarker({ client, informers, needsLabels })
+    this.controller = new Controller({
+      name: 'bonds',
+      reconcile: (key) => this.#reconcile(key),
+      ports,
+      concurrency: 8,
     })
-    tie(key, self, { decision, dependents, found })
-    const current = await writeStatus(key, self, { decision, dependents, found })
-    return current ? carryOut(current, { decision, dependents, found }) : settled
+    this.#observer = new BondObserver({
+      client,
+      clock: ports.clock,
+      onType: (type) => this.#watch(type),
+      asksBonds: !needsLabels,
+      ...(clusterClient ? { clusterClient } : {}),
+      ...(whyUnreachable ? { whyUnreachable } : {}),
+    })
+    this.controller.watch(this.#marker.bonds)
+    this.controller.watch(this.#marker.namespaces, (change) => this.#bondsInto(change))
+    options.onClusterChange?.((cluster) => this.#enqueueWhere(({ spec }) => spec.dependency.cluster === cluster))
   }
 
-  async function carryOut(self: Bond, { decision, dependents, found }: BondFindings): Promise<Outcome> {
-    const isMarked = self.metadata.deletionTimestamp !== undefined
-    const { object, type, home, origin, isGranted } = found
-    // First the Bond's own finalizer: what it marks elsewhere must not outlive it.
-    if (decision.phase === 'Active' && isGranted && self.spec.onDelete !== 'Orphan' && !isMarked)
-      if (!(await setBondFinalizer(client, self, true))) return settled
-    let isMarkedAnew = false
-    const marking = async () => {
-      if (home && object && type && decision.mark)
-        isMarkedAnew = await mark({ home, type, object, origin, space: found.space }, decision.mark, self)
-      await markNamespaces(self)
-      if (home && found.space && (await markSpace({ home, object: found.space, origin }, self))) isMarkedAnew = true
+  async #reconcile(key: Key): Promise<Outcome> {
+    const self = this.#marker.bonds.get(key.namespace, key.name)
+    if (!self) {
+      this.#options.bondEdges?.delete(nameOf(key))
+      await this.#marker.markNamespaces()
+      return settled
     }
-    const isRefused = await refused(self, () => (origin === '' ? marking() : withTimeout(ports.clock, marking)))
+    const dependents = await this.#observer.dependents(self)
+    const found = await this.#observer.dependency(self)
+    const findings = { decision: this.#decide(self, dependents, found), dependents, found }
+    this.#updateEdge(key, self, findings)
+    const current = await this.#writeStatus(key, self, findings)
+    return current ? this.#carryOut(current, findings) : settled
+  }
+
+  #decide(self: Bond, dependents: DependentsFact, found: FoundDependency): BondDecision {
+    const { spec, status, metadata } = self
+    const isDeleted = found.fact.is === 'present' && found.fact.isMarked
+    return decideBond({
+      spec,
+      phase: status?.phase,
+      isMarked: metadata.deletionTimestamp !== undefined,
+      pinnedUid: spec.dependency.uid ?? status?.dependencyUid,
+      dependency: found.fact,
+      dependents,
+      isGranted: found.isGranted,
+      namespace: metadata.namespace ?? '',
+      origin: found.origin,
+      denial: found.denial,
+      cycle: (isDeleted && this.#options.cycleOf?.(found.object?.metadata.uid ?? '')) || new Set(),
+    })
+  }
+
+  async #carryOut(self: Bond, { decision, dependents, found }: BondFindings): Promise<Outcome> {
+    const { client } = this.#options
+    const isMarked = self.metadata.deletionTimestamp !== undefined
+    // The Bond's own finalizer comes first: it keeps the Bond until its marks elsewhere are taken off.
+    if (decision.phase === 'Active' && found.isGranted && self.spec.onDelete !== 'Orphan' && !isMarked)
+      if (!(await setBondFinalizer(client, self, true))) return settled
+    const marking = await this.#mark(self, decision, found)
+    const isRefused = marking === 'refused'
     if (isMarked && decision.phase === 'Active') await unblockOwners(client, self)
     if (isMarked && decision.phase === 'Released' && !isRefused) await setBondFinalizer(client, self, false)
     if (decision.removesDependents && dependents.are === 'known')
-      return removeDependents(self, dependents.objects, found)
-    if (isRefused) return wakeAt(ports.clock.now() + 60_000)
-    if (decision.retry) return wakeAt(ports.clock.now() + 15_000)
+      return this.#deleteDependents(self, dependents.objects, found)
+    if (isRefused) return this.#after(60_000)
+    if (decision.retry) return this.#after(15_000)
     if (!self.spec.dependency.cluster) return settled
-    // Another cluster is not watched, but asked now and then; soon where we have just put our mark.
-    return wakeAt(ports.clock.now() + (isMarkedAnew ? 1000 : 30_000))
+    // Another cluster is polled, not watched: soon after our own mark has changed there.
+    return this.#after(marking === 'changed' ? 1000 : 30_000)
   }
 
-  /** Whether marks could not be put on or taken off for want of a right to it; who can give that is told. */
-  async function refused(self: Bond, marking: () => Promise<void>): Promise<boolean> {
+  /** Brings all marks in line with the decision. A refusal is reported as an Event, so that an administrator can grant the right. */
+  async #mark(
+    self: Bond,
+    { mark }: BondDecision,
+    { home, object, type, origin, namespaceObject }: FoundDependency,
+  ): Promise<'changed' | 'unchanged' | 'refused'> {
+    const { events, ports } = this.#options
+    const marker = this.#marker
+    const work = async () => {
+      const isMarked =
+        home && object && type && mark
+          ? await marker.mark({ home, type, object, origin, namespaceObject }, mark, self)
+          : false
+      await marker.markNamespaces(self)
+      if (!home || !namespaceObject) return isMarked
+      return (await marker.markRemoteNamespace({ home, object: namespaceObject, origin }, self)) || isMarked
+    }
     try {
-      await marking()
-      return false
+      return (await (origin === '' ? work() : withTimeout(ports.clock, work))) ? 'changed' : 'unchanged'
     } catch (error) {
       if (!isStatusError(error, 'Forbidden')) throw error
       events.record(self, { type: 'Warning', reason: 'MarkRefused', message: error.message })
-      return true
+      return 'refused'
     }
   }
 
-  /** Puts one mark of a Bond on what it needs and takes off the others, unless other Bonds want them. */
-  async function mark(dependency: Dependency, wanted: Mark, self: Bond): Promise<boolean> {
-    const { uid } = dependency.object.metadata
-    const rivals = othersThan(self).filter(
-      (other) => other.status?.dependencyUid === uid && isInForce(other) && leavesSameMarks(other, self),
-    )
-    const others = await permittedBonds(dependency, rivals)
-    // Where the server asks Bonds itself it needs no mark.
-    const isMarked = guards || dependency.origin !== ''
-    const denying = isMarked ? others.filter(({ spec }) => spec.onDelete === 'Deny') : []
-    return markDependency(dependency, {
-      mark: wanted,
-      isHeldByOthers: others.some(({ spec }) => spec.onDelete === 'Cascade' || spec.onDelete === 'Hold'),
-      denying: wanted === 'guard' ? [self, ...denying] : denying,
-    })
-  }
-
-  /** Those that may hold up the deletion of something: what others say of themselves gives them no power over it. */
-  async function permittedBonds(
-    { home, object, origin, space }: Dependency,
-    candidates: readonly Bond[],
-  ): Promise<readonly Bond[]> {
-    const { namespace } = object.metadata
-    const isAtHome = (each: Bond) => origin === '' && namespace !== undefined && each.metadata.namespace === namespace
-    if (candidates.every(isAtHome)) return candidates
-    const grantor = namespace ? (space ?? (await home.get<StoredObject>(namespaces, { name: namespace }))) : object
-    return candidates.filter((each) => isAtHome(each) || grants(grantor, each.metadata.namespace, origin))
-  }
-
-  /** Every namespace says for which Bonds it must stay whole; the cache may not have seen the newest word of this one yet. */
-  async function markNamespaces(self?: Bond): Promise<void> {
-    if (!guards) return
-    const own = self && guardedNamespace(self)
-    const concerned = new Set(namespaceInformer.byIndex('mark', 'in-use').map(({ metadata }) => metadata.name))
-    for (const name of own === undefined ? concerned : concerned.add(own)) {
-      const namespace = namespaceInformer.get('', name)
-      const others = bonds.byIndex('guards', name).filter(({ metadata }) => metadata.uid !== self?.metadata.uid)
-      const bound = self && own === name ? [...others, self] : others
-      if (namespace) await markNamespace({ home: client, object: namespace, origin: '' }, bound)
-    }
-  }
-
-  /** The same for the one namespace of another cluster that a Bond speaks of: for those Bonds only that it has given leave. */
-  async function markSpace(space: Omit<Dependency, 'type'>, self: Bond): Promise<boolean> {
-    const { object, origin } = space
-    const keeps = (each: Bond) =>
-      isSameCluster(each, self) &&
-      keptNamespace(each) === object.metadata.name &&
-      grants(object, each.metadata.namespace, origin)
-    return markNamespace(space, [...othersThan(self), self].filter(keeps))
-  }
-
-  function othersThan({ metadata }: Bond): readonly Bond[] {
-    return bonds.list().filter((other) => other.metadata.uid !== metadata.uid)
-  }
-
-  /** Lets those go who need something, in the same manner as that: what it also owns must not depend on who tells it first. */
-  async function removeDependents(
-    self: Bond,
-    objects: readonly StoredObject[],
-    { object: needed, type: neededType, home }: FoundDependency,
-  ): Promise<Outcome> {
-    const propagation = needed?.metadata.finalizers?.includes('foregroundDeletion') ? 'Foreground' : 'Background'
+  /** Deletes the dependents with the propagation policy of their dependency: what that one also owns must not depend on which deletion comes first. */
+  async #deleteDependents(self: Bond, objects: readonly StoredObject[], found: FoundDependency): Promise<Outcome> {
+    const { client, ports } = this.#options
+    const { object: needed, type: neededType, home } = found
     const follows = self.spec.dependency.uid ?? self.status?.dependencyUid
-    // With its record they come back as they went, together. One that did not wait was recorded by our own server as it went.
+    // A restore of this record brings the dependents back, too. A dependency that did not wait was recorded by the embedded server when it was removed.
     if (needed && neededType && home === client && needed.metadata.uid === follows)
-      await recordNeeded(client, ports.clock, { type: neededType, object: needed })
-    let again: number | undefined
+      await this.#writer.recordNeeded(neededType, needed, ports.clock.now())
+    const propagation = needed?.metadata.finalizers?.includes('foregroundDeletion') ? 'Foreground' : 'Background'
+    let retryAt: number | undefined
     for (const object of objects) {
       if (object.metadata.deletionTimestamp) continue
-      const type = await client.discovery.typeOf(object)
-      if (!type) continue
-      const answer = await door.depart({
-        subject: kubeSubject(client, type, refOf(object)),
-        uid: object.metadata.uid,
-        because: 'requirement-gone',
-        propagation,
-        follows,
-        by: { system: 'collector', object: refOf(self) },
-      })
-      if (answer.result === 'held') again = Math.min(again ?? Infinity, answer.until ?? ports.clock.now() + 60_000)
-      if (answer.result === 'refused')
-        events.record(self, {
-          type: 'Warning',
-          reason: 'DependentSpared',
-          message: `${object.kind} ${object.metadata.name} stays: ${sentenceOf(answer)}`,
-        })
+      const until = await this.#deleteDependent(self, object, { propagation, follows })
+      if (until !== undefined) retryAt = Math.min(retryAt ?? Infinity, until)
     }
-    return again === undefined ? wakeAt(ports.clock.now() + 5000) : wakeAt(again)
+    return retryAt === undefined ? this.#after(5000) : wakeAt(retryAt)
   }
 
-  /** The Bond as an edge of the graph: with what it means now. */
-  function tie(
-    key: Key,
-    { metadata, spec, status }: Bond,
-    { decision, dependents, found: { isGranted } }: BondFindings,
-  ): void {
+  /** Asks the door to delete a dependent. Returns when to ask again if the door holds it. */
+  async #deleteDependent(
+    self: Bond,
+    object: StoredObject,
+    {
+      propagation,
+      follows,
+    }: { readonly propagation: 'Foreground' | 'Background'; readonly follows: string | undefined },
+  ): Promise<number | undefined> {
+    const { client, door, events, ports } = this.#options
+    const type = await client.discovery.typeOf(object)
+    if (!type) return undefined
+    const answer = await door.depart({
+      subject: kubeSubject(client, type, refOf(object)),
+      uid: object.metadata.uid,
+      because: 'requirement-gone',
+      propagation,
+      follows,
+      by: { system: 'collector', object: refOf(self) },
+    })
+    if (answer.result === 'refused')
+      events.record(self, {
+        type: 'Warning',
+        reason: 'DependentSpared',
+        message: `${object.kind} ${object.metadata.name} is kept: ${sentenceOf(answer)}`,
+      })
+    return answer.result === 'held' ? (answer.until ?? ports.clock.now() + 60_000) : undefined
+  }
+
+  /** Keeps the Bond as an edge of the graph while it binds something in this cluster. */
+  #updateEdge(key: Key, { metadata, spec, status }: Bond, { decision, dependents, found }: BondFindings): void {
+    const { bondEdges } = this.#options
     const dependency = decision.pin ?? spec.dependency.uid ?? status?.dependencyUid
-    if (dependents.are === 'unknown') return bondEdges?.unbind(nameOf(key))
-    if (dependency === undefined || isIdle(decision, dependents.objects.length)) return bondEdges?.unbind(nameOf(key))
-    if (spec.dependency.cluster || spec.onDelete === 'Orphan') return bondEdges?.unbind(nameOf(key))
-    bondEdges?.bind({
+    const isEdge =
+      dependents.are === 'known' &&
+      dependency !== undefined &&
+      !isIdle(decision, dependents.objects.length) &&
+      !spec.dependency.cluster &&
+      spec.onDelete !== 'Orphan'
+    if (!isEdge) return bondEdges?.delete(nameOf(key))
+    bondEdges?.set({
       bond: nameOf(key),
       uid: metadata.uid,
       dependency,
-      dependents: dependents.objects.map(({ metadata }) => metadata.uid),
+      dependents: dependents.objects.map(({ metadata: { uid } }) => uid),
       cascades: spec.onDelete === 'Cascade',
-      holds: isGranted && spec.onDelete !== 'Deny',
-      denies: isGranted && spec.onDelete === 'Deny',
+      holds: found.isGranted && spec.onDelete !== 'Deny',
+      denies: found.isGranted && spec.onDelete === 'Deny',
     })
   }
 
-  /** The Bond with its status as it is now; undefined when it is gone. */
-  async function writeStatus(key: Key, self: Bond, facts: BondFindings): Promise<Bond | undefined> {
-    const status = statusOf(self, facts, ports.clock.now())
+  /** Returns the Bond with its new status; undefined when it is gone. */
+  async #writeStatus(key: Key, self: Bond, findings: BondFindings): Promise<Bond | undefined> {
+    const { client, ports } = this.#options
+    const status = statusOf(self, findings, ports.clock.now())
     if (deepEqual(self.status ?? {}, status)) return self
     const written = await client
       .update<Bond>(bond.type, { ...self, status }, { subresource: 'status' })
       .catch(ignoring('NotFound'))
-    if (written) controller.expect(key, written.metadata.resourceVersion)
+    if (written) this.controller.expect(key, written.metadata.resourceVersion)
     return written
   }
 
-  /** Follows a kind that Bonds speak of; any change of it may concern them. */
-  function watch(type: ResourceType): void {
+  /** Watches a kind that Bonds refer to; a change enqueues the Bonds it may concern. */
+  #watch(type: ResourceType): void {
+    const { client, informers } = this.#options
     const name = `${type.plural}.${type.group}`
-    if (watched.has(name)) return
-    const informer = informers.open(client, type, { metadataOnly: true })
-    watched.set(name, informer)
-    informer.subscribe(({ object, initial }) => {
-      if (initial) return
-      for (const candidate of bonds.list()) if (speaksOf(candidate, type, object)) controller.enqueue(keyOf(candidate))
+    if (this.#watched.has(name)) return
+    this.#watched.add(name)
+    informers.open(client, type, { metadataOnly: true }).subscribe(({ object, initial }) => {
+      if (!initial) this.#enqueueWhere((candidate) => refersTo(candidate, type, object))
     })
   }
-}
 
-/** Whether a Bond holds or refuses something at the moment. */
-function isInForce({ status }: Bond): boolean {
-  return status?.phase !== 'Released' && status?.phase !== 'Pending' && (status?.dependents ?? 0) > 0
-}
+  #enqueueWhere(isConcerned: (candidate: Bond) => boolean): void {
+    for (const found of this.#marker.bonds.list()) if (isConcerned(found)) this.controller.enqueue(keyOf(found))
+  }
 
-/** Whether what two Bonds need is in the same cluster, which may go by several names. */
-function isSameCluster(one: Bond, other: Bond): boolean {
-  const ids = [one, other].map(({ status }) => status?.dependencyCluster)
-  if (ids.every((each) => each !== undefined)) return ids[0] === ids[1]
-  return one.spec.dependency.cluster === other.spec.dependency.cluster
-}
+  /** The Bonds whose dependency is in a namespace that changed: its permissions may have. */
+  #bondsInto({ object, initial }: Change): readonly Key[] {
+    if (initial) return []
+    const { name } = object.metadata
+    return this.#marker.bonds
+      .list()
+      .filter(({ spec, status }) => [spec.dependency.namespace, status?.dependencyNamespace].includes(name))
+      .map((found) => keyOf(found))
+  }
 
-/** Whether two Bonds mark what they need alike: those of this cluster, or those of others. */
-function leavesSameMarks({ spec: one }: Bond, { spec: other }: Bond): boolean {
-  return Boolean(one.dependency.cluster) === Boolean(other.dependency.cluster)
+  #after(delayMs: number): Outcome {
+    return wakeAt(this.#options.ports.clock.now() + delayMs)
+  }
 }
 
 function nameOf({ namespace, name }: Key): string {
   return `${namespace}/${name}`
 }
 
-function guardedNamespaces(found: Bond): readonly string[] {
-  const namespace = guardedNamespace(found)
-  return namespace === undefined ? [] : [namespace]
-}
-
-function marks({ metadata }: StoredObject): readonly string[] {
-  return metadata.labels?.[inUseLabel] === undefined ? [] : ['in-use']
-}
-
-function speaksOf({ spec, metadata }: Bond, type: ResourceType, { metadata: changed }: StoredObject): boolean {
+/** Whether an object may be the dependency or a dependent of a Bond. */
+function refersTo({ spec, metadata }: Bond, type: ResourceType, { metadata: changed }: StoredObject): boolean {
   const { dependency, dependent } = spec
   const isKind = (kind: string) => kind.toLowerCase() === type.kind.toLowerCase()
   if (

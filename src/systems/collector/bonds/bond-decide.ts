@@ -43,7 +43,7 @@ export interface BondObserved {
   readonly isGranted: boolean
   readonly denial: Denial
   /** Uids that go in a circle with the dependency: none of them may wait for another. */
-  readonly ring: ReadonlySet<string>
+  readonly cycle: ReadonlySet<string>
 }
 
 type BondPhase = 'Pending' | 'Active' | 'Broken' | 'Released'
@@ -84,7 +84,7 @@ export function decideBond(observed: BondObserved): BondDecision {
   }
   const pin = pinnedUid === undefined ? { pin: dependency.uid } : {}
   if (!dependency.isMarked) return { ...standing(observed, dependency, objects.length), ...pin }
-  const inTheWay = objects.filter(({ metadata }) => !metadata.deletionTimestamp || !observed.ring.has(metadata.uid))
+  const inTheWay = objects.filter(({ metadata }) => !metadata.deletionTimestamp || !observed.cycle.has(metadata.uid))
   return { ...leaving(observed, dependency, { living, inTheWay }), ...pin }
 }
 

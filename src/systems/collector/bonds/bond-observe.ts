@@ -36,7 +36,7 @@ export interface FoundDependency {
   /** Whose marks on it are those of this Bond: '' in the Bond's own cluster, else the id of that. */
   readonly origin: string
   /** Its namespace, or itself if it is one, where that is in another cluster. */
-  readonly space?: StoredObject
+  readonly namespaceObject?: StoredObject
   /** The id of the other cluster that it is in, if that can be read. */
   readonly clusterId?: string
   /** Whether its namespace lets this Bond hold its deletion up. */
@@ -119,8 +119,8 @@ export class BondObserver {
     if (lender === '' || lender === namespace || lender === sojournNamespace) return undefined
     const grantor = await this.#ports.client.get<StoredObject>(namespaces, { name: lender }).catch(ignoring('NotFound'))
     if (grants(grantor, namespace)) return undefined
-    const leave = `${grantAnnotation}=${namespace}`
-    const message = `spec.dependency.cluster: namespace "${lender}" does not let this one use its GitopsClusters: annotate it with ${leave}`
+    const permission = `${grantAnnotation}=${namespace}`
+    const message = `spec.dependency.cluster: namespace "${lender}" does not let this one use its GitopsClusters: annotate it with ${permission}`
     return { is: 'unknown', reason: 'ClusterNotLent', message }
   }
 
@@ -141,10 +141,10 @@ export class BondObserver {
     if (!found) return this.#absent(home, metadata, { cluster, namespace })
     const object = { ...found, apiVersion, kind: type.kind }
     const origin = cluster === '' ? '' : await this.#clusterId()
-    const leave = await this.#leave(home, metadata, { object, origin })
-    const denies = spec.onDelete === 'Deny' && leave.isGranted
+    const permission = await this.#permission(home, metadata, { object, origin })
+    const denies = spec.onDelete === 'Deny' && permission.isGranted
     const denial = denies && !(home === client && asksBonds) ? await denialIn(home) : 'asked'
-    return { fact: presentFact(found, origin), object, type, home, origin, denial, ...leave, ...there }
+    return { fact: presentFact(found, origin), object, type, home, origin, denial, ...permission, ...there }
   }
 
   /**
@@ -167,19 +167,19 @@ export class BondObserver {
   ): Promise<FoundDependency> {
     const gone = unseen({ is: 'absent' })
     if (cluster === '' || namespace === '' || !finalizers.includes(bondFinalizer)) return gone
-    const space = await home.get<StoredObject>(namespaces, { name: namespace }).catch(ignoring('NotFound'))
-    return space ? { ...gone, home, space, origin: await this.#clusterId() } : gone
+    const namespaceObject = await home.get<StoredObject>(namespaces, { name: namespace }).catch(ignoring('NotFound'))
+    return namespaceObject ? { ...gone, home, namespaceObject, origin: await this.#clusterId() } : gone
   }
 
   /**
    * Whether a Bond may hold up the deletion of what it needs: in its own namespace it needs no leave; elsewhere the namespace's owner must have given it.
    * Throws when that cannot be known; another cluster that does not let us look has given none, unless something is held there already.
    */
-  async #leave(
+  async #permission(
     home: Client,
     { namespace }: Bond['metadata'],
     { object, origin }: { readonly object: StoredObject; readonly origin: string },
-  ): Promise<Pick<FoundDependency, 'isGranted' | 'space'>> {
+  ): Promise<Pick<FoundDependency, 'isGranted' | 'namespaceObject'>> {
     const there = object.metadata.namespace
     if (origin === '' && there === namespace) return { isGranted: true }
     const isHeld = isHeldFrom(origin, object.metadata) || isGuardedFrom(origin, object.metadata)
@@ -188,7 +188,7 @@ export class BondObserver {
     const isSpace = there !== undefined || (object.kind === namespaces.kind && object.apiVersion === 'v1')
     return {
       isGranted: grants(grantor, namespace, origin),
-      ...(origin !== '' && isSpace && grantor ? { space: grantor } : {}),
+      ...(origin !== '' && isSpace && grantor ? { namespaceObject: grantor } : {}),
     }
   }
 

@@ -16,7 +16,7 @@ export function bondEdgesOf(graph: Graph, bonds: readonly Bond[]): BondEdges {
     const reason = status.conditions?.find(({ type }) => type === 'Ready')?.reason
     if (isIdle({ phase: status.phase, reason }, dependents.length)) continue
     const isInForce = isGranted(graph, bond, dependency)
-    bondEdges.bind({
+    bondEdges.set({
       bond: `${metadata.namespace}/${metadata.name}`,
       uid: metadata.uid,
       dependency,

@@ -1,4 +1,4 @@
-/** A Bond as an edge of the graph: who needs what, by uid. */
+/** A Bond as an edge of the graph, between uids. */
 export interface BondEdge {
   /** `namespace/name` of the Bond. */
   readonly bond: string
@@ -6,15 +6,15 @@ export interface BondEdge {
   readonly uid: string
   readonly dependency: string
   readonly dependents: readonly string[]
-  /** Whether the dependents go when the dependency does. */
+  /** Whether the dependents are deleted with the dependency. */
   readonly cascades: boolean
-  /** Whether the dependency waits for the dependents. */
+  /** Whether the deletion of the dependency waits for the dependents. */
   readonly holds: boolean
-  /** Whether the dependency must not be deleted while a dependent is there. */
+  /** Whether the dependency must not be deleted while a dependent exists. */
   readonly denies: boolean
 }
 
-/** All Bonds as edges, found by what they need. There are few of them next to owner references, so they are kept apart. */
+/** All Bonds as edges, indexed by dependency. They are few compared to owner references, so a map outside the graph's arrays is enough. */
 export class BondEdges {
   readonly #byBond = new Map<string, BondEdge>()
   readonly #byDependency = new Map<string, Set<BondEdge>>()
@@ -23,35 +23,35 @@ export class BondEdges {
     return this.#byBond.size
   }
 
-  /** Adds a Bond, or replaces what was known of it. */
-  bind(tie: BondEdge): void {
-    this.unbind(tie.bond)
-    this.#byBond.set(tie.bond, tie)
-    const others = this.#byDependency.get(tie.dependency)
-    if (others) others.add(tie)
-    else this.#byDependency.set(tie.dependency, new Set([tie]))
+  /** Adds or replaces the edge of a Bond. */
+  set(edge: BondEdge): void {
+    this.delete(edge.bond)
+    this.#byBond.set(edge.bond, edge)
+    const others = this.#byDependency.get(edge.dependency)
+    if (others) others.add(edge)
+    else this.#byDependency.set(edge.dependency, new Set([edge]))
   }
 
-  unbind(bond: string): void {
-    const tie = this.#byBond.get(bond)
-    if (!tie) return
+  delete(bond: string): void {
+    const edge = this.#byBond.get(bond)
+    if (!edge) return
     this.#byBond.delete(bond)
-    const others = this.#byDependency.get(tie.dependency)
-    others?.delete(tie)
-    if (others?.size === 0) this.#byDependency.delete(tie.dependency)
+    const others = this.#byDependency.get(edge.dependency)
+    others?.delete(edge)
+    if (others?.size === 0) this.#byDependency.delete(edge.dependency)
   }
 
-  /** What is known of a Bond, by `namespace/name`. */
+  /** The edge of a Bond, by `namespace/name`. */
   of(bond: string): BondEdge | undefined {
     return this.#byBond.get(bond)
   }
 
-  /** Whether a Bond needs this uid. */
+  /** Whether this uid is the dependency of a Bond. */
   has(dependency: string): boolean {
     return this.#byDependency.has(dependency)
   }
 
-  /** The Bonds that need this uid. */
+  /** The Bonds whose dependency this uid is. */
   on(dependency: string): Iterable<BondEdge> {
     return this.#byDependency.get(dependency) ?? none
   }

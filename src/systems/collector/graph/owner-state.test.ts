@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { ObjectMeta, StoredObject } from '../../../kube/object.ts'
-import { ownerStateOf, type Standing } from './owner-state.ts'
+import type { OwnerState } from '../../../kube/owner-rule.ts'
+import { ownerStateFor } from './owner-state.ts'
 
 const object = (name: string, metadata: ObjectMeta = {}): StoredObject => ({
   apiVersion: 'v1',
@@ -11,7 +12,7 @@ const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'ow
 const deletionTimestamp = '2026-01-05T08:00:00Z'
 
 describe('an owner', () => {
-  it.each<[string, ObjectMeta, Standing]>([
+  it.each<[string, ObjectMeta, OwnerState]>([
     ['that lives keeps its dependents', {}, 'solid'],
     ['that waits for a finalizer of others keeps them', { deletionTimestamp, finalizers: ['x.dev/y'] }, 'solid'],
     [
@@ -21,7 +22,7 @@ describe('an owner', () => {
     ],
     ['that was not told to go is not held to be going', { finalizers: ['foregroundDeletion'] }, 'solid'],
     ['in another namespace is none', { namespace: 'other' }, 'dangling'],
-  ])('%s', (_, metadata, standing) =>
-    expect(ownerStateOf(object('dependent'), reference, object('owner', metadata))).toBe(standing),
+  ])('%s', (_, metadata, state) =>
+    expect(ownerStateFor(object('dependent'), reference, object('owner', metadata))).toBe(state),
   )
 })

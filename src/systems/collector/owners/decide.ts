@@ -1,14 +1,11 @@
 import { isHeldByBond } from '../../../apis/bond-guard.ts'
 import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
+import { isForegroundDeletion, strongerOwner, type OwnerState } from '../../../kube/owner-rule.ts'
 
-/** What is known of one owner that an object names. */
+/** One owner reference of an object, and what is known of that owner. */
 export interface OwnerFact {
   readonly reference: OwnerReference
-  /**
-   * `solid`: it is there and keeps its dependents. `waiting`: it goes in the foreground and waits for them. `dangling`: it is certainly
-   * not there. `unknown`: it cannot be told.
-   */
-  readonly state: 'solid' | 'waiting' | 'dangling' | 'unknown'
+  readonly state: OwnerState
 }
 
 /** Everything a decision about one object depends on. */
@@ -16,9 +13,9 @@ export interface Observed {
   readonly object: StoredObject
   readonly owners: readonly OwnerFact[]
   readonly hasDependents: boolean
-  /** Dependents that keep a foreground deletion waiting: those that block it, its own cycle left out, and those that have not been told yet. */
+  /** Dependents that a foreground deletion waits for: those that block it, its own cycle excepted, and those whose deletion is decided but not requested yet. */
   readonly blockingDependents: number
-  /** Whether something reasonToKeep it: a keep mark, an opt-out, a Bond. */
+  /** Whether a keep mark, an opt-out or a Bond protects it. */
   readonly isProtected: boolean
 }
 
@@ -34,37 +31,38 @@ export type Decision =
         | 'dependents-remain'
         | 'bond-holds'
     }
-  /** Some owner keeps it: forget those that are gone or going. */
+  /** An owner keeps it: remove its references to owners that are gone or being deleted in the foreground. */
   | { readonly do: 'drop-references'; readonly uids: readonly string[] }
   /** No owner is left. */
   | { readonly do: 'delete'; readonly because: 'owners-gone'; readonly propagation: 'Background' | 'Foreground' }
-  /** Its dependents are gone: let it go too. */
+  /** No dependent blocks its foreground deletion any more. */
   | { readonly do: 'release'; readonly finalizer: 'foregroundDeletion' }
-  /** Its dependents are to stay: free them, then let it go. */
+  /** It is deleted with Orphan: remove it from its dependents' owner references, then finish its deletion. */
   | { readonly do: 'orphan' }
 
-/** What has to happen to one object of the graph, by Kubernetes' rules for owner references. */
+/** What to do with one object of the graph, by Kubernetes' rules for owner references. */
 export function decide({ object, owners, hasDependents, blockingDependents, isProtected }: Observed): Decision {
   const { deletionTimestamp } = object.metadata
-  if (deletionTimestamp) return decideLeaving(object, blockingDependents)
+  if (deletionTimestamp) return decideDeleted(object, blockingDependents)
   if (owners.length === 0) return { do: 'keep', because: 'no-owners' }
-  const those = (state: OwnerFact['state']) => owners.filter((owner) => owner.state === state)
-  if (those('solid').length > 0) {
-    const gone = [...those('dangling'), ...those('waiting')].map(({ reference }) => reference.uid)
-    return gone.length > 0 ? { do: 'drop-references', uids: gone } : { do: 'keep', because: 'owner-solid' }
+  const strongest = owners.map(({ state }) => state).reduce(strongerOwner)
+  if (strongest === 'solid') {
+    const gone = owners.filter(({ state }) => state === 'dangling' || state === 'waiting')
+    const uids = gone.map(({ reference }) => reference.uid)
+    return uids.length > 0 ? { do: 'drop-references', uids } : { do: 'keep', because: 'owner-solid' }
   }
-  if (those('unknown').length > 0) return { do: 'keep', because: 'owner-unknown' }
+  if (strongest === 'unknown') return { do: 'keep', because: 'owner-unknown' }
   if (isProtected) return { do: 'keep', because: 'protected' }
-  const waits = those('waiting').length > 0 && hasDependents
-  return { do: 'delete', because: 'owners-gone', propagation: waits ? 'Foreground' : 'Background' }
+  const isForeground = strongest === 'waiting' && hasDependents
+  return { do: 'delete', because: 'owners-gone', propagation: isForeground ? 'Foreground' : 'Background' }
 }
 
-function decideLeaving(object: StoredObject, blockingDependents: number): Decision {
+function decideDeleted(object: StoredObject, blockingDependents: number): Decision {
   const { finalizers = [] } = object.metadata
   if (finalizers.includes('orphan')) return { do: 'orphan' }
-  if (!finalizers.includes('foregroundDeletion')) return { do: 'keep', because: 'being-deleted' }
+  if (!isForegroundDeletion(object)) return { do: 'keep', because: 'being-deleted' }
   if (blockingDependents > 0) return { do: 'keep', because: 'dependents-remain' }
-  // Without the finalizer it would keep its dependents from now on: whether they go must not hang on who is faster.
+  // Without the finalizer it would count as solid and keep its dependents: whether they are deleted must not depend on timing.
   if (isHeldByBond(object)) return { do: 'keep', because: 'bond-holds' }
   return { do: 'release', finalizer: 'foregroundDeletion' }
 }

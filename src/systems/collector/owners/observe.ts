@@ -3,8 +3,9 @@ import type { Client } from '../../../client/client.ts'
 import type { OwnerReference, StoredObject } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { componentOf } from '../graph/cycles.ts'
-import { decide, type Observed, type OwnerFact } from './decide.ts'
-import { canBlock, ownerStateOf } from '../graph/owner-state.ts'
+import { isForegroundDeletion, type OwnerState } from '../../../kube/owner-rule.ts'
+import { decide, type Observed } from './decide.ts'
+import { canBlock, ownerStateFor } from '../graph/owner-state.ts'
 import type { BondEdges } from '../graph/bond-edges.ts'
 import type { ClusterWatch } from '../watch/cluster-watch.ts'
 
@@ -12,17 +13,17 @@ export interface ObservePorts {
   readonly client: Client
   readonly world: ClusterWatch
   readonly bondEdges: BondEdges
-  /** Whether an object with this uid exists anywhere, where that is certain; undefined where it must be asked for. */
+  /** Whether an object with this uid exists, answered by the store itself; absent where only the API can be asked. */
   readonly exists?: (uid: string) => boolean
   readonly reasonToKeep: (object: StoredObject) => string | undefined
 }
 
-/** Finds out what is true of one object and its owners. Owners that the graph does not have are looked for in the cluster itself. */
+/** Collects the facts about one object and its owners. Owners that the graph does not have are read from the API. */
 export class Observer {
   readonly #ports: ObservePorts
-  /** References to what was certainly absent lately, by all they say: a wrong name for a living uid must not condemn those who name it right. */
+  /** References found to be dangling recently, keyed by every field: a wrong name with the uid of a living owner must not affect correct references. */
   readonly #absent = new BoundedMap<string, true>(10_000)
-  /** Uids that were seen to go lately: whatever else is said of one, it does not come back. */
+  /** Uids of objects deleted recently: a uid never returns. */
   readonly #gone = new BoundedMap<string, true>(10_000)
 
   constructor(ports: ObservePorts) {
@@ -41,35 +42,37 @@ export class Observer {
       object,
       owners,
       hasDependents: graph.hasDependents(node),
-      blockingDependents: isWaiting(object) ? this.#blocking(node) || (await this.#untold(node)) : 0,
+      blockingDependents: isForegroundDeletion(object)
+        ? this.#blocking(node) || (await this.#pendingDependents(node))
+        : 0,
       isProtected: this.#ports.reasonToKeep(object) !== undefined,
     }
   }
 
-  /** An object was seen to go. */
+  /** Remembers that an object was deleted. */
   noteGone(uid: string): void {
     this.#gone.set(uid, true)
   }
 
-  async #stateOf(dependent: StoredObject, reference: OwnerReference): Promise<OwnerFact['state']> {
+  async #stateOf(dependent: StoredObject, reference: OwnerReference): Promise<OwnerState> {
     const { world } = this.#ports
     const { graph } = world
     const node = graph.find(reference.uid)
     const owner = node === undefined ? undefined : graph.object(node)
-    if (!owner) return this.#isAbsent(dependent, reference)
-    const standing = ownerStateOf(dependent, reference, owner)
-    // The right uid under another name or kind: nothing by that name owns it.
-    return standing === 'elsewhere' ? this.#isAbsent(dependent, reference) : standing
+    if (!owner) return this.#lookUp(dependent, reference)
+    const state = ownerStateFor(dependent, reference, owner)
+    // The reference has the uid of one object and the name of another: ask for the one it names.
+    return state === 'mismatch' ? this.#lookUp(dependent, reference) : state
   }
 
-  /** Asks the cluster itself. Only a clear no, of a kind that is served, is absence. */
-  async #isAbsent(dependent: StoredObject, reference: OwnerReference): Promise<'dangling' | 'unknown' | 'solid'> {
+  /** Asks the API for an owner. Only NotFound for a kind that is served means dangling; every other failure means unknown. */
+  async #lookUp(dependent: StoredObject, reference: OwnerReference): Promise<'dangling' | 'unknown' | 'solid'> {
     const { client, world, exists } = this.#ports
     const { uid, name, apiVersion, kind } = reference
     const coordinates = `${uid} ${apiVersion} ${kind} ${name} ${dependent.metadata.namespace ?? ''}`
     const type = world.typeOf(reference)
     const { namespace } = dependent.metadata
-    // A cluster-scoped object cannot belong to a namespaced one: in which namespace would that be looked for?
+    // A cluster-scoped object cannot be owned by a namespaced one, and there is no namespace to look in.
     if (type?.namespaced && !namespace) return 'unknown'
     if (this.#absent.has(coordinates) || this.#gone.has(uid)) return 'dangling'
     if (exists && !exists(uid)) return this.#noteAbsent(coordinates)
@@ -80,7 +83,7 @@ export class Observer {
         { name, ...(type.namespaced && namespace ? { namespace } : {}) },
         { metadataOnly: true },
       )
-      // There, and our watch has not shown it yet: it will.
+      // It exists; the watch has not delivered it yet.
       return found.metadata.uid === uid ? 'solid' : this.#noteAbsent(coordinates)
     } catch (error) {
       if (isStatusError(error, 'NotFound')) return this.#noteAbsent(coordinates)
@@ -93,8 +96,8 @@ export class Observer {
     return 'dangling'
   }
 
-  /** Whether there is a dependent that is to go, or to forget this owner, and has not been told: 1 if so. An owner that went before would decide how it goes. */
-  async #untold(node: number): Promise<number> {
+  /** 1 if a dependent still has to be deleted or to drop its reference to this owner: finished first, the owner's deletion would change what happens to it. */
+  async #pendingDependents(node: number): Promise<number> {
     const { graph } = this.#ports.world
     for (const dependent of graph.dependents(node)) {
       const object = graph.object(dependent)
@@ -105,7 +108,7 @@ export class Observer {
     return 0
   }
 
-  /** How many dependents keep a foreground deletion waiting; its own cycle does not count, or none of it could ever go. */
+  /** How many dependents block a foreground deletion. Members of its own cycle do not count: they would wait for each other forever. */
   #blocking(node: number): number {
     const { graph } = this.#ports.world
     const blocking: number[] = []
@@ -113,14 +116,9 @@ export class Observer {
       if (isBlocking && canBlock(graph.object(dependent))) blocking.push(dependent)
     })
     if (blocking.length === 0) return 0
-    const isLeaving = (candidate: number) => graph.object(candidate)?.metadata.deletionTimestamp !== undefined
-    if (!blocking.every(isLeaving)) return blocking.length
+    const isDeleted = (candidate: number) => graph.object(candidate)?.metadata.deletionTimestamp !== undefined
+    if (!blocking.every(isDeleted)) return blocking.length
     const component = componentOf(graph, node, this.#ports.bondEdges)
     return blocking.filter((dependent) => !component.has(dependent)).length
   }
-}
-
-/** Whether an object goes in the foreground. */
-function isWaiting({ metadata }: StoredObject): boolean {
-  return metadata.deletionTimestamp !== undefined && (metadata.finalizers?.includes('foregroundDeletion') ?? false)
 }

@@ -1,97 +1,106 @@
-import type { CascadeRoot } from '../../../departures/records/cascade-recorder.ts'
+import type {
+  CascadeRecorder,
+  CascadeRoot,
+  Follower,
+  RecordedBatch,
+} from '../../../departures/records/cascade-recorder.ts'
 import type { ResourceType, StoredObject } from '../../../kube/object.ts'
-import type { DependentDeleter, Recorded } from './dependent-deleter.ts'
+import { keepsDependent, strongerOwner, type OwnerState } from '../../../kube/owner-rule.ts'
+import type { InProcessDeleter } from './dependent-deleter.ts'
 import type { Graph } from '../graph/graph.ts'
 
 export interface SweepPorts {
   readonly graph: Graph
-  readonly act: DependentDeleter
+  readonly recorder: Pick<CascadeRecorder, 'record'>
+  readonly deleter: Pick<InProcessDeleter, 'remove'>
   readonly typeOf: (object: StoredObject) => ResourceType | undefined
-  /** Whether an object with this uid exists, for certain. */
+  /** Whether an object with this uid exists, answered by the store itself. */
   readonly exists: (uid: string) => boolean
   readonly reasonToKeep: (object: StoredObject) => string | undefined
-  /** Told of owners that go with a root: what lived by them and comes to light later goes with it, too. */
+  /** Called with owners that a root's cascade deletes: dependents of theirs that appear later belong to the same cascade. */
   readonly onOwner: (uid: string, root: CascadeRoot) => void
-  /** Told of what has to be judged by itself: something else may keep it. */
+  /** Called with a dependent that must be judged on its own, because something else may keep it. */
   readonly onDoubt: (object: StoredObject) => void
-  /** How many go on one page. Defaults to 250. */
+  /** How many dependents go on one page. Defaults to 250. */
   readonly batchSize?: number | undefined
 }
 
 /**
- * Lets everything go that lived by an owner which is gone, and all that lived by that, in one sweep: owners before dependents, as many at once as make a
- * good batch. Only for a server that checks each delete in the same moment: what is decided here may be old by then.
+ * Deletes all transitive dependents of a deleted owner in batches, owners before their dependents. Only for a server that repeats the owner check in the
+ * transaction of each delete: the graph may be out of date by then.
  */
 export class Sweep {
   readonly #ports: SweepPorts
-  /** Uids that are on their way with a sweep. */
-  readonly #going = new Set<string>()
+  /** Uids that a running sweep is about to delete. */
+  readonly #inFlight = new Set<string>()
 
   constructor(ports: SweepPorts) {
     this.#ports = ports
   }
 
-  isGoing(uid: string): boolean {
-    return this.#going.has(uid)
+  isDeleting(uid: string): boolean {
+    return this.#inFlight.has(uid)
   }
 
-  /** Sweeps what an owner that is gone leaves behind. */
+  /** Deletes the dependents of an owner that is gone. */
   dependentsOf(owner: number, root: CascadeRoot | undefined): Promise<void> {
-    return this.#run(this.#doomed([owner], new Set([owner])), root)
+    return this.#run(this.#unowned([owner], new Set([owner])), root)
   }
 
-  /** Sweeps an object whose owners are gone, with all that goes with it. */
+  /** Deletes an object whose owners are gone, and its dependents. */
   from(node: number, root: CascadeRoot | undefined): Promise<void> {
-    return this.#run(this.#withItself(node), root)
+    return this.#run(this.#withDependents(node), root)
   }
 
-  /** One batch is recorded while the one before it is deleted, and spoken of while it is itself. */
-  async #run(doomed: Iterator<number>, root: CascadeRoot | undefined): Promise<void> {
-    const { act } = this.#ports
+  /** Pipelined: one batch is recorded while the batch before it is deleted. */
+  async #run(unowned: Iterator<number>, root: CascadeRoot | undefined): Promise<void> {
+    const { recorder } = this.#ports
     let before: Promise<unknown> = Promise.resolve()
-    for (let batch = this.#take(doomed, root); batch.length > 0; batch = this.#take(doomed, root)) {
-      let recorded: Recorded
+    for (let batch = this.#take(unowned, root); batch.length > 0; batch = this.#take(unowned, root)) {
+      let recorded: RecordedBatch
       try {
-        recorded = await act.record(batch, root)
+        recorded = await recorder.record(batch, root)
         await before
       } catch (error) {
-        this.#arrive(batch)
+        this.#finish(batch)
         await before
         throw error
       }
-      before = Promise.all([this.#remove(batch, recorded), recorded.told])
-      // Heard of when the next batch is recorded; until then a failure is nobody's yet.
+      before = Promise.all([this.#deleteBatch(batch, recorded), recorded.counted])
+      // Awaited after the next batch is recorded; until then a rejection must not count as unhandled.
       before.catch(() => {})
     }
     await before
   }
 
-  async #remove(batch: readonly Doomed[], recorded: Recorded): Promise<void> {
+  async #deleteBatch(batch: readonly Follower[], { cascadeRecord }: RecordedBatch): Promise<void> {
+    const { deleter, onDoubt } = this.#ports
+    const options = { propagation: 'Background', cascadeRecord } as const
     try {
-      const results = await this.#ports.act.deleteAll(batch, recorded)
-      this.#arrive(batch)
-      // What changed meanwhile told so while nobody listened: it is judged again.
-      for (const [index, { object }] of batch.entries()) if (results[index] === 'changed') this.#ports.onDoubt(object)
+      const outcomes = await Promise.all(batch.map(({ type, object }) => deleter.remove(type, object, options)))
+      this.#finish(batch)
+      // Their change events were ignored while they were in flight.
+      for (const [index, { object }] of batch.entries()) if (outcomes[index] === 'changed') onDoubt(object)
     } catch (error) {
-      this.#arrive(batch)
+      this.#finish(batch)
       throw error
     }
   }
 
-  #arrive(batch: readonly Doomed[]): void {
-    for (const { object } of batch) this.#going.delete(object.metadata.uid)
+  #finish(batch: readonly Follower[]): void {
+    for (const { object } of batch) this.#inFlight.delete(object.metadata.uid)
   }
 
-  #take(doomed: Iterator<number>, root: CascadeRoot | undefined): Doomed[] {
+  #take(unowned: Iterator<number>, root: CascadeRoot | undefined): Follower[] {
     const { graph, typeOf, onOwner, batchSize = 250 } = this.#ports
-    const batch: Doomed[] = []
+    const batch: Follower[] = []
     while (batch.length < batchSize) {
-      const { value, done } = doomed.next()
+      const { value, done } = unowned.next()
       if (done) break
       const object = graph.object(value)
       const type = object && typeOf(object)
-      if (!object || !type || this.#going.has(object.metadata.uid)) continue
-      this.#going.add(object.metadata.uid)
+      if (!object || !type || this.#inFlight.has(object.metadata.uid)) continue
+      this.#inFlight.add(object.metadata.uid)
       const isOwner = graph.hasDependents(value)
       if (root && isOwner) onOwner(object.metadata.uid, root)
       batch.push({ type, object, isOwner })
@@ -99,21 +108,21 @@ export class Sweep {
     return batch
   }
 
-  *#withItself(node: number): Generator<number, void, undefined> {
+  *#withDependents(node: number): Generator<number, void, undefined> {
     yield node
-    yield* this.#doomed([node], new Set([node]))
+    yield* this.#unowned([node], new Set([node]))
   }
 
-  /** Every node that nothing keeps once these are gone, breadth first. */
-  *#doomed(owners: number[], gone: Set<number>): Generator<number, void, undefined> {
+  /** Every node that no owner keeps once these owners are gone, breadth first. */
+  *#unowned(owners: number[], gone: Set<number>): Generator<number, void, undefined> {
     const { graph, reasonToKeep, onDoubt } = this.#ports
     for (const owner of owners) {
-      // The list changes under our hands while batches go: it is taken as it was.
+      // A copy of the list: the graph changes while batches are deleted.
       for (const dependent of graph.dependents(owner)) {
         const object = graph.object(dependent)
         if (!object || gone.has(dependent) || object.metadata.deletionTimestamp) continue
-        // What has no namespace may have been given an owner that cannot be one.
-        if (!object.metadata.namespace || !this.#areGone(dependent, gone) || reasonToKeep(object) !== undefined) {
+        // A cluster-scoped dependent may name a namespaced owner, which cannot own it.
+        if (!object.metadata.namespace || this.#isKept(dependent, gone) || reasonToKeep(object) !== undefined) {
           onDoubt(object)
           continue
         }
@@ -124,21 +133,21 @@ export class Sweep {
     }
   }
 
-  /** Whether every owner of a node is gone, or on its way with this sweep. */
-  #areGone(node: number, gone: Set<number>): boolean {
+  /** The owner rule, from the graph alone: an owner that exists is `unknown` here, and the dependent is judged on its own. */
+  #isKept(node: number, gone: Set<number>): boolean {
     const { graph, exists } = this.#ports
-    for (let edge = graph.firstOwnerEdge(node); edge >= 0; edge = graph.nextOwnerEdge(edge)) {
+    let strongest: OwnerState = 'dangling'
+    for (
+      let edge = graph.firstOwnerEdge(node);
+      edge >= 0 && !keepsDependent(strongest);
+      edge = graph.nextOwnerEdge(edge)
+    ) {
       const owner = graph.ownerOf(edge)
       if (gone.has(owner)) continue
-      if (graph.object(owner) || exists(graph.uidOf(owner))) return false
-      gone.add(owner)
+      const isPresent = graph.object(owner) !== undefined || exists(graph.uidOf(owner))
+      strongest = strongerOwner(strongest, isPresent ? 'unknown' : 'dangling')
+      if (!isPresent) gone.add(owner)
     }
-    return true
+    return keepsDependent(strongest)
   }
-}
-
-interface Doomed {
-  readonly type: ResourceType
-  readonly object: StoredObject
-  readonly isOwner: boolean
 }

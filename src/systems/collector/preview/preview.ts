@@ -1,8 +1,9 @@
 import type { OwnerReference } from '../../../kube/object.ts'
+import { strongerOwner, type OwnerState } from '../../../kube/owner-rule.ts'
 import type { Graph } from '../graph/graph.ts'
 import { PreviewNodes, type Reason } from './preview-nodes.ts'
 import { Rehearsal } from './rehearsal.ts'
-import { ownerStateOf } from '../graph/owner-state.ts'
+import { ownerStateFor } from '../graph/owner-state.ts'
 import { BondEdges } from '../graph/bond-edges.ts'
 
 export type { PreviewNode } from './preview-nodes.ts'
@@ -101,36 +102,35 @@ class Walk {
   }
 
   #follow(dependent: number, line: number): void {
-    const keeper = this.#keeperOf(dependent)
-    if (keeper === 'unknown') this.#stay(dependent, { line, action: 'keep', because: 'owner-unknown' })
-    else if (keeper === 'solid') this.#stay(dependent, { line, action: 'drop-reference', because: 'owner-remains' })
+    const strongest = this.#strongestOwner(dependent)
+    if (strongest === 'unknown') this.#stay(dependent, { line, action: 'keep', because: 'owner-unknown' })
+    else if (strongest === 'solid') this.#stay(dependent, { line, action: 'drop-reference', because: 'owner-remains' })
     else if (this.#options.reasonToKeep(dependent) === undefined) this.#condemn(dependent, line, 'owners-gone')
     else this.#stay(dependent, { line, action: 'keep', because: 'protected' })
   }
 
-  /** The strongest word an owner that does not leave has for a dependent. */
-  #keeperOf(dependent: number): 'solid' | 'unknown' | undefined {
+  /** The strongest owner of a dependent; owners that the cascade deletes count as dangling. */
+  #strongestOwner(dependent: number): OwnerState {
     const graph = this.#graph
-    let found: 'unknown' | undefined
+    let strongest: OwnerState = 'dangling'
     for (let edge = graph.firstOwnerEdge(dependent); edge >= 0; edge = graph.nextOwnerEdge(edge)) {
       const owner = graph.ownerOf(edge)
       if (this.#isLeaving[owner] === 1) continue
-      const state = this.#stateOf(dependent, owner)
-      if (state === 'solid') return state
-      found ??= state
+      strongest = strongerOwner(strongest, this.#stateOf(dependent, owner))
+      if (strongest === 'solid') return strongest
     }
-    return found
+    return strongest
   }
 
-  #stateOf(dependent: number, owner: number): 'solid' | 'unknown' | undefined {
+  #stateOf(dependent: number, owner: number): OwnerState {
     const uid = this.#graph.uidOf(owner)
     const object = this.#graph.object(dependent)
     const reference = object?.metadata.ownerReferences?.find((candidate) => candidate.uid === uid)
-    if (!object || !reference) return undefined
+    if (!object || !reference) return 'dangling'
     const present = this.#graph.object(owner)
-    const standing = present ? ownerStateOf(object, reference, present) : 'elsewhere'
-    if (standing === 'solid' || standing === 'unknown') return standing
-    return standing === 'elsewhere' && !(this.#options.isKnowable?.(reference) ?? true) ? 'unknown' : undefined
+    const state = present ? ownerStateFor(object, reference, present) : 'mismatch'
+    if (state !== 'mismatch') return state
+    return (this.#options.isKnowable?.(reference) ?? true) ? 'dangling' : 'unknown'
   }
 
   #condemn(node: number, through: number, because: Reason): void {

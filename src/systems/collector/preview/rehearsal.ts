@@ -6,7 +6,7 @@ import { decide, type Decision, type OwnerFact } from '../owners/decide.ts'
 import type { Graph } from '../graph/graph.ts'
 import type { PreviewOptions } from './preview.ts'
 import { foreignFinalizers, PreviewNodes, type Reason } from './preview-nodes.ts'
-import { canBlock, ownerStateOf } from '../graph/owner-state.ts'
+import { canBlock, ownerStateFor } from '../graph/owner-state.ts'
 import { BondEdges, type BondEdge } from '../graph/bond-edges.ts'
 
 /**
@@ -269,9 +269,9 @@ export class Rehearsal {
     const node = this.#graph.find(reference.uid) ?? -1
     const present = this.#objects[node]
     const owner = present ?? this.#graph.object(node)
-    const standing = owner ? ownerStateOf(object, reference, owner) : 'elsewhere'
-    if (standing === 'elsewhere') return (this.#options.isKnowable?.(reference) ?? true) ? 'dangling' : 'unknown'
-    return present || standing === 'unknown' ? standing : 'dangling'
+    const state = owner ? ownerStateFor(object, reference, owner) : 'mismatch'
+    if (state === 'mismatch') return (this.#options.isKnowable?.(reference) ?? true) ? 'dangling' : 'unknown'
+    return present || state === 'unknown' ? state : 'dangling'
   }
 
   /** The owner by whose leaving an object is concerned, if one leaves. */

@@ -9,7 +9,7 @@ import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { silentLogger } from '../../runtime/observability/log.ts'
 import { Door } from '../door/door.ts'
-import { recordLeaving } from './record-leaving.ts'
+import { RecordWriter } from './record-writer.ts'
 import { restore } from '../restore/restore.ts'
 import { kubeSubject } from '../subjects/subject.ts'
 
@@ -23,7 +23,7 @@ beforeEach(async () => {
     return world.server.transport(request)
   })
   world = await startWorld({
-    server: { beforeEmptying: (leaving) => recordLeaving(recording, world.clock, leaving) },
+    server: { beforeEmptying: (object) => new RecordWriter(recording).recordWithContents(object, world.clock.now()) },
   })
   await world.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'guest' } })
 })
@@ -231,7 +231,7 @@ describe('a Namespace that somebody deletes by hand', () => {
     await deleteByHand()
     await until(async () => expect((await find('ConfigMap', 'slow'))?.metadata.deletionTimestamp).toBeDefined())
     await change('slow', { metadata: { finalizers: ['x.dev/second'] } })
-    await recordLeaving(world.client, world.clock, (await guest()) as StoredObject)
+    await new RecordWriter(world.client).recordWithContents((await guest()) as StoredObject, world.clock.now())
     expect((await records()).map(({ spec }) => [spec.takes, spec.pages])).toEqual([[1, 1]])
     await change('slow', { metadata: { finalizers: null } })
     await untilGone()
