@@ -120,7 +120,7 @@ describe('a server that is killed in the middle of a cascade', () => {
   }, 120_000)
 })
 
-describe('a server that is killed while nobody collects', () => {
+describe('a server that is killed while no collector runs', () => {
   const killed = new Killed('api')
   const collectors: ChildProcess[] = []
   const collect = async () => {

@@ -10,7 +10,7 @@ import { ownedBy, type Cascades } from './cascades.ts'
 interface Shape {
   readonly owners: readonly { readonly at: number; readonly blocks: boolean }[]
   readonly needs: readonly Need[]
-  /** Whether somebody else's finalizer is on it. */
+  /** Whether a finalizer of another controller is on it. */
   readonly isHeld: boolean
   readonly spared: 'no' | 'keep-mark' | 'opt-out'
 }
@@ -86,7 +86,7 @@ export class RandomCascades {
     if ((await this.#everything()).join() !== before.join()) throw new Error('a preview changed something')
     for (const [index, { given }] of graphs.entries()) {
       const { name } = (roots[index] as StoredObject).metadata
-      // What a Bond denies nobody may delete.
+      // No user may delete what a Bond denies.
       await here.world.client
         .deleteObject(configMaps, { namespace: 'team', name }, { propagationPolicy: given.policy })
         .catch(ignoring('Conflict'))

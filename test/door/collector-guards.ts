@@ -9,11 +9,7 @@ export const collectorGuards: readonly Guard[] = [
       "if (strongest === 'unknown') return { do: 'keep', because: 'owner-unknown' }",
       '',
     ],
-    [
-      'spares a dependent that is marked to be kept',
-      "if (isProtected) return { do: 'keep', because: 'protected' }",
-      '',
-    ],
+    ['keeps a dependent that is marked to be kept', "if (isProtected) return { do: 'keep', because: 'protected' }", ''],
     [
       '66: a stuck dependent that blocks',
       "if (blockingDependents > 0) return { do: 'keep', because: 'dependents-remain' }",
@@ -103,14 +99,14 @@ export const collectorGuards: readonly Guard[] = [
   ]),
   ...inFile('src/departures/records/cascade-recorder.ts', [
     [
-      'have none when the cluster makes them anew',
+      'have none when the cluster recreates them',
       'if (restorable.length === 0) return this.#withoutPage(followers, root)',
       'if (restorable.length === 0) return notRecorded',
     ],
   ]),
   ...inFile('src/systems/collector/owners/sweep.ts', [
     ['writes down as gone only what goes', 'this.#isKept(dependent, gone) || ', ''],
-    ['spares a dependent that is marked to be kept', ' || reasonToKeep(object) !== undefined', ''],
+    ['keeps a dependent that is marked to be kept', ' || reasonToKeep(object) !== undefined', ''],
   ]),
   ...inFile('src/apiserver/objects/delete/delete-object.ts', [
     [
@@ -123,15 +119,15 @@ export const collectorGuards: readonly Guard[] = [
     [
       '112: a kind that must not be read',
       "if (dependents.are === 'unknown') return unknownDependents(observed, dependents)",
-      "if (dependents.are === 'unknown') return gone(spec, 0, 0)",
+      "if (dependents.are === 'unknown') return dependencyGone(spec, 0, 0)",
     ],
     [
       '109, 110: another cluster',
       "if (dependency.is === 'unknown') return unknown(phase, isMarked ? stillHolding(dependency) : dependency)",
-      "if (dependency.is === 'unknown') return gone(spec, 1, 1)",
+      "if (dependency.is === 'unknown') return dependencyGone(spec, 1, 1)",
     ],
     [
-      'holds nothing up without leave',
+      'holds nothing without permission',
       'return isGranted ? hold(active, dependency) : release(dependency, withoutPermission(observed, all))',
       'return hold(active, dependency)',
     ],
@@ -141,20 +137,20 @@ export const collectorGuards: readonly Guard[] = [
       "return { ...say('Active', reason",
     ],
     [
-      'lets go what it held when the leave is withdrawn',
+      'releases what it held when the permission is withdrawn',
       'return isGranted ? hold(active, dependency) : release(dependency, active)',
       'return isGranted ? hold(active, dependency) : active',
     ],
     [
-      'frees it though nobody can tell who needs it',
+      'releases it although its dependents are unknown',
       "if (dependency.is !== 'present' || isGranted) return decision",
       'return decision',
     ],
-    ['frees in one cluster, too, what nobody can tell', "{ ...decision, phase: 'Pending' }", 'decision'],
+    ['releases within one cluster, too, although', "{ ...decision, phase: 'Pending' }", 'decision'],
     [
       'frees what a Bond holds that waits for its dependents',
-      "if (leavers > 0 && isGranted && spec.onDelete !== 'Orphan')",
-      "if (leavers > 0 && spec.onDelete !== 'Orphan')",
+      "if (terminating > 0 && isGranted && spec.onDelete !== 'Orphan')",
+      "if (terminating > 0 && spec.onDelete !== 'Orphan')",
     ],
     [
       'leave the refusal behind with a former Deny, where another holds already',
@@ -168,8 +164,8 @@ export const collectorGuards: readonly Guard[] = [
     ],
     [
       'are taken off a copy that was made of what it needed',
-      'return release(dependency, gone(spec, living, objects.length))',
-      'return gone(spec, living, objects.length)',
+      'return release(dependency, dependencyGone(spec, living, objects.length))',
+      'return dependencyGone(spec, living, objects.length)',
     ],
     [
       'that came too late does not claim to hold anything',
@@ -178,7 +174,7 @@ export const collectorGuards: readonly Guard[] = [
     ],
     [
       'waits for what has never been seen',
-      "if (pinnedUid === undefined) return say('Pending', 'DependencyNotFound', 'what it needs has not been seen yet')",
+      "if (pinnedUid === undefined) return say('Pending', 'DependencyNotFound', 'the dependency has not been found yet')",
       '',
     ],
   ]),
@@ -194,7 +190,7 @@ export const collectorGuards: readonly Guard[] = [
       "if (origin === '' && there === namespace) return { isGranted: true }",
       'return { isGranted: true }',
     ],
-    ['takes no other leave for its own', "if (origin === '' && there === namespace)", 'if (there === namespace)'],
+    ['takes no other permission for its own', "if (origin === '' && there === namespace)", 'if (there === namespace)'],
     [
       'when another cluster answers under the name of the one where it was',
       'if (isOther(status, there)) return unseen(anotherCluster(cluster))',
@@ -206,7 +202,7 @@ export const collectorGuards: readonly Guard[] = [
       '',
     ],
     [
-      'leave its namespace together with it, whoever let it go',
+      'are taken off its namespace when it is deleted, by Sojourn or by a user',
       'if (!found) return this.#absent(home, metadata, { cluster, namespace })',
       "if (!found) return unseen({ is: 'absent' })",
     ],
@@ -217,22 +213,22 @@ export const collectorGuards: readonly Guard[] = [
     ],
     [
       'that does not answer keeps no other Bond waiting',
-      'return await withTimeout(clock, () => this.#look(home, self))',
-      'return await this.#look(home, self)',
+      'return await withTimeout(clock, () => this.#read(home, self))',
+      'return await this.#read(home, self)',
     ],
     [
       'uses no way into a cluster that another namespace has and does not lend',
-      'if (unlent) return unseen(unlent)',
+      'if (notLent) return unseen(notLent)',
       '',
     ],
-    ['takes no other leave for its own', 'grants(grantor, namespace, origin)', 'grants(grantor, namespace)'],
+    ['takes no other permission for its own', 'grants(grantor, namespace, origin)', 'grants(grantor, namespace)'],
     [
-      'goes on holding while nobody can say whether it has leave',
+      'goes on holding while its permission is unknown',
       ": ignoring('NotFound')\n    const grantor",
       ": ignoring('NotFound', 'Forbidden')\n    const grantor",
     ],
     [
-      'goes on holding there while nobody can say whether it has leave',
+      'goes on holding there while its permission is unknown',
       "origin !== '' && !isHeld ? ignoring",
       "origin !== '' ? ignoring",
     ],
@@ -244,7 +240,7 @@ export const collectorGuards: readonly Guard[] = [
       "const others = finalizers.filter((name) => !isHoldFrom(origin, name) && !isHoldFrom('', name))",
     ],
     [
-      'are put on again where somebody took half of them off',
+      'are put on again where a user took half of them off',
       "(inUseBy === '' || labels[inUseLabel] !== undefined)",
       'labels !== undefined',
     ],

@@ -40,17 +40,17 @@ const door = inFile('src/departures/door/door.ts', [
     '      return undefined',
   ],
   [
-    'opens the breaker when too much leaves',
+    'opens the breaker when too much is deleted',
     "(await this.#bookings.run('', () => this.#book(subject, object))) ?? this.#recordAndDelete(request, object)",
     'this.#recordAndDelete(request, object)',
   ],
   [
-    'lets no more go than the budget has, however many ask at once',
+    'deletes no more than the budget allows, however many requests come at once',
     "this.#bookings.run('', () => this.#book(subject, object))",
     'this.#book(subject, object)',
   ],
   [
-    'opens the breaker when too much leaves',
+    'opens the breaker when too much is deleted',
     'const switches = await writeDoorState(client, openBreaker(because, now))',
     'const switches = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "x", namespace: "team" } } as never',
   ],
@@ -60,39 +60,39 @@ const door = inFile('src/departures/door/door.ts', [
     'const record = { metadata: { name: "" } } as Departure',
   ],
   [
-    'spares an object that changes in the very moment of its deletion',
+    'keeps an object that changes just before its deletion',
     "      await this.#writePhase(record, {\n        phase: 'Abandoned',",
     "      await this.#writePhase(record, {\n        phase: 'Gone',",
   ],
   ['writes nothing in a dry run', 'dryRun: this.#dryRun || dryRun', 'dryRun: this.#dryRun'],
-  ['lets nothing leave where it is configured to', 'dryRun: this.#dryRun || dryRun', 'dryRun'],
+  ['deletes nothing where dry run is configured', 'dryRun: this.#dryRun || dryRun', 'dryRun'],
   [
-    'spares dependents while paused, in a dry run, behind an open breaker, or blind',
+    'keeps dependents while paused, in a dry run, with an open breaker, or without its caches',
     "if (state.paused) return () => 'paused'",
     '',
   ],
   [
-    'spares dependents while paused, in a dry run, behind an open breaker, or blind',
+    'keeps dependents while paused, in a dry run, with an open breaker, or without its caches',
     "if (state.breaker === 'open') return () => 'breaker-open'",
     '',
   ],
   [
-    'spares dependents while paused, in a dry run, behind an open breaker, or blind',
+    'keeps dependents while paused, in a dry run, with an open breaker, or without its caches',
     "if (this.#dryRun || state.dryRun) return () => 'dry-run'",
     '',
   ],
   [
-    'spares dependents while paused, in a dry run, behind an open breaker, or blind',
+    'keeps dependents while paused, in a dry run, with an open breaker, or without its caches',
     "if (!state || !this.#protections.isCurrent) return () => 'protections-unknown'",
     'if (!state) return () => undefined',
   ],
   [
-    'knows when nothing spares but marks, which a preview then looks for alone',
+    'knows when only marks can keep an object, so that a preview checks nothing else',
     "if (!isKnown || this.#dryRun || state.dryRun || state.paused || state.breaker === 'open') return false",
     'if (!isKnown) return false',
   ],
   [
-    'knows when nothing spares but marks, which a preview then looks for alone',
+    'knows when only marks can keep an object, so that a preview checks nothing else',
     'const isKnown = state && this.#protections.isCurrent',
     'const isKnown = state',
   ],
@@ -106,22 +106,22 @@ const door = inFile('src/departures/door/door.ts', [
 const protectionCache = inFile('src/departures/door/protection-cache.ts', [
   ['holds while it cannot read what protects objects', 'if (!this.isCurrent) return undefined', ''],
   [
-    'knows when nothing spares but marks, which a preview then looks for alone',
+    'knows when only marks can keep an object, so that a preview checks nothing else',
     'return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0',
     'return this.#bonds.list().length === 0',
   ],
   [
-    'knows when nothing spares but marks, which a preview then looks for alone',
+    'knows when only marks can keep an object, so that a preview checks nothing else',
     'return this.#optOuts.list().length === 0 && this.#bonds.list().length === 0',
     'return this.#optOuts.list().length === 0',
   ],
 ])
 
 const judge = inFile('src/departures/door/judge.ts', [
-  ['spares another object under the same name', "if (object.metadata.uid !== uid) return { result: 'stale' }", ''],
+  ['keeps another object under the same name', "if (object.metadata.uid !== uid) return { result: 'stale' }", ''],
   ['does not delete twice', "if (object.metadata.deletionTimestamp) return { result: 'leaving' }", ''],
   [
-    'spares a version it has not judged',
+    'keeps a version it has not judged',
     'if (resourceVersion !== undefined && object.metadata.resourceVersion !== resourceVersion)',
     'if (resourceVersion === "")',
   ],
@@ -183,17 +183,17 @@ const protection = inFile('src/departures/door/protection.ts', [
 const others: readonly Guard[] = [
   ...inFile('src/departures/door/door-state.ts', [
     [
-      'reads a switch nobody understands as its careful side',
+      'reads a switch with an unknown value as its safe side',
       "data.breaker === undefined || data.breaker === 'closed' ? 'closed' : 'open'",
       "data.breaker === 'open' ? 'open' : 'closed'",
     ],
     [
-      'reads a switch nobody understands as its careful side',
+      'reads a switch with an unknown value as its safe side',
       "data.paused !== undefined && data.paused !== 'false'",
       "data.paused === 'true'",
     ],
     [
-      'reads a switch nobody understands as its careful side',
+      'reads a switch with an unknown value as its safe side',
       "data.dryRun !== undefined && data.dryRun !== 'false'",
       "data.dryRun === 'true'",
     ],
@@ -220,55 +220,47 @@ const others: readonly Guard[] = [
   ]),
   ...inFile('src/departures/subjects/subject.ts', [
     [
-      'spares an object that changes in the very moment of its deletion',
+      'keeps an object that changes just before its deletion',
       '          uid,\n          resourceVersion,\n',
       '          uid,\n',
     ],
+    ['keeps an object that is recreated just before its deletion', '          uid,\n          resourceVersion,\n', ''],
     [
-      'spares an object made anew in the very moment of its deletion',
-      '          uid,\n          resourceVersion,\n',
-      '',
-    ],
-    [
-      'spares an object that changes in the very moment of its deletion',
+      'keeps an object that changes just before its deletion',
       "if (isStatusError(error, 'Conflict')) return 'changed'",
       "if (isStatusError(error, 'Conflict')) return 'gone'",
     ],
     ['stays while something in it is opted out', "case 'namespaces':", "case 'none':"],
   ]),
   ...inFile('src/departures/subjects/contents.ts', [
-    ['is everything in it, each once whatever the versions of its kind', 'type.namespaced &&', ''],
+    ['is every object in it, each once, however many versions its kind has', 'type.namespaced &&', ''],
     [
-      'is everything in it, each once whatever the versions of its kind',
+      'is every object in it, each once, however many versions its kind has',
       "['list', 'delete'].every((verb) => type.verbs.includes(verb)) &&",
       '',
     ],
     [
-      'is everything in it, each once whatever the versions of its kind',
+      'is every object in it, each once, however many versions its kind has',
       'return kept.filter((type, index) => kept.findIndex((other) => groupResource(other) === groupResource(type)) === index)',
       'return kept',
     ],
-    ['is nothing that only tells of the others', '!derivedTypes.has(groupResource(type)),', 'true,'],
+    ['is nothing that is derived from other objects', '!derivedTypes.has(groupResource(type)),', 'true,'],
     [
-      'is nothing that the cluster makes anew by itself',
+      'is nothing that the cluster recreates by itself',
       'return isMadeByCluster || namespaceDefaults.has(`${kind}/${name}`)',
       'return namespaceDefaults.has(`${kind}/${name}`)',
     ],
     [
-      'is nothing that the cluster makes anew by itself',
+      'is nothing that the cluster recreates by itself',
       'return isMadeByCluster || namespaceDefaults.has(`${kind}/${name}`)',
       'return isMadeByCluster',
     ],
     [
-      'is what somebody’s own controller made',
+      'is what a custom controller made',
       '&& builtInControllerGroups.has(parseApiVersion(controller.apiVersion).group)',
       '',
     ],
-    [
-      'is what somebody’s own controller made',
-      'ownerReferences.find((owner) => owner.controller)',
-      'ownerReferences[0]',
-    ],
+    ['is what a custom controller made', 'ownerReferences.find((owner) => owner.controller)', 'ownerReferences[0]'],
     [
       'stays while it cannot be known what is in it',
       'of contentTypes(await client.discovery.complete())',
@@ -331,11 +323,11 @@ const others: readonly Guard[] = [
   ]),
   ...inFile('src/departures/subjects/own-machinery.ts', [
     [
-      'refuses to remove what is not our own',
+      'refuses to delete what is not our own',
       'if (!isOwn(type, labels)) throw',
       'if (!isOwn(type, labels) && name === "") throw',
     ],
-    ['leaves what was made anew under the name of our own', '{ uid, resourceVersion }', '{}'],
+    ['keeps what was recreated under the name of our own', '{ uid, resourceVersion }', '{}'],
   ]),
   ...inFile('src/departures/records/record.ts', [
     ['never holds the data of a Secret', 'if (!isSecret(object)) return manifest', 'return manifest'],
@@ -347,7 +339,7 @@ const others: readonly Guard[] = [
   ]),
   ...inFile('src/departures/drain/drain.ts', [
     ['takes off what is ours and nothing', 'metadata: { resourceVersion, finalizers:', 'metadata: { finalizers:'],
-    ['leaves alone what was made anew under the same name', ' || now.metadata.uid !== uid', ''],
+    ['keeps what was recreated under the same name', ' || now.metadata.uid !== uid', ''],
     [
       'x.dev/sojourn.dev',
       "ourDomains.has(name.split('/')[0] ?? '')",
@@ -360,7 +352,7 @@ const others: readonly Guard[] = [
     ],
     ['knows who of us runs', '+ leaseDurationSeconds * 1000 > now', '> now'],
     [
-      'tells what goes the moment it is let go',
+      'tells what is deleted the moment it is released',
       'ours.length > 0 && ours.length === finalizers.length',
       'ours.length > 0',
     ],

@@ -61,7 +61,7 @@ export const recordGuards: readonly Guard[] = [
       '',
     ],
     [
-      'stays away where somebody has made it anew',
+      'is not restored where a user has created it again',
       'if (each === record || against.length === 0) coming.set(each, lines)',
       'if (each !== undefined) coming.set(each, lines)',
     ],
@@ -109,7 +109,7 @@ export const recordGuards: readonly Guard[] = [
     ['adds nothing of another one to a restore', ' || taken.has(line.uid)', ''],
     ['adds nothing of another one to a restore', 'if (stray && !isAskedFor) return []', ''],
     [
-      'brings back nothing of another one by a page',
+      'restores nothing of another one by a page',
       'const stray = lines.find((line) => !isAtHome(record, line))',
       'const stray: PageLine | undefined = lines.find(() => false)',
     ],
@@ -137,7 +137,7 @@ export const recordGuards: readonly Guard[] = [
       'return undefined',
     ],
     ['changes nothing when the one that was installed again does not serve them', ' && !kinds.isAwaited(line)', ''],
-    ['brings those of its kind back to the one that somebody has installed again', ' || isInstalled', ''],
+    ['restores its instances to a definition that a user has installed again', ' || isInstalled', ''],
   ]),
   ...inFile('src/departures/restore/restore-bonds.ts', [
     ['heeds no Bond that may not speak', '?? sojournNamespace) !==', '?? metadata.namespace) !=='],
@@ -154,12 +154,12 @@ export const recordGuards: readonly Guard[] = [
   ]),
   ...inFile('src/departures/records/record-writer.ts', [
     [
-      'lets an object leave that was spared before',
+      'deletes an object that was kept before',
       'if (isCurrent && hasPages && isStanding(found)) return found',
       'return found',
     ],
     [
-      'records an object as it is when it goes',
+      'records an object as it is when it is deleted',
       'const isCurrent = found.spec.object.resourceVersion === record.spec.object.resourceVersion',
       'const isCurrent = true',
     ],
@@ -186,7 +186,7 @@ export const recordGuards: readonly Guard[] = [
       "of [recordNamespace('', object)]) {",
     ],
     [
-      'has the one record of the system that let it go',
+      'has the one record of the system that deletes it',
       'if (found && isStanding(found)) return this.#addMissing(found, contents)',
       '',
     ],
@@ -196,12 +196,12 @@ export const recordGuards: readonly Guard[] = [
       'return',
     ],
     [
-      'that was spared before is recorded as it is now',
+      'that was kept before is recorded as it is now',
       "return status?.phase !== 'Abandoned'",
       'return status !== undefined',
     ],
     [
-      'that was spared before is recorded as it is now',
+      'that was kept before is recorded as it is now',
       "if (!isStatusError(error, 'AlreadyExists')) throw error\n    }\n    return true",
       'return false\n    }\n    return true',
     ],
@@ -257,7 +257,7 @@ export const recordGuards: readonly Guard[] = [
       '!deepEqual(before, manifestOf(object))',
       'before === undefined',
     ],
-    ['is recorded as it was before it went, though it is looked at again', '!deletionTimestamp && ', ''],
+    ['is recorded as it was before its deletion, although it is read again', '!deletionTimestamp && ', ''],
     [
       'has what came or changed after the door had read it added to its record',
       'for (const { uid, manifest } of lines) held.set(uid, manifest)',
@@ -284,8 +284,8 @@ export const recordGuards: readonly Guard[] = [
     ['is what goes with its namespace', 'if (!takesRecords(view, namespace)) return undefined', ''],
     ['stands in our own namespace, too', ' ?? recordAt(view, sojournNamespace, name)', ''],
     ['is nothing of which that takes too long to find out', 'if (++looks > maxLooks) return true', ''],
-    ['is what only the cluster’s own making depends on', 'owners.add(dependent.uid)', ''],
-    ['is what only the cluster’s own making depends on', ' && !isRecreatedByController(object)', ''],
+    ['is what only objects depend on that the cluster recreates', 'owners.add(dependent.uid)', ''],
+    ['is what only objects depend on that the cluster recreates', ' && !isRecreatedByController(object)', ''],
     ['is what owns nothing but itself', 'owners.has(dependent.uid) ? undefined : ', ''],
   ]),
   ...inFile('src/departures/records/record.ts', [
@@ -308,7 +308,7 @@ export const recordGuards: readonly Guard[] = [
     ],
   ]),
   ...inFile('src/apiserver/objects/ending/store-deletion-record.ts', [
-    ['is there before the object is gone', 'return [put(ports, view, { type, object: wanted.record })]', 'return []'],
+    ['is stored before the object is gone', 'return [put(ports, view, { type, object: wanted.record })]', 'return []'],
     [
       'is the short one where the whole is too large',
       "if (!isStatusError(error, 'RequestEntityTooLarge')) throw error",
@@ -321,17 +321,17 @@ export const recordGuards: readonly Guard[] = [
     ],
     ['is remembered for as long as finalizers hold an object', ' ?? notedRecord(records, object)', ''],
     [
-      'is nothing that an object may claim itself',
+      'is nothing that a client may set beforehand',
       'records && metadata.deletionTimestamp !== undefined ? metadata',
       'records ? metadata',
     ],
     [
-      'is nothing that an object may claim itself',
+      'is nothing that a client may set beforehand',
       'isNeeded ? record : undefined',
       "isNeeded ? record : object.metadata.annotations?.[deletionRecords?.annotation ?? '']",
     ],
     [
-      'is nothing that anybody may have an object claim',
+      'is nothing that a client may set or remove',
       'if (old.metadata.deletionTimestamp === undefined) return metadata',
       'return metadata',
     ],
@@ -345,7 +345,7 @@ export const recordGuards: readonly Guard[] = [
   ]),
   ...inFile('src/apiserver/objects/delete/delete-object.ts', [
     [
-      'is there before the object is gone',
+      'is stored before the object is gone',
       'const recorded = storeDeletionRecord(ports, view, { object: old, cascadeRecord: options.cascadeRecord })',
       'const recorded: never[] = []',
     ],

@@ -95,7 +95,7 @@ export const systems: Readonly<Partial<Record<Role, StartSystem>>> = {
         cycleOf: (uid) => collector.cycleOf(uid),
       }),
     )
-    lifecycle.run(dependsOnController({ ...common, world: collector.world, onlyWhereAsked: !ownsReferences }))
+    lifecycle.run(dependsOnController({ ...common, world: collector.world, needsOptIn: !ownsReferences }))
     routes.add(cascadeRoute(collector))
   },
 }

@@ -30,7 +30,7 @@ const hold = (namespace: string, name: string, renewTime: string) =>
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     metadata: { namespace, name },
-    spec: { holderIdentity: 'somebody', leaseDurationSeconds: 15, renewTime },
+    spec: { holderIdentity: 'another', leaseDurationSeconds: 15, renewTime },
   })
 
 /** The Warning headers that kubectl would show. */
@@ -55,7 +55,8 @@ describe('a deletion while no collector runs', () => {
     expect(await warned(name, policy)).toContain(text)
   })
 
-  it('of what owns nothing is nobody’s concern', async () => expect(await warned('lone', 'Background')).toBeUndefined())
+  it('of an object without dependents causes no warning', async () =>
+    expect(await warned('lone', 'Background')).toBeUndefined())
 
   it.each([
     ['sojourn-system', 'sojourn-collector', 0, false],

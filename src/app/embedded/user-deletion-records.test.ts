@@ -136,7 +136,7 @@ describe('what needs no record of its own', () => {
     expect(await told()).toEqual([])
   })
 
-  it('is what only the cluster’s own making depends on, however deep; but not what something else lives by, below that', async () => {
+  it('is what only objects depend on that the cluster recreates, however deep; but not what something else lives by, below that', async () => {
     const spec = { selector: { matchLabels: { a: 'b' } }, template: { metadata: { labels: { a: 'b' } }, spec: {} } }
     const containers = [{ name: 'c', image: 'i' }]
     const shop = async (name: string) => {
@@ -203,7 +203,7 @@ describe('what needs no record of its own', () => {
     expect(written).not.toContain('departures.sojourn.dev')
   })
 
-  it('is what goes where nobody keeps records', async () => {
+  it('is an object on a server without records', async () => {
     const owner = await map('owner')
     await map('child', owned(owner))
     const definitions = await world.client.discovery.typeOf({

@@ -33,7 +33,7 @@ function wish({ metadata }: StoredObject, given: Partial<DepartRequest> = {}): D
   return { subject, uid: metadata.uid, because: 'test', by: { system: 'cleaner' }, ...given }
 }
 
-/** A wish whose object somebody else does something to just before it is deleted. */
+/** A request whose object another client changes just before it is deleted. */
 function overtaken(request: DepartRequest, meanwhile: () => Promise<unknown>): DepartRequest {
   const { subject } = request
   return {
@@ -50,7 +50,7 @@ describe('a careful door', () => {
     expect(await find('a')).toBeDefined()
   })
 
-  it('spares an object made anew in the very moment of its deletion', async () => {
+  it('keeps an object that is recreated just before its deletion', async () => {
     const judged = await create('a')
     const request = overtaken(wish(judged), async () => {
       await world.client.deleteObject(configMaps, { namespace: 'team', name: 'a' })
@@ -60,7 +60,7 @@ describe('a careful door', () => {
     expect((await find('a'))?.metadata.uid).not.toBe(judged.metadata.uid)
   })
 
-  it('lets an object leave that was spared before, on the same record, as it is then', async () => {
+  it('deletes an object that was kept before, on the same record, as it is then', async () => {
     const judged = await create('a')
     await world.door.depart(overtaken(wish(judged), () => patch('a', { data: { now: 'this' } })))
     expect((await records()).map(({ status }) => status?.phase)).toEqual(['Abandoned'])
@@ -70,7 +70,7 @@ describe('a careful door', () => {
     ])
   })
 
-  it('records an object as it is when it goes, though a try that was killed had recorded it before', async () => {
+  it('records an object as it is when it is deleted, though a try that was killed had recorded it before', async () => {
     const judged = await create('a')
     const killed = wish(judged)
     const dying = { ...killed, subject: { ...killed.subject, remove: () => Promise.reject(new Error('killed')) } }
@@ -82,7 +82,7 @@ describe('a careful door', () => {
     ])
   })
 
-  it('lets no more go than the budget has, however many ask at once', async () => {
+  it('deletes no more than the budget allows, however many requests come at once', async () => {
     await world[Symbol.asyncDispose]()
     world = await startWorld({ door: { limits: { freeOfPercent: 3, maxPercentOfKind: 20 } } })
     const objects = await Promise.all(Array.from({ length: 20 }, (_, index) => create(`a${index}`)))
@@ -91,7 +91,7 @@ describe('a careful door', () => {
     expect(results.filter(({ result }) => result === 'gone')).toHaveLength(5)
   })
 
-  it('lets nothing leave where it is configured to', async () => {
+  it('deletes nothing where dry run is configured', async () => {
     await world[Symbol.asyncDispose]()
     world = await startWorld({ door: { dryRun: true } })
     const object = await create('a')
@@ -100,7 +100,7 @@ describe('a careful door', () => {
     expect([await records(), await find('a')]).toEqual([[], expect.anything()])
   })
 
-  it('spares dependents while paused, in a dry run, behind an open breaker, or blind', async () => {
+  it('keeps dependents while paused, in a dry run, with an open breaker, or without its caches', async () => {
     const object = await create('a')
     expect(world.door.reasonToKeep(object)).toBeUndefined()
     for (const [name, because, value] of [
@@ -125,7 +125,7 @@ describe('a careful door', () => {
     }
   })
 
-  it('knows when nothing spares but marks, which a preview then looks for alone', async () => {
+  it('knows when only marks can keep an object, so that a preview checks nothing else', async () => {
     const spares = async () => (await world.clock.settle(), world.door.hasOnlyOwnMarks)
     expect(await spares()).toBe(true)
     for (const name of ['paused', 'dryRun', 'breaker']) {
@@ -158,7 +158,7 @@ describe('a careful door', () => {
     }
   })
 
-  it('reads a switch nobody understands as its careful side', () => {
+  it('reads a switch with an unknown value as its safe side', () => {
     const data = { breaker: 'ajar', paused: 'perhaps', dryRun: '' }
     const state = doorStateOf({ apiVersion: 'v1', kind: 'ConfigMap', metadata: {}, data })
     expect(state).toMatchObject({ breaker: 'open', paused: true, dryRun: true })
@@ -167,12 +167,12 @@ describe('a careful door', () => {
 })
 
 describe('what we remove of our own', () => {
-  it('refuses to remove what is not our own', async () => {
+  it('refuses to delete what is not our own', async () => {
     await expect(removeOwn(world.client, configMaps, await create('a'))).rejects.toThrow('it must leave by the door')
     expect(await find('a')).toBeDefined()
   })
 
-  it('leaves what was made anew under the name of our own', async () => {
+  it('keeps what was recreated under the name of our own', async () => {
     const metadata = { name: 'a', namespace: 'team', labels: { 'app.kubernetes.io/part-of': 'sojourn' } }
     const ours = await create('a', { metadata })
     await world.client.deleteObject(configMaps, { namespace: 'team', name: 'a' })

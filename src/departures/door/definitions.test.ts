@@ -57,7 +57,7 @@ describe('a definition at the door', () => {
     expect(await isThere()).toBe(false)
   })
 
-  it('stays while nobody can say what there is of its kind', async () => {
+  it('stays while its instances cannot be listed', async () => {
     const blind = new Client((request) =>
       request.path.endsWith('/guests')
         ? Promise.reject(new StatusError('Forbidden', 'not allowed'))

@@ -67,7 +67,7 @@ describe('Door', () => {
     expect(await records()).toEqual([])
   })
 
-  it('spares an object that changes in the very moment of its deletion', async () => {
+  it('keeps an object that changes just before its deletion', async () => {
     const object = await create('a')
     const racing = wish(object)
     const subject: typeof racing.subject = {
@@ -146,7 +146,7 @@ describe('Door', () => {
     expect(await world.door.depart(wish(object))).toEqual({ result: 'gone' })
   })
 
-  it('opens the breaker when too much leaves, holds everything, and lets go when a human has closed it', async () => {
+  it('opens the breaker when too much is deleted, holds everything, and lets go when a human has closed it', async () => {
     const objects = await Promise.all(Array.from({ length: 8 }, (_, index) => create(`a${index}`)))
     const results: string[] = []
     for (const object of objects) {

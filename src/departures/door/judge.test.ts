@@ -53,8 +53,8 @@ describe('judge', () => {
 
   it.each<[string, Partial<DepartureFacts>, object]>([
     ['counts what is gone as gone', { object: undefined }, { result: 'gone' }],
-    ['spares another object under the same name', { object: object({ uid: 'u2' }) }, { result: 'stale' }],
-    ['spares a version it has not judged', { resourceVersion: '6' }, { result: 'stale' }],
+    ['keeps another object under the same name', { object: object({ uid: 'u2' }) }, { result: 'stale' }],
+    ['keeps a version it has not judged', { resourceVersion: '6' }, { result: 'stale' }],
     ['does not delete twice', { object: object({ deletionTimestamp: '2026-11-16T11:00:00Z' }) }, { result: 'leaving' }],
     [
       'holds when protections cannot be known',

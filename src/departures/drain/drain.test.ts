@@ -45,7 +45,7 @@ describe('a drain', () => {
     (name) => expect(isOurFinalizer(name)).toBe(false),
   )
 
-  it('takes off what is ours and nothing that somebody put on the object meanwhile', async () => {
+  it('takes off what is ours and nothing that another client put on the object meanwhile', async () => {
     await create('a', {
       finalizers: ['x.dev/one', holdFinalizer],
       labels: { [inUseLabel]: 'true', app: 'a' },
@@ -65,7 +65,7 @@ describe('a drain', () => {
     expect([metadata.labels, metadata.annotations]).toEqual([{ app: 'a' }, undefined])
   })
 
-  it('leaves alone what was made anew under the same name', async () => {
+  it('keeps what was recreated under the same name', async () => {
     await create('a', { finalizers: [holdFinalizer] })
     const { held } = await surveyHeld(world.client)
     const client = interrupted('PATCH', async () => {
@@ -99,7 +99,7 @@ describe('a drain', () => {
     ])
   })
 
-  it('tells what goes the moment it is let go', async () => {
+  it('tells what is deleted the moment it is released', async () => {
     await create('ours', { finalizers: [holdFinalizer] })
     await create('shared', { finalizers: [holdFinalizer, 'x.dev/one'] })
     await create('stays', { finalizers: [holdFinalizer] })
@@ -129,7 +129,7 @@ describe('a drain', () => {
     expect(await runningSystems(world.client, world.clock.now())).toEqual(['sojourn-collector (pod-1)'])
   })
 
-  it('does not take Leases that it may not read for nobody', async () => {
+  it('does not treat unreadable Leases as absent', async () => {
     const client = new Client(async (request) => {
       if (request.path.endsWith('/leases')) throw new StatusError('Forbidden', 'not yours')
       return world.server.transport(request)

@@ -65,7 +65,7 @@ const isRecord = ({ method, path, body, query }: ApiRequest) =>
   query?.['dryRun'] === undefined &&
   (body as Departure).spec.page === undefined
 
-describe('a Namespace that somebody deletes by hand', () => {
+describe('a Namespace that a user deletes', () => {
   it('is recorded with all that is in it before anything goes, and comes back whole', async () => {
     const owner = await create('zebra', { data: { a: 'b' } })
     const reference = { apiVersion: 'v1', kind: 'ConfigMap', name: 'zebra', uid: owner.metadata.uid }
@@ -136,7 +136,7 @@ describe('a Namespace that somebody deletes by hand', () => {
     expect(await find('ConfigMap', 'settings')).toBeDefined()
   })
 
-  it('that was spared before is recorded as it is now', async () => {
+  it('that was kept before is recorded as it is now', async () => {
     const { metadata } = (await guest()) as StoredObject
     const subject = kubeSubject(world.client, namespaces, { apiVersion: 'v1', kind: 'Namespace', name: 'guest' })
     const touched = { ...subject, remove: () => Promise.resolve('changed' as const) }
@@ -226,7 +226,7 @@ describe('a Namespace that somebody deletes by hand', () => {
     expect(await find('ConfigMap', 'late')).toBeDefined()
   })
 
-  it('is recorded as it was before it went, though it is looked at again while finalizers hold it', async () => {
+  it('is recorded as it was before its deletion, although it is read again while finalizers hold it', async () => {
     await create('slow', { metadata: { finalizers: ['x.dev/first', 'x.dev/second'] } })
     await deleteByHand()
     await until(async () => expect((await find('ConfigMap', 'slow'))?.metadata.deletionTimestamp).toBeDefined())
@@ -263,7 +263,7 @@ describe('a Namespace that somebody deletes by hand', () => {
     door.close()
   })
 
-  it('has the one record of the system that let it go, where one did', async () => {
+  it('has the one record of the system that deletes it, where one did', async () => {
     await create('settings')
     const { metadata } = (await guest()) as StoredObject
     const subject = kubeSubject(world.client, namespaces, { apiVersion: 'v1', kind: 'Namespace', name: 'guest' })

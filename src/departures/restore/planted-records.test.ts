@@ -29,7 +29,7 @@ const binding: KubeObject = {
   subjects: [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'stranger' }],
 }
 
-/** A record that somebody writes by hand. */
+/** A record that a user writes. */
 function plant(
   metadata: ObjectMeta,
   manifest: KubeObject,
@@ -63,7 +63,7 @@ describe('a record in a namespace', () => {
     ])
   })
 
-  it('brings back nothing of another one by a page that somebody added', async () => {
+  it('restores nothing of another one by a page that a user added', async () => {
     const record = await plant({ name: 'x', namespace: 'stranger' }, map('a', 'stranger'))
     const manifests = gzipSync(JSON.stringify({ uid: 'v', manifest: binding })).toString('base64')
     await plant({ name: 'x-p1', namespace: 'stranger' }, map('a', 'stranger'), {
@@ -93,7 +93,7 @@ describe('a record in a namespace', () => {
     }
     const manifests = gzipSync(JSON.stringify({ uid: 'v', manifest: map('b') })).toString('base64')
     await plant({ name: 'x-p1', namespace: 'team' }, map('a'), { page: { of: 'x', number: 1, manifests } })
-    // What b took along is on a record of its own; somebody else has one by that name, too.
+    // What b took along is on a record of its own; another namespace has one by that name, too.
     const name = recordName('', owned)
     await plant({ name, namespace: 'team' }, map('b'), { uid: 'v', pages: 1 })
     const lines = [map('c')].map((manifest) => JSON.stringify({ uid: 'w', manifest })).join('\n')

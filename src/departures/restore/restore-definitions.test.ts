@@ -161,7 +161,7 @@ describe('a definition that leaves', () => {
     expect(await records()).toHaveLength(1)
   })
 
-  it('waits while nobody can read what there is of its kind, until it is served again', async () => {
+  it('waits while its instances cannot be read, until the kind is served again', async () => {
     await define()
     await create('ann')
     const serve = (served: boolean) => {
@@ -222,7 +222,7 @@ describe('a restore of a definition', () => {
     expect(await definition()).toBeUndefined()
   })
 
-  it('brings those of its kind back to the one that somebody has installed again', async () => {
+  it('restores its instances to a definition that a user has installed again', async () => {
     await left('ann')
     const { metadata } = await define()
     const { objects, already } = await bringBack()

@@ -13,7 +13,7 @@ const order = (lines: readonly PageLine[], before?: Before) =>
     .join(' | ')
 
 describe('wavesOf', () => {
-  it('leaves the order alone where nobody owns anybody', () => {
+  it('keeps the order where nothing has owners', () => {
     expect(order([line('a'), line('b'), line('c')])).toBe('a b c')
   })
 

@@ -24,7 +24,7 @@ const named = async (objects: AsyncIterable<KubeObject>) =>
   (await Array.fromAsync(objects)).map((object) => describeRef(refOf(object))).toSorted()
 
 describe('what a namespace holds', () => {
-  it('is everything in it, each once whatever the versions of its kind, and nothing of other namespaces', async () => {
+  it('is every object in it, each once, however many versions its kind has, and nothing of other namespaces', async () => {
     const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' }
     await create('autoscaling/v2', 'HorizontalPodAutoscaler', 'scaler', { spec: { maxReplicas: 2, scaleTargetRef } })
     await create('v1', 'ConfigMap', 'settings')
@@ -38,7 +38,7 @@ describe('what a namespace holds', () => {
       ])
   })
 
-  it('is nothing that only tells of the others: Events, Leases, Endpoints, records', async () => {
+  it('is nothing that is derived from other objects: Events, Leases, Endpoints, records', async () => {
     const spec = { object: { apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid: 'u', resourceVersion: '1' } }
     const why = { because: 'test', by: { system: 'cleaner' }, recordedAt: '2026-01-01T00:00:00Z' }
     await create('sojourn.dev/v1alpha1', 'Departure', 'record', { spec: { ...spec, ...why } })
@@ -51,14 +51,14 @@ describe('what a namespace holds', () => {
 })
 
 describe('what a restore will need of it', () => {
-  it('is nothing that the cluster makes anew by itself', async () => {
+  it('is nothing that the cluster recreates by itself', async () => {
     await create('v1', 'ConfigMap', 'of-a-deployment', { metadata: controlledBy('apps/v1', 'Deployment') })
     await create('v1', 'ConfigMap', 'of-a-job', { metadata: controlledBy('batch/v1', 'Job') })
     await create('v1', 'ConfigMap', 'settings')
     expect(await named(restorable(contents()))).toEqual(['ConfigMap/team/settings'])
   })
 
-  it('is what somebody’s own controller made, and what only names an owner: nobody may make them anew', async () => {
+  it('is what a custom controller made, and what only names an owner: nothing may recreate them', async () => {
     await create('v1', 'ConfigMap', 'of-an-operator', { metadata: controlledBy('shop.example.io/v1', 'Shop') })
     const [owner] = controlledBy('apps/v1', 'Deployment').ownerReferences
     await create('v1', 'ConfigMap', 'owned', { metadata: { ownerReferences: [{ ...owner!, controller: false }] } })

@@ -134,7 +134,7 @@ describe('a circle of Holds over two clusters', () => {
     await ring.pass(600_000)
     expect([await near.left(), await far.left()]).toEqual([['app'], ['database']])
     expect((await ring.condition())?.message).toBe(
-      `1 must go before what they need can: ConfigMap app (waits for sojourn.dev/held-from-${id})`,
+      `1 dependents must be deleted first: ConfigMap app (waits for sojourn.dev/held-from-${id})`,
     )
     await ring.give(null)
     await ring.pass()
@@ -169,7 +169,7 @@ describe('a Bond', () => {
     await both.edit({ dependent: { kind: 'Nothing' } })
     await both.unbind()
     expect((await both.condition())?.message).toBe(
-      `spec.dependent: no Nothing in v1 is served: the Bond stays until what it may hold can be let go, or until somebody takes the finalizer ${bondFinalizer} off it`,
+      `spec.dependent: no Nothing in v1 is served: the Bond stays until its marks can be removed, or until you remove its finalizer ${bondFinalizer}`,
     )
     expect((await both.near.bond('app-database'))?.metadata.finalizers).toEqual([bondFinalizer])
     const place = { namespace: 'team', name: 'app-database' }

@@ -109,7 +109,7 @@ describe('the marks of a Bond', () => {
     expect(await both.marks()).toEqual({ hold: false, guard: named('b-21'), spaceGuard: named('b-21') })
   })
 
-  it('are put on again where somebody took half of them off', async () => {
+  it('are put on again where a user took half of them off', async () => {
     both.run()
     await both.bind('Hold')
     const body = { metadata: { labels: { [inUseLabel]: null } } }
@@ -118,7 +118,7 @@ describe('the marks of a Bond', () => {
     expect((await both.marks()).spaceGuard).toBe(named('app-database'))
   })
 
-  it('leave its namespace together with it, whoever let it go', async () => {
+  it('are taken off its namespace when it is deleted, by Sojourn or by a user', async () => {
     both.run()
     await both.bind('Hold')
     await both.far.world.client.deleteObject(configMaps, { namespace: 'team', name: 'database' })
@@ -168,28 +168,33 @@ describe('the marks of a Bond', () => {
 })
 
 describe.each(['Hold', 'Deny', 'Cascade'] as const)('no mark of a Bond is left behind: %s', (onDelete) => {
-  it.each(Array.from({ length: 9 }, (_, index) => index))('whoever was killed after %i writes', async (most) => {
-    const { near, far } = both
-    let writes = 0
-    const mortal =
-      (transport: Transport): Transport =>
-      (request) => {
-        const isDead = request.method === 'GET' ? writes > most : ++writes > most
-        return isDead ? Promise.reject(new TransportError('killed')) : transport(request)
-      }
-    const way = new Client(mortal(far.world.server.transport), { cluster: 'far' })
-    const client = new Client(mortal(near.world.server.transport))
-    near.world.run(bondController({ ...near.world, client, clusterClient: () => way }))
-    await both.bind(onDelete)
-    await near.world.client.deleteObject(configMaps, { namespace: 'team', name: 'app' })
-    await both.pass()
-    await far.world.client.deleteObject(configMaps, { namespace: 'team', name: 'database' }).catch(ignoring('Conflict'))
-    await both.unbind()
-    both.run()
-    await both.pass(300_000)
-    expect(await near.bond('app-database')).toBeUndefined()
-    expect(await both.marks()).toEqual(unmarked)
-  })
+  it.each(Array.from({ length: 9 }, (_, index) => index))(
+    'although the controller was killed after %i writes',
+    async (most) => {
+      const { near, far } = both
+      let writes = 0
+      const mortal =
+        (transport: Transport): Transport =>
+        (request) => {
+          const isDead = request.method === 'GET' ? writes > most : ++writes > most
+          return isDead ? Promise.reject(new TransportError('killed')) : transport(request)
+        }
+      const way = new Client(mortal(far.world.server.transport), { cluster: 'far' })
+      const client = new Client(mortal(near.world.server.transport))
+      near.world.run(bondController({ ...near.world, client, clusterClient: () => way }))
+      await both.bind(onDelete)
+      await near.world.client.deleteObject(configMaps, { namespace: 'team', name: 'app' })
+      await both.pass()
+      await far.world.client
+        .deleteObject(configMaps, { namespace: 'team', name: 'database' })
+        .catch(ignoring('Conflict'))
+      await both.unbind()
+      both.run()
+      await both.pass(300_000)
+      expect(await near.bond('app-database')).toBeUndefined()
+      expect(await both.marks()).toEqual(unmarked)
+    },
+  )
 })
 
 describe('withdrawn leave', () => {
@@ -219,7 +224,7 @@ describe('withdrawn leave', () => {
     expect(await both.near.bond('app-database')).toBeUndefined()
   })
 
-  it.each(['Hold', 'Deny'] as const)('frees it though nobody can tell who needs it: %s', async (onDelete) => {
+  it.each(['Hold', 'Deny'] as const)('releases it although its dependents are unknown: %s', async (onDelete) => {
     await both.bind(onDelete)
     await both.edit({ dependent: { kind: 'Nothing' } })
     expect(await both.marks()).not.toEqual(unmarked)
@@ -228,7 +233,7 @@ describe('withdrawn leave', () => {
     expect(await both.marks()).toEqual(unmarked)
   })
 
-  it('frees in one cluster, too, what nobody can tell who needs', async () => {
+  it('releases within one cluster, too, although the dependents are unknown', async () => {
     await using here = await Cascades.start()
     const leave = { [grantAnnotation]: 'team' }
     await here.world.create({

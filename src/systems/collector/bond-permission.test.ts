@@ -76,18 +76,21 @@ describe('a Bond without the leave of another namespace', () => {
     expect((await here.get('app'))?.metadata.deletionTimestamp).toBeDefined()
   })
 
-  it.each(['Hold', 'Cascade'] as const)('lets go what it held when the leave is withdrawn: %s', async (onDelete) => {
-    await startWithPlatform()
-    await grantedTo('team')
-    await here.bind('app', 'database', onDelete, { dependencyNamespace: 'platform' })
-    await here.world.pass(5000)
-    expect((await here.get('database', 'platform'))?.metadata.finalizers).toEqual([holdFinalizer])
-    await grantedTo('others')
-    await here.world.pass(20_000)
-    expect((await here.get('database', 'platform'))?.metadata.finalizers).toBeUndefined()
-  })
+  it.each(['Hold', 'Cascade'] as const)(
+    'releases what it held when the permission is withdrawn: %s',
+    async (onDelete) => {
+      await startWithPlatform()
+      await grantedTo('team')
+      await here.bind('app', 'database', onDelete, { dependencyNamespace: 'platform' })
+      await here.world.pass(5000)
+      expect((await here.get('database', 'platform'))?.metadata.finalizers).toEqual([holdFinalizer])
+      await grantedTo('others')
+      await here.world.pass(20_000)
+      expect((await here.get('database', 'platform'))?.metadata.finalizers).toBeUndefined()
+    },
+  )
 
-  it('goes on holding while nobody can say whether it has leave', async () => {
+  it('goes on holding while its permission is unknown', async () => {
     await startWithPlatform({ isRunning: false })
     await grantedTo('team')
     let isForbidden = false

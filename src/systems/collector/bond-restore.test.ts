@@ -71,7 +71,7 @@ describe('what a Bond took along', () => {
     await isBoundAnew('page-app', 'app')
   })
 
-  it('stays away where somebody has made it anew, and does not keep what it needed from coming back', async () => {
+  it('is not restored where a user has created it again, and does not prevent the restore of what it needed', async () => {
     await here.create('database')
     await here.create('app')
     await here.bind('app', 'database')

@@ -123,7 +123,7 @@ describe('a Bond to something in another cluster, with leave', () => {
       await both.pass(600_000)
       expect(await marks()).toEqual(before)
       expect((await here.bond('app-database'))?.metadata.finalizers).toEqual([bondFinalizer])
-      expect((await both.condition())?.message).toContain('the Bond stays until what it may hold can be let go')
+      expect((await both.condition())?.message).toContain('the Bond stays until its marks can be removed')
       both.way = far.world.client
       await both.pass()
       expect(await marks()).toEqual(unmarked)
@@ -201,7 +201,7 @@ describe('a Bond to something in another cluster, with leave', () => {
     expect((await both.space()).metadata.annotations).not.toHaveProperty([inUseAnnotation])
   })
 
-  it('goes on holding there while nobody can say whether it has leave', async () => {
+  it('goes on holding there while its permission is unknown', async () => {
     await both.bind('Hold')
     both.way = unreadable('/api/v1/namespaces/team')
     await both.pass(120_000)
@@ -309,7 +309,7 @@ describe('a Bond to something in another cluster, with leave', () => {
 
 describe('a Bond to something in another cluster, without leave', () => {
   it.each(['*', 'team', 'another-cluster/team', 'another-cluster/*'])(
-    'takes no other leave for its own: %s',
+    'takes no other permission for its own: %s',
     async (leave) => {
       await both.give(leave)
       await both.bind('Deny')

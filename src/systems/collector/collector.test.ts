@@ -179,7 +179,7 @@ describe.each([
     expect(await left()).toEqual([])
   })
 
-  it('collects what names an owner that never was, and keeps what names a kind nobody serves', async () => {
+  it('collects what names an owner that never existed, and keeps what names a kind that is not served', async () => {
     const uid = '11111111-1111-4111-8111-111111111111'
     await create('lost', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'never', uid }])
     await world.pass(1000)
@@ -216,7 +216,7 @@ describe.each([
     expect(await left()).toEqual(['a', 'child'])
   })
 
-  it('spares a dependent that is marked to be kept', async () => {
+  it('keeps a dependent that is marked to be kept', async () => {
     const a = await create('a')
     await create('kept', [ownedBy(a)], { labels: { 'sojourn.dev/keep': 'true' } })
     await create('child', [ownedBy(a)])

@@ -166,7 +166,7 @@ describe("the seed's workflow", () => {
     expect(await here.left()).toEqual([])
   })
 
-  it('16, 18: a ring stops nobody else, and does not outlive the deletion of one of its members', async () => {
+  it('16, 18: a cycle stops no other deletion, and does not outlive the deletion of one of its members', async () => {
     for (const name of ['a', 'b', 'c', 'out1', 'out2']) await here.create(name)
     for (const [dependent, dependency] of [
       ['a', 'b'],

@@ -194,29 +194,32 @@ describe('Bonds, nasty cases', () => {
   it.each([
     ['Deny', { result: 'refused', because: 'bond-denies' }],
     ['Hold', { result: 'held', because: 'bond-holds' }],
-  ])('%s of something in another cluster binds our own door, and nobody there', async (onDelete, verdict) => {
-    await start({ isRunning: false })
-    await using far = await Cascades.start({ isRunning: false })
-    await here.create('app')
-    const database = await far.create('database')
-    here.world.run(bondController({ ...here.world, clusterClient: () => far.world.client }))
-    const end = { apiVersion: 'v1', kind: 'ConfigMap' }
-    const dependency = { ...end, cluster: 'far', namespace: 'team', name: 'database' }
-    await here.world.create({
-      apiVersion: bond.apiVersion,
-      kind: 'Bond',
-      metadata: { name: 'app-database', namespace: 'team' },
-      spec: { dependent: { ...end, name: 'app' }, dependency, onDelete },
-    })
-    await here.world.pass(20_000)
-    expect((await here.bond('app-database'))?.status?.conditions).toMatchObject([{ reason: 'BoundHere' }])
-    const subject = { ...kubeSubject(far.world.client, configMaps, dependency), cluster: 'far' }
-    const wish = { subject, uid: database.metadata.uid, because: 'test', by: { system: 'cleaner' as const } }
-    expect(await here.world.door.depart(wish)).toMatchObject(verdict)
-    expect((await far.get('database'))?.metadata.finalizers).toBeUndefined()
-    await far.remove('database')
-    expect(await far.left()).toEqual([])
-  })
+  ])(
+    '%s of something in another cluster binds our own door, and no user of that cluster',
+    async (onDelete, verdict) => {
+      await start({ isRunning: false })
+      await using far = await Cascades.start({ isRunning: false })
+      await here.create('app')
+      const database = await far.create('database')
+      here.world.run(bondController({ ...here.world, clusterClient: () => far.world.client }))
+      const end = { apiVersion: 'v1', kind: 'ConfigMap' }
+      const dependency = { ...end, cluster: 'far', namespace: 'team', name: 'database' }
+      await here.world.create({
+        apiVersion: bond.apiVersion,
+        kind: 'Bond',
+        metadata: { name: 'app-database', namespace: 'team' },
+        spec: { dependent: { ...end, name: 'app' }, dependency, onDelete },
+      })
+      await here.world.pass(20_000)
+      expect((await here.bond('app-database'))?.status?.conditions).toMatchObject([{ reason: 'BoundHere' }])
+      const subject = { ...kubeSubject(far.world.client, configMaps, dependency), cluster: 'far' }
+      const wish = { subject, uid: database.metadata.uid, because: 'test', by: { system: 'cleaner' as const } }
+      expect(await here.world.door.depart(wish)).toMatchObject(verdict)
+      expect((await far.get('database'))?.metadata.finalizers).toBeUndefined()
+      await far.remove('database')
+      expect(await far.left()).toEqual([])
+    },
+  )
 
   it.each(['ConfigMap', 'configmap'])(
     'gains no power through a Bond that its maker does not have: %s',

@@ -66,7 +66,7 @@ describe('owner references, nasty cases', () => {
     expect(await here.told('OwnerRefInvalidNamespace')).toHaveLength(1)
   })
 
-  it('96: a branch that waits for a finalizer of others holds nobody else up, and is named', async () => {
+  it('96: a branch that waits for a finalizer of others delays no other branch, and is named', async () => {
     await start()
     const root = await here.create('root')
     const stuck = await here.create('stuck', [ownedBy(root, { blockOwnerDeletion: true })], {

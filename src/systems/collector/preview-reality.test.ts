@@ -114,7 +114,7 @@ describe.each<[string, CascadeOptions]>([
     })
   })
 
-  it('only those who wait for each other are a circle: nobody goes early because one of it does not wait', async () => {
+  it('only objects that wait for each other are a cycle: none is deleted early because one of them does not wait', async () => {
     here = await Cascades.start(options)
     const [root, side, low, high] = await Promise.all(['root', 'side', 'low', 'high'].map((name) => here.create(name)))
     await change('root', { ownerReferences: [ownedBy(side!)] })
@@ -165,7 +165,7 @@ describe.each<[string, CascadeOptions]>([
     expect(await here.bond('app-database')).toBeUndefined()
   })
 
-  it('a Bond that leaves with another owner ends, and takes nobody along', async () => {
+  it('a Bond that is deleted with another owner ends, and deletes no dependents', async () => {
     here = await Cascades.start(options)
     const root = await here.create('root')
     await here.create('used', [ownedBy(root)])

@@ -58,7 +58,7 @@ describe.each(lanes)('a root that was deleted while no collector ran, by one tha
     await plant(cascades)
     await cascades.world.client.deleteObject(configMaps, { namespace: 'team', name: 'root' })
     await cascades.world.pass(12 * 3_600_000)
-    // Nobody remembers what was deleted then.
+    // No process remembers what was deleted then.
     await cascades.world.server.store.compact({ olderThanMs: -1e15, keep: 0 })
     if (name === 'a file') {
       await cascades[Symbol.asyncDispose]()
@@ -116,7 +116,7 @@ describe.each(lanes)('owners that go in a cascade, %s', (_, lane) => {
     expect([await cascades.left(), await recorded()]).toEqual([['kept'], [['root', 'branch']]])
   })
 
-  it('have none when the cluster makes them anew, and what lives by them is on the record of their root', async () => {
+  it('have none when the cluster recreates them, and what lives by them is on the record of their root', async () => {
     const root = await cascades.create('root')
     const remade = await cascades.create('remade', [ownedBy(root, { controller: true })])
     await cascades.create('leaf', [ownedBy(remade)])

@@ -61,7 +61,7 @@ const elsewhere: Readonly<Record<number, readonly (readonly [file: string, name:
       'protects until the last user is really gone, though the Bond was deleted first',
     ],
   ],
-  88: [['src/systems/collector/bonds/bond-controller.test.ts', 'holds nothing up without leave']],
+  88: [['src/systems/collector/bonds/bond-controller.test.ts', 'holds nothing without permission']],
   90: [
     [
       'src/systems/collector/krake-cases.test.ts',

@@ -110,11 +110,11 @@ describe.each(lanes)('owners of every kind, %s', (_, options) => {
     expect(await here.left()).toEqual([])
   })
 
-  it('73: while the list of an owner’s kind is slow, what it owns is kept and what nobody owns goes', async () => {
+  it('73: while the list of an owner’s kind is slow, its dependents are kept and objects without an owner are deleted', async () => {
     await here.begin()
     for (const running of here.running) await running.stop()
     const owner = await here.make('rbac.authorization.k8s.io/v1', 'ClusterRole', here.namespace)
-    const missing = { ...ownedBy(owner), name: 'nobody', uid: crypto.randomUUID() }
+    const missing = { ...ownedBy(owner), name: 'absent', uid: crypto.randomUUID() }
     await here.configMap('valid', { ownerReferences: [ownedBy(owner)] })
     await here.configMap('missing', { ownerReferences: [missing] })
     await here.configMap('unknown', { ownerReferences: [ownedBy(owner, { apiVersion: 'y.dev/v1', kind: 'Never' })] })

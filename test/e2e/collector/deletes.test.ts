@@ -232,7 +232,7 @@ describe('what a DELETE does to what is stored', () => {
       const stranger = new Client(server.transportAs({ name: 'jo', groups: ['system:authenticated'] }))
       const refusals = [
         [stranger.deleteObject(type, place), 403],
-        [client.deleteObject(type, { ...place, name: 'nobody' }), 404],
+        [client.deleteObject(type, { ...place, name: 'absent' }), 404],
       ] as const
       for (const [attempt, code] of refusals) await expect(attempt).rejects.toMatchObject({ code })
       const first = (await client.deleteObject(type, place, { propagationPolicy: 'Foreground' })) as StoredObject

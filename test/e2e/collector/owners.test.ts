@@ -5,7 +5,7 @@ import { restore } from '../../../src/departures/restore/restore.ts'
 import type { StoredObject } from '../../../src/kube/object.ts'
 import { lanes, LiveCascades } from './live-cascades.ts'
 
-const nobody = { apiVersion: 'v1', kind: 'Secret', name: 'nobody', uid: '11111111-1111-4111-8111-111111111111' }
+const absentOwner = { apiVersion: 'v1', kind: 'Secret', name: 'absent', uid: '11111111-1111-4111-8111-111111111111' }
 
 describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, options) => {
   let here: LiveCascades
@@ -24,25 +24,25 @@ describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, 
 
   it('23: what names an owner that is not there costs one question and one delete', async () => {
     await begin()
-    await here.configMap('child', { ownerReferences: [nobody] })
+    await here.configMap('child', { ownerReferences: [absentOwner] })
     await here.rest()
     expect(await here.left()).toEqual([])
     if (!isInServer)
-      expect(here.requests.filter((made) => / (child|nobody)$/.test(made))).toEqual([
-        'GET nobody',
+      expect(here.requests.filter((made) => / (child|absent)$/.test(made))).toEqual([
+        'GET absent',
         'GET child',
         'DELETE child',
       ])
   })
 
-  it('24: what somebody else deletes first is done', async () => {
+  it('24: an object that another client deletes first is done', async () => {
     await begin()
     const child = await here.configMap('child')
     here.meddle = ({ method, path }) => {
       if (method === 'DELETE' && path.endsWith('/child'))
         return here.ask(child).then(() => void (here.meddle = () => {}))
     }
-    await here.change(child, { ownerReferences: [nobody] })
+    await here.change(child, { ownerReferences: [absentOwner] })
     await here.rest()
     expect(await here.left()).toEqual([])
     expect(failures()).toBeNull()
@@ -92,13 +92,13 @@ describe.each(lanes)('owners as the collector of Kubernetes sees them, %s', (_, 
 
   it('28: an owner that is known to be absent is not asked for again', async () => {
     await begin()
-    const absent = { ...nobody, uid: crypto.randomUUID() }
+    const absent = { ...absentOwner, uid: crypto.randomUUID() }
     for (const name of ['first', 'second']) {
       await here.configMap(name, { ownerReferences: [absent] })
       await here.rest()
     }
     expect(await here.left()).toEqual([])
-    expect(asked('GET nobody')).toBe(isInServer ? 0 : 1)
+    expect(asked('GET absent')).toBe(isInServer ? 0 : 1)
   })
 
   it('29: of three references those to the two that are gone are taken out', async () => {

@@ -58,7 +58,7 @@ describe('evict', () => {
     expect(await names()).toEqual(['p'])
   })
 
-  it('keeps a pod while nobody has looked at its budget', async () => {
+  it('keeps a pod while its budget has not been computed', async () => {
     await pod('p')
     await budget({ observedGeneration: 0, disruptionsAllowed: 5 })
     await expect(evict('p')).rejects.toMatchObject({ code: 429, details: { retryAfterSeconds: 10 } })

@@ -22,7 +22,7 @@ describe.each(storeKinds)('letting go an owner whose dependents are to stay, in 
   const ownersOf = async (name: string) =>
     ((await world.get(maps, name)).metadata.ownerReferences ?? []).map((each) => each.name)
 
-  it('27: frees in the same transaction those that nobody knew of, and them before it goes', async () => {
+  it('27: orphans dependents that the collector did not know of in the same transaction, before the owner is removed', async () => {
     const other = await world.create(maps, { metadata: { name: 'other' } })
     await world.delete(maps, 'owner', orphaning)
     await own('late', owner)
@@ -36,7 +36,7 @@ describe.each(storeKinds)('letting go an owner whose dependents are to stay, in 
     expect((await world.get(maps, 'late')).metadata.resourceVersion).toBe(String(world.store.revision - 2))
   })
 
-  it('frees them once the orphaning is done, and not before, though somebody else holds the owner', async () => {
+  it('orphans them when the orphan finalizer is removed, not before, although another finalizer holds the owner', async () => {
     await own('child', owner)
     await world.delete(maps, 'owner', orphaning)
     await world.merge(maps, 'owner', { metadata: { labels: { touched: 'yes' } } })
@@ -46,7 +46,7 @@ describe.each(storeKinds)('letting go an owner whose dependents are to stay, in 
     expect((await world.get(maps, 'owner')).metadata.finalizers).toEqual(['x.dev/held'])
   })
 
-  it('frees nobody where they are to go with it, nor in a dry run', async () => {
+  it('orphans no dependents of a cascading deletion, nor in a dry run', async () => {
     await own('child', owner)
     await world.delete(maps, 'owner', orphaning)
     await world.objects.patch({

@@ -40,7 +40,7 @@ describe.each(storeKinds)('what is stored together with a removal, in a %s', (_,
       ...options,
     })
 
-  it('is there before the object is gone, with nobody in between, however many are deleted at once', async () => {
+  it('is stored before the object is gone, with no other write in between, however many are deleted at once', async () => {
     const names = Array.from({ length: 20 }, (_each, index) => `m${index}`)
     for (const name of names) await create(name)
     const revisions = new Map<string, number>()
@@ -137,7 +137,7 @@ describe.each(storeKinds)('what is stored together with a removal, in a %s', (_,
       expect(asked.map(({ cascadeRecord }) => cascadeRecord)).toEqual(['default/of-the-root'])
     })
 
-    it('is nothing that an object may claim itself, as a copy of another does', async () => {
+    it('is nothing that a client may set beforehand, as a copy of another does', async () => {
       const annotations = { [annotation]: 'default/of-the-root' }
       await create('a', { annotations })
       await create('held', { annotations: { ...annotations, mine: 'yes' }, finalizers: ['x.dev/held'] })
@@ -148,7 +148,7 @@ describe.each(storeKinds)('what is stored together with a removal, in a %s', (_,
       expect(asked.map(({ cascadeRecord }) => cascadeRecord)).toEqual([undefined, undefined])
     })
 
-    it('is nothing that anybody may have an object claim, or forget, while it waits', async () => {
+    it('is nothing that a client may set or remove while the object waits', async () => {
       for (const name of ['told', 'untold']) {
         const { metadata } = await create(name, { finalizers: ['x.dev/held'] })
         const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name, uid: metadata.uid }]

@@ -7,27 +7,27 @@ import { type ObjectMeta, type ResourceType, type StoredObject, placeOf } from '
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Mark } from './bond-decide.ts'
 
-/** What a Bond needs, where it is, and whose marks on it are the Bond's. */
+/** The dependency of a Bond, in its cluster, and which marks on it belong to the Bond. */
 export interface Dependency {
   readonly home: Client
   readonly type: ResourceType
   readonly object: StoredObject
   readonly origin: string
-  /** Its namespace, if that has been read. */
+  /** Its Namespace, if it has been read. */
   readonly namespaceObject?: StoredObject | undefined
 }
 
-/** What the Bonds of one cluster want of something. */
+/** The marks that the Bonds of one cluster want on a dependency. */
 export interface Wanted {
   /** What the Bond in inProcessDeleter wants. */
   readonly mark: Mark
-  /** Whether another one makes it wait. */
+  /** Whether another Bond holds it. */
   readonly isHeldByOthers: boolean
-  /** All that refuse its deletion. */
+  /** All Bonds that refuse its deletion. */
   readonly denying: readonly Bond[]
 }
 
-/** Brings the marks on what is needed in line with what Bonds want; true if that made a difference. The guard of a namespace is `markNamespace`'s. */
+/** Sets the marks on a dependency; true if anything changed. The guard of a Namespace is set by `markNamespace`. */
 export async function markDependency(dependency: Dependency, wanted: Wanted): Promise<boolean> {
   const { home, type, object, origin } = dependency
   const change = {
@@ -47,7 +47,7 @@ function finalizerPatch({ metadata }: StoredObject, origin: string, { mark, isHe
   return isHeld && !isHeldByOthers ? { finalizers: others } : {}
 }
 
-/** Makes a cluster refuse the deletion of a namespace for these Bonds; for none, lets it go. True if that made a difference. */
+/** Makes a cluster refuse the deletion of a namespace for these Bonds; for none, removes that mark. True if anything changed. */
 export async function markNamespace(
   { home, object, origin }: Omit<Dependency, 'type'>,
   bonds: readonly Bond[],
@@ -57,7 +57,7 @@ export async function markNamespace(
   return change !== undefined
 }
 
-/** What makes a server refuse the deletion of something for these Bonds and no others; undefined where it does. */
+/** The patch that makes an API server refuse a deletion for exactly these Bonds; undefined when the object has those marks already. */
 function guardPatch(object: StoredObject, origin: string, bonds: readonly Bond[]): MetadataPatch | undefined {
   const { annotation } = marksFrom(origin)
   const { annotations = {}, labels = {} } = object.metadata
@@ -68,7 +68,7 @@ function guardPatch(object: StoredObject, origin: string, bonds: readonly Bond[]
   return { labels: { [inUseLabel]: 'true' }, annotations: { [annotation]: inUseBy } }
 }
 
-/** Without the mark of Bonds from one cluster; the label stays for as long as others need it. */
+/** Removes the mark of the Bonds of one cluster; the label stays while Bonds of another cluster need it. */
 function unguarded({ metadata }: StoredObject, origin: string): MetadataPatch {
   return {
     ...(isGuardedBeside(origin, metadata) ? {} : { labels: { [inUseLabel]: null } }),
@@ -76,7 +76,7 @@ function unguarded({ metadata }: StoredObject, origin: string): MetadataPatch {
   }
 }
 
-/** Puts our finalizer on a Bond, or takes it off; false when the Bond is gone. */
+/** Adds or removes our finalizer on a Bond; false when the Bond is gone. */
 export async function setBondFinalizer(client: Client, self: Bond, isHeld: boolean): Promise<boolean> {
   const { finalizers = [] } = self.metadata
   if (finalizers.includes(bondFinalizer) === isHeld) return true
@@ -85,7 +85,7 @@ export async function setBondFinalizer(client: Client, self: Bond, isHeld: boole
 }
 
 /**
- * A Bond that waits for its own owner must not keep that one waiting: in a foreground deletion each would wait for the other.
+ * Stops a Bond from blocking the foreground deletion of its own owner: the Bond waits for that owner, so each would wait for the other.
  */
 export async function unblockOwners(client: Client, self: Bond): Promise<void> {
   const { ownerReferences = [] } = self.metadata
@@ -101,7 +101,7 @@ type MetadataPatch = Pick<ObjectMeta, 'finalizers' | 'ownerReferences'> & {
   readonly annotations?: Readonly<Record<string, string | null>>
 }
 
-/** Only in the version that was judged; false when it is gone. */
+/** Patches only the version that was read; false when the object is gone. */
 async function patch(
   client: Client,
   type: ResourceType,

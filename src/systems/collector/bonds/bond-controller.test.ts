@@ -76,7 +76,7 @@ describe('a Bond', () => {
     expect(await find('team', 'app')).toBeUndefined()
   })
 
-  it('holds nothing up without leave', async () => {
+  it('holds nothing without permission', async () => {
     await create('database', 'platform')
     await create('app', 'team')
     await bind('Hold')
@@ -146,7 +146,7 @@ describe('a Bond', () => {
       { dependency: { cluster: 'far', apiVersion: 'v1', kind: 'ConfigMap', name: 'x' } },
       'ClusterUnreachable',
     ],
-    ['nobody in particular', { dependent: { apiVersion: 'v1', kind: 'ConfigMap' } }, 'InvalidSpec'],
+    ['neither name nor selector', { dependent: { apiVersion: 'v1', kind: 'ConfigMap' } }, 'InvalidSpec'],
   ])('says so and does nothing when it speaks of %s', async (_, spec, reason) => {
     await create('app', 'team')
     await bind('Cascade', spec)

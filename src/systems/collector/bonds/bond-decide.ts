@@ -2,27 +2,27 @@ import { boundHere, leaveOf } from '../../../apis/bond-guard.ts'
 import { bondFinalizer, grantAnnotation, inUsePolicy, type BondSpec } from '../../../apis/bond.ts'
 import type { StoredObject } from '../../../kube/object.ts'
 
-/** What is known of the object a Bond needs. */
+/** What is known of the dependency: the object that a Bond's dependents need. */
 export type DependencyFact =
   | {
       readonly is: 'present'
       readonly uid: string
       readonly isMarked: boolean
       readonly holdsFinalizer: boolean
-      /** Whether it carries our mark that makes its server refuse a DELETE. */
+      /** Whether it carries the label by which its API server refuses a DELETE. */
       readonly isGuarded: boolean
     }
   | { readonly is: 'absent' }
   | { readonly is: 'unknown'; readonly reason: string; readonly message: string }
 
-/** What is known of the objects that need it. */
+/** What is known of the dependents of a Bond. */
 export type DependentsFact =
   | { readonly are: 'known'; readonly objects: readonly StoredObject[] }
   | { readonly are: 'unknown'; readonly reason: string; readonly message: string }
 
 /**
- * How the deletion of something can be refused: its server asks Bonds itself (`asked`), or heeds a mark on it (`marked`), or heeds none (`ignored`). It may not
- * be known which (`unknown`).
+ * How an API server can refuse to delete the dependency: it asks Bonds itself (`asked`), its admission policy reads our label (`marked`), or it has no such
+ * policy (`ignored`). `unknown`: whether it has one cannot be read.
  */
 export type Denial = 'asked' | 'marked' | 'ignored' | 'unknown'
 
@@ -30,62 +30,63 @@ export interface BondObserved {
   readonly spec: BondSpec
   /** The Bond's own namespace. */
   readonly namespace: string
-  /** The id of its cluster, where what it needs is in another; else ''. */
+  /** The id of the Bond's own cluster if the dependency is in another one; else ''. */
   readonly origin: string
-  /** How it stood when it was last looked at. */
+  /** Its phase after the last reconcile. */
   readonly phase: BondPhase | undefined
+  /** Whether the Bond itself is being deleted. */
   readonly isMarked: boolean
-  /** The uid that was pinned when the dependency was first seen, or that the spec names. */
+  /** The uid of the dependency: named in the spec, or pinned when it was first found. */
   readonly pinnedUid: string | undefined
   readonly dependency: DependencyFact
   readonly dependents: DependentsFact
-  /** Whether the dependency's namespace lets this one hold its deletions up. */
+  /** Whether the dependency's namespace permits the Bond's namespace to block deletions. */
   readonly isGranted: boolean
   readonly denial: Denial
-  /** Uids that go in a circle with the dependency: none of them may wait for another. */
+  /** Uids that wait for each other in a cycle with the dependency: none of them may wait for another. */
   readonly cycle: ReadonlySet<string>
 }
 
 type BondPhase = 'Pending' | 'Active' | 'Broken' | 'Released'
 
-/** What a Bond puts on what it needs: a finalizer, or the mark that makes its server refuse a DELETE. */
+/** What a Bond puts on its dependency: a finalizer (`hold`), or the label by which its API server refuses a DELETE (`guard`). */
 export type Mark = 'hold' | 'guard' | 'none'
 
-/** What a Bond asks for now, next to how it stands. */
+/** The new state of a Bond, and what has to be done for it. */
 export interface BondDecision {
   readonly phase: BondPhase
   readonly reason: string
   readonly message: string
   readonly pin?: string
-  /** The one mark of its own that is to be on what it needs; absent where all is as it should be, or must stay as it is. */
+  /** The one mark that the dependency should carry; absent when its marks must not be changed. */
   readonly mark?: Mark
-  /** Whether those who need it are to leave. */
+  /** Whether the dependents have to be deleted. */
   readonly removesDependents?: true
-  /** Whether something it depends on could not be found out. */
+  /** Whether a fact that the decision depends on could not be read. */
   readonly isUnknown?: true
-  /** Whether what it asks for is not in force, or not yet. */
+  /** Whether the protection it asks for is not in force, or not yet. */
   readonly isPowerless?: true
-  /** Look again soon: something could not be known, or may change without a word. */
+  /** Whether to reconcile again soon: a fact could not be read, or may change without an event. */
   readonly retry: boolean
 }
 
-/** One rule for all bonds, from what is. Unknown deletes nothing and releases nothing. */
+/** The one rule of all Bonds. What is unknown deletes nothing and releases nothing. */
 export function decideBond(observed: BondObserved): BondDecision {
   const { spec, phase, isMarked, pinnedUid, dependency, dependents } = observed
   if (dependents.are === 'unknown') return unknownDependents(observed, dependents)
   if (dependency.is === 'unknown') return unknown(phase, isMarked ? stillHolding(dependency) : dependency)
   const { objects } = dependents
   const living = objects.filter(({ metadata }) => !metadata.deletionTimestamp).length
-  if (isMarked) return going(observed, objects.length - living)
+  if (isMarked) return bondDeleted(observed, objects.length - living)
   if (dependency.is === 'absent' || (pinnedUid !== undefined && dependency.uid !== pinnedUid)) {
-    if (pinnedUid === undefined) return say('Pending', 'DependencyNotFound', 'what it needs has not been seen yet')
-    // One that was made anew from a copy carries marks of ours that nobody else would take off.
-    return release(dependency, gone(spec, living, objects.length))
+    if (pinnedUid === undefined) return say('Pending', 'DependencyNotFound', 'the dependency has not been found yet')
+    // An object that was recreated from a copy may carry marks of ours, which only this Bond removes.
+    return release(dependency, dependencyGone(spec, living, objects.length))
   }
   const pin = pinnedUid === undefined ? { pin: dependency.uid } : {}
-  if (!dependency.isMarked) return { ...standing(observed, dependency, objects.length), ...pin }
-  const inTheWay = objects.filter(({ metadata }) => !metadata.deletionTimestamp || !observed.cycle.has(metadata.uid))
-  return { ...leaving(observed, dependency, { living, inTheWay }), ...pin }
+  if (!dependency.isMarked) return { ...dependencyPresent(observed, dependency, objects.length), ...pin }
+  const blocking = objects.filter(({ metadata }) => !metadata.deletionTimestamp || !observed.cycle.has(metadata.uid))
+  return { ...dependencyDeleted(observed, dependency, { living, blocking }), ...pin }
 }
 
 type Present = Extract<DependencyFact, { is: 'present' }>
@@ -94,7 +95,7 @@ function say(phase: BondDecision['phase'], reason: string, message: string): Bon
   return { phase, reason, message, retry: false }
 }
 
-/** What held before, holds; what did not is not made to by something that cannot be read. */
+/** The phase stays as it was: an unreadable fact neither adds nor removes protection. */
 function unknown(
   phase: BondPhase = 'Pending',
   { reason, message }: { readonly reason: string; readonly message: string },
@@ -102,7 +103,7 @@ function unknown(
   return { ...say(phase, reason, message), isUnknown: true, retry: true }
 }
 
-/** Who has no leave holds nothing up, whatever cannot be read of those who need it. */
+/** Without permission a Bond blocks nothing, even while its dependents are unknown. */
 function unknownDependents(
   { spec, phase, isMarked, isGranted, dependency }: BondObserved,
   why: { readonly reason: string; readonly message: string },
@@ -113,23 +114,27 @@ function unknownDependents(
   return release(dependency, isInForce ? decision : { ...decision, phase: 'Pending' })
 }
 
-/** The Bond itself was deleted. While those it speaks for are on their way out too, it goes on protecting what they need. */
-function going({ spec, isGranted, dependency }: BondObserved, leavers: number): BondDecision {
-  if (leavers > 0 && isGranted && spec.onDelete !== 'Orphan')
-    return say('Active', 'WaitsForDependents', `the Bond goes when the ${leavers} that are leaving are gone`)
-  return release(dependency, say('Released', 'BondDeleted', 'the Bond is going'))
+/** The Bond itself is being deleted. It protects the dependency until the dependents that are being deleted, too, are gone. */
+function bondDeleted({ spec, isGranted, dependency }: BondObserved, terminating: number): BondDecision {
+  if (terminating > 0 && isGranted && spec.onDelete !== 'Orphan')
+    return say(
+      'Active',
+      'WaitsForDependents',
+      `the Bond is removed after its ${terminating} dependents that are being deleted`,
+    )
+  return release(dependency, say('Released', 'BondDeleted', 'the Bond is being deleted'))
 }
 
-/** A Bond of which nobody can tell whether it still has to hold something, or whose own marks elsewhere cannot be taken off yet. */
+/** The Bond is being deleted, but it may still protect something, or its marks in another cluster cannot be removed yet. */
 function stillHolding({ reason, message }: { readonly reason: string; readonly message: string }) {
-  const until = `the Bond stays until what it may hold can be let go, or until somebody takes the finalizer ${bondFinalizer} off it`
+  const until = `the Bond stays until its marks can be removed, or until you remove its finalizer ${bondFinalizer}`
   return { reason, message: `${message}: ${until}` }
 }
 
-/** What it needs is there and stays. */
-function standing(observed: BondObserved, dependency: Present, all: number): BondDecision {
+/** The dependency exists and is not being deleted. */
+function dependencyPresent(observed: BondObserved, dependency: Present, all: number): BondDecision {
   const { spec, isGranted } = observed
-  if (all === 0) return release(dependency, say('Pending', 'NoDependents', 'nothing needs it at the moment'))
+  if (all === 0) return release(dependency, say('Pending', 'NoDependents', 'no dependent exists'))
   const active = say('Active', 'Bound', `${all} bound`)
   switch (spec.onDelete) {
     case 'Orphan':
@@ -145,20 +150,20 @@ function standing(observed: BondObserved, dependency: Present, all: number): Bon
   }
 }
 
-/** Others' deletions are not held up. In another cluster it still binds our own door, which knows of both. */
+/** Users are not stopped. A dependency in another cluster is still protected from Sojourn itself, whose door knows both clusters. */
 function withoutPermission({ spec, namespace, origin }: BondObserved, all: number): BondDecision {
-  const leave = `${grantAnnotation}=${leaveOf(namespace, origin)}`
+  const permission = `${grantAnnotation}=${leaveOf(namespace, origin)}`
   const { cluster } = spec.dependency
   if (cluster)
     return say(
       'Active',
       boundHere,
-      `${all} bound: Sojourn lets it stay, but whoever deletes it in cluster "${cluster}" is not held up: annotate its namespace there with ${leave}`,
+      `${all} bound: Sojourn keeps the dependency, but users of cluster "${cluster}" can delete it: annotate its namespace there with ${permission}`,
     )
   return say(
     'Pending',
     'NotGranted',
-    `its namespace does not let this one hold its deletions up: annotate it with ${leave}`,
+    `the dependency's namespace does not permit this Bond to block deletions: annotate it with ${permission}`,
   )
 }
 
@@ -168,9 +173,9 @@ function hold(decision: BondDecision, { holdsFinalizer, isGuarded }: Present): B
 }
 
 function deny(decision: BondDecision, denial: Denial, dependency: Present): BondDecision {
-  // It needs no mark of its own; one by which it held before must go.
+  // The server needs no mark; a finalizer from an earlier `onDelete: Hold` must be removed.
   if (denial === 'asked') return dependency.holdsFinalizer ? { ...decision, mark: 'none' } : decision
-  // Whoever is refused reads in it which Bonds say so, and those may have changed.
+  // Written again each time: the annotation lists the denying Bonds for the user who is refused, and those may have changed.
   const mark = 'guard' as const
   if (denial === 'ignored') return { ...decision, ...notEnforced, mark, isPowerless: true, retry: true }
   if (!dependency.isGuarded) return { ...notYet(decision), mark }
@@ -179,72 +184,72 @@ function deny(decision: BondDecision, denial: Denial, dependency: Present): Bond
     : { ...decision, mark }
 }
 
-/** Until its mark is on what it needs, nobody is held up by it. */
+/** Until its mark is on the dependency, a Bond blocks no deletion. */
 function notYet(decision: BondDecision): BondDecision {
   return {
     ...decision,
     reason: 'TakingHold',
-    message: `${decision.message}: its deletion is not held up yet`,
+    message: `${decision.message}: the deletion of the dependency is not blocked yet`,
     isPowerless: true,
   }
 }
 
 const notEnforced = {
   reason: 'NotEnforced',
-  message: `its cluster refuses no deletion: the admission policy ${inUsePolicy} is missing there (sojourn install)`,
+  message: `the cluster of the dependency refuses no deletion: its admission policy ${inUsePolicy} is missing (sojourn install)`,
 }
-const notChecked = `whether its cluster has the admission policy ${inUsePolicy}, and so refuses its deletion, cannot be read`
+const notChecked = `whether the cluster of the dependency has the admission policy ${inUsePolicy}, which refuses its deletion, cannot be read`
 
-/** What it needs is no more. */
-function gone({ onDelete }: BondSpec, living: number, all: number): BondDecision {
-  if (onDelete !== 'Cascade') return say('Released', 'DependencyGone', 'what it needed is gone')
+/** The dependency is gone. */
+function dependencyGone({ onDelete }: BondSpec, living: number, all: number): BondDecision {
+  if (onDelete !== 'Cascade') return say('Released', 'DependencyGone', 'the dependency is gone')
   if (living > 0)
     return {
-      ...say('Broken', 'RemovingDependents', `what it needed is gone: ${living} follow`),
+      ...say('Broken', 'RemovingDependents', `the dependency is gone: ${living} dependents are deleted`),
       removesDependents: true,
     }
   return all > 0
-    ? say('Broken', 'DependentsLeaving', `${all} are on their way`)
-    : say('Released', 'DependentsGone', 'what needed it is gone too')
+    ? say('Broken', 'DependentsLeaving', `${all} dependents are being deleted`)
+    : say('Released', 'DependentsGone', 'all dependents are gone, too')
 }
 
-/** What it needs is on its way out. */
-function leaving(
+/** The dependency is being deleted. */
+function dependencyDeleted(
   observed: BondObserved,
   dependency: Present,
-  { living, inTheWay }: { readonly living: number; readonly inTheWay: readonly StoredObject[] },
+  { living, blocking }: { readonly living: number; readonly blocking: readonly StoredObject[] },
 ): BondDecision {
   const { onDelete } = observed.spec
-  // What it has no leave to hold up does not wait for those who follow it.
-  const unlessLeft = (decision: BondDecision) => (observed.isGranted ? decision : release(dependency, decision))
+  // Without permission the dependency does not wait for the dependents that follow it.
+  const ifPermitted = (decision: BondDecision) => (observed.isGranted ? decision : release(dependency, decision))
   if (onDelete === 'Cascade' && living > 0)
-    return unlessLeft({
-      ...say('Broken', 'RemovingDependents', `what it needs is going: ${living} go first`),
+    return ifPermitted({
+      ...say('Broken', 'RemovingDependents', `the dependency is being deleted: ${living} dependents are deleted first`),
       removesDependents: true,
     })
   const isOrphan = onDelete === 'Orphan'
-  if (inTheWay.length === 0 || isOrphan || (onDelete === 'Cascade' && !observed.isGranted))
+  if (blocking.length === 0 || isOrphan || (onDelete === 'Cascade' && !observed.isGranted))
     return release(
       dependency,
-      say('Released', isOrphan ? 'Orphaned' : 'DependentsGone', 'nothing holds what it needed any more'),
+      say('Released', isOrphan ? 'Orphaned' : 'DependentsGone', 'the dependency is no longer held'),
     )
-  if (!observed.isGranted) return release(dependency, withoutPermission(observed, inTheWay.length))
+  if (!observed.isGranted) return release(dependency, withoutPermission(observed, blocking.length))
   if (onDelete !== 'Cascade' && !dependency.holdsFinalizer) return notHeld
   const reason = onDelete === 'Cascade' ? 'DependentsLeaving' : 'Holding'
-  // Where all are on their way they may be a circle, of which nobody tells when the last it waits for has gone.
+  // If all are being deleted they may form a cycle, and no event says when the last object that it waits for is gone.
   return {
-    ...say('Active', reason, `${inTheWay.length} must go before what they need can: ${named(inTheWay)}`),
+    ...say('Active', reason, `${blocking.length} dependents must be deleted first: ${named(blocking)}`),
     retry: living === 0,
   }
 }
 
-/** No finalizer can be put on what has been told to go. */
+/** No finalizer can be added to an object that is being deleted. */
 const notHeld: BondDecision = {
-  ...say('Active', 'NotHeld', 'what it needs was told to go while no mark of this Bond was on it: it does not wait'),
+  ...say('Active', 'NotHeld', 'the dependency was deleted before this Bond could mark it: its deletion does not wait'),
   isPowerless: true,
 }
 
-/** The first few of many, with the finalizers that keep them. */
+/** The first few, with the finalizers that they wait for. */
 function named(objects: readonly StoredObject[]): string {
   const names = objects.slice(0, maxNames).map(({ kind, metadata: { name, deletionTimestamp, finalizers = [] } }) => {
     const waits = deletionTimestamp && finalizers.length > 0 ? ` (waits for ${finalizers.join(', ')})` : ''

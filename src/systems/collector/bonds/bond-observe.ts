@@ -19,40 +19,40 @@ export interface BondObservePorts {
   readonly clock: Clock
   /** The client of another cluster; undefined while it cannot be reached. */
   readonly clusterClient?: (cluster: string) => Client | undefined
-  /** Why it cannot be reached. */
+  /** Why a cluster cannot be reached, for the Bond's condition. */
   readonly whyUnreachable?: (cluster: string) => string
-  /** Told of each kind of this cluster that a Bond speaks of. */
+  /** Called with each kind of this cluster that a Bond refers to. */
   readonly onType: (type: ResourceType) => void
-  /** Whether the server of this cluster asks Bonds itself before it deletes. */
+  /** Whether this cluster's API server asks Bonds before it deletes: the embedded one does. */
   readonly asksBonds: boolean
 }
 
-/** What a Bond needs, as it was found. */
+/** The dependency of a Bond, as it was found. */
 export interface FoundDependency {
   readonly fact: DependencyFact
   readonly object?: StoredObject
   readonly type?: ResourceType
   readonly home?: Client
-  /** Whose marks on it are those of this Bond: '' in the Bond's own cluster, else the id of that. */
+  /** Which marks on it belong to this Bond: '' for a dependency in the Bond's own cluster, else the id of that cluster. */
   readonly origin: string
-  /** Its namespace, or itself if it is one, where that is in another cluster. */
+  /** Of a dependency in another cluster: its Namespace, or itself if it is one. */
   readonly namespaceObject?: StoredObject
-  /** The id of the other cluster that it is in, if that can be read. */
+  /** Of a dependency in another cluster: the id of that cluster, if it can be read. */
   readonly clusterId?: string
-  /** Whether its namespace lets this Bond hold its deletion up. */
+  /** Whether its namespace permits this Bond to block its deletion. */
   readonly isGranted: boolean
-  /** How its deletion can be refused. */
+  /** How its API server can refuse its deletion. */
   readonly denial: Denial
 }
 
-/** Finds out what is true of both ends of a Bond. What cannot be read is unknown. */
+/** Reads both ends of a Bond. What cannot be read is unknown. */
 export class BondObserver {
   readonly #ports: BondObservePorts
-  /** When something in another cluster was first found absent, by `cluster/uid`. */
+  /** When an object of another cluster was first found absent, by `cluster/uid`. */
   readonly #absentSince = new Map<string, number>()
-  /** Clusters that did not answer, why, and until when they are left alone. */
+  /** Clusters that did not answer, why, and until when they are not asked again. */
   readonly #silent = new Map<string, { readonly because: string; readonly until: number }>()
-  /** By which this cluster is known to others: the uid of its namespace kube-system, as usual. */
+  /** The id of this cluster: the uid of its namespace kube-system, as is usual. */
   #id: string | undefined
 
   constructor(ports: BondObservePorts) {
@@ -75,7 +75,7 @@ export class BondObserver {
         name === undefined
           ? await this.#select(type, scope, selector ?? {})
           : await find(client, type, { ...scope, name })
-      // A Bond that waited for itself would never go.
+      // A Bond that waited for itself could never be deleted.
       const others = [found ?? []].flat().filter((object) => object.metadata.uid !== metadata.uid)
       return { are: 'known', objects: others.map((object) => ({ ...object, apiVersion, kind: type.kind })) }
     } catch (error) {
@@ -87,9 +87,9 @@ export class BondObserver {
     const { client, clusterClient, whyUnreachable } = this.#ports
     const { cluster = '' } = self.spec.dependency
     try {
-      if (cluster === '') return await this.#look(client, self)
-      const unlent = await this.#unlent(cluster, self)
-      if (unlent) return unseen(unlent)
+      if (cluster === '') return await this.#read(client, self)
+      const notLent = await this.#notLent(cluster, self)
+      if (notLent) return unseen(notLent)
       const home = clusterClient?.(cluster)
       return home ? await this.#ask(home, self) : unseen(unreachable(cluster, whyUnreachable?.(cluster)))
     } catch (error) {
@@ -97,34 +97,34 @@ export class BondObserver {
     }
   }
 
-  /** Another cluster may be slow or silent, and is then asked by one Bond at a time, now and then. */
+  /** Asks another cluster with a timeout. After a timeout it is not asked again for a while, so that other Bonds do not wait for it, too. */
   async #ask(home: Client, self: Bond): Promise<FoundDependency> {
     const { clock } = this.#ports
     const { cluster = '' } = self.spec.dependency
     const silence = this.#silent.get(cluster)
     if (silence && clock.now() < silence.until) return unseen(unreachable(cluster, silence.because))
     try {
-      return await withTimeout(clock, () => this.#look(home, self))
+      return await withTimeout(clock, () => this.#read(home, self))
     } catch (error) {
       if (!(error instanceof TransportError)) throw error
       const because = error.message
-      this.#silent.set(cluster, { because, until: clock.now() + leftAloneMs })
+      this.#silent.set(cluster, { because, until: clock.now() + silenceMs })
       return unseen(unreachable(cluster, because))
     }
   }
 
-  /** Another namespace's way into a cluster is its own to lend; those in our namespace are there for all. */
-  async #unlent(cluster: string, { metadata: { namespace } }: Bond): Promise<DependencyFact | undefined> {
+  /** Whether a Bond may not use a GitopsCluster: one in another namespace only with that namespace's permission, one in ours always. */
+  async #notLent(cluster: string, { metadata: { namespace } }: Bond): Promise<DependencyFact | undefined> {
     const { namespace: lender } = placeOfCluster(cluster)
     if (lender === '' || lender === namespace || lender === sojournNamespace) return undefined
     const grantor = await this.#ports.client.get<StoredObject>(namespaces, { name: lender }).catch(ignoring('NotFound'))
     if (grants(grantor, namespace)) return undefined
     const permission = `${grantAnnotation}=${namespace}`
-    const message = `spec.dependency.cluster: namespace "${lender}" does not let this one use its GitopsClusters: annotate it with ${permission}`
+    const message = `spec.dependency.cluster: namespace "${lender}" does not permit this one to use its GitopsClusters: annotate it with ${permission}`
     return { is: 'unknown', reason: 'ClusterNotLent', message }
   }
 
-  async #look(home: Client, { spec, metadata, status }: Bond): Promise<FoundDependency> {
+  async #read(home: Client, { spec, metadata, status }: Bond): Promise<FoundDependency> {
     const { client, onType, asksBonds } = this.#ports
     const { cluster = '', apiVersion, kind, name } = spec.dependency
     const type = await home.discovery.typeOf({ apiVersion, kind })
@@ -134,10 +134,10 @@ export class BondObserver {
     const found = await find(home, type, placeOf({ name, namespace }))
     const pinned = spec.dependency.uid ?? status?.dependencyUid
     const isThere = found !== undefined && (pinned === undefined || found.metadata.uid === pinned)
-    const there = cluster === '' ? {} : await this.#whereIs(home, status, isThere)
+    const there = cluster === '' ? {} : await this.#clusterIdOf(home, status, isThere)
     if (isOther(status, there)) return unseen(anotherCluster(cluster))
-    const doubt = this.#doubt(cluster, pinned, isThere)
-    if (doubt) return unseen(doubt)
+    const unconfirmed = this.#unconfirmedAbsence(cluster, pinned, isThere)
+    if (unconfirmed) return unseen(unconfirmed)
     if (!found) return this.#absent(home, metadata, { cluster, namespace })
     const object = { ...found, apiVersion, kind: type.kind }
     const origin = cluster === '' ? '' : await this.#clusterId()
@@ -148,10 +148,10 @@ export class BondObserver {
   }
 
   /**
-   * The id of another cluster, as far as it lets us know: asked once for what is there, and again for what is not. By the same name, and with
-   * credentials that it takes, another one may answer: built anew, or put in its place.
+   * The id of another cluster, if it may be read: asked once while the dependency exists, and again when it is absent. Another cluster may answer under the same
+   * name with the same credentials, because it was rebuilt or replaced.
    */
-  async #whereIs(home: Client, status: Bond['status'], isThere: boolean): Promise<{ readonly clusterId?: string }> {
+  async #clusterIdOf(home: Client, status: Bond['status'], isThere: boolean): Promise<{ readonly clusterId?: string }> {
     const known = status?.dependencyCluster
     if (isThere && known !== undefined) return { clusterId: known }
     const unreadable = known === undefined ? ignoring('NotFound', 'Forbidden') : ignoring('NotFound')
@@ -159,7 +159,7 @@ export class BondObserver {
     return system ? { clusterId: system.metadata.uid } : {}
   }
 
-  /** What is gone may have left a mark on its namespace in another cluster, for this Bond to take off. */
+  /** In another cluster a dependency that is gone may leave our mark on its namespace, which this Bond has to remove. */
   async #absent(
     home: Client,
     { finalizers = [] }: Bond['metadata'],
@@ -172,8 +172,8 @@ export class BondObserver {
   }
 
   /**
-   * Whether a Bond may hold up the deletion of what it needs: in its own namespace it needs no leave; elsewhere the namespace's owner must have given it.
-   * Throws when that cannot be known; another cluster that does not let us look has given none, unless something is held there already.
+   * Whether a Bond may block the deletion of its dependency: in its own namespace always, elsewhere with that namespace's permission. Throws when this cannot be
+   * read. A namespace of another cluster that may not be read has given no permission, unless the dependency is held there already.
    */
   async #permission(
     home: Client,
@@ -185,10 +185,10 @@ export class BondObserver {
     const isHeld = isHeldFrom(origin, object.metadata) || isGuardedFrom(origin, object.metadata)
     const missing = origin !== '' && !isHeld ? ignoring('NotFound', 'Forbidden') : ignoring('NotFound')
     const grantor = there ? await home.get<StoredObject>(namespaces, { name: there }).catch(missing) : object
-    const isSpace = there !== undefined || (object.kind === namespaces.kind && object.apiVersion === 'v1')
+    const isNamespace = there !== undefined || (object.kind === namespaces.kind && object.apiVersion === 'v1')
     return {
       isGranted: grants(grantor, namespace, origin),
-      ...(origin !== '' && isSpace && grantor ? { namespaceObject: grantor } : {}),
+      ...(origin !== '' && isNamespace && grantor ? { namespaceObject: grantor } : {}),
     }
   }
 
@@ -197,8 +197,8 @@ export class BondObserver {
     return this.#id
   }
 
-  /** Another cluster's word that something is gone counts when it says so twice, some time apart: it may have been restored from a backup. */
-  #doubt(cluster: string, pinned: string | undefined, isThere: boolean): DependencyFact | undefined {
+  /** Absence in another cluster counts only after `confirmMs`: that cluster may be in the middle of a restore from a backup. */
+  #unconfirmedAbsence(cluster: string, pinned: string | undefined, isThere: boolean): DependencyFact | undefined {
     if (cluster === '' || pinned === undefined) return undefined
     const key = `${cluster}/${pinned}`
     if (isThere) {
@@ -209,7 +209,11 @@ export class BondObserver {
     const since = this.#absentSince.get(key) ?? now
     this.#absentSince.set(key, since)
     if (now - since >= confirmMs) return undefined
-    return { is: 'unknown', reason: 'ConfirmingAbsence', message: `cluster "${cluster}" says it is gone: asking again` }
+    return {
+      is: 'unknown',
+      reason: 'ConfirmingAbsence',
+      message: `cluster "${cluster}" does not have it: asking again before that counts`,
+    }
   }
 
   async #select(
@@ -226,9 +230,9 @@ export class BondObserver {
 }
 
 const confirmMs = 60_000
-const leftAloneMs = 30_000
+const silenceMs = 30_000
 
-/** One object; undefined where its server says that there is none. One that no longer serves the kind says nothing of it: throws. */
+/** Reads one object; undefined if it does not exist. Throws if the kind is no longer served: then NotFound says nothing about the object. */
 async function find(
   home: Client,
   type: ResourceType,
@@ -242,20 +246,20 @@ async function find(
   throw new StatusError('NotFound', `no ${manifest.kind} in ${manifest.apiVersion} is served any more`)
 }
 
-const clusterScopedDependent = `spec.dependent is cluster-scoped: only a Bond in namespace ${sojournNamespace} may speak for it`
+const clusterScopedDependent = `spec.dependent is cluster-scoped: only a Bond in namespace ${sojournNamespace} may have it as a dependent`
 
-/** What cannot be seen can be neither held nor guarded. */
+/** A dependency that was not read, so that it can be neither held nor guarded. */
 function unseen(fact: DependencyFact): FoundDependency {
   return { fact, origin: '', isGranted: false, denial: 'asked' }
 }
 
-/** Whether what was found in one cluster is looked for in another. */
+/** Whether the dependency was found in another cluster than the one that answers now. */
 function isOther(status: Bond['status'], { clusterId }: { readonly clusterId?: string }): boolean {
   return status?.dependencyCluster !== undefined && status.dependencyCluster !== clusterId
 }
 
 function anotherCluster(cluster: string): DependencyFact {
-  const message = `spec.dependency.cluster: "${cluster}" is another cluster now than the one where it was found (status.dependencyCluster)`
+  const message = `spec.dependency.cluster: "${cluster}" is not the cluster any more in which the dependency was found (status.dependencyCluster)`
   return { is: 'unknown', reason: 'ClusterChanged', message }
 }
 

@@ -5,14 +5,14 @@ import { setCondition } from '../../../kube/conditions.ts'
 import type { BondDecision, DependentsFact } from './bond-decide.ts'
 import { type FoundDependency } from './bond-observe.ts'
 
-/** What was found out about a Bond, and what follows from it. */
+/** What was read about a Bond, and the decision that follows from it. */
 export interface BondFindings {
   readonly decision: BondDecision
   readonly dependents: DependentsFact
   readonly found: FoundDependency
 }
 
-/** The status of a Bond by what was found. */
+/** The new status of a Bond. */
 export function statusOf(
   { status, spec, metadata }: Bond,
   { decision, dependents, found }: BondFindings,
@@ -39,7 +39,7 @@ export function statusOf(
   }
 }
 
-/** The namespace an object is in, or is. */
+/** The namespace of an object, or its own name if it is a Namespace. */
 function namespaceOf(object: StoredObject | undefined): { readonly dependencyNamespace?: string } {
   if (!object) return {}
   const { namespace, name } = object.metadata

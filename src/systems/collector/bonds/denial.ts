@@ -5,7 +5,7 @@ import type { ResourceType } from '../../../kube/object.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import type { Denial } from './bond-decide.ts'
 
-/** Whether a cluster refuses the deletion of what carries our mark: our own server does, any other by the admission policy that `sojourn install` brings. */
+/** Whether a cluster refuses to delete objects with our label: the embedded server does, any other by the admission policy that `sojourn install` prints. */
 export async function denialIn(home: Client): Promise<Denial> {
   if (await isEmbedded(home)) return 'marked'
   try {

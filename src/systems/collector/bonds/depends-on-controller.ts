@@ -20,23 +20,23 @@ export interface DependsOnOptions {
   readonly events: EventRecorder
   readonly ports: ControllerPorts
   readonly world: ClusterWatch
-  /** Whether a namespace must ask for it by label: elsewhere the annotation is an applier's word for an order, no more. Defaults to false. */
-  readonly onlyWhereAsked?: boolean
+  /** Whether a namespace must opt in by label. On a real cluster other tools use the annotation for the order of applying only. Defaults to false. */
+  readonly needsOptIn?: boolean
 }
 
-/** On a namespace: the annotation binds there as a Bond does. */
+/** On a namespace: opts in to Bonds for the annotation. */
 export const dependsOnLabel = 'sojourn.dev/depends-on'
-/** On a Bond that stands for an annotation: the uid of the object that carries it. */
+/** On a Bond made for an annotation: the uid of the annotated object. */
 const dependentLabel = 'sojourn.dev/dependent-uid'
 
-/** Keeps one Bond for each reference of a `depends-on` annotation, for as long as its object carries it. */
+/** Keeps one Bond for each reference in a `depends-on` annotation, as long as its object carries it. */
 export function dependsOnController(options: DependsOnOptions): Controller {
-  const { client, informers, events, ports, world, onlyWhereAsked = false } = options
+  const { client, informers, events, ports, world, needsOptIn = false } = options
   const bonds = informers.open<Bond>(client, bond.type, { indexes: { dependent: dependentUid } })
   const spaces = informers.open(client, namespaces, { metadataOnly: true })
   const controller = new Controller({ name: 'depends-on', reconcile, ports, concurrency: 4 })
   controller.watch(bonds, ({ object }) => dependentUid(object).map(keyOfUid))
-  if (onlyWhereAsked) controller.watch(spaces, ({ object }) => annotatedIn(object.metadata.name))
+  if (needsOptIn) controller.watch(spaces, ({ object }) => annotatedIn(object.metadata.name))
   world.subscribe(({ object, initial }) => {
     const { uid } = object.metadata
     if (isAnnotated(object) || bonds.byIndex('dependent', uid).length > 0)
@@ -49,7 +49,7 @@ export function dependsOnController(options: DependsOnOptions): Controller {
     const object = node === undefined ? undefined : world.graph.object(node)
     const present = bonds.byIndex('dependent', uid)
     const wanted = object ? wantedFor(object) : []
-    // Not readable is not empty: what stands, stands.
+    // An annotation that cannot be parsed changes nothing.
     if (!wanted) return settled
     const names = new Set(wanted.map(({ metadata }) => metadata.name))
     for (const manifest of wanted)
@@ -62,10 +62,10 @@ export function dependsOnController(options: DependsOnOptions): Controller {
   }
 
   function wantedFor(object: StoredObject): readonly KubeObject[] | undefined {
-    // While it leaves it still needs what it needed.
+    // An object that is being deleted still needs its dependencies.
     if (object.metadata.deletionTimestamp) return undefined
     const text = object.metadata.annotations?.[dependsOnAnnotation]
-    if (text === undefined || !isAsked(object)) return []
+    if (text === undefined || !isOptedIn(object)) return []
     const references = parseDependsOn(text)
     if (typeof references !== 'string') return references.map((reference) => bondFor(object, reference, world))
     events.record(object, {
@@ -76,8 +76,8 @@ export function dependsOnController(options: DependsOnOptions): Controller {
     return undefined
   }
 
-  function isAsked({ metadata }: StoredObject): boolean {
-    if (!onlyWhereAsked) return true
+  function isOptedIn({ metadata }: StoredObject): boolean {
+    if (!needsOptIn) return true
     const home = metadata.namespace ?? sojournNamespace
     return spaces.get('', home)?.metadata.labels?.[dependsOnLabel] === 'cascade'
   }
@@ -102,7 +102,7 @@ function dependentUid({ metadata }: Bond): readonly string[] {
   return uid === undefined ? [] : [uid]
 }
 
-/** By uid: another object under the same name has Bonds of its own. */
+/** Keyed by uid: a new object under the same name has Bonds of its own. */
 function keyOfUid(uid: string): Key {
   return { cluster: '', kind: 'uid', namespace: '', name: uid }
 }
@@ -114,7 +114,7 @@ function bondFor(
 ): KubeObject {
   const { group, namespace, name } = reference
   const type = world.types.find((served) => served.group === group && served.kind === reference.kind)
-  // A kind that is not served yet may come; until then the Bond says in its conditions that it is missing.
+  // The kind may be installed later; until then the Bond's condition says that it is missing.
   const version = type ? apiVersionOf(type) : group ? `${group}/v1` : 'v1'
   const digest = createHash('sha256')
     .update(`${metadata.uid} ${JSON.stringify(reference)}`)

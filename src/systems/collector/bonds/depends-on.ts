@@ -10,8 +10,8 @@ export interface DependsOnReference {
 }
 
 /**
- * Reads the annotation: `group/namespaces/NAMESPACE/Kind/name` or, for what has no namespace, `group/Kind/name`; the core group is empty, so that
- * its references begin with a slash. Answers with a sentence when a part of it is not a reference.
+ * Parses the annotation: `group/namespaces/NAMESPACE/Kind/name` or, for cluster-scoped objects, `group/Kind/name`; the core group is empty, so that
+ * its references begin with a slash. Returns an error message when a part of it is not a reference.
  */
 export function parseDependsOn(text: string): readonly DependsOnReference[] | string {
   const references: DependsOnReference[] = []

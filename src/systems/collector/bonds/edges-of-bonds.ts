@@ -5,7 +5,7 @@ import { matches, requirementsOf } from '../../../kube/selector.ts'
 import type { Graph } from '../graph/graph.ts'
 import { BondEdges } from '../graph/bond-edges.ts'
 
-/** Bonds as edges of a graph that was read in one go: those that are bound, with the dependents the graph knows. */
+/** Bonds as edges of a graph that was read once: those that bind something, with the dependents in the graph. */
 export function bondEdgesOf(graph: Graph, bonds: readonly Bond[]): BondEdges {
   const bondEdges = new BondEdges()
   for (const bond of bonds) {
@@ -30,8 +30,8 @@ export function bondEdgesOf(graph: Graph, bonds: readonly Bond[]): BondEdges {
 }
 
 /**
- * Whether a Bond binds nothing any more. One that was released because those who need something go in a circle with it is still the edge that makes them a
- * circle: without it they would wait again.
+ * Whether a Bond binds nothing any more. A Bond that was released because its dependents form a cycle with the dependency is still an edge of that cycle:
+ * without it the others would wait again.
  */
 export function isIdle(
   { phase, reason }: { readonly phase?: string | undefined; readonly reason?: string | undefined },
@@ -43,7 +43,7 @@ export function isIdle(
 function dependentsIn(graph: Graph, { spec, metadata }: Bond): readonly string[] {
   const { name, selector, kind, apiVersion } = spec.dependent
   const { group } = parseApiVersion(apiVersion)
-  const isMeant = (object: StoredObject) =>
+  const isDependent = (object: StoredObject) =>
     object.kind === kind &&
     parseApiVersion(object.apiVersion).group === group &&
     (object.metadata.namespace ?? metadata.namespace) === metadata.namespace &&
@@ -53,12 +53,12 @@ function dependentsIn(graph: Graph, { spec, metadata }: Bond): readonly string[]
   const found: string[] = []
   for (let node = 0; node < graph.capacity; node++) {
     const object = graph.object(node)
-    if (object && isMeant(object)) found.push(object.metadata.uid)
+    if (object && isDependent(object)) found.push(object.metadata.uid)
   }
   return found
 }
 
-/** Whether the dependency's namespace lets a Bond hold its deletions up. */
+/** Whether the dependency's namespace permits a Bond to block deletions. */
 function isGranted(graph: Graph, { metadata }: Bond, dependency: string): boolean {
   const object = graph.object(graph.find(dependency) ?? -1)
   const home = object?.metadata.namespace

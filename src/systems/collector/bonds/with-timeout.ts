@@ -1,9 +1,9 @@
 import { Attempt } from '../../../runtime/time/attempt.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 
-/** Asks another cluster something, and does not wait for ever: whoever has Bonds to others waits behind it. */
+/** Runs requests to another cluster with a timeout: a silent cluster must not delay Bonds to others. */
 export async function withTimeout<R>(clock: Clock, work: () => Promise<R>): Promise<R> {
-  const attempt = new Attempt(clock, patienceMs, new AbortController().signal)
+  const attempt = new Attempt(clock, timeoutMs, new AbortController().signal)
   try {
     return await attempt.run(work)
   } finally {
@@ -11,4 +11,4 @@ export async function withTimeout<R>(clock: Clock, work: () => Promise<R>): Prom
   }
 }
 
-const patienceMs = 10_000
+const timeoutMs = 10_000

@@ -159,7 +159,7 @@ describe('componentOf', () => {
     expect([cycleOf(graph, 'a'), cycleOf(graph, 'outside')]).toEqual([['a', 'b', 'c'], ['outside']])
   })
 
-  it('is no ring to its members while one of them waits for somebody outside', () => {
+  it('is no cycle to its members while one of them waits for an object outside', () => {
     const graph = leaving({ a: ['c'], b: ['a'], c: ['b'], outside: ['b'] })
     expect(cycleOf(graph, 'a')).toEqual(['a'])
     graph.remove(uidOf('outside'))
