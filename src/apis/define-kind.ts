@@ -1,4 +1,5 @@
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
+import { withFieldDescriptions, type JsonSchema } from './field-descriptions.ts'
 import type { Static, TSchema } from './schema.ts'
 
 /** A column of `kubectl get`. */
@@ -84,7 +85,7 @@ function customResourceDefinition(definition: KindDefinition): KubeObject {
           subresources: { status: {} },
           ...(columns ? { additionalPrinterColumns: columns } : {}),
           schema: {
-            openAPIV3Schema: {
+            openAPIV3Schema: withFieldDescriptions({
               type: 'object',
               description,
               properties: {
@@ -95,7 +96,7 @@ function customResourceDefinition(definition: KindDefinition): KubeObject {
                 status: plain(status),
               },
               ...(specOptional ? {} : { required: ['spec'] }),
-            },
+            } as JsonSchema),
           },
         },
       ],
