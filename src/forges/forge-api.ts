@@ -15,6 +15,7 @@ export interface ForgeApiOptions {
 
 export type ResponseCache = BoundedMap<string, { readonly etag: string; readonly value: unknown }>
 
+/** Holds the newest 2000 responses. */
 export function newResponseCache(): ResponseCache {
   return new BoundedMap(2000)
 }
@@ -29,6 +30,7 @@ export class ForgeApi {
     this.#cache = options.cache ?? newResponseCache()
   }
 
+  /** GET with `If-None-Match` when the path has been read before. */
   async get<T>(path: string): Promise<T> {
     const cached = this.#cache.get(path)
     const response = await this.#send('GET', path, undefined, cached ? { 'if-none-match': cached.etag } : {})
@@ -55,6 +57,7 @@ export class ForgeApi {
     return all
   }
 
+  /** Sends a body and returns the parsed response. */
   async send<T>(method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', path: string, body: unknown): Promise<T> {
     return this.#read<T>(await this.#send(method, path, body), path)
   }
@@ -138,6 +141,7 @@ function sameHost(url: string, base: string): string {
   return url
 }
 
+/** 409 is transient: forges answer it while another request changes the same object. */
 function errorFor(httpStatus: number, message: string): PromotionError {
   if (httpStatus === 401 || httpStatus === 403)
     return new PromotionError('Permanent', 'CredentialsRefused', message, { httpStatus })

@@ -48,6 +48,7 @@ async function exists(api: ForgeApi, path: string): Promise<boolean> {
   }
 }
 
+/** Gitea takes label ids, not names; unknown names are dropped. */
 async function labelIds(api: ForgeApi, repository: string, names: readonly string[]): Promise<number[]> {
   const labels = await api.getAll<{ readonly id: number; readonly name: string }>(
     query(`${repository}/labels`, { limit: 50, page: 1 }),

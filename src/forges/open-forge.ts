@@ -10,9 +10,11 @@ import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
 import type { RepositoryAddress } from './repository-address.ts'
 
+/** Credentials and connection for a forge's API. */
 export interface ForgeAccess {
   readonly http: Http
   readonly token: string
+  /** PEM certificates to trust in addition. */
   readonly ca?: string | undefined
   readonly signal?: AbortSignal | undefined
   readonly cache?: ResponseCache | undefined
@@ -25,6 +27,7 @@ export function openForge(type: ForgeType, address: RepositoryAddress, access: F
   return open(new ForgeApi({ http, base: address.apiURL, headers: headers(token), ca, signal, cache }), address)
 }
 
+/** How to talk to one kind of forge: its operations and its authentication headers. */
 interface Dialect {
   readonly open: (api: ForgeApi, address: RepositoryAddress) => Forge
   readonly headers: (token: string) => Readonly<Record<string, string>>
@@ -49,6 +52,7 @@ const dialects: Readonly<Record<ForgeType, Dialect>> = {
     headers: (token) => ({ ...bearer(token), 'x-atlassian-token': 'no-check' }),
   },
   'bitbucket-cloud': { open: bitbucketCloud, headers: bearer },
+  // A personal access token goes into Basic authentication as the password, with an empty user name.
   'azure-devops': {
     open: azureDevops,
     headers: (token) => ({ authorization: `Basic ${Buffer.from(`:${token}`).toString('base64')}` }),

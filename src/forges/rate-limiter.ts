@@ -75,9 +75,12 @@ export class RateLimiter {
   }
 }
 
+/** The bucket of one host and credential. */
 interface Account {
+  /** Tokens at `countedAt`; at most the burst. */
   tokens: number
   countedAt: number
+  /** Set from a response of the forge; no request before then. */
   blockedUntil: number
 }
 
@@ -93,6 +96,7 @@ function rateLimited(host: string, until: number, httpStatus?: number): Promotio
   })
 }
 
+/** Whether a response means "too many requests": 429, or 403 and 503 with a hint in headers or body. */
 function isLimited({ status, headers, body }: HttpResponse): boolean {
   if (status === 429) return true
   if (status !== 403 && status !== 503) return false
@@ -128,6 +132,7 @@ function resetAt(reset: number, now: number): number {
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
+/** An IMF-fixdate (RFC 9110, section 5.6.7), the form of Retry-After that servers send. */
 function parseHttpDate(text: string): number | undefined {
   const match = /^\w{3}, (\d\d) (\w{3}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/.exec(text.trim())
   if (!match) return undefined

@@ -45,6 +45,7 @@ const readers: Readonly<Record<ForgeType, Reader>> = {
   'azure-devops': azureDevops,
 }
 
+/** The last path segment is the name; `exactly` limits the number of segments. */
 function ownerAndName(url: URL, segments: readonly string[], exactly?: number): Omit<RepositoryAddress, 'apiURL'> {
   const isWhole = exactly === undefined ? segments.length >= 2 : segments.length === exactly
   const name = isWhole ? (segments.at(-1) ?? '').replace(/\.git$/, '') : ''
@@ -103,6 +104,7 @@ const webHosts: Readonly<Record<string, string>> = {
   'vs-ssh.visualstudio.com': 'dev.azure.com',
 }
 
+/** The HTTPS path of an SSH path, where Azure DevOps and Bitbucket Data Center differ. */
 function webPath(type: ForgeType, url: Extract<RepositoryURL, { over: 'ssh' }>): string {
   const segments = url.path.split('/').filter((segment) => segment !== '')
   const [version, owner, project, name] = segments

@@ -2,6 +2,7 @@ import type { Http, HttpResponse } from '../runtime/http/http.ts'
 import { PromotionError } from './promotion-error.ts'
 import { maxResponseBytes, type GitService, type GitTransport } from './transport.ts'
 
+/** URL and credentials of a repository. */
 export interface HttpTransportOptions {
   readonly url: string
   readonly username: string
@@ -71,6 +72,7 @@ export class HttpTransport implements GitTransport {
   }
 }
 
+/** The body of a 200 response; other status codes become errors. */
 function bodyOf({ status, body }: HttpResponse, url: string): Buffer {
   if (status === 200) return body
   const message = `${url} answered ${status}`

@@ -8,12 +8,14 @@ export interface GitObject {
   readonly content: Buffer
 }
 
+/** An entry of a tree. `name` holds raw bytes as Latin-1. */
 export interface TreeEntry {
   readonly mode: string
   readonly name: string
   readonly id: string
 }
 
+/** The parts of a commit that do not depend on its author. */
 export interface CommitInfo {
   readonly tree: string
   readonly parents: readonly string[]
@@ -32,6 +34,7 @@ export function idOf({ type, content }: GitObject): string {
   return createHash('sha1').update(`${type} ${content.length}\0`).update(content).digest('hex')
 }
 
+/** Parses a tree (mode, name, 20-byte id per entry). */
 export function parseTree(content: Buffer): TreeEntry[] {
   const entries: TreeEntry[] = []
   let position = 0
@@ -50,6 +53,7 @@ export function parseTree(content: Buffer): TreeEntry[] {
   return entries
 }
 
+/** Encodes a tree. The entries must keep git's order. */
 export function treeOf(entries: readonly TreeEntry[]): GitObject {
   const parts = entries.flatMap(({ mode, name, id }) => [
     Buffer.from(`${mode} ${name}\0`, 'latin1'),

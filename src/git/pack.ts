@@ -52,6 +52,7 @@ interface Reader {
   readonly waiting: { offset: number; base: string; delta: Buffer }[]
 }
 
+/** Reads the entry at an offset and returns the offset of the next one. */
 function readEntry(reader: Reader, offset: number): number {
   const { body } = reader
   let position = offset
@@ -98,6 +99,7 @@ function resolveWaiting(reader: Reader): void {
   }
 }
 
+/** Inflates one zlib stream and finds its end. */
 function inflate(body: Buffer, start: number): { content: Buffer; end: number } {
   // A pack does not store compressed sizes; with `info` the engine reports how much input it has consumed.
   const { buffer, engine } = inflateSync(body.subarray(start), { info: true }) as unknown as {
@@ -156,6 +158,7 @@ function applyDelta(base: Buffer, delta: Buffer): Buffer {
   return result
 }
 
+/** Type and size of an entry: four bits of the size first, then seven per byte. */
 function entryHeader(type: ObjectType, size: number): Buffer {
   const kind = Number(Object.entries(types).find(([, name]) => name === type)?.[0])
   const bytes = [(kind << 4) | (size & 0x0f)]

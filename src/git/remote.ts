@@ -40,6 +40,7 @@ export class GitRemote {
     return version === 2 && (capabilities.get('fetch') ?? '').split(' ').includes('filter')
   }
 
+  /** Fetches the wanted objects and, depending on the request, what they refer to. */
   async fetch(request: FetchRequest): Promise<ObjectStore> {
     const { version, capabilities } = await this.#open()
     const body = version === 2 ? await this.#fetchBody(request) : originalFetchBody(request, capabilities)
@@ -75,6 +76,7 @@ export class GitRemote {
     return this.#session
   }
 
+  /** `ls-refs` of protocol version 2. The server may return more refs than asked for. */
   async #listRefs(names: readonly string[]): Promise<Map<string, string>> {
     const lines = ['command=ls-refs\n', 'agent=sojourn\n', 'object-format=sha1\n']
     const prefixes = names.map((name) => packet(`ref-prefix refs/heads/${name}\n`))
@@ -88,6 +90,7 @@ export class GitRemote {
     return refs
   }
 
+  /** A fetch command of protocol version 2 (gitprotocol-v2). */
   async #fetchBody({ wants, depth, withoutBlobs }: FetchRequest): Promise<Buffer> {
     const filter = withoutBlobs && (await this.canFilter()) ? [packet('filter blob:none\n')] : []
     return Buffer.concat([
@@ -103,6 +106,7 @@ export class GitRemote {
   }
 }
 
+/** The capabilities the server advertised. */
 interface Session {
   readonly version: 0 | 2
   readonly capabilities: ReadonlyMap<string, string>
@@ -110,6 +114,7 @@ interface Session {
   readonly refs: Map<string, string> | undefined
 }
 
+/** Reads the capabilities, and the refs if the server speaks the original protocol. */
 function readAdvertisement(body: Buffer): Session {
   const lines = [...packets(body)].map(({ packet: each }) => textOf(each)).filter((line) => line !== undefined)
   const content = lines.filter((line) => !line.startsWith('# service='))
@@ -134,6 +139,7 @@ function capabilitiesOf(features: readonly string[]): ReadonlyMap<string, string
   )
 }
 
+/** A fetch request of the original protocol (gitprotocol-pack). */
 function originalFetchBody({ wants, depth }: FetchRequest, capabilities: ReadonlyMap<string, string>): Buffer {
   const features = ['multi_ack_detailed', 'side-band-64k', 'ofs-delta', 'no-progress'].filter((name) =>
     capabilities.has(name),

@@ -71,6 +71,7 @@ export class SshTransport implements GitTransport {
 
 const handshakeTimeoutMs = 30_000
 
+/** Connects and authenticates. Rejects with HostKeyRefused before any credential is offered to an unknown host. */
 function connect({ url, key, knownHosts, signal }: SshTransportOptions): Promise<ssh2.Client> {
   const { host, port, user } = url
   const known = knownHost(knownHosts, url)
@@ -211,6 +212,7 @@ function errorFromStderr(host: string, stderr: string): PromotionError {
   return unavailable(message)
 }
 
+/** Classifies an error of the SSH library. */
 function connectionError(url: SshTransportOptions['url'], error: Error & { level?: string }): PromotionError {
   if (error.level === 'client-authentication')
     return new PromotionError('Permanent', 'CredentialsRefused', `${url.host} refused the key for user ${url.user}`)

@@ -97,7 +97,7 @@ describe.each(forgeTypes)('the client for %s', (type) => {
     await expect(open().get(99_999)).rejects.toMatchObject({ kind: 'Permanent', because: 'RepositoryNotFound' })
   })
 
-  it.each([500, 502, 504])('says that a %i may pass', async (status) => {
+  it.each([500, 502, 504])('reports a %i as transient', async (status) => {
     forge.fail({ status })
     await expect(open().get(1)).rejects.toMatchObject({ kind: 'Transient', httpStatus: status })
   })

@@ -11,7 +11,7 @@ import { giteaDirectory, giteaProgram } from './gitea-build.ts'
 
 const run = promisify(execFile)
 
-/** Somebody with an account: the robot promotes, the human decides. */
+/** A Gitea account: the robot promotes, the human decides. */
 export interface Account {
   readonly name: string
   readonly password: string

@@ -104,7 +104,7 @@ describe('an Approval', () => {
     expect(promotionOf(await test.get('app'))?.phase).toBe('AwaitingApproval')
   })
 
-  it('that refuses ends the promotion, whoever has approved', async () => {
+  it('that rejects ends the promotion despite earlier approvals', async () => {
     const id = await wait()
     for (const approver of ['ann', 'bob'])
       await as(approver).create(
@@ -129,7 +129,7 @@ describe('an Approval', () => {
   it.each([
     ['no promotion id', { promotionId: '' }, 'spec.promotionId'],
     ['another word', { decision: 'Maybe' as never }, 'spec.decision'],
-    ['nobody', { approver: '' }, 'spec.approver'],
+    ['no approver', { approver: '' }, 'spec.approver'],
   ])('with %s is refused, naming the field', async (_, over, field) => {
     const bad = home.client.create(approvalKind.type, approvalOf('0123456789abcdef', over))
     await expect(bad).rejects.toThrow(field)

@@ -73,7 +73,7 @@ spec: { capiClusterRef: { name: leaf } }
 
 async function send(path: string, body: string, headers: Record<string, string>): Promise<RouteResponse> {
   const route = test.promoter.routes.find((each) => each.method === 'POST' && each.path.test(path))
-  if (!route) throw new Error(`nobody answers ${path}`)
+  if (!route) throw new Error(`no route for ${path}`)
   return route.handle({ method: 'POST', path, headers, body: Buffer.from(body), remoteAddress: '10.0.0.1' })
 }
 
@@ -119,7 +119,7 @@ it('everything that pipeline-controller was given goes on working as it is, but 
 
   await runs(home, 'dev', '1.1.0')
   await test.until('app', (seen) => seen.status?.candidate?.revision === '1.1.0')
-  // A minute later somebody's Alert calls, as it always did: that is reason enough to look.
+  // A minute later an existing Flux Alert calls the webhook: it triggers a reconcile.
   skewMs += 61_000
   expect(await webhook('dev', 'dev', '1.1.0')).toMatchObject({ status: 202 })
   const waiting = await test.until('app', (seen) => seen.status?.environments?.['prod']?.waitingApproval)
@@ -145,6 +145,6 @@ it('everything that pipeline-controller was given goes on working as it is, but 
   const done = await test.until('app', (seen) => seen.status?.run?.phase === 'Complete')
   expect(done.status?.environments?.['prod']?.waitingApproval).toBeUndefined()
   expect(await repository.file('main', 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
-  // The last environment's Alert has nothing to say that anybody waits for.
+  // The Alert of the last environment has no effect.
   expect(await webhook('prod', 'apps', '1.1.0')).toMatchObject({ status: 422 })
 })

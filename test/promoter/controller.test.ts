@@ -35,7 +35,7 @@ describe('promotions', () => {
     expect(done.status?.latestRevision).toBe('1.2.0')
   })
 
-  it('go on with what happened while nobody was there to see it', async () => {
+  it('go on with what happened while no process was running', async () => {
     const { spec, pulls, repository } = await withRepository(on)
     for (const name of ['dev', 'prod']) await on.home.release(name, '1.0.0')
     await on.test.pipeline('app', spec)
@@ -53,7 +53,7 @@ describe('promotions', () => {
     expect(await repository.file('main', 'prod/app.yaml')).toBe(manifest('prod', '1.1.0'))
   })
 
-  it('say how long each phase took, and what is left of the budget of their forge', async () => {
+  it('report how long each phase took, and what is left of the rate limit of their forge', async () => {
     const { spec, pulls } = await withRepository(on)
     await on.home.release('dev', '1.1.0')
     await on.home.release('prod', '1.0.0')

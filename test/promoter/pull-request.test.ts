@@ -132,7 +132,7 @@ describe('a pull request', () => {
     expect(stage.world.phase('prod')).toBe('RollingOut')
   })
 
-  it('closed by a human is not called rejected while nobody can tell what the base branch holds', async () => {
+  it('closed by a human is not called rejected while the base branch cannot be read', async () => {
     await build()
     release()
     await stage.settle()
@@ -379,7 +379,7 @@ describe('what pipeline-controller has left open', () => {
     expect(stage.world.promotion('prod')).toMatchObject({ phase: 'Proposed', branch: 'promotion-team-app-prod' })
   })
 
-  it('is left as it is while nobody can tell what it carries', async () => {
+  it('stays unchanged while its content cannot be read', async () => {
     await build()
     await leave('1.1.0')
     release()
@@ -530,7 +530,7 @@ describe('trouble', () => {
     },
   )
 
-  it('C55: of an address where nobody answers may pass, and names it', async () => {
+  it('C55: of an unreachable address is transient, and names it', async () => {
     await build()
     const { promotion } = stage.world.pipeline.spec
     const url = 'https://127.0.0.1:1/acme/deploy'

@@ -37,7 +37,7 @@ async function send(path: string, sent = message): Promise<RouteResponse> {
   return response
 }
 
-/** dev has 1.1.0, the pull request for staging is open, and somebody has listened in on dev's message. */
+/** dev has 1.1.0, the pull request for staging is open, and an attacker has captured dev's message. */
 beforeEach(async () => {
   await addLeaf(on)
   opened = await withRepository(on, {}, ['dev', 'staging', 'prod'])

@@ -83,7 +83,7 @@ describe('a commit signed with an SSH key', () => {
   it.each([
     ['is the same commit', 'ed25519', true],
     ['is another commit', 'ecdsa', false],
-  ])('%s when it is made again before anybody has seen it (%s)', async (_, type, isSame) => {
+  ])('%s when it is made again before it was pushed (%s)', async (_, type, isSame) => {
     prepare({ identity: sshKey(`again-${type}`, type).identity })
     const { effect } = stage.world.step()
     const first = await stage.perform(effect!)

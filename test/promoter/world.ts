@@ -7,7 +7,7 @@ import type { Announcement, Observed } from '../../src/systems/promoter/decision
 import type { Effect } from '../../src/systems/promoter/decision/effects.ts'
 import { recordResult, type EffectResult } from '../../src/systems/promoter/decision/results.ts'
 
-/** Where every test starts in time. */
+/** The start time of every test. */
 export const start = parseTime('2026-11-02T12:00:00Z')!
 
 export const pullRequestPromotion: PromotionSpec = {
@@ -61,7 +61,7 @@ export function targetOf(revision: string | undefined, over: Partial<TargetStatu
   }
 }
 
-/** A pipeline in memory: targets are set by hand, effects are answered by hand, time is set by hand. */
+/** A pipeline in memory. The test sets the targets, the results of effects and the time. */
 export class World {
   pipeline: Pipeline
   now = start
@@ -124,7 +124,7 @@ export class World {
     this.pipeline = { ...this.pipeline, metadata: { ...this.pipeline.metadata, annotations } }
   }
 
-  /** Somebody speaks on the promotion that an environment has now. */
+  /** A user approves or rejects the current promotion of an environment. */
   approve(environment: string, approver: string, decision: 'Approve' | 'Reject' = 'Approve'): void {
     const promotionId = this.promotion(environment)?.id ?? ''
     this.approvals.push({

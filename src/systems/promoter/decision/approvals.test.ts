@@ -129,7 +129,7 @@ describe('a signed approval', () => {
   it.each([
     ['is not signed', () => ({ path: approvalPath, body: Buffer.from(JSON.stringify(word())) })],
     ['is signed with another key', () => signed(approvalPath, word(), { key: 'wrong' })],
-    ['names a key nobody knows', () => signed(approvalPath, word(), { keyId: 'constructor' })],
+    ['names an unknown key', () => signed(approvalPath, word(), { keyId: 'constructor' })],
     ['was signed ten minutes ago', () => signed(approvalPath, word(), { at: now - 600_000 })],
     ['was signed for the future', () => signed(approvalPath, word(), { at: now + 600_000 })],
     [
@@ -162,7 +162,7 @@ describe('a signed approval', () => {
     expect(await send({ ...signed(approvalPath, word()), method })).toMatchObject({ status })
   })
 
-  it('of a user whom the server knows needs no signature, and nobody else can be named', async () => {
+  it('of an authenticated user needs no signature, and cannot name another approver', async () => {
     expect(
       await send({ path: approvalPath, user: 'dora', body: Buffer.from(JSON.stringify(word({ approver: 'ann' }))) }),
     ).toMatchObject({ status: 202 })

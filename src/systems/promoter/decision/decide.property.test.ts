@@ -224,7 +224,7 @@ function approve(world: World, decision: 'Approve' | 'Reject'): void {
   for (const name of later) if (world.phase(name) === 'AwaitingApproval') world.approve(name, 'ann', decision)
 }
 
-/** A pull request whose opening nobody could write down, on a branch that is taken over by one that has nothing to do. */
+/** A pull request that was opened but not recorded, on a branch taken over by a promotion with nothing to do. */
 const openedUnheard: [Wishes, Happening[]] = [
   {
     runPolicy: 'Restart',

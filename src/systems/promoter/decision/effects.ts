@@ -22,6 +22,7 @@ export type EffectKind =
   /** Close the pull request and delete the branch, unless others have changed them. */
   | 'withdraw'
 
+/** An effect that is due, with the recorded promotion it belongs to. */
 export interface Effect {
   readonly do: EffectKind
   readonly environment: string
@@ -73,6 +74,7 @@ export function effectOf({ phase, strategy, withdraw, verification }: Promotion)
   }
 }
 
+/** A dry run allows no effect; a pause allows only polls and withdrawals. */
 function isAllowed(draft: Draft, kind: EffectKind): boolean {
   if (draft.observed.dryRun) return false
   return !isPaused(draft) || kind === 'poll' || kind === 'withdraw'

@@ -33,6 +33,7 @@ export function areOpen(gates: readonly Gate[], except?: string): boolean {
   return gates.every(({ name, state }) => state === 'Open' || name === except)
 }
 
+/** Closed while promotions are stopped: suspended, frozen, a held rollback, a rejected or an overdue run. */
 function pauseGate(draft: Draft, wanted: WantedRevision): Gate {
   const { plan, observed, status } = draft
   if (plan.suspended) return gate('pause', 'Closed', 'Suspended')
@@ -55,6 +56,7 @@ function configurationGate({ promotion }: EnvironmentPlan): Gate {
   return promotion ? gate('promotion', 'Open', 'GatesOpen') : gate('promotion', 'Closed', 'NoPromotionConfigured')
 }
 
+/** Open when every environment before this one has passed the revision. */
 function upstreamGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate {
   const missing = upstreamOf(draft, environment).filter((upstream) => !hasPassed(draft, upstream, wanted))
   if (missing.length === 0) return gate('upstream', 'Open', 'UpstreamReady')
@@ -62,6 +64,7 @@ function upstreamGate(draft: Draft, environment: EnvironmentPlan, wanted: Wanted
   return gate('upstream', 'Waiting', 'UpstreamNotReady', `${names} is not ready on ${wanted.revision}`)
 }
 
+/** Waits while too few targets can be read: a promotion into an unknown state could not be judged. */
 function targetsGate(draft: Draft, environment: EnvironmentPlan): Gate {
   const targets = draft.targetsOf(environment)
   const known = targets.filter((target) => isReadable(target) && target.reason !== 'Stale')
@@ -71,6 +74,7 @@ function targetsGate(draft: Draft, environment: EnvironmentPlan): Gate {
   return gate('targets', 'Waiting', 'TargetNotReadable', each.join(', '))
 }
 
+/** Waits until the environments before have been ready for the soak time. */
 function soakGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevision): Gate {
   const { plan, now } = draft
   const soakMs = plan.runPolicy === 'Pairwise' ? Math.max(environment.soakMs, plan.quietPeriodMs) : environment.soakMs
@@ -86,6 +90,7 @@ function soakGate(draft: Draft, environment: EnvironmentPlan, wanted: WantedRevi
   }
 }
 
+/** Closed outside the promotion windows. */
 function windowGate(draft: Draft, environment: EnvironmentPlan): Gate {
   if (environment.windows.length === 0) return gate('window', 'Open', 'WindowOpen')
   const { open, nextCheckAt } = windowsState(environment.windows, draft.now)
@@ -133,6 +138,7 @@ function hasMovedOn(draft: Draft, upstream: EnvironmentPlan, wanted: WantedRevis
   return draft.targetsOf(upstream).every(({ revision }) => revision !== wanted.revision)
 }
 
+/** Since when an environment has been ready on the revision; undefined when it is not. */
 function readySince(draft: Draft, upstream: EnvironmentPlan, wanted: WantedRevision): number | undefined {
   const state = draft.status.environments?.[upstream.name]
   if (state?.readyOn?.revision === wanted.revision) return at(state.readyOn.since)

@@ -83,6 +83,7 @@ function unreadableTargets(draft: Draft): string | undefined {
   return unreadable.length > 0 ? unreadable.join('; ') : undefined
 }
 
+/** The first reason for which a user has to act. */
 function whyStalled(draft: Draft): Why | undefined {
   for (const { name, promotion } of promotionsOf(draft)) {
     const why = whyPromotionStalled(draft, name, promotion)
@@ -115,6 +116,7 @@ function lagging(draft: Draft, name: string, revision: string): string {
   return `${behind.map((target) => `${describeTarget(target)} runs ${target.revision ?? 'an unknown revision'}`).join(', ')}, not a healthy ${revision}`
 }
 
+/** Whether a revision has arrived before an environment that has no promotion configured. */
 function isUnconfigured({ status }: Draft, name: string): boolean {
   const gates = status.environments?.[name]?.gates ?? []
   const isOpen = gates.some((gate) => gate.name === 'upstream' && gate.state === 'Open')
@@ -153,6 +155,7 @@ function wouldDo(name: string, { promotion, gates = [] }: EnvironmentStatus): st
   return held?.reason === 'DryRun' && held.message ? [held.message] : []
 }
 
+/** The run and the phases of its promotions, in one line. */
 function summaryOf(draft: Draft): string {
   const { run } = draft.status
   if (!run) return draft.noRevision?.message ?? sentenceOf('NoRevision')

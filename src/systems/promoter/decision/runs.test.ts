@@ -48,7 +48,7 @@ describe('a run', () => {
     expect(world.status.run?.phase).toBe('Complete')
   })
 
-  it('never promotes a completed revision twice, even where somebody has gone back by hand', () => {
+  it('never promotes a completed revision twice, even after a manual rollback', () => {
     const world = new World()
     world.runs({ dev: '1.0.0', staging: '1.0.0', prod: '1.0.0' })
     world.step()
@@ -266,7 +266,7 @@ describe('a new revision during a run', () => {
       )
     })
 
-    it('holds nobody up who deletes the pipeline', () => {
+    it('does not block the deletion of the pipeline', () => {
       const world = superseded()
       for (let attempt = 1; attempt <= 9; attempt++)
         world.answer('withdraw', failed('Transient', 'GitProviderUnavailable'), 600_000)
@@ -400,7 +400,7 @@ describe('a new revision during a run', () => {
   describe.each([
     ['under Finish', { runPolicy: 'Finish' }],
     ['by the starvation guard', { maxRestarts: 0 }],
-  ] as const)('a run that is let finish %s', (_, policy) => {
+  ] as const)('a run that must finish %s', (_, policy) => {
     const soaked = environments('dev', 'staging', 'prod').map((environment) =>
       environment.name === 'prod' ? { ...environment, soak: '1h' } : environment,
     )
@@ -422,7 +422,7 @@ describe('a new revision during a run', () => {
     it.each([
       ['never got well', () => undefined],
       ['fell ill', (world: World) => world.runs({ staging: '1.1.0' })],
-    ])('gives way to the cure once what it has reached %s and its deadline is over', (_illness, before) => {
+    ])('is superseded by a fix once what it has reached %s and its deadline is over', (_illness, before) => {
       const world = twoRevisions()
       before(world)
       world.step()
@@ -472,7 +472,7 @@ describe('a new revision during a run', () => {
     })
   })
 
-  it('gives way when what runs before fails its checks for good', () => {
+  it('is superseded when the checks have failed past their deadline', () => {
     const [dev, staging, prod] = environments('dev', 'staging', 'prod')
     const verification = { checks: [{ url: 'https://staging.test/' }], interval: '1m' }
     const world = new World(

@@ -65,6 +65,7 @@ export function isHeldRollback({ plan }: Draft, { direction }: Pick<Run, 'direct
   return direction === 'Backward' && plan.rollback === 'Hold'
 }
 
+/** Whether the run has exceeded `maxRunDuration`. */
 export function isOverdue({ plan, now }: Draft, run: Run): boolean {
   return plan.maxRunDurationMs !== undefined && now >= at(run.startedAt) + plan.maxRunDurationMs
 }
@@ -136,6 +137,7 @@ function whyNoRevision(targets: readonly TargetStatus[]): Why {
   return { because, message: `${unready.map(describeTarget).join(', ')} is not ready` }
 }
 
+/** Targets per revision. */
 function countBy(targets: readonly TargetStatus[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const { revision } of targets) if (revision) counts.set(revision, (counts.get(revision) ?? 0) + 1)
@@ -155,6 +157,7 @@ function settle(draft: Draft, revision: string): void {
   if (!mustFinish(draft)) startRun(draft, revision)
 }
 
+/** Starts a run and retires the previous one. */
 function startRun(draft: Draft, revision: string): void {
   const { status, plan, now } = draft
   const previous = status.run
@@ -205,6 +208,7 @@ function completeRun(draft: Draft, run: Run): void {
   })
 }
 
+/** Whether a revision is older: lower by semantic version, or completed by an earlier run. */
 function isBackward({ status }: Draft, revision: string): boolean {
   const { run, recentRuns = [] } = status
   if (run && isLowerVersion(revision, run.revision)) return true

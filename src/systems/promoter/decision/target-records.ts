@@ -35,12 +35,14 @@ function listed({ plan, status }: Draft, records: TargetStatus[]): TargetStatus[
   return records.filter((target) => !isTargetReadyOn(target, revision)).slice(0, share)
 }
 
+/** Shortens messages, and repeats one as `error`, the field pipeline-controller has. */
 function bounded(target: TargetStatus): TargetStatus {
   const { message } = target
   const record = message ? { ...target, message: message.slice(0, maxMessage) } : target
   return isReadable(record) || !record.message ? record : { ...record, error: record.message }
 }
 
+/** Keeps the previous record when nothing but the time would change. */
 function withTime(target: TargetStatus, before: TargetStatus | undefined, now: number): TargetStatus {
   const { observedAt } = before ?? {}
   if (before && observedAt && deepEqual({ ...target, observedAt }, before)) return before

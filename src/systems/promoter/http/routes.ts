@@ -205,6 +205,7 @@ async function authenticate(
   return { keyId: verdict.keyId }
 }
 
+/** One response for every failed authentication, so that it reveals nothing. */
 function refused({ countApproval }: Context): RouteResponse {
   countApproval('refused')
   return { status: 401, body: problem('the signature is missing or invalid') }
@@ -236,6 +237,7 @@ function decode(part: string): string {
   }
 }
 
+/** The body as a JSON object; undefined when it is something else or too large. */
 function jsonOf(body: Uint8Array): Record<string, unknown> | undefined {
   if (body.byteLength > maxBodyBytes) return undefined
   try {

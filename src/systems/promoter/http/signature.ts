@@ -71,6 +71,7 @@ export function verifyBodySignature(
 export const maxBodyBytes = 64 * 1024
 const maxSkewSeconds = 300
 
+/** HMAC-SHA256 over the version, method, path, time, nonce and body hash, one per line. */
 function macOf(
   { method, path, body }: SignedRequest,
   { key, time, nonce }: { readonly key: string; readonly time: number; readonly nonce: string },
@@ -79,6 +80,7 @@ function macOf(
   return createHmac('sha256', key).update(lines.join('\n')).digest('hex')
 }
 
+/** Proxies may reorder query parameters, so their order is not signed. */
 function sortedQuery(path: string): string {
   const question = path.indexOf('?')
   if (question < 0) return path

@@ -118,7 +118,7 @@ describe('an application', () => {
       { conditions: ready('True', 1), lastAppliedRevision: 'r' },
       ok(true, 'r', false),
     ],
-    ['nobody has looked at yet is not ready, and not stale', { observedGeneration: -1 }, ok(false, undefined)],
+    ['its controller has not seen yet is not ready, and not stale', { observedGeneration: -1 }, ok(false, undefined)],
   ])('%s', (_, status, expected) =>
     expect(read('kustomize.toolkit.fluxcd.io/v1', 'Kustomization', status)).toEqual(expected),
   )

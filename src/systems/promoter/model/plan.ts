@@ -17,35 +17,45 @@ export interface Plan {
   /** Sorted so that each comes after those it depends on; revisions come from the first. */
   readonly environments: readonly EnvironmentPlan[]
   readonly suspended: boolean
+  /** Resync interval. */
   readonly intervalMs: number
+  /** How long a revision must stay unchanged before its run starts. */
   readonly quietPeriodMs: number
+  /** A run starts after this time even if revisions keep changing. */
   readonly maxWaitMs: number
   readonly runPolicy: 'Restart' | 'Finish' | 'Pairwise'
+  /** Restarts in a row after which a run must finish. */
   readonly maxRestarts: number
   readonly maxRunDurationMs: number | undefined
   readonly rollback: 'RequireApproval' | 'Follow' | 'Hold'
   readonly withdrawal: 'Close' | 'Orphan'
 }
 
+/** One environment of the plan. */
 export interface EnvironmentPlan {
   readonly name: string
+  /** Names of the environments that must be ready first; empty only for the first environment. */
   readonly dependsOn: readonly string[]
   readonly targets: readonly TargetPlan[]
   /** How many targets must be ready on the revision. */
   readonly requiredTargets: number
+  /** How long the environments before must be ready on the revision. */
   readonly soakMs: number
   readonly windows: readonly Window[]
   readonly verification: VerificationPlan | undefined
   readonly rolloutDeadlineMs: number
+  /** Undefined for the first environment, and where the spec configures no promotion. */
   readonly promotion: PromotionPlan | undefined
 }
 
+/** HTTP checks that must pass before a promotion starts. */
 export interface VerificationPlan {
   readonly checks: readonly { readonly url: string; readonly expectedStatus?: number }[]
   readonly intervalMs: number
   readonly deadlineMs: number
 }
 
+/** One application object that an environment consists of. */
 export interface TargetPlan {
   /** `namespace/name` of the GitopsCluster; '' is the local cluster. */
   readonly cluster: string
@@ -53,16 +63,21 @@ export interface TargetPlan {
   readonly app: AppRef
 }
 
+/** How revisions get into one environment. */
 export interface PromotionPlan {
   readonly spec: PromotionSpec
   readonly strategy: StrategyRecord
+  /** Part of the promotion's id: a changed destination is a new promotion. */
   readonly strategyHash: string
   readonly supersede: 'Replace' | 'Update' | 'Keep'
   readonly branchNaming: BranchNaming
   /** 0 means that no approval is needed. */
   readonly requiredApprovals: number
+  /** Undefined: every user who may create Approvals. */
   readonly approvers: readonly string[] | undefined
+  /** Undefined: an approval does not expire. */
   readonly approvalTtlMs: number | undefined
+  /** A rejection closes the pause gate of every environment in the run. */
   readonly rejectClosesRun: boolean
 }
 
@@ -137,6 +152,7 @@ function inOrder(spec: PipelineSpec, namespace: string): EnvironmentPlan[] {
   return sortedByDependency(plans)
 }
 
+/** Depth-first topological sort; throws PlanError for a cycle or an unknown dependency. */
 function sortedByDependency(plans: ReadonlyMap<string, EnvironmentPlan>): EnvironmentPlan[] {
   const sorted: EnvironmentPlan[] = []
   const state = new Map<string, 'open' | 'done'>()
@@ -194,6 +210,7 @@ function verificationPlan(verification: EnvironmentSpec['verification'], field: 
   }
 }
 
+/** The default dependency is the previous environment in the list. */
 function dependenciesOf(spec: PipelineSpec, index: number, field: string): readonly string[] {
   const environment = spec.environments[index]!
   if (index === 0) {
@@ -207,6 +224,7 @@ function dependenciesOf(spec: PipelineSpec, index: number, field: string): reado
   return named
 }
 
+/** The application of a target: its own, else the environment's, else the pipeline's. */
 function targetPlans(
   spec: PipelineSpec,
   environment: EnvironmentSpec,

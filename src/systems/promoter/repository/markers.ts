@@ -55,6 +55,7 @@ interface MarkedScalar {
   readonly value: unknown
 }
 
+/** All marked scalars of all documents, or what is wrong with the YAML. */
 function markedScalars(source: string, marker: Marker): MarkedScalar[] | string {
   const documents = parseAllDocuments(source, { keepSourceTokens: true, uniqueKeys: false })
   const marked: MarkedScalar[] = []
@@ -96,6 +97,7 @@ function restOfLine(source: string, from: number): string {
   return source.slice(from, end < 0 ? source.length : end).replace(/\r$/, '')
 }
 
+/** Whether a comment is this marker, as a JSON object. */
 function isMarker(comment: string, { namespace, pipeline, environment }: Marker): boolean {
   const start = comment.indexOf('{')
   if (start < 0) return false
@@ -107,6 +109,7 @@ function isMarker(comment: string, { namespace, pipeline, environment }: Marker)
   }
 }
 
+/** Replaces the scalars in the text. */
 function splice(source: string, scalars: readonly MarkedScalar[], value: string): string {
   let text = ''
   let position = 0

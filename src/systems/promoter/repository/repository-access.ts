@@ -80,6 +80,7 @@ export async function openRepository(
   }
 }
 
+/** Git over HTTPS, rate-limited by host and credential. */
 function overHttp(
   url: string,
   { username, password, token, caFile: ca }: SecretData,
@@ -91,6 +92,7 @@ function overHttp(
   return new HttpTransport({ url, username: username ?? 'git', password: gitPassword, ca, http, signal })
 }
 
+/** Git over SSH. Requires `known_hosts`: there is no trust on first use. */
 async function overSsh(
   url: Extract<RepositoryURL, { over: 'ssh' }>,
   { identity, password, known_hosts: knownHosts }: SecretData,

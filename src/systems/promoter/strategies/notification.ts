@@ -52,6 +52,7 @@ function promoteEvent(pipeline: Pipeline, values: TemplateValues, now: number): 
   }
 }
 
+/** Posts the event in the format of Flux's notification controller. */
 async function postToFlux(
   pipeline: Pipeline,
   values: TemplateValues,

@@ -180,6 +180,7 @@ async function ourCommitOn(git: GitRemote, tip: string, { id, branch }: Promotio
   )
 }
 
+/** Whether the base branch has the promotion's value. */
 async function isOnBase({ promotion, values, access, spec }: PullRequestWork): Promise<boolean> {
   const baseBranch = promotion.strategy?.baseBranch ?? ''
   const base = (await access.git.branches(baseBranch)).get(baseBranch)

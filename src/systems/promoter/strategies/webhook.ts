@@ -45,6 +45,7 @@ export async function callWebhook(
   throw new PromotionError(kind, because, `${new URL(url).host} answered ${status}`, { httpStatus: status })
 }
 
+/** The CloudEvent 1.0 of a promotion. */
 function cloudEvent(values: TemplateValues, { intentAt }: Promotion): object {
   const { namespace, pipeline, environment, revision, value, fromRevision, id } = values
   return {

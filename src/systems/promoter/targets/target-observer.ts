@@ -114,6 +114,7 @@ export class TargetObserver {
     return source
   }
 
+  /** The narrowest open cache for a target; opens one if there is none. */
   #sourceFor(target: TargetPlan): Source {
     const own = this.#sources.get(sourceKey(target, target.namespace))
     if (own) return own
@@ -151,6 +152,7 @@ export class TargetObserver {
     return opened
   }
 
+  /** Drops a pipeline's uses that its new plan no longer has, and closes caches without users. */
   #release(pipeline: string, use: Use, plan: Plan | undefined): void {
     const kept = new Set(
       plan?.environments.flatMap(({ targets }) =>
@@ -213,6 +215,7 @@ interface Use {
   readonly adapters: Map<string, Adapter>
 }
 
+/** Without a namespace, the prefix of all keys of the kind, and the key of the cache for all namespaces. */
 function sourceKey({ cluster, app }: TargetPlan, namespace: string | undefined): string {
   const prefix = `${cluster} ${app.apiVersion} ${app.kind} `
   return namespace === undefined ? prefix : `${prefix}${namespace}`

@@ -82,6 +82,7 @@ export class TargetSource {
     this.#options.handle.close()
   }
 
+  /** Resolves the kind by discovery and opens the informer. At most one attempt at a time. */
   #open(): void {
     const { client } = this.#options.handle
     if (this.#closed || this.#informer || this.#opening || !client) return
@@ -105,6 +106,7 @@ export class TargetSource {
       })
   }
 
+  /** Opens the informer and reports its changes. */
   #follow(type: Informer['type']): void {
     const { handle, namespace, onChange } = this.#options
     this.#problem = undefined
@@ -161,6 +163,7 @@ export class TargetSource {
   }
 }
 
+/** Maps an API error to a target reason. An unknown error counts as unreachable, never as absent. */
 function problemOf(error: unknown): Problem {
   const message = error instanceof Error ? error.message : String(error)
   if (isStatusError(error, 'Forbidden', 'Unauthorized')) return { reason: 'Forbidden', message }
