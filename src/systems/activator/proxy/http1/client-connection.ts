@@ -319,7 +319,7 @@ export class ClientConnection implements ClientLink, SocketOwner {
     this.#linger()
   }
 
-  /** Closes our side, and reads a little longer: a reset now could destroy the answer on its way. */
+  /** Closes our side and reads a little longer (RFC 9112 §9.6): a reset now could destroy the answer on its way. */
   #linger(): void {
     this.#phase = 'closing'
     this.#carry = undefined

@@ -55,7 +55,7 @@ const keepAlive = word('keep-alive')
 const idempotent = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'TRACE'])
 export const maxReplays = 2
 
-/** Whether a request of this method may be sent twice. */
+/** Whether a request of this method may be sent twice (RFC 9110 §9.2.2). */
 export function isIdempotent(method: string): boolean {
   return idempotent.has(method)
 }

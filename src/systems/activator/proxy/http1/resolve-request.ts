@@ -10,7 +10,7 @@ import { isNavigation } from '../answers/waiting-page.ts'
 
 const methods = ['GET', 'POST', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
-/** What understanding a request needs from its connection, and sets on it. */
+/** What resolving a request reads from its connection, and sets on it. */
 export interface RequestContext {
   readonly minor: number
   keepAlive: boolean
@@ -125,7 +125,7 @@ function pathOf(bytes: Buffer, head: Head): string {
   return bytes.toString('latin1', head.targetStart, head.targetEnd)
 }
 
-/** `http://host/path` names its host itself; `*` is for OPTIONS alone. Anything else is no request for a gateway. */
+/** Absolute form names its own host, `*` is for OPTIONS alone (RFC 9112 §3.2.2, §3.2.4). Other forms are refused. */
 function absoluteForm(target: string, method: string): { readonly host?: string; readonly target: string } | undefined {
   if (target === '*') return method === 'OPTIONS' ? { target } : undefined
   const parts = /^https?:\/\/([^/?#@]+)([/?][^#]*)?$/i.exec(target)
@@ -134,7 +134,7 @@ function absoluteForm(target: string, method: string): { readonly host?: string;
   return { host: parts[1]!, target: path.startsWith('/') ? path : `/${path}` }
 }
 
-/** The protocol a client asks to switch to. Not h2c: what goes through such a tunnel would escape every rule. */
+/** The protocol a client asks to switch to. Not h2c: requests inside such a tunnel would bypass routing and parsing. */
 function upgradeOf(bytes: Buffer, head: Head): string | undefined {
   const protocol = valuesOfKind(bytes, head, fieldKind.upgrade)
   return protocol === '' || /(?:^|,)\s*h2c?\s*(?:,|$)/i.test(protocol) ? undefined : protocol

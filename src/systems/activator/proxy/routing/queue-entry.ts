@@ -3,7 +3,7 @@ import { cell } from './counters.ts'
 import type { Waiter } from './ports.ts'
 import type { Target } from './target.ts'
 
-/** One request's place in the line for its workload, and all that is counted about it. */
+/** One request's entry in the wait queue of its workload, and what is counted about it. */
 export class QueueEntry {
   readonly #thread: ProxyThread
   readonly #waiter: Waiter
@@ -20,7 +20,7 @@ export class QueueEntry {
     return this.#target
   }
 
-  /** Gets in line; false when the line is full. The request may be on its way before this returns. */
+  /** Enters the queue; false when it is full. The request may already be forwarded when this returns. */
   take(target: Target, bytes: number): boolean {
     const thread = this.#thread
     const { route } = this.#waiter

@@ -14,7 +14,7 @@ export interface ConnectionOptions {
 
 const untouchable = new Set(['content-length', 'transfer-encoding', 'host', 'x-forwarded-for'])
 
-/** Reads the Connection fields, and marks every field they name as meant for this hop only. */
+/** Reads the Connection fields, and marks every field they name as hop-by-hop (RFC 9110 §7.6.1). */
 export function connectionOptions(bytes: Buffer, head: Head): ConnectionOptions {
   const options = { close: false, keepAlive: false, upgrade: false, forbidden: false }
   for (let field = 0; field < head.count; field++) {

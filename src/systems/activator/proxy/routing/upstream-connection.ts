@@ -305,6 +305,7 @@ export class UpstreamConnection implements SocketOwner {
   }
 }
 
+/** How the end of a response body is found, by RFC 9112 §6.3. */
 function framingOf(head: Head, isHead: boolean): Framing {
   if (isHead || head.status === 204 || head.status === 304) return 'none'
   if (head.chunked) return 'chunked'

@@ -14,7 +14,7 @@ export function tlsOptions(policy: TlsPolicy): TlsPolicy & { readonly minVersion
   return { minVersion: 'TLSv1.2', ...policy }
 }
 
-/** What is wrong with policy, in OpenSSL's words; undefined when they can be met. */
+/** Why OpenSSL rejects a policy; undefined when it accepts it. */
 export function tlsPolicyError(policy: TlsPolicy): string | undefined {
   try {
     createSecureContext(tlsOptions(policy))

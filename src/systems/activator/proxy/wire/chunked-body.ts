@@ -9,8 +9,8 @@ const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*$/
 type Phase = 'size' | 'size-lf' | 'data' | 'data-cr' | 'data-lf' | 'trailer' | 'done' | 'broken'
 
 /**
- * Follows a chunked body byte for byte, so that its end is known without decoding it. Chunk extensions and anything
- * else that two parsers could read differently make it `broken`.
+ * Finds the end of a chunked body (RFC 9112 §7.1) without decoding it. Chunk extensions and anything else that two
+ * parsers could read differently make it `broken`.
  */
 export class ChunkedBody {
   #phase: Phase = 'size'
@@ -111,7 +111,7 @@ export class ChunkedBody {
   }
 }
 
-/** A trailer may add information, never change how the message is framed or routed. */
+/** RFC 9110 §6.5.1: a trailer may add information, never change how the message is framed or routed. */
 function isSafeTrailer(line: string): boolean {
   return trailerLine.test(line) && !forbiddenTrailer.test(line.slice(0, line.indexOf(':')).toLowerCase())
 }

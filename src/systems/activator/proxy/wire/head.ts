@@ -10,7 +10,7 @@ export const fieldKind = {
   contentLength: 2,
   transferEncoding: 3,
   connection: 4,
-  /** Meant for this hop only: never forwarded. */
+  /** Hop-by-hop (RFC 9110 §7.6.1): never forwarded. */
   hop: 5,
   upgrade: 6,
   expect: 7,
@@ -190,7 +190,7 @@ export class Head {
       const nameStart = at
       while (isTokenByte[bytes[at]!]) at++
       if (at === end) return this.#short(this.start, end)
-      // An empty name, a space before the colon and a folded line all end here.
+      // An empty name, a space before the colon (RFC 9112 §5.1) and a folded line (§5.2) all end here.
       if (at === nameStart || bytes[at] !== COLON) return 'malformed'
       const nameEnd = at++
       while (bytes[at] === SP || bytes[at] === HTAB) at++
@@ -212,11 +212,14 @@ export class Head {
       this.count++
     }
     if (this.end - this.start > headBytes) return 'too-large'
-    // A message with both has two lengths, and the next hop may choose the other one.
+    // RFC 9112 §6.3: with both fields a message has two lengths, and the next hop may choose the other (request smuggling).
     return this.chunked && (this.contentLength >= 0 || this.minor === 0) ? 'malformed' : 'complete'
   }
 
-  /** Notes what the field means; false when its value makes the message ambiguous. */
+  /**
+   * Notes what the field means; false when its value makes the message ambiguous: a second Host (RFC 9112 §3.2), a second or
+   * malformed Content-Length (§6.2), or a Transfer-Encoding other than one `chunked` (§6.1).
+   */
   #classify(bytes: Uint8Array, start: number, end: number): boolean {
     const field = this.count
     const kind = kindOf(bytes, start, end - start)
