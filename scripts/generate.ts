@@ -46,8 +46,8 @@ async function outputs(): Promise<ReadonlyMap<string, string>> {
 function access(): Readonly<Record<string, unknown>> {
   return Object.fromEntries(
     clusterRoles.map((role) => {
-      const { removes, ...rules } = accessOf(role)
-      return [role, { ...rules, aggregates: aggregated(role, removes) }]
+      const { deletesTargets, ...rules } = accessOf(role)
+      return [role, { ...rules, aggregates: aggregated(role, deletesTargets) }]
     }),
   )
 }

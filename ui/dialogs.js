@@ -2,7 +2,7 @@
 import { messageIn } from './api.js'
 import { fill, h } from './dom.js'
 
-/** Says something in passing; errors stay until they are dismissed. @param {string} text */
+/** Shows a notice for six seconds; errors until they are dismissed. @param {string} text */
 export function notify(text, tone = 'good') {
   const notices = document.getElementById('notices')
   const close = () => notice.remove()
@@ -17,7 +17,7 @@ export function notify(text, tone = 'good') {
 }
 
 /**
- * Opens a panel over the page. Escape, the cross and a click beside it close it.
+ * Opens a panel over the page. Escape, its button and a click outside close it.
  * @param {string} title
  * @param {...Child} content
  * @returns {HTMLDialogElement}
@@ -41,7 +41,7 @@ export function openPanel(title, ...content) {
 }
 
 /**
- * Asks before something is done, does it, and says how it went. Nothing changes without the second click.
+ * Asks for confirmation, runs the action and reports the result.
  * @param {{ title: string, text: string, action: string, tone?: string, reason?: string, run: (reason: string) => Promise<string> }} options
  */
 export function confirm({ title, text, action, tone = 'primary', reason, run }) {
@@ -72,7 +72,7 @@ export function confirm({ title, text, action, tone = 'primary', reason, run }) 
       h('div.actions', {}, cancel, button),
     ),
   )
-  // Two presses of Enter must not let anything leave.
+  // Pressing Enter twice must not delete anything.
   if (tone === 'danger') cancel.focus()
   else button.focus()
 }

@@ -5,30 +5,32 @@ import { fill, h, pill } from './dom.js'
 import { Mirror } from './mirror.js'
 import { signInPage } from './sign-in.js'
 import { formatMoment } from './time.js'
-import { boardView } from './views/board.js'
-import { cascadeView } from './views/cascade.js'
+import { overviewView } from './views/overview.js'
+import { dependenciesView } from './views/dependencies.js'
 import { departuresView } from './views/departures.js'
-import { doorStateOf, doorView } from './views/door.js'
+import { doorStateOf, safetyView } from './views/safety.js'
 import { forecastView } from './views/forecast.js'
-import { marksView } from './views/marks.js'
+import { cleanupView } from './views/cleanup.js'
 import { pipelinesView } from './views/pipelines.js'
 import { servicesView } from './views/services.js'
 
 /** @type {Record<string, [string, MakeView]>} */
 const views = {
-  board: ['Stays', boardView],
+  overview: ['Overview', overviewView],
   forecast: ['Forecast', forecastView],
   pipelines: ['Pipelines', pipelinesView],
   services: ['Services', servicesView],
-  marks: ['Marks', marksView],
+  cleanup: ['Cleanup', cleanupView],
   departures: ['Departures', departuresView],
-  cascade: ['Cascade', cascadeView],
-  door: ['Door', doorView],
+  dependencies: ['Dependencies', dependenciesView],
+  safety: ['Safety', safetyView],
 }
-/** Distances to now grow old; with many objects a redraw per event would be too much. */
+/** @type {Record<string, string>} Former hashes: bookmarks and links in old notices keep working. */
+const formerNames = { board: 'overview', marks: 'cleanup', cascade: 'dependencies', door: 'safety' }
+/** Relative times must be redrawn, but a redraw per event is too much with many objects. */
 const tickMs = 5000
 const drawMs = 150
-/** However much there is to draw, most of the time belongs to whoever clicks and types. */
+/** The share of time left to user input: a pause of ten times the last draw. */
 const restPerDraw = 10
 const app = document.getElementById('app') ?? document.body
 
@@ -41,7 +43,7 @@ async function begin(problem) {
   } catch (error) {
     if (!(error instanceof ApiError)) return fill(app, signInPage(messageIn(error), signedIn))
     session.signOut()
-    fill(app, signInPage(error.status === 401 ? 'The server does not know this token.' : error.message, signedIn))
+    fill(app, signInPage(error.status === 401 ? 'The server does not accept this token.' : error.message, signedIn))
   }
 }
 
@@ -58,12 +60,12 @@ function runDashboard() {
   const main = h('main', { tabIndex: -1, id: 'main' })
   const alarm = h('div.alarm', { role: 'alert', hidden: true })
   const live = h('span.live', { role: 'img' })
-  /** @type {number | undefined} Since when the API does not answer. */
+  /** @type {number | undefined} Since when the API has not answered. */
   let lostAt
   const drawLive = () => {
     const isLive = lostAt === undefined
     live.classList.toggle('lost', !isLive)
-    live.ariaLabel = live.title = isLive ? 'Watching the API' : 'The API cannot be reached; trying again'
+    live.ariaLabel = live.title = isLive ? 'Watching the API' : 'The API cannot be reached; retrying'
     drawAlarm(alarm, doorStateOf(mirror), lostAt)
   }
   const showLive = (/** @type {boolean} */ isLive) => {
@@ -75,7 +77,7 @@ function runDashboard() {
 
   const mirror = new Mirror({
     onChange: (list) => changed.add(list),
-    // A watch that only came to its end proves nothing.
+    // An answer to a request sent before the loss proves nothing.
     onAnswer: (askedAt) => (lostAt === undefined || askedAt > lostAt) && showLive(true),
     onTrouble(error) {
       if (error instanceof ApiError && error.status === 401) return end('Your token is no longer valid.')
@@ -84,7 +86,7 @@ function runDashboard() {
   })
   drawLive()
   const draw = () => {
-    // What is behind an open dialog stays as it is, so that the focus finds its way back.
+    // Nothing is redrawn behind an open dialog, so that the focus can return.
     if (document.hidden || !view || document.querySelector('dialog[open]')) return
     const concerns = [...changed].some((list) => view?.concerns(list))
     if (changed.has('door')) drawAlarm(alarm, doorStateOf(mirror), lostAt)
@@ -99,8 +101,9 @@ function runDashboard() {
   }
   const go = () => {
     const [wanted = '', ...place] = location.hash.slice(1).split('/')
-    const name = Object.hasOwn(views, wanted) ? wanted : 'board'
-    const [label, make] = views[name] ?? ['Stays', boardView]
+    const given = Object.hasOwn(formerNames, wanted) ? (formerNames[wanted] ?? '') : wanted
+    const name = Object.hasOwn(views, given) ? given : 'overview'
+    const [label, make] = views[name] ?? ['Overview', overviewView]
     view?.close()
     main.scrollTop = 0
     const of = place.join('/')
@@ -132,7 +135,7 @@ function runDashboard() {
     h(
       'header.top',
       {},
-      h('a.brand', { href: '#board' }, h('img', { src: '/ui/icon.svg', alt: '', width: 28, height: 28 }), 'Sojourn'),
+      h('a.brand', { href: '#overview' }, h('img', { src: '/ui/icon.svg', alt: '', width: 28, height: 28 }), 'Sojourn'),
       h('nav', { 'aria-label': 'Views' }, ...links.values()),
       h(
         'div.me',
@@ -157,13 +160,13 @@ function drawAlarm(alarm, { isOpen, isPaused, isDryRun, because }, lostAt) {
     alarm,
     lostAt !== undefined && pill('not live', 'bad'),
     lostAt !== undefined &&
-      h('span', {}, `The server cannot be reached; this is how things stood ${formatMoment(lostAt)}. Trying again…`),
-    isOpen && pill('breaker open', 'bad'),
+      h('span', {}, `The server cannot be reached. This page shows the state of ${formatMoment(lostAt)}. Retrying…`),
+    isOpen && pill('circuit breaker open', 'bad'),
     isPaused && pill('paused', 'warn'),
     isDryRun && pill('dry run', 'warn'),
     isStopped &&
-      h('span', {}, isOpen ? `Everything is held${because ? `: ${because}` : '.'}` : 'Nothing leaves for now.'),
-    isStopped && h('a', { href: '#door' }, 'Go to the door'),
+      h('span', {}, isOpen ? `No deletions${because ? `: ${because}` : '.'}` : 'Nothing is deleted for now.'),
+    isStopped && h('a', { href: '#safety' }, 'Open Safety'),
   )
 }
 

@@ -6,15 +6,15 @@ import { nowText, parseTime } from './time.js'
 
 const path = '/apis/sojourn.dev/v1alpha1/cleanupoptouts'
 
-/** @typedef {CleanupCandidate['spec']['resource']} Resource What a mark is about, here or in another cluster or cloud. */
+/** @typedef {CleanupCandidate['spec']['resource']} Resource The resource of a mark, here or in another cluster or cloud. */
 
 /**
- * The opt-out that spares this very resource now, if there is one; the door goes by the same rules.
+ * The live opt-out that names this resource, if any; by the same rules as the server's deletion safeguards.
  * @param {readonly CleanupOptOut[]} optOuts
  * @param {Resource} resource
  * @param {number} now
  */
-export function sparing(optOuts, resource, now) {
+export function liveOptOut(optOuts, resource, now) {
   return optOuts.find(
     ({ spec, metadata }) =>
       !metadata.deletionTimestamp && (parseTime(spec.expiresAt) ?? Infinity) > now && names(spec, resource),
@@ -45,7 +45,7 @@ function groupOf(apiVersion) {
   return apiVersion.includes('/') ? apiVersion.split('/')[0] : ''
 }
 
-/** One opt-out per resource, under the name that the link of a notice gives it too. @param {Resource} resource */
+/** The name of a resource's opt-out: the same as that of the link in a notice. @param {Resource} resource */
 export async function optOutName({ provider, cluster, account, region, kind, namespace, name, uid }) {
   const parts = [provider, cluster ?? '', account ?? '', region ?? '', kind, namespace ?? '', name, uid]
   const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(JSON.stringify(parts)))
@@ -59,12 +59,12 @@ export async function optOutName({ provider, cluster, account, region, kind, nam
 }
 
 /**
- * Spares a resource. An opt-out that was ended stays as a trace under its name; sparing the resource again revives it.
+ * Opts a resource out. An ended opt-out is kept as a record; opting out again revives it.
  * @param {Mirror} mirror
  * @param {Resource} resource
  * @param {string} reason
  */
-export async function spare(mirror, resource, reason) {
+export async function optOut(mirror, resource, reason) {
   const name = await optOutName(resource)
   const spec = {
     resource: { ...resource, ...(resource.provider === 'aws' ? { id: resource.name } : {}) },
@@ -77,8 +77,8 @@ export async function spare(mirror, resource, reason) {
   mirror.put('optOuts', await (mirror.find('optOuts', '', name) ? revive() : create()))
 }
 
-/** Ends an opt-out; it stays as a trace. @param {Mirror} mirror @param {CleanupOptOut} optOut */
-export async function endSparing(mirror, { metadata }) {
+/** Ends an opt-out, which is kept as a record. @param {Mirror} mirror @param {CleanupOptOut} optOut */
+export async function endOptOut(mirror, { metadata }) {
   const ended = { spec: { expiresAt: nowText() } }
   mirror.put('optOuts', await patch(`${path}/${encodeURIComponent(metadata.name)}`, ended))
 }

@@ -1,7 +1,7 @@
 import { session } from './api.js'
 import { h } from './dom.js'
 
-/** Asks for a token; it stays in this tab. @param {string | undefined} problem @param {() => void} onSignIn */
+/** Asks for a token, which is kept in this tab only. @param {string | undefined} problem @param {() => void} onSignIn */
 export function signInPage(problem, onSignIn) {
   const token = h('input', {
     type: 'password',
@@ -20,12 +20,12 @@ export function signInPage(problem, onSignIn) {
     { onsubmit: submit },
     h('img', { src: '/ui/icon.svg', alt: '', width: 56, height: 56 }),
     h('h1', {}, 'Sojourn'),
-    h('p', {}, 'Everything that runs here is here for a stay.'),
+    h('p', {}, 'Sign in with a bearer token of this server.'),
     h('label.field', {}, h('span', {}, 'Token'), token),
     h(
       'small',
       { id: 'token-hint' },
-      'Find one in the kubeconfig, or in pki/tokens.csv of the data folder. It stays in this tab.',
+      'You find one in the kubeconfig, or in pki/tokens.csv of the data directory. It is kept in this tab only.',
     ),
     problem && h('p.problem', { role: 'alert' }, problem),
     h('button.primary', { type: 'submit' }, 'Sign in'),

@@ -12,7 +12,7 @@ type Service = StoredObject
 type Workload = StoredObject & { readonly spec?: { readonly replicas?: number } }
 type Switches = StoredObject & { readonly data?: Readonly<Record<string, string>> }
 
-/** What each list of the mirror holds: the very types the server's schemas give. */
+/** What each list of the mirror holds, typed by the server's schemas. */
 export interface Listed {
   cleaners: Cleaner
   ttls: ConditionalTtl
@@ -29,20 +29,20 @@ export interface Listed {
 
 export type ListName = keyof Listed
 
-/** A page of the dashboard, from when it is gone to until it is left. */
+/** A page of the dashboard, from its opening to `close`. */
 export interface View {
   readonly element: HTMLElement
-  /** Draws what is now true. */
+  /** Draws the current state. */
   show(): void
-  /** Whether a change of this list changes what is shown. */
+  /** Whether the page shows this list. */
   concerns(list: ListName): boolean
   close(): void
 }
 
-/** `of` is what the address names beside the view: `#services/team/shop`. */
+/** `of` is the rest of the URL hash: `team/shop` of `#services/team/shop`. */
 export type MakeView = (parts: { readonly mirror: Mirror; readonly of: string }) => View
 
-/** What names an object. */
+/** A reference to an object. */
 export interface Ref {
   readonly apiVersion: string
   readonly kind: string
@@ -51,8 +51,8 @@ export interface Ref {
   readonly uid?: string
 }
 
-/** One object in our care: since when, how it stands, what happens to it next, when and why. */
-export interface Stay {
+/** An object that Sojourn manages: its state, what happens to it next, when and why. */
+export interface ManagedItem {
   readonly object: Ref
   readonly system: string
   readonly state: string

@@ -14,25 +14,25 @@ import {
 } from './terminal/command.ts'
 import { connect, contextsFor } from './terminal/connect.ts'
 
-/** Something that can stand where the user is typing. */
+/** A completion of the word being typed. */
 interface Candidate {
   readonly text: string
   readonly about?: string
 }
 
-/** Prints what may come next, a line each; `:files` leaves it to the shell. What cannot be found out is not worth a word. */
+/** Prints completions, a line each; `:files` leaves it to the shell. Errors print nothing. */
 export async function printCandidates(typed: readonly string[], io: Io): Promise<number> {
   const { commands } = await import('./commands.ts')
   const found = await complete(typed, commands, io).catch(() => [])
   if (found === 'files') io.out(':files\n')
-  // Names are other people's, and end up in a command line: only what no shell reads as more than a name.
+  // Names are untrusted and end up in a command line: print only those without shell metacharacters.
   else
     for (const { text, about } of found)
       if (/^[\w.,/:@=-]+$/.test(text)) io.out(about === undefined ? `${text}\n` : `${text}\t${about}\n`)
   return 0
 }
 
-/** What may be typed next. The last word is what has been typed of it, and may be empty. */
+/** The completions of the last word of `typed`, which may be empty. */
 async function complete(
   typed: readonly string[],
   commands: readonly Command[],
@@ -45,7 +45,7 @@ async function complete(
   if (name === 'help') return matching(all, last)
   const command = commands.find((each) => each.name === name)
   if (!command) return []
-  // Bash takes `--flag=value` for three words.
+  // Bash splits `--flag=value` into three words.
   const [word, inline] = last === '=' ? ['', ''] : (/^(--[^=]+=)(.*)$/.exec(last)?.slice(1).toReversed() ?? [last, ''])
   const { words, flags, open } = read(command, [...rest.slice(0, -1), ...(inline ? [inline.slice(0, -1)] : [])])
   if (open) {
@@ -56,7 +56,7 @@ async function complete(
   return valuesOf(command.words?.completes?.[words.length], word ?? '', { words, flags, io })
 }
 
-/** What was typed so far: words, flags with their values, and the flag that still lacks one. */
+/** Parses what was typed so far; `open` is the flag that still lacks its value. */
 function read(command: Command, typed: readonly string[]) {
   const words: string[] = []
   const flags: Record<string, string | boolean> = {}
@@ -88,7 +88,7 @@ async function valuesOf(
 ): Promise<readonly Candidate[] | 'files'> {
   if (completes === 'files') return 'files'
   if (completes === undefined) return []
-  if (typeof completes === 'object' && 'listOf' in completes) return moreOf(completes.listOf, word)
+  if (typeof completes === 'object' && 'listOf' in completes) return listCandidates(completes.listOf, word)
   if (typeof completes !== 'string') return matching(named(completes), word)
   if (completes === 'contexts') return matching(named(contextsFor(call)), word)
   using connection = connect(call)
@@ -110,8 +110,8 @@ async function valuesOf(
   }
 }
 
-/** The last of several words with commas between, those that stand there already left out. */
-function moreOf(all: readonly string[], word: string): readonly Candidate[] {
+/** Completes the last word of a comma-separated list with words that are not in it yet. */
+function listCandidates(all: readonly string[], word: string): readonly Candidate[] {
   const given = word.split(',').slice(0, -1)
   const left = all.filter((each) => !given.includes(each))
   return matching(named(left.map((each) => [...given, each].join(','))), word)
@@ -121,7 +121,7 @@ async function findPipeline(client: Client, { words }: Call, namespace = 'defaul
   return client.get<Pipeline>(pipeline.type, { name: words[0] ?? '', namespace })
 }
 
-/** Those that wait for an answer first. */
+/** Environments that wait for approval first. */
 async function environmentsOf(client: Client, call: Call, namespace?: string): Promise<readonly Candidate[]> {
   const { spec, status } = await findPipeline(client, call, namespace)
   const all = spec.environments.map(({ name }) => {
@@ -137,7 +137,7 @@ async function revisionsOf(client: Client, call: Call, namespace?: string): Prom
   return named([...new Set([waitingApproval?.revision, promotion?.revision].filter((each) => each !== undefined))])
 }
 
-/** Kinds first, then the names of one kind. */
+/** Kinds, and after the slash the names of that kind. */
 async function objectsLike(client: Client, word: string, namespace: string | undefined): Promise<readonly string[]> {
   const [kind = '', name] = word.split('/')
   if (name === undefined) {
@@ -149,11 +149,11 @@ async function objectsLike(client: Client, word: string, namespace: string | und
   return names.map((each) => `${kind}/${each}`)
 }
 
-const most = 500
+const maxNames = 500
 
 async function namesOf(client: Client, type: ResourceType, namespace?: string): Promise<readonly string[]> {
   const place = namespace && type.namespaced ? { namespace } : {}
-  const { items } = await client.list(type, { ...place, limit: most, metadataOnly: true })
+  const { items } = await client.list(type, { ...place, limit: maxNames, metadataOnly: true })
   return items.map(({ metadata }) => metadata.name ?? '')
 }
 

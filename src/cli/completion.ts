@@ -1,28 +1,28 @@
 import { UsageError, type Command } from './terminal/command.ts'
 
-/** Prints what a shell needs to complete our words: it asks us each time, so that it always knows this version and this cluster. */
+/** Prints a shell completion script, which calls this program for each completion and so knows the version and the cluster. */
 export const completion: Command = {
   name: 'completion',
   summary: 'Print completion for bash, zsh or fish',
   usage: 'bash|zsh|fish',
   help: `
-Completes commands, flags, their values, and names of what is in the cluster.
+Completes commands, flags, their values, and names of objects in the cluster.
 
 Examples:
   source <(sojourn completion bash)
   sojourn completion zsh > "\${fpath[1]}/_sojourn"
   sojourn completion fish > ~/.config/fish/completions/sojourn.fish`,
   flags: {},
-  words: { least: 1, most: 1, completes: [['bash', 'zsh', 'fish']] },
+  words: { min: 1, max: 1, completes: [['bash', 'zsh', 'fish']] },
   run({ words, io }) {
     const script = scripts[words[0] ?? '']
-    if (!script) throw new UsageError(`"${words[0]}" is not a shell we know: bash, zsh or fish`)
+    if (!script) throw new UsageError(`unknown shell "${words[0]}": use bash, zsh or fish`)
     io.out(script)
     return Promise.resolve()
   },
 }
 
-// A kind with its slash goes on with a name: no blank after it.
+// No blank after a kind and its slash: a name follows.
 const scripts: Readonly<Record<string, string>> = {
   bash: `_sojourn() {
   local line

@@ -1,10 +1,10 @@
 import type { Command } from './terminal/command.ts'
 
-/** All commands, a line each. */
+/** The overview: all commands, a line each. */
 export function overview(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length))
   const lines = commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`)
-  return `sojourn looks after everything that runs on Kubernetes for the whole of its stay.
+  return `sojourn manages the lifecycle of Kubernetes objects: promote, wake, sleep, warn, delete, restore.
 
 Usage: sojourn COMMAND [flags]
 
@@ -12,11 +12,11 @@ Commands:
 ${lines.join('\n')}
   ${'version'.padEnd(width)}  Print the version
 
-"sojourn help COMMAND" tells more about each. Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.
+Run "sojourn help COMMAND" for details. Exit codes: 0 fine, 1 failed, 2 wrong usage, 130 interrupted.
 `
 }
 
-/** Everything about one command. */
+/** The help of one command. */
 export function commandHelp({ name, summary, usage, help, flags }: Command): string {
   const shown = Object.entries(flags).map(([flag, { short, value, help: text }]) => ({
     left: `${short ? `-${short}, ` : '    '}--${flag}${value ? ` ${value}` : ''}`,

@@ -1,7 +1,7 @@
 import { enableCompileCache, registerHooks } from 'node:module'
 
 enableCompileCache()
-// Our own imports name their file: finding out that they do, file by file, takes a fifth of the time of a start.
+// Imports in this project name their file, so Node need not search: that would take a fifth of the start time.
 registerHooks({
   resolve(specifier, context, next) {
     if (!specifier.startsWith('.') || !specifier.endsWith('.ts')) return next(specifier, context)
@@ -9,26 +9,26 @@ registerHooks({
   },
 })
 
-// After the cache is on: what is imported from here is compiled once per machine.
+// Imported after the compile cache is on, so that it is compiled once per machine.
 const { main } = await import('./program.ts')
 const stop = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.on(signal, () => {
-    // A second one means now.
+    // The second signal exits at once.
     if (stop.signal.aborted) process.exit(130)
     stop.abort(new Error(signal))
   })
 }
-// Started by the launcher, we never outlive it: killed hard, it cannot tell us in any other way.
+// The process must not outlive its launcher, whose death by SIGKILL only shows as a disconnect.
 if (process.env.SOJOURN_LAUNCHER) {
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
   process.channel?.unref()
 }
 
-// A reader who has seen enough closes the pipe, as `head` does: that ends us, and is no failure. Not being able to write is.
-let unheard: NodeJS.ErrnoException | undefined
+// A closed pipe, as by `head`, ends the program without failure. Any other write error is a failure.
+let writeError: NodeJS.ErrnoException | undefined
 process.stdout.on('error', (error) => {
-  unheard = error
+  writeError = error
   stop.abort(error)
 })
 process.stderr.on('error', () => {})
@@ -41,7 +41,7 @@ const code = await main(process.argv.slice(2), {
   isTerminal: process.stdout.isTTY,
   isErrTerminal: process.stderr.isTTY,
   colours: process.stdout.isTTY && !process.env.NO_COLOR && process.env.TERM !== 'dumb',
-  // Terminals change their size, and some do not know it.
+  // Getters, because a terminal may be resized; some report no size.
   get width() {
     return process.stdout.columns || 120
   },
@@ -51,9 +51,10 @@ const code = await main(process.argv.slice(2), {
   signal: stop.signal,
 })
 
-// What was written must be out before we go: a pipe takes only so much at once.
+// Flush before exiting: a pipe accepts only so much at once.
 for (const stream of [process.stdout, process.stderr])
   await new Promise<void>((resolve) => stream.write('', () => resolve()))
-if (unheard && unheard.code !== 'EPIPE') process.stderr.write(`sojourn: it cannot be written: ${unheard.message}\n`)
-// Connections that others keep open must not keep us.
-process.exit(unheard ? (unheard.code === 'EPIPE' ? 0 : 1) : code)
+if (writeError && writeError.code !== 'EPIPE')
+  process.stderr.write(`sojourn: the output cannot be written: ${writeError.message}\n`)
+// Open connections must not keep the process alive.
+process.exit(writeError ? (writeError.code === 'EPIPE' ? 0 : 1) : code)

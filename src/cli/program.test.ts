@@ -124,12 +124,12 @@ describe('words', () => {
     ],
     [['forecast', '-o', 'icla'], 'it must be table, json, yaml or ical; did you mean "ical"?'],
     [['forecast', '--for', '-3d'], '--for needs a value: --for DURATION'],
-    [['forecast', '--for', '99999999d'], 'nobody can look further ahead than ten years'],
+    [['forecast', '--for', '99999999d'], 'the maximum is ten years'],
     [['status', '-n'], '--namespace needs a value: --namespace NAME'],
     [['departures', '--pause=yes'], '--pause takes no value'],
-    [['departures', '--pause', '--resume'], 'either --pause or --resume'],
-    [['opt-out', 'cm/x', '--until', 'bogus'], 'say a time to come, such as 14d'],
-    [['opt-out', 'cm/x', '--until', '2020-01-01T00:00:00Z'], 'say a time to come, such as 14d'],
+    [['departures', '--pause', '--resume'], '--pause and --resume exclude each other'],
+    [['opt-out', 'cm/x', '--until', 'bogus'], 'it must be in the future, such as 14d'],
+    [['opt-out', 'cm/x', '--until', '2020-01-01T00:00:00Z'], 'it must be in the future, such as 14d'],
   ])('%s: what is wrong with it is said before anything is done', async (words, said) => {
     const { code, err } = await sojourn(words)
     expect(err).toContain(said)
@@ -141,7 +141,7 @@ describe('words', () => {
 
   it('of objects that are not there say where they are not', async () =>
     expect((await sojourn(['explain', 'cm/none', '-n', 'default'])).err).toContain(
-      'there is no ConfigMap "none" in namespace default; -n names another',
+      'there is no ConfigMap "none" in namespace default; use -n for another',
     ))
 
   it('of help name the exit codes', async () =>
@@ -191,19 +191,19 @@ describe('what is wrong with the cluster is said with what to do', () => {
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('plain-http', text)])
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
-    expect(err).toContain('what listens there does not speak TLS: check "server" in the kubeconfig')
+    expect(err).toContain('the server does not speak TLS: check "server" in the kubeconfig')
     expect(code).toBe(1)
   })
 
   it('when there is no such pipeline', async () => {
     const { code, err } = await sojourn(['approve', 'shop', 'prod', '1.0.0', '-n', 'default'])
-    expect(err).toContain('there is no Pipeline "shop" in namespace default; "sojourn status -A" lists all')
+    expect(err).toContain('there is no Pipeline "shop" in namespace default; run "sojourn status -A" for all')
     expect(code).toBe(1)
   })
 
   it.each([
-    [[], 'there is no departure "settings"; "sojourn departures -A" lists them'],
-    [['-n', 'team'], 'there is no departure "settings" in namespace team; "sojourn departures -A" lists them'],
+    [[], 'there is no departure "settings"; run "sojourn departures -A" for all'],
+    [['-n', 'team'], 'there is no departure "settings" in namespace team; run "sojourn departures -A" for all'],
   ])('when nothing of that name has left (%s)', async (where, advice) => {
     const { code, err } = await sojourn(['restore', 'settings', ...where])
     expect([code, err]).toEqual([1, expect.stringContaining(advice)])
@@ -220,19 +220,19 @@ describe('what is wrong with the cluster is said with what to do', () => {
     }
     network.close()
     const { code, err } = await sojourn(['restore', 'twice'])
-    expect([code, err]).toEqual([1, expect.stringContaining('say by -n which: default, kube-public')])
+    expect([code, err]).toEqual([1, expect.stringContaining('choose one with -n: default, kube-public')])
   })
 
   it('when the token is not valid', async () => {
     const text = readFileSync(up.kubeconfig, 'utf8').replace(/token: .*/, 'token: made-up')
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('bad-token', text)])
-    expect(err).toContain('the token or certificate in the kubeconfig is not, or no longer, valid there. Get a new one')
+    expect(err).toContain('the token or certificate in the kubeconfig is invalid or expired. Get a new kubeconfig')
     expect(code).toBe(1)
   })
 
   it.each([
     ['has expired', -3 * 365, 'has expired: renew it'],
-    ['is not valid yet', 3 * 365, 'is the clock of this machine right?'],
+    ['is not valid yet', 3 * 365, 'is the clock of this machine correct?'],
   ])('when the certificate of the server %s', async (_, days, advice) => {
     const { server: pair, authority } = loadCredentials({
       hosts: ['127.0.0.1'],
@@ -250,7 +250,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
 
   it.each([
     ['has expired', -3 * 365, 'its client certificate expired on 20', 2],
-    ['is no longer taken', 0, 'is not, or no longer, valid there. Get a new one', 1],
+    ['is no longer taken', 0, 'is invalid or expired. Get a new kubeconfig', 1],
   ])('when our own certificate %s', async (_, days, advice, expected) => {
     const { server: mine } = loadCredentials({ hosts: ['me'], now: Date.now() + days * 86_400_000 })
     const base64 = (text: string) => Buffer.from(text).toString('base64')
@@ -278,7 +278,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
     const text = kubeconfigText({ server: `https://127.0.0.1:${port}`, authority, user: 'me', token: 'x' })
     const { err } = await sojourn(['status', '--kubeconfig', kubeconfig('busy', text)])
     await new Promise((resolve) => server.close(resolve))
-    expect(err).toContain('does not know our kinds')
+    expect(err).toContain("does not serve Sojourn's kinds")
     expect(asked).toBe(3)
   })
 
@@ -294,7 +294,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
     await using server = await startTestServer({ clock: systemClock })
     const { url } = await server.listen({ port: 0 })
     const { code, err } = await sojourn(['status', '--kubeconfig', kubeconfig('plain', server.kubeconfig(url))])
-    expect(err).toContain('does not know our kinds: run "sojourn install | kubectl apply --server-side -f -"')
+    expect(err).toContain('kinds: run "sojourn install | kubectl apply --server-side -f -"')
     expect(code).toBe(2)
   })
 
@@ -309,7 +309,7 @@ describe('what is wrong with the cluster is said with what to do', () => {
     await say(data?.version ?? '')
     network.close()
     expect(err).toContain('the server is version 7.3.0')
-    expect(err).toContain('use the same on both sides')
+    expect(err).toContain('use the same version on both sides')
     expect(code).toBe(0)
     expect((await sojourn(['status', '-A'])).err).toBe('')
   })

@@ -6,7 +6,7 @@ import { UsageError, type Command, type FlagValues, type Io } from './terminal/c
 import { commandNamed } from './command-named.ts'
 import { nearest } from './terminal/nearest.ts'
 
-/** Runs the command the words ask for. 0: fine, 1: failed, 2: wrong usage. */
+/** Runs a command line. Returns the exit code: 0 fine, 1 failed, 2 wrong usage, 130 interrupted. */
 export async function main(argv: readonly string[], io: Io): Promise<number> {
   const [name = 'help', ...rest] = argv
   if (name === '--version' || name === 'version') return (await import('./version.ts')).printVersion(io)
@@ -38,7 +38,7 @@ async function unknownCommand(name: string, io: Io): Promise<number> {
   const { commands } = await import('./commands.ts')
   const guess = nearest(name, [...commands.map((command) => command.name), 'version', 'help'])
   io.err(
-    `sojourn: there is no command "${name}"${guess ? `; did you mean "${guess}"?` : ''}\nRun "sojourn help" for all commands.\n`,
+    `sojourn: unknown command "${name}"${guess ? `; did you mean "${guess}"?` : ''}\nRun "sojourn help" for all commands.\n`,
   )
   return 2
 }
@@ -60,26 +60,26 @@ function parse(command: Command, argv: readonly string[]): { words: readonly str
       strict: true,
     }) as typeof parsed
   } catch (error) {
-    throw new UsageError(flagTrouble(error as Error, command), { cause: error })
+    throw new UsageError(flagError(error as Error, command), { cause: error })
   }
   for (const [name, value] of Object.entries(parsed.values)) checkValue(command, name, value)
-  const { least, most } = command.words ?? { least: 0, most: 0 }
+  const { min, max } = command.words ?? { min: 0, max: 0 }
   const given = parsed.positionals.length
-  if (given < least || given > most)
+  if (given < min || given > max)
     throw new UsageError(
-      given < least
-        ? `it needs ${command.usage?.replace(' [flags]', '') ?? 'more words'}`
-        : `it does not take "${parsed.positionals[most]}"`,
+      given < min
+        ? `missing argument: it needs ${command.usage?.replace(' [flags]', '') ?? 'more arguments'}`
+        : `unexpected argument "${parsed.positionals[max]}"`,
     )
   return { words: parsed.positionals, flags: parsed.values }
 }
 
-/** What is wrong with the flags, in our own words. */
-function flagTrouble({ message }: Error, { flags }: Command): string {
+/** Rewords an error of Node's parser. */
+function flagError({ message }: Error, { flags }: Command): string {
   const [, unknown] = /^Unknown option '(--?[^']+)'/.exec(message) ?? []
   if (unknown) {
     const guess = nearest(unknown.replace(/^-+/, ''), Object.keys(flags))
-    return `there is no flag ${unknown}${guess ? `; did you mean --${guess}?` : ''}`
+    return `unknown flag ${unknown}${guess ? `; did you mean --${guess}?` : ''}`
   }
   const [, flag] = /^Option '(?:-\w, )?(--[\w-]+)/.exec(message) ?? []
   const { value } = flags[flag?.slice(2) ?? ''] ?? {}
@@ -88,7 +88,7 @@ function flagTrouble({ message }: Error, { flags }: Command): string {
   return flag ? `${flag} takes no value` : (message.split('\n')[0] ?? message)
 }
 
-/** A flag that takes one of a few words takes no other. */
+/** Checks a flag that takes one of a few values. */
 function checkValue({ flags }: Command, name: string, value: unknown): void {
   const { completes } = flags[name] ?? {}
   if (!Array.isArray(completes) || typeof value !== 'string' || completes.includes(value)) return
@@ -99,11 +99,11 @@ function checkValue({ flags }: Command, name: string, value: unknown): void {
   )
 }
 
-/** One line for people, whatever went wrong; a stack only for what must not happen. */
+/** One line for every expected error; a stack trace only for a programming error. */
 function failure(error: unknown, { name, usage }: Command, io: Io): number {
   if (error instanceof UsageError) {
     io.err(
-      `sojourn ${name}: ${error.message}\nUsage: sojourn ${name}${usage ? ` ${usage}` : ''}; "sojourn help ${name}" tells more.\n`,
+      `sojourn ${name}: ${error.message}\nUsage: sojourn ${name}${usage ? ` ${usage}` : ''}; run "sojourn help ${name}" for details.\n`,
     )
     return 2
   }
@@ -127,9 +127,9 @@ function failure(error: unknown, { name, usage }: Command, io: Io): number {
 function statusAdvice({ reason, message }: StatusError): string {
   switch (reason) {
     case 'Unauthorized':
-      return `${message}: the token or certificate in the kubeconfig is not, or no longer, valid there. Get a new one from whoever runs the cluster; for "sojourn up" it is in DIR/kubeconfig, written anew at each start.`
+      return `${message}: the token or certificate in the kubeconfig is invalid or expired. Get a new kubeconfig from the cluster's administrator; "sojourn up" writes DIR/kubeconfig at each start.`
     case 'Forbidden':
-      return `${message}. Ask for the right to do that, or use another context: --context.`
+      return `${message}. Ask an administrator for this permission, or use another context with --context.`
     default:
       return message
   }
@@ -139,7 +139,7 @@ function advice(error: TransportError): string {
   const { code } = (error.cause ?? {}) as { code?: string }
   switch (code) {
     case 'ECONNREFUSED':
-      return `${error.message}. Nothing listens there: is "sojourn up" running, or is the kubeconfig of an older one?`
+      return `${error.message}. Nothing listens there: is "sojourn up" running, and is the kubeconfig from its last start?`
     case 'CERT_HAS_EXPIRED':
       return `${error.message}. The server's certificate has expired: renew it, or start "sojourn up" again.`
     case 'DEPTH_ZERO_SELF_SIGNED_CERT':
@@ -149,7 +149,7 @@ function advice(error: TransportError): string {
     case 'CERT_SIGNATURE_FAILURE':
       return `${error.message}. The server's certificate is not signed by the authority in the kubeconfig: use the kubeconfig that belongs to it.`
     case 'CERT_NOT_YET_VALID':
-      return `${error.message}. The server's certificate is not valid yet: is the clock of this machine right?`
+      return `${error.message}. The server's certificate is not valid yet: is the clock of this machine correct?`
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
       return `${error.message}. The certificate is for another name: check "server" in the kubeconfig, or set "tls-server-name".`
     case 'ERR_SSL_SSLV3_ALERT_CERTIFICATE_EXPIRED':
@@ -158,15 +158,15 @@ function advice(error: TransportError): string {
     case 'EAI_AGAIN':
       return `${error.message}. There is no such host: check "server" in the kubeconfig.`
     case 'ECONNRESET':
-      return `${error.message}. The connection was cut: does "server" in the kubeconfig say https, and is the server still up?`
+      return `${error.message}. The connection was closed: does "server" in the kubeconfig say https, and is the server still up?`
     case 'ETIMEDOUT':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
-      return `${error.message}. Nobody answers there: is the cluster up, and can this machine reach it?`
+      return `${error.message}. No answer: is the cluster up, and can this machine reach it?`
     case 'EPROTO':
     case 'ERR_SSL_WRONG_VERSION_NUMBER':
     case 'ERR_SSL_PACKET_LENGTH_TOO_LONG':
-      return `${error.message.replace(/: write EPROTO.*/s, '')}: what listens there does not speak TLS: check "server" in the kubeconfig.`
+      return `${error.message.replace(/: write EPROTO.*/s, '')}: the server does not speak TLS: check "server" in the kubeconfig.`
     default:
       return error.message
   }

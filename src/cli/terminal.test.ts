@@ -36,7 +36,9 @@ describe('the program itself', () => {
     const headOf = (words: string) => run('sh', ['-c', `{ ${main} ${words}; echo "code $?" >&2; } | head -n 1`])
     // More than a pipe holds, and a table that is never at its end.
     expect(await headOf('install --crds-only')).toBe('---\ncode 0\n')
-    expect(await headOf('status -A -w')).toBe('Nothing is in our care.\ncode 0\n')
+    expect(await headOf('status -A -w')).toBe(
+      'Sojourn manages nothing here yet. Try "sojourn demo", or apply examples/01-expiring-configmap.\ncode 0\n',
+    )
   })
 
   it('moves no cursor and colours nothing in a pipe', async () =>

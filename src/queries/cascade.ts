@@ -18,11 +18,11 @@ export type { Preview, PreviewNode } from '../systems/collector/preview/preview.
 export interface CascadeOptions {
   readonly policy: Preview['policy']
   readonly now: number
-  /** Told how far reading is, from 0 to 1. */
+  /** Told how much has been read, from 0 to 1. */
   readonly onProgress?: (done: number) => void
 }
 
-/** What would leave with an object, from a fresh reading of the whole cluster's metadata. Changes nothing. */
+/** What would be deleted with an object, from a fresh listing of the whole cluster's metadata. Changes nothing. */
 export async function previewCascade(
   client: Client,
   object: StoredObject,
@@ -46,7 +46,7 @@ export async function previewCascade(
   return { ...found, obstacles: obstacles.map(describeObstacle) }
 }
 
-/** What an object that is leaving still waits for, in words; empty when nothing holds it. */
+/** What the deletion of an object waits for, in words; empty when nothing holds it. */
 export async function obstacles(client: Client, object: StoredObject): Promise<readonly string[]> {
   const { graph } = await readGraph(client, {})
   const root = graph.find(object.metadata.uid)
@@ -65,7 +65,7 @@ async function readGraph(
   const types = served.filter(
     ({ verbs, plural }) => ['delete', 'list'].every((verb) => verbs.includes(verb)) && plural !== 'events',
   )
-  // Versions of a kind show the same objects: each is read once.
+  // Versions of a kind serve the same objects: each kind is listed once.
   const kinds = types.filter(
     (type, index) => types.findIndex((other) => groupResource(other) === groupResource(type)) === index,
   )
@@ -91,7 +91,7 @@ interface Protectors {
   readonly now: number
 }
 
-/** Why a dependent stays when its owners are gone. */
+/** Why a dependent is kept when its owners are gone. */
 function sparesOf(object: StoredObject | undefined, { optOuts, bonds, now }: Protectors): string | undefined {
   if (!object) return undefined
   const refusing = bonds.filter((found) => isGuarding(found) && isOf(found, object) && found.spec.onDelete === 'Deny')
@@ -99,7 +99,7 @@ function sparesOf(object: StoredObject | undefined, { optOuts, bonds, now }: Pro
   return because === undefined || machinery.has(because) ? undefined : because
 }
 
-/** Why nobody may delete an object. */
+/** Which Bonds refuse the deletion of an object. */
 function denialOf(object: StoredObject | undefined, bonds: readonly Bond[]): string | undefined {
   if (!object) return undefined
   const denying = bonds.filter((found) => refusesDeletion(found, object))
@@ -111,7 +111,7 @@ function isOf({ status, spec }: Bond, { metadata }: StoredObject): boolean {
   return !spec.dependency.cluster && status?.dependencyUid === metadata.uid
 }
 
-/** A user may well delete what our systems must not. */
+/** These protect from Sojourn's systems only, not from users. */
 const machinery = new Set(['system-namespace', 'own-machinery'])
 
 async function listOf<T>(client: Client, type: Parameters<Client['list']>[0]): Promise<readonly T[]> {

@@ -1,40 +1,40 @@
 import type { Bond, BondSpec } from '../apis/bond.ts'
 import type { StoredObject } from '../kube/object.ts'
 
-/** What Bonds mean for an object that needs something, or is needed. Holding and denying is told by what protects it. */
+/** What Bonds mean for their dependents, and for a dependency with Cascade. Hold and Deny are among its protections. */
 export function explainBonds({ metadata: { uid } }: StoredObject, bonds: readonly Bond[]): readonly string[] {
   return bonds.flatMap((bond) => {
     const { spec, status } = bond
     if (status?.phase === 'Released') return []
     if (status?.dependentUids?.includes(uid)) return [`${named(bond)}: ${forDependent(spec)}`]
     const takes = status?.dependencyUid === uid && spec.onDelete === 'Cascade' && (status.dependents ?? 0) > 0
-    return takes ? [`${named(bond)}: before it goes, ${dependentOf(spec)} goes`] : []
+    return takes ? [`${named(bond)}: ${dependentOf(spec)} is deleted before it`] : []
   })
 }
 
 /** What a Bond bondEdges together. */
 export function explainBond({ spec }: Bond): readonly string[] {
-  return [`It says that ${dependentOf(spec)} needs ${dependencyOf(spec)}: ${meanings[spec.onDelete]}`]
+  return [`${dependentOf(spec)} depends on ${dependencyOf(spec)}: ${meanings[spec.onDelete]}`]
 }
 
 const meanings: Readonly<Record<BondSpec['onDelete'], string>> = {
-  Cascade: 'when that is to go, the dependent goes first',
-  Orphan: 'when that goes, the dependent stays',
-  Hold: 'that waits until the dependent is gone',
-  Deny: 'that cannot be deleted while the dependent is there',
+  Cascade: 'when the dependency is deleted, the dependent is deleted first',
+  Orphan: 'the dependent is kept when the dependency is deleted',
+  Hold: 'the deletion of the dependency waits until the dependent is gone',
+  Deny: 'the dependency cannot be deleted while the dependent exists',
 }
 
 function forDependent(spec: BondSpec): string {
   const needed = dependencyOf(spec)
   switch (spec.onDelete) {
     case 'Cascade':
-      return `it goes when ${needed} is to go`
+      return `it is deleted before ${needed} is`
     case 'Orphan':
-      return `it stays when ${needed} goes`
+      return `it is kept when ${needed} is deleted`
     case 'Hold':
-      return `${needed} cannot go before it`
+      return `the deletion of ${needed} waits for it`
     case 'Deny':
-      return `${needed} cannot be deleted while it is there`
+      return `${needed} cannot be deleted while it exists`
   }
 }
 

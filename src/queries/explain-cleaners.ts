@@ -9,7 +9,7 @@ import { when } from './when.ts'
 
 const kinds = [cleaner, conditionalTtl]
 
-/** Every Cleaner that is to delete an object, and how that Cleaner stands. */
+/** Every Cleaner that will delete an object, and its state. */
 export async function explainCleaners(reader: Reader, explained: Explained, now: number): Promise<readonly string[]> {
   const { type, object } = explained
   const namespace = type.kind === 'Namespace' ? object.metadata.name : object.metadata.namespace
@@ -17,28 +17,28 @@ export async function explainCleaners(reader: Reader, explained: Explained, now:
   return lists.flatMap((cleaners, index) =>
     cleaners
       .filter(({ spec }) => (spec.targets ?? []).some((target) => target.delete && isTarget(target, explained)))
-      .map((found) => `${kinds[index]?.kind} ${found.metadata.name} is to delete it: ${standing(found, now)}`),
+      .map((found) => `${kinds[index]?.kind} ${found.metadata.name} will delete it: ${stateOf(found, now)}`),
   )
 }
 
-/** What a Cleaner waits for, in its own words, and what it takes along. */
+/** What a Cleaner waits for, and what it deletes. */
 export function explainCleaner({ type, object }: Explained): readonly string[] {
   if (!kinds.some(({ group, kind }) => group === type.group && kind === type.kind)) return []
   const { spec, status } = object as Cleaner
   const taken = (spec.targets ?? []).filter((target) => target.delete).map(({ reference }) => wordOf(reference))
   const { helm = {} } = spec
   const releases = [helm, ...(helm.releases ?? [])].flatMap((each) => (each.delete && each.release ? [each] : []))
-  const along = [...taken, ...releases.map(({ release }) => `the Helm release ${release}`)]
+  const deletes = [...taken, ...releases.map(({ release }) => `the Helm release ${release}`)]
   const { decision } = (status ?? {}) as { readonly decision?: { readonly waitUntil?: string } }
   const waits = object.metadata.deletionTimestamp ? parseTime(decision?.waitUntil) : undefined
   return [
     ...quoted(spec.conditions ?? [], messageOf(object as Cleaner)),
-    ...(along.length > 0 ? [`When it goes, it takes along ${along.join(', ')}`] : []),
-    ...(waits === undefined ? [] : [`It waits for what it deleted to be gone, at most until ${formatTime(waits)}`]),
+    ...(deletes.length > 0 ? [`When its time is up it deletes ${deletes.join(', ')}`] : []),
+    ...(waits === undefined ? [] : [`It waits until its targets are gone, at most until ${formatTime(waits)}`]),
   ]
 }
 
-/** The conditions that a message speaks of by their number, word for word. */
+/** The text of the conditions that a message names by index. */
 function quoted(conditions: readonly string[], message: string): readonly string[] {
   const numbers = [...message.matchAll(/spec\.conditions\[(\d+)\]/g)].map(([, number]) => Number(number))
   return [...new Set(numbers)].flatMap((number) => {
@@ -47,21 +47,21 @@ function quoted(conditions: readonly string[], message: string): readonly string
   })
 }
 
-function standing(found: Cleaner, now: number): string {
+function stateOf(found: Cleaner, now: number): string {
   const at = parseTime(found.status?.nextScheduledEvaluation)
-  const next = at === undefined ? '' : `; it looks again ${when(at, now)}`
+  const next = at === undefined ? '' : `; next evaluation ${when(at, now)}`
   return `${messageOf(found)}${next}`
 }
 
 function messageOf({ status }: Cleaner): string {
   const ready = status?.conditions?.find((condition) => condition.type === 'Ready')
-  return ready?.message ?? 'nobody has looked at it yet'
+  return ready?.message ?? 'not evaluated yet'
 }
 
 type Target = NonNullable<Cleaner['spec']['targets']>[number]
 
 function wordOf(reference: Target['reference']): string {
-  const kind = reference?.kind.toLowerCase() ?? 'what it names'
+  const kind = reference?.kind.toLowerCase() ?? 'its target'
   return reference?.name ? `${kind}/${reference.name}` : `every ${kind} it selects`
 }
 
@@ -73,7 +73,7 @@ function isTarget({ reference }: Target, { type, object }: Explained): boolean {
   return reference.matchAll === true || isSelected(reference, object)
 }
 
-/** One that selects by no label at all selects nothing. */
+/** An empty selector selects nothing. */
 function isSelected(
   { matchLabels = {}, labelSelector = {} }: NonNullable<Target['reference']>,
   object: StoredObject,

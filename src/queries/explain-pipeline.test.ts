@@ -26,7 +26,9 @@ it('says how to ask again after a pull request was closed', () => {
   world.answer('push', pushed)
   world.answer('propose', { result: 'seen', pullRequest: pullRequest('closed') })
   world.step()
-  expect(factsOf(world)).toContain(`prod: the next revision goes ahead; to propose this one again: ${again}`)
+  expect(factsOf(world)).toContain(
+    `prod: the next revision is promoted as usual; to propose this one again, run: ${again}`,
+  )
 })
 
 it('says why a promotion has failed for good, what mends it, and how to ask again', () => {
@@ -34,8 +36,8 @@ it('says why a promotion has failed for good, what mends it, and how to ask agai
   const error = { class: 'Permanent', reason: 'MarkerNotFound', message: 'no marker' } as const
   world.answer('push', { result: 'failed', error })
   world.step()
-  expect(factsOf(world)).toContain('prod: the last try failed: no marker')
-  expect(factsOf(world)).toContain(`once the spec or a Secret is changed; to have it tried again: ${again}`)
+  expect(factsOf(world)).toContain('prod: the last attempt failed: no marker')
+  expect(factsOf(world)).toContain(`it is retried when the spec or a Secret changes; to retry now, run: ${again}`)
 })
 
 it('counts people who have approved, not how often they did', () => {
@@ -45,6 +47,6 @@ it('counts people who have approved, not how often they did', () => {
   world.approve('prod', 'ann')
   world.step()
   expect(factsOf(world)).toContain(
-    'prod: 1 of 2 approvals for 1.1.0; to give one: sojourn approve app prod 1.1.0 -n team',
+    'prod: 1 of 2 approvals for 1.1.0; to approve, run: sojourn approve app prod 1.1.0 -n team',
   )
 })

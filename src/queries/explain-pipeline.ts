@@ -5,38 +5,39 @@ import { findCondition } from '../kube/conditions.ts'
 import { sentenceOf, type Because } from '../apis/pipeline-reasons.ts'
 import { retryAnnotation } from '../systems/promoter/decision/retry.ts'
 
-/** Where each environment stands, what it waits for, and what would help. */
+/** The state of each environment, what it waits for, and what would help. */
 export function explainPipeline({ metadata, spec, status }: Pipeline & StoredObject): readonly string[] {
   const stopped = findCondition(status?.conditions, 'Suspended')
   const environments = spec.environments.flatMap(({ name }) => {
     const environment = status?.environments?.[name]
-    if (!environment) return [`${name}: nothing is known of it yet`]
+    if (!environment) return [`${name}: not read yet`]
     return [
-      `${name}: ${standing(environment)}`,
+      `${name}: ${stateOf(environment)}`,
       ...waiting(environment).map((fact) => `${name}: ${fact}`),
       ...approvals(environment, { environment: name, pipeline: metadata }),
-      ...another(environment, metadata).map((fact) => `${name}: ${fact}`),
+      ...retrySentences(environment, metadata).map((fact) => `${name}: ${fact}`),
     ]
   })
   return [...(stopped?.status === 'True' ? [`Nothing is promoted now: ${stopped.message}`] : []), ...environments]
 }
 
-function standing({ targets = [], targetsDone, targetsTotal, promotion }: EnvironmentStatus): string {
+function stateOf({ targets = [], targetsDone, targetsTotal, promotion }: EnvironmentStatus): string {
   const revisions = [...new Set(targets.flatMap(({ revision }) => revision ?? []))]
   const unready = targets
     .filter(({ ready }) => !ready)
     .map(({ name, reason, message }) => `${name} (${message ?? reason})`)
-  const runs = revisions.length > 0 ? `runs ${revisions.join(' and ')}` : 'runs nothing that is known'
-  const count = targetsTotal === undefined ? '' : `, ${targetsDone ?? 0} of ${targetsTotal} targets have the new one`
-  const troubled = unready.length > 0 ? `; not ready: ${unready.join(', ')}` : ''
-  if (!promotion) return `${runs}${troubled}`
+  const runs = revisions.length > 0 ? `runs ${revisions.join(' and ')}` : 'runs no known revision'
+  const count =
+    targetsTotal === undefined ? '' : `, ${targetsDone ?? 0} of ${targetsTotal} targets run the new revision`
+  const notReady = unready.length > 0 ? `; not ready: ${unready.join(', ')}` : ''
+  if (!promotion) return `${runs}${notReady}`
   const { revision, phase, because, phaseAt } = promotion
-  // What keeps one at a gate the gates say.
+  // The gates say what a gated promotion waits for.
   const why = phase === 'Gated' ? '' : `: ${sentenceOf(because as Because)}`
-  return `${runs}${count}${troubled}; the promotion of ${revision} is ${phase} since ${phaseAt}${why}`
+  return `${runs}${count}${notReady}; the promotion of ${revision} is ${phase} since ${phaseAt}${why}`
 }
 
-/** What is in the way, each with the time at which that may change. */
+/** Closed gates, each with the time at which it may open, the pull request and the last error. */
 function waiting({ gates = [], promotion }: EnvironmentStatus): readonly string[] {
   const closed = gates
     .filter(({ state }) => state !== 'Open')
@@ -49,7 +50,7 @@ function waiting({ gates = [], promotion }: EnvironmentStatus): readonly string[
     ...closed,
     ...(pullRequest ? [`pull request ${pullRequest.url} is ${pullRequest.state}`] : []),
     ...(lastError
-      ? [`the last try failed: ${lastError.message}${nextAttemptAt ? ` (again at ${nextAttemptAt})` : ''}`]
+      ? [`the last attempt failed: ${lastError.message}${nextAttemptAt ? ` (again at ${nextAttemptAt})` : ''}`]
       : []),
   ]
 }
@@ -63,14 +64,19 @@ function approvals(
   const { name, namespace } = given.pipeline
   const people = new Set(had.map(({ approver }) => approver))
   return [
-    `${given.environment}: ${people.size} of ${required} approvals for ${revision}; to give one: sojourn approve ${name} ${given.environment} ${revision} -n ${namespace}`,
+    `${given.environment}: ${people.size} of ${required} approvals for ${revision}; to approve, run: sojourn approve ${name} ${given.environment} ${revision} -n ${namespace}`,
   ]
 }
 
-/** What has ended without success ends there for this revision, unless somebody asks again. */
-function another({ promotion }: EnvironmentStatus, { name, namespace }: StoredObject['metadata']): readonly string[] {
+/** How to retry a promotion that has failed or was rejected. */
+function retrySentences(
+  { promotion }: EnvironmentStatus,
+  { name, namespace }: StoredObject['metadata'],
+): readonly string[] {
   const again = `kubectl annotate --overwrite pipeline ${name} ${retryAnnotation}="$(date)" -n ${namespace}`
   if (promotion?.phase === 'Failed')
-    return [`it goes on by itself once the spec or a Secret is changed; to have it tried again: ${again}`]
-  return promotion?.phase === 'Rejected' ? [`the next revision goes ahead; to propose this one again: ${again}`] : []
+    return [`it is retried when the spec or a Secret changes; to retry now, run: ${again}`]
+  return promotion?.phase === 'Rejected'
+    ? [`the next revision is promoted as usual; to propose this one again, run: ${again}`]
+    : []
 }

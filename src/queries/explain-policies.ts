@@ -18,55 +18,59 @@ import { optOutFinder, protectionCheck } from '../systems/janitor/verdict/protec
 import { describeResource } from '../systems/janitor/model/resource.ts'
 import type { Explained } from './explain.ts'
 import type { Reader } from './reader.ts'
-import type { Stay } from './stays.ts'
+import type { ManagedItem } from './managed-items.ts'
 
 interface Known {
-  readonly stays: readonly Stay[]
+  readonly items: readonly ManagedItem[]
   readonly optOuts: readonly CleanupOptOut[]
   readonly now: number
 }
 
-/** What policies that look at an object make of it, where they have not marked it. */
+/** Why each policy that covers an object has not marked it. */
 export async function explainPolicies(reader: Reader, explained: Explained, known: Known): Promise<readonly string[]> {
   const policies = await reader.list<CleanupPolicy>(cleanupPolicy.type)
-  // A mark says why itself.
-  if (known.stays.some(({ system, next }) => system === 'janitor' && next)) return []
+  // The item of a mark says why.
+  if (known.items.some(({ system, next }) => system === 'janitor' && next)) return []
   return policies.flatMap((policy) => {
-    const target = policy.spec.targets.find(({ kubernetes }) => kubernetes && isMeant(kubernetes, explained))
-    const said = target?.kubernetes && opinion(policy, target.kubernetes, explained, known)
+    const target = policy.spec.targets.find(({ kubernetes }) => kubernetes && isCovered(kubernetes, explained))
+    const said = target?.kubernetes && whyNotMarked(policy, target.kubernetes, explained, known)
     return said ? [`CleanupPolicy ${policy.metadata.name} ${said}`] : []
   })
 }
 
-/** How a policy stands, and what it found when it last looked. */
+/** The state of a policy, and what it found in its last cycle. */
 export function explainPolicy({ spec, status }: CleanupPolicy): readonly string[] {
   const ready = findCondition(status?.conditions, 'Ready')
   const window = findCondition(status?.conditions, 'InWindow')
   const found = Object.entries(status?.locations ?? {}).flatMap(([location, last]) => {
     const { visited = 0, excluded = 0, violating = 0, markedAt = 'never', trouble, circuit, wouldMark } = last
     return [
-      `At ${location} it last looked at ${markedAt}: ${visited} seen, ${excluded} excluded, ${violating} that nobody needs`,
-      ...(trouble === undefined ? [] : [`At ${location} it could not look: ${trouble}`]),
-      ...(circuit === undefined ? [] : [`At ${location} it marks nothing until somebody has looked: ${circuit}`]),
-      ...(wouldMark === undefined ? [] : [`This is a dry run; at ${location} it would mark ${listed(wouldMark)}`]),
+      `${location}: last cycle at ${markedAt}: ${visited} resources, ${excluded} excluded, ${violating} to delete`,
+      ...(trouble === undefined ? [] : [`${location}: the last cycle failed: ${trouble}`]),
+      ...(circuit === undefined
+        ? []
+        : [`${location}: marking is stopped until an administrator closes the circuit: ${circuit}`]),
+      ...(wouldMark === undefined ? [] : [`Dry run: in ${location} it would mark ${listed(wouldMark)}`]),
     ]
   })
   return [
     ...(ready
       ? [`It is ${ready.status === 'True' ? '' : 'not '}ready: ${ready.message}`]
-      : ['Nobody has looked at it yet']),
-    ...(spec.suspend ? ['It is suspended, and does nothing'] : []),
+      : ['It has not been evaluated yet']),
+    ...(spec.suspend ? ['It is suspended (spec.suspend) and does nothing'] : []),
     ...found,
-    ...(window?.status === 'False' ? [`It marks, tells and deletes nothing now: ${hoursOf(spec)} is closed`] : []),
+    ...(window?.status === 'False'
+      ? [`It marks, notifies and deletes nothing now: ${scheduleOf(spec)} is closed`]
+      : []),
   ]
 }
 
-function hoursOf({ scheduleRef }: CleanupPolicy['spec']): string {
+function scheduleOf({ scheduleRef }: CleanupPolicy['spec']): string {
   return `its WorkSchedule ${scheduleRef ?? ''}`.trim()
 }
 
-/** Whether a policy looks at such an object, here and not in another cluster. */
-function isMeant({ clusters = [], resources, namespaces, labelSelector }: KubernetesTarget, at: Explained): boolean {
+/** Whether a policy's target covers an object of this cluster. */
+function isCovered({ clusters = [], resources, namespaces, labelSelector }: KubernetesTarget, at: Explained): boolean {
   const { type, object } = at
   const { namespace = '', labels } = object.metadata
   const isHere = clusters.length === 0 || clusters.includes('home')
@@ -76,7 +80,7 @@ function isMeant({ clusters = [], resources, namespaces, labelSelector }: Kubern
   return isHere && isKind && isPlace && matches(requirementsOf(labelSelector ?? {}), labels)
 }
 
-function opinion(
+function whyNotMarked(
   policy: CleanupPolicy,
   { includeOwned = false }: KubernetesTarget,
   { type, object }: Explained,
@@ -86,24 +90,24 @@ function opinion(
   const compiled = compilePolicy(policy)
   const ready = findCondition(status?.conditions, 'Ready')
   if ('problems' in compiled || ready?.status === 'False')
-    return `would look at it, but is not ready: ${ready?.message ?? 'its spec is wrong'}`
-  if (spec.suspend) return 'would look at it, but is suspended'
+    return `covers it, but is not ready: ${ready?.message ?? 'its spec is invalid'}`
+  if (spec.suspend) return 'covers it, but is suspended'
   const { namespace, name } = object.metadata
   const last = status?.locations?.['kubernetes'] ?? {}
   if (last.wouldMark?.includes(describeResource({ kind: type.kind, namespace, name })))
-    return 'would mark it now; it does not, because it is a dry run'
+    return 'would mark it now, but only dry-runs'
   const named = { ...object, apiVersion: apiVersionOf(type), kind: type.kind }
-  // Who uses it only the janitor knows, which follows everything that might.
+  // Whether it is in use is known to the janitor alone, which caches everything that may refer to it.
   const detect = () => ({ state: 'unknown', because: '' }) as const
   const resource = new KubeResource(named, { cluster: '', includeOwned, detect })
   const protection = protectionCheck(optOutFinder(optOuts), now)
   const verdict = judge(describe(resource, compiled, {}), compiled, { protection, owners: {}, ledger: noHistory, now })
-  if (verdict.is === 'violating' || verdict.is === 'unknown') return ofLook(policy, last)
-  // What protects it from everybody is said once, for all.
-  return verdict.because in refusals ? undefined : `leaves it alone: ${spared(verdict, compiled, resource)}`
+  if (verdict.is === 'violating' || verdict.is === 'unknown') return lastCycleSentence(policy, last)
+  // Protections from every system are explained once, elsewhere.
+  return verdict.because in refusals ? undefined : `does not mark it: ${exclusionSentence(verdict, compiled, resource)}`
 }
 
-function spared(
+function exclusionSentence(
   verdict: Extract<Verdict, { is: 'excluded' | 'compliant' }>,
   { minAgeMs }: CompiledPolicy,
   { createdAt = 0 }: KubeResource,
@@ -113,17 +117,19 @@ function spared(
   return `${sentenceFor(verdict.because)}${until}${detail}`
 }
 
-function ofLook({ spec, status }: CleanupPolicy, { markedAt, trouble, circuit }: LocationStatus): string {
-  if (trouble !== undefined) return `could not look at it: ${trouble}`
-  if (circuit !== undefined) return `marks nothing until somebody has looked: ${circuit}`
-  if (markedAt === undefined) return 'has not looked at it yet'
+function lastCycleSentence({ spec, status }: CleanupPolicy, { markedAt, trouble, circuit }: LocationStatus): string {
+  if (trouble !== undefined) return `could not check it: ${trouble}`
+  if (circuit !== undefined) return `marks nothing until an administrator closes its circuit: ${circuit}`
+  if (markedAt === undefined) return 'has not checked it yet'
   if (findCondition(status?.conditions, 'InWindow')?.status === 'False')
-    return `marks nothing now: ${hoursOf(spec)} is closed`
-  return `did not mark it when it last looked, at ${markedAt}: it was in use, or that could not be known`
+    return `marks nothing now: ${scheduleOf(spec)} is closed`
+  return `did not mark it in its last cycle, at ${markedAt}: it was in use, or its use was unknown`
 }
 
 function listed(names: readonly string[]): string {
-  const most = 10
+  const maxNamed = 10
   if (names.length === 0) return 'nothing'
-  return names.length <= most ? names.join(', ') : `${names.slice(0, most).join(', ')} and ${names.length - most} more`
+  return names.length <= maxNamed
+    ? names.join(', ')
+    : `${names.slice(0, maxNamed).join(', ')} and ${names.length - maxNamed} more`
 }

@@ -74,18 +74,20 @@ describe('explain', () => {
         dependentUids: [needing.metadata.uid],
       },
     })
-    expect(await said(configMaps, 'needing')).toBe('Bond team/casc: it goes when configmap/needed is to go.')
-    expect(await said(configMaps, 'needed')).toBe('Bond team/casc: before it goes, configmap/needing goes.')
-    expect(await said(bond.type, 'casc')).toContain('It says that configmap/needing needs configmap/needed: when that')
+    expect(await said(configMaps, 'needing')).toBe('Bond team/casc: it is deleted before configmap/needed is.')
+    expect(await said(configMaps, 'needed')).toBe('Bond team/casc: configmap/needing is deleted before it.')
+    expect(await said(bond.type, 'casc')).toContain(
+      'configmap/needing depends on configmap/needed: when the dependency',
+    )
   })
 
   it('does not take for absent what may not be read', async () => {
     await configMap('secretive')
     const stranger = new Client(server.transportAs({ name: 'stranger', groups: ['system:authenticated'] }))
     const text = await said(configMaps, 'secretive', stranger)
-    expect(text).not.toContain('it stays')
-    expect(text).toMatch(/You may not read .*cleaners\.cleaner\.vtex\.dev.*bonds\.sojourn\.dev.*it may not stay\.$/)
-    expect(await said(configMaps, 'secretive')).toBe('No system of ours has anything to do with it: it stays.')
+    expect(text).not.toContain('does not manage')
+    expect(text).toMatch(/You may not read .*cleaners\.cleaner\.vtex\.dev.*bonds\.sojourn\.dev.*or have it deleted\.$/)
+    expect(await said(configMaps, 'secretive')).toBe('Sojourn does not manage it and will not delete it.')
   })
 
   it('finds the Cleaner that selects it by labels, and not one for another group', async () => {
@@ -102,7 +104,7 @@ describe('explain', () => {
     await create(conditionalTtl, 'by-label', { spec: { ttl: '24h', targets: target('v1') } })
     await create(cleaner, 'other-group', { spec: { ttl: '24h', targets: target('example.org/v1') } })
     const text = await said(configMaps, 'labelled')
-    expect(text).toBe('ConditionalTTL by-label is to delete it: nobody has looked at it yet.')
+    expect(text).toBe('ConditionalTTL by-label will delete it: not evaluated yet.')
   })
 
   it('quotes the condition a Cleaner waits for, and what it takes along', async () => {
@@ -119,14 +121,14 @@ describe('explain', () => {
     })
     const text = await said(cleaner.type, 'waiting')
     expect(text).toContain('spec.conditions[1] is x.data.done == "yes".')
-    expect(text).toContain('When it goes, it takes along configmap/settings, the Helm release preview.')
+    expect(text).toContain('When its time is up it deletes configmap/settings, the Helm release preview.')
   })
 
   it('names its own finalizers once', async () => {
     await configMap('stuck', { finalizers: ['example.org/never'] })
     await client.request({ method: 'DELETE', path: '/api/v1/namespaces/team/configmaps/stuck' })
     const text = await said(configMaps, 'stuck')
-    expect(text).toMatch(/^It was told to leave \d+s ago; it is still here because of example\.org\/never\.$/)
+    expect(text).toMatch(/^Its deletion was requested \d+s ago; it waits for the finalizers example\.org\/never\.$/)
   })
 })
 
@@ -143,33 +145,28 @@ describe('explain, of policies', () => {
   const looked = { locations: { kubernetes: { markedAt: '2026-11-17T12:00:00Z', visited: 1 } } }
 
   it.each([
-    ['young', { minAge: '10d' }, looked, /leaves it alone: it is younger than the policy’s minimum age, until 20/],
+    ['young', { minAge: '10d' }, looked, /does not mark it: it is younger than the policy’s minimum age, until 20/],
     [
       'wrong',
       { scheduleRef: 'nope' },
       { conditions: [condition('Ready', 'False', 'there is no WorkSchedule "nope"')] },
-      /would look at it, but is not ready: there is no WorkSchedule "nope"\./,
+      /covers it, but is not ready: there is no WorkSchedule "nope"\./,
     ],
-    ['suspended', { suspend: true }, looked, /would look at it, but is suspended\./],
+    ['suspended', { suspend: true }, looked, /covers it, but is suspended\./],
     [
       'shut',
       { minAge: '0s', scheduleRef: 'office' },
       { ...looked, conditions: [condition('InWindow', 'False', 'office')] },
       /marks nothing now: its WorkSchedule office is closed\./,
     ],
-    [
-      'blind',
-      { minAge: '0s' },
-      { locations: { kubernetes: { trouble: 'pods are forbidden' } } },
-      /could not look at it/,
-    ],
-    ['used', { minAge: '0s' }, looked, /did not mark it when it last looked, at 2026-11-17T12:00:00Z: it was in use/],
-    ['new', { minAge: '0s' }, undefined, /has not looked at it yet\./],
+    ['blind', { minAge: '0s' }, { locations: { kubernetes: { trouble: 'pods are forbidden' } } }, /could not check it/],
+    ['used', { minAge: '0s' }, looked, /did not mark it in its last cycle, at 2026-11-17T12:00:00Z: it was in use/],
+    ['new', { minAge: '0s' }, undefined, /has not checked it yet\./],
     [
       'ruled',
       { minAge: '0s', rules: [{ rules: [{ name: 'AgeRule', parameters: { moreThanDays: 3 } }] }] },
       looked,
-      /leaves it alone: no rule of the policy matches it\./,
+      /does not mark it: no rule of the policy matches it\./,
     ],
   ])('that have not marked it says why: %s', async (name, spec, status, expected) => {
     await policy(name, spec, status)
@@ -198,17 +195,17 @@ describe('explain, of marks', () => {
   it('says whom it could not tell, and not when it leaves: that is counted from the notice', async () => {
     const notices = [{ channel: 'mail', at, error: 'connect ECONNREFUSED' }]
     const text = await marked('untold', { phase: 'Marked', owner, notices, projectedDeletionTime, nextAttemptTime: at })
-    expect(text).toContain('me@example.org could not be told: connect ECONNREFUSED.')
-    expect(text).not.toContain('was told')
+    expect(text).toContain('me@example.org could not be notified: connect ECONNREFUSED.')
+    expect(text).not.toContain('was notified')
     expect(text).not.toContain('leaves')
   })
 
   it('says who was told, and when it leaves', async () => {
     const notices = [{ channel: 'mail', at, recipient: 'me@example.org' }]
     const text = await marked('told', { phase: 'Notified', owner, notices, projectedDeletionTime })
-    expect(text).toContain('nothing refers to it, me@example.org was told.')
-    expect(text).toContain('Next, leaves at 2030-01-01T00:00:00Z')
-    expect(text).toContain('To keep it: sojourn opt-out configmap/told -n team.')
+    expect(text).toContain('nothing refers to it, me@example.org was notified.')
+    expect(text).toContain('Next, deleted at 2030-01-01T00:00:00Z')
+    expect(text).toContain('To keep it, run: sojourn opt-out configmap/told -n team.')
   })
 
   it('says of one that ended why it did', async () =>

@@ -5,25 +5,25 @@ import { refusals, sentenceOf } from '../departures/door/because.ts'
 import { isLiveOptOut, optOutCovers, protectionOf } from '../departures/door/protection.ts'
 import type { StoredObject } from '../kube/object.ts'
 
-/** Everything that spares an object, a sentence each; empty when nothing does. */
+/** Everything that protects an object from deletion, a sentence each. */
 export function protectionsOf(
   object: StoredObject,
   { optOuts, bonds, now }: { readonly optOuts: readonly CleanupOptOut[]; readonly bonds: readonly Bond[]; now: number },
 ): readonly string[] {
   const carried = protectionOf(object, { cluster: '', optOuts: [], bonds: [], now })
-  const keeping = bonds.filter((bond) => isKept(object, bond))
+  const guarding = bonds.filter((bond) => isGuardedBy(object, bond))
   const optedOut = optOuts.filter(
     (optOut) => isLiveOptOut(optOut, now) && optOutCovers(optOut.spec, { object, cluster: '' }),
   )
   const sentences = [
     ...(carried ? [sentenceOf(carried)] : []),
     ...optedOut.map(optOutSentence),
-    ...keeping.flatMap((bond) => bondSentence(object, bond, now)),
+    ...guarding.flatMap((bond) => bondSentence(object, bond, now)),
   ]
   return [...new Set(sentences)]
 }
 
-function isKept(object: StoredObject, bond: Bond): boolean {
+function isGuardedBy(object: StoredObject, bond: Bond): boolean {
   const { status } = bond
   return (status?.phase === 'Active' && status.dependencyUid === object.metadata.uid) || refusesDeletion(bond, object)
 }
@@ -35,7 +35,9 @@ function bondSentence(object: StoredObject, bond: Bond, now: number): readonly s
   if (isBonds) return [sentenceOf(protection)]
   const { metadata, spec } = bond
   const reason = spec.reason ? `: ${spec.reason}` : ''
-  return itself ? [] : [`it holds something that others need (Bond ${metadata.namespace}/${metadata.name}${reason})`]
+  return itself
+    ? []
+    : [`it contains an object that others depend on (Bond ${metadata.namespace}/${metadata.name}${reason})`]
 }
 
 function optOutSentence({ metadata, spec }: CleanupOptOut): string {

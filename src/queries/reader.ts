@@ -2,7 +2,7 @@ import type { Client } from '../client/client.ts'
 import { groupResource, type ResourceType } from '../kube/object.ts'
 import { isStatusError } from '../kube/status-error.ts'
 
-/** Reads for people, who may have the right to some things only: what they may not read is remembered, so that nobody takes it for absent. */
+/** Reads with a caller's rights. Kinds that the caller may not read are remembered, so that they are not taken for empty. */
 export class Reader {
   readonly client: Client
   readonly #unread = new Set<string>()

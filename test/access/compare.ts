@@ -36,10 +36,10 @@ const machinery = new Set([
 
 /** Compares what a role's code asked for, in all the cases there are, with what it is granted. */
 export function compare(role: ClusterRole, all: readonly Asked[]): Comparison {
-  const { reviews, cluster, own, credentials, options, removes } = accessOf(role)
+  const { reviews, cluster, own, credentials, options, deletesTargets } = accessOf(role)
   const everywhere = [...reviews, ...cluster, ...credentials, ...Object.values(options).flat()].flatMap(parts)
   const here = own.flatMap(parts)
-  const asked = all.filter((one) => one.role === role || (one.role === 'door' && removes))
+  const asked = all.filter((one) => one.role === role || (one.role === 'door' && deletesTargets))
   const covers = (one: Asked) => everywhere.includes(nameOf(one)) || (one.isOwn && here.includes(nameOf(one)))
   // A definition that leaves is a user's: the door refuses to let go of ours.
   const isTarget = (one: Asked) =>

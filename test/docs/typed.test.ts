@@ -83,7 +83,7 @@ describe.skipIf(missing)('a word that comes too late', () => {
     const { code, output } = await reader.types('sojourn approve shop prod 1.4.3 -n team --reject')
     expect([code, output]).toEqual([
       1,
-      'sojourn approve: 1.4.3 does not wait for approval in prod: it has had its answer, or waits for something else\n"sojourn explain pipeline/shop -n team" says what it waits for\n',
+      'sojourn approve: 1.4.3 is not waiting for approval in prod: it is approved or rejected already, or waits for something else\nRun "sojourn explain pipeline/shop -n team" to see what it waits for.\n',
     ])
   })
 })

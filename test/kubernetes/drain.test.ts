@@ -103,7 +103,7 @@ describe.skipIf(missing)('sojourn drain on a real kube-apiserver', () => {
 
     expect(await sojourn('drain', '--yes')).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/it still runs there: sojourn-collector .*scale deployment --all --replicas=0/),
+      err: expect.stringMatching(/Sojourn is still running: sojourn-collector .*scale deployment --all --replicas=0/),
     })
     expect((await traces()).toSorted()).toEqual(expected)
 

@@ -187,7 +187,7 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
     const { code, out } = await sojourn('drain', '--dry-run')
     expect({ code, out }).toEqual({
       code: 0,
-      out: expect.stringMatching(/Service\/default\/shop +takeover +is given back/),
+      out: expect.stringMatching(/Service\/default\/shop +takeover +will be released/),
     })
     // Its Lease still says that it runs.
     expect(await sojourn('drain', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('still runs there') })
@@ -202,6 +202,6 @@ describe.skipIf(missing)('a Service taken over on a real kube-apiserver', () => 
     expect(JSON.parse(await field('.spec.selector'))).toEqual({ app: 'shop' })
     expect(await condition('status')).toBe('')
     expect(await kubectl('get', 'service', '-o', 'name')).not.toContain('sojourn-pods')
-    expect(await sojourn('drain', '--dry-run')).toMatchObject({ out: 'Sojourn holds nothing.\n' })
+    expect(await sojourn('drain', '--dry-run')).toMatchObject({ out: 'Nothing to drain: Sojourn holds no objects.\n' })
   }, 120_000)
 })

@@ -54,17 +54,17 @@ export function cardsView({ title, lead, empty, lists, mirror, items, card, text
 }
 
 /**
- * Why there is nothing to see: it has not been read yet, there is none, or the filter hides it.
+ * Why there is nothing to see: it is still loading, there is none, or the filter hides it.
  * @param {Mirror} mirror
  * @param {number} of how many there are without a filter
  * @param {[string, string]} none
  */
 export function nothingFound(mirror, of, none) {
-  if (of > 0) return emptyNote('Nothing matches the filter.')
-  return mirror.isComplete ? emptyNote(...none) : emptyNote('Reading…')
+  if (of > 0) return emptyNote('Nothing matches the filter. Clear it to see everything.')
+  return mirror.isComplete ? emptyNote(...none) : emptyNote('Loading…')
 }
 
-/** What is said where there is nothing: that there is nothing, and how there would be something. @param {string} text */
+/** An empty state: that there is nothing, and what to do about it. @param {string} text */
 export function emptyNote(text, help = '') {
   return h('div.empty', {}, h('p', {}, text), help !== '' && h('small', {}, help))
 }

@@ -4,15 +4,18 @@ import { ask } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { factList, h } from '../dom.js'
 import { formatDistance, formatMoment, parseTime } from '../time.js'
-import { toneOf } from './board.js'
+import { toneOf } from './overview.js'
 import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
 
-/** What left, when, why and by whose rule; what is gone can come back. @param {{ mirror: Mirror }} parts */
+/** Departure records: deleted objects, which can be restored. @param {{ mirror: Mirror }} parts */
 export function departuresView({ mirror }) {
   return cardsView({
     title: 'Departures',
-    lead: 'What left, when, why and by whose rule. Each record holds the manifest; a restore brings it back with all that left with it.',
-    empty: ['Nothing has left.', 'Whatever leaves is recorded here first, and can be brought back for 30 days.'],
+    lead: 'Deleted objects: when, why and by which rule. Each record holds the manifest; Restore recreates the object with everything deleted with it.',
+    empty: [
+      'No deletions are recorded.',
+      'Sojourn writes a record before each deletion; you can restore the object for 30 days.',
+    ],
     lists: ['departures'],
     mirror,
     items: () => mirror.all('departures').sort((left, right) => leftAt(right) - leftAt(left)),
@@ -35,15 +38,15 @@ function leftAt(record) {
   return at
 }
 
-/** Why things leave, in words. @type {Record<string, string>} */
+/** Why objects are deleted, in words. @type {Record<string, string>} */
 const reasons = {
-  target: 'the time of its Cleaner is up and its conditions hold',
-  'conditions-met': 'its time is up and its conditions hold',
+  target: 'its Cleaner expired and its conditions are true',
+  'conditions-met': 'it expired and its conditions are true',
   release: 'its Helm release is uninstalled',
-  'requirement-gone': 'what it needed has left',
-  'owners-gone': 'its owners have left',
-  violates: 'nobody needs it any more',
-  deleted: 'somebody deleted it',
+  'requirement-gone': 'its dependency was deleted',
+  'owners-gone': 'its owners were deleted',
+  violates: 'a cleanup policy found it unused',
+  deleted: 'a user deleted it',
 }
 
 /** @param {Departure} record */
@@ -57,7 +60,7 @@ function departureCard(record) {
     ['By', by.object ? `${by.object.kind} ${by.object.name}` : by.system],
     ['With it', spec.takes ? dependents(spec.takes) : 'nothing else'],
   ]
-  if (status.message) facts.push(['Says', status.message])
+  if (status.message) facts.push(['Message', status.message])
   if (status.waitingFor?.length) facts.push(['Waits for', status.waitingFor.join(', ')])
   const canReturn = status.phase === 'Gone' && Boolean(spec.manifest || spec.pages)
   const restore = () => confirmRestore(record)
@@ -79,17 +82,17 @@ function dependents(count) {
 /** @param {Departure} record */
 function confirmRestore({ metadata, spec }) {
   const { kind, name } = spec.object
-  const others = spec.takes ? `, with ${dependents(spec.takes)} that left with it,` : ''
+  const others = spec.takes ? `, with ${dependents(spec.takes)} deleted with it,` : ''
   confirm({
-    title: `Bring ${name} back?`,
-    text: `${kind} ${name}${others} will be created again from the record, with new uids. If that cannot be done whole, nothing is changed.`,
+    title: `Restore ${name}?`,
+    text: `${kind} ${name}${others} will be recreated from the record, with new uids. If the restore cannot be complete, nothing is changed.`,
     action: 'Restore',
     async run() {
       const place = [metadata.namespace ?? '', metadata.name].map(encodeURIComponent).join('/')
       const path = `/sojourn/v1alpha1/departures/${place}/restore`
       const { restored, already, notes } = await ask(path, { method: 'POST', body: {} })
-      const back = `${restored.length === 1 ? restored[0] : `${restored.length} objects`} back`
-      const before = already.length > 0 ? [`${already.length} were back already`] : []
+      const back = `${restored.length === 1 ? restored[0] : `${restored.length} objects`} restored`
+      const before = already.length > 0 ? [`${already.length} were restored before`] : []
       return [back, ...before, ...notes].join('. ')
     },
   })

@@ -34,7 +34,7 @@ const tones = {
   halts: 'bad',
 }
 
-/** What will happen if nobody acts: the real controllers on a copy of the world, days ahead. @returns {View} */
+/** What will happen without further action, from the real controllers on a copy of the cluster. @returns {View} */
 export function forecastView() {
   const leaving = new AbortController()
   const result = h('div.forecast')
@@ -47,10 +47,7 @@ export function forecastView() {
   let list
   const load = async () => {
     list?.close()
-    fill(
-      result,
-      emptyNote('Looking ahead…', 'The real controllers run on a copy of what is here, on a clock that jumps.'),
-    )
+    fill(result, emptyNote('Forecasting…', 'The real controllers run on a copy of the cluster, on a simulated clock.'))
     try {
       list = showForecast(result, await lookAhead(choose.value, leaving.signal))
     } catch (error) {
@@ -66,11 +63,11 @@ export function forecastView() {
         'div.heading',
         {},
         h('h1', {}, 'Forecast'),
-        h('label.field.inline', {}, h('span', {}, 'The next'), choose),
-        h('button', { type: 'button', onclick: () => void load() }, 'Look again'),
+        h('label.field.inline', {}, h('span', {}, 'Next'), choose),
+        h('button', { type: 'button', onclick: () => void load() }, 'Refresh'),
         h('button', { type: 'button', onclick: () => void saveCalendar(choose.value) }, 'Save as calendar'),
       ),
-      h('p.lead', {}, 'What will happen if nobody acts. Nothing is changed and nobody is told.'),
+      h('p.lead', {}, 'What will happen without further action. Nothing is changed, and nothing is sent.'),
       result,
     ),
     show() {},
@@ -83,7 +80,7 @@ export function forecastView() {
 }
 
 /**
- * Looking ahead is work: while others do it, one waits.
+ * The server runs few forecasts at once: retry while it is busy.
  * @param {() => Promise<any>} look
  * @param {AbortSignal} signal
  * @returns {Promise<any>}
@@ -123,7 +120,7 @@ async function saveCalendar(span) {
 /** @param {HTMLElement} result @param {Forecast} forecast */
 function showForecast(result, { from, until, wanted, objects, events, assumed, halts, unread }) {
   const list = new VirtualList({
-    label: 'What will happen',
+    label: 'Forecast events',
     row: (event) => eventRow(event, from),
     keyOf: ({ at, what, object }) => [at, what, object.kind, object.namespace, object.name].join('/'),
     onOpen: openEvent,
@@ -131,14 +128,14 @@ function showForecast(result, { from, until, wanted, objects, events, assumed, h
   const note = h('div')
   const show = (/** @type {{ from: number, until: number } | undefined} */ day) => {
     const shown = day ? events.filter(({ at }) => at >= day.from && at < day.until) : events
-    fill(note, shown.length === 0 && emptyNote('Nothing happens then.'))
+    fill(note, shown.length === 0 && emptyNote('Nothing happens on this day.'))
     list.element.hidden = shown.length === 0
     list.show(shown)
   }
   const systems = [...new Set(events.map(({ system }) => system))].sort((left, right) => (left < right ? -1 : 1))
   const nothing = emptyNote(
-    'Nothing will happen.',
-    `None of the ${objects} objects here leaves, sleeps or is announced in this time.`,
+    'Nothing will happen in this time.',
+    `None of the ${objects} objects is due to be deleted, announced, promoted or put to sleep. Choose a longer time.`,
   )
   fill(
     result,
@@ -147,22 +144,17 @@ function showForecast(result, { from, until, wanted, objects, events, assumed, h
       h(
         'p.problem',
         {},
-        `There was only time to look as far as ${formatMoment(until)}: something here is looked at every few moments. “sojourn forecast” takes its time and looks further.`,
+        `The forecast ran out of time at ${formatMoment(until)}. Run “sojourn forecast”, which has no time limit, to look further.`,
       ),
     ...halts.map((halt) => h('p.problem', {}, `${halt}.`)),
-    unread.length > 0 && h('p.problem', {}, `Not everything could be read: ${unread.join(', ')}.`),
+    unread.length > 0 && h('p.problem', {}, `Incomplete: could not read ${unread.join(', ')}.`),
     events.length > 0 &&
       h('div.chips', { 'aria-hidden': 'true' }, ...systems.map((system) => h(`span.chip.${system}`, {}, system))),
     events.length > 0 && calendarChart({ from, until, events, onSelect: show }),
     list.element,
     note,
     assumed.length > 0 &&
-      h(
-        'details',
-        {},
-        h('summary', {}, 'What is taken for granted'),
-        h('ul', {}, ...assumed.map((text) => h('li', {}, text))),
-      ),
+      h('details', {}, h('summary', {}, 'Assumptions'), h('ul', {}, ...assumed.map((text) => h('li', {}, text)))),
   )
   if (events.length > 0) show(undefined)
   else list.element.hidden = true
@@ -172,13 +164,13 @@ function showForecast(result, { from, until, wanted, objects, events, assumed, h
 /** @param {readonly ForecastEvent[]} events @param {number} objects */
 function summaryOf(events, objects) {
   const parts = [...Map.groupBy(events, ({ what }) => what)].map(([what, those]) => `${those.length} × ${what}`)
-  return `${parts.join(', ')}; ${objects} objects looked at`
+  return `${parts.join(', ')}; ${objects} objects`
 }
 
 /** @param {ForecastEvent} event */
 function detailsOf({ why, takes, to, environment, revision }) {
   const parts = [why, revision && `${revision}${environment ? ` in ${environment}` : ''}`]
-  if (takes) parts.push(`takes ${takes} with it`)
+  if (takes) parts.push(`with ${takes} dependents`)
   if (to?.length) parts.push(`to ${to.join(', ')}`)
   return parts.filter(Boolean).join(' · ')
 }
@@ -210,7 +202,7 @@ function openEvent(event) {
     ['By', by ? `${system}, ${by}` : system],
   ]
   if (takes) facts.push(['With it', `${takes} dependents`])
-  if (to?.length) facts.push(['Told', `${to.join(', ')}${channel ? ` by ${channel}` : ''}`])
-  if (leavesAt) facts.push(['Leaves', formatMoment(parseTime(leavesAt))])
+  if (to?.length) facts.push(['To', `${to.join(', ')}${channel ? ` by ${channel}` : ''}`])
+  if (leavesAt) facts.push(['Deleted', formatMoment(parseTime(leavesAt))])
   openPanel(object.name, factList(facts))
 }

@@ -4,19 +4,19 @@
 import { ask } from '../api.js'
 import { confirm } from '../dialogs.js'
 import { h, link, pill } from '../dom.js'
-import { pipelineState, readyOf } from '../stays.js'
+import { pipelineState, readyOf } from '../managed-items.js'
 import { formatAhead, formatDistance, formatMoment, parseTime, withReadableTimes } from '../time.js'
-import { toneOf } from './board.js'
+import { toneOf } from './overview.js'
 import { actionButton, cardHead, cardsView } from './cards.js'
 
 /** Pipelines as the environments a revision passes through, with the gates between them. @param {{ mirror: Mirror }} parts */
 export function pipelinesView({ mirror }) {
   return cardsView({
     title: 'Pipelines',
-    lead: 'One application’s way through its environments: what runs where, what holds the next step, who has to agree.',
+    lead: 'Each pipeline promotes one application through its environments: what runs where, which gates are closed, and who has to approve.',
     empty: [
-      'There is no Pipeline.',
-      'A Pipeline names the environments a revision passes through, and what opens each of them.',
+      'There are no Pipelines.',
+      'Create a Pipeline to promote revisions through environments; see examples/09-pipeline.',
     ],
     lists: ['pipelines'],
     mirror,
@@ -36,7 +36,7 @@ function standingOf(pipeline) {
 /** @type {WeakMap<Pipeline, number>} */
 const urgencies = new WeakMap()
 
-/** Those that wait for a person come first, then those that somebody has to mend. @param {Pipeline} pipeline */
+/** Pipelines that wait for approval first, then failing ones. @param {Pipeline} pipeline */
 function urgencyOf(pipeline) {
   let urgency = urgencies.get(pipeline)
   if (urgency === undefined) {
@@ -71,7 +71,7 @@ function environmentBox(pipeline, name) {
     `li.environment${isLatest ? '.latest' : ''}`,
     {},
     h('h3', {}, name),
-    h('p.revision', { title: running ?? '' }, running ?? 'nothing seen yet'),
+    h('p.revision', { title: running ?? '' }, running ?? 'not known yet'),
     h(
       'small',
       {},
@@ -112,7 +112,7 @@ function promotionLine({ revision, phase, pullRequest, lastError }) {
   )
 }
 
-/** What still holds the next step. @param {Gate} gate */
+/** A closed gate. @param {Gate} gate */
 function gateLine({ name, state, reason, message, nextCheckAt }) {
   const sign = state === 'Closed' ? '✕' : '…'
   const at = parseTime(nextCheckAt)
@@ -125,7 +125,7 @@ function gateLine({ name, state, reason, message, nextCheckAt }) {
   )
 }
 
-/** Those that hold nothing, in one line. @param {readonly Gate[]} gates */
+/** The open gates, in one line. @param {readonly Gate[]} gates */
 function openGates(gates) {
   const open = gates.filter(({ state }) => state === 'Open')
   if (open.length === 0) return undefined
@@ -171,8 +171,8 @@ function confirmDecision({ metadata }, environment, { revision, promotionId, dec
   confirm({
     title: `${decision} ${revision}?`,
     text: isYes
-      ? `${name} takes ${revision} into ${environment} as soon as its other gates are open.`
-      : `${name} does not take ${revision} into ${environment}.`,
+      ? `${name} promotes ${revision} to ${environment} as soon as its other gates are open.`
+      : `${name} does not promote ${revision} to ${environment}.`,
     action: decision,
     tone: isYes ? 'primary' : 'danger',
     reason: 'Comment',

@@ -14,7 +14,7 @@ const mostEvents = 20
 /** @typedef {{ inFlight: number, waiting: number, history: Step[] }} Now how it stands in the replica that was asked */
 /** @typedef {{ type: string, reason: string, message: string, lastTimestamp?: string, involvedObject: { kind: string, name: string } }} Event */
 
-/** One on-demand service: how it stands, how its callers come to it, its last day and what was said of it. @param {{ mirror: Mirror, of: string }} parts @returns {View} */
+/** One on-demand Service: its state, the route of its callers, its last day and its Events. @param {{ mirror: Mirror, of: string }} parts @returns {View} */
 export function serviceView({ mirror, of }) {
   const [namespace = '', name = ''] = of.split('/')
   const body = h('div')
@@ -27,14 +27,14 @@ export function serviceView({ mirror, of }) {
   const show = () => {
     const service = find()
     if (service) return fill(body, ...portrait(service, mirror, { seen, events }), h('p.problem', {}, problem))
-    fill(body, mirror.isComplete ? emptyNote(`There is no Service ${name} in ${namespace}.`) : emptyNote('Reading…'))
+    fill(body, mirror.isComplete ? emptyNote(`There is no Service ${name} in ${namespace}.`) : emptyNote('Loading…'))
   }
   /** What could not be read stays as it was last known. */
   const read = async () => {
     const service = find()
     const path = `/sojourn/v1alpha1/on-demand/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`
     const [said, day] = await Promise.allSettled([service ? eventsOf(service, mirror) : [], ask(path)])
-    // Where no activator runs nobody knows its day.
+    // Without an activator there is no history.
     const isUnknown = day.status === 'rejected' && day.reason instanceof ApiError && day.reason.status === 404
     if (said.status === 'fulfilled') events = said.value
     if (day.status === 'fulfilled') seen = day.value
@@ -71,7 +71,7 @@ function portrait(service, mirror, { seen, events }) {
   return [
     h(
       'article.card.wide.service',
-      { 'aria-label': 'How it stands' },
+      { 'aria-label': 'State' },
       h('header', {}, whatNext(standing, now), pill(standing.state, toneOf(standing.state))),
       seen && dayChart(seen.history, now, 4),
       factList([
@@ -87,8 +87,8 @@ function portrait(service, mirror, { seen, events }) {
       callers && h('p.why', {}, callers.message),
       h('p.why', {}, standing.why),
     ),
-    h('h2', {}, 'What was said of it'),
-    events?.length === 0 && emptyNote('No Event in the last hour.'),
+    h('h2', {}, 'Events'),
+    events?.length === 0 && emptyNote('No Events in the last hour.'),
     events && events.length > 0 && h('ul.events.card', {}, ...events.map((event) => eventLine(event, now))),
   ]
 }
@@ -105,7 +105,7 @@ function eventLine({ type, reason, message, lastTimestamp, involvedObject: { kin
   )
 }
 
-/** What was said of a Service and its workload, the newest first. @param {Service} service @param {Mirror} mirror @returns {Promise<Event[]>} */
+/** The Events of a Service and its workload, newest first. @param {Service} service @param {Mirror} mirror @returns {Promise<Event[]>} */
 async function eventsOf(service, mirror) {
   const { namespace } = service.metadata
   const about = [service, workloadOf(mirror, service)].flatMap((object) => object?.metadata.uid ?? [])
@@ -130,9 +130,9 @@ export function toneOf(state) {
   return state === 'Awake' ? 'good' : state === 'Asleep' ? 'calm' : 'warn'
 }
 
-/** What happens to it if nobody calls. @param {ReturnType<typeof standingOf>} standing @param {number} now */
+/** What happens to it without requests. @param {ReturnType<typeof standingOf>} standing @param {number} now */
 export function whatNext({ state, next }, now) {
-  const calm = state === 'Asleep' ? 'wakes with a request' : 'stays as it is'
+  const calm = state === 'Asleep' ? 'wakes with the next request' : 'no change planned'
   return h(
     'p.big',
     { title: next ? formatMoment(next.at) : '' },
@@ -156,7 +156,7 @@ export function factsOf(service, { replicas, lastUsedAt }, now) {
   ]
 }
 
-/** What its people have to mend. @param {Service} service */
+/** What its owner has to fix. @param {Service} service */
 export function faultNote(service) {
   const fault = faultOf(service)
   return fault !== undefined && h('p.problem', {}, fault)

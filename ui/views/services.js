@@ -17,10 +17,10 @@ export function servicesView({ mirror, of }) {
   const days = new Map()
   const view = cardsView({
     title: 'On-demand services',
-    lead: 'They sleep when nobody calls and wake with the next request. Each chart is the last day: bars are requests, dots are callers who waited, the line below is when it was awake.',
+    lead: 'On-demand Services sleep without requests and wake with the next one. Each chart shows the last day: bars are requests, dots are requests that waited for a start, the line below shows when it was awake.',
     empty: [
-      'No Service is on demand.',
-      'Annotate one with proxless/deployment, and its Deployment sleeps when nobody calls it through the proxy.',
+      'There are no on-demand Services.',
+      'Annotate a Service with proxless/deployment: its Deployment then sleeps without requests.',
     ],
     lists: ['services', 'deployments', 'statefulsets'],
     mirror,
@@ -33,7 +33,7 @@ export function servicesView({ mirror, of }) {
     try {
       if (await readDays(view.element, days)) view.show()
     } catch {
-      // Where no activator runs there are no days to show.
+      // Without an activator there is no history.
       clearInterval(timer)
     }
   }

@@ -3,7 +3,7 @@ import { ConfigError } from '../../client/cluster-config.ts'
 import { tlsPolicyError, type TlsPolicy } from '../../systems/activator/proxy/tls/tls-policy.ts'
 import { proxlessEnvironment, type ProxlessEnvironment } from '../../systems/activator/proxless-environment.ts'
 
-/** What the activator alone can be told. */
+/** The settings of the activator. */
 export interface ActivatorConfig {
   /** The proxy's HTTPS port, with certificates from Secrets; 0 picks a free one. Defaults to none. */
   readonly tlsPort?: number
@@ -11,17 +11,17 @@ export interface ActivatorConfig {
   readonly tlsPolicy: TlsPolicy
   /** Connections to the proxy begin with a PROXY protocol header. Defaults to false. */
   readonly proxyProtocol: boolean
-  /** Where replicas talk to each other; 0 picks a free one. Defaults to 0. */
+  /** The port for traffic between replicas; 0 picks a free one. Defaults to 0. */
   readonly peerPort: number
-  /** For how long a replica that was killed is taken for alive. Defaults to 15 s. */
+  /** How long a killed replica still counts as alive. Defaults to 15 s. */
   readonly peerLeaseMs: number
-  /** Where the cluster reaches this replica. Defaults to POD_IP, then to the address it listens on. */
+  /** The address at which the cluster reaches this replica. Defaults to POD_IP, then to the address it listens on. */
   readonly address?: string
-  /** What this replica is called. Defaults to POD_NAME, then to host and process. */
+  /** The name of this replica. Defaults to POD_NAME, then to host and process. */
   readonly name?: string
-  /** Make companion Services for callers inside the cluster. Defaults to true where the cluster can reach this replica. */
+  /** Create companion Services for callers inside the cluster. Defaults to true where the cluster can reach this replica. */
   readonly companions: boolean
-  /** Take over Services that ask for it. Defaults to true where the cluster can reach this replica. */
+  /** Take over Services with the annotation sojourn.dev/takeover. Defaults to true where the cluster can reach this replica. */
   readonly takeover?: boolean
   /** The ports at which proxies listen for Services that are taken over. Defaults to 20000-29999. */
   readonly takeoverPorts: { readonly from: number; readonly to: number }
@@ -29,7 +29,7 @@ export interface ActivatorConfig {
   readonly checkPort?: number
   /** How long requests under way may take to end when the process stops. Defaults to 3 s. */
   readonly drainMs: number
-  /** How long the proxy still takes requests after it has said that it will stop. Defaults to 0. */
+  /** How long the proxy still accepts requests after it has become unready. Defaults to 0. */
   readonly drainDelayMs: number
   /** What the environment of a proxless installation says. */
   readonly proxless: Pick<ProxlessEnvironment, 'options' | 'limits' | 'unneeded'>
@@ -43,12 +43,12 @@ export const activatorFlags = {
   },
   'proxy-tls-min-version': {
     type: 'string',
-    help: 'Least TLS version of clients of the activator: 1.2 or 1.3 (default: 1.2)',
+    help: 'Minimum TLS version of clients of the activator: 1.2 or 1.3 (default: 1.2)',
     value: 'VERSION',
   },
   'proxy-tls-ciphers': {
     type: 'string',
-    help: "Cipher suites the activator offers, in OpenSSL's words (default: Node's)",
+    help: "Cipher suites of the activator, in OpenSSL's format (default: Node's)",
     value: 'LIST',
   },
   'proxy-tls-groups': {
@@ -59,22 +59,22 @@ export const activatorFlags = {
   'proxy-protocol': { type: 'boolean', help: 'Connections to the proxy begin with a PROXY protocol header' },
   'proxy-address': {
     type: 'string',
-    help: 'Where the cluster reaches this replica of the proxy (default: POD_IP)',
+    help: 'Address at which the cluster reaches this replica of the proxy (default: POD_IP)',
     value: 'ADDRESS',
   },
   'peer-port': {
     type: 'string',
-    help: 'Where replicas of the activator talk to each other; 0 picks a free one (default: 0)',
+    help: 'Port for traffic between replicas of the activator; 0 picks a free one (default: 0)',
     value: 'PORT',
   },
   'peer-lease': {
     type: 'string',
-    help: 'For how long a replica of the activator that was killed is taken for alive, the same for all (default: 15s)',
+    help: 'How long a killed replica of the activator still counts as alive; the same for all replicas (default: 15s)',
     value: 'DURATION',
   },
   companions: {
     type: 'boolean',
-    help: 'Make a Service NAME-proxless for callers inside the cluster (default: where the cluster reaches the proxy)',
+    help: 'Create a Service NAME-proxless for callers inside the cluster (default: where the cluster reaches the proxy)',
   },
   takeover: {
     type: 'boolean',
@@ -87,18 +87,18 @@ export const activatorFlags = {
   },
   'check-port': {
     type: 'string',
-    help: 'Where other proxies ask whether a workload is up, and wait until it is: forward auth (default: none)',
+    help: 'Port at which other proxies wait until a workload is up: forward auth (default: none)',
     value: 'PORT',
   },
   drain: { type: 'string', help: 'How long requests may take to end when stopping (default: 3s)', value: 'DURATION' },
   'drain-delay': {
     type: 'string',
-    help: 'How long requests are still taken when stopping, not ready any more (default: 0s)',
+    help: 'How long requests are still accepted after becoming unready, when stopping (default: 0s)',
     value: 'DURATION',
   },
 } as const
 
-/** How settings are looked up and checked; the configuration's own ways. */
+/** How settings are looked up and checked. */
 export interface Settings {
   port(flag: string): number | undefined
   text(flag: string): { readonly text: string; readonly where: string } | undefined
@@ -107,7 +107,7 @@ export interface Settings {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Reads what the activator alone can be told; `env` is that of proxless too. */
+/** Reads the activator's settings; `env` may be that of a proxless installation. */
 export function readActivatorConfig(settings: Settings): ActivatorConfig {
   const { env } = settings
   const address = addressOf(settings)
@@ -131,7 +131,7 @@ export function readActivatorConfig(settings: Settings): ActivatorConfig {
   }
 }
 
-/** Leases last whole seconds, and their holders need a few tries to renew them. */
+/** Lease durations are whole seconds, and a holder needs a few attempts to renew. */
 function peerLeaseOf(settings: Settings): number {
   const leaseMs = settings.duration('peer-lease', 15_000)
   if (leaseMs >= 3000 && leaseMs % 1000 === 0) return leaseMs

@@ -97,7 +97,7 @@ describe('readConfig', () => {
 
   it.each<[string, Record<string, string>, RegExp]>([
     ['a port that is none', { port: '70000' }, /--port is "70000": a port is a number from 0 to 65535/],
-    ['a role nobody knows', { only: 'cleaner,cook' }, /--only names the role "cook"; there are api, cleaner/],
+    ['a role nobody knows', { only: 'cleaner,cook' }, /--only names the unknown role "cook"; roles are api, cleaner/],
     ['a duration that is none', { 'keep-records': 'long' }, /--keep-records is "long": a duration looks like/],
     ['a URL that is none', { 'public-url': 'example' }, /--public-url is "example"/],
     ['a level that is none', { 'log-level': 'loud' }, /must be one of debug, info, error/],
@@ -110,8 +110,8 @@ describe('readConfig', () => {
 
   it.each([
     ['what is not YAML', 'a: [b', /is not YAML/],
-    ['what is not settings', '- a', /must hold settings/],
-    ['a setting nobody knows', 'prot: 1', /there is no setting "prot"; there are config, data/],
+    ['what is not settings', '- a', /must be a map of settings/],
+    ['a setting nobody knows', 'prot: 1', /unknown setting "prot"; known are config, data/],
     ['a bad value, by its place', 'port: many', /sojourn.yaml: port is "many"/],
   ])('refuses a file with %s', (_, content, message) =>
     expect(() => readConfig({ flags: { config: file(content) }, env: {} })).toThrow(message),

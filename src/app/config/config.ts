@@ -5,15 +5,15 @@ import { yaml } from '../../kube/yaml.ts'
 import { proxlessSettings } from '../../systems/activator/proxless-environment.ts'
 import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
 
-/** The parts that can be run alone. */
+/** The roles that a process can run, alone or together. */
 export const roles = ['api', 'cleaner', 'collector', 'janitor', 'promoter', 'activator', 'workloads'] as const
 export type Role = (typeof roles)[number]
 
-/** Everything `sojourn up` and `sojourn run` can be told. */
+/** The configuration of `sojourn up` and `sojourn run`. More than 15 fields, because each is one documented setting. */
 export interface Config {
-  /** Where the embedded server keeps everything. Defaults to .sojourn. */
+  /** The data directory of the embedded server. Defaults to .sojourn. */
   readonly data: string
-  /** The address to listen on. Defaults to 127.0.0.1: nobody else can reach it. */
+  /** The address to listen on. Defaults to 127.0.0.1, which only this machine can reach. */
   readonly host: string
   /** API, dashboard, metrics and health, over HTTPS; 0 picks a free one. Defaults to 7443. */
   readonly port: number
@@ -21,19 +21,19 @@ export interface Config {
   readonly proxyPort: number
   /** Which roles to run. Defaults to all. */
   readonly only: readonly Role[]
-  /** Decide everything; delete nothing, promote nothing. Defaults to false. */
+  /** Make all decisions; delete nothing, promote nothing. Defaults to false. */
   readonly dryRun: boolean
-  /** The least important log level. Defaults to info. */
+  /** The minimum log level. Defaults to info. */
   readonly logLevel: 'debug' | 'info' | 'error'
   /** Kubeconfig of the cluster to run against (`sojourn run`). Defaults to KUBECONFIG, then in-cluster. */
   readonly kubeconfig?: string
   /** Context of that kubeconfig. Defaults to its current one. */
   readonly context?: string
-  /** Where Flux's notification controller takes the promoter's events. Defaults to nowhere. */
+  /** The address of Flux's notification controller, for the promoter's events. Defaults to none. */
   readonly eventsAddress?: string
   /** A swabbie.yml whose policies the janitor runs. */
   readonly swabbieConfig?: string
-  /** How much may leave before the breaker opens. */
+  /** How many deletions open the circuit breaker. */
   readonly maxDeparturesPerMinute?: number
   readonly maxDeparturesPerHour?: number
   readonly maxDeparturesPercent?: number
@@ -41,12 +41,12 @@ export interface Config {
   readonly keepRecordsMs: number
   /** Whether writes survive a power failure (fsync). Defaults to true. */
   readonly durable: boolean
-  /** Certificate and key of the HTTPS port, as files (`sojourn run`). Default to ones it makes and keeps itself. */
+  /** Certificate and key of the HTTPS port, as files (`sojourn run`). Default to ones it issues itself. */
   readonly tlsCert?: string
   readonly tlsKey?: string
-  /** Whether the collector also takes circles of owners that nothing else keeps. Defaults to false: they are reported. */
+  /** Whether the collector also deletes cycles of owners that nothing else owns. Defaults to false: they are reported. */
   readonly collectCycles: boolean
-  /** Where people reach this server from outside, for links in notices. Defaults to its own address. */
+  /** The public URL of this server, for links in notices. Defaults to its own address. */
   readonly publicUrl?: string
   readonly activator: ActivatorConfig
 }
@@ -55,7 +55,7 @@ interface ConfigFlag {
   readonly type: 'string' | 'boolean'
   readonly help: string
   readonly value?: string
-  /** What a shell may offer: these words, one or several of them, files, or contexts of the kubeconfig. */
+  /** How the shell completes the value. */
   readonly completes?: readonly string[] | { readonly listOf: readonly string[] } | 'files' | 'contexts'
 }
 
@@ -69,7 +69,7 @@ export const configFlags = {
   },
   data: {
     type: 'string',
-    help: 'Where the embedded server keeps everything (default: .sojourn)',
+    help: 'Data directory of the embedded server (default: .sojourn)',
     value: 'DIR',
     completes: 'files',
   },
@@ -86,7 +86,7 @@ export const configFlags = {
     value: 'ROLE,…',
     completes: { listOf: roles },
   },
-  'dry-run': { type: 'boolean', help: 'Decide everything; delete nothing, promote nothing' },
+  'dry-run': { type: 'boolean', help: 'Make all decisions; delete nothing, promote nothing' },
   'log-level': {
     type: 'string',
     help: 'debug, info or error (default: info)',
@@ -97,7 +97,7 @@ export const configFlags = {
   context: { type: 'string', help: 'Context of the kubeconfig', value: 'NAME', completes: 'contexts' },
   'events-address': {
     type: 'string',
-    help: "Where Flux's notification controller takes events of promotions (default: nowhere)",
+    help: "Address of Flux's notification controller, for events of promotions (default: none)",
     value: 'URL',
   },
   'swabbie-config': {
@@ -106,26 +106,30 @@ export const configFlags = {
     value: 'FILE',
     completes: 'files',
   },
-  'max-departures-per-minute': { type: 'string', help: 'Beyond it the breaker opens (default: 1000)', value: 'N' },
+  'max-departures-per-minute': {
+    type: 'string',
+    help: 'Deletions per minute that open the circuit breaker (default: 1000)',
+    value: 'N',
+  },
   'max-departures-per-hour': {
     type: 'string',
-    help: 'Of one kind; beyond it the breaker opens (default: 5000)',
+    help: 'Deletions of one kind per hour that open the circuit breaker (default: 5000)',
     value: 'N',
   },
   'max-departures-percent': {
     type: 'string',
-    help: 'Of one kind in an hour; beyond it the breaker opens (default: 50)',
+    help: 'Percent of one kind deleted per hour that opens the circuit breaker (default: 50)',
     value: 'N',
   },
   'keep-records': { type: 'string', help: 'How long departure records are kept (default: 30d)', value: 'DURATION' },
   durable: { type: 'boolean', help: 'Writes survive a power failure (default: true; --no-durable is faster)' },
   'tls-cert': { type: 'string', help: 'Certificate of the HTTPS port of "sojourn run", PEM', value: 'FILE' },
-  'tls-key': { type: 'string', help: 'Its key, PEM; both are read again when they are renewed', value: 'FILE' },
+  'tls-key': { type: 'string', help: 'Its key, PEM; both files are re-read when they change', value: 'FILE' },
   'collect-cycles': {
     type: 'boolean',
-    help: 'Collect circles of owners that nothing else keeps (default: report them)',
+    help: 'Delete cycles of owners that nothing else owns (default: report them)',
   },
-  'public-url': { type: 'string', help: 'Where people reach this server, for links in notices', value: 'URL' },
+  'public-url': { type: 'string', help: 'Public URL of this server, for links in notices', value: 'URL' },
   ...activatorFlags,
 } as const satisfies Record<string, ConfigFlag>
 
@@ -137,7 +141,7 @@ export interface ConfigSources {
   readonly proxless?: boolean
 }
 
-/** Flags over environment over file over defaults, each checked once; throws ConfigError saying what, where, how to mend it. */
+/** Reads the configuration: flags over environment over file over defaults. Throws ConfigError that names the setting and how to fix it. */
 export function readConfig({ flags, env: given, proxless = false }: ConfigSources): Config {
   const env = proxless ? { ...proxlessSettings(given), ...given } : given
   const look = lookupOf(flags, env)
@@ -224,10 +228,10 @@ function checkFile(path: string, text: string): Record<string, unknown> {
     throw new ConfigError(`${path} is not YAML: ${(error as Error).message.split('\n')[0]}`, { cause: error })
   }
   if (typeof values !== 'object' || values === null || Array.isArray(values))
-    throw new ConfigError(`${path} must hold settings, such as "port: 7443"`)
+    throw new ConfigError(`${path} must be a map of settings, such as "port: 7443"`)
   const known = Object.keys(configFlags).map(camelCase)
   const unknown = Object.keys(values).find((field) => !known.includes(field))
-  if (unknown) throw new ConfigError(`${path}: there is no setting "${unknown}"; there are ${known.join(', ')}`)
+  if (unknown) throw new ConfigError(`${path}: unknown setting "${unknown}"; known are ${known.join(', ')}`)
   return values as Record<string, unknown>
 }
 
@@ -278,8 +282,8 @@ function rolesOf(found: Found | undefined): readonly Role[] {
     .filter(Boolean)
   const unknown = names.find((name) => !roles.includes(name as Role))
   if (unknown !== undefined)
-    throw new ConfigError(`${found.where} names the role "${unknown}"; there are ${roles.join(', ')}`)
-  if (names.length === 0) throw new ConfigError(`${found.where} names no role; there are ${roles.join(', ')}`)
+    throw new ConfigError(`${found.where} names the unknown role "${unknown}"; roles are ${roles.join(', ')}`)
+  if (names.length === 0) throw new ConfigError(`${found.where} names no role; roles are ${roles.join(', ')}`)
   return names as Role[]
 }
 

@@ -12,13 +12,13 @@ export interface InstallOptions {
   readonly image: string
   readonly replicas: number
   readonly dryRun: boolean
-  /** The one namespace the activator looks after. Defaults to all. */
+  /** The one namespace that the activator serves. Defaults to all. */
   readonly activatorNamespace?: string
 }
 
 const ports = { https: 7443, proxy: 7080, peers: 7081 }
 
-/** Everything a cluster needs to run the systems, in the order in which it can be applied. */
+/** All manifests that a cluster needs to run the systems, in an order in which they can be applied. */
 export function installManifests(options: InstallOptions): readonly KubeObject[] {
   const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
   const roles = clusterRoles.filter((role) => options.roles.includes(role))
@@ -68,7 +68,7 @@ function deployment(role: ClusterRole, options: InstallOptions): KubeObject {
         metadata: { labels: labelsOf(role) },
         spec: {
           serviceAccountName: name,
-          // Variables named after our own Services would be taken for settings: SOJOURN_PROXY_PORT.
+          // Service links would set SOJOURN_PROXY_PORT, which is a setting.
           enableServiceLinks: false,
           securityContext: {
             runAsNonRoot: true,
@@ -116,7 +116,7 @@ function deployment(role: ClusterRole, options: InstallOptions): KubeObject {
   }
 }
 
-/** What a replica of the proxy must know of itself to be found by the others. */
+/** The address and name by which the other replicas find this one. */
 function proxyEnvironment({ activatorNamespace }: InstallOptions): readonly Readonly<Record<string, unknown>>[] {
   return [
     { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },

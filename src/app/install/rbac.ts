@@ -23,41 +23,41 @@ export interface Rule {
   readonly verbs: readonly string[]
 }
 
-/** The roles that run in somebody else's cluster, each under an account of its own. */
+/** The roles that run in a cluster, each with its own ServiceAccount. */
 export const clusterRoles = ['cleaner', 'collector', 'janitor', 'promoter', 'activator'] as const
 export type ClusterRole = (typeof clusterRoles)[number]
 
-/** What one role may do, by where it may do it. */
+/** The permissions of one role, by scope. */
 export interface RoleAccess {
-  /** To ask the cluster who calls, and what they may. */
+  /** To authenticate and authorize callers. */
   readonly reviews: readonly Rule[]
-  /** In every namespace; for the activator in the one it looks after, if that is only one. */
+  /** In every namespace; for an activator limited to one namespace, in that one. */
   readonly cluster: readonly Rule[]
-  /** In our own namespace. */
+  /** In Sojourn's namespace. */
   readonly own: readonly Rule[]
   /** Where users keep credentials for it: every namespace, unless an administrator names some. */
   readonly credentials: readonly Rule[]
-  /** What only some installations need, by what for; granted like `cluster`. */
+  /** Permissions of optional features, by feature; granted like `cluster`. */
   readonly options: Readonly<Record<string, readonly Rule[]>>
-  /** Whether users' objects leave through it, so that roles for targets are meant for it too. */
-  readonly removes: boolean
+  /** Whether it deletes users' objects, so that roles for targets apply to it too. */
+  readonly deletesTargets: boolean
 }
 
 const read = ['get', 'list', 'watch']
-/** What a cache needs: it begins with a watch that tells everything, and with a list where a server cannot do that. */
+/** What an informer needs: a streaming watch, or a list where the server lacks it. */
 const follow = ['list', 'watch']
 const labels = { 'app.kubernetes.io/name': 'sojourn', 'app.kubernetes.io/part-of': 'sojourn' }
 const rbac = 'rbac.authorization.k8s.io'
 
-/** Makes a role's rules part of what the systems that delete may do. */
+/** Aggregates a ClusterRole to every role that deletes. */
 export const targetsLabel = 'sojourn.dev/aggregate-to-targets'
 
-/** The least that a role needs. What it may delete is not in it: see docs/guide/security.md. */
+/** The minimum permissions of a role, without those to delete: see docs/guide/security.md. */
 export function accessOf(role: ClusterRole): RoleAccess {
-  const { cluster, own = [], credentials = [], options = {}, removes = true } = byRole[role]
-  const needed = removes ? [...doorkeeping, events] : [events]
-  const here = removes ? [switches, turns, ...own] : own
-  return { reviews, cluster: [...needed, ...cluster], own: here, credentials, options, removes }
+  const { cluster, own = [], credentials = [], options = {}, deletesTargets = true } = byRole[role]
+  const needed = deletesTargets ? [...safeguards, events] : [events]
+  const here = deletesTargets ? [switches, leaseRule, ...own] : own
+  return { reviews, cluster: [...needed, ...cluster], own: here, credentials, options, deletesTargets }
 }
 
 const reviews: readonly Rule[] = [
@@ -67,17 +67,21 @@ const reviews: readonly Rule[] = [
 
 const events = core(['events'], ['create', 'patch'])
 
-/** What everything needs by which something may leave: records and protections. */
-const doorkeeping: readonly Rule[] = [
+/** What every role that deletes needs: departure records and protections. */
+const safeguards: readonly Rule[] = [
   ours(['departures'], [...read, 'create', 'update', 'delete']),
   ours(['departures/status'], ['patch']),
   ours(['cleanupoptouts', 'bonds', 'workschedules'], follow),
 ]
 
-/** The switches of the door, in our own namespace. */
+/** The deletion switches, in Sojourn's namespace. */
 const switches = core(['configmaps'], [...follow, 'create', 'patch'])
-/** Whose turn it is, in our own namespace. */
-const turns: Rule = { apiGroups: ['coordination.k8s.io'], resources: ['leases'], verbs: ['get', 'create', 'update'] }
+/** Leader election, in Sojourn's namespace. */
+const leaseRule: Rule = {
+  apiGroups: ['coordination.k8s.io'],
+  resources: ['leases'],
+  verbs: ['get', 'create', 'update'],
+}
 
 const definitions: Rule = {
   apiGroups: ['apiextensions.k8s.io'],
@@ -101,18 +105,18 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
         verbs: ['get', 'update'],
       },
     ],
-    own: [kept(certificateSecret)],
+    own: [certificateRule(certificateSecret)],
   },
   collector: {
     cluster: [
-      // Bonds it makes itself stand for depends-on annotations; its finalizer keeps one until those it speaks for are gone.
+      // It creates Bonds for depends-on annotations; a finalizer keeps each until its dependents are gone.
       ours(['bonds'], ['create', 'patch', 'delete']),
       ours(['bonds/status'], ['update']),
-      // What goes with something is added to the record of that, page by page.
+      // Dependents are added to the record of their owner, page by page.
       ours(['departures'], ['patch']),
-      // A namespace with something in it that a Bond guards is marked, too.
+      // A namespace that contains a guarded object is marked too.
       core(['namespaces'], [...read, 'patch']),
-      // Whether a mark has any effect.
+      // To see whether marks are enforced.
       {
         apiGroups: ['admissionregistration.k8s.io'],
         resources: ['validatingadmissionpolicybindings'],
@@ -134,13 +138,13 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       ours(['cleanupoptouts/status'], ['update', 'patch']),
     ],
     own: [core(['secrets'], ['get', 'create'])],
-    options: { detection: usersOfThings() },
+    options: { detection: referringKinds() },
   },
   promoter: {
     cluster: [
       { apiGroups: ['pipelines.weave.works'], resources: ['pipelines'], verbs: [...read, 'patch'] },
       { apiGroups: ['pipelines.weave.works'], resources: ['pipelines/status'], verbs: ['update'] },
-      // Signed approvals are recorded in the name of who signed; old ones are removed.
+      // Signed approvals are recorded with the signer's name; old ones are deleted.
       ours(['approvals'], [...read, 'create', 'delete']),
       ours(['approvals/status'], ['update']),
       { apiGroups: ['kustomize.toolkit.fluxcd.io'], resources: ['kustomizations'], verbs: follow },
@@ -151,26 +155,26 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       clusters,
     ],
     own: [
-      // Whether all promotions are frozen.
+      // The switch that freezes all promotions.
       core(['configmaps'], follow),
-      turns,
-      kept(promoterSecret),
+      leaseRule,
+      certificateRule(promoterSecret),
     ],
     credentials: [core(['secrets'], read)],
-    removes: false,
+    deletesTargets: false,
   },
   activator: {
     cluster: activatorRules,
     own: fleetRules,
     options: { companions: companionRules, takeover: takeoverRules, tls: certificateRules },
-    removes: false,
+    deletesTargets: false,
   },
 }
 
-/** Everything detectors look at to see who uses what, our own kinds included; without it the use of everything is unknown, and so is its owner. */
-function usersOfThings(): readonly Rule[] {
+/** All kinds that detectors read to find references and owners, Sojourn's own included. Without them, use and owner are unknown. */
+function referringKinds(): readonly Rule[] {
   const types = [...Object.values(referrerTypes), ...allKinds.filter(({ kind }) => !isRecord(kind))]
-  // Caches are all that is made of them; to look at one again before it leaves is a matter of targets.
+  // Only informers read them; the fresh read before a deletion is granted by the rules for targets.
   return [...Map.groupBy(types, ({ group }) => group)].map(([group, members]) => ({
     apiGroups: [group],
     resources: members.map(({ plural }) => plural).toSorted(),
@@ -179,24 +183,24 @@ function usersOfThings(): readonly Rule[] {
 }
 
 export interface RbacOptions {
-  /** What more roles are to be able to do: names of `RoleAccess.options`. Defaults to nothing. */
+  /** Optional features: names of `RoleAccess.options`. Defaults to none. */
   readonly options?: readonly string[]
-  /** The one namespace the activator looks after. Defaults to all. */
+  /** The one namespace that the activator serves. Defaults to all. */
   readonly activatorNamespace?: string
 }
 
-/** Accounts and the least that these roles need, as manifests. */
+/** ServiceAccounts, roles and bindings with the minimum permissions of these roles. */
 export function rbacFor(roles: readonly Role[], options: RbacOptions = {}): readonly KubeObject[] {
   return clusterRoles.filter((role) => roles.includes(role)).flatMap((role) => roleManifests(role, options))
 }
 
-/** What a role's account, workload and rules are called. */
+/** The name of a role's ServiceAccount, Deployment and RBAC objects. */
 export function nameOf(role: ClusterRole): string {
   return `sojourn-${role}`
 }
 
 function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObject[] {
-  const { reviews: asked, cluster, own, credentials, options, removes } = accessOf(role)
+  const { reviews: asked, cluster, own, credentials, options, deletesTargets } = accessOf(role)
   const name = nameOf(role)
   const rules = [...cluster, ...(wanted.options ?? []).flatMap((option) => options[option] ?? [])]
   const only = role === 'activator' ? wanted.activatorNamespace : undefined
@@ -206,13 +210,13 @@ function roleManifests(role: ClusterRole, wanted: RbacOptions): readonly KubeObj
     ...bound(role, name, { rules: only === undefined ? [...asked, ...rules] : asked }),
     ...(only === undefined ? [] : boundIn(only, { account: name, name: `${name}-scope`, rules })),
     ...(credentials.length > 0 ? bound(role, `${name}-credentials`, { rules: credentials }) : []),
-    // What may be looked at and deleted is the administrator's choice: roles with these labels add to it.
+    // The administrator chooses what may be read and deleted: ClusterRoles with these labels are aggregated.
     ...bound(
       role,
       `${name}-targets`,
       {
         aggregationRule: {
-          clusterRoleSelectors: aggregated(role, removes).map((label) => ({ matchLabels: { [label]: 'true' } })),
+          clusterRoleSelectors: aggregated(role, deletesTargets).map((label) => ({ matchLabels: { [label]: 'true' } })),
         },
         rules: [],
       },
@@ -239,12 +243,12 @@ function boundIn(
   ]
 }
 
-/** The labels by which an administrator's ClusterRoles reach a role. */
-export function aggregated(role: ClusterRole, removes: boolean): readonly string[] {
-  return [`sojourn.dev/aggregate-to-${role}`, ...(removes ? [targetsLabel] : [])]
+/** The labels by which an administrator's ClusterRoles are aggregated to a role. */
+export function aggregated(role: ClusterRole, deletesTargets: boolean): readonly string[] {
+  return [`sojourn.dev/aggregate-to-${role}`, ...(deletesTargets ? [targetsLabel] : [])]
 }
 
-/** A role for the whole cluster, or what it allows in one namespace alone. */
+/** A ClusterRole, bound in the whole cluster or in one namespace. */
 function bound(
   role: ClusterRole,
   name: string,
@@ -263,8 +267,8 @@ function bound(
   ]
 }
 
-/** The Secret in which a certificate is kept. */
-function kept(name: string): Rule {
+/** Access to the Secret of a certificate. */
+function certificateRule(name: string): Rule {
   return { ...core(['secrets'], ['get', 'update']), resourceNames: [name] }
 }
 

@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
 import { approve, type ApprovalOutcome, type ApprovalRequest } from '../../systems/promoter/http/approve.ts'
 
-/** Records somebody's word on a promotion that waits for it. */
+/** Records an approval or rejection of a promotion that waits for one. */
 export function approvePromotion(
   client: Client,
   place: { readonly namespace: string; readonly name: string },

@@ -145,7 +145,7 @@ describe('draining a cluster in which an activator was', () => {
       return server.transport(request)
     })
     const drained = await drain(refusing, { dryRun: false, clock })
-    expect(drained.problems).toEqual(['could not be let go: Deployment/default/shop: not yours'])
+    expect(drained.problems).toEqual(['could not be released: Deployment/default/shop: not yours'])
     expect(rows(drained)).toEqual(
       everything.map((row) => `${row} ${row.startsWith('Deployment shop') ? 'failed' : 'done'}`),
     )
@@ -158,9 +158,7 @@ describe('draining a cluster in which an activator was', () => {
     await using replica = await startReplica(server.transport, { clock })
     await until(async () => (await cluster.deployment('web')).metadata.labels?.['proxless'] === 'true')
     const { problems } = await drain(client, { dryRun: false, clock })
-    expect(problems).toEqual([
-      expect.stringMatching(/^held again: Deployment\/default\/web.*something of Sojourn still runs/),
-    ])
+    expect(problems).toEqual([expect.stringMatching(/^held again: Deployment\/default\/web.*Sojourn is still running/)])
     await replica.stop()
   })
 })

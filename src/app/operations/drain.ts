@@ -19,47 +19,47 @@ import {
 export interface DrainOptions {
   /** Defaults to the machine's. */
   readonly clock?: Clock
-  /** Only look. */
+  /** Report only. */
   readonly dryRun: boolean
-  /** Leave what sleeps as it is: without replicas, and marked as ours. */
+  /** Leave sleeping workloads at zero replicas, with Sojourn's label. */
   readonly keepAsleep?: boolean
   readonly onProgress?: (doing: string, done: number) => void
   readonly signal?: AbortSignal
 }
 
-/** An object with something of ours on it, and what becomes of it once that is off. */
+/** An object that Sojourn holds, and what happens to it once it is released. */
 export interface DrainItem {
   readonly object: StoredObject
   readonly heldBy: readonly string[]
   readonly becomes: 'goes' | 'stays' | 'given-back' | 'wakes' | 'stays-asleep'
-  /** To how many a workload that wakes is scaled. */
+  /** The replicas of a workload that is woken. */
   readonly replicas?: number
   readonly outcome: 'planned' | 'done' | 'failed'
 }
 
-/** What a drain found, and whether nothing is held any more. */
+/** What a drain found and did. */
 export interface Drained {
   readonly items: readonly DrainItem[]
-  /** Who of us still runs there. */
+  /** The systems that still run in the cluster. */
   readonly running: readonly string[]
-  /** Sentences about what is, or may be, still held; empty when all is let go. */
+  /** What is, or may be, still held, a sentence each; empty when all is released. */
   readonly problems: readonly string[]
 }
 
 /**
- * Lets go of everything that Sojourn holds in a cluster, wakes what it put to sleep, and gives back what it has taken over, so that it can be
- * taken away. While it runs there, changes nothing.
+ * Removes Sojourn's finalizers and marks, wakes sleeping workloads and releases taken-over Services, so that Sojourn can be
+ * uninstalled. Changes nothing while Sojourn runs in the cluster.
  */
 export async function drain(client: Client, options: DrainOptions): Promise<Drained> {
   const { clock = systemClock, dryRun, keepAsleep = false, onProgress, signal } = options
   const running = await runningSystems(client, clock.now())
   const found = await survey(client, keepAsleep, (done) => onProgress?.('looking', done))
-  const unseen = [...found.unread.map((what) => `could not be looked at: ${what}`), ...(await heldElsewhere(client))]
+  const unseen = [...found.unread.map((what) => `could not be read: ${what}`), ...(await heldElsewhere(client))]
   const planned = itemsOf(found, keepAsleep)
   if (dryRun || running.length > 0 || planned.length === 0)
     return { items: planned.map((item) => ({ ...item, outcome: 'planned' })), running, problems: unseen }
   const failed = await carryOut(client, found, { ...options, clock })
-  // Whoever holds no Lease, such as `sojourn up`, is found out by what it takes hold of again.
+  // A `sojourn up` holds no Lease: it shows by what it holds again.
   await sleep(clock, againMs, signal)
   const left = await survey(client, keepAsleep, (done) => onProgress?.('looking again', done))
   const known = new Set([...failed.keys()].map(({ metadata }) => metadata.uid))
@@ -71,25 +71,25 @@ export async function drain(client: Client, options: DrainOptions): Promise<Drai
     running,
     problems: [
       ...unseen,
-      ...[...failed].map(([object, why]) => `could not be let go: ${describeRef(refOf(object))}: ${why}`),
-      ...(again.length > 0 ? [`held again: ${describe(again)}; ${stopIt}`] : []),
+      ...[...failed].map(([object, why]) => `could not be released: ${describeRef(refOf(object))}: ${why}`),
+      ...(again.length > 0 ? [`held again: ${describe(again)}; ${stopFirst}`] : []),
     ],
   }
 }
 
 const againMs = 2000
-const stopIt = 'something of Sojourn still runs, stop it and drain again'
-const mostNamed = 5
+const stopFirst = 'Sojourn is still running somewhere: stop it and drain again'
+const maxNamed = 5
 
 interface Found {
   readonly held: readonly Held[]
   readonly remains: Leftovers
-  /** Those of them that are to be touched. */
+  /** Those of `remains` to restore. */
   readonly workloads: readonly MarkedWorkload[]
   readonly unread: readonly string[]
 }
 
-/** What Bonds may hold in other clusters, where a drain of this one does not reach. */
+/** What Bonds may hold in other clusters, which this drain does not reach. */
 async function heldElsewhere(client: Client): Promise<readonly string[]> {
   const list = await client.list<Bond>(bond.type).catch(ignoring('NotFound'))
   const holding = (list?.items ?? []).filter(
@@ -97,7 +97,7 @@ async function heldElsewhere(client: Client): Promise<readonly string[]> {
   )
   return holding.map(
     ({ metadata, spec: { dependency } }) =>
-      `may be held in cluster "${dependency.cluster}": ${dependency.kind} ${dependency.name}, by Bond ${metadata.namespace}/${metadata.name}; delete the Bond while the collector runs, or take the marks off there`,
+      `may be held in cluster "${dependency.cluster}": ${dependency.kind} ${dependency.name}, by Bond ${metadata.namespace}/${metadata.name}; delete the Bond while the collector runs, or remove the marks there`,
   )
 }
 
@@ -108,7 +108,7 @@ async function survey(client: Client, keepAsleep: boolean, onProgress: (done: nu
   return { held, remains, workloads, unread: [...unread, ...remains.unread] }
 }
 
-/** Does all of it, what callers wait for first; answers what could not be done, and why. */
+/** Makes all changes, those that affect callers first. Returns the failures, and why. */
 async function carryOut(
   client: Client,
   { held, remains, workloads }: Found,
@@ -130,14 +130,14 @@ async function carryOut(
   const kept = await releaseServices(client, remains.taken, {
     clock,
     events,
-    onProgress: (done) => onProgress?.('giving back', done),
+    onProgress: (done) => onProgress?.('releasing Services', done),
     ...(signal ? { signal } : {}),
   })
   for (const [object, why] of kept) failed.set(object, why)
   await each('removing companions', remains.companions, (one) => removeCompanion(client, one))
   const given = remains.told.filter((service) => !kept.has(service)).map((object) => ({ object }))
-  await each('taking words back', given, ({ object }) => clearConditions(client, object))
-  const notLet = await releaseAll(client, held, (done) => onProgress?.('letting go', done))
+  await each('clearing conditions', given, ({ object }) => clearConditions(client, object))
+  const notLet = await releaseAll(client, held, (done) => onProgress?.('releasing', done))
   for (const [object, why] of notLet) failed.set(object, why)
   await events.flush()
   return failed
@@ -155,7 +155,7 @@ function itemsOf({ held, remains }: Found, keepAsleep: boolean): readonly Planne
     ...taken.map((object): Planned => ({ object, heldBy: ['takeover'], becomes: 'given-back' })),
     ...companions.map(({ object }): Planned => ({ object, heldBy: ['companion'], becomes: 'goes' })),
     ...workloads.map((workload) => workloadItem(workload, keepAsleep)),
-    // What is given back is said to be so.
+    // A released Service is listed above.
     ...told
       .filter((service) => !taken.includes(service))
       .map((object): Planned => ({ object, heldBy: ['status.conditions'], becomes: 'stays' })),
@@ -171,7 +171,7 @@ function workloadItem({ object, wakesTo, replicas }: MarkedWorkload, keepAsleep:
 }
 
 function describe(items: readonly Planned[]): string {
-  const named = items.slice(0, mostNamed).map(({ object }) => describeRef(refOf(object)))
+  const named = items.slice(0, maxNamed).map(({ object }) => describeRef(refOf(object)))
   const more = items.length - named.length
   return `${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

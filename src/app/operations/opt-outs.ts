@@ -8,39 +8,40 @@ import { formatTime } from '../../kube/time.ts'
 import { optIn, plainOptOutName } from '../../systems/janitor/opt-outs/opt-out.ts'
 
 /** An object of the cluster, and its type. */
-export interface Spared {
+export interface TypedObject {
   readonly type: DiscoveredType
   readonly object: StoredObject
 }
 
-/** Spares an object: one opt-out for each, however often it is asked for. The last word counts, also after it was ended. */
-export async function spare(
+/** Opts an object out. It has one opt-out at most: the last call wins, also after the opt-out has ended. */
+export async function optOutObject(
   client: Client,
-  spared: Spared,
+  target: TypedObject,
   { reason, until }: { readonly reason?: string | undefined; readonly until?: number | undefined },
 ): Promise<void> {
-  const name = plainOptOutName(resourceOf(spared))
-  // Null takes away what an earlier one says, such as that it has ended: applying would leave that in place.
-  const given = { reason: reason ?? null, expiresAt: until === undefined ? null : formatTime(until) }
-  const spec = { resource: resourceOf(spared), ...given }
+  const name = plainOptOutName(resourceOf(target))
+  // Null clears fields of an earlier opt-out, such as its end, which server-side apply would keep.
+  const terms = { reason: reason ?? null, expiresAt: until === undefined ? null : formatTime(until) }
+  const spec = { resource: resourceOf(target), ...terms }
   const changed = await client
     .patch(cleanupOptOut.type, { name }, { type: 'merge', body: { spec } })
     .catch(ignoring('NotFound'))
   if (changed) return
   const { apiVersion, kind } = cleanupOptOut
-  const said = Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== null))
-  await client.create(cleanupOptOut.type, { apiVersion, kind, metadata: { name }, spec: said })
+  const written = Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== null))
+  await client.create(cleanupOptOut.type, { apiVersion, kind, metadata: { name }, spec: written })
 }
 
-/** How opt-outs of an object were ended: those that name it, whoever made them; those that select it are not its own. */
-export interface Unspared {
+/** The opt-outs of an object after an opt-in. */
+export interface OptedIn {
+  /** Opt-outs that named the object, and have ended. */
   readonly ended: readonly string[]
-  /** Opt-outs that go on sparing it, along with others of its labels. */
+  /** Opt-outs that select the object by its labels, and still apply. */
   readonly left: readonly string[]
 }
 
-/** Ends every opt-out that names an object; each stays as a trace of what was. */
-export async function unspare(client: Client, { type, object }: Spared, now: number): Promise<Unspared> {
+/** Ends every opt-out that names an object. The ended opt-outs are kept as a record. */
+export async function optInObject(client: Client, { type, object }: TypedObject, now: number): Promise<OptedIn> {
   const { items } = await client.list<CleanupOptOut>(cleanupOptOut.type)
   const about = { ...object, apiVersion: apiVersionOf(type), kind: type.kind }
   const live = items.filter((optOut) => isLiveOptOut(optOut, now))
@@ -56,7 +57,7 @@ function nameOf({ metadata }: CleanupOptOut): string {
   return metadata.name
 }
 
-function resourceOf({ type, object }: Spared) {
+function resourceOf({ type, object }: TypedObject) {
   const { namespace, name } = object.metadata
   return { apiVersion: apiVersionOf(type), kind: type.kind, ...placeOf({ name, namespace }) }
 }

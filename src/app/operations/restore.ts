@@ -2,7 +2,7 @@ import { departure, type Departure } from '../../apis/departure.ts'
 import type { Client } from '../../client/client.ts'
 import { restore, type Restored, type RestoreOptions } from '../../departures/restore/restore.ts'
 
-/** Brings back what a record holds; see src/departures/restore/restore.ts. */
+/** Restores the objects in a departure record; see src/departures/restore/restore.ts. */
 export async function restoreDeparture(
   client: Client,
   place: { namespace: string; name: string },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { ConfigError } from '../../client/cluster-config.ts'
 import { importSwabbie, type SwabbieImport } from '../../systems/janitor/swabbie/import-swabbie.ts'
 
-/** Reads a swabbie.yml; placeholders are looked up in the environment. Throws ConfigError. */
+/** Reads a swabbie.yml; placeholders are replaced from the environment. Throws ConfigError. */
 export function readSwabbie(path: string): SwabbieImport {
   let text: string
   try {

@@ -8,23 +8,23 @@ import { nearest } from '../terminal/nearest.ts'
 
 const { output: _, 'all-namespaces': __, ...flags } = readFlags
 
-/** Lets a revision go on. */
+/** Approves or rejects a promotion. */
 export const approve: Command = {
   name: 'approve',
   summary: 'Approve (or reject) the promotion of a revision',
   usage: 'PIPELINE ENVIRONMENT REVISION [flags]',
   help: `
-An approval names the revision it is for: another one needs another approval.
+An approval is for one revision; another revision needs its own.
 
 Examples:
   sojourn approve podinfo prod 6.7.0 -n pipelines
   sojourn approve podinfo prod 6.7.0 -n pipelines --reject --comment "not on a Friday"`,
   flags: {
     ...flags,
-    reject: { type: 'boolean', help: 'Reject it instead' },
-    comment: { type: 'string', value: 'TEXT', help: 'Why' },
+    reject: { type: 'boolean', help: 'Reject instead of approve' },
+    comment: { type: 'string', value: 'TEXT', help: 'The reason, recorded with the approval' },
   },
-  words: { least: 3, most: 3, completes: ['pipelines', 'environments', 'revisions'] },
+  words: { min: 3, max: 3, completes: ['pipelines', 'environments', 'revisions'] },
   async run(call) {
     using connection = connect(call)
     const { client, namespace = 'default' } = connection
@@ -38,16 +38,17 @@ Examples:
       { environment, revision, decision, approver: await whoAmI(client), ...(comment ? { comment } : {}) },
     ).catch((error: unknown) => {
       if (!isStatusError(error, 'NotFound')) throw error
-      const message = `there is no Pipeline "${name}" in namespace ${namespace}; "sojourn status -A" lists all`
+      const message = `there is no Pipeline "${name}" in namespace ${namespace}; run "sojourn status -A" for all`
       throw new StatusError('NotFound', message, { cause: error })
     })
     if (answer.outcome === 'stale') {
       await checkEnvironment(client, { namespace, name }, environment)
       const there =
-        answer.revision === undefined ? 'nothing is on its way there' : `${answer.revision} is on its way there`
-      const why = answer.revision === revision ? 'it has had its answer, or waits for something else' : there
-      call.io.err(`sojourn approve: ${revision} does not wait for approval in ${environment}: ${why}\n`)
-      call.io.err(`"sojourn explain pipeline/${name} -n ${namespace}" says what it waits for\n`)
+        answer.revision === undefined ? 'no promotion is under way' : `the promotion under way is of ${answer.revision}`
+      const why =
+        answer.revision === revision ? 'it is approved or rejected already, or waits for something else' : there
+      call.io.err(`sojourn approve: ${revision} is not waiting for approval in ${environment}: ${why}\n`)
+      call.io.err(`Run "sojourn explain pipeline/${name} -n ${namespace}" to see what it waits for.\n`)
       return 1
     }
     call.io.out(
@@ -70,7 +71,7 @@ async function checkEnvironment(
   throw new StatusError('NotFound', `Pipeline "${place.name}" has no environment "${environment}"; ${help}`)
 }
 
-/** Who the server takes us for: approvals are counted by person. */
+/** The user name that the server authenticates: approvals are counted by user. */
 async function whoAmI(client: Client): Promise<string> {
   const review = await client.create<{ status?: { userInfo?: { username?: string } } }>(selfSubjectReviews, {
     apiVersion: 'authentication.k8s.io/v1',

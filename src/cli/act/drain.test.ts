@@ -173,7 +173,10 @@ describe('sojourn drain', () => {
     expect(await finalizers()).toEqual(['x.dev/busy'])
     // What was told to leave and waited for us has left; what waits for others still does.
     expect(await names()).toEqual(['app', 'idle', 'quiet'])
-    expect(await sojourn('drain', '--yes')).toMatchObject({ code: 0, out: 'Sojourn holds nothing.\n' })
+    expect(await sojourn('drain', '--yes')).toMatchObject({
+      code: 0,
+      out: 'Nothing to drain: Sojourn holds no objects.\n',
+    })
   })
 
   it('shows what it would do, and does it only when told to', async () => {
@@ -183,8 +186,8 @@ describe('sojourn drain', () => {
     const before = await finalizers()
     const looked = await sojourn('drain', '--dry-run')
     expect(looked.code).toBe(0)
-    expect(looked.out).toMatch(/ConfigMap\/default\/database +\S*cascade\S*, cascade_deletion +goes at once/)
-    expect(looked.out).toMatch(/ConfigMap\/default\/idle +sojourn.dev\/cascade-deletion +stays/)
+    expect(looked.out).toMatch(/ConfigMap\/default\/database +\S*cascade\S*, cascade_deletion +will be deleted/)
+    expect(looked.out).toMatch(/ConfigMap\/default\/idle +sojourn.dev\/cascade-deletion +kept, released/)
     expect(await sojourn('drain')).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') })
     expect(await sojourn('drain', '--yes', '--dry-run')).toMatchObject({ code: 2 })
     expect(await finalizers()).toEqual(before)
@@ -206,7 +209,7 @@ describe('sojourn drain', () => {
     await vi.waitFor(async () => expect(await finalizers()).toContain(holdFinalizer), wait)
     expect(await sojourn('drain', '--yes')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('something of Sojourn still runs, stop it and drain again'),
+      err: expect.stringContaining('Sojourn is still running somewhere: stop it and drain again'),
     })
   })
 
@@ -218,9 +221,9 @@ describe('sojourn drain', () => {
     const before = await network()
     const looked = await sojourn('drain', '--dry-run')
     expect(looked.code).toBe(0)
-    expect(looked.out).toMatch(/Service\/default\/asleep +takeover +is given back/)
-    expect(looked.out).toMatch(/Service\/default\/shop +takeover +is given back/)
-    expect(looked.out).toContain('to be given back: 2')
+    expect(looked.out).toMatch(/Service\/default\/asleep +takeover +will be released/)
+    expect(looked.out).toMatch(/Service\/default\/shop +takeover +will be released/)
+    expect(looked.out).toContain('released: 2')
     expect(await sojourn('drain')).toMatchObject({ code: 2, err: expect.stringContaining('add --yes') })
     const data = JSON.parse((await sojourn('drain', '--dry-run', '-o', 'json')).out) as { items: unknown[] }
     const given = { heldBy: ['takeover'], becomes: 'given-back', outcome: 'planned' }
@@ -237,7 +240,7 @@ describe('sojourn drain', () => {
     expect(await networkNames()).toContain('shop-sojourn-to-x')
     expect(await networkNames()).not.toContain('shop-sojourn')
     await writeSlice('shop-kube', 'shop', { manager: kube, address: '10.1.2.3' })
-    expect(await drained).toMatchObject({ code: 0, out: expect.stringMatching(/default\/shop +takeover +given back/) })
+    expect(await drained).toMatchObject({ code: 0, out: expect.stringMatching(/default\/shop +takeover +released/) })
     // The slice of the Service that listed the pods is for Kubernetes to remove.
     expect(await networkNames()).toEqual(['asleep', 'shop', 'shop-kube', 'shop-sojourn-pods-x'])
     for (const name of ['asleep', 'shop']) {
@@ -247,7 +250,10 @@ describe('sojourn drain', () => {
       expect(conditionTypes(status)).toEqual([])
     }
     expect((await eventsOf('shop')).map(({ reason }) => reason)).toEqual(['GivenBack'])
-    expect(await sojourn('drain', '--yes')).toMatchObject({ code: 0, out: 'Sojourn holds nothing.\n' })
+    expect(await sojourn('drain', '--yes')).toMatchObject({
+      code: 0,
+      out: 'Nothing to drain: Sojourn holds no objects.\n',
+    })
   }, 30_000)
 
   it('gives nothing back while a Lease says that a proxy runs', async () => {
@@ -266,8 +272,8 @@ describe('sojourn drain', () => {
     expect(await sojourn('drain', '--yes')).toMatchObject({
       code: 1,
       // It says what would be, not what was not done.
-      out: expect.stringMatching(/default\/shop +takeover +is given back/),
-      err: expect.stringContaining('it still runs there: sojourn-activator-1 (proxy-1)'),
+      out: expect.stringMatching(/default\/shop +takeover +will be released/),
+      err: expect.stringContaining('Sojourn is still running: sojourn-activator-1 (proxy-1)'),
     })
     expect(await network()).toEqual(before)
   })
@@ -285,8 +291,6 @@ describe('sojourn drain', () => {
       },
     }
     const { problems } = await drainCluster(client, { dryRun: false, clock })
-    expect(problems).toEqual([
-      expect.stringMatching(/^held again: Service\/default\/asleep; something of Sojourn still runs/),
-    ])
+    expect(problems).toEqual([expect.stringMatching(/^held again: Service\/default\/asleep; Sojourn is still running/)])
   })
 })

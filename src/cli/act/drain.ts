@@ -8,21 +8,22 @@ import { progress } from '../terminal/progress.ts'
 
 const { output, kubeconfig, context } = readFlags
 
-/** Before Sojourn is taken away: nothing may wait for it. */
+/** Removes Sojourn's finalizers, marks and takeovers before it is uninstalled. */
 export const drain: Command = {
   name: 'drain',
-  summary: 'Let go of everything Sojourn holds in a cluster, before it is uninstalled',
+  summary: 'Remove Sojourn’s finalizers, marks and takeovers from a cluster before uninstalling',
   usage: '[--dry-run | --yes] [flags]',
   help: `
-Takes our finalizers and in-use marks off every object, in all namespaces. An object that was told to leave and waited only
-for us goes at once; what a Bond would have taken along with it stays. Bonds, Cleaners, policies and records stay as they are.
+Removes Sojourn's finalizers and in-use marks from every object, in all namespaces. An object whose deletion waits only for these
+finalizers is deleted at once; dependents that a Bond would have deleted with it are kept. Bonds, Cleaners, policies and records
+are kept.
 
-Services that the activator has taken over are given back: their selectors return to their specs, and their callers go straight
-to their pods. Workloads that it put to sleep get back as many replicas as they had, since nobody would wake them any more;
---keep-asleep leaves them. Companion Services go, for they lead to proxies that are gone; our label and notes come off workloads, our
-conditions off Services.
+Services that the activator has taken over are released: their selectors are restored, and callers reach their pods directly.
+Sleeping workloads are scaled to their former replicas, because nothing would wake them; --keep-asleep leaves them at zero.
+Companion Services are deleted, because they route to the proxies. Labels and annotations are removed from workloads, conditions
+from Services.
 
-Stop Sojourn first: while it runs it would take hold of everything again, and nothing is changed.
+Stop Sojourn first. While it runs, drain changes nothing.
 
 Examples:
   kubectl -n ${sojournNamespace} scale deployment --all --replicas=0
@@ -32,13 +33,13 @@ Examples:
     output,
     kubeconfig,
     context,
-    'dry-run': { type: 'boolean', help: 'Only show what is held, taken over and asleep' },
-    yes: { type: 'boolean', help: 'Let go of it, give it back and wake it' },
-    'keep-asleep': { type: 'boolean', help: 'Leave workloads that sleep without replicas' },
+    'dry-run': { type: 'boolean', help: 'Only show what would change' },
+    yes: { type: 'boolean', help: 'Make the changes' },
+    'keep-asleep': { type: 'boolean', help: 'Leave sleeping workloads at zero replicas' },
   },
   async run(call) {
     const { flags, io } = call
-    if (flags['dry-run'] && flags.yes) throw new UsageError('--dry-run and --yes are one too many')
+    if (flags['dry-run'] && flags.yes) throw new UsageError('--dry-run and --yes exclude each other')
     using connection = connect(call)
     using bar = progress(io)
     const dryRun = !flags.yes
@@ -60,19 +61,19 @@ function show(call: Call, { items, problems }: Drained): void {
     return { kind, ...placeOf(metadata), ...item }
   })
   print(call, { kind: 'HeldList', items: data, problems }, () =>
-    items.length === 0 ? 'Sojourn holds nothing.' : heldTable(items),
+    items.length === 0 ? 'Nothing to drain: Sojourn holds no objects.' : heldTable(items),
   )
 }
 
 function heldTable(items: readonly DrainItem[]): string {
-  const rows = items.map((item) => [describeRef(refOf(item.object)), item.heldBy.join(', '), words(item)])
+  const rows = items.map((item) => [describeRef(refOf(item.object)), item.heldBy.join(', '), outcomeText(item)])
   const count = (test: (item: DrainItem) => boolean) => items.filter(test).length
   const sums = (
     [
-      ['to leave at once', ({ becomes }) => becomes === 'goes'],
-      ['to be given back', ({ becomes }) => becomes === 'given-back'],
-      ['to be woken', ({ becomes }) => becomes === 'wakes'],
-      ['not let go', ({ outcome }) => outcome === 'failed'],
+      ['deleted at once', ({ becomes }) => becomes === 'goes'],
+      ['released', ({ becomes }) => becomes === 'given-back'],
+      ['woken', ({ becomes }) => becomes === 'wakes'],
+      ['failed', ({ outcome }) => outcome === 'failed'],
     ] satisfies [string, (item: DrainItem) => boolean][]
   ).flatMap(([what, test]) => (count(test) > 0 ? [`${what}: ${count(test)}`] : []))
   return [table(['OBJECT', 'HELD BY', 'THEN'], rows), '', [`Held: ${items.length}`, ...sums].join(', ') + '.'].join(
@@ -80,34 +81,34 @@ function heldTable(items: readonly DrainItem[]): string {
   )
 }
 
-/** What becomes of an object, or became of it. */
-function words({ becomes, replicas, outcome }: DrainItem): string {
+/** The outcome of an object, or the plan for it. */
+function outcomeText({ becomes, replicas, outcome }: DrainItem): string {
   if (outcome === 'failed') return 'FAILED'
   const isDone = outcome === 'done'
   switch (becomes) {
     case 'goes':
-      return isDone ? 'gone' : 'goes at once'
+      return isDone ? 'deleted' : 'will be deleted'
     case 'stays':
-      return isDone ? 'let go' : 'stays'
+      return isDone ? 'released' : 'kept, released'
     case 'given-back':
-      return isDone ? 'given back' : 'is given back'
+      return isDone ? 'released' : 'will be released'
     case 'wakes':
-      return isDone ? `scaled to ${replicas}` : `is scaled to ${replicas}, as before it slept`
+      return isDone ? `scaled to ${replicas}` : `will be scaled to ${replicas}, as before it slept`
     case 'stays-asleep':
       return 'stays asleep'
   }
 }
 
-/** Says what is left to do; 0 only when nothing is held any more, or nobody asked for more than a look. */
+/** Reports what remains to be done. 0 only when nothing is held any more, or with --dry-run. */
 function outcome({ flags, io }: Call, { items, running, problems }: Drained): number {
   for (const problem of problems) io.err(`sojourn drain: ${problem}\n`)
   if (running.length > 0) {
     const stop = `kubectl -n ${sojournNamespace} scale deployment --all --replicas=0`
-    io.err(`sojourn drain: it still runs there: ${running.join(', ')}. Stop it first: ${stop}\n`)
+    io.err(`sojourn drain: Sojourn is still running: ${running.join(', ')}. Stop it first: ${stop}\n`)
   }
   if (flags['dry-run']) return 0
   if (!flags.yes && items.length > 0) {
-    io.err('sojourn drain: nothing was changed: add --yes to let go of them\n')
+    io.err('sojourn drain: nothing was changed: add --yes to make the changes\n')
     return 2
   }
   return problems.length > 0 || running.length > 0 ? 1 : 0

@@ -9,28 +9,28 @@ import { progress } from '../terminal/progress.ts'
 
 const { output: _, ...readOnly } = readFlags
 
-/** Brings back something that left. */
+/** Restores deleted objects from a departure record. */
 export const restore: Command = {
   name: 'restore',
-  summary: 'Bring back what left, with everything that left with it',
+  summary: 'Restore a deleted object, with everything deleted with it',
   usage: 'NAME [flags]',
   help: `
-NAME is a record's, as "sojourn departures" shows it. Everything is tried first: a restore that cannot be whole changes nothing.
-What was restored before and is still there is not restored again: the command says as what it is back, and fails.
+NAME is that of a departure record: see "sojourn departures". A restore is checked by a dry run first: if it cannot be complete,
+nothing is changed. If the object was restored before and still exists, the command names it and fails.
 
 Examples:
   sojourn restore configmap-settings-3f2a9c81d04b -n team
-  sojourn restore configmap-settings-91b07c55aa1e --into-context leaf   what left another cluster`,
+  sojourn restore configmap-settings-91b07c55aa1e --into-context leaf   an object of another cluster`,
   flags: {
     ...readOnly,
     'into-context': {
       type: 'string',
       value: 'NAME',
-      help: 'The context of the cluster that it left, if that is not the one with its record',
+      help: 'The context of the cluster to restore into, if the record is in another one',
       completes: 'contexts',
     },
   },
-  words: { least: 1, most: 1, completes: ['departures'] },
+  words: { min: 1, max: 1, completes: ['departures'] },
   async run(call) {
     using connection = connect(call)
     const { client } = connection
@@ -48,24 +48,24 @@ Examples:
     bar.end()
     for (const object of objects) call.io.out(`restored ${describeRef(refOf(object))}\n`)
     for (const object of already)
-      call.io.out(`${describeRef(refOf(object))} was back already (uid ${object.metadata.uid})\n`)
+      call.io.out(`${describeRef(refOf(object))} was restored before (uid ${object.metadata.uid})\n`)
     for (const note of notes) call.io.err(`note: ${note}\n`)
   },
 }
 
-/** Record names are unique enough that nobody should have to know where one is kept. */
+/** Finds the namespace of a record by its name, which is nearly unique. */
 async function namespaceOf(client: Client, name: string, given?: string): Promise<string> {
   const where = given === undefined ? {} : { namespace: given }
   const { items } = await client.list<Departure>(departure.type, { ...where, fieldSelector: `metadata.name=${name}` })
   const [found, ...others] = items
   const inIt = given === undefined ? '' : ` in namespace ${given}`
   if (!found)
-    throw new StatusError('NotFound', `there is no departure "${name}"${inIt}; "sojourn departures -A" lists them`)
+    throw new StatusError('NotFound', `there is no departure "${name}"${inIt}; run "sojourn departures -A" for all`)
   if (others.length > 0) {
     const places = items.map(({ metadata }) => metadata.namespace).join(', ')
     throw new StatusError(
       'Conflict',
-      `there are departures "${name}" in several namespaces, say by -n which: ${places}`,
+      `departures named "${name}" are in several namespaces, choose one with -n: ${places}`,
     )
   }
   return found.metadata.namespace ?? ''

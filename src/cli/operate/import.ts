@@ -1,21 +1,21 @@
 import { stringify } from 'yaml'
 import { UsageError, type Command } from '../terminal/command.ts'
 
-/** Turns other tools' configuration into our kinds. */
+/** Converts other tools' configuration into Sojourn's kinds. */
 export const importCommand: Command = {
   name: 'import',
-  summary: 'Convert a swabbie.yml into CleanupPolicies and what they need',
+  summary: 'Convert a swabbie.yml into CleanupPolicies and related objects',
   usage: 'swabbie FILE',
   help: `
-Prints manifests; what is different here, and what was left out, is said on the error stream.
+Prints manifests. Notes on differences and omissions go to the error stream.
 
 Examples:
   sojourn import swabbie swabbie.yml | kubectl apply -f -`,
   flags: {},
-  words: { least: 2, most: 2, completes: [['swabbie'], 'files'] },
+  words: { min: 2, max: 2, completes: [['swabbie'], 'files'] },
   async run({ words, io }) {
     const [what = '', file = ''] = words
-    if (what !== 'swabbie') throw new UsageError(`"${what}" cannot be imported; "swabbie" can`)
+    if (what !== 'swabbie') throw new UsageError(`"${what}" cannot be imported: only "swabbie" can`)
     const { readSwabbie } = await import('../../app/operations/swabbie.ts')
     const { objects, notices, problems } = readSwabbie(file)
     for (const notice of notices) io.err(`note: ${notice}\n`)

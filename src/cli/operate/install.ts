@@ -5,7 +5,7 @@ import { textFlag, UsageError, type Command } from '../terminal/command.ts'
 
 const defaultImage = 'sojourn:latest'
 
-/** Prints what a cluster needs. */
+/** Prints the manifests for a cluster. */
 export const install: Command = {
   name: 'install',
   summary: 'Print CRDs, RBAC and workload manifests for a cluster',
@@ -18,13 +18,13 @@ Examples:
   flags: {
     only: { type: 'string', value: 'ROLE,…', help: 'Install only these roles (default: all that run in a cluster)' },
     image: { type: 'string', value: 'IMAGE', help: `The container image (default: ${defaultImage})` },
-    replicas: { type: 'string', value: 'N', help: 'How many pods (default: 2)' },
+    replicas: { type: 'string', value: 'N', help: 'Replicas of each Deployment (default: 2)' },
     'activator-namespace': {
       type: 'string',
       value: 'NAME',
-      help: 'Let the activator look after this namespace only, by a Role in it (default: all)',
+      help: 'Limit the activator to this namespace, with a Role in it (default: all namespaces)',
     },
-    'dry-run': { type: 'boolean', help: 'Install it so that it decides everything and deletes nothing' },
+    'dry-run': { type: 'boolean', help: 'Install with --dry-run: make all decisions, delete nothing' },
     'crds-only': { type: 'boolean', help: 'Print only the CustomResourceDefinitions' },
   },
   run({ flags, io }) {
@@ -45,7 +45,7 @@ Examples:
     })
     if (textFlag(flags, 'image') === undefined && !flags['crds-only'])
       io.err(
-        `sojourn install: pods will ask for the image ${defaultImage}: build it with deploy/Dockerfile, or name yours with --image\n`,
+        `sojourn install: the manifests use the image ${defaultImage}: build it with deploy/Dockerfile, or set yours with --image\n`,
       )
     const shown = flags['crds-only'] ? manifests.filter(({ kind }) => kind === 'CustomResourceDefinition') : manifests
     io.out(

@@ -87,7 +87,7 @@ describe('sojourn run', () => {
     const nobody = await holdPort(port)
     const own = await freed(await holdPort(0))
     const running = run(up.kubeconfig, '--port', String(own))
-    const tries = () => running.said.err.split('cluster not reachable, trying again').length - 1
+    const tries = () => running.said.err.split('cluster not reachable, retrying').length - 1
     await vi.waitFor(() => expect(tries()).toBeGreaterThan(1), wait)
     expect(JSON.parse(running.said.err.split('\n')[0] ?? '')).toMatchObject({
       level: 'error',
@@ -119,7 +119,7 @@ describe('sojourn run', () => {
   it.each([
     [
       'a token that is not valid',
-      'is not, or no longer, valid there. Get a new one',
+      'is invalid or expired. Get a new kubeconfig',
       (text: string) => text.replace(/token: .*/, 'token: wrong'),
     ],
     ['somebody else’s authority', 'use the kubeconfig that belongs to it', () => strangersConfig(up.api)],
@@ -127,7 +127,7 @@ describe('sojourn run', () => {
     const { code, said } = run(kubeconfig('bad', change(readFileSync(up.kubeconfig, 'utf8'))), '--port', '0')
     expect(await code).toBe(1)
     expect(said.err).toContain(sentence)
-    expect(said.err).not.toContain('trying again')
+    expect(said.err).not.toContain('retrying')
   })
 })
 

@@ -4,14 +4,14 @@ import { UsageError, type Command } from '../terminal/command.ts'
 import { findConfig } from '../terminal/connect.ts'
 import { stopped } from '../terminal/stopped.ts'
 
-/** The systems against a cluster. */
+/** Runs the systems against a cluster. */
 export const run: Command = {
   name: 'run',
   summary: 'Run the systems against a cluster: kubeconfig, or in-cluster credentials',
   usage: '[flags]',
   help: `
-The kinds must be there: sojourn install | kubectl apply --server-side -f -
-A cluster that does not answer yet is waited for, and /readyz says no; one that refuses the credentials is not.
+The CRDs must be installed: sojourn install | kubectl apply --server-side -f -
+While the cluster does not answer, it retries and /readyz answers 503. When the cluster refuses the credentials, it exits.
 
 Examples:
   sojourn run --kubeconfig ~/.kube/config --dry-run
@@ -22,7 +22,7 @@ Examples:
     const config = readConfig({ flags: given, env: io.env, proxless: true })
     const embedded = config.only.filter((role) => role === 'api' || role === 'workloads')
     if (embedded.length > 0 && config.only.length < roles.length)
-      throw new UsageError(`the role ${embedded[0]} belongs to "sojourn up": a cluster has its own`)
+      throw new UsageError(`the role ${embedded[0]} runs only in "sojourn up": remove it from --only`)
     const { startRun } = await import('../../app/cluster/run.ts')
     const { signal } = io
     const cluster = findConfig({ flags, io }, io.env.KUBE_CONFIG_PATH)
@@ -36,7 +36,7 @@ Examples:
     const isReplaced = await Promise.race([stopped(signal).then(() => false), running.replaced.then(() => true)])
     await running.stop()
     if (!isReplaced) return 0
-    io.err('sojourn run: another replica has taken over\n')
+    io.err('sojourn run: lost the Lease: another replica leads now\n')
     return 1
   },
 }

@@ -3,13 +3,13 @@ import { createLog } from '../../app/config/log.ts'
 import type { Command } from '../terminal/command.ts'
 import { stopped } from '../terminal/stopped.ts'
 
-/** Everything on this machine. */
+/** Starts everything on this machine. */
 export const up: Command = {
   name: 'up',
   summary: 'Start everything on this machine: embedded API, five systems, proxy, dashboard',
   usage: '[flags]',
   help: `
-Every flag can also be an environment variable (--proxy-port is SOJOURN_PROXY_PORT) or a line in sojourn.yaml (proxyPort: 7080).
+Every flag can also be set by an environment variable (--proxy-port is SOJOURN_PROXY_PORT) or in sojourn.yaml (proxyPort: 7080).
 
 Examples:
   sojourn up
@@ -19,7 +19,7 @@ Examples:
   flags: configFlags,
   async run({ flags, io }) {
     const config = readConfig({ flags: flags as Record<string, string | boolean | undefined>, env: io.env })
-    // Only this command needs the whole product in memory.
+    // Loaded here: only this command needs the whole product.
     const { startUp } = await import('../../app/embedded/up.ts')
     const running = await startUp(config, createLog(config, io))
     const { api, proxy, kubeconfig, tls, check } = running

@@ -48,12 +48,12 @@ describe('sojourn cascade', () => {
     expect(code).toBe(0)
     expect(out).toBe(
       [
-        'ConfigMap/default/shop  leaves',
-        '├─ ConfigMap/default/kept  stays: it is protected',
-        '└─ ConfigMap/default/branch  leaves',
-        '   └─ ConfigMap/default/leaf  leaves',
+        'ConfigMap/default/shop  deleted',
+        '├─ ConfigMap/default/kept  kept: it is protected',
+        '└─ ConfigMap/default/branch  deleted',
+        '   └─ ConfigMap/default/leaf  deleted',
         '',
-        '3 would leave, 1 of those reached would stay.',
+        '3 would be deleted, 1 of those reached would be kept.',
         '',
       ].join('\n'),
     )
@@ -63,9 +63,9 @@ describe('sojourn cascade', () => {
     expect((await cascade('cm/shop', '-o', 'yaml')).out).toContain('because: owners-gone')
     expect((await cascade('cm/shop', '-o', 'dot')).out).toContain(`"${shop.metadata.uid}" -> "${branch.metadata.uid}";`)
     const { out: mermaid } = await cascade('cm/shop', '-o', 'mermaid')
-    expect(mermaid).toMatch(/^flowchart TD\n {2}n0\["ConfigMap\/default\/shop: leaves"\]\n/)
+    expect(mermaid).toMatch(/^flowchart TD\n {2}n0\["ConfigMap\/default\/shop: deleted"\]\n/)
     expect(mermaid).toContain('  n0 --> n2\n')
-    expect((await cascade('cm/shop', '--policy', 'orphan')).out).toContain('stays, without its owner')
+    expect((await cascade('cm/shop', '--policy', 'orphan')).out).toContain('kept, without its owner')
     expect((await client.get<StoredObject>(configMaps, { namespace: 'default', name: 'shop' })).metadata).toEqual(
       shop.metadata,
     )
@@ -101,12 +101,12 @@ describe('sojourn cascade', () => {
     const { out } = await cascade('namespace/inside')
     const lines = out.split('\n').filter((line) => /^Namespace|-(leaf|branch|owner|ring)/.test(line))
     expect(lines).toEqual([
-      'Namespace/inside  leaves',
-      '├─ ConfigMap/inside/c-owner  leaves',
-      '│  └─ ConfigMap/inside/b-branch  leaves',
-      '│     └─ ConfigMap/inside/a-leaf  leaves',
-      '├─ ConfigMap/inside/d-ring  leaves',
-      '│  └─ ConfigMap/inside/e-ring  leaves',
+      'Namespace/inside  deleted',
+      '├─ ConfigMap/inside/c-owner  deleted',
+      '│  └─ ConfigMap/inside/b-branch  deleted',
+      '│     └─ ConfigMap/inside/a-leaf  deleted',
+      '├─ ConfigMap/inside/d-ring  deleted',
+      '│  └─ ConfigMap/inside/e-ring  deleted',
     ])
     const { out: mermaid } = await cascade('namespace/inside', '-o', 'mermaid')
     const number = (name: string) => new RegExp(`n(\\d+)\\["ConfigMap/inside/${name}`).exec(mermaid)?.[1]
@@ -117,8 +117,8 @@ describe('sojourn cascade', () => {
     let owner = await create('level-0')
     for (let level = 1; level <= 60; level++) owner = await create(`level-${level}`, owner)
     const { out } = await cascade('cm/level-0')
-    expect(out).toContain('… level 60: ConfigMap/default/level-60  leaves\n')
-    expect(out).toContain('61 would leave')
+    expect(out).toContain('… level 60: ConfigMap/default/level-60  deleted\n')
+    expect(out).toContain('61 would be deleted')
   })
 
   it.each([

@@ -7,10 +7,10 @@ import { print } from '../terminal/output.ts'
 import { linesAbove } from './owner-tree.ts'
 import { progress } from '../terminal/progress.ts'
 
-/** What would leave with an object. */
+/** Shows what would be deleted with an object. */
 export const cascade: Command = {
   name: 'cascade',
-  summary: 'What would leave with an object, as a tree; nothing is changed',
+  summary: 'Show what would be deleted with an object, as a tree; changes nothing',
   usage: 'KIND/NAME [flags]',
   help: `
 Examples:
@@ -26,7 +26,7 @@ Examples:
     },
     policy: { type: 'string', value: 'POLICY', help: 'Background, Foreground or Orphan (default: Background)' },
   },
-  words: { least: 1, most: 1, completes: ['objects'] },
+  words: { min: 1, max: 1, completes: ['objects'] },
   async run(call) {
     const format = textFlag(call.flags, 'output') ?? 'table'
     using connection = connect(call)
@@ -38,7 +38,7 @@ Examples:
     const found = await previewCascade(connection.client, object, {
       policy,
       now: startedAt,
-      // Most are read before anybody looks.
+      // No bar for short reads.
       onProgress: (done) => call.io.now() - startedAt > 500 && bar.show('reading', done),
     })
     bar.end()
@@ -50,7 +50,7 @@ Examples:
 
 type Found = Preview & { readonly obstacles: readonly string[] }
 
-/** Formats that are written piece by piece: a namespace may hold a million objects. */
+/** Formats that are streamed: a namespace may hold a million objects. */
 const formats: Readonly<Record<string, (found: Found) => Iterable<string>>> = { table: tree, json, dot, mermaid }
 
 function stream(pieces: Iterable<string>, { out }: Pick<Io, 'out'>): void {
@@ -72,41 +72,41 @@ function policyOf(text = 'Background'): Preview['policy'] {
   return found
 }
 
-const fates: Readonly<Record<PreviewNode['action'], string>> = {
-  delete: 'leaves',
-  orphan: 'stays, without its owner',
-  'drop-reference': 'stays: another owner keeps it',
-  keep: 'stays',
+const outcomes: Readonly<Record<PreviewNode['action'], string>> = {
+  delete: 'deleted',
+  orphan: 'kept, without its owner',
+  'drop-reference': 'kept: it has another owner',
+  keep: 'kept',
   refuse: 'cannot be deleted',
-  hold: 'is told to leave and waits',
+  hold: 'deletion waits',
 }
 
 const reasons: Readonly<Partial<Record<PreviewNode['because'], string>>> = {
   protected: 'it is protected',
   'owner-unknown': 'another owner cannot be read',
-  'requirement-gone': 'what it needs is leaving',
+  'requirement-gone': 'its dependency is deleted',
 }
 
-/** What happens to one object, as a line says it. */
-function fateOf({ action, because, waitsFor }: PreviewNode): string {
+/** What happens to one object, in words. */
+function outcomeOf({ action, because, waitsFor }: PreviewNode): string {
   const why = reasons[because] ? `: ${reasons[because]}` : ''
   const waits = waitsFor.length > 0 ? `, ${action === 'refuse' ? 'because of' : 'after'} ${waitsFor.join(', ')}` : ''
-  return `${fates[action]}${why}${waits}`
+  return `${outcomes[action]}${why}${waits}`
 }
 
-/** Deeper than this, a line says its level instead of being moved in. */
-const mostIndented = 50
+/** Deeper lines name their level instead of being indented. */
+const maxIndent = 50
 
 function* tree({ nodes, complete, unknownKinds, obstacles }: Found): Generator<string, void, undefined> {
   const { first, next } = childrenOf(nodes)
-  // A stack of our own: a chain may be longer than any call stack.
+  // An explicit stack: a chain may be deeper than the call stack.
   const open = [{ line: 0, prefix: '', branch: '', depth: 0 }]
   for (let at = open.pop(); at; at = open.pop()) {
     const { line, prefix, branch, depth } = at
     const node = nodes.at(line)
-    const place = depth > mostIndented ? `… level ${depth}: ` : `${prefix}${branch}`
-    yield `${place}${describeRef(node.ref)}  ${fateOf(node)}\n`
-    const inner = branch === '' || depth >= mostIndented ? prefix : `${prefix}${branch === '└─ ' ? '   ' : '│  '}`
+    const place = depth > maxIndent ? `… level ${depth}: ` : `${prefix}${branch}`
+    yield `${place}${describeRef(node.ref)}  ${outcomeOf(node)}\n`
+    const inner = branch === '' || depth >= maxIndent ? prefix : `${prefix}${branch === '└─ ' ? '   ' : '│  '}`
     const below: number[] = []
     for (let child = first[line] ?? -1; child >= 0; child = next[child] ?? -1) below.push(child)
     for (let index = below.length - 1; index >= 0; index--)
@@ -117,9 +117,9 @@ function* tree({ nodes, complete, unknownKinds, obstacles }: Found): Generator<s
         depth: depth + 1,
       })
   }
-  yield `\n${nodes.leaving} would leave, ${nodes.length - nodes.leaving} of those reached would stay.\n`
-  if (obstacles.length > 0) yield `It is leaving already and waits for ${obstacles.join('; ')}.\n`
-  if (!complete) yield `Not everything could be read: ${unknownKinds.join(', ')}. There may be more.\n`
+  yield `\n${nodes.leaving} would be deleted, ${nodes.length - nodes.leaving} of those reached would be kept.\n`
+  if (obstacles.length > 0) yield `It is being deleted and waits for ${obstacles.join('; ')}.\n`
+  if (!complete) yield `Incomplete: could not read ${unknownKinds.join(', ')}.\n`
 }
 
 /** The first line below each line, and the next one beside it; -1 for none. */
@@ -172,7 +172,7 @@ function* mermaid({ nodes }: Found): Generator<string, void, undefined> {
   const above = linesAbove(nodes)
   for (let line = 0; line < nodes.length; line++) {
     const node = nodes.at(line)
-    yield `  n${line}${label(`${describeRef(node.ref)}: ${fateOf(node)}`)}\n`
+    yield `  n${line}${label(`${describeRef(node.ref)}: ${outcomeOf(node)}`)}\n`
     if (line > 0) yield `  n${above[line]} --> n${line}\n`
   }
 }

@@ -6,16 +6,16 @@ import { connect } from '../terminal/connect.ts'
 import { fittedTable } from '../terminal/fitted-table.ts'
 import { print } from '../terminal/output.ts'
 
-/** Who lets things go; a user by deleting what others depend on. */
+/** Who deletes objects; `user` is a user's own deletion of an object with dependents. */
 const systems = ['cleaner', 'collector', 'janitor', 'promoter', 'activator', 'user']
 
-/** What left, when, why, by which rule. */
+/** Lists departure records, and holds the switches for all deletions. */
 export const departures: Command = {
   name: 'departures',
-  summary: 'What left, when, why, by which rule',
+  summary: 'List deleted objects: when, why and by which rule; pause and resume deletions',
   usage: '[flags]',
   help: `
-Newest first. "sojourn restore NAME" brings one back.
+Newest first. Run "sojourn restore NAME" to restore one.
 
 Examples:
   sojourn departures -A
@@ -26,26 +26,28 @@ Examples:
     system: {
       type: 'string',
       value: 'NAME',
-      help: `Only what was let go by one of ${systems.join(', ')}`,
+      help: `Only deletions by this system: ${systems.join(', ')}`,
       completes: systems,
     },
-    'close-breaker': { type: 'boolean', help: 'Let things leave again after the breaker opened' },
-    pause: { type: 'boolean', help: 'Let nothing leave until --resume' },
-    resume: { type: 'boolean', help: 'Let things leave again after --pause' },
+    'close-breaker': { type: 'boolean', help: 'Close the circuit breaker: deletions continue' },
+    pause: { type: 'boolean', help: 'Pause all deletions by Sojourn until --resume' },
+    resume: { type: 'boolean', help: 'Resume deletions after --pause' },
   },
   async run(call) {
     const { flags, io } = call
     const system = textFlag(flags, 'system')
-    if (flags.pause && flags.resume) throw new UsageError('either --pause or --resume')
+    if (flags.pause && flags.resume) throw new UsageError('--pause and --resume exclude each other')
     using connection = connect(call)
     const { client, namespace } = connection
     if (flags['close-breaker']) {
       const wasOpen = await closeOpenBreaker(client, io.now())
-      return io.out(wasOpen ? 'the breaker is closed: things may leave again\n' : 'the breaker was not open\n')
+      return io.out(
+        wasOpen ? 'the circuit breaker is closed: deletions continue\n' : 'the circuit breaker was not open\n',
+      )
     }
     if (flags.pause || flags.resume) {
       await pauseDeletions(client, Boolean(flags.pause))
-      return io.out(flags.pause ? 'paused: nothing leaves until --resume\n' : 'resumed: things may leave again\n')
+      return io.out(flags.pause ? 'paused: nothing is deleted until --resume\n' : 'resumed: deletions continue\n')
     }
     const selector = ['!sojourn.dev/page', ...(system ? [`sojourn.dev/system=${system}`] : [])].join(',')
     const records: Departure[] = []
@@ -56,7 +58,9 @@ Examples:
       records.push(...page.items)
     const sorted = records.toSorted((left, right) => recordedAt(right) - recordedAt(left))
     print(call, { kind: 'DepartureList', items: sorted }, () =>
-      sorted.length === 0 ? 'Nothing has left.' : departuresTable(sorted, call, namespace === undefined),
+      sorted.length === 0
+        ? `No deletions are recorded${namespace ? ` in namespace ${namespace}; try -A` : ''}.`
+        : departuresTable(sorted, call, namespace === undefined),
     )
   },
 }

@@ -7,12 +7,12 @@ import { connect } from '../terminal/connect.ts'
 import { findObject } from '../terminal/object-word.ts'
 import { checkVersions } from '../terminal/same-version.ts'
 import { print } from '../terminal/output.ts'
-import { stayDocument } from './stay-document.ts'
+import { itemDocument } from './item-document.ts'
 
-/** Why it is (not) deleted, promoted, asleep. */
+/** Explains why an object is (not) deleted, promoted or asleep. */
 export const explain: Command = {
   name: 'explain',
-  summary: 'Why it is (not) deleted, promoted, asleep: the last decision, in sentences',
+  summary: 'Explain why an object is (not) deleted, promoted or asleep',
   usage: 'KIND/NAME [flags]',
   help: `
 Examples:
@@ -22,22 +22,21 @@ Examples:
   sojourn explain cleanuppolicy/unused
   sojourn explain configmap/settings -n team -o json`,
   flags: readFlags,
-  words: { least: 1, most: 1, completes: ['objects'] },
+  words: { min: 1, max: 1, completes: ['objects'] },
   async run(call) {
     using connection = connect(call)
     await checkVersions(connection, call.io)
     const { client, namespace } = connection
     const { type, object } = await findObject(client, call.words[0] ?? '', namespace)
     const { explainObject } = await import('../../queries/explain.ts')
-    const { sentences, stays, unread } = await explainObject(client, { type, object }, call.io.now())
+    const { sentences, items, unread } = await explainObject(client, { type, object }, call.io.now())
     const events = await eventsOf(client, object)
     const { managedFields: _, ...metadata } = object.metadata
-    const data = { object: { kind: type.kind, ...metadata }, sentences, stays: stays.map(stayDocument), unread, events }
+    const data = { object: { kind: type.kind, ...metadata }, sentences, stays: items.map(itemDocument), unread, events }
     print(call, data, () =>
-      [
-        ...sentences,
-        ...(events.length > 0 ? ['', 'What happened lately:', ...events.map((line) => `  ${line}`)] : []),
-      ].join('\n'),
+      [...sentences, ...(events.length > 0 ? ['', 'Recent Events:', ...events.map((line) => `  ${line}`)] : [])].join(
+        '\n',
+      ),
     )
   },
 }

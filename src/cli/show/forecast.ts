@@ -10,14 +10,14 @@ import { fittedTable } from '../terminal/fitted-table.ts'
 import { print } from '../terminal/output.ts'
 import { progress } from '../terminal/progress.ts'
 
-/** What will happen if nobody acts. */
+/** Shows what will happen without further action. */
 export const forecast: Command = {
   name: 'forecast',
-  summary: 'What will leave, sleep, be promoted and announced, when and why, if nobody acts',
+  summary: 'Forecast what will be deleted, put to sleep, promoted and announced, when and why',
   usage: '[flags]',
   help: `
-The real controllers run on a copy of the cluster, in memory, on a clock that jumps. The cluster itself is only read, and
-nobody is told anything: mails, calls, pushes and deletions of cloud resources are written down instead.
+Runs the real controllers on an in-memory copy of the cluster, on a simulated clock. The cluster is only read, and nothing is
+sent: mails, calls, pushes and deletions of cloud resources are recorded instead.
 
 Examples:
   sojourn forecast --for 30d
@@ -43,7 +43,7 @@ ${assumptionHelp}`,
       type: 'string',
       multiple: true,
       value: 'WHAT',
-      help: 'Something to take for granted; may be given again',
+      help: 'An assumption; may be repeated',
     },
   },
   async run(call) {
@@ -76,18 +76,18 @@ function readFile(path: string): string {
     return readFileSync(path, 'utf8')
   } catch (error) {
     throw new UsageError(
-      `--assume ${path}: it is neither a file that can be read nor one of delete:, opt-out:, approve:, merge:, rollout:`,
+      `--assume ${path}: not a readable file, and not one of delete:, opt-out:, approve:, merge:, rollout:`,
       { cause: error },
     )
   }
 }
 
-const longestMs = 3653 * 86_400_000
+const maxForMs = 3653 * 86_400_000
 
 function durationOf(text: string): number {
   const ms = parseLongDuration(text)
   if (ms === undefined || ms <= 0) throw new UsageError(`--for is "${text}": a duration looks like 36h or 30d`)
-  if (ms > longestMs) throw new UsageError(`--for is "${text}": nobody can look further ahead than ten years`)
+  if (ms > maxForMs) throw new UsageError(`--for is "${text}": the maximum is ten years`)
   return ms
 }
 
@@ -108,22 +108,22 @@ function timeline({ events, until, objects, assumed, halts, unread }: Forecast, 
     headings: ['WHEN', 'WHAT', 'OBJECT', 'BY', 'TOLD', 'WHY'],
     rows,
     brief: [0, 1, 2],
-    detail: ([, , , by, told, why]) => `${by}: ${why}${told ? `; told ${told}` : ''}`,
+    detail: ([, , , by, told, why]) => `${by}: ${why}${told ? `; to ${told}` : ''}`,
   })
   return [
     ...halts,
-    events.length === 0 ? 'Nothing will happen by itself.' : text,
+    events.length === 0 ? 'Nothing will happen in this time.' : text,
     '',
-    `${objects} objects looked at, until ${formatTime(until)}. Taken for granted: ${assumed.join('; ')}.`,
-    ...unread.map((what) => `Not read, so not in it: ${what}`),
+    `${objects} objects, until ${formatTime(until)}. Assumptions: ${assumed.join('; ')}.`,
+    ...unread.map((what) => `Not included, because it cannot be read: ${what}`),
   ].join('\n')
 }
 
 function whyOf({ why, takes, environment, revision, leavesAt }: ForecastEvent): string {
   const facts = [
     ...(environment ? [`${revision} in ${environment}: ${why}`] : [why]),
-    ...(takes ? [`takes ${takes} with it`] : []),
-    ...(leavesAt === undefined ? [] : [`leaves ${formatTime(leavesAt)}`]),
+    ...(takes ? [`with ${takes} dependents`] : []),
+    ...(leavesAt === undefined ? [] : [`deleted at ${formatTime(leavesAt)}`]),
   ]
   return facts.join('; ')
 }

@@ -1,8 +1,8 @@
 import type { Preview } from '../../queries/cascade.ts'
 
 /**
- * The line above each line of a preview; -1 for the root. What is inside something that leaves is reached all at once, and is drawn below its owner where
- * that is in there, too.
+ * The parent line of each line of a preview; -1 for the root. The contents of a deleted namespace are reached all at once: each is drawn
+ * below its owner where that is in the namespace too.
  */
 export function linesAbove(nodes: Preview['nodes']): Int32Array {
   const above = new Int32Array(nodes.length)
@@ -19,9 +19,9 @@ export function linesAbove(nodes: Preview['nodes']): Int32Array {
   return above
 }
 
-/** Owners may stand in a circle: the first of them that is met hangs where it was reached. */
+/** Breaks cycles of owners: the first member reached is drawn where the preview reached it. */
 function openCircles(above: Int32Array, nodes: Preview['nodes']): void {
-  /** The walk in which a line was met; those of former walks lead to the root. */
+  /** The walk that visited a line; lines of earlier walks lead to the root. */
   const metIn = new Int32Array(above.length)
   for (let start = 1; start < above.length; start++) {
     let line = start

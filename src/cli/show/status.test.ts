@@ -136,7 +136,7 @@ describe('status', () => {
     const [, screen = ''] = text.split('\u001B[H\u001B[2J')
     const lines = screen.trimEnd().split('\n')
     expect(lines).toHaveLength(9)
-    expect(lines.at(-1)).toBe('… and 14 more, which have longer')
+    expect(lines.at(-1)).toBe('… and 14 more, due later')
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100)
   })
 
@@ -144,10 +144,10 @@ describe('status', () => {
     const lines = (await said(['status'], { isTerminal: true, columns: 60 })).trimEnd().split('\n')
     expect(lines[0]).toMatch(/^OBJECT +STATE +NEXT +IN$/)
     expect(lines[1]).toMatch(/^cleaner\/preview-\d+ +/)
-    expect(lines[2]).toBe('  cleaner: nobody has looked at it yet')
+    expect(lines[2]).toBe('  cleaner: not evaluated yet')
     expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(60)
     const few = await said(['status', '-w'], { isTerminal: true, columns: 60, lines: 10 })
-    expect(few.split('\u001B[H\u001B[2J')[1]?.trimEnd().split('\n').at(-1)).toBe('… and 18 more, which have longer')
+    expect(few.split('\u001B[H\u001B[2J')[1]?.trimEnd().split('\n').at(-1)).toBe('… and 18 more, due later')
   })
 
   it('says first that nothing leaves, and what ends that', async () => {
@@ -176,8 +176,8 @@ describe('status', () => {
     const theirs = (body as { status: { token: string } }).status.token
     writeFileSync(kubeconfig, readFileSync(up.kubeconfig, 'utf8').replace(token, theirs))
     const text = await said(['status'], { kubeconfig })
-    expect(text).not.toContain('Nothing is in our care')
-    expect(text).toMatch(/You may not read cleaners\.cleaner\.vtex\.dev.*: they are not in it\.\n$/)
+    expect(text).not.toContain('Sojourn manages nothing')
+    expect(text).toMatch(/Not included, because you may not read them.*: cleaners\.cleaner\.vtex\.dev.*\.\n$/)
   })
 
   it('goes on when the server is away for a while, and says so meanwhile', async () => {
@@ -189,7 +189,7 @@ describe('status', () => {
     let text = ''
     const awaiting = new Map<RegExp, () => void>()
     const seen = (pattern: RegExp) => new Promise<void>((resolve) => awaiting.set(pattern, resolve))
-    const shown = seen(/Nothing is in our care/)
+    const shown = seen(/Sojourn manages nothing/)
     const out = (part: string) => {
       text += part
       for (const [pattern, resolve] of awaiting) if (pattern.test(text)) resolve()
@@ -202,12 +202,12 @@ describe('status', () => {
     })
     await shown
     text = ''
-    const missed = seen(/not renewed since 20.*trying again\nNothing is in our care/)
+    const missed = seen(/not refreshed since 20.*retrying\nSojourn manages nothing/)
     await first.stop()
     await missed
     const again = await start(new URL(first.api).port)
     text = ''
-    await seen(/\[2JNothing is in our care/)
+    await seen(/\[2JSojourn manages nothing/)
     stop.abort(new Error('enough'))
     expect(await running).toBe(0)
     await again.stop()
@@ -219,12 +219,12 @@ describe('status', () => {
 describe('explain, in a dry run', () => {
   it('says of an object which policy would mark it', async () =>
     expect(await said(['explain', 'configmap/report'])).toContain(
-      'CleanupPolicy unused would mark it now; it does not, because it is a dry run.',
+      'CleanupPolicy unused would mark it now, but only dry-runs.',
     ))
 
   it('says of a policy what it would mark', async () =>
     expect(await said(['explain', 'cleanuppolicy/unused'])).toContain(
-      'This is a dry run; at kubernetes it would mark ConfigMap default/report.',
+      'Dry run: in kubernetes it would mark ConfigMap default/report.',
     ))
 
   it('says nothing of the kind of what it would not mark', async () =>

@@ -1,4 +1,4 @@
-import type { Stay } from '../../queries/stays.ts'
+import type { ManagedItem } from '../../queries/managed-items.ts'
 import { TransportError } from '../../client/transport-error.ts'
 import { isStatusError } from '../../kube/status-error.ts'
 import { formatAge, formatTime } from '../../kube/time.ts'
@@ -8,12 +8,12 @@ import { fittedTable } from '../terminal/fitted-table.ts'
 import { print, type Paint } from '../terminal/output.ts'
 import { pause } from '../terminal/pause.ts'
 import { checkVersions } from '../terminal/same-version.ts'
-import { stayDocument } from './stay-document.ts'
+import { itemDocument } from './item-document.ts'
 
-/** One table: what is here, in what state, what happens to it next. */
+/** Lists what Sojourn manages. */
 export const status: Command = {
   name: 'status',
-  summary: 'What is here, in what state, what happens to it next, when and why',
+  summary: 'List what Sojourn manages: state, what happens next, when and why',
   usage: '[-w] [flags]',
   help: `
 Examples:
@@ -21,7 +21,7 @@ Examples:
   sojourn status -n team -w`,
   flags: {
     ...readFlags,
-    watch: { type: 'boolean', short: 'w', help: 'Keep it on the screen, renewed every two seconds' },
+    watch: { type: 'boolean', short: 'w', help: 'Refresh every two seconds' },
   },
   async run(call) {
     using connection = connect(call)
@@ -29,19 +29,19 @@ Examples:
     const read = () => readOverview(connection, call.io)
     if (!call.flags.watch) return show(call, connection, await read())
     let seen = await read()
-    let trouble: string | undefined
+    let lastError: string | undefined
     while (!call.io.signal.aborted) {
       const { isTerminal } = call.io
       if (isTerminal) call.io.out('\u001B[H\u001B[2J')
-      if (isTerminal || trouble === undefined) show(call, connection, seen, trouble)
-      else call.io.err(`sojourn status: ${trouble}\n`)
+      if (isTerminal || lastError === undefined) show(call, connection, seen, lastError)
+      else call.io.err(`sojourn status: ${lastError}\n`)
       await pause(2000, call.io.signal)
       try {
         seen = await read()
-        trouble = undefined
+        lastError = undefined
       } catch (error) {
-        if (!mayPass(error)) throw error
-        trouble = `not renewed since ${formatTime(seen.at)}: ${(error as Error).message}; trying again`
+        if (!isTransient(error)) throw error
+        lastError = `not refreshed since ${formatTime(seen.at)}: ${(error as Error).message}; retrying`
       }
     }
   },
@@ -49,58 +49,62 @@ Examples:
 
 interface Overview {
   readonly at: number
-  readonly stays: readonly Stay[]
-  /** Why nothing leaves, whatever the stays say. */
+  readonly items: readonly ManagedItem[]
+  /** Why nothing is deleted, whatever the items say. */
   readonly halts: readonly string[]
-  /** Kinds that we may not read. */
+  /** Kinds that the caller may not read. */
   readonly unread: readonly string[]
 }
 
 async function readOverview({ client, namespace }: Connection, { now }: Io): Promise<Overview> {
-  const { readStays } = await import('../../queries/stays.ts')
+  const { readManagedItems } = await import('../../queries/managed-items.ts')
   const { Reader } = await import('../../queries/reader.ts')
   const { haltsOf } = await import('../../queries/halts.ts')
   const reader = new Reader(client)
   const at = now()
-  const stays = await readStays(reader, { namespace, now: at })
+  const items = await readManagedItems(reader, { namespace, now: at })
   const halts = await haltsOf(reader)
-  // What has left is told by "sojourn departures".
-  return { at, stays: stays.filter(({ state }) => state !== 'Deleted'), halts, unread: reader.unread }
+  // Deleted objects are listed by "sojourn departures".
+  return { at, items: items.filter(({ state }) => state !== 'Deleted'), halts, unread: reader.unread }
 }
 
-/** A server that restarts is back soon: who keeps the table open need not open it again. */
-function mayPass(error: unknown): boolean {
+/** A restarting server is back soon: --watch survives it. */
+function isTransient(error: unknown): boolean {
   return error instanceof TransportError || (isStatusError(error) && error.code >= 429)
 }
 
-function show(call: Call, { namespace }: Connection, overview: Overview, trouble?: string): void {
-  const { stays, halts, unread } = overview
-  const data = { kind: 'StayList', items: stays.map(stayDocument), halts, unread }
+function show(call: Call, { namespace }: Connection, overview: Overview, lastError?: string): void {
+  const { items, halts, unread } = overview
+  const data = { kind: 'StayList', items: items.map(itemDocument), halts, unread }
   print(call, data, () => {
-    const notes = [...(trouble ? [trouble] : []), ...halts]
+    const notes = [...(lastError ? [lastError] : []), ...halts]
     const gaps =
       unread.length > 0
-        ? [`You may not read ${unread.join(', ')}${namespace ? '' : ' everywhere'}: they are not in it.`]
+        ? [`Not included, because you may not read them${namespace ? '' : ' in all namespaces'}: ${unread.join(', ')}.`]
         : []
-    if (stays.length === 0 && unread.length === 0)
-      return [...notes, `Nothing is in our care${namespace ? ` in namespace ${namespace}; try -A` : ''}.`].join('\n')
+    if (items.length === 0 && unread.length === 0) return [...notes, nothingManaged(namespace)].join('\n')
     const beside = notes.length + gaps.length + linesBeside
-    const most = call.flags.watch ? call.io.height - beside : Infinity
-    const { text, shown } = staysTable(stays, call, { all: namespace === undefined, most })
-    const rest = stays.length - shown
-    return [...notes, text, ...(rest > 0 ? [`… and ${rest} more, which have longer`] : []), ...gaps].join('\n')
+    const maxLines = call.flags.watch ? call.io.height - beside : Infinity
+    const { text, shown } = itemsTable(items, call, { all: namespace === undefined, maxLines })
+    const rest = items.length - shown
+    return [...notes, text, ...(rest > 0 ? [`… and ${rest} more, due later`] : []), ...gaps].join('\n')
   })
 }
 
-/** The line that counts what does not fit, and the one the cursor is in. */
+/** The line that counts the rest, and the line of the cursor. */
 const linesBeside = 2
 
-function staysTable(
-  stays: readonly Stay[],
+function nothingManaged(namespace: string | undefined): string {
+  const where = namespace ? ` in namespace ${namespace}; try -A` : ' here yet'
+  return `Sojourn manages nothing${where}. Try "sojourn demo", or apply examples/01-expiring-configmap.`
+}
+
+function itemsTable(
+  items: readonly ManagedItem[],
   { io }: Call,
-  { all, most }: { readonly all: boolean; readonly most: number },
+  { all, maxLines }: { readonly all: boolean; readonly maxLines: number },
 ): { readonly text: string; readonly shown: number } {
-  const rows = stays.map(({ object, system, state, next, why }) => [
+  const rows = items.map(({ object, system, state, next, why }) => [
     ...(all ? [object.namespace ?? ''] : []),
     `${object.kind.toLowerCase()}/${object.name}`,
     system,
@@ -114,12 +118,12 @@ function staysTable(
     rows,
     brief: all ? [0, 1, 3, 4, 5] : [0, 2, 3, 4],
     detail: (row) => `${row.at(-5)}: ${row.at(-1)}`,
-    most,
+    maxLines,
     ...(io.colours ? { paint } : {}),
   })
 }
 
-/** Bold headings; states in the colour of how much they want a look. */
+/** Bold headings, coloured states. */
 const paint: Paint = (text, { heading, isHeading }) => {
   if (isHeading) return `\u001B[1m${text}\u001B[0m`
   if (heading === 'WHY') return `\u001B[2m${text}\u001B[0m`
@@ -129,7 +133,7 @@ const paint: Paint = (text, { heading, isHeading }) => {
 
 const [red, green, yellow, blue] = [31, 32, 33, 34]
 
-/** What wants a look is red, what is about to happen yellow, what goes well green, what rests blue; the rest is as it is. */
+/** Red needs attention, yellow is about to happen, green is healthy, blue is idle. */
 const stateColours: Readonly<Record<string, number>> = Object.fromEntries(
   (
     [

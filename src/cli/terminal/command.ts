@@ -1,4 +1,4 @@
-/** What a command may touch of the process. */
+/** What a command may use of the process. */
 export interface Io {
   readonly out: (text: string) => void
   readonly err: (text: string) => void
@@ -6,14 +6,14 @@ export interface Io {
   readonly now: () => number
   /** Whether `out` is a terminal. */
   readonly isTerminal: boolean
-  /** Whether `err` is: progress is for people. */
+  /** Whether `err` is a terminal: only then a progress bar is drawn. */
   readonly isErrTerminal: boolean
   /** Whether `out` may be coloured: only on a terminal, and never when NO_COLOR is set. */
   readonly colours: boolean
   readonly width: number
   /** How many lines `out` shows at once. */
   readonly height: number
-  /** Aborts when the user has had enough. */
+  /** Aborts on SIGINT and SIGTERM. */
   readonly signal: AbortSignal
 }
 
@@ -21,13 +21,13 @@ export interface Flag {
   readonly type: 'string' | 'boolean'
   readonly help: string
   readonly short?: string
-  /** What stands for the value in the help. */
+  /** The placeholder of the value in the help. */
   readonly value?: string
   readonly multiple?: boolean
   readonly completes?: Completes
 }
 
-/** What a shell may offer for a word or a value: these words, one or several of them with commas between, files, or names of what is in the cluster. */
+/** How the shell completes a word or value: one of these words, a comma-separated list of them, files, or names from the cluster. */
 export type Completes =
   | readonly string[]
   | { readonly listOf: readonly string[] }
@@ -42,18 +42,18 @@ export type Completes =
 
 export type FlagValues = Readonly<Record<string, string | boolean | readonly string[] | undefined>>
 
-/** One command of the program: what it is called, what it takes, what it does. */
+/** One command: its name, its arguments, and what it does. */
 export interface Command {
   readonly name: string
   /** One line for the list of commands. */
   readonly summary: string
-  /** What follows the name in the usage line. */
+  /** The rest of the usage line. */
   readonly usage?: string
-  /** A few lines more, and examples. */
+  /** Details and examples. */
   readonly help?: string
   readonly flags: Readonly<Record<string, Flag>>
-  /** How many words it takes beside flags. */
-  readonly words?: { readonly least: number; readonly most: number; readonly completes?: readonly Completes[] }
+  /** How many arguments it takes beside flags. */
+  readonly words?: { readonly min: number; readonly max: number; readonly completes?: readonly Completes[] }
   run(call: Call): Promise<number | void>
 }
 
@@ -64,12 +64,12 @@ export interface Call {
   readonly io: Io
 }
 
-/** The user said something that cannot be done: exit code 2, one line. */
+/** Wrong usage: exit code 2, one line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** The flags every command has that reads from a cluster. */
+/** The flags of every command that reads from a cluster. */
 export const readFlags = {
   output: {
     type: 'string',
@@ -82,7 +82,7 @@ export const readFlags = {
     type: 'string',
     short: 'n',
     value: 'NAME',
-    help: 'Only this namespace (default: the context’s)',
+    help: 'Only this namespace (default: that of the context)',
     completes: 'namespaces',
   },
   'all-namespaces': { type: 'boolean', short: 'A', help: 'All namespaces' },
@@ -95,13 +95,13 @@ export const readFlags = {
   context: { type: 'string', value: 'NAME', help: 'Context of the kubeconfig', completes: 'contexts' },
 } as const satisfies Record<string, Flag>
 
-/** All the texts of a flag that may be given again. */
+/** All values of a repeatable flag. */
 export function textFlags(flags: FlagValues, name: string): readonly string[] {
   const value = flags[name]
   return Array.isArray(value) ? (value as readonly string[]) : []
 }
 
-/** A flag's text, if it was given. */
+/** A flag's value, if given. */
 export function textFlag(flags: FlagValues, name: string): string | undefined {
   const value = flags[name]
   return typeof value === 'string' ? value : undefined

@@ -9,7 +9,7 @@ import { pacedTransport } from '../../client/paced-transport.ts'
 import { textFlag, type Call, type Io } from './command.ts'
 import { pause } from './pause.ts'
 
-/** A cluster a command talks to, and the namespace it means when it names none. */
+/** The cluster of a command, and its namespace. */
 export interface Connection extends Disposable {
   readonly client: Client
   readonly config: ClusterConfig
@@ -22,7 +22,7 @@ export interface Connection extends Disposable {
 export function connect({ flags, io }: Call): Connection {
   const config = findConfig({ flags, io })
   const network = networkTransport(config, { userAgent: 'sojourn-cli' })
-  // A server that has just started, or is busy, says so and when to ask again: that takes seconds, and nobody should have to type it twice.
+  // A server that is starting or busy says when to retry: within seconds, so the command waits.
   const transport = pacedTransport(network.transport, { sleep: (ms) => pause(ms, io.signal), random: () => 0 })
   return {
     client: new Client(transport, { fieldManager: 'sojourn-cli' }),
@@ -33,18 +33,18 @@ export function connect({ flags, io }: Call): Connection {
   }
 }
 
-/** The configuration `connect` would use. `other` is a kubeconfig for those who name none. */
+/** The configuration `connect` would use. `other` is the kubeconfig when neither the flag nor KUBECONFIG names one. */
 export function findConfig({ flags, io }: Pick<Call, 'flags' | 'io'>, other?: string): ClusterConfig {
   const context = textFlag(flags, 'context')
   const files = findFiles({ flags, io }, other)
   if (files.length > 0) return loadKubeconfig(files, { now: io.now, env: io.env, ...(context ? { context } : {}) })
   if (isInCluster(io)) return inClusterConfig(io)
   throw new ConfigError(
-    `no cluster found: start one here with "sojourn up", or name one with --kubeconfig or KUBECONFIG (looked for ${ownFile(io)} too)`,
+    `no cluster found: start one here with "sojourn up", or name one with --kubeconfig or KUBECONFIG (${ownFile(io)} does not exist either)`,
   )
 }
 
-/** The contexts there are to choose from. */
+/** The contexts of the kubeconfig, for completion. */
 export function contextsFor(call: Pick<Call, 'flags' | 'io'>): readonly string[] {
   return kubeconfigContexts(findFiles(call))
 }

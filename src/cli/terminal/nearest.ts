@@ -1,4 +1,4 @@
-/** The candidate a mistyped word most likely meant; undefined when none is close. */
+/** The candidate closest to a mistyped word; undefined when none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map((candidate) => ({ candidate, distance: distance(word, candidate) }))
@@ -7,7 +7,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return best && best.distance <= Math.max(1, Math.floor(word.length / 3)) ? best.candidate : undefined
 }
 
-/** How many letters must be added, removed, changed or swapped to make one word the other. */
+/** Damerau-Levenshtein distance: letters to add, remove, change or swap. */
 function distance(left: string, right: string): number {
   let before: number[] = []
   let previous = Array.from({ length: right.length + 1 }, (_, index) => index)

@@ -11,7 +11,7 @@ export interface NamedObject {
   readonly object: StoredObject
 }
 
-/** Finds what KIND/NAME means; any name kubectl takes for a kind will do. */
+/** Finds the object KIND/NAME; KIND is any name that kubectl accepts for a kind. */
 export async function findObject(
   client: Client,
   word: string,
@@ -26,7 +26,7 @@ export async function findObject(
     return { type, object: await client.get<StoredObject>(type, place) }
   } catch (error) {
     if (!isStatusError(error, 'NotFound')) throw error
-    const where = type.namespaced ? ` in namespace ${namespace}; -n names another` : ''
+    const where = type.namespaced ? ` in namespace ${namespace}; use -n for another` : ''
     throw new StatusError('NotFound', `there is no ${type.kind} "${name}"${where}`, { cause: error })
   }
 }
@@ -37,6 +37,6 @@ async function noSuchKind(client: Client, kind: string): Promise<StatusError> {
     kind.toLowerCase(),
     all.flatMap((type) => [type.kind.toLowerCase(), type.plural]),
   )
-  const help = guess ? `did you mean "${guess}"?` : '"kubectl api-resources" lists all'
-  return new StatusError('NotFound', `the server knows no kind "${kind}"; ${help}`)
+  const help = guess ? `did you mean "${guess}"?` : 'run "kubectl api-resources" for all kinds'
+  return new StatusError('NotFound', `the server has no kind "${kind}"; ${help}`)
 }

@@ -1,10 +1,10 @@
 import { textFlag, UsageError, type Call } from './command.ts'
 import { yaml } from '../../kube/yaml.ts'
 
-/** How a cell is shown once its width is settled: colours take no room. */
+/** Colours a cell after its width is computed. */
 export type Paint = (text: string, cell: { readonly heading: string; readonly isHeading: boolean }) => string
 
-/** A table for people: columns as wide as they need, a heading in capitals, two spaces between. */
+/** A table with aligned columns, two spaces apart. */
 export function table(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
@@ -26,7 +26,7 @@ export function table(
     .join('\n')
 }
 
-/** Prints data as asked: a table made by `show`, or the data itself. */
+/** Prints data in the format of --output; `show` makes the table. */
 export function print(call: Call, data: unknown, show: () => string): void {
   const format = textFlag(call.flags, 'output') ?? 'table'
   switch (format) {
@@ -41,7 +41,7 @@ export function print(call: Call, data: unknown, show: () => string): void {
   }
 }
 
-/** Names and messages come from other people: nothing in them may move the cursor. */
+/** Names and messages are untrusted text: control characters must not reach the terminal. */
 function clean(cell: string): string {
   // eslint-disable-next-line no-control-regex
   return cell.replaceAll(/[\u0000-\u001F\u007F-\u009F]/g, ' ')

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 
-/** Waits, unless somebody wants to stop before. */
+/** Waits; returns early when the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return setTimeout(ms, undefined, { signal }).catch(() => {})
 }

@@ -1,14 +1,14 @@
 import type { Io } from './command.ts'
 
-/** Tells how far long work is: a bar on a terminal, a line per stage otherwise. */
+/** Shows the progress of long work: a bar on a terminal, a line per stage otherwise. */
 export interface Progress extends Disposable {
   /** `done` is from 0 to 1. */
   readonly show: (doing: string, done: number) => void
-  /** Takes the bar away. */
+  /** Clears the bar. */
   end(): void
 }
 
-/** Shows progress where people look while the work goes on: never in what they asked for. */
+/** Writes progress to the error stream, never to the output. */
 export function progress({ err, isErrTerminal, width }: Pick<Io, 'err' | 'isErrTerminal' | 'width'>): Progress {
   let stage = ''
   let shown = ''

@@ -4,21 +4,21 @@ import type { Io } from './command.ts'
 import type { Connection } from './connect.ts'
 import { ownVersion } from '../../app/config/version.ts'
 
-/** Makes sure that the server speaks of the same things as we do: throws when it knows none of our kinds, warns when it is of another version. */
+/** Throws when the server lacks Sojourn's kinds; warns when its minor version differs from this program's. */
 export async function checkVersions({ client, config }: Connection, { err }: Pick<Io, 'err'>): Promise<void> {
   if (!(await client.discovery.typeOf(departure)))
     throw new ConfigError(
-      `${config.server} does not know our kinds: run "sojourn install | kubectl apply --server-side -f -", with this version of sojourn`,
+      `${config.server} does not serve Sojourn's kinds: run "sojourn install | kubectl apply --server-side -f -", with this version of sojourn`,
     )
   const { readServerVersion } = await import('../../app/embedded/endpoints.ts')
   const server = await readServerVersion(client)
   if (server !== undefined && minorOf(server) !== minorOf(ownVersion()))
     err(
-      `sojourn: the server is version ${server}, this is ${ownVersion()}: use the same on both sides, or some things will be missing\n`,
+      `sojourn: the server is version ${server}, this is ${ownVersion()}: use the same version on both sides, or some information will be missing\n`,
     )
 }
 
-/** `0.1` of `0.1.7`: what must be the same. */
+/** `0.1` of `0.1.7`. */
 function minorOf(version: string): string {
   return version.split('.').slice(0, 2).join('.')
 }

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { parse } from 'yaml'
 import { startWorld, type World } from '../../../test/world.ts'
 import { Reader } from '../../queries/reader.ts'
-import { readStays } from '../../queries/stays.ts'
+import { readManagedItems } from '../../queries/managed-items.ts'
 import { bond } from '../../apis/bond.ts'
 import { cleaner, type Cleaner } from '../../apis/cleaner.ts'
 import { conditionalTtl, type ConditionalTtl } from '../../apis/conditional-ttl.ts'
@@ -228,7 +228,7 @@ describe('a Cleaner', () => {
     await world.create(cleanerOf({ ttl: '1m', targets: [target('a')] }))
     await world.pass(5 * minute)
     expect(await left()).toEqual(['a'])
-    const stays = await readStays(new Reader(world.client), { namespace: 'team', now: world.clock.now() })
+    const stays = await readManagedItems(new Reader(world.client), { namespace: 'team', now: world.clock.now() })
     const [stay, ...more] = stays.filter(({ object }) => object.kind === 'Cleaner')
     expect(more).toEqual([])
     expect(stay).toMatchObject({ state: 'Leaving', next: { what: 'gone' } })

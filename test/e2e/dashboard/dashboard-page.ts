@@ -69,7 +69,7 @@ export class Visitor implements AsyncDisposable {
   async see(view: string): Promise<void> {
     await this.go(view)
     await this.page.getByRole('heading', { level: 1 }).waitFor()
-    await this.page.getByText('Looking ahead…').waitFor({ state: 'detached', timeout: 60_000 })
+    await this.page.getByText('Forecasting…').waitFor({ state: 'detached', timeout: 60_000 })
   }
 
   async inDialog(button: string): Promise<void> {
@@ -88,12 +88,12 @@ export class Visitor implements AsyncDisposable {
 
 /** The views, as the navigation calls them. */
 export const viewNames = [
-  'Stays',
+  'Overview',
   'Forecast',
   'Pipelines',
   'Services',
-  'Marks',
+  'Cleanup',
   'Departures',
-  'Cascade',
-  'Door',
+  'Dependencies',
+  'Safety',
 ] as const

@@ -35,7 +35,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
   it.each([830, 980, 1190])('cuts nothing off a screen of %s pixels', async (width) => {
     await visitor.open({ viewport: { width, height: 800 } })
     await visitor.signIn()
-    for (const view of ['Stays', 'Forecast']) {
+    for (const view of ['Overview', 'Forecast']) {
       await visitor.see(view)
       expect([view, await visitor.page.evaluate(tooWide)]).toEqual([view, [0, 0]])
       expect([view, await visitor.page.evaluate(cutRows)]).toEqual([view, []])
@@ -49,7 +49,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await createFamily(world)
     await visitor.open(phone)
     await visitor.signIn()
-    await visitor.see('Cascade')
+    await visitor.see('Dependencies')
     const { page } = visitor
     for (const [label, value] of [
       ['Kind', 'ConfigMap'],
@@ -58,7 +58,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     ] as const)
       await page.getByLabel(label, { exact: true }).fill(value)
     await page.getByRole('button', { name: 'Preview' }).click()
-    await page.getByText('25 objects leave').waitFor()
+    await page.getByText('25 objects are deleted').waitFor()
     expect(await page.evaluate(tooWide)).toEqual([0, 0])
   })
 
@@ -69,8 +69,8 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     const many = await tall()
     const short = { ...forecastOfADay, wanted: '2026-12-01T00:00:00Z' }
     await visitor.page.route('**/forecast', (route) => route.fulfill({ json: short }))
-    await visitor.page.getByRole('button', { name: 'Look again' }).click()
-    await visitor.page.getByText('There was only time to look as far as').waitFor()
+    await visitor.page.getByRole('button', { name: 'Refresh' }).click()
+    await visitor.page.getByText('The forecast ran out of time at').waitFor()
     expect(await tall()).toBeLessThan(2.5 * many)
     await visitor.page.unroute('**/forecast')
   })
@@ -117,12 +117,12 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await keyboard.type(world.tokens.get('system:admin') ?? '')
     await keyboard.press('Enter')
     await visitor.page.getByRole('option', { name: /preview-142/ }).waitFor()
-    await reach('Door')
+    await reach('Safety')
     await keyboard.press('Enter')
-    await visitor.page.getByRole('heading', { name: 'The door' }).waitFor()
+    await visitor.page.getByRole('heading', { name: 'Safety' }).waitFor()
     await reach('Pause')
     await keyboard.press('Enter')
-    await visitor.page.getByRole('dialog', { name: 'Pause all departures?' }).waitFor()
+    await visitor.page.getByRole('dialog', { name: 'Pause all deletions?' }).waitFor()
     expect(await focused()).toBe('Pause')
     await keyboard.press('Escape')
     await visitor.page.getByRole('dialog').waitFor({ state: 'detached' })
@@ -132,7 +132,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
     await visitor.page.getByRole('button', { name: 'Resume', exact: true }).waitFor()
     await reach('Resume')
     await keyboard.press('Enter')
-    await visitor.page.getByRole('dialog', { name: 'Resume departures?' }).waitFor()
+    await visitor.page.getByRole('dialog', { name: 'Resume deletions?' }).waitFor()
     expect(await focused()).toBe('Cancel')
     await reach('Resume')
     await keyboard.press('Enter')
@@ -141,7 +141,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
 
   it('keeps the keyboard at a switch while its page grows old', async () => {
     await visitor.asAdministrator()
-    await visitor.go('Door')
+    await visitor.go('Safety')
     const { page } = visitor
     await page.getByRole('button', { name: 'Pause', exact: true }).focus()
     await page.evaluate('globalThis.old = document.activeElement')
@@ -151,7 +151,7 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
 
   it('keeps the keyboard at the object it was at while others come before it', async () => {
     await visitor.asAdministrator()
-    await visitor.go('Marks')
+    await visitor.go('Cleanup')
     await visitor.page.getByRole('button', { name: 'Opt out old-report' }).focus()
     const given = dashboardObjects().find(({ kind }) => kind === 'CleanupCandidate')!
     const spec = given.spec as { resource: object }
@@ -169,13 +169,13 @@ describe.skipIf(!chromiumPath)('the dashboard is for everybody', { timeout: 120_
       .waitFor()
     expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Opt out old-report')
     await page.keyboard.press('Enter')
-    await page.getByRole('dialog', { name: 'Spare old-report?' }).waitFor()
+    await page.getByRole('dialog', { name: 'Opt out old-report?' }).waitFor()
     await page.keyboard.press('Escape')
   })
 
   it('keeps the keyboard at the stay it was at while others come before it', async () => {
     await visitor.asAdministrator()
-    await visitor.go('Stays')
+    await visitor.go('Overview')
     const { page } = visitor
     const chosen = page.locator('[role=option][aria-selected=true]')
     await page.getByRole('listbox').focus()

@@ -8,7 +8,7 @@ import { cloudCluster } from '../../../src/systems/janitor/verdict/protection.ts
 type Resource = CandidateSpec['resource']
 
 interface OptOutsOfTheDashboard {
-  sparing(optOuts: readonly CleanupOptOut[], resource: Resource, now: number): CleanupOptOut | undefined
+  liveOptOut(optOuts: readonly CleanupOptOut[], resource: Resource, now: number): CleanupOptOut | undefined
   optOutName(resource: Resource): Promise<string>
 }
 
@@ -52,22 +52,22 @@ const optOuts: Readonly<Record<string, CleanupOptOutSpec>> = {
 }
 
 describe.each(Object.entries(optOuts))('%s', (_, spec) => {
-  it.each(Object.entries(resources))('spares %s on the dashboard if it does so at the door', (__, resource) => {
+  it.each(Object.entries(resources))('covers %s on the dashboard if it does so on the server', (__, resource) => {
     const { cluster = resource.provider === 'aws' ? cloudCluster(resource) : '', uid, ...rest } = resource
     const metadata = { name: rest.name, uid, ...(rest.namespace ? { namespace: rest.namespace } : {}) }
     const object = { apiVersion: rest.apiVersion, kind: rest.kind, metadata }
     const optOut = { metadata: { name: 'any' }, spec } as CleanupOptOut
-    expect(ui.sparing([optOut], resource, now) !== undefined).toBe(optOutCovers(spec, { object, cluster }))
+    expect(ui.liveOptOut([optOut], resource, now) !== undefined).toBe(optOutCovers(spec, { object, cluster }))
   })
 })
 
 it.each([
-  ['spares nothing after its end', { expiresAt: '2026-11-17T11:59:59Z' }, false],
-  ['spares until its end', { expiresAt: '2026-11-17T12:00:01Z' }, true],
-  ['spares when its end cannot be read', { expiresAt: 'soon' }, true],
+  ['does not apply after its end', { expiresAt: '2026-11-17T11:59:59Z' }, false],
+  ['applies until its end', { expiresAt: '2026-11-17T12:00:01Z' }, true],
+  ['applies when its end cannot be read', { expiresAt: 'soon' }, true],
 ])('an opt-out %s', (_, given, expected) => {
   const optOut = { metadata: { name: 'any' }, spec: { resource: shop, ...given } } as CleanupOptOut
-  expect(ui.sparing([optOut], shop, now) !== undefined).toBe(expected)
+  expect(ui.liveOptOut([optOut], shop, now) !== undefined).toBe(expected)
 })
 
 it.each(Object.entries(resources))(

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Reader } from '../../../src/queries/reader.ts'
-import { readStays, type Stay } from '../../../src/queries/stays.ts'
+import { readManagedItems, type ManagedItem } from '../../../src/queries/managed-items.ts'
 import type { KubeObject } from '../../../src/kube/object.ts'
 import { dashboardObjects, servicesOfAllSorts, startDashboardWorld, type DashboardWorld } from './dashboard-world.ts'
 
 type Kinds = Readonly<Record<string, { readonly path: string; readonly query?: string }>>
-type StaysOf = (mirror: object, now: number) => readonly Stay[]
+type ManagedItemsOf = (mirror: object, now: number) => readonly ManagedItem[]
 
 const ui = (file: string) => import(new URL(`../../../ui/${file}`, import.meta.url).href) as Promise<unknown>
 
@@ -56,17 +56,17 @@ describe('the stay board', () => {
 
   it('says of every object what `sojourn status` says', async () => {
     const { kinds } = (await ui('kinds.js')) as { kinds: Kinds }
-    const { staysOf } = (await ui('stays.js')) as { staysOf: StaysOf }
+    const { managedItemsOf } = (await ui('managed-items.js')) as { managedItemsOf: ManagedItemsOf }
     const now = Date.now()
     const mirror = await mirrorOf(kinds, world)
-    const told = await readStays(new Reader(world.client), { namespace: undefined, now })
+    const told = await readManagedItems(new Reader(world.client), { namespace: undefined, now })
     expect(told.length).toBeGreaterThan(4)
     expect(told.find(({ object }) => object.name === 'arrived')?.state).toBe('Complete')
     const why = (name: string) => told.find(({ object }) => object.name === name)?.why
     expect(why('fast')).toMatch(/^Its callers go straight to its pods\. /)
     expect(why('mute')).toMatch(/^proxless\/deployment: is missing/)
     expect(told.find(({ object }) => object.name === 'nothing-yet')?.state).toBe('NoRevision')
-    expect(staysOf(mirror, now).map(essence).toSorted()).toEqual(told.map(essence).toSorted())
+    expect(managedItemsOf(mirror, now).map(essence).toSorted()).toEqual(told.map(essence).toSorted())
   })
 })
 
@@ -86,7 +86,7 @@ async function mirrorOf(kinds: Kinds, { client }: DashboardWorld): Promise<objec
   }
 }
 
-function essence({ object, system, state, next, why }: Stay): string {
+function essence({ object, system, state, next, why }: ManagedItem): string {
   const step = system === 'promoter' ? next?.what : ''
   return [object.kind, object.namespace, object.name, system, state, step, next?.at, why.replace(/[(].*$/, '')].join(
     ' ',

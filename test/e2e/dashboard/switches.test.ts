@@ -62,7 +62,7 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
 
   const inOrder: readonly Switch[] = [
     {
-      view: 'Door',
+      view: 'Safety',
       button: 'Open breaker',
       action: 'Open breaker',
       read: door,
@@ -70,33 +70,33 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
       after: { ...calm, breaker: 'open' },
     },
     {
-      view: 'Door',
+      view: 'Safety',
       button: 'Close breaker',
       action: 'Close breaker',
       read: door,
       before: { ...calm, breaker: 'open' },
       after: calm,
     },
-    { view: 'Door', button: 'Pause', action: 'Pause', read: door, before: calm, after: { ...calm, paused: true } },
-    { view: 'Door', button: 'Resume', action: 'Resume', read: door, before: { ...calm, paused: true }, after: calm },
+    { view: 'Safety', button: 'Pause', action: 'Pause', read: door, before: calm, after: { ...calm, paused: true } },
+    { view: 'Safety', button: 'Resume', action: 'Resume', read: door, before: { ...calm, paused: true }, after: calm },
     {
-      view: 'Door',
-      button: 'Only say what would leave',
-      action: 'Dry run',
+      view: 'Safety',
+      button: 'Turn on dry run',
+      action: 'Turn on dry run',
       read: door,
       before: calm,
       after: { ...calm, dryRun: true },
     },
     {
-      view: 'Door',
-      button: 'Act for real',
-      action: 'Act for real',
+      view: 'Safety',
+      button: 'Turn off dry run',
+      action: 'Turn off dry run',
       read: door,
       before: { ...calm, dryRun: true },
       after: calm,
     },
     {
-      view: 'Marks',
+      view: 'Cleanup',
       button: 'Opt out old-report',
       action: 'Opt out',
       read: optOuts,
@@ -104,7 +104,7 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
       after: [['old-report', 'holds']],
     },
     {
-      view: 'Marks',
+      view: 'Cleanup',
       button: 'End opt-out of old-report',
       action: 'End opt-out',
       read: optOuts,
@@ -170,14 +170,14 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
         metadata: { name: `candidate-namesake-${cluster}` },
         spec: { ...spec, resource: { ...spec.resource, name: 'namesake', cluster, uid: `u-${cluster}` } },
       })
-    const { page } = await openAt('Marks')
+    const { page } = await openAt('Cleanup')
     const card = (cluster: string) =>
       page.getByRole('article', { name: 'ConfigMap namesake' }).filter({ hasText: cluster })
     for (const cluster of ['edge-1', 'edge-2']) {
       await card(cluster).getByRole('button', { name: 'Opt out namesake' }).click()
       await visitor.inDialog('Opt out')
       await card(cluster).getByText('system:admin').waitFor()
-      if (cluster === 'edge-1') await card('edge-2').getByText('leaves in').waitFor()
+      if (cluster === 'edge-1') await card('edge-2').getByText('deleted in').waitFor()
     }
     const { items } = await world.client.list<CleanupOptOut>(cleanupOptOut.type)
     const spared = items.filter((optOut) => optOut.spec.resource?.name === 'namesake')
@@ -205,21 +205,21 @@ describe.skipIf(!chromiumPath)('every switch of the dashboard', () => {
   })
 
   it('says everywhere that nothing leaves, while nothing leaves', async () => {
-    const { page } = await openAt('Door')
+    const { page } = await openAt('Safety')
     await page.getByRole('button', { name: 'Pause', exact: true }).click()
     await visitor.inDialog('Pause')
-    await visitor.go('Marks')
-    await page.getByRole('alert').getByText('Nothing leaves for now.').waitFor()
-    await page.getByRole('link', { name: 'Go to the door' }).click()
+    await visitor.go('Cleanup')
+    await page.getByRole('alert').getByText('Nothing is deleted for now.').waitFor()
+    await page.getByRole('link', { name: 'Open Safety' }).click()
     await page.getByRole('button', { name: 'Resume', exact: true }).click()
     await visitor.inDialog('Resume')
-    await page.getByRole('alert').getByText('Nothing leaves for now.').waitFor({ state: 'hidden' })
+    await page.getByRole('alert').getByText('Nothing is deleted for now.').waitFor({ state: 'hidden' })
   })
 
   it('shows a viewer everything and says what the server refuses', async () => {
     await visitor.open()
     await visitor.signIn('sojourn:viewer')
-    await visitor.go('Door')
+    await visitor.go('Safety')
     await visitor.page.getByRole('button', { name: 'Pause', exact: true }).click()
     await visitor.inDialog('Pause')
     await visitor.page.getByRole('dialog').getByText('forbidden').waitFor()

@@ -4,28 +4,31 @@
 /** @import { Resource } from '../opt-outs.js' */
 import { confirm } from '../dialogs.js'
 import { factList, h } from '../dom.js'
-import { endSparing, spare, sparing } from '../opt-outs.js'
-import { nextOfMark, told } from '../stays.js'
+import { endOptOut, liveOptOut, optOut } from '../opt-outs.js'
+import { nextOfMark, told } from '../managed-items.js'
 import { formatAhead, formatMoment, parseTime } from '../time.js'
-import { toneOf } from './board.js'
+import { toneOf } from './overview.js'
 import { actionButton, cardHead, cardsView, kindAndPlace } from './cards.js'
-import { openCascade } from './cascade.js'
+import { openCascade } from './dependencies.js'
 
 const over = new Set(['Deleted', 'Unmarked'])
 
-/** What the janitor has marked: whose it is, when it leaves, and how to spare it. @param {{ mirror: Mirror }} parts */
-export function marksView({ mirror }) {
+/** Objects that cleanup policies have marked for deletion, and their opt-outs. @param {{ mirror: Mirror }} parts */
+export function cleanupView({ mirror }) {
   return cardsView({
-    title: 'Marks',
-    lead: 'What a policy wants gone, who was told, and when it leaves. An opt-out spares it from every system.',
-    empty: ['Nothing is marked.', 'A CleanupPolicy marks what nobody uses, and tells its owner first.'],
+    title: 'Cleanup',
+    lead: 'Objects marked by cleanup policies: who was notified, and when they are deleted. Opt out to keep an object from being deleted by any system.',
+    empty: [
+      'Nothing is marked for deletion.',
+      'Create a CleanupPolicy to find unused objects; it notifies their owners before it deletes them.',
+    ],
     lists: ['candidates', 'optOuts'],
     mirror,
     items: () =>
       mirror
         .all('candidates')
         .filter(({ status }) => !over.has(status?.phase ?? ''))
-        .sort((left, right) => leavesAt(left) - leavesAt(right)),
+        .sort((left, right) => deletedAt(left) - deletedAt(right)),
     card: (candidate) => markCard(candidate, mirror),
     textOf: ({ spec, status }) =>
       `${spec.resource.kind}/${spec.resource.name} ${spec.resource.namespace ?? ''} ${spec.policy} ${status?.phase ?? ''} ${status?.owner?.address ?? ''}`,
@@ -36,7 +39,7 @@ export function marksView({ mirror }) {
 const instants = new WeakMap()
 
 /** @param {CleanupCandidate} candidate */
-function leavesAt(candidate) {
+function deletedAt(candidate) {
   let at = instants.get(candidate)
   if (at === undefined) {
     at = nextOfMark(candidate)?.at ?? Infinity
@@ -50,36 +53,36 @@ function markCard(candidate, mirror) {
   const { spec, status = {} } = candidate
   const { resource } = spec
   const next = spec.hold ? undefined : nextOfMark(candidate)
-  const spared = sparing(mirror.all('optOuts'), resource, Date.now())
-  const state = spared ? 'Spared' : (status.phase ?? 'Marked')
-  const isStaying = spared !== undefined || status.phase === 'OptedOut'
+  const optedOut = liveOptOut(mirror.all('optOuts'), resource, Date.now())
+  const state = optedOut ? 'OptedOut' : (status.phase ?? 'Marked')
+  const isKept = optedOut !== undefined || status.phase === 'OptedOut'
   const rules = status.summaries?.map(({ description }) => description).join('; ')
   /** @type {[string, string][]} */
   const facts = [
-    ['Owner', status.owner?.address ?? 'nobody was found'],
+    ['Owner', status.owner?.address ?? 'none found'],
     ['Policy', spec.policy],
-    ['Told', [told(status) || 'nobody', toldAt(status)].filter(Boolean).join(', ')],
+    ['Notified', [told(status) || 'not yet', toldAt(status)].filter(Boolean).join(', ')],
     ['Why', rules || status.because || 'unknown'],
   ]
-  if (spared?.spec.requestedBy) facts.push(['Spared by', spared.spec.requestedBy])
-  if (spared?.spec.reason) facts.push(['Spared because', spared.spec.reason])
+  if (optedOut?.spec.requestedBy) facts.push(['Opted out by', optedOut.spec.requestedBy])
+  if (optedOut?.spec.reason) facts.push(['Reason', optedOut.spec.reason])
   const about = `${resource.name}${placeOf(resource)}`
   const isHere = resource.provider === 'kubernetes' && !resource.cluster
-  const optIn = () => spared && confirmOptIn(spared, resource, mirror)
-  const optOut = () => confirmOptOut(resource, mirror)
+  const askOptIn = () => optedOut && confirmOptIn(optedOut, resource, mirror)
+  const askOptOut = () => confirmOptOut(resource, mirror)
   return h(
     'article.card',
     { 'aria-label': `${resource.kind} ${about}` },
-    cardHead(resource, `${kindAndPlace(resource)}${placeOf(resource)}`, [state, spared ? 'good' : toneOf(state)]),
-    isStaying ? h('p.big', {}, 'stays') : nextLine(next, spec.hold),
+    cardHead(resource, `${kindAndPlace(resource)}${placeOf(resource)}`, [state, optedOut ? 'good' : toneOf(state)]),
+    isKept ? h('p.big', {}, 'kept by an opt-out') : nextLine(next, spec.hold),
     factList(facts),
     h(
       'div.actions',
       {},
-      isHere && actionButton('Cascade', () => openCascade(resource), { about: `of ${about}` }),
-      spared
-        ? actionButton('End opt-out', optIn, { about: `of ${about}` })
-        : actionButton('Opt out', optOut, { tone: 'primary', about }),
+      isHere && actionButton('Dependencies', () => openCascade(resource), { about: `of ${about}` }),
+      optedOut
+        ? actionButton('End opt-out', askOptIn, { about: `of ${about}` })
+        : actionButton('Opt out', askOptOut, { tone: 'primary', about }),
     ),
   )
 }
@@ -92,20 +95,20 @@ function toldAt({ notices = [] }) {
 
 /** @param {{ what: string, at?: number } | undefined} next @param {boolean | undefined} isHeld */
 function nextLine(next, isHeld) {
-  if (next?.at === undefined) return h('p.big', {}, isHeld ? 'stays while it is on hold' : 'no date yet')
+  if (next?.at === undefined) return h('p.big', {}, isHeld ? 'on hold' : 'no date yet')
   return h('p.big', { title: formatMoment(next.at) }, `${next.what} ${formatAhead(next.at, Date.now())}`)
 }
 
 /** @param {Resource} resource @param {Mirror} mirror */
 function confirmOptOut(resource, mirror) {
   confirm({
-    title: `Spare ${resource.name}?`,
+    title: `Opt out ${resource.name}?`,
     text: `No system deletes ${resource.kind} ${resource.name}${placeOf(resource)} until the opt-out is ended.`,
     action: 'Opt out',
-    reason: 'Why, for those who find it later',
+    reason: 'Reason',
     async run(reason) {
-      await spare(mirror, resource, reason)
-      return `${resource.name} stays: no system deletes it`
+      await optOut(mirror, resource, reason)
+      return `${resource.name} is opted out: no system deletes it`
     },
   })
 }
@@ -114,17 +117,17 @@ function confirmOptOut(resource, mirror) {
 function confirmOptIn(optOut, resource, mirror) {
   confirm({
     title: `End the opt-out of ${resource.name}?`,
-    text: 'It is subject to cleanup again, and may leave when its time is up.',
+    text: 'It may be deleted again when it is due.',
     action: 'End opt-out',
     tone: 'danger',
     async run() {
-      await endSparing(mirror, optOut)
-      return `${resource.name} is subject to cleanup again`
+      await endOptOut(mirror, optOut)
+      return `${resource.name} may be deleted again`
     },
   })
 }
 
-/** Where it is, of what is not in this cluster. @param {Resource} resource */
+/** The cluster or account of a resource that is not in this cluster. @param {Resource} resource */
 function placeOf({ cluster, account, region }) {
   const place = cluster ?? [account, region].filter(Boolean).join(', ')
   return place ? ` in ${place}` : ''

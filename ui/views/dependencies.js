@@ -9,41 +9,41 @@ import { drawGraph } from '../graph.js'
 /** @typedef {{ path: string, plural: string, words: string[], namespaced: boolean }} Served */
 
 const policies = ['Background', 'Foreground', 'Orphan']
-const most = 300
+const maxDrawn = 300
 /** @type {Record<PreviewNode['action'], [string, string]>} */
 const actions = {
-  delete: ['leaves', 'bad'],
-  orphan: ['stays, orphaned', 'warn'],
-  'drop-reference': ['stays, another owner keeps it', 'good'],
-  keep: ['stays, protected', 'good'],
-  refuse: ['stays, deletion is refused', 'good'],
-  hold: ['waits, a Bond holds it', 'warn'],
+  delete: ['deleted', 'bad'],
+  orphan: ['kept, orphaned', 'warn'],
+  'drop-reference': ['kept, has another owner', 'good'],
+  keep: ['kept, protected', 'good'],
+  refuse: ['kept, deletion is refused', 'good'],
+  hold: ['waits for a Bond', 'warn'],
 }
 
 /** @type {Record<PreviewNode['because'], string>} */
 const reasons = {
-  root: 'it is what one asks about',
-  'owners-gone': 'its owners leave',
-  'owner-remains': 'another owner stays',
+  root: 'it is the object you chose',
+  'owners-gone': 'its owners are deleted',
+  'owner-remains': 'another owner is kept',
   'owner-unknown': 'another owner cannot be read',
   protected: 'something protects it',
-  denied: 'a Bond, or something protected in it, refuses',
-  orphaned: 'it is let go by its owner',
-  'requirement-gone': 'a Bond says that it needs what leaves',
-  'container-gone': 'what holds it leaves',
-  held: 'something has to leave first',
+  denied: 'a Bond, or a protected object in it, refuses the deletion',
+  orphaned: 'its owner is deleted with the policy Orphan',
+  'requirement-gone': 'a Bond makes it depend on an object that is deleted',
+  'container-gone': 'its namespace is deleted',
+  held: 'other objects are deleted first',
 }
 
-/** Shows what would leave with an object, in a panel. @param {Ref} object */
+/** Shows what would be deleted with an object, in a panel. @param {Ref} object */
 export function openCascade({ name, uid }) {
-  const panel = openPanel(`If ${name} left`, cascadeOf(uid ?? ''))
+  const panel = openPanel(`If ${name} is deleted`, cascadeOf(uid ?? ''))
   panel.classList.add('wide')
 }
 
-/** The view in which any object can be looked up. @returns {View} */
-export function cascadeView() {
+/** Looks up any object. @returns {View} */
+export function dependenciesView() {
   const kind = h('input', { list: 'cascade-kinds', required: true, placeholder: 'deployments.apps' })
-  const namespace = h('input', { placeholder: 'none, for cluster-wide kinds' })
+  const namespace = h('input', { placeholder: 'none for cluster-scoped kinds' })
   const name = h('input', { required: true })
   const known = h('datalist', { id: 'cascade-kinds' })
   const result = h('div', { role: 'region', 'aria-label': 'Cascade preview' })
@@ -51,7 +51,7 @@ export function cascadeView() {
   void resources.then((paths) => fill(known, ...[...paths.keys()].map((value) => h('option', { value }))))
   const submit = async (/** @type {Event} */ event) => {
     event.preventDefault()
-    fill(result, h('p.empty', {}, 'Looking…'))
+    fill(result, h('p.empty', {}, 'Loading…'))
     try {
       const found = await lookUp(await resources, kind.value.trim(), namespace.value.trim(), name.value.trim())
       fill(result, cascadeOf(found.metadata.uid))
@@ -62,12 +62,12 @@ export function cascadeView() {
   return {
     element: h(
       'section.page',
-      { 'aria-label': 'Cascade' },
-      h('h1', {}, 'Cascade'),
+      { 'aria-label': 'Dependencies' },
+      h('h1', {}, 'Dependencies'),
       h(
         'p.lead',
         {},
-        'What would leave with an object, what would stay and what would refuse, by the collector’s own rules. Nothing is changed.',
+        'Preview a deletion: choose an object to see what would be deleted with it, what would be kept, and what would refuse. Nothing is changed.',
       ),
       h(
         'form.lookup.card',
@@ -114,8 +114,8 @@ async function resourcePaths() {
 async function lookUp(paths, word, namespace, name) {
   const lower = word.trim().toLowerCase()
   const found = paths.get(lower) ?? [...paths.values()].find(({ words }) => words.includes(lower))
-  if (!found) throw new Error(`No kind “${word}” can be deleted here; choose one of the list.`)
-  if (found.namespaced && !namespace) throw new Error(`${word} live in a namespace; name it.`)
+  if (!found) throw new Error(`There is no kind “${word}” that can be deleted; choose one from the list.`)
+  if (found.namespaced && !namespace) throw new Error(`${word} are namespaced; enter a namespace.`)
   const place = found.namespaced ? `/namespaces/${encodeURIComponent(namespace)}` : ''
   return ask(`${found.path}${place}/${found.plural}/${encodeURIComponent(name)}`)
 }
@@ -124,7 +124,7 @@ async function lookUp(paths, word, namespace, name) {
 function cascadeOf(uid) {
   const picture = h('div', { 'aria-live': 'polite' })
   const load = async (/** @type {string} */ policy) => {
-    fill(picture, h('p.empty', {}, 'Looking…'))
+    fill(picture, h('p.empty', {}, 'Loading…'))
     try {
       const body = { uid, policy }
       fill(picture, ...pictureOf(await ask('/sojourn/v1alpha1/cascade-preview', { method: 'POST', body })))
@@ -135,12 +135,12 @@ function cascadeOf(uid) {
   void load(policies[0] ?? '')
   const choose = h('select', {}, ...policies.map((value) => h('option', { value }, value)))
   choose.addEventListener('change', () => void load(choose.value))
-  return h('div.cascade', {}, h('label.field.inline', {}, h('span', {}, 'Deleted in'), choose), picture)
+  return h('div.cascade', {}, h('label.field.inline', {}, h('span', {}, 'Propagation policy'), choose), picture)
 }
 
 /** @param {Preview} preview */
 function pictureOf({ nodes, complete, unknownKinds }) {
-  const drawn = nodes.slice(0, most)
+  const drawn = nodes.slice(0, maxDrawn)
   const about = h('div.about', { role: 'status' })
   const select = (/** @type {string} */ id) => {
     const node = drawn.find(({ uid }) => uid === id)
@@ -148,12 +148,13 @@ function pictureOf({ nodes, complete, unknownKinds }) {
   }
   const [root] = nodes
   if (root && root.action !== 'delete') fill(about, aboutNode(root, nodes))
-  const label = `What leaves with ${root?.ref.kind} ${root?.ref.name}`
+  const label = `What is deleted with ${root?.ref.kind} ${root?.ref.name}`
   return [
     h('p.told', {}, summaryOf(nodes), legend(drawn)),
-    !complete && h('p.problem', {}, `Not everything could be read: ${unknownKinds.join(', ')}.`),
+    !complete && h('p.problem', {}, `Incomplete: could not read ${unknownKinds.join(', ')}.`),
     drawing(drawGraph(drawn.map(graphNode), { label, onSelect: select })),
-    nodes.length > most && h('p', {}, `The picture ends here; ${nodes.length - most} more are not in it.`),
+    nodes.length > maxDrawn &&
+      h('p', {}, `Showing the first ${maxDrawn} objects; ${nodes.length - maxDrawn} more are not drawn.`),
     about,
     h(
       'details',
@@ -167,7 +168,7 @@ function pictureOf({ nodes, complete, unknownKinds }) {
   ]
 }
 
-/** A window on the picture, with the object one asked for in the middle of it. @param {SVGSVGElement} picture */
+/** A scrollable frame around the graph, centred on the chosen object. @param {SVGSVGElement} picture */
 function drawing(picture) {
   const frame = h('div.drawing', { tabIndex: 0, role: 'group', 'aria-label': 'Cascade graph' }, picture)
   requestAnimationFrame(() => {
@@ -177,7 +178,7 @@ function drawing(picture) {
   return frame
 }
 
-/** What the colours mean, of those that are there. @param {readonly PreviewNode[]} nodes */
+/** The legend of the colours in use. @param {readonly PreviewNode[]} nodes */
 function legend(nodes) {
   const there = new Set(nodes.map(({ action }) => action))
   return h('span.pills', {}, ...[...there].map((action) => pill(...actions[action])))
@@ -191,10 +192,11 @@ function summaryOf([root, ...others]) {
   const leaving = along + (isLeaving ? 1 : 0)
   const staying = others.length - along
   const itself = isLeaving ? '' : `${root.ref.name} ${actions[root.action][0]}. `
-  const left = leaving === 0 ? 'Nothing leaves' : `${leaving} ${leaving === 1 ? 'object leaves' : 'objects leave'}`
-  const rest = `${staying} of those it touches ${staying === 1 ? 'stays' : 'stay'}`
+  const left =
+    leaving === 0 ? 'Nothing is deleted' : `${leaving} ${leaving === 1 ? 'object is deleted' : 'objects are deleted'}`
+  const rest = `${staying} related ${staying === 1 ? 'object is' : 'objects are'} kept`
   if (staying > 0) return `${itself}${left}, ${rest}.`
-  return leaving > 0 ? `${itself}${left}, nothing else is touched.` : `${itself}${left}.`
+  return leaving > 0 ? `${itself}${left}, nothing else is affected.` : `${itself}${left}.`
 }
 
 /** @param {PreviewNode} node */

@@ -1,13 +1,13 @@
 /** @import { Mirror } from '../mirror.js' */
-/** @import { ListName, Stay, View } from '../types.d.ts' */
+/** @import { ListName, ManagedItem, View } from '../types.d.ts' */
 import { factList, fill, h, pill } from '../dom.js'
 import { openPanel } from '../dialogs.js'
 import { kinds } from '../kinds.js'
-import { staysOf } from '../stays.js'
+import { managedItemsOf } from '../managed-items.js'
 import { formatAhead, formatMoment, formatSpan, withReadableTimes } from '../time.js'
 import { VirtualList } from '../virtual-list.js'
 import { actionButton, kindAndPlace, nothingFound } from './cards.js'
-import { openCascade } from './cascade.js'
+import { openCascade } from './dependencies.js'
 
 const systems = ['cleaner', 'janitor', 'activator', 'promoter', 'collector']
 const day = 86_400_000
@@ -33,40 +33,40 @@ const lists = new Set([
   'statefulsets',
 ])
 
-/** The stay board: every object on a timeline of what happens to it next and when it ends. @param {{ mirror: Mirror }} parts @returns {View} */
-export function boardView({ mirror }) {
+/** Everything that Sojourn manages, on a timeline of what happens next and when it is deleted. @param {{ mirror: Mirror }} parts @returns {View} */
+export function overviewView({ mirror }) {
   /** @type {{ text: string, systems: Set<string> }} */
   const wanted = { text: '', systems: new Set() }
-  /** @type {Stay[]} */
-  let stays = []
+  /** @type {ManagedItem[]} */
+  let items = []
   const summary = h('p.summary', { role: 'status' })
-  const list = new VirtualList({ label: 'Stays', row: stayRow, keyOf: keyOfStay, onOpen: openStay })
+  const list = new VirtualList({ label: 'Managed objects', row: itemRow, keyOf: keyOfItem, onOpen: openItem })
   const empty = h('div', { hidden: true })
   const problem = h('p.problem', { role: 'status' })
   const chips = systems.map((system) => systemChip(system, wanted.systems, () => showWanted()))
   const search = h('input', {
     type: 'search',
     placeholder: 'Filter by name, kind, namespace, state',
-    'aria-label': 'Filter stays',
+    'aria-label': 'Filter managed objects',
     oninput: () => {
       wanted.text = search.value.toLowerCase()
       showWanted()
     },
   })
   const showWanted = () => {
-    const shown = stays.filter((stay) => isWanted(stay, wanted))
+    const shown = items.filter((item) => isWanted(item, wanted))
     const refused = [...lists].filter((name) => mirror.trouble(name) !== undefined)
-    fill(summary, summaryOf(shown, stays.length))
+    fill(summary, summaryOf(shown, items.length))
     fill(problem, refused.length > 0 && refusalOf(refused, mirror))
     empty.hidden = shown.length > 0
-    if (shown.length === 0) fill(empty, refused.length === 0 && nothingFound(mirror, stays.length, nothingYet))
+    if (shown.length === 0) fill(empty, refused.length === 0 && nothingFound(mirror, items.length, nothingYet))
     list.show(shown)
   }
   return {
     element: h(
       'section.board',
-      { 'aria-label': 'Stay board' },
-      h('h1.unseen', {}, 'Stays'),
+      { 'aria-label': 'ManagedItem board' },
+      h('h1.unseen', {}, 'Overview'),
       h('div.toolbar', {}, search, h('div.chips', { role: 'group', 'aria-label': 'Systems' }, ...chips), summary),
       problem,
       h('div.axis', { 'aria-hidden': 'true' }, legend(), h('div.track', {}, ...ticks.map(axisTick))),
@@ -74,7 +74,7 @@ export function boardView({ mirror }) {
       empty,
     ),
     show() {
-      stays = staysOf(mirror, Date.now())
+      items = managedItemsOf(mirror, Date.now())
       showWanted()
     },
     concerns: (name) => lists.has(name),
@@ -84,27 +84,27 @@ export function boardView({ mirror }) {
 
 /** @type {[string, string]} */
 const nothingYet = [
-  'Nothing is in our care yet.',
-  'A Cleaner, a Pipeline, a Bond, a cleanup policy or an annotated Service brings something here. “sojourn demo” shows all of them.',
+  'Sojourn manages nothing here yet.',
+  'Run “sojourn demo” to see an example, or apply a Cleaner, Pipeline, Bond or CleanupPolicy, or annotate a Service with proxless/deployment.',
 ]
 
 /** @param {readonly ListName[]} refused @param {Mirror} mirror */
 function refusalOf(refused, mirror) {
   const [first = 'cleaners'] = refused
-  return `Not everything can be shown, for want of ${refused.map((name) => kinds[name].kind).join(', ')}: ${mirror.trouble(first)}`
+  return `Incomplete: ${refused.map((name) => kinds[name].kind).join(', ')} cannot be read: ${mirror.trouble(first)}`
 }
 
-/** @param {readonly Stay[]} shown @param {number} of */
+/** @param {readonly ManagedItem[]} shown @param {number} of */
 function summaryOf(shown, of) {
   const soon = Date.now() + day
   const leaving = shown.filter(({ next }) => next?.isEnd && next.at !== undefined && next.at < soon).length
   const [some, all, ending] = [shown.length, of, leaving].map((count) => count.toLocaleString())
   const count = shown.length === of ? all : `${some} of ${all}`
-  return `${count} in our care${leaving > 0 ? ` · ${ending} ${leaving === 1 ? 'ends' : 'end'} within a day` : ''}`
+  return `${count} managed${leaving > 0 ? ` · ${ending} to be deleted within a day` : ''}`
 }
 
 function legend() {
-  return h('span.legend', {}, h('i.mark.next'), 'what happens next', h('i.mark.end'), 'when it ends')
+  return h('span.legend', {}, h('i.mark.next'), 'next event', h('i.mark.end'), 'deletion')
 }
 
 /** @param {string} system @param {Set<string>} chosen @param {() => void} onChange */
@@ -125,28 +125,28 @@ export function systemChip(system, chosen, onChange) {
   return chip
 }
 
-/** @param {Stay} stay */
-function keyOfStay({ system, object: { kind, namespace, name, uid } }) {
+/** @param {ManagedItem} item */
+function keyOfItem({ system, object: { kind, namespace, name, uid } }) {
   return [system, kind, namespace, name, uid].join('/')
 }
 
-/** @type {WeakMap<Stay, string>} What a filter looks at, made once. */
+/** @type {WeakMap<ManagedItem, string>} The text that the filter searches, made once. */
 const texts = new WeakMap()
 
-/** @param {Stay} stay @param {{ text: string, systems: Set<string> }} wanted */
-function isWanted(stay, wanted) {
-  if (wanted.systems.size > 0 && !wanted.systems.has(stay.system)) return false
+/** @param {ManagedItem} item @param {{ text: string, systems: Set<string> }} wanted */
+function isWanted(item, wanted) {
+  if (wanted.systems.size > 0 && !wanted.systems.has(item.system)) return false
   if (wanted.text === '') return true
-  let text = texts.get(stay)
+  let text = texts.get(item)
   if (text === undefined) {
-    const { object, state } = stay
+    const { object, state } = item
     text = `${object.kind}/${object.name} ${object.namespace ?? ''} ${state}`.toLowerCase()
-    texts.set(stay, text)
+    texts.set(item, text)
   }
   return text.includes(wanted.text)
 }
 
-/** Where a distance from now stands on the track, in percent: logarithmic, from a second to ninety days. @param {number} ms */
+/** The position of a time on the track, in percent: logarithmic, from a second to ninety days. @param {number} ms */
 function positionOf(ms) {
   if (ms <= 1000) return 0
   return Math.min(100, (Math.log(ms / 1000) / Math.log(90 * 86_400)) * 100)
@@ -159,23 +159,23 @@ function axisTick([label, ms]) {
   return tick
 }
 
-/** @param {Stay} stay */
-function stayRow(stay) {
-  const { object, state, next } = stay
+/** @param {ManagedItem} item */
+function itemRow(item) {
+  const { object, state, next } = item
   const now = Date.now()
-  const why = withReadableTimes(stay.why)
-  const when = next?.at === undefined ? (next?.what ?? 'stays') : `${next.what} ${formatAhead(next.at, now)}`
+  const why = withReadableTimes(item.why)
+  const when = next?.at === undefined ? (next?.what ?? 'nothing planned') : `${next.what} ${formatAhead(next.at, now)}`
   return h(
     'div.stay',
     { 'aria-label': `${object.kind} ${object.name}, ${state}, ${when}. ${why}` },
     h('div.who', {}, h('strong', { title: object.name }, object.name), h('small', {}, kindAndPlace(object))),
     h('div.state', {}, pill(state, toneOf(state)), h('small', { title: why }, why)),
     h('div.when', { title: next?.at === undefined ? '' : formatMoment(next.at) }, when),
-    timeline(stay, now),
+    timeline(item, now),
   )
 }
 
-/** @param {Stay} stay @param {number} now */
+/** @param {ManagedItem} item @param {number} now */
 function timeline({ next, system }, now) {
   const track = h('div.track', { 'aria-hidden': 'true' })
   if (next?.at === undefined) {
@@ -219,22 +219,22 @@ export function toneOf(state = '') {
   return Object.entries(tones).find(([, states]) => states.includes(state))?.[0] ?? 'plain'
 }
 
-/** @param {Stay} stay */
-function openStay({ object, system, state, since, next, why }) {
+/** @param {ManagedItem} item */
+function openItem({ object, system, state, since, next, why }) {
   const now = Date.now()
-  const when = next?.at === undefined ? 'no time is known' : `${formatAhead(next.at, now)} (${formatMoment(next.at)})`
+  const when = next?.at === undefined ? 'unknown' : `${formatAhead(next.at, now)} (${formatMoment(next.at)})`
   openPanel(
     object.name,
     factList([
       ['Kind', `${object.kind} (${object.apiVersion})`],
       ['Namespace', object.namespace ?? 'none'],
-      ['Looked after by', system],
+      ['Managed by', system],
       ['State', state],
-      ['Here for', since === undefined ? 'unknown' : `${formatSpan(now - since)} (since ${formatMoment(since)})`],
-      ['Next', next ? next.what : 'nothing is planned'],
+      ['Age', since === undefined ? 'unknown' : `${formatSpan(now - since)} (since ${formatMoment(since)})`],
+      ['Next', next ? next.what : 'nothing planned'],
       ['When', when],
       ['Why', withReadableTimes(why)],
     ]),
-    h('div.actions', {}, object.uid && actionButton('What would leave with it?', () => openCascade(object))),
+    h('div.actions', {}, object.uid && actionButton('What would be deleted with it?', () => openCascade(object))),
   )
 }

@@ -10,28 +10,28 @@ import { parseTime } from '../kube/time.ts'
 import { isOnDemand, missingTarget } from '../systems/activator/model/annotations.ts'
 import { readServiceSettings } from '../systems/activator/model/service-settings.ts'
 import { remarksOf, serviceStateOf } from '../systems/activator/views/service-state.ts'
-import { candidateStay } from './candidate-stay.ts'
+import { candidateItem } from './candidate-item.ts'
 import type { Reader } from './reader.ts'
 
-/** One object in our care: how it stands, what happens to it next, when and why. */
-export interface Stay {
+/** An object that Sojourn manages: its state, what happens to it next, when and why. */
+export interface ManagedItem {
   readonly object: ObjectRef
   readonly system: 'cleaner' | 'collector' | 'janitor' | 'promoter' | 'activator'
   readonly state: string
   readonly next?: { readonly what: string; readonly at?: number }
-  /** In few words: sentences, or less. */
+  /** One or more sentences, or a phrase. */
   readonly why: string
-  /** What it is about beside the object itself: the workloads behind a Service. */
+  /** The workloads behind a Service. */
   readonly behind?: readonly ObjectRef[]
-  /** Only this very object is meant, not another under its name. */
+  /** The object's uid, where another object may have the same name. */
   readonly uid?: string
 }
 
-/** Everything in a stay that may be read, those with the nearest end first. */
-export async function readStays(
+/** All managed items that the caller may read, the one with the nearest next event first. */
+export async function readManagedItems(
   reader: Reader,
   { namespace, now }: { readonly namespace: string | undefined; readonly now: number },
-): Promise<readonly Stay[]> {
+): Promise<readonly ManagedItem[]> {
   const [cleaners, ttls, candidates, pipelines, bonds, departures, readable] = await Promise.all([
     reader.list<Cleaner>(cleaner.type, { namespace }),
     reader.list<Cleaner>(conditionalTtl.type, { namespace }),
@@ -42,19 +42,19 @@ export async function readStays(
     reader.list<StoredObject>(services, { namespace }),
   ])
   const onDemand = readable.filter((service) => isOnDemand(service) || missingTarget(service))
-  const stays = [
-    ...cleaners.map((object) => cleanerStay(object, cleaner)),
-    ...ttls.map((object) => cleanerStay(object, conditionalTtl)),
-    ...candidates.filter(({ spec }) => !namespace || spec.resource.namespace === namespace).map(candidateStay),
-    ...pipelines.map(pipelineStay),
-    ...bonds.map(bondStay),
+  const items = [
+    ...cleaners.map((object) => cleanerItem(object, cleaner)),
+    ...ttls.map((object) => cleanerItem(object, conditionalTtl)),
+    ...candidates.filter(({ spec }) => !namespace || spec.resource.namespace === namespace).map(candidateItem),
+    ...pipelines.map(pipelineItem),
+    ...bonds.map(bondItem),
     ...departures
-      // A Cleaner that leaves says itself what it waits for.
+      // A Cleaner has an item of its own, which says what it waits for.
       .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
-      .map(leavingStay),
-    ...(await Promise.all(onDemand.map((service) => serviceStay(reader, service, now)))),
+      .map(leavingItem),
+    ...(await Promise.all(onDemand.map((service) => serviceItem(reader, service, now)))),
   ]
-  return stays.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
+  return items.toSorted((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity))
 }
 
 function refFor(
@@ -68,10 +68,10 @@ function readyOf(status: unknown): { readonly reason: string; readonly message: 
   const { conditions = [] } = (status ?? {}) as {
     conditions?: readonly { type: string; reason: string; message: string }[]
   }
-  return conditions.find(({ type }) => type === 'Ready') ?? { reason: 'New', message: 'nobody has looked at it yet' }
+  return conditions.find(({ type }) => type === 'Ready') ?? { reason: 'New', message: 'not evaluated yet' }
 }
 
-function cleanerStay(object: Cleaner, kind: { readonly apiVersion: string; readonly kind: string }): Stay {
+function cleanerItem(object: Cleaner, kind: { readonly apiVersion: string; readonly kind: string }): ManagedItem {
   const { reason, message } = readyOf(object.status)
   if (object.metadata.deletionTimestamp)
     return { object: refFor(object, kind), system: 'cleaner', state: 'Leaving', next: { what: 'gone' }, why: message }
@@ -80,7 +80,7 @@ function cleanerStay(object: Cleaner, kind: { readonly apiVersion: string; reado
     object: refFor(object, kind),
     system: 'cleaner',
     state: reason,
-    ...(at === undefined ? {} : { next: { what: reason === 'NotExpired' ? 'its time is up' : 'looked at again', at } }),
+    ...(at === undefined ? {} : { next: { what: reason === 'NotExpired' ? 'expires' : 'evaluated again', at } }),
     why: message,
   }
 }
@@ -89,14 +89,14 @@ function isCleaner({ apiVersion, kind }: ObjectRef): boolean {
   return [cleaner, conditionalTtl].some((own) => own.apiVersion === apiVersion && own.kind === kind)
 }
 
-function pipelineStay(object: Pipeline & StoredObject): Stay {
+function pipelineItem(object: Pipeline & StoredObject): ManagedItem {
   const { reason, message } = readyOf(object.status)
   const environments = Object.entries(object.status?.environments ?? {})
   const waiting = environments.find(([, { waitingApproval }]) => waitingApproval?.promotionId)
   const times = environments.flatMap(([name, { gates = [] }]) =>
     gates.flatMap(({ state, nextCheckAt }) => {
       const at = state === 'Open' ? undefined : parseTime(nextCheckAt)
-      return at === undefined ? [] : [{ what: `${name} may go on`, at }]
+      return at === undefined ? [] : [{ what: `${name} may continue`, at }]
     }),
   )
   const [soonest] = times.toSorted((left, right) => left.at - right.at)
@@ -109,11 +109,11 @@ function pipelineStay(object: Pipeline & StoredObject): Stay {
   }
 }
 
-/** That all targets could be read is no news of a pipeline that has nothing to carry yet. */
+/** A pipeline without a revision is not described by its Ready condition, which only says that targets were read. */
 function pipelineState(
   { spec, status }: Pipeline,
   { isWaiting, reason, message }: { readonly isWaiting: boolean; readonly reason: string; readonly message: string },
-): Pick<Stay, 'state' | 'why'> {
+): Pick<ManagedItem, 'state' | 'why'> {
   if (isWaiting) return { state: 'AwaitingApproval', why: message }
   if (status?.run) return { state: status.run.phase, why: message }
   const [first] = spec.environments
@@ -121,14 +121,14 @@ function pipelineState(
   return { state: 'NoRevision', why: `no revision is ready in ${first?.name ?? 'its first environment'} yet` }
 }
 
-function bondStay(object: Bond): Stay {
+function bondItem(object: Bond): ManagedItem {
   const { reason, message } = readyOf(object.status)
   return { object: refFor(object, bond), system: 'collector', state: object.status?.phase ?? reason, why: message }
 }
 
-function leavingStay({ spec, status }: Departure): Stay {
+function leavingItem({ spec, status }: Departure): ManagedItem {
   const { apiVersion, kind, namespace, name } = spec.object
-  const finalizers = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'on its way out'
+  const finalizers = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'being deleted'
   const waits = status?.message ?? finalizers
   return {
     object: { apiVersion, kind, ...placeOf({ name, namespace }) },
@@ -140,7 +140,7 @@ function leavingStay({ spec, status }: Departure): Stay {
   }
 }
 
-async function serviceStay(reader: Reader, service: StoredObject, now: number): Promise<Stay> {
+async function serviceItem(reader: Reader, service: StoredObject, now: number): Promise<ManagedItem> {
   const { workloads } = readServiceSettings(service)
   const [named] = workloads
   const workload = named && (await findWorkload(reader, named))
@@ -155,7 +155,7 @@ async function serviceStay(reader: Reader, service: StoredObject, now: number): 
   }
 }
 
-/** A workload, with its replicas where one of the apps group has them. */
+/** A workload with `spec.replicas`, from its scale subresource where it is not of the apps group. */
 async function findWorkload(reader: Reader, ref: ObjectRef): Promise<StoredObject | undefined> {
   const type = await reader.client.discovery.typeOf(ref)
   if (!type) return undefined

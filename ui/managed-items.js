@@ -6,57 +6,57 @@
 /** @import { Pipeline } from '../src/apis/pipeline.ts' */
 /** @import { StoredObject } from '../src/kube/object.ts' */
 /** @import { Mirror } from './mirror.js' */
-/** @import { Ref, Service, Stay } from './types.d.ts' */
+/** @import { Ref, Service, ManagedItem } from './types.d.ts' */
 import { kinds } from './kinds.js'
 import { isOnDemand, remarksOf, standingOf, workloadOf } from './standing.js'
 import { parseTime } from './time.js'
 
 /**
- * Everything in a stay, those with the nearest next event first.
+ * Everything that Sojourn manages, the nearest next event first.
  * @param {Pick<Mirror, 'all' | 'find'>} mirror
  * @param {number} now
- * @returns {Stay[]}
+ * @returns {ManagedItem[]}
  */
-export function staysOf(mirror, now) {
-  const stays = [
-    ...mirror.all('cleaners').map(cleanerStay),
-    ...mirror.all('ttls').map(ttlStay),
-    ...mirror.all('candidates').map(candidateStay),
-    ...mirror.all('pipelines').map(pipelineStay),
-    ...mirror.all('bonds').map(bondStay),
+export function managedItemsOf(mirror, now) {
+  const items = [
+    ...mirror.all('cleaners').map(cleanerItem),
+    ...mirror.all('ttls').map(ttlItem),
+    ...mirror.all('candidates').map(candidateItem),
+    ...mirror.all('pipelines').map(pipelineItem),
+    ...mirror.all('bonds').map(bondItem),
     ...mirror
       .all('departures')
-      // A Cleaner that leaves says itself what it waits for.
+      // A Cleaner has an item of its own, which says what it waits for.
       .filter(({ status, spec }) => status?.phase === 'Leaving' && !isCleaner(spec.object))
-      .map(leavingStay),
+      .map(leavingItem),
     ...mirror
       .all('services')
       .filter(isOnDemand)
-      .map((service) => serviceStay(mirror, service, now)),
+      .map((service) => serviceItem(mirror, service, now)),
   ]
-  return stays.sort((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity) || 0)
+  return items.sort((left, right) => (left.next?.at ?? Infinity) - (right.next?.at ?? Infinity) || 0)
 }
 
 /**
- * Says of an object once what follows from it alone: an object of the mirror is never changed, only replaced.
+ * Computes an item once per object: objects of the mirror are replaced, never changed.
  * @template {object} Given
- * @param {(object: Given) => Stay} make
- * @returns {(object: Given) => Stay}
+ * @param {(object: Given) => ManagedItem} make
+ * @returns {(object: Given) => ManagedItem}
  */
 function once(make) {
-  /** @type {WeakMap<Given, Stay>} */
+  /** @type {WeakMap<Given, ManagedItem>} */
   const made = new WeakMap()
   return (object) => {
     const known = made.get(object)
     if (known) return known
-    const stay = make(object)
-    made.set(object, stay)
-    return stay
+    const item = make(object)
+    made.set(object, item)
+    return item
   }
 }
 
 /**
- * The condition that says how an object is doing.
+ * The Ready condition of an object.
  * @param {{ readonly status?: unknown }} object
  * @returns {{ reason: string, message: string }}
  */
@@ -64,7 +64,7 @@ export function readyOf({ status }) {
   const { conditions = [] } = /** @type {{ conditions?: { type: string, reason: string, message: string }[] }} */ (
     status ?? {}
   )
-  return conditions.find(({ type }) => type === 'Ready') ?? { reason: 'New', message: 'nobody has looked at it yet' }
+  return conditions.find(({ type }) => type === 'Ready') ?? { reason: 'New', message: 'not evaluated yet' }
 }
 
 /** @param {StoredObject} object @param {{ apiVersion: string, kind: string }} type @returns {Ref} */
@@ -78,23 +78,23 @@ function createdAt({ metadata }) {
   return parseTime(metadata.creationTimestamp)
 }
 
-const cleanerStay = once((/** @type {Cleaner} */ object) => expiringStay(object, kinds.cleaners))
-const ttlStay = once((/** @type {ConditionalTtl} */ object) => expiringStay(object, kinds.ttls))
+const cleanerItem = once((/** @type {Cleaner} */ object) => expiringItem(object, kinds.cleaners))
+const ttlItem = once((/** @type {ConditionalTtl} */ object) => expiringItem(object, kinds.ttls))
 
 /**
  * @param {StoredObject} object
  * @param {{ apiVersion: string, kind: string }} type
- * @returns {Stay}
+ * @returns {ManagedItem}
  */
-function expiringStay(object, type) {
+function expiringItem(object, type) {
   const { reason, message } = readyOf(object)
   const known = { object: refFor(object, type), system: 'cleaner', since: createdAt(object), why: message }
   if (object.metadata.deletionTimestamp)
-    return { ...known, state: 'Leaving', next: { what: 'leaving now', isEnd: true } }
+    return { ...known, state: 'Leaving', next: { what: 'being deleted', isEnd: true } }
   const { nextScheduledEvaluation } = /** @type {{ nextScheduledEvaluation?: string }} */ (object.status ?? {})
   const at = parseTime(nextScheduledEvaluation)
   const isEnd = reason === 'NotExpired'
-  const next = at === undefined ? undefined : { what: isEnd ? 'its time is up' : 'looked at again', at, isEnd }
+  const next = at === undefined ? undefined : { what: isEnd ? 'expires' : 'evaluated again', at, isEnd }
   return { ...known, state: reason, next }
 }
 
@@ -103,7 +103,7 @@ function isCleaner({ apiVersion, kind }) {
   return [kinds.cleaners, kinds.ttls].some((own) => own.apiVersion === apiVersion && own.kind === kind)
 }
 
-const candidateStay = once((/** @type {CleanupCandidate} */ candidate) => {
+const candidateItem = once((/** @type {CleanupCandidate} */ candidate) => {
   const { spec, status, metadata } = candidate
   const isActive = !['Deleted', 'OptedOut', 'Unmarked'].includes(status?.phase ?? '')
   return {
@@ -116,14 +116,14 @@ const candidateStay = once((/** @type {CleanupCandidate} */ candidate) => {
   }
 })
 
-/** Its time to leave is counted from the notice: until that is out, nobody knows when. @param {CleanupCandidate} candidate */
+/** The time of deletion is counted from the notice: before it is sent, the time is unknown. @param {CleanupCandidate} candidate */
 export function nextOfMark({ spec, status }) {
   const { phase = 'Marked', projectedDeletionTime, promisedTime, scheduledTime, nextAttemptTime } = status ?? {}
   const again = parseTime(nextAttemptTime)
   if (phase === 'Marked')
-    return again === undefined ? undefined : { what: 'its owner is told', at: again, isEnd: false }
+    return again === undefined ? undefined : { what: 'its owner is notified', at: again, isEnd: false }
   const projected = parseTime(projectedDeletionTime)
-  if (projected === undefined) return { what: 'leaves', isEnd: true }
+  if (projected === undefined) return { what: 'deleted', isEnd: true }
   const times = [
     projected,
     parseTime(promisedTime),
@@ -131,29 +131,31 @@ export function nextOfMark({ spec, status }) {
     phase === 'Due' ? parseTime(scheduledTime) : 0,
     phase === 'Failed' || phase === 'Deleting' ? again : 0,
   ]
-  return { what: 'leaves', at: Math.max(...times.map((at) => at ?? 0)), isEnd: true }
+  return { what: 'deleted', at: Math.max(...times.map((at) => at ?? 0)), isEnd: true }
 }
 
 /** @param {CleanupCandidate} candidate */
 function whyMarked({ spec, status = {} }) {
   const rules = status.summaries?.map(({ description }) => description).join('; ') || `policy ${spec.policy}`
-  const waits = spec.hold ? 'somebody put it on hold' : spec.notBefore && `postponed to ${spec.notBefore}`
+  const waits = spec.hold ? 'on hold (spec.hold)' : spec.notBefore && `postponed to ${spec.notBefore}`
   return [rules, told(status), status.message, waits].filter(Boolean).join(', ')
 }
 
-/** Who has been told of a mark; in doubt nobody has. @param {NonNullable<CleanupCandidate['status']>} status */
+/** Who was notified of a mark. @param {NonNullable<CleanupCandidate['status']>} status */
 export function told({ owner, notices = [], generation = 1, phase = 'Marked' }) {
   const ofThisMark = notices.filter((notice) => (notice.generation ?? 1) === generation && notice.kind !== 'copy')
   const taken = ofThisMark.filter(({ error }) => error === undefined)
   if (taken.some(({ kind }) => kind === 'none')) return ''
   const recipients = [...new Set(taken.flatMap(({ recipient }) => recipient ?? []))].join(', ')
-  if (taken.length > 0) return `${recipients || owner?.address || 'its channel'} was told`
-  if (!owner) return phase === 'Marked' ? 'nobody is known who could be told' : ''
+  if (taken.length > 0) return `${recipients || owner?.address || 'its channel'} was notified`
+  if (!owner) return phase === 'Marked' ? 'it has no known owner to notify' : ''
   const failed = ofThisMark.at(-1)?.error
-  return failed === undefined ? `${owner.address} is not told yet` : `${owner.address} could not be told: ${failed}`
+  return failed === undefined
+    ? `${owner.address} is not notified yet`
+    : `${owner.address} could not be notified: ${failed}`
 }
 
-const pipelineStay = once((/** @type {Pipeline} */ object) => {
+const pipelineItem = once((/** @type {Pipeline} */ object) => {
   const { reason, message } = readyOf(object)
   const environments = Object.entries(object.status?.environments ?? {})
   const waiting = environments.find(([, { waitingApproval }]) => waitingApproval?.promotionId)
@@ -161,7 +163,7 @@ const pipelineStay = once((/** @type {Pipeline} */ object) => {
   const gates = environments.flatMap(([name, { gates = [] }]) =>
     gates.flatMap(({ state, nextCheckAt }) => {
       const at = state === 'Open' ? undefined : parseTime(nextCheckAt)
-      return at === undefined ? [] : [{ what: `${name} may go on`, at, isEnd: false }]
+      return at === undefined ? [] : [{ what: `${name} may continue`, at, isEnd: false }]
     }),
   )
   const [soonest] = gates.sort((left, right) => left.at - right.at)
@@ -175,7 +177,7 @@ const pipelineStay = once((/** @type {Pipeline} */ object) => {
 })
 
 /**
- * That all targets could be read is no news of a pipeline that has nothing to carry yet.
+ * A pipeline without a revision is not described by its Ready condition, which only says that targets were read.
  * @param {Pipeline} object
  * @param {{ isWaiting: boolean, reason: string, message: string }} known
  */
@@ -187,7 +189,7 @@ export function pipelineState({ spec, status }, { isWaiting, reason, message }) 
   return { state: 'NoRevision', why: `no revision is ready in ${first?.name ?? 'its first environment'} yet` }
 }
 
-const bondStay = once((/** @type {Bond} */ object) => {
+const bondItem = once((/** @type {Bond} */ object) => {
   const { reason, message } = readyOf(object)
   return {
     object: refFor(object, kinds.bonds),
@@ -198,14 +200,14 @@ const bondStay = once((/** @type {Bond} */ object) => {
   }
 })
 
-const leavingStay = once((/** @type {Departure} */ { spec, status }) => {
-  const waits = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'on its way out'
+const leavingItem = once((/** @type {Departure} */ { spec, status }) => {
+  const waits = status?.waitingFor?.length ? `waits for ${status.waitingFor.join(', ')}` : 'being deleted'
   return {
     object: spec.object,
     system: spec.by.system === 'user' ? 'collector' : spec.by.system,
     state: 'Leaving',
     since: parseTime(spec.recordedAt),
-    next: { what: 'leaving now', isEnd: true },
+    next: { what: 'being deleted', isEnd: true },
     why: `${waits} (${spec.because})`,
   }
 })
@@ -214,9 +216,9 @@ const leavingStay = once((/** @type {Departure} */ { spec, status }) => {
  * @param {Pick<Mirror, 'find'>} mirror
  * @param {Service} service
  * @param {number} now
- * @returns {Stay}
+ * @returns {ManagedItem}
  */
-function serviceStay(mirror, service, now) {
+function serviceItem(mirror, service, now) {
   const { state, next, why } = standingOf(service, workloadOf(mirror, service), now)
   return {
     object: refFor(service, kinds.services),

@@ -11,7 +11,7 @@ const path = '/api/v1/namespaces/sojourn-system/configmaps'
 
 /** @typedef {{ isOpen: boolean, because?: string, openedAt?: number, closedAt?: number, isPaused: boolean, isDryRun: boolean }} DoorState */
 
-/** The switches of the door. A word nobody knows counts as its careful side, as on the server. @param {Mirror} mirror @returns {DoorState} */
+/** The deletion switches. An unknown value counts as stopped, as on the server. @param {Mirror} mirror @returns {DoorState} */
 export function doorStateOf(mirror) {
   const data = mirror.find('door', 'sojourn-system', 'sojourn-door')?.data ?? {}
   return {
@@ -24,8 +24,8 @@ export function doorStateOf(mirror) {
   }
 }
 
-/** The one door out: its breaker, its pause and its dry run, each changed only after a second look. @param {{ mirror: Mirror }} parts @returns {View} */
-export function doorView({ mirror }) {
+/** The deletion safeguards: circuit breaker, pause and dry run. @param {{ mirror: Mirror }} parts @returns {View} */
+export function safetyView({ mirror }) {
   const scroller = document.getElementById('main') ?? document.documentElement
   const grid = new CardGrid({ card: switchCard, keyOf: ({ title }) => title, scroller })
   const note = h('div')
@@ -35,17 +35,21 @@ export function doorView({ mirror }) {
     const state = doorStateOf(mirror)
     fill(
       note,
-      refused && h('p.problem', {}, `How the switches stand cannot be read: ${refused}`),
-      !isKnown && !refused && emptyNote('Reading…'),
+      refused && h('p.problem', {}, `The deletion safeguards cannot be read: ${refused}`),
+      !isKnown && !refused && emptyNote('Loading…'),
     )
     grid.show(isKnown ? [breakerSwitch(state, mirror), pauseSwitch(state, mirror), dryRunSwitch(state, mirror)] : [])
   }
   return {
     element: h(
       'section.page',
-      { 'aria-label': 'Door' },
-      h('h1', {}, 'The door'),
-      h('p.lead', {}, 'Everything that leaves goes through one door. Here it is watched, paused and opened again.'),
+      { 'aria-label': 'Safety' },
+      h('h1', {}, 'Safety'),
+      h(
+        'p.lead',
+        {},
+        'The deletion safeguards: they apply to every deletion by Sojourn. Use them to stop deletions at once.',
+      ),
       note,
       grid.element,
     ),
@@ -60,10 +64,10 @@ export function doorView({ mirror }) {
 /** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
 function breakerSwitch({ isOpen, because, openedAt, closedAt }, mirror) {
   const told = isOpen
-    ? `Too much left at once${openedAt ? `, ${formatDistance(openedAt, Date.now())}` : ''}: ${because ?? 'no reason was written'}. Everything is held until somebody has looked.`
-    : `Departures are within their budget.${closedAt ? ` Last closed by a person ${formatMoment(closedAt)}.` : ''}`
+    ? `Too many deletions${openedAt ? `, ${formatDistance(openedAt, Date.now())}` : ''}: ${because ?? 'no reason is recorded'}. Nothing is deleted until you close the breaker.`
+    : `Deletions are within their limits.${closedAt ? ` Last closed ${formatMoment(closedAt)}.` : ''}`
   return {
-    title: 'Breaker',
+    title: 'Circuit breaker',
     state: isOpen ? ['open', 'bad'] : ['closed', 'good'],
     told,
     action: isOpen ? 'Close breaker' : 'Open breaker',
@@ -75,15 +79,15 @@ function breakerSwitch({ isOpen, because, openedAt, closedAt }, mirror) {
 /** @param {Mirror} mirror */
 function closeBreaker(mirror) {
   confirm({
-    title: 'Close the breaker?',
-    text: 'What left so far is forgiven, and what is due may leave at once. Look at the departures first.',
+    title: 'Close the circuit breaker?',
+    text: 'The counts start anew, and objects that are due may be deleted at once. Check the departures first.',
     action: 'Close breaker',
     tone: 'danger',
     run: () =>
       change(
         mirror,
         { breaker: 'closed', because: null, openedAt: null, closedAt: nowText() },
-        'The breaker is closed',
+        'The circuit breaker is closed',
       ),
   })
 }
@@ -91,15 +95,15 @@ function closeBreaker(mirror) {
 /** @param {Mirror} mirror */
 function openBreaker(mirror) {
   confirm({
-    title: 'Open the breaker?',
-    text: 'Nothing leaves until somebody closes it again.',
+    title: 'Open the circuit breaker?',
+    text: 'Nothing is deleted until the breaker is closed.',
     action: 'Open breaker',
-    reason: 'Why',
+    reason: 'Reason',
     run: (reason) =>
       change(
         mirror,
         { breaker: 'open', because: reason || 'opened on the dashboard', openedAt: nowText() },
-        'The breaker is open: nothing leaves',
+        'The circuit breaker is open: nothing is deleted',
       ),
   })
 }
@@ -107,21 +111,21 @@ function openBreaker(mirror) {
 /** @param {DoorState} state @param {Mirror} mirror @returns {Switch} */
 function pauseSwitch({ isPaused }, mirror) {
   return {
-    title: 'Departures',
+    title: 'Deletions',
     state: isPaused ? ['paused', 'warn'] : ['running', 'good'],
-    told: isPaused ? 'Nothing leaves until departures are resumed.' : 'What is due leaves.',
+    told: isPaused ? 'Nothing is deleted until you resume.' : 'Objects that are due are deleted.',
     action: isPaused ? 'Resume' : 'Pause',
     tone: isPaused ? 'danger' : 'primary',
     onAsk: () =>
       confirm({
-        title: isPaused ? 'Resume departures?' : 'Pause all departures?',
+        title: isPaused ? 'Resume deletions?' : 'Pause all deletions?',
         text: isPaused
-          ? 'What is due may leave at once.'
-          : 'Nothing leaves, whatever system wants it, until you resume.',
+          ? 'Objects that are due may be deleted at once.'
+          : 'No system deletes anything until you resume.',
         action: isPaused ? 'Resume' : 'Pause',
         tone: isPaused ? 'danger' : 'primary',
         run: () =>
-          change(mirror, { paused: String(!isPaused) }, isPaused ? 'Departures are running' : 'Nothing leaves now'),
+          change(mirror, { paused: String(!isPaused) }, isPaused ? 'Deletions are running' : 'Deletions are paused'),
       }),
   }
 }
@@ -131,17 +135,23 @@ function dryRunSwitch({ isDryRun }, mirror) {
   return {
     title: 'Dry run',
     state: isDryRun ? ['on', 'warn'] : ['off', 'plain'],
-    told: isDryRun ? 'Everything is decided and said; nothing is deleted.' : 'Decisions are acted on.',
-    action: isDryRun ? 'Act for real' : 'Only say what would leave',
+    told: isDryRun ? 'All decisions are made and reported; nothing is deleted.' : 'Decisions are carried out.',
+    action: isDryRun ? 'Turn off dry run' : 'Turn on dry run',
     tone: isDryRun ? 'danger' : '',
     onAsk: () =>
       confirm({
-        title: isDryRun ? 'Act for real?' : 'Only say what would leave?',
-        text: isDryRun ? 'What is due may leave at once.' : 'Systems decide and report, and delete nothing.',
-        action: isDryRun ? 'Act for real' : 'Dry run',
+        title: isDryRun ? 'Turn off dry run?' : 'Turn on dry run?',
+        text: isDryRun
+          ? 'Objects that are due may be deleted at once.'
+          : 'Systems decide and report, but delete nothing.',
+        action: isDryRun ? 'Turn off dry run' : 'Turn on dry run',
         tone: isDryRun ? 'danger' : 'primary',
         run: () =>
-          change(mirror, { dryRun: String(!isDryRun) }, isDryRun ? 'Decisions are acted on' : 'Nothing is deleted now'),
+          change(
+            mirror,
+            { dryRun: String(!isDryRun) },
+            isDryRun ? 'Dry run is off' : 'Dry run is on: nothing is deleted',
+          ),
       }),
   }
 }
