@@ -34,7 +34,7 @@ const recorder = () =>
       return world.server.transport(request)
     }),
     clock: world.clock,
-    read: (_, object) => object,
+    read: (_, object) => Promise.resolve(object),
   })
 
 const follower = (object: StoredObject) => ({ type: configMaps, object, isOwner: false })
@@ -147,7 +147,11 @@ describe('the record of a cascade', () => {
   })
 
   it('says where its root was never known, and brings back the rest, with a note', async () => {
-    const blind = new CascadeRecorder({ client: world.client, clock: world.clock, read: (_, object) => object })
+    const blind = new CascadeRecorder({
+      client: world.client,
+      clock: world.clock,
+      read: (_, object) => Promise.resolve(object),
+    })
     root = { ...root, isGone: true }
     await write(blind, 'a')
     for (const name of ['root', 'a']) await world.client.deleteObject(configMaps, { namespace: 'team', name })

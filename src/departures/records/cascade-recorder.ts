@@ -41,10 +41,7 @@ export interface CascadeRecorderPorts {
   readonly client: Client
   readonly clock: Clock
   /** The complete object; undefined when it is gone. */
-  readonly read: (
-    type: ResourceType,
-    object: StoredObject,
-  ) => Promise<StoredObject | undefined> | StoredObject | undefined
+  readonly read: (type: ResourceType, object: StoredObject) => Promise<StoredObject | undefined>
 }
 
 /** How far a record has been written. */
