@@ -113,10 +113,12 @@ describe('a change', () => {
 
   it('searches only the given paths', async () => {
     const base = (await repository.tip('main')) ?? ''
-    const change = await prepareChange(remote(), base, request('2', ['apps/prod/release.yaml']))
+    const change = await prepareChange(remote(), base, request('2.0.0', ['apps/prod/release.yaml']))
     if (change.change !== 'ready') throw new Error(change.change)
     const files = change.objects.filter(({ type }) => type === 'blob')
-    expect(files.map(({ content }) => content.toString())).toEqual([`kind: HelmRelease\nspec:\n  version: 2 ${mark}\n`])
+    expect(files.map(({ content }) => content.toString())).toEqual([
+      `kind: HelmRelease\nspec:\n  version: 2.0.0 ${mark}\n`,
+    ])
   })
 })
 

@@ -123,7 +123,7 @@ describe('an Approval', () => {
       { namespace: 'team', name: 'mine' },
       { type: 'merge', body: { spec: { decision: 'Reject' } } },
     )
-    await expect(change).rejects.toThrow('is given once and cannot be changed')
+    await expect(change).rejects.toThrow('is immutable: delete the Approval and create another')
   })
 
   it.each([
