@@ -13,13 +13,14 @@ const layers: Record<string, readonly string[]> = {
   forges: ['kube', 'apis', 'runtime', 'git'],
   notices: ['kube', 'apis', 'client', 'runtime'],
   departures: ['kube', 'apis', 'client', 'runtime'],
-  systems: ['kube', 'cel', 'apis', 'client', 'runtime', 'git', 'forges', 'notices', 'departures'],
+  tenancy: ['kube', 'apis', 'client', 'runtime'],
+  systems: ['kube', 'cel', 'apis', 'client', 'runtime', 'git', 'forges', 'notices', 'departures', 'tenancy'],
   apiserver: ['kube', 'cel'],
   workloads: ['kube', 'client', 'runtime'],
-  admission: ['kube', 'cel', 'apis', 'client', 'runtime', 'departures', 'systems', 'apiserver'],
+  admission: ['kube', 'cel', 'apis', 'client', 'runtime', 'departures', 'tenancy', 'systems', 'apiserver'],
   forecast: ['kube', 'apis', 'client', 'runtime', 'notices', 'departures', 'systems', 'apiserver', 'admission'],
   queries: ['kube', 'apis', 'client', 'runtime', 'departures', 'systems'],
-  app: 'kube cel apis client runtime git forges notices departures systems apiserver workloads admission forecast queries'.split(
+  app: 'kube cel apis client runtime git forges notices departures tenancy systems apiserver workloads admission forecast queries'.split(
     ' ',
   ),
   cli: ['app', 'queries', 'forecast', 'client', 'apis', 'kube'],

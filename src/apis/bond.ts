@@ -1,8 +1,20 @@
 import { defineKind, type ObjectOf } from './define-kind.ts'
 import { sojournGroup } from './group.ts'
-import { conditions, integer, labelSelector, list, object, oneOf, optional, string, type Static } from './schema.ts'
+import {
+  conditions,
+  integer,
+  labelSelector,
+  list,
+  object,
+  oneOf,
+  optional,
+  serviceAccountName,
+  string,
+  type Static,
+} from './schema.ts'
 
 const spec = object({
+  serviceAccountName,
   dependent: object(
     {
       apiVersion: string({ minLength: 1 }),

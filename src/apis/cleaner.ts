@@ -10,6 +10,7 @@ import {
   object,
   oneOf,
   optional,
+  serviceAccountName,
   string,
   time,
   type Static,
@@ -39,6 +40,7 @@ const helmRelease = {
 }
 
 const spec = object({
+  serviceAccountName,
   ttl: string({ description: 'How long after its creation this Cleaner starts to look: 90m, 360h, 15d, 2w.' }),
   retry: optional(
     object({

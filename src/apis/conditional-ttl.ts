@@ -8,12 +8,14 @@ import {
   list,
   object,
   optional,
+  serviceAccountName,
   string,
   time,
   type Static,
 } from './schema.ts'
 
 const spec = object({
+  serviceAccountName,
   ttl: string({ description: 'A Go duration counted from this object’s creation.' }),
   retry: optional(object({ period: string({ description: 'How long to wait between evaluations.' }) })),
   helm: optional(object({ release: optional(string()), delete: optional(boolean()) })),

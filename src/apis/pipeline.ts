@@ -9,6 +9,7 @@ import {
   object,
   oneOf,
   optional,
+  serviceAccountName,
   string,
   type Static,
 } from './schema.ts'
@@ -258,6 +259,7 @@ const environment = object({
 })
 
 const spec = object({
+  serviceAccountName,
   appRef,
   environments: list(environment, {
     minItems: 1,

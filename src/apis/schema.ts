@@ -107,3 +107,13 @@ export function conditions() {
 }
 
 const durationPattern = '^([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h|d|w))+$|^0$'
+
+/** For every kind that controllers act for. */
+export const serviceAccountName = optional(
+  string({
+    minLength: 1,
+    maxLength: 253,
+    description:
+      'A ServiceAccount of this namespace that Sojourn impersonates for everything it does for this object. Without it, the rights of the user who last wrote the spec apply.',
+  }),
+)

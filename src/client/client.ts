@@ -47,6 +47,14 @@ export interface DeleteOptions extends Omit<WriteOptions, 'fieldManager' | 'fiel
   readonly cascadeRecord?: string | undefined
 }
 
+export interface ClientOptions {
+  /** The cluster's name. Defaults to '', the one we run in. */
+  readonly cluster?: string
+  readonly fieldManager?: string
+  /** What the cluster serves, where it is known already. Defaults to asking it. */
+  readonly discovery?: Discovery
+}
+
 /** The API of one cluster, typed. Says what the server said: its failures are `StatusError`s, no answer is a `TransportError`. */
 export class Client {
   readonly #transport: Transport
@@ -55,11 +63,19 @@ export class Client {
   readonly discovery: Discovery
   readonly #fieldManager: string
 
-  constructor(transport: Transport, options: { readonly cluster?: string; readonly fieldManager?: string } = {}) {
+  constructor(transport: Transport, options: ClientOptions = {}) {
     this.#transport = transport
     this.cluster = options.cluster ?? ''
     this.#fieldManager = options.fieldManager ?? 'sojourn'
-    this.discovery = new Discovery((path) => this.request({ method: 'GET', path }).then(({ body }) => body))
+    this.discovery =
+      options.discovery ?? new Discovery((path) => this.request({ method: 'GET', path }).then(({ body }) => body))
+  }
+
+  /** This cluster's API as another user, if this client's own user may impersonate that one. Shares discovery. */
+  impersonating(user: string): Client {
+    const transport: Transport = (request) =>
+      this.#transport({ ...request, headers: { ...request.headers, 'impersonate-user': user } })
+    return new Client(transport, { cluster: this.cluster, fieldManager: this.#fieldManager, discovery: this.discovery })
   }
 
   get<T = StoredObject>(type: ResourceType, place: Place, options: ReadOptions = {}): Promise<T> {

@@ -5,7 +5,7 @@ import type { KeyPair } from '../../apiserver/auth/certificates/certificate.ts'
 import type { Client } from '../../client/client.ts'
 import type { ResourceType } from '../../kube/object.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
-import { isAllowed } from '../../admission/access-review.ts'
+import { isAllowed } from '../../client/access-review.ts'
 import type { RouteTable } from '../core/route-table.ts'
 
 export interface SideServerOptions {

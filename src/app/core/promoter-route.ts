@@ -1,4 +1,4 @@
-import { isAllowed } from '../../admission/access-review.ts'
+import { isAllowed } from '../../client/access-review.ts'
 import { approval } from '../../apis/approval.ts'
 import type { Client } from '../../client/client.ts'
 import type { Route, RouteUser } from '../../runtime/http/route.ts'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
-import { administrator, createApiServer } from '../../apiserver/server.ts'
+import type { User } from '../../apiserver/objects/contract/request.ts'
+import { createApiServer } from '../../apiserver/server.ts'
 import { openSqliteStore } from '../../apiserver/store/sqlite-store.ts'
 import { Client } from '../../client/client.ts'
 import { RecordWriter } from '../../departures/records/record-writer.ts'
@@ -11,6 +12,7 @@ import { systemRandom } from '../../runtime/time/random.ts'
 import type { RouteUser } from '../../runtime/http/route.ts'
 import { ownKindsAdmission } from '../../admission/admission.ts'
 import { approvalAdmission } from '../../admission/approval-policy.ts'
+import { creatorAdmission } from '../../admission/creator-admission.ts'
 import { BondAdmission } from '../../admission/bond-admission.ts'
 import { authorizer } from '../../admission/bond-authorizer.ts'
 import { noCollectorWarning } from './no-collector-warning.ts'
@@ -29,6 +31,8 @@ import { RouteTable } from '../core/route-table.ts'
 import { startSystems, whenReady } from '../core/systems.ts'
 
 const nodeName = 'sojourn'
+/** The controllers of this process. A user of its own, so that nothing they create counts as created by an administrator. */
+const sojournUser: User = { name: 'system:sojourn', groups: ['system:masters'] }
 
 /** A running `sojourn up`. */
 export interface Up {
@@ -51,13 +55,17 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
   const bonds = new BondAdmission()
   const notices = config.only.includes('collector') ? [] : [noCollectorWarning(store, clock)]
   const home = Promise.withResolvers<Client>()
+  const creators = creatorAdmission(
+    (user, access) => server.authorize(user, { subresource: '', ...access }).allowed,
+    ({ name }) => name === sojournUser.name,
+  )
   const server = await createApiServer({
     store,
     clock,
     random: systemRandom,
     uid: () => randomUUID(),
     credentialsDirectory: directory.file('pki'),
-    admission: [ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
+    admission: [creators, ownKindsAdmission, approvalAdmission, bonds.hook, ...notices],
     cascades: bonds.cascades,
     deletionRecords: userDeletionRecords(clock, bonds),
     cascadeRecordAccess: recordAccess,
@@ -69,7 +77,7 @@ export async function startUp(config: Config, log: Logger): Promise<Up> {
     onError: (error, where) =>
       log.error('internal error', { ...where, error: error instanceof Error ? error.stack : String(error) }),
   })
-  const client = new Client(server.transportAs(administrator))
+  const client = new Client(server.transportAs(sojournUser))
   await registerKinds(client)
   home.resolve(client)
   const clientAs = (user: RouteUser) => new Client(server.transportAs(user))

@@ -1,0 +1,53 @@
+import { isAllowed } from '../client/access-review.ts'
+import type { Client } from '../client/client.ts'
+import type { Clock } from '../runtime/time/clock.ts'
+import { isRead, type Access } from './confinement.ts'
+import type { Creator } from './creator-record.ts'
+
+export interface AccessReviewPorts {
+  readonly client: Client
+  readonly clock: Clock
+}
+
+/** An allowed read is asked again after this; a write at every act but those of one moment, so that a mass deletion asks once a second. */
+const readAllowedMs = 60_000
+const writeAllowedMs = 1_000
+const maxRemembered = 10_000
+
+/**
+ * Asks the cluster whether a user may do something, by SubjectAccessReview. Answers of yes are remembered for a short time,
+ * answers of no never: a right that is granted counts at the next attempt. A failed review throws, so that nothing happens.
+ */
+export class AccessReviews {
+  readonly #ports: AccessReviewPorts
+  /** By user and access: until when a yes holds, on the monotonic clock. Oldest first. */
+  readonly #allowed = new Map<string, number>()
+
+  constructor(ports: AccessReviewPorts) {
+    this.#ports = ports
+  }
+
+  async isAllowed(creator: Creator, access: Access): Promise<boolean> {
+    // A right to all objects of the resource answers for every name, with one review.
+    for (const asked of access.name === '' ? [access] : [{ ...access, name: '' }, access])
+      if (await this.#ask(creator, asked)) return true
+    return false
+  }
+
+  async #ask(creator: Creator, access: Access): Promise<boolean> {
+    const { clock } = this.#ports
+    const key = JSON.stringify([creator.user, creator.groups, access])
+    const until = this.#allowed.get(key)
+    if (until !== undefined && clock.monotonic() < until) return true
+    this.#allowed.delete(key)
+    const { user, groups } = creator
+    if (!(await isAllowed(this.#ports.client, { user, groups, resourceAttributes: attributesOf(access) }))) return false
+    if (this.#allowed.size >= maxRemembered) this.#allowed.clear()
+    this.#allowed.set(key, clock.monotonic() + (isRead(access) ? readAllowedMs : writeAllowedMs))
+    return true
+  }
+}
+
+function attributesOf({ verb, group, resource, subresource = '', namespace, name }: Access) {
+  return { verb, group, resource, subresource, namespace, name }
+}

@@ -1,0 +1,149 @@
+import type { Client } from '../client/client.ts'
+import { serviceAccounts } from '../kube/core-types.ts'
+import type { KubeObject } from '../kube/object.ts'
+import { ignoring } from '../kube/status-error.ts'
+import type { AccessReviews } from './access-reviews.ts'
+import { confinementFault, type Access, type Confinement } from './confinement.ts'
+import { recordedCreator, type Creator } from './creator-record.ts'
+
+/** What operators of a cluster with several tenants choose. */
+export interface TenancyOptions {
+  /** The ServiceAccount that acts for objects which name none. Defaults to none. */
+  readonly defaultServiceAccount?: string
+  /** Whether objects that name no ServiceAccount are refused. Defaults to false. */
+  readonly requireServiceAccount?: boolean
+  /** What becomes of objects without a recorded creator: confined to their namespace, or held. Defaults to Confine. */
+  readonly withoutCreator?: 'Confine' | 'Hold'
+}
+
+export interface ActAsPorts {
+  readonly client: Client
+  readonly reviews: AccessReviews
+  /** Whether the cluster keeps the creators' records true: its admission writes them and nobody can forge them. */
+  readonly provesCreators: () => boolean | Promise<boolean>
+}
+
+/** Why a controller does not do something for an object. `reason` is the condition's. */
+export interface Refusal {
+  readonly reason:
+    | 'Confined'
+    | 'CreatorForbidden'
+    | 'CreatorUnknown'
+    | 'ServiceAccountRequired'
+    | 'ServiceAccountNotFound'
+  readonly message: string
+}
+
+/** Kinds whose CRD may be an older one name their ServiceAccount in this annotation. */
+export const serviceAccountAnnotation = 'sojourn.dev/service-account'
+
+/**
+ * The one way in which a controller acts for an object that a tenant wrote. Every request passes confinement, then the rights of
+ * the identity behind the object; the API server checks the controller's own rights as always.
+ */
+export class ActAs {
+  readonly #ports: ActAsPorts
+  readonly #options: TenancyOptions
+
+  constructor(ports: ActAsPorts, options: TenancyOptions = {}) {
+    this.#ports = ports
+    this.#options = options
+  }
+
+  /** Who acts for this object. Read it anew at each reconcile: record and options may change. */
+  for(object: KubeObject, reach: Omit<Confinement, 'home' | 'isImpersonated'> = {}): Actor {
+    const account = this.#accountOf(object)
+    const namespace = object.metadata.namespace ?? ''
+    const { client } = this.#ports
+    const as = account && serviceAccountUser(namespace, account)
+    return {
+      client: as ? client.impersonating(as.user) : client,
+      refusalOf: async (access) => {
+        const fault = confinementFault(access, { ...reach, home: namespace, isImpersonated: as !== undefined })
+        if (fault !== undefined) return { reason: 'Confined', message: `${describeAccess(access)}: ${fault}` }
+        return as
+          ? this.#refusalOfAccount({ namespace, name: account ?? '', as }, access)
+          : this.#refusalOfCreator(object, access)
+      },
+    }
+  }
+
+  #accountOf({ spec, metadata }: KubeObject): string | undefined {
+    const named = (spec as { readonly serviceAccountName?: unknown } | undefined)?.serviceAccountName
+    const account = typeof named === 'string' && named !== '' ? named : metadata.annotations?.[serviceAccountAnnotation]
+    return account || this.#options.defaultServiceAccount
+  }
+
+  async #refusalOfAccount(
+    { namespace, name, as }: { readonly namespace: string; readonly name: string; readonly as: Creator },
+    access: Access,
+  ): Promise<Refusal | undefined> {
+    // Kubernetes impersonates accounts that do not exist, with the rights of their groups.
+    const { client, reviews } = this.#ports
+    const found = isAccountName(name)
+      ? await client.get(serviceAccounts, { namespace, name }).catch(ignoring('NotFound'))
+      : undefined
+    if (!found)
+      return {
+        reason: 'ServiceAccountNotFound',
+        message: `there is no ServiceAccount ${namespace}/${name}: create it, or correct spec.serviceAccountName`,
+      }
+    return (await reviews.isAllowed(as, access)) ? undefined : forbidden(`ServiceAccount ${namespace}/${name}`, access)
+  }
+
+  async #refusalOfCreator(object: KubeObject, access: Access): Promise<Refusal | undefined> {
+    if (this.#options.requireServiceAccount === true)
+      return {
+        reason: 'ServiceAccountRequired',
+        message: 'spec.serviceAccountName is required in this cluster: set it',
+      }
+    const creator = (await this.#ports.provesCreators()) ? recordedCreator(object) : undefined
+    if (!creator) return this.#refusalWithoutCreator(access, object.metadata.namespace ?? '')
+    return (await this.#ports.reviews.isAllowed(creator, access))
+      ? undefined
+      : forbidden(`user ${JSON.stringify(creator.user)}, who last wrote its spec,`, access)
+  }
+
+  #refusalWithoutCreator(access: Access, home: string): Refusal | undefined {
+    const isAtHome = access.namespace === home || (access.resource === 'namespaces' && access.name === home)
+    if (this.#options.withoutCreator !== 'Hold' && isAtHome) return undefined
+    return {
+      reason: 'CreatorUnknown',
+      message: `${describeAccess(access)}: it is not recorded who wrote the spec. Apply it again, or set spec.serviceAccountName`,
+    }
+  }
+}
+
+/** What a controller uses for one object: a client, and the question to ask before each request. */
+export interface Actor {
+  /** Sends requests as the object's ServiceAccount, where it has one. */
+  readonly client: Client
+  /** Why this request must not be made; undefined when it may. Throws when that cannot be known: then nothing happens either. */
+  refusalOf(access: Access): Promise<Refusal | undefined>
+}
+
+/** A ServiceAccount as the API server authenticates it. */
+function serviceAccountUser(namespace: string, name: string): Creator {
+  return {
+    user: `system:serviceaccount:${namespace}:${name}`,
+    groups: ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'],
+  }
+}
+
+/** Anything else in the field could name an account of another namespace. */
+function isAccountName(name: string): boolean {
+  return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/.test(name) && name.length <= 253
+}
+
+function forbidden(who: string, access: Access): Refusal {
+  return {
+    reason: 'CreatorForbidden',
+    message: `${who} may not ${describeAccess(access)}: grant that right, or have a user with it apply the object again`,
+  }
+}
+
+/** `delete configmaps "settings" in namespace team`. */
+function describeAccess({ verb, group, resource, subresource, namespace, name }: Access): string {
+  const what = `${resource}${group ? `.${group}` : ''}${subresource ? `/${subresource}` : ''}`
+  return `${verb} ${what}${name ? ` "${name}"` : ''}${namespace ? ` in namespace ${namespace}` : ''}`
+}
