@@ -1,5 +1,6 @@
-import { Agent as PlainAgent, request as httpRequest } from 'node:http'
-import { Agent, request as httpsRequest, type RequestOptions } from 'node:https'
+import { request as httpRequest, type Agent as PlainAgent } from 'node:http'
+import { request as httpsRequest, type Agent, type RequestOptions } from 'node:https'
+import { Outgoing } from './outgoing.ts'
 
 /** A request to somebody else's server, as a value. */
 export interface HttpRequest {
@@ -25,12 +26,17 @@ export interface HttpResponse {
 export type Http = (request: HttpRequest) => Promise<HttpResponse>
 
 /** HTTP and HTTPS over kept-alive connections, one pool per set of trusted certificates. */
-export function networkHttp(): { readonly http: Http; readonly close: () => void } {
+export function networkHttp({
+  outgoing = new Outgoing({ for: 'administrators' }),
+}: { readonly outgoing?: Outgoing } = {}): {
+  readonly http: Http
+  readonly close: () => void
+} {
   const agents = new Map<string, Agent>()
-  const plain = new PlainAgent({ keepAlive: true, maxSockets: 16 })
+  const plain = outgoing.agent({ keepAlive: true, maxSockets: 16 })
   const agentFor = (ca: string | undefined) => {
     const key = ca ?? ''
-    const agent = agents.get(key) ?? new Agent({ keepAlive: true, maxSockets: 16, ...(ca ? { ca } : {}) })
+    const agent = agents.get(key) ?? outgoing.tlsAgent({ keepAlive: true, maxSockets: 16, ...(ca ? { ca } : {}) })
     agents.set(key, agent)
     return agent
   }
