@@ -2,7 +2,7 @@ import { request } from 'node:https'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { builtinKinds } from '../../src/apiserver/schema/types/builtin-kinds.ts'
 import { parseApiVersion, type KubeObject } from '../../src/kube/object.ts'
-import { patchContentType, type PatchType } from '../../src/kube/patch.ts'
+import { patchContentType, type PatchType } from '../../src/kube/patches/patch.ts'
 
 export interface Answer {
   readonly code: number

@@ -6,7 +6,7 @@ import { pipeline } from '../apis/pipeline.ts'
 import type { AdmissionHook, Review } from '../apiserver/objects/contract/admission.ts'
 import type { User } from '../apiserver/objects/contract/request.ts'
 import type { KubeObject } from '../kube/object.ts'
-import { deepEqual } from '../kube/patch.ts'
+import { deepEqual } from '../kube/patches/patch.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { Access } from '../tenancy/confinement.ts'
 import {

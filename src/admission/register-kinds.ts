@@ -3,7 +3,7 @@ import { allKinds } from '../apis/all-kinds.ts'
 import { sojournNamespace } from '../apis/group.ts'
 import type { Client } from '../client/client.ts'
 import type { KubeObject, StoredObject } from '../kube/object.ts'
-import { deepEqual } from '../kube/patch.ts'
+import { deepEqual } from '../kube/patches/patch.ts'
 import { ignoring } from '../kube/status-error.ts'
 
 /** Makes sure that a server knows our kinds and has our namespace; writes only what differs. */

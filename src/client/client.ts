@@ -1,5 +1,5 @@
 import { placeOf, type KubeObject, type Place, type ResourceType, type StoredObject } from '../kube/object.ts'
-import { patchContentType, type PatchType } from '../kube/patch.ts'
+import { patchContentType, type PatchType } from '../kube/patches/patch.ts'
 import { StatusError } from '../kube/status-error.ts'
 import type { ApiRequest, ApiResponse, KubeList, Transport, WatchEvent } from '../kube/transport.ts'
 import { Discovery } from './discovery.ts'

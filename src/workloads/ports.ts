@@ -1,6 +1,6 @@
 import type { Client } from '../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../kube/object.ts'
-import { deepEqual } from '../kube/patch.ts'
+import { deepEqual } from '../kube/patches/patch.ts'
 import { ignoring, isNamespaceTerminating } from '../kube/status-error.ts'
 import type { ControllerPorts } from '../runtime/controller/controller.ts'
 import type { EventRecorder } from '../runtime/observability/event-recorder.ts'

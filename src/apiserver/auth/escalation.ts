@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patch.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import { notFound } from '../../kube/status-error.ts'
 import type { AdmissionHook, Review } from '../objects/contract/admission.ts'
 import { forbiddenResource } from './access.ts'

@@ -1,5 +1,5 @@
 import { apiVersionOf } from '../../kube/object.ts'
-import { patchContentType, type PatchType } from '../../kube/patch.ts'
+import { patchContentType, type PatchType } from '../../kube/patches/patch.ts'
 import { isStatusError, StatusError } from '../../kube/status-error.ts'
 import type { ServedKind } from '../kinds/contract/served-kind.ts'
 import type { Objects } from '../objects/objects.ts'

@@ -1,5 +1,5 @@
 import { apiVersionOf, groupResource, type GroupVersionKind } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patch.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import { formatTime } from '../../kube/time.ts'
 import { builtinKinds } from '../schema/types/builtin-kinds.ts'
 import type { Clock } from '../store/clock.ts'

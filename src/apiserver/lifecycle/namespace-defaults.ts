@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patch.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'
 import { builtin, asSystem, type LifecycleController, type LifecyclePorts } from './ports.ts'

@@ -1,5 +1,5 @@
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patch.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import { matches, requirementsOf, type LabelSelector } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import type { PolicyRule } from '../auth/rbac-rules.ts'

@@ -1,4 +1,4 @@
-import { deepEqual } from '../../kube/patch.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { viewerRole, viewerRules } from '../auth/bootstrap-roles.ts'
 import { KeyedLoop } from '../objects/upkeep/keyed-loop.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, it } from 'vitest'
-import type { PatchType } from '../../kube/patch.ts'
+import type { PatchType } from '../../kube/patches/patch.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import { openTestObjects, someone, type TestObjects } from '../../../test/apiserver/test-objects.ts'
 

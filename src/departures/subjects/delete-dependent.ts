@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { type ResourceType, type StoredObject, placeOf } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patch.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import { ignoring, isStatusError } from '../../kube/status-error.ts'
 
 /** How a dependent's leaving ended; `changed` means judge it again. */

@@ -1,6 +1,6 @@
 import { TransportError } from '../../client/transport-error.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { mergePatch } from '../../kube/patch.ts'
+import { mergePatch } from '../../kube/patches/patch.ts'
 import { matches, parseFieldSelector, parseLabelSelector } from '../../kube/selector.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, ApiResponse, Transport, WatchEvent } from '../../kube/transport.ts'

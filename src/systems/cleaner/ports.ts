@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import type { Door } from '../../departures/door/door.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patch.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import type { EventRecorder } from '../../runtime/observability/event-recorder.ts'
 import type { Clock } from '../../runtime/time/clock.ts'
 import type { sendEvent } from './cloud-event.ts'

@@ -2,7 +2,7 @@ import { endpointSlices, endpoints, pods, services } from '../../kube/core-types
 import type { Key } from '../../kube/key.ts'
 import { keyOf } from '../../kube/key.ts'
 import type { StoredObject } from '../../kube/object.ts'
-import { deepEqual } from '../../kube/patch.ts'
+import { deepEqual } from '../../kube/patches/patch.ts'
 import { matches, requirementsOf } from '../../kube/selector.ts'
 import { ignoring } from '../../kube/status-error.ts'
 import { Controller } from '../../runtime/controller/controller.ts'

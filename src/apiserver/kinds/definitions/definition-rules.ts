@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { hasTrueCondition, type Definition } from './definition.ts'
 import { establish, withTerminatingCondition, withCleanupFinalizer, type TakenNames } from './establish-definition.ts'
 import type { KindRules } from '../rules/kind-rules.ts'

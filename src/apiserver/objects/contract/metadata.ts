@@ -1,5 +1,5 @@
 import type { KubeObject, ObjectMeta, StoredMeta } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import { forbidden, invalidValue, type FieldError } from '../../schema/types/field-error.ts'
 import type { OwnerEdge } from '../../store/store.ts'

@@ -1,4 +1,4 @@
-import type { PatchType } from '../../../kube/patch.ts'
+import type { PatchType } from '../../../kube/patches/patch.ts'
 import type { Status } from '../../../kube/status-error.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import type { Document } from '../../store/document.ts'

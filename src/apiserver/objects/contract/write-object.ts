@@ -1,5 +1,5 @@
 import type { KubeObject, StoredObject } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
 import type { Kinds } from '../../kinds/kinds.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'

@@ -1,6 +1,6 @@
-import { jsonPatch, type JsonPatchOperation } from '../../../kube/json-patch.ts'
+import { jsonPatch, type JsonPatchOperation } from '../../../kube/patches/json-patch.ts'
 import { apiVersionOf } from '../../../kube/object.ts'
-import { mergePatch } from '../../../kube/patch.ts'
+import { mergePatch } from '../../../kube/patches/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
 import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { strategicMergePatch } from '../../schema/patch/strategic-merge-patch.ts'

@@ -1,5 +1,5 @@
 import { apiVersionOf, parseApiVersion, type KubeObject, type OwnerReference } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import type { ServedKind } from '../../kinds/contract/served-kind.ts'
 import { kindOfJson } from '../../schema/decode/decode-scalar.ts'
 import { strictError, strictFindings } from '../../schema/decode/decode.ts'

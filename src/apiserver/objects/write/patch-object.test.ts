@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { PatchType } from '../../../kube/patch.ts'
+import type { PatchType } from '../../../kube/patches/patch.ts'
 import { openTestObjects, type TestObjects } from '../../../../test/apiserver/test-objects.ts'
 
 describe('patch', () => {

@@ -1,5 +1,5 @@
 import { forbidden, invalidValue, required, type FieldError } from '../types/field-error.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { patternFault } from './pattern.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'
 

@@ -1,4 +1,4 @@
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { duplicate, invalidValue, type FieldError } from '../types/field-error.ts'
 import { isRecord } from '../types/set-own.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'

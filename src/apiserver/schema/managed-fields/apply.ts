@@ -1,5 +1,5 @@
 import { apiVersionOf, parseApiVersion, type KubeObject } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
 import { DecodeError } from '../decode/decode-scalar.ts'
 import { decodeStruct } from '../decode/decode-struct.ts'

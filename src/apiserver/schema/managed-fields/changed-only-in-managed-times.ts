@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { isRecord } from '../types/set-own.ts'
 
 /** Whether two versions of an object differ at most in the times of their managedFields. Such a write is not stored. */

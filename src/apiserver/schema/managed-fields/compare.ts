@@ -1,4 +1,4 @@
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { anyMap, childNode, resolveNode, type ListNode, type MapNode, type SchemaNode } from '../types/schema-node.ts'
 import { isRecord } from '../types/set-own.ts'
 import { FieldSetBuilder, type FieldSet } from './field-set.ts'

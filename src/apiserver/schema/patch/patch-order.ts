@@ -1,4 +1,4 @@
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { isRecord } from '../types/set-own.ts'
 
 /**

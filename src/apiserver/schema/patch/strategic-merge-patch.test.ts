@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../../kube/object.ts'
-import { mergePatch } from '../../../kube/patch.ts'
+import { mergePatch } from '../../../kube/patches/patch.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { customSchema } from '../custom/custom-schema.ts'
 import { decodeObject } from '../decode/decode.ts'

@@ -1,4 +1,4 @@
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { StatusError } from '../../../kube/status-error.ts'
 import { goPrint, goType } from './go-print.ts'
 import type { ObjectSchema } from '../types/object-schema.ts'

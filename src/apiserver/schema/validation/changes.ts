@@ -1,4 +1,4 @@
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { forbidden, invalidValue, type FieldError } from '../types/field-error.ts'
 import { at, entries, text, type Json } from './parts/checks.ts'
 

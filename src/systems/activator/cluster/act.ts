@@ -2,7 +2,7 @@ import { configMaps, endpointSlices, services } from '../../../kube/core-types.t
 import type { Client } from '../../../client/client.ts'
 import { ownLabel, removeOwn } from '../../../departures/subjects/own-machinery.ts'
 import { type KubeObject, type ObjectRef, type ResourceType, type StoredObject, placeOf } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring, isStatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import type { Condition } from '../../../kube/conditions.ts'

@@ -1,6 +1,6 @@
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
 import { type KubeObject, type StoredObject, placeOf } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import type { EndpointSlice, ServicePort } from '../model/endpoints.ts'
 
 /** Labels by which a Service finds its pods. */

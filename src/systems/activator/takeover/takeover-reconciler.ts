@@ -1,6 +1,6 @@
 import { backoffDelay } from '../../../kube/basics/backoff-delay.ts'
 import type { StoredObject } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { isStatusError } from '../../../kube/status-error.ts'
 import type { ConditionClaim } from '../../../kube/conditions.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'

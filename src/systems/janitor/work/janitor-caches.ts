@@ -9,7 +9,7 @@ import { workSchedule, type WorkSchedule, type WorkScheduleSpec } from '../../..
 import { scheduleProblems } from '../../../apis/work-window.ts'
 import type { Client } from '../../../client/client.ts'
 import type { StoredObject } from '../../../kube/object.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import type { Informer } from '../../../runtime/cache/informer.ts'
 import type { Informers } from '../../../runtime/cache/informers.ts'
 import { isActive } from '../decision/decide.ts'

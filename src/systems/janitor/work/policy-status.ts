@@ -1,5 +1,5 @@
 import { cleanupPolicy, type CleanupPolicy, type LocationStatus } from '../../../apis/cleanup-policy.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring, StatusError } from '../../../kube/status-error.ts'
 import { formatTime } from '../../../kube/time.ts'
 import { setCondition, type Condition, type ConditionClaim } from '../../../kube/conditions.ts'

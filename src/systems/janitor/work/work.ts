@@ -8,7 +8,7 @@ import type { CleanupPolicy, LocationStatus } from '../../../apis/cleanup-policy
 import type { WorkScheduleSpec } from '../../../apis/work-schedule.ts'
 import type { Client } from '../../../client/client.ts'
 import type { Door } from '../../../departures/door/door.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { Clock } from '../../../runtime/time/clock.ts'
 import type { EventRecorder } from '../../../runtime/observability/event-recorder.ts'

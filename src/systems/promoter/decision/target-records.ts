@@ -1,5 +1,5 @@
 import type { TargetStatus } from '../../../apis/pipeline-status.ts'
-import { deepEqual } from '../../../kube/patch.ts'
+import { deepEqual } from '../../../kube/patches/patch.ts'
 import { formatTime } from '../../../kube/time.ts'
 import { describeTarget, isReadable, isTargetReadyOn, type Draft } from './draft.ts'
 import type { EnvironmentPlan } from '../model/plan.ts'

@@ -1,5 +1,5 @@
 import { parseApiVersion, type KubeObject, type OwnerReference } from '../../../../kube/object.ts'
-import { deepEqual } from '../../../../kube/patch.ts'
+import { deepEqual } from '../../../../kube/patches/patch.ts'
 import { invalidValue, required, tooLong, type FieldError } from '../../types/field-error.ts'
 import { checked } from './checks.ts'
 import { labelValueFaults, qualifiedNameFaults, type NameCheck } from '../../../../kube/names.ts'
