@@ -89,7 +89,7 @@ export function publicText(text: string, values?: SecretValues): string {
     (current, [pattern, replacement]) => current.replaceAll(pattern, replacement),
     withoutUserInfo(known),
   )
-  return shorten(shown.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' '))
+  return shorten(shown.replaceAll(/[\p{Cc}\u2028\u2029]+/gu, ' '))
 }
 
 function shorten(text: string): string {

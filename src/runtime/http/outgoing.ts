@@ -17,11 +17,10 @@ export interface OutgoingRules {
 const linkLocal = ['169.254.0.0/16', 'fe80::/10']
 
 /** Addresses that are not on the public internet, and those by which such an address can be spelled in IPv6. */
-const inner = [
-  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '172.16.0.0/12', '192.0.0.0/24', '192.168.0.0/16'],
-  ...['198.18.0.0/15', '224.0.0.0/4', '240.0.0.0/4'],
-  ...['::/128', '::1/128', 'fc00::/7', 'ff00::/8', '64:ff9b::/96', '64:ff9b:1::/48', '2001::/32', '2002::/16'],
-]
+const inner =
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4 ::/128 ::1/128 fc00::/7 ff00::/8 64:ff9b::/96 64:ff9b:1::/48 2001::/32 2002::/16'.split(
+    ' ',
+  )
 
 /**
  * Opens connections to servers that a user named, and refuses denied addresses when it connects: whatever the name resolves to
