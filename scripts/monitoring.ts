@@ -1,4 +1,4 @@
-import { startTestServer } from '../src/apiserver/testing.ts'
+import { startTestServer } from '../test/apiserver/test-server.ts'
 import { readConfig } from '../src/app/config/config.ts'
 import { createInstance } from '../src/app/core/instance.ts'
 import { clusterRoles } from '../src/app/install/rbac.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../src/apiserver/testing.ts'
+import { startTestServer, type TestServer } from './apiserver/test-server.ts'
 import { systemClock } from '../src/runtime/time/clock.ts'
 import { knownDifferences } from './conformance/known-differences.ts'
 import { expectedOf, readRecording } from './conformance/recording.ts'

@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import { startTestServer } from '../../src/apiserver/testing.ts'
+import { startTestServer } from '../../test/apiserver/test-server.ts'
 import { Client } from '../../src/client/client.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 import { Informers } from '../../src/runtime/cache/informers.ts'

@@ -1,7 +1,7 @@
 import { compile } from '../../src/cel/compile.ts'
 import { cleanerEnvironment } from '../../src/cel/environments.ts'
 import { CelCompileError } from '../../src/cel/errors.ts'
-import { hostileData, hostiles } from '../../src/cel/testing/hostile.ts'
+import { hostileData, hostiles } from '../../test/cel/hostile.ts'
 import { dynType } from '../../src/cel/types.ts'
 
 /** How long the default budget lets each hostile expression go on, slowest first; the best of three evaluations. */

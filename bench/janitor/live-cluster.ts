@@ -1,7 +1,7 @@
 import { allKinds } from '../../src/apis/all-kinds.ts'
 import { sojournNamespace } from '../../src/apis/group.ts'
 import { openSqliteStore } from '../../src/apiserver/store/sqlite-store.ts'
-import { startTestServer } from '../../src/apiserver/testing.ts'
+import { startTestServer } from '../../test/apiserver/test-server.ts'
 import { Client } from '../../src/client/client.ts'
 import type { KubeObject, ResourceType } from '../../src/kube/object.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'

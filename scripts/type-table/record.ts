@@ -5,10 +5,10 @@ import { Asker } from './asker.ts'
 import { recordings } from './recordings.ts'
 
 /**
- * Asks a real kube-apiserver again what it answers to the requests in src/apiserver/schema/testing, and writes its answers
+ * Asks a real kube-apiserver again what it answers to the requests in test/apiserver/recorded, and writes its answers
  * there. What changed shows as a diff; a case is added by writing down its request and running this.
  */
-const folder = join(import.meta.dirname, '../../src/apiserver/schema/testing')
+const folder = join(import.meta.dirname, '../../test/apiserver/recorded')
 
 await using cluster = await startReferenceCluster({
   durable: false,

@@ -3,7 +3,7 @@ import { compile } from './compile.ts'
 import { cleanerEnvironment } from './environments.ts'
 import { CelCompileError, CelError } from './errors.ts'
 import { Budget } from './frame.ts'
-import { hostileData, hostiles } from './testing/hostile.ts'
+import { hostileData, hostiles } from '../../test/cel/hostile.ts'
 import { dynType } from './types.ts'
 
 const data = hostileData()

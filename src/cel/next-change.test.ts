@@ -7,7 +7,7 @@ import { CelTimestamp } from './moments.ts'
 import { nextChange, nextTrue } from './next-change.ts'
 import type { Program } from './program.ts'
 import { dynType, timestampType } from './types.ts'
-import { randomCondition } from './testing/random-condition.ts'
+import { randomCondition } from '../../test/cel/random-condition.ts'
 
 const environment = cleanerEnvironment({ time: timestampType, data: dynType })
 const second = 1000

@@ -1,6 +1,6 @@
 import { configMaps, namespaces } from '../kube/core-types.ts'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../test/apiserver/test-server.ts'
 import { bond } from '../apis/bond.ts'
 import { cleaner } from '../apis/cleaner.ts'
 import { cleanupCandidate } from '../apis/cleanup-candidate.ts'

@@ -1,6 +1,6 @@
 import { configMaps, events } from '../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../test/apiserver/test-server.ts'
 import { Client } from '../client/client.ts'
 import type { StoredObject } from '../kube/object.ts'
 import { EventRecorder } from './observability/event-recorder.ts'

@@ -1,6 +1,6 @@
 import { request } from 'node:https'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../src/apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../apiserver/test-server.ts'
 import { readConfig } from '../../src/app/config/config.ts'
 import { installManifests } from '../../src/app/install/install.ts'
 import { clusterRoles, nameOf } from '../../src/app/install/rbac.ts'

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Daemon } from '../../scripts/reference-cluster/daemon.ts'
 import { answersOk, freePorts } from '../../scripts/reference-cluster/loopback.ts'
 import { ensureTool, whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
-import { startTestServer, type TestServer } from '../../src/apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../apiserver/test-server.ts'
 import type { KubeObject } from '../../src/kube/object.ts'
 import { systemClock } from '../../src/runtime/time/clock.ts'
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../runtime/time/clock.ts'
-import { startTestServer, type TestServer } from '../testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { compareVersions } from './groups.ts'
 
 interface Discovered {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Transport, WatchEvent } from '../../kube/transport.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
-import { startTestServer, type TestServer } from '../testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { text } from './response/answer.ts'
 
 describe('the API in the process', () => {

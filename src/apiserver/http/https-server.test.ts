@@ -4,7 +4,7 @@ import { connect } from 'node:tls'
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { systemClock } from '../../runtime/time/clock.ts'
-import { startTestServer, type TestServer } from '../testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 
 interface Reply {
   readonly status: number

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { KubeObject } from '../../kube/object.ts'
 import { systemClock } from '../../runtime/time/clock.ts'
 import { MemoryStore } from '../store/memory-store.ts'
-import { startTestServer, type TestServer } from '../testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { aggregatedRules } from './role-aggregation.ts'
 
 describe("the server's own controllers", () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { allKinds } from '../../apis/all-kinds.ts'
 import { sojournNamespace } from '../../apis/group.ts'
-import { startTestServer } from '../../apiserver/testing.ts'
+import { startTestServer } from '../../../test/apiserver/test-server.ts'
 import { Client } from '../../client/client.ts'
 import type { KubeObject } from '../../kube/object.ts'
 import type { Transport } from '../../kube/transport.ts'

@@ -1,6 +1,6 @@
 import { deployments, endpointSlices, events, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { Client } from '../../client/client.ts'
 import type { KubeObject, ResourceType, StoredObject } from '../../kube/object.ts'
 import { StatusError } from '../../kube/status-error.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { cleanupOptOut, type CleanupOptOut } from '../../apis/cleanup-opt-out.ts'
 import { Client } from '../../client/client.ts'
 import { protectionOf } from '../../departures/door/protection.ts'

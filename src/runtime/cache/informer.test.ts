@@ -9,7 +9,7 @@ import { Informers } from './informers.ts'
 import { createLogger } from '../observability/log.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { seededRandom } from '../time/random.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { FakeApi } from '../../../test/runtime/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
 const minute = 60_000

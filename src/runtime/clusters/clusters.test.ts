@@ -9,7 +9,7 @@ import { clusterNameOf } from './gitops-cluster.ts'
 import { Informers } from '../cache/informers.ts'
 import { silentLogger } from '../observability/log.ts'
 import { seededRandom } from '../time/random.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { FakeApi } from '../../../test/runtime/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
 const minute = 60_000

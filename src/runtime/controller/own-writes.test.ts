@@ -11,7 +11,7 @@ import { silentLogger } from '../observability/log.ts'
 import { Metrics } from '../observability/metrics.ts'
 import { settled } from './outcome.ts'
 import { seededRandom } from '../time/random.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { FakeApi } from '../../../test/runtime/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
 const goal = 5

@@ -7,24 +7,27 @@ import type { Duplex } from 'node:stream'
 export interface OutgoingRules {
   /** Whose URL it is: tenants reach public addresses only, administrators everything but link-local addresses. */
   readonly for: 'tenants' | 'administrators'
-  /** What the operator allows beside: addresses, CIDR ranges, or host names with or without a port. Defaults to none. */
+  /** Exceptions that the operator allows: addresses, CIDR ranges, or host names with or without a port. Defaults to none. */
   readonly allow?: readonly string[]
   /** More addresses to deny, such as the cluster's own API server. Defaults to none. */
   readonly deny?: readonly string[]
 }
 
-/** Link-local addresses hold the metadata services of clouds; the rest of the list reaches them in other spellings. */
+/** Link-local addresses, where cloud providers serve instance metadata and credentials. */
 const linkLocal = ['169.254.0.0/16', 'fe80::/10']
 
-/** Addresses that are not on the public internet, and those by which such an address can be spelled in IPv6. */
-const inner =
-  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4 ::/128 ::1/128 fc00::/7 ff00::/8 64:ff9b::/96 64:ff9b:1::/48 2001::/32 2002::/16'.split(
-    ' ',
-  )
+/** Addresses that are not on the public internet. */
+const privateIPv4 =
+  '0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.0.0.0/24 192.168.0.0/16 198.18.0.0/15 224.0.0.0/4 240.0.0.0/4'
+
+/** The same for IPv6, with the prefixes that embed an IPv4 address: NAT64 (RFC 6052, 8215), Teredo and 6to4. */
+const privateIPv6 = '::/128 ::1/128 fc00::/7 ff00::/8 64:ff9b::/96 64:ff9b:1::/48 2001::/32 2002::/16'
+
+const privateRanges = [...privateIPv4.split(' '), ...privateIPv6.split(' ')]
 
 /**
- * Opens connections to servers that a user named, and refuses denied addresses when it connects: whatever the name resolves to
- * then, and however a literal is spelled. A check before would trust a name server twice.
+ * Opens connections to servers that users name. The address is checked at connect time, after name resolution: a check
+ * before it could be bypassed by a DNS answer that changes in between.
  */
 export class Outgoing {
   readonly #denied: BlockList
@@ -35,7 +38,7 @@ export class Outgoing {
     this.#allowedNames = new Set(
       (rules.allow ?? []).filter((entry) => !isRange(entry)).map((name) => name.toLowerCase()),
     )
-    this.#denied = blockList(rules.for === 'tenants' ? [...linkLocal, ...inner] : linkLocal, ranges)
+    this.#denied = blockList(rules.for === 'tenants' ? [...linkLocal, ...privateRanges] : linkLocal, ranges)
     for (const address of rules.deny ?? []) addRange(this.#denied, address)
   }
 

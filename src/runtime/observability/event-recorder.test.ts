@@ -5,7 +5,7 @@ import { StatusError } from '../../kube/status-error.ts'
 import { EventRecorder } from './event-recorder.ts'
 import { silentLogger } from './log.ts'
 import { Metrics } from './metrics.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { FakeApi } from '../../../test/runtime/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
 const minute = 60_000

@@ -5,7 +5,7 @@ import { TransportError } from '../../client/transport-error.ts'
 import { Lease } from './lease.ts'
 import { silentLogger } from '../observability/log.ts'
 import { seededRandom } from '../time/random.ts'
-import { FakeApi } from '../testing/fake-api.ts'
+import { FakeApi } from '../../../test/runtime/fake-api.ts'
 import { VirtualClock } from '../time/virtual-clock.ts'
 
 /** Members that contend for one lease; each can be cut off from the API. */

@@ -1,6 +1,6 @@
 import { secrets } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { Client } from '../../client/client.ts'
 import { sharedSecret } from './shared-secret.ts'
 import { systemClock } from '../time/clock.ts'

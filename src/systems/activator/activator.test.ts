@@ -1,6 +1,6 @@
 import { deployments, endpointSlices, horizontalPodAutoscalers, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { eventually, rawClient, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
 import { historyRoute } from './history-route.ts'

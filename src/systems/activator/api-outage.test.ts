@@ -1,6 +1,6 @@
 import { deployments, endpointSlices } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import type { Condition } from '../../kube/conditions.ts'
 import { StatusError } from '../../kube/status-error.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'

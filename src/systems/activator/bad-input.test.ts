@@ -1,6 +1,6 @@
 import { deployments, endpointSlices, services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import type { Condition } from '../../kube/conditions.ts'
 import { eventually, roundTrip, startEcho } from '../../../test/activator/proxy.ts'
 import {

@@ -1,6 +1,6 @@
 import { customResourceDefinitions, endpointSlices, services, statefulSets } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { Client } from '../../client/client.ts'
 import type { ResourceType, StoredObject } from '../../kube/object.ts'
 import { restoreWorkload, findLeftovers } from './takeover/leftovers.ts'

@@ -1,6 +1,6 @@
 import { services } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { eventually, roundTrip } from '../../../test/activator/proxy.ts'
 import { singleReplica } from './replicas/peers.ts'

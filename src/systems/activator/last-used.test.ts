@@ -1,6 +1,6 @@
 import { deployments } from '../../kube/core-types.ts'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { formatTime, parseTime } from '../../kube/time.ts'
 import type { ApiRequest, Transport } from '../../kube/transport.ts'
 import { eventually, roundTrip } from '../../../test/activator/proxy.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import { seededRandom } from '../../runtime/time/random.ts'
 import { HttpPeers, peerIdentity, type Membership } from './replicas/http-peers.ts'
 import { servePeers, type PeerServer } from './replicas/peer-server.ts'

@@ -1,7 +1,7 @@
 import { endpointSlices, secrets, services } from '../../kube/core-types.ts'
 import tls from 'node:tls'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../test/apiserver/test-server.ts'
 import type { KubeObject, StoredObject } from '../../kube/object.ts'
 import { fastClock, startFakeCluster, startReplica, type FakeCluster } from '../../../test/activator/cluster.ts'
 import { certificateFor, eventually, rawClient, roundTrip } from '../../../test/activator/proxy.ts'

@@ -1,7 +1,7 @@
 import { configMaps, namespaces } from '../../kube/core-types.ts'
 import { afterEach, describe, expect, it } from 'vitest'
 import { startJanitorWorld, type JanitorWorld, type JanitorWorldOptions } from '../../../test/janitor/janitor-world.ts'
-import { startTestServer } from '../../apiserver/testing.ts'
+import { startTestServer } from '../../../test/apiserver/test-server.ts'
 import type { CleanupCandidate } from '../../apis/cleanup-candidate.ts'
 import { Client } from '../../client/client.ts'
 import { VirtualClock } from '../../runtime/time/virtual-clock.ts'

@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildGo, whyNoGo } from '../../../scripts/reference-cluster/go-build.ts'
 import { toolsDirectory } from '../../../scripts/reference-cluster/tools.ts'
-import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../apiserver/test-server.ts'
 import { systemClock } from '../../../src/runtime/time/clock.ts'
 
 const module = join(import.meta.dirname, 'program')

@@ -9,7 +9,7 @@ import {
   type V1ConfigMap,
 } from '@kubernetes/client-node'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../apiserver/test-server.ts'
 import { systemClock } from '../../../src/runtime/time/clock.ts'
 
 describe('@kubernetes/client-node', () => {

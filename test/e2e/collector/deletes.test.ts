@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../apiserver/test-server.ts'
 import { Client } from '../../../src/client/client.ts'
 import { networkTransport } from '../../../src/client/network-transport.ts'
 import { configMaps, pods, replicationControllers } from '../../../src/kube/core-types.ts'

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe } from 'vitest'
 import { ensureTool, whyUnavailable, type Tool } from '../../../scripts/reference-cluster/tools.ts'
 import type { AdmissionHook } from '../../../src/apiserver/objects/contract/admission.ts'
-import { startTestServer, type TestServer } from '../../../src/apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../apiserver/test-server.ts'
 import { systemClock } from '../../../src/runtime/time/clock.ts'
 
 export interface Output {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { StatusCause } from '../../../kube/status-error.ts'
-import { recorded } from '../testing/recorded.ts'
+import { recorded } from '../../../../test/apiserver/recorded/recorded.ts'
 import { compileRules } from './cel-rules.ts'
 import { checkStructural } from './check-structural.ts'
 import type { StructuralSchema } from '../types/structural-schema.ts'

@@ -5,7 +5,7 @@ import { customSchema } from '../custom/custom-schema.ts'
 import { decodeObject, strictError, strictFindings } from './decode.ts'
 import { parseJson } from '../wire/json-text.ts'
 import { builtinSchema, type ObjectSchema } from '../types/object-schema.ts'
-import { recorded } from '../testing/recorded.ts'
+import { recorded } from '../../../../test/apiserver/recorded/recorded.ts'
 
 interface Body {
   readonly text: string

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { kindOf, type KubeObject } from '../../../kube/object.ts'
 import { decodeObject } from '../decode/decode.ts'
 import { builtinSchema } from '../types/object-schema.ts'
-import { recorded } from '../testing/recorded.ts'
+import { recorded } from '../../../../test/apiserver/recorded/recorded.ts'
 import { defaultObject } from './default-object.ts'
 
 interface Created {

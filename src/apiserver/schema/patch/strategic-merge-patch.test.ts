@@ -8,7 +8,7 @@ import { decodeObject } from '../decode/decode.ts'
 import { defaultObject } from '../defaults/default-object.ts'
 import { builtinSchema, type ObjectSchema } from '../types/object-schema.ts'
 import { strategicMergePatch } from './strategic-merge-patch.ts'
-import { recorded } from '../testing/recorded.ts'
+import { recorded } from '../../../../test/apiserver/recorded/recorded.ts'
 
 interface Recorded {
   readonly original: KubeObject

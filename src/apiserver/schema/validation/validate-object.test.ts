@@ -5,7 +5,7 @@ import { decodeObject } from '../decode/decode.ts'
 import { defaultObject } from '../defaults/default-object.ts'
 import { invalid } from '../types/field-error.ts'
 import { builtinSchema } from '../types/object-schema.ts'
-import { recorded } from '../testing/recorded.ts'
+import { recorded } from '../../../../test/apiserver/recorded/recorded.ts'
 import { validateCreate, validateUpdate } from './validate-object.ts'
 
 interface Refused {

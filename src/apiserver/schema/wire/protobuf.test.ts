@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isStatusError } from '../../../kube/status-error.ts'
 import { decodeProtobuf } from './protobuf.ts'
-import { recorded } from '../testing/recorded.ts'
+import { recorded } from '../../../../test/apiserver/recorded/recorded.ts'
 
 interface Sent {
   readonly command: string

@@ -1,6 +1,6 @@
 import { endpointSlices, endpoints, services } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../../test/apiserver/test-server.ts'
 import { Client } from '../../../client/client.ts'
 import { ownLabel } from '../../../departures/subjects/own-machinery.ts'
 import { StatusError } from '../../../kube/status-error.ts'

@@ -1,6 +1,6 @@
 import { endpointSlices } from '../../../kube/core-types.ts'
 import { describe, expect, it } from 'vitest'
-import { startTestServer } from '../../../apiserver/testing.ts'
+import { startTestServer } from '../../../../test/apiserver/test-server.ts'
 import { systemClock } from '../../../runtime/time/clock.ts'
 import type { Peers, DrainReport } from '../replicas/peers.ts'
 import { singleReplica } from '../replicas/peers.ts'

@@ -1,6 +1,6 @@
 import { endpointSlices, services } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../../test/apiserver/test-server.ts'
 import { Client } from '../../../client/client.ts'
 import type { KubeObject, StoredObject } from '../../../kube/object.ts'
 import type { EventNote, EventSubject } from '../../../runtime/observability/event-recorder.ts'

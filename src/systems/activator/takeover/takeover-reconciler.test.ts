@@ -2,7 +2,7 @@ import { deployments, endpointSlices, endpoints, services } from '../../../kube/
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../../test/apiserver/test-server.ts'
 import { Client } from '../../../client/client.ts'
 import { ignoring } from '../../../kube/status-error.ts'
 import type { EndpointSlice } from '../model/endpoints.ts'

@@ -1,6 +1,6 @@
 import { customResourceDefinitions } from '../../../kube/core-types.ts'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { startTestServer, type TestServer } from '../../../apiserver/testing.ts'
+import { startTestServer, type TestServer } from '../../../../test/apiserver/test-server.ts'
 import { usageLedger } from '../../../apis/usage-ledger.ts'
 import { Client } from '../../../client/client.ts'
 import { systemClock } from '../../../runtime/time/clock.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { CelTimestamp } from '../moments.ts'
-import { parseTimestamp, timestampText } from '../moment-text.ts'
+import { CelTimestamp } from '../../src/cel/moments.ts'
+import { parseTimestamp, timestampText } from '../../src/cel/moment-text.ts'
 
 /** A random condition on `time`, an instant to ask at, and a grid of instants fine enough to see its changes. */
 interface RandomCondition {

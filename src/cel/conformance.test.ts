@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { protobufFreeCases } from './cases.ts'
-import { failureOf } from './run.ts'
+import { protobufFreeCases } from '../../test/cel/conformance-cases.ts'
+import { failureOf } from '../../test/cel/run-conformance-case.ts'
 
 const extensions = new Set([
   'bindings_ext',

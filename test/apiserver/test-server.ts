@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { Transport } from '../kube/transport.ts'
-import { administrator, createApiServer, type ApiServer, type ApiServerOptions } from './server.ts'
-import type { Clock } from './store/clock.ts'
-import { MemoryStore } from './store/memory-store.ts'
+import type { Transport } from '../../src/kube/transport.ts'
+import { administrator, createApiServer, type ApiServer, type ApiServerOptions } from '../../src/apiserver/server.ts'
+import type { Clock } from '../../src/apiserver/store/clock.ts'
+import { MemoryStore } from '../../src/apiserver/store/memory-store.ts'
 
 /** Options of a test server; everything but the clock has a default. */
 export interface TestServerOptions extends Partial<Omit<ApiServerOptions, 'clock'>> {

@@ -1,9 +1,9 @@
-import { TransportError } from '../../client/transport-error.ts'
-import type { KubeObject, StoredObject } from '../../kube/object.ts'
-import { mergePatch } from '../../kube/patches/patch.ts'
-import { matches, parseFieldSelector, parseLabelSelector } from '../../kube/selector.ts'
-import { StatusError } from '../../kube/status-error.ts'
-import type { ApiRequest, ApiResponse, Transport, WatchEvent } from '../../kube/transport.ts'
+import { TransportError } from '../../src/client/transport-error.ts'
+import type { KubeObject, StoredObject } from '../../src/kube/object.ts'
+import { mergePatch } from '../../src/kube/patches/patch.ts'
+import { matches, parseFieldSelector, parseLabelSelector } from '../../src/kube/selector.ts'
+import { StatusError } from '../../src/kube/status-error.ts'
+import type { ApiRequest, ApiResponse, Transport, WatchEvent } from '../../src/kube/transport.ts'
 import { FakeStream } from './fake-stream.ts'
 
 interface Place {
