@@ -5,7 +5,6 @@
 const descriptions: Readonly<Record<string, string>> = {
   apiVersion: 'API group and version, such as apps/v1.',
   kind: 'Kind of the object, such as Deployment.',
-  metadata: 'Standard object metadata.',
   spec: 'What is asked for.',
   status: 'What the controller observed and did. Written by Sojourn only.',
   account: 'Cloud account that holds the resource.',
@@ -173,6 +172,8 @@ export function withFieldDescriptions(schema: JsonSchema, parent = ''): JsonSche
 }
 
 function described([name, field]: [string, JsonSchema], parent: string): [string, JsonSchema] {
+  // Kubernetes describes the metadata of an object itself and refuses definitions that do so too.
+  if (parent === '' && name === 'metadata') return [name, field]
   const description = field.description ?? descriptions[`${parent}.${name}`] ?? descriptions[name]
   const inner = withFieldDescriptions(field, name)
   return [name, description === undefined ? inner : { ...inner, description }]

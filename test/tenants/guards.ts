@@ -1,0 +1,10 @@
+import type { Guard } from '../../scripts/guards/guard.ts'
+import { cleanerGuards } from './cleaner-guards.ts'
+
+/** Where the attacks of tenants are, and the tests of what stops them. */
+export const testFolders = ['test/tenants', 'src/tenancy', 'src/kube']
+
+/** The numbers of attacks are words of test names here: each guard names the test that misses it. */
+export const cases: readonly string[] = []
+
+export const guards: readonly Guard[] = [...cleanerGuards]

@@ -1,0 +1,198 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { vi } from 'vitest'
+import { startReferenceCluster } from '../../scripts/reference-cluster/reference-cluster.ts'
+import { whyUnavailable } from '../../scripts/reference-cluster/tools.ts'
+import { readConfig, type Role } from '../../src/app/config/config.ts'
+import { startUp } from '../../src/app/embedded/up.ts'
+import { installManifests } from '../../src/app/install/install.ts'
+import { clusterRoles, type ClusterRole } from '../../src/app/install/rbac.ts'
+import { Client } from '../../src/client/client.ts'
+import { isAllowed } from '../../src/client/access-review.ts'
+import { loadKubeconfig } from '../../src/client/kubeconfig.ts'
+import { networkTransport } from '../../src/client/network-transport.ts'
+import { findCondition, type Condition } from '../../src/kube/conditions.ts'
+import type { KubeObject, ObjectRef, StoredObject } from '../../src/kube/object.ts'
+import { ignoring } from '../../src/kube/status-error.ts'
+import type { Transport } from '../../src/kube/transport.ts'
+import { createLogger } from '../../src/runtime/observability/log.ts'
+import { systemClock } from '../../src/runtime/time/clock.ts'
+import { startAs, targets } from '../kubernetes/account.ts'
+import { run, whenEstablished } from '../kubernetes/kubectl.ts'
+import { tenantManifests, type UserName } from './users.ts'
+
+/** A cluster of several tenants with Sojourn's controllers running in it. Namespaces a and b are there. */
+export interface TenantWorld extends AsyncDisposable {
+  /** The API as one of the users. Admission and RBAC see that user. */
+  as(user: UserName): Client
+  /** The API as any user, in a group of their own. */
+  asUser(name: string, group?: string): Client
+  /** Creates an object as a user. */
+  create(user: UserName, manifest: KubeObject): Promise<StoredObject>
+  /** An object as the administrator sees it; undefined when it does not exist. */
+  get(ref: ObjectRef): Promise<StoredObject | undefined>
+  /** Resolves when the object no longer exists. */
+  gone(ref: ObjectRef): Promise<void>
+  /** Resolves with the Ready condition of an object once its reason is one of these. */
+  ready(ref: ObjectRef, ...reasons: readonly string[]): Promise<Condition>
+  /** Everything that the controllers have logged so far (embedded world only; otherwise empty). */
+  readonly logged: () => string
+  /** A kubeconfig file of the administrator, for real clients. */
+  readonly kubeconfig: string
+}
+
+export interface TenantWorldOptions {
+  /** Which systems run. Defaults to the cleaner. */
+  readonly roles?: readonly ClusterRole[]
+  /** Further flags of `sojourn up` and `sojourn run`. */
+  readonly flags?: Readonly<Record<string, string | boolean>>
+}
+
+interface WorldKind {
+  readonly name: 'embedded' | 'kube-apiserver'
+  /** Why it cannot be started here. */
+  readonly missing: string | undefined
+  readonly start: (options?: TenantWorldOptions) => Promise<TenantWorld>
+}
+
+const missing = await whyUnavailable('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl')
+if (missing) console.warn(`SKIPPED: attacks on a real kube-apiserver: ${missing}`)
+
+/**
+ * For `describe.each(worlds)('…: $name', …)`. A kube-apiserver that cannot be built is left out, which was said on stderr;
+ * SOJOURN_TENANT_WORLD=embedded leaves it out too, for a quick round.
+ */
+export const worlds: readonly WorldKind[] = [
+  { name: 'embedded' as const, missing: undefined, start: startEmbedded },
+  { name: 'kube-apiserver' as const, missing, start: startKubernetes },
+].filter((kind) => kind.missing === undefined && (process.env['SOJOURN_TENANT_WORLD'] ?? kind.name) === kind.name)
+
+/** `sojourn up`, as its user starts it. */
+async function startEmbedded({ roles = ['cleaner'], flags = {} }: TenantWorldOptions = {}): Promise<TenantWorld> {
+  await using opened = new AsyncDisposableStack()
+  const data = mkdtempSync(join(tmpdir(), 'sojourn-tenants-'))
+  opened.defer(() => rmSync(data, { recursive: true, force: true }))
+  const only: readonly Role[] = ['api', ...roles]
+  const config = readConfig({
+    flags: { data, port: '0', 'proxy-port': '0', durable: false, only: only.join(','), ...flags },
+    env: {},
+  })
+  const lines: string[] = []
+  const log = createLogger({ clock: systemClock, write: (line) => void lines.push(line), level: 'debug' })
+  const up = await startUp(config, log)
+  opened.defer(() => up.stop())
+  return await buildWorld({ kubeconfig: up.kubeconfig, lines, opened, prepare: () => Promise.resolve() })
+}
+
+/** `sojourn run` of each role with its installed account, to which an administrator has granted every target there is. */
+async function startKubernetes({ roles = ['cleaner'], flags = {} }: TenantWorldOptions = {}): Promise<TenantWorld> {
+  await using opened = new AsyncDisposableStack()
+  const controllers = ['clusterrole-aggregation-controller', 'serviceaccount-controller', 'namespace-controller']
+  const cluster = await startReferenceCluster({ durable: false, controllerManager: { controllers } })
+  opened.defer(() => cluster.stop())
+  const manifests = installManifests({ roles: clusterRoles, image: 'sojourn:1', replicas: 1, dryRun: false })
+  // There is no Pod that could answer webhooks here.
+  const items = [
+    ...manifests.filter(({ kind }) => kind !== 'Deployment' && !kind.endsWith('WebhookConfiguration')),
+    targets(['*', '*', '*']),
+  ]
+  const apply = (list: readonly KubeObject[]) =>
+    run('kubectl', ['apply', '--server-side', '-f', '-'], {
+      ...cluster,
+      input: { apiVersion: 'v1', kind: 'List', items: list },
+    })
+  const isOfKind = ({ kind }: KubeObject) => kind === 'Namespace' || kind === 'CustomResourceDefinition'
+  await apply(items.filter(isOfKind))
+  await whenEstablished(cluster)
+  await apply(items.filter((item) => !isOfKind(item)))
+  const prepare = async (administrator: Client) => {
+    const account = 'system:serviceaccount:sojourn-system:sojourn-cleaner'
+    const spec = { user: account, resourceAttributes: { verb: 'escalate', group: '*', resource: '*' } }
+    // Aggregation takes a moment.
+    await until(async () => (await isAllowed(administrator, spec)) || undefined)
+    for (const role of roles) {
+      const started = await startAs(cluster, role, flags as Readonly<Record<string, string>>)
+      opened.defer(() => started.stop())
+    }
+  }
+  return await buildWorld({ kubeconfig: cluster.kubeconfig, lines: [], opened, prepare })
+}
+
+interface Parts {
+  readonly kubeconfig: string
+  readonly lines: readonly string[]
+  readonly opened: AsyncDisposableStack
+  readonly prepare: (administrator: Client) => Promise<void>
+}
+
+async function buildWorld({ kubeconfig, lines, opened, prepare }: Parts): Promise<TenantWorld> {
+  const network = networkTransport(loadKubeconfig([kubeconfig], { now: () => Date.now(), env: {} }))
+  opened.defer(() => network.close())
+  const administrator = new Client(network.transport)
+  for (const manifest of tenantManifests()) {
+    const type = await administrator.discovery.typeOf(manifest)
+    if (type) await administrator.create(type, manifest)
+  }
+  await prepare(administrator)
+  const asUser = (name: string, group?: string) =>
+    new Client(impersonating(network.transport, name, group), { fieldManager: name })
+  await whenBound(administrator)
+  const read = async (ref: ObjectRef) => {
+    const type = await administrator.discovery.typeOf(ref)
+    return type && (await administrator.get(type, ref).catch(ignoring('NotFound')))
+  }
+  const stack = opened.move()
+  return {
+    kubeconfig,
+    logged: () => lines.join('\n'),
+    as: (user) => asUser(user),
+    asUser,
+    async create(user, manifest) {
+      const type = await administrator.discovery.typeOf(manifest)
+      if (!type) throw new Error(`${manifest.apiVersion} ${manifest.kind} is not served`)
+      return asUser(user).create(type, manifest)
+    },
+    get: read,
+    gone: async (ref) => void (await until(async () => (await read(ref)) === undefined || undefined)),
+    ready: (ref, ...reasons) =>
+      until(async () => {
+        const { conditions } = ((await read(ref))?.status ?? {}) as { conditions?: readonly Condition[] }
+        const ready = findCondition(conditions, 'Ready')
+        return ready && reasons.includes(ready.reason) ? ready : undefined
+      }),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+/** The roles of kube-apiserver follow its storage after a moment. */
+async function whenBound(administrator: Client): Promise<void> {
+  const attributes = { verb: 'delete', group: '', resource: 'configmaps', namespace: 'b' }
+  await until(
+    async () => (await isAllowed(administrator, { user: 'neighbour', resourceAttributes: attributes })) || undefined,
+  )
+}
+
+/** The first value that is not undefined; throws after half a minute. */
+export function until<T>(look: () => Promise<T | undefined>): Promise<T> {
+  return vi.waitFor(
+    async () => {
+      const found = await look()
+      if (found === undefined) throw new Error('it has not happened in time')
+      return found
+    },
+    { timeout: 30_000, interval: 50 },
+  )
+}
+
+function impersonating(transport: Transport, user: string, group: string | undefined): Transport {
+  return (request) =>
+    transport({
+      ...request,
+      headers: {
+        ...request.headers,
+        'impersonate-user': user,
+        ...(group === undefined ? {} : { 'impersonate-group': group }),
+      },
+    })
+}
