@@ -38,7 +38,24 @@ describe('readConfig', () => {
         drainDelayMs: 0,
         proxless: expect.objectContaining({ unneeded: [] }),
       },
+      tenancy: { requireServiceAccount: false, withoutCreator: 'Confine', noCrossNamespaceRefs: false },
     })
+  })
+
+  it('holds objects without a recorded creator where ServiceAccounts are asked for, unless told otherwise', () => {
+    const tenancy = (flags: Record<string, string>) => readConfig({ flags, env: {} }).tenancy
+    expect(tenancy({ 'default-service-account': 'reaper' })).toMatchObject({
+      defaultServiceAccount: 'reaper',
+      withoutCreator: 'Hold',
+    })
+    expect(tenancy({ 'require-service-account': 'true' })).toMatchObject({ withoutCreator: 'Hold' })
+    expect(tenancy({ 'require-service-account': 'true', 'without-creator': 'Confine' })).toMatchObject({
+      withoutCreator: 'Confine',
+    })
+    expect(() => tenancy({ 'default-service-account': 'kube-system/admin' })).toThrow(
+      '--default-service-account is "kube-system/admin": it must be the name of a ServiceAccount',
+    )
+    expect(() => tenancy({ 'without-creator': 'Ignore' })).toThrow('--without-creator is "Ignore"')
   })
 
   it('takes a proxless installation at its word, where it may be one, after words of our own', () => {

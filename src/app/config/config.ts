@@ -4,6 +4,7 @@ import { parseLongDuration } from '../../kube/time.ts'
 import { yaml } from '../../kube/yaml.ts'
 import { proxlessSettings } from '../../systems/activator/proxless-environment.ts'
 import { activatorFlags, readActivatorConfig, type ActivatorConfig } from './activator-config.ts'
+import { readTenancyConfig, tenancyFlags, type TenancyConfig } from './tenancy-config.ts'
 
 /** The roles that a process can run, alone or together. */
 export const roles = ['api', 'cleaner', 'collector', 'janitor', 'promoter', 'activator', 'workloads'] as const
@@ -49,6 +50,7 @@ export interface Config {
   /** The public URL of this server, for links in notices. Defaults to its own address. */
   readonly publicUrl?: string
   readonly activator: ActivatorConfig
+  readonly tenancy: TenancyConfig
 }
 
 interface ConfigFlag {
@@ -131,6 +133,7 @@ export const configFlags = {
   },
   'public-url': { type: 'string', help: 'Public URL of this server, for links in notices', value: 'URL' },
   ...activatorFlags,
+  ...tenancyFlags,
 } as const satisfies Record<string, ConfigFlag>
 
 export interface ConfigSources {
@@ -163,6 +166,11 @@ export function readConfig({ flags, env: given, proxless = false }: ConfigSource
       boolean: (flag, otherwise) => booleanOf(look(flag), otherwise),
       duration: (flag, otherwise) => durationOf(look(flag), otherwise),
       env: proxless ? env : {},
+    }),
+    tenancy: readTenancyConfig({
+      text: look,
+      boolean: (flag, otherwise) => booleanOf(look(flag), otherwise),
+      oneOf: (flag, values, otherwise) => oneOf(look(flag), values, otherwise),
     }),
     ...optional('kubeconfig', look('kubeconfig')?.text),
     ...optional('context', look('context')?.text),

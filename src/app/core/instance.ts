@@ -12,6 +12,9 @@ import { Metrics } from '../../runtime/observability/metrics.ts'
 import { createClusters } from './clusters.ts'
 import type { CollectorOptions } from '../../systems/collector/controller.ts'
 import type { Config } from '../config/config.ts'
+import { AccessReviews } from '../../tenancy/access-reviews.ts'
+import { ActAs } from '../../tenancy/act-as.ts'
+import { creatorProof } from '../../tenancy/creator-proof.ts'
 import { Lifecycle } from './lifecycle.ts'
 import { metricsRoute } from './metrics-route.ts'
 import type { ExternalPorts } from '../../forecast/external-ports.ts'
@@ -29,6 +32,8 @@ export interface Instance {
   /** Built on first use: a role that deletes nothing may lack the rights to read what the Door follows. */
   readonly door: Door
   readonly ports: ControllerPorts
+  /** How controllers act for objects that tenants wrote. */
+  readonly actAs: ActAs
   readonly clusters: Clusters
   readonly external: ExternalPorts
   /** Direct access to the embedded server's store, for the collector; undefined on a real cluster. */
@@ -83,6 +88,10 @@ export function createInstance(options: InstanceOptions): Instance {
       return (door ??= openDoor())
     },
     ports: { clock, log, metrics, alarms: createAlarms(clock) },
+    actAs: new ActAs(
+      { client, reviews: new AccessReviews({ client, clock }), provesCreators: creatorProof({ client, clock }) },
+      config.tenancy,
+    ),
     clusters,
     external,
     embedded,

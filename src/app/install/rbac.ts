@@ -11,6 +11,7 @@ import {
 } from '../../systems/activator/cluster/access.ts'
 import { isRecord } from '../../systems/janitor/kubernetes/custom-references.ts'
 import { referrerTypes } from '../../systems/janitor/kubernetes/references/referrer-types.ts'
+import { creatorPolicy } from '../../tenancy/creator-proof.ts'
 import type { Role } from '../config/config.ts'
 import { certificateSecret, promoterSecret, webhookName } from '../../admission/webhook-configuration.ts'
 
@@ -88,6 +89,15 @@ const definitions: Rule = {
   resources: ['customresourcedefinitions'],
   verbs: follow,
 }
+/** To see whether creators' records can be believed. */
+const creatorProof: readonly Rule[] = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'].map(
+  (resource) => ({
+    apiGroups: ['admissionregistration.k8s.io'],
+    resources: [resource],
+    resourceNames: [creatorPolicy],
+    verbs: ['get'],
+  }),
+)
 const clusters: Rule = { apiGroups: ['gitops.weave.works'], resources: ['gitopsclusters'], verbs: follow }
 
 const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial<RoleAccess>>> = {
@@ -104,6 +114,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
         resourceNames: [webhookName],
         verbs: ['get', 'update'],
       },
+      ...creatorProof,
     ],
     own: [certificateRule(certificateSecret)],
   },
@@ -123,6 +134,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
         resourceNames: [inUsePolicy],
         verbs: ['get'],
       },
+      ...creatorProof,
       definitions,
       clusters,
     ],
@@ -152,6 +164,7 @@ const byRole: Readonly<Record<ClusterRole, Pick<RoleAccess, 'cluster'> & Partial
       { apiGroups: ['infra.contrib.fluxcd.io'], resources: ['terraforms'], verbs: follow },
       { apiGroups: ['argoproj.io'], resources: ['applications'], verbs: follow },
       core(['namespaces'], ['get']),
+      ...creatorProof,
       clusters,
     ],
     own: [

@@ -1,0 +1,68 @@
+import type { Client } from '../client/client.ts'
+import { isEmbedded } from '../client/embedded.ts'
+import type { ResourceType, StoredObject } from '../kube/object.ts'
+import { isStatusError } from '../kube/status-error.ts'
+import type { Clock } from '../runtime/time/clock.ts'
+
+/** The admission policy by which a cluster keeps creators' records true, and its binding. */
+export const creatorPolicy = 'sojourn-creator'
+
+/** How long an answer holds: so long a record may count after the policy is deleted. */
+const answerMs = 60_000
+
+/**
+ * Whether the API server keeps creators' records true: the embedded one does, any other by the admission policy that
+ * `sojourn install` prints. Where it is missing or unreadable, anybody could have written a record, so none counts.
+ */
+export function creatorProof({
+  client,
+  clock,
+}: {
+  readonly client: Client
+  readonly clock: Clock
+}): () => Promise<boolean> {
+  let answer: Promise<boolean> | undefined
+  let until = -Infinity
+  return () => {
+    if (!answer || clock.monotonic() >= until) {
+      until = clock.monotonic() + answerMs
+      answer = isEnforced(client)
+      // A failed lookup is no answer: the next caller asks again.
+      answer.catch(() => (answer = undefined))
+    }
+    return answer
+  }
+}
+
+type Binding = StoredObject & {
+  readonly spec?: {
+    readonly policyName?: string
+    readonly validationActions?: readonly string[]
+    readonly matchResources?: unknown
+  }
+}
+
+async function isEnforced(client: Client): Promise<boolean> {
+  if (await isEmbedded(client)) return true
+  try {
+    const { spec = {} } = await client.get<Binding>(policyBindings, { name: creatorPolicy })
+    await client.get(policies, { name: creatorPolicy }, { metadataOnly: true })
+    const { policyName, validationActions = [], matchResources } = spec
+    return policyName === creatorPolicy && validationActions.includes('Deny') && matchResources === undefined
+  } catch (error) {
+    if (isStatusError(error, 'NotFound') || isStatusError(error, 'Forbidden')) return false
+    throw error
+  }
+}
+
+const admission = { group: 'admissionregistration.k8s.io', version: 'v1', namespaced: false } as const
+const policies: ResourceType = {
+  ...admission,
+  kind: 'ValidatingAdmissionPolicy',
+  plural: 'validatingadmissionpolicies',
+}
+const policyBindings: ResourceType = {
+  ...admission,
+  kind: 'ValidatingAdmissionPolicyBinding',
+  plural: 'validatingadmissionpolicybindings',
+}
